@@ -1,1 +1,34 @@
-//! placeholder
+//! The words and units of Prony: what a run is asked to do ([`RunPlan`]), what it tells while it runs
+//! ([`RunEvent`]), what it found out ([`RunResult`]) and what makes a number doubtful ([`Finding`]).
+//!
+//! This crate holds data and its file format only. It never opens a socket, reads a clock or a file,
+//! and never computes a statistic: `prony-engine` measures, `prony-stats` computes, `prony-report` draws.
+
+pub mod duration;
+mod environment;
+mod event;
+mod finding;
+mod format;
+mod outcome;
+mod plan;
+mod redact;
+mod result;
+mod target;
+mod units;
+
+pub use environment::Environment;
+pub use event::{Phase, Progress, RunEvent};
+pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
+pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, to_json};
+pub use outcome::{ErrorKind, Outcome, StatusClass};
+pub use plan::{
+    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, Load, PlanError, RequestPlan, RunPlan, StatusSet,
+    Timeouts, Version,
+};
+pub use result::{
+    Bytes, Client, Connections, DriverUsed, ErrorSummary, HistogramData, Histograms, Interval, Latencies,
+    LatencySummary, OutcomeSummary, QUANTILES, QuantileNote, RateSummary, Requests, RunResult, SecondPoint,
+    ThreadUse, Timing,
+};
+pub use target::{Target, TargetError};
+pub use units::{Rate, UnitError, parse_bytes, parse_count, parse_duration};

@@ -1,0 +1,120 @@
+//! The file format of a result: JSON, versioned, with a schema.
+
+use serde::Deserialize;
+
+use crate::RunResult;
+
+/// The value of `format` in every stored run.
+pub const FORMAT: &str = "prony.run";
+/// The version that this crate writes; it reads this one only.
+pub const VERSION: u32 = 1;
+
+/// A text that is not a stored run.
+#[derive(Debug, thiserror::Error)]
+pub enum FormatError {
+    /// Not JSON, or cut short.
+    #[error("not JSON, or cut short (line {line}, column {column}): {message}")]
+    Json {
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// The parser's words.
+        message: String,
+    },
+    /// JSON of something else.
+    #[error("not a result of prony: it has no \"format\": \"{FORMAT}\"")]
+    Foreign,
+    /// Written by another version of Prony.
+    #[error("its version is {found} and this prony reads {VERSION}: use the prony that wrote it")]
+    Version {
+        /// The version found.
+        found: u64,
+    },
+    /// JSON of a run that lacks something.
+    #[error("it says that it is a result of prony, but does not fit the schema: {0}")]
+    Schema(String),
+}
+
+/// `result` as JSON text, with a line feed at the end.
+pub fn to_json(result: &RunResult) -> String {
+    let mut text = serde_json::to_string_pretty(result).expect("invariant: a result has string keys only");
+    text.push('\n');
+    text
+}
+
+/// Reads what [`to_json`] wrote.
+pub fn from_json(text: &str) -> Result<RunResult, FormatError> {
+    #[derive(Deserialize)]
+    struct Header {
+        format: String,
+        version: u64,
+    }
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| FormatError::Json {
+        line: error.line(),
+        column: error.column(),
+        message: error.to_string(),
+    })?;
+    let header = Header::deserialize(&value)
+        .ok()
+        .filter(|header| header.format == FORMAT)
+        .ok_or(FormatError::Foreign)?;
+    if header.version != u64::from(VERSION) {
+        return Err(FormatError::Version { found: header.version });
+    }
+    serde_json::from_value(value).map_err(|error| FormatError::Schema(error.to_string()))
+}
+
+/// The JSON Schema of a stored run, as in docs/schema/run-v1.json.
+pub fn json_schema() -> String {
+    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(RunResult))
+        .expect("invariant: a schema has string keys only");
+    text.push('\n');
+    text
+}
+
+/// Bytes as base64 text.
+pub(crate) mod base64_bytes {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        STANDARD.decode(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After a change of the model: `PRONY_WRITE_SCHEMA=1 cargo test -p prony-model`, and read the difference.
+    #[test]
+    fn the_published_schema_is_the_one_of_the_code() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/run-v1.json");
+        if std::env::var_os("PRONY_WRITE_SCHEMA").is_some() {
+            std::fs::write(path, json_schema()).expect("docs/schema can be written");
+        }
+        let published = std::fs::read_to_string(path).expect("docs/schema/run-v1.json can be read");
+        assert!(published == json_schema(), "docs/schema/run-v1.json is out of date: see this test");
+    }
+
+    fn check(text: &str, expected: fn(&FormatError) -> bool) {
+        let error = from_json(text).expect_err(text);
+        assert!(expected(&error), "{text}: {error:?}");
+    }
+
+    #[test]
+    fn foreign_texts_are_refused_by_name() {
+        check("", |error| matches!(error, FormatError::Json { .. }));
+        check("{\"format\": \"prony.run\", \"ver", |error| matches!(error, FormatError::Json { .. }));
+        check("[1, 2]", |error| matches!(error, FormatError::Foreign));
+        check("{\"format\": \"k6\", \"version\": 1}", |error| matches!(error, FormatError::Foreign));
+        check("{\"format\": \"prony.run\", \"version\": 2}", |error| matches!(error, FormatError::Version { found: 2 }));
+        check("{\"format\": \"prony.run\", \"version\": 1}", |error| matches!(error, FormatError::Schema(_)));
+    }
+}

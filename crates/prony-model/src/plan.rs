@@ -1,0 +1,375 @@
+//! What a run is asked to do. Every choice stands here, also those that nobody made by hand, so that a
+//! result can be repeated from its plan.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Rate, Target};
+
+/// A plan that contradicts itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// No connection at all.
+    #[error("0 connections can't carry a request: use --connections 1 or more")]
+    NoConnections,
+    /// More connections than [`RunPlan::MAX_CONNECTIONS`].
+    #[error("{asked} connections are more than the {max} that one run can hold: use several agents")]
+    TooManyConnections {
+        /// What was asked.
+        asked: u32,
+        /// The bound.
+        max: u32,
+    },
+    /// No request at all.
+    #[error("0 requests are no load: use --requests 1 or more, or --duration")]
+    NoRequests,
+    /// Fewer requests than connections.
+    #[error("{requests} requests can't use {connections} connections: use --connections {requests} or fewer")]
+    FewerRequestsThanConnections {
+        /// Requests asked for.
+        requests: u64,
+        /// Connections asked for.
+        connections: u32,
+    },
+    /// No time at all.
+    #[error("a duration of 0 measures nothing: use --duration 10s")]
+    NoDuration,
+    /// Longer than [`RunPlan::MAX_DURATION`].
+    #[error("a duration over {} hours is not supported: use several runs", .max.as_secs() / 3600)]
+    TooLong {
+        /// The bound.
+        max: Duration,
+    },
+    /// A timeout of zero.
+    #[error("a {what} timeout of 0 fails every request: use --{what}-timeout 5s or leave it out")]
+    NoTimeout {
+        /// Which timeout.
+        what: &'static str,
+    },
+    /// No thread at all, or more than [`RunPlan::MAX_THREADS`].
+    #[error("{asked} threads: use 1 to {max}")]
+    Threads {
+        /// What was asked.
+        asked: u32,
+        /// The bound.
+        max: u32,
+    },
+    /// More threads than connections.
+    #[error("{threads} threads can't share {connections} connections: use --threads {connections} or fewer")]
+    MoreThreadsThanConnections {
+        /// Threads asked for.
+        threads: u32,
+        /// Connections asked for.
+        connections: u32,
+    },
+    /// A pipeline depth outside its bounds.
+    #[error("a pipeline depth of {asked}: use 1 to {max}")]
+    Pipeline {
+        /// What was asked.
+        asked: u32,
+        /// The bound.
+        max: u32,
+    },
+    /// Pipelining over connections that carry one request each.
+    #[error("--pipeline needs connections that stay open: leave out --no-keepalive (and --http1.0)")]
+    PipelineWithoutKeepAlive,
+    /// Source addresses with a Unix socket.
+    #[error("--source names a network address, which a Unix socket doesn't have: leave out one of them")]
+    SourceWithUnixSocket,
+}
+
+/// One run: what, how much, how long, how judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunPlan {
+    /// The server.
+    pub target: Target,
+    /// The request that is repeated.
+    pub request: RequestPlan,
+    /// Closed or open loop.
+    pub load: Load,
+    /// When the measured part ends.
+    pub end: End,
+    /// Load before the measured part, in seconds; what happens in it is not counted.
+    #[serde(rename = "warmup_s", with = "crate::duration")]
+    #[schemars(with = "f64")]
+    pub warmup: Duration,
+    /// Worker threads.
+    pub threads: u32,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// What makes a response good.
+    pub checks: Checks,
+    /// Local addresses to connect from, used in turn; empty lets the system choose.
+    #[serde(default)]
+    pub sources: Vec<IpAddr>,
+    /// How the kernel is asked.
+    pub driver: DriverChoice,
+    /// Seed of everything random in the run (PCG-64, one stream per thread).
+    pub seed: u64,
+}
+
+/// The request that is repeated, the same bytes each time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestPlan {
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// Headers beyond those that Prony writes itself; the values of secret ones are stored as `[redacted]`.
+    #[serde(serialize_with = "crate::redact::headers")]
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Body,
+    /// Protocol version.
+    pub version: Version,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// Requests in flight on one connection; 1 is no pipelining.
+    pub pipeline: u32,
+}
+
+/// A request body; stored in results by its size and checksum only where it is large.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Body {
+    /// The bytes, base64.
+    #[serde(with = "crate::format::base64_bytes")]
+    #[schemars(with = "String")]
+    pub bytes: Vec<u8>,
+}
+
+/// HTTP's version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Version {
+    /// HTTP/1.0
+    #[serde(rename = "HTTP/1.0")]
+    Http10,
+    /// HTTP/1.1
+    #[serde(rename = "HTTP/1.1")]
+    Http11,
+}
+
+/// What decides when a request is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "mode", rename_all = "kebab-case")]
+pub enum Load {
+    /// Each connection sends its next request when the last one is answered: the server sets the pace.
+    Closed {
+        /// Connections over all threads.
+        connections: u32,
+    },
+    /// Requests are due at times of their own: the clock sets the pace.
+    Open {
+        /// Requests per second over all threads.
+        rate_per_s: Rate,
+        /// How the due times are spread.
+        arrivals: Arrivals,
+        /// Connections over all threads at most; opened as they are needed.
+        max_connections: u32,
+    },
+}
+
+impl Load {
+    /// Connections, or the most connections, over all threads.
+    pub fn connections(&self) -> u32 {
+        match *self {
+            Self::Closed { connections } => connections,
+            Self::Open { max_connections, .. } => max_connections,
+        }
+    }
+
+    /// The asked rate, in an open loop.
+    pub fn rate(&self) -> Option<Rate> {
+        match *self {
+            Self::Closed { .. } => None,
+            Self::Open { rate_per_s, .. } => Some(rate_per_s),
+        }
+    }
+}
+
+/// How the due times of an open loop are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// Equal gaps.
+    Constant,
+    /// Exponential gaps, as of many independent users.
+    Poisson,
+}
+
+/// When the measured part ends.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// After this long, in seconds.
+    #[serde(rename = "duration_s")]
+    Duration(
+        #[serde(with = "crate::duration")]
+        #[schemars(with = "f64")]
+        Duration,
+    ),
+    /// When this many requests have ended.
+    #[serde(rename = "requests")]
+    Requests(u64),
+}
+
+/// How long to wait, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Timeouts {
+    /// For a connection.
+    #[serde(rename = "connect_s", with = "crate::duration")]
+    #[schemars(with = "f64")]
+    pub connect: Duration,
+    /// For a complete response, from when the request was sent.
+    #[serde(rename = "request_s", with = "crate::duration")]
+    #[schemars(with = "f64")]
+    pub request: Duration,
+    /// For responses still outstanding when the run is over; what comes later is censored.
+    #[serde(rename = "drain_s", with = "crate::duration")]
+    #[schemars(with = "f64")]
+    pub drain: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            request: Duration::from_secs(30),
+            drain: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What makes a response good, beyond being complete.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Checks {
+    /// Status codes that count as success.
+    #[serde(default)]
+    pub status: StatusSet,
+    /// What the body must be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyCheck>,
+    /// Every body must be as long as the first one.
+    #[serde(default)]
+    pub same_length: bool,
+}
+
+/// A set of status codes, as closed ranges.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusSet(pub Vec<(u16, u16)>);
+
+impl Default for StatusSet {
+    /// 200–399: what a browser would show without an error.
+    fn default() -> Self {
+        Self(vec![(200, 399)])
+    }
+}
+
+impl StatusSet {
+    /// Whether `status` is in the set.
+    pub fn contains(&self, status: u16) -> bool {
+        self.0.iter().any(|&(low, high)| (low..=high).contains(&status))
+    }
+
+    /// Reads `200`, `2xx`, `200-299`, and lists of them with commas; `None` where a part is none of these.
+    pub fn parse(text: &str) -> Option<Self> {
+        text.split(',').map(|part| range(part.trim())).collect::<Option<Vec<_>>>().map(Self)
+    }
+}
+
+/// One part of a status set.
+fn range(part: &str) -> Option<(u16, u16)> {
+    let code = |text: &str| text.parse().ok().filter(|code| (100..=599).contains(code));
+    if let Some(class) = part.strip_suffix("xx") {
+        let class: u16 = class.parse().ok().filter(|class| (1..=5).contains(class))?;
+        return Some((class * 100, class * 100 + 99));
+    }
+    match part.split_once('-') {
+        Some((low, high)) => Some((code(low)?, code(high)?)).filter(|(low, high)| low <= high),
+        None => code(part).map(|code| (code, code)),
+    }
+}
+
+/// What a response body must be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BodyCheck {
+    /// Exactly these characters.
+    Exact(String),
+    /// A match of this regular expression somewhere.
+    Regex(String),
+}
+
+/// How the kernel is asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DriverChoice {
+    /// io_uring where the kernel has it, else epoll.
+    #[default]
+    Auto,
+    /// Readiness: epoll.
+    Epoll,
+    /// Completions: io_uring.
+    IoUring,
+}
+
+impl RunPlan {
+    /// Connections that one run can hold: slots are numbered with 20 bits.
+    pub const MAX_CONNECTIONS: u32 = 1 << 20;
+    /// Worker threads that one run can have.
+    pub const MAX_THREADS: u32 = 256;
+    /// Requests in flight on one connection.
+    pub const MAX_PIPELINE: u32 = 1024;
+    /// Seven days: a longer run would outgrow the per-second series.
+    pub const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
+
+    /// Finds what contradicts itself, before anything is opened.
+    pub fn check(&self) -> Result<(), PlanError> {
+        let connections = self.load.connections();
+        let closed = matches!(self.load, Load::Closed { .. });
+        if connections == 0 {
+            return Err(PlanError::NoConnections);
+        }
+        if connections > Self::MAX_CONNECTIONS {
+            return Err(PlanError::TooManyConnections { asked: connections, max: Self::MAX_CONNECTIONS });
+        }
+        match self.end {
+            End::Requests(0) => return Err(PlanError::NoRequests),
+            End::Requests(requests) if closed && requests < u64::from(connections) => {
+                return Err(PlanError::FewerRequestsThanConnections { requests, connections });
+            }
+            End::Duration(duration) if duration.is_zero() => return Err(PlanError::NoDuration),
+            End::Duration(duration) if duration > Self::MAX_DURATION => {
+                return Err(PlanError::TooLong { max: Self::MAX_DURATION });
+            }
+            End::Requests(_) | End::Duration(_) => {}
+        }
+        if self.threads == 0 || self.threads > Self::MAX_THREADS {
+            return Err(PlanError::Threads { asked: self.threads, max: Self::MAX_THREADS });
+        }
+        if self.threads > connections {
+            return Err(PlanError::MoreThreadsThanConnections { threads: self.threads, connections });
+        }
+        self.check_connection_use()
+    }
+
+    /// The part of [`Self::check`] about how connections are used.
+    fn check_connection_use(&self) -> Result<(), PlanError> {
+        for (what, timeout) in [("connect", self.timeouts.connect), ("request", self.timeouts.request)] {
+            if timeout.is_zero() {
+                return Err(PlanError::NoTimeout { what });
+            }
+        }
+        let pipeline = self.request.pipeline;
+        if !(1..=Self::MAX_PIPELINE).contains(&pipeline) {
+            return Err(PlanError::Pipeline { asked: pipeline, max: Self::MAX_PIPELINE });
+        }
+        if pipeline > 1 && !self.request.keep_alive {
+            return Err(PlanError::PipelineWithoutKeepAlive);
+        }
+        if self.target.unix.is_some() && !self.sources.is_empty() {
+            return Err(PlanError::SourceWithUnixSocket);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,331 @@
+//! What a run found out: the numbers of every report, and what is stored.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Environment, ErrorKind, Finding, RunPlan, Verdict};
+
+/// One run, whole: enough to print any report of it again and to judge it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// Always `prony.run`.
+    pub format: String,
+    /// Version of this format.
+    pub version: u32,
+    /// Whether the numbers can be defended.
+    pub verdict: Verdict,
+    /// What was asked.
+    pub plan: RunPlan,
+    /// The addresses that the target's name stood for.
+    pub addresses: Vec<String>,
+    /// The driver that did it.
+    pub driver: DriverUsed,
+    /// When, and for how long.
+    pub timing: Timing,
+    /// Where the requests went: `intended = done + failed + censored + never_sent`.
+    pub requests: Requests,
+    /// Throughput over the measured part.
+    pub rate: RateSummary,
+    /// Bytes on the wire, headers included, over the measured part.
+    pub bytes: Bytes,
+    /// What happened to connections, over the whole run.
+    pub connections: Connections,
+    /// Latencies of the good responses.
+    pub latency: Latencies,
+    /// Counts and latencies of every outcome that occurred.
+    pub outcomes: Vec<OutcomeSummary>,
+    /// Good and bad responses by status code.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Every kind of failure that occurred, with its first example.
+    pub errors: Vec<ErrorSummary>,
+    /// One point per second of the measured part.
+    pub series: Vec<SecondPoint>,
+    /// What the client itself used.
+    pub client: Client,
+    /// Reasons to doubt, the worst first.
+    pub findings: Vec<Finding>,
+    /// The machine.
+    pub environment: Environment,
+    /// The distributions behind `latency`.
+    pub histograms: Histograms,
+}
+
+/// Which driver was used, and why that one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DriverUsed {
+    /// `io_uring` or `epoll`.
+    pub name: String,
+    /// Why: asked for, or what the probe of the kernel said.
+    pub reason: String,
+}
+
+/// When, and for how long; seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Timing {
+    /// Start of the load, RFC 3339 in UTC.
+    pub started_at: String,
+    /// Time that resolving the target's name took, before the load.
+    pub resolve_s: f64,
+    /// Load that was not counted.
+    pub warmup_s: f64,
+    /// The measured part: rates are per this.
+    pub measured_s: f64,
+    /// Waiting for what was outstanding afterwards.
+    pub drain_s: f64,
+    /// Ended by hand before its time.
+    pub interrupted: bool,
+}
+
+/// Where the requests of the measured part went.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Requests {
+    /// Due within the measured part.
+    pub intended: u64,
+    /// Handed to the kernel, or failed in the attempt to connect.
+    pub sent: u64,
+    /// Complete responses of any status.
+    pub answered: u64,
+    /// Complete responses that passed every check: the numerator of every rate.
+    pub done: u64,
+    /// Without a complete response, or with one that failed a check.
+    pub failed: u64,
+    /// Still outstanding when the drain ended.
+    pub censored: u64,
+    /// Due, but never sent, because no connection was free until the end.
+    pub never_sent: u64,
+    /// `failed` by kind; kinds that did not occur are absent.
+    pub failed_by_kind: BTreeMap<ErrorKind, u64>,
+}
+
+/// Throughput over the measured part; requests per second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateSummary {
+    /// What was asked, in an open loop.
+    pub asked_per_s: Option<f64>,
+    /// Requests sent.
+    pub sent_per_s: f64,
+    /// Complete responses of any status.
+    pub answered_per_s: f64,
+    /// Good responses: the goodput.
+    pub done_per_s: f64,
+    /// 95 % interval of `done_per_s` over ten parts of the run; null where the run is too short for one.
+    pub interval_per_s: Option<Interval>,
+}
+
+/// An interval that covers the true value in 95 of 100 runs like this one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// True where the sample supports only a hint.
+    pub indicative: bool,
+}
+
+/// Bytes over the measured part.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bytes {
+    /// Requests, with their heads.
+    pub sent: u64,
+    /// Responses, with their heads.
+    pub received: u64,
+    /// Bodies of complete responses.
+    pub body_received: u64,
+}
+
+/// What happened to connections over the whole run, warm-up included.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Connections {
+    /// Asked for (closed loop), or allowed at most (open loop).
+    pub asked: u64,
+    /// Most that were open at one moment.
+    pub reached: u64,
+    /// Attempts to connect.
+    pub attempted: u64,
+    /// Attempts that succeeded.
+    pub opened: u64,
+    /// Requests sent on a connection that had carried one before.
+    pub reused: u64,
+    /// Closed by the server between two requests.
+    pub closed_by_server: u64,
+}
+
+/// The clocks. Response time runs from the moment a request was due, service time from the moment it was sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latencies {
+    /// done − intended, with the censored requests in mind.
+    pub response: LatencySummary,
+    /// done − sent.
+    pub service: LatencySummary,
+    /// first byte − sent.
+    pub first_byte: LatencySummary,
+    /// Of every connection opened in the measured part.
+    pub connect: LatencySummary,
+    /// sent − the moment from which it could have been sent: the client's own lateness.
+    pub lag: LatencySummary,
+    /// Wait for a free connection, in an open loop.
+    pub blocked: LatencySummary,
+}
+
+/// One distribution, in milliseconds; `min_ms <= every quantile <= max_ms`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencySummary {
+    /// Samples.
+    pub count: u64,
+    /// The least, exact.
+    pub min_ms: Option<f64>,
+    /// From the exact sum.
+    pub mean_ms: Option<f64>,
+    /// Standard deviation.
+    pub stddev_ms: Option<f64>,
+    /// The greatest, exact.
+    pub max_ms: Option<f64>,
+    /// By quantile ("0.5", "0.99", …); null where a number is withheld.
+    pub quantiles_ms: BTreeMap<String, Option<f64>>,
+    /// 95 % intervals of those quantiles that have one.
+    #[serde(default)]
+    pub intervals_ms: BTreeMap<String, Interval>,
+    /// Why a quantile is null.
+    #[serde(default)]
+    pub withheld: BTreeMap<String, QuantileNote>,
+}
+
+/// Why a quantile is withheld.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QuantileNote {
+    /// In words.
+    pub reason: String,
+    /// The quantile is greater than this, where that much is known.
+    pub above_ms: Option<f64>,
+}
+
+/// The quantiles of every [`LatencySummary`]: key and value.
+pub const QUANTILES: [(&str, f64); 7] = [
+    ("0.5", 0.5),
+    ("0.75", 0.75),
+    ("0.9", 0.9),
+    ("0.95", 0.95),
+    ("0.99", 0.99),
+    ("0.999", 0.999),
+    ("0.9999", 0.9999),
+];
+
+/// Count and latencies of one outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OutcomeSummary {
+    /// `2xx`, `unexpected-4xx`, `refused`, …
+    pub outcome: String,
+    /// How many.
+    pub count: u64,
+    /// From the moment the request was due.
+    pub response: LatencySummary,
+    /// From the moment it was sent.
+    pub service: LatencySummary,
+    /// The distribution of the response time.
+    pub response_histogram: HistogramData,
+    /// The distribution of the service time.
+    pub service_histogram: HistogramData,
+}
+
+/// One kind of failure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorSummary {
+    /// Which kind.
+    pub kind: ErrorKind,
+    /// How many.
+    pub count: u64,
+    /// The first one, in words.
+    pub first_example: String,
+    /// When it came, seconds into the measured part.
+    pub first_at_s: f64,
+}
+
+/// One second of the measured part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SecondPoint {
+    /// From the start of the measured part, seconds.
+    pub second: u64,
+    /// How much of this second was measured; less than 1 in the last one.
+    pub covered_s: f64,
+    /// Requests sent.
+    pub sent: u64,
+    /// Good responses.
+    pub done: u64,
+    /// Failures.
+    pub failed: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Median response time of the good ones.
+    pub p50_ms: Option<f64>,
+    /// 99th percentile, where at least 1000 support it.
+    pub p99_ms: Option<f64>,
+    /// The greatest.
+    pub max_ms: Option<f64>,
+}
+
+/// What the client itself used.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Client {
+    /// CPU time of all worker threads over the measured part, seconds.
+    pub cpu_s: f64,
+    /// Answers and failures per second of that CPU time; null where the time is too short to tell.
+    pub requests_per_cpu_s: Option<f64>,
+    /// Peak resident memory of the process, bytes.
+    pub peak_rss_bytes: Option<u64>,
+    /// Each worker thread.
+    pub threads: Vec<ThreadUse>,
+}
+
+/// What one worker thread used over the measured part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadUse {
+    /// From 0.
+    pub thread: u32,
+    /// CPU time, seconds.
+    pub cpu_s: f64,
+    /// Greatest share of a core within a second, 0..1.
+    pub cpu_share_peak: f64,
+    /// Time spent waiting for a core, seconds; null where the kernel does not say.
+    pub run_queue_wait_s: Option<f64>,
+    /// Longest time between two looks at the sockets, milliseconds.
+    pub loop_gap_max_ms: f64,
+    /// Number of times that the gap was over a millisecond.
+    pub loop_gaps_over_1ms: u64,
+    /// Looks at the sockets.
+    pub polls: u64,
+}
+
+/// Distributions for other tools: HdrHistogram V2, deflated, base64; values in nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HistogramData {
+    /// Always `hdrhistogram-v2-deflate-base64`.
+    pub encoding: String,
+    /// Always `ns`.
+    pub unit: String,
+    /// Samples.
+    pub count: u64,
+    /// The text.
+    pub data: String,
+}
+
+/// The distributions of [`Latencies`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Histograms {
+    /// done − intended.
+    pub response: HistogramData,
+    /// done − sent.
+    pub service: HistogramData,
+    /// first byte − sent.
+    pub first_byte: HistogramData,
+    /// Connecting.
+    pub connect: HistogramData,
+    /// The client's own lateness.
+    pub lag: HistogramData,
+    /// Wait for a free connection.
+    pub blocked: HistogramData,
+    /// Waiting times of the requests that were cut off: each is less than the true latency.
+    pub censored: HistogramData,
+}

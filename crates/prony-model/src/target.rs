@@ -1,0 +1,137 @@
+//! The address of the server under load.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A text that is not the URL of a server that can be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// The text does not parse as a URL.
+    #[error("`{text}` is not a URL ({why}): write it as http://HOST:PORT/PATH")]
+    Malformed {
+        /// What was typed.
+        text: String,
+        /// The parser's words.
+        why: String,
+    },
+    /// A scheme that Prony does not speak.
+    #[error("the scheme `{scheme}` is not spoken here: use http://")]
+    Scheme {
+        /// The scheme that was asked for.
+        scheme: String,
+    },
+    /// HTTPS, which is not built yet.
+    #[error("https is not supported yet: use http://, or load the server behind its TLS proxy directly")]
+    Tls,
+    /// User name or password in the URL.
+    #[error("the URL holds a user name or password: send it as a header instead, -H 'Authorization: …'")]
+    UserInfo,
+    /// Port 0.
+    #[error("port 0 is nobody's: name the port on which the server listens")]
+    PortZero,
+}
+
+/// What is loaded: a URL, and the ways to reach it that a URL can't say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Target {
+    /// The URL as it is sent: scheme, host, port, path and query; never user info.
+    pub url: String,
+    /// Host name or address, without the brackets of IPv6.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// What stands in the request line: path and query.
+    pub path: String,
+    /// The `Host` header: host, with the port unless it is 80.
+    pub authority: String,
+    /// A Unix-domain socket to connect to instead of host and port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unix: Option<PathBuf>,
+}
+
+impl Target {
+    /// Reads `text`, where a missing `http://` is supplied, as people expect of command lines.
+    pub fn parse(text: &str) -> Result<Self, TargetError> {
+        let typed = text.trim();
+        let malformed = |why: &str| TargetError::Malformed { text: typed.to_owned(), why: why.to_owned() };
+        if typed.is_empty() {
+            return Err(malformed("it is empty"));
+        }
+        let full = if typed.contains("://") { typed.to_owned() } else { format!("http://{typed}") };
+        let url = url::Url::parse(&full).map_err(|error| malformed(&error.to_string()))?;
+        match url.scheme() {
+            "http" => {}
+            "https" => return Err(TargetError::Tls),
+            other => return Err(TargetError::Scheme { scheme: other.to_owned() }),
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(TargetError::UserInfo);
+        }
+        let bracketed = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| malformed("no host"))?;
+        let port = url.port_or_known_default().ok_or_else(|| malformed("no port"))?;
+        if port == 0 {
+            return Err(TargetError::PortZero);
+        }
+        let path = match url.query() {
+            Some(query) => format!("{}?{query}", url.path()),
+            None => url.path().to_owned(),
+        };
+        let authority = url.port().map_or_else(|| bracketed.to_owned(), |port| format!("{bracketed}:{port}"));
+        Ok(Self {
+            url: format!("http://{authority}{path}"),
+            host: bracketed.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port,
+            path,
+            authority,
+            unix: None,
+        })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.unix {
+            None => formatter.write_str(&self.url),
+            Some(socket) => write!(formatter, "{} through {}", self.url, socket.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, host: &str, port: u16, path: &str, authority: &str) {
+        let target = Target::parse(text).expect(text);
+        let got = (target.host.as_str(), target.port, target.path.as_str(), target.authority.as_str());
+        assert_eq!(got, (host, port, path, authority), "{text}");
+    }
+
+    #[test]
+    fn urls_as_people_type_them() {
+        check("http://127.0.0.1:3000/", "127.0.0.1", 3000, "/", "127.0.0.1:3000");
+        check("localhost:8080", "localhost", 8080, "/", "localhost:8080");
+        check("example.org", "example.org", 80, "/", "example.org");
+        check("http://[::1]:3000/a?b=c", "::1", 3000, "/a?b=c", "[::1]:3000");
+        check("http://localhost:8080/asd;lfkwk;lef", "localhost", 8080, "/asd;lfkwk;lef", "localhost:8080");
+        check("http://localhost:8080//test2", "localhost", 8080, "//test2", "localhost:8080");
+        check("http://h/with space?q=ä", "h", 80, "/with%20space?q=%C3%A4", "h");
+        check("http://h/x#fragment", "h", 80, "/x", "h");
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let refused = |text: &str| Target::parse(text).expect_err(text);
+        assert!(matches!(refused(""), TargetError::Malformed { .. }));
+        assert!(matches!(refused("http://"), TargetError::Malformed { .. }));
+        assert!(matches!(refused("http://h:99999/"), TargetError::Malformed { .. }));
+        assert!(matches!(refused("http://[::1/"), TargetError::Malformed { .. }));
+        assert!(matches!(refused("ftp://h/"), TargetError::Scheme { .. }));
+        assert_eq!(refused("https://h/"), TargetError::Tls);
+        assert_eq!(refused("http://user:secret@h/"), TargetError::UserInfo);
+        assert_eq!(refused("http://h:0/"), TargetError::PortZero);
+    }
+}

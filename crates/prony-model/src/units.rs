@@ -1,0 +1,207 @@
+//! Quantities as people write them: `10s`, `250ms`, `1m30s`, `5k`, `1MiB`, `300/s`.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A text that is not a quantity of the kind that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnitError {
+    /// Not a duration.
+    #[error("`{0}` is not a duration: write a number with a unit, such as 10s, 250ms, 1m30s or 2h")]
+    Duration(String),
+    /// Not a whole number.
+    #[error("`{0}` is not a count: write a whole number such as 5000, 5k or 2M")]
+    Count(String),
+    /// Not a rate.
+    #[error("`{0}` is not a rate: write requests per second above 0, such as 500, 2.5, 10k or 600/min")]
+    Rate(String),
+    /// Not a size.
+    #[error("`{0}` is not a size: write bytes such as 512, 64KiB, 1MiB or 10MB")]
+    Bytes(String),
+}
+
+/// Requests per second over all threads and connections of a run; finite and above zero.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "f64", into = "f64")]
+#[schemars(with = "f64")]
+pub struct Rate(f64);
+
+impl Rate {
+    /// The highest rate that can be asked for: one request a nanosecond, the resolution of the schedule.
+    pub const MAX_PER_SECOND: f64 = 1e9;
+    /// The lowest: one request in about eleven days. Below it the gap no longer fits the schedule's clock well.
+    pub const MIN_PER_SECOND: f64 = 1e-6;
+
+    /// A rate of `value` requests per second; `None` outside [`Self::MIN_PER_SECOND`]..=[`Self::MAX_PER_SECOND`].
+    pub fn per_second(value: f64) -> Option<Self> {
+        (Self::MIN_PER_SECOND..=Self::MAX_PER_SECOND).contains(&value).then_some(Self(value))
+    }
+
+    /// Requests per second.
+    pub fn as_per_second(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Rate {
+    type Error = UnitError;
+    fn try_from(value: f64) -> Result<Self, UnitError> {
+        Self::per_second(value).ok_or_else(|| UnitError::Rate(value.to_string()))
+    }
+}
+
+impl From<Rate> for f64 {
+    fn from(rate: Rate) -> f64 {
+        rate.0
+    }
+}
+
+impl std::str::FromStr for Rate {
+    type Err = UnitError;
+
+    /// `500`, `2.5`, `10k`, `1M`, each also with `/s`, `/min` or `/h`.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let error = || UnitError::Rate(text.to_owned());
+        let (number, seconds) = match text.trim().split_once('/') {
+            None | Some((_, "s" | "sec")) => (text.trim().split('/').next().unwrap_or_default(), 1.0),
+            Some((number, "min" | "m")) => (number, 60.0),
+            Some((number, "h")) => (number, 3600.0),
+            Some(_) => return Err(error()),
+        };
+        let value =
+            scaled(number.trim(), &[("k", 1e3), ("K", 1e3), ("M", 1e6), ("", 1.0)]).ok_or_else(error)?;
+        Self::per_second(value / seconds).ok_or_else(error)
+    }
+}
+
+/// A count such as `5000`, `5k`, `1.5M`; must come out whole.
+pub fn parse_count(text: &str) -> Result<u64, UnitError> {
+    let error = || UnitError::Count(text.to_owned());
+    let value = scaled(text.trim(), &[("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("", 1.0)])
+        .ok_or_else(error)?;
+    whole(value).ok_or_else(error)
+}
+
+/// A size such as `512`, `64KiB`, `10MB`; decimal and binary prefixes are told apart.
+pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+    const KIB: f64 = 1024.0;
+    let error = || UnitError::Bytes(text.to_owned());
+    let units = [
+        ("KiB", KIB),
+        ("MiB", KIB * KIB),
+        ("GiB", KIB * KIB * KIB),
+        ("kB", 1e3),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("B", 1.0),
+        ("", 1.0),
+    ];
+    whole(scaled(text.trim(), &units).ok_or_else(error)?).ok_or_else(error)
+}
+
+/// A duration such as `10s`, `250ms`, `1.5s`, `1m30s`, `2h`. A bare number is refused, for it says no unit;
+/// `0` alone is accepted.
+pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+    let error = || UnitError::Duration(text.to_owned());
+    let mut rest = text.trim();
+    if rest == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let mut total_s = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).ok_or_else(error)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| error())?;
+        rest = &rest[digits..];
+        let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let unit_s = match rest[..letters].trim() {
+            "ns" => 1e-9,
+            "us" | "µs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(error()),
+        };
+        total_s += number * unit_s;
+        rest = &rest[letters..];
+    }
+    // Rounded to the nanosecond: 0.25 * 1e-3 is not exact in binary.
+    Duration::try_from_secs_f64((total_s * 1e9).round() / 1e9)
+        .ok()
+        .filter(|_| !text.trim().is_empty())
+        .ok_or_else(error)
+}
+
+/// The number before the first suffix of `units` that matches, times that unit's factor.
+fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let (number, factor) =
+        units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)))?;
+    let plain = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '_');
+    let value: f64 = plain.then(|| number.replace('_', "").parse().ok()).flatten()?;
+    Some(value * factor)
+}
+
+/// `value` as a whole number, if it is one that `f64` holds exactly.
+fn whole(value: f64) -> Option<u64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked: whole, not negative, below 2^53"
+    )]
+    (value.fract() == 0.0 && (0.0..=EXACT).contains(&value)).then_some(value as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_duration(text: &str, expected_ns: Option<u128>) {
+        assert_eq!(parse_duration(text).ok().map(|d| d.as_nanos()), expected_ns, "{text}");
+    }
+
+    #[test]
+    fn durations() {
+        check_duration("10s", Some(10_000_000_000));
+        check_duration("250ms", Some(250_000_000));
+        check_duration("1m30s", Some(90_000_000_000));
+        check_duration("1.5s", Some(1_500_000_000));
+        check_duration("40us", Some(40_000));
+        check_duration("2h", Some(7_200_000_000_000));
+        check_duration("0", Some(0));
+        for bad in ["", "10", "s", "10 parsecs", "-1s", "1.2.3s", "1e400s", "9999999999999999999999h"] {
+            check_duration(bad, None);
+        }
+    }
+
+    fn check_rate(text: &str, expected: Option<f64>) {
+        assert_eq!(text.parse::<Rate>().ok().map(Rate::as_per_second), expected, "{text}");
+    }
+
+    #[test]
+    fn rates() {
+        check_rate("500", Some(500.0));
+        check_rate("2.5", Some(2.5));
+        check_rate("10k", Some(10_000.0));
+        check_rate("600/min", Some(10.0));
+        check_rate("10k/s", Some(10_000.0));
+        for bad in ["0", "-5", "", "k", "nan", "inf", "5/parsec", "1e3", "2G"] {
+            check_rate(bad, None);
+        }
+    }
+
+    #[test]
+    fn counts_and_sizes() {
+        assert_eq!(parse_count("5k"), Ok(5_000));
+        assert_eq!(parse_count("1.5M"), Ok(1_500_000));
+        assert_eq!(parse_count("1_000"), Ok(1_000));
+        assert!(parse_count("1.5").is_err());
+        assert!(parse_count("-1").is_err());
+        assert_eq!(parse_bytes("64KiB"), Ok(65_536));
+        assert_eq!(parse_bytes("10MB"), Ok(10_000_000));
+        assert!(parse_bytes("ten").is_err());
+    }
+}
