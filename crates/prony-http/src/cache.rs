@@ -97,3 +97,78 @@ impl Remembered {
         !self.bytes.is_empty() && input.starts_with(&self.bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{HEADS, HeadCache, REMEMBERED_BYTES};
+    use crate::head::Framing;
+    use crate::limits::Limits;
+    use crate::request::RequestKind;
+
+    fn head(length: usize, padding: usize) -> String {
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nX: {}\r\n\r\n", "x".repeat(padding))
+    }
+
+    /// After reading heads with these content-lengths in turn, exactly those in `remembered` are recalled.
+    fn check(read: &[usize], remembered: &[usize]) {
+        let mut cache = HeadCache::new(RequestKind::Normal, Limits::default());
+        for length in read {
+            cache.read(head(*length, 9).as_bytes()).unwrap();
+        }
+        for length in 0..10 {
+            let bytes = head(length, 9);
+            let expected =
+                remembered.contains(&length).then_some((bytes.len(), Framing::Length(length as u64)));
+            let input = bytes + "and a body";
+            let found = cache.recall(input.as_bytes()).map(|(length, outcome)| (length, outcome.framing));
+            assert_eq!(found, expected, "{length} after {read:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_heads_are_remembered() {
+        check(&[], &[]);
+        check(&[1], &[1]);
+        check(&[1, 2, 1, 2, 1], &[1, 2]);
+        check(&[1, 2, 3, 4, 5], &[2, 3, 4, 5]);
+        check(&[1, 2, 3, 4, 5, 6], &[3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn a_head_must_be_there_completely_and_exactly() {
+        let mut cache = HeadCache::new(RequestKind::Normal, Limits::default());
+        let bytes = head(5, 0);
+        cache.read(bytes.as_bytes()).unwrap();
+        for cut in 0..bytes.len() {
+            assert_eq!(cache.recall(&bytes.as_bytes()[..cut]), None, "cut at {cut}");
+            let mut other = bytes.clone().into_bytes();
+            other[cut] ^= 1;
+            assert_eq!(cache.recall(&other), None, "changed at {cut}");
+        }
+        assert!(cache.recall(bytes.as_bytes()).is_some());
+    }
+
+    #[test]
+    fn long_and_interim_heads_are_read_but_not_remembered() {
+        let mut cache = HeadCache::new(RequestKind::Normal, Limits::default());
+        let long = head(5, REMEMBERED_BYTES);
+        for unkept in [long.as_str(), "HTTP/1.1 103 Early Hints\r\n\r\n"] {
+            assert!(cache.read(unkept.as_bytes()).is_ok());
+            assert_eq!(cache.recall(unkept.as_bytes()), None);
+        }
+        let fitting = head(5, REMEMBERED_BYTES - head(5, 0).len());
+        cache.read(fitting.as_bytes()).unwrap();
+        assert!(cache.recall(fitting.as_bytes()).is_some());
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut cache = HeadCache::new(RequestKind::Normal, Limits::default());
+        let before: Vec<usize> = cache.heads.iter().map(|head| head.bytes.capacity()).collect();
+        for length in 0..HEADS * 10 {
+            cache.read(head(length, length * 100).as_bytes()).unwrap();
+        }
+        let after: Vec<usize> = cache.heads.iter().map(|head| head.bytes.capacity()).collect();
+        assert_eq!(before, after);
+    }
+}

@@ -157,3 +157,114 @@ fn hex_digit(byte: u8) -> u8 {
         _ => (byte | 0x20) - b'a' + 10,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Chunk, ChunkDecoder};
+    use crate::error::ProtocolError;
+    use crate::limits::Limits;
+
+    /// The body and how much of the input was left, or the error.
+    type Outcome<'a> = Result<(&'a str, usize), ProtocolError>;
+
+    /// Decodes `input` in pieces of every size: all must give the same.
+    fn check(input: &str, expected: Outcome<'_>) {
+        let limits = Limits { body_bytes: 20, chunk_line_bytes: 12, trailer_bytes: 24, ..Limits::default() };
+        for piece_bytes in 1..=input.len() {
+            let mut decoder = ChunkDecoder::new();
+            let mut body = Vec::new();
+            let mut left = input.len();
+            let outcome = input.as_bytes().chunks(piece_bytes).try_for_each(|mut piece| {
+                while !piece.is_empty() {
+                    let (consumed, chunk) = decoder.step(&limits, body.len() as u64, piece).map_err(Some)?;
+                    left -= consumed;
+                    match chunk {
+                        Chunk::Data { start } => body.extend_from_slice(&piece[start..consumed]),
+                        Chunk::More => assert_eq!(consumed, piece.len()),
+                        Chunk::End => return Err(None),
+                    }
+                    piece = &piece[consumed..];
+                }
+                Ok(())
+            });
+            let found = match outcome {
+                Ok(()) => panic!("{input:?} has no end"),
+                Err(None) => Ok((str::from_utf8(&body).unwrap(), left)),
+                Err(Some(error)) => Err(error),
+            };
+            assert_eq!(found, expected, "{input:?} in pieces of {piece_bytes}");
+        }
+    }
+
+    #[test]
+    fn bodies() {
+        check("0\r\n\r\n", Ok(("", 0)));
+        check("5\r\nhello\r\n0\r\n\r\n", Ok(("hello", 0)));
+        check("5\r\nhello\r\n00A\r\n, world! \n\r\n0\r\n\r\nHTTP/1.1", Ok(("hello, world! \n", 8)));
+        check("1 \t\r\nx\r\n0;a=\"b\"\r\n\r\n", Ok(("x", 0)));
+        check("1 ; a\r\nx\r\n0\r\n\r\n", Ok(("x", 0)));
+    }
+
+    #[test]
+    fn trailers_are_skipped() {
+        check("0\r\nA: b\r\nC:\r\n\r\nrest", Ok(("", 4)));
+        check("0\r\nA: b\n\nrest", Ok(("", 4)));
+        for bad in [
+            "0\r\nHTTP/1.1 200 OK\r\n\r\n",
+            "0\r\n: a\r\n",
+            "0\r\n a\r\n",
+            "0\r\na: \0",
+            "0\r\na: b\rc",
+            "0\r\n\ra",
+        ] {
+            check(bad, Err(ProtocolError::Trailer));
+        }
+        check(&format!("0\r\na:{}\r\n\r\n", "b".repeat(18)), Ok(("", 0)));
+        let too_long = ProtocolError::TrailersTooLong { limit_bytes: 24 };
+        check(&format!("0\r\na:{}\r\n\r\n", "b".repeat(19)), Err(too_long));
+        check(&format!("0\r\n{}", "a:b\r\n".repeat(9)), Err(too_long));
+    }
+
+    #[test]
+    fn size_lines_are_strict() {
+        for bad in [
+            "\r\n",
+            "-1\r\n",
+            "+1\r\n",
+            "0x1\r\n",
+            " 1\r\n",
+            "g\r\n",
+            "1\n",
+            "1\r\r\n",
+            "1 1\r\n",
+            ";a\r\n",
+            "1;\x07\r\n",
+            "1;a\n",
+        ] {
+            check(bad, Err(ProtocolError::ChunkSize));
+        }
+        check("1\r\nxy\r\n", Err(ProtocolError::ChunkEnd));
+        check("1\r\nx\n", Err(ProtocolError::ChunkEnd));
+        check("1\r\nx\ry", Err(ProtocolError::ChunkEnd));
+    }
+
+    #[test]
+    fn endless_lines_and_bodies_are_refused() {
+        check("0000000001\r\nx\r\n0\r\n\r\n", Ok(("x", 0)));
+        let line_too_long = ProtocolError::ChunkLineTooLong { limit_bytes: 12 };
+        check("00000000001\r\n", Err(line_too_long));
+        check("1;aaaaaaaaaaa\r\n", Err(line_too_long));
+        let too_long = ProtocolError::BodyTooLong { limit_bytes: 20 };
+        check("15\r\n", Err(too_long));
+        check("14\r\n01234567890123456789\r\n1\r\n", Err(too_long));
+        check("14\r\n01234567890123456789\r\n0\r\n\r\n", Ok(("01234567890123456789", 0)));
+    }
+
+    #[test]
+    fn sizes_of_64_bits_and_more() {
+        let limits = Limits { body_bytes: u64::MAX, ..Limits::default() };
+        let step = |input: &str| ChunkDecoder::new().step(&limits, 0, input.as_bytes());
+        assert_eq!(step("FFFFFFFFFFFFFFFF\r\nx"), Ok((19, Chunk::Data { start: 18 })));
+        assert_eq!(step("10000000000000000\r\n"), Err(ProtocolError::ChunkSizeOverflow));
+    }
+}

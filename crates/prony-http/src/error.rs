@@ -177,3 +177,48 @@ impl ProtocolError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, ProtocolError};
+
+    fn check(error: ProtocolError, code: &str, text: &str) {
+        assert_eq!(error.code(), code);
+        assert_eq!(error.to_string(), text);
+    }
+
+    #[test]
+    fn texts_say_what_was_wrong_with_the_answer() {
+        check(ProtocolError::Tls, "tls", "the server speaks TLS on this port: try an https URL");
+        check(
+            ProtocolError::NotHttp,
+            "not-http",
+            "the answer does not start with HTTP/1: is this an HTTP server?",
+        );
+        check(
+            ProtocolError::HeadTooLong { limit_bytes: 65536 },
+            "head-too-long",
+            "the head does not end within 65536 bytes",
+        );
+        check(
+            ProtocolError::ClosedEarly { during: Part::Head },
+            "closed-in-head",
+            "the server closed the connection before the end of the head",
+        );
+        check(
+            ProtocolError::ClosedEarly { during: Part::Body { missing_bytes: 7 } },
+            "closed-in-body",
+            "the server closed the connection 7 bytes before the end of the body",
+        );
+        check(
+            ProtocolError::ClosedEarly { during: Part::Chunks },
+            "closed-in-chunks",
+            "the server closed the connection before the last chunk",
+        );
+    }
+
+    #[test]
+    fn an_error_is_cheap_to_pass_on() {
+        assert!(size_of::<ProtocolError>() <= 16);
+    }
+}

@@ -53,12 +53,14 @@ pub(crate) fn read_head(head: &[u8], kind: RequestKind, limits: &Limits) -> Resu
 fn refusal(error: httparse::Error, head: &[u8], limits: &Limits) -> ProtocolError {
     match error {
         httparse::Error::TooManyHeaders => ProtocolError::TooManyHeaders { limit: limits.headers },
-        httparse::Error::Version => ProtocolError::Version,
         httparse::Error::NewLine => ProtocolError::LineEnd,
         httparse::Error::HeaderValue => ProtocolError::HeaderValue,
         httparse::Error::HeaderName if has_folded_line(head) => ProtocolError::FoldedHeader,
         httparse::Error::HeaderName => ProtocolError::HeaderName,
-        httparse::Error::Status | httparse::Error::Token => ProtocolError::StatusLine,
+        // The version itself was checked with the first bytes; here it can only lack the space after it.
+        httparse::Error::Status | httparse::Error::Token | httparse::Error::Version => {
+            ProtocolError::StatusLine
+        }
     }
 }
 
@@ -187,4 +189,142 @@ fn decimal(digits: &[u8]) -> Option<u64> {
         let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
         number.checked_mul(10)?.checked_add(digit)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Outcome, read_head};
+    use crate::error::ProtocolError;
+    use crate::head::Framing;
+    use crate::limits::{HEADERS_MAX, Limits};
+    use crate::request::RequestKind;
+
+    /// Reads a head of these lines, as the answer to a request of that kind.
+    fn check(kind: RequestKind, lines: &str, expected: Result<(u16, Framing, bool), ProtocolError>) {
+        let head = format!("{}\r\n\r\n", lines.replace('\n', "\r\n"));
+        let limits = Limits { headers: 8, body_bytes: 1000, ..Limits::default() }.clamped();
+        let expected = expected.map(|(status, framing, keep_alive)| Outcome { status, framing, keep_alive });
+        assert_eq!(read_head(head.as_bytes(), kind, &limits), expected, "{lines:?} after {kind:?}");
+    }
+
+    fn accepted(lines: &str, framing: Framing, keep_alive: bool) {
+        check(RequestKind::Normal, lines, Ok((200, framing, keep_alive)));
+    }
+
+    fn refused(lines: &str, error: ProtocolError) {
+        check(RequestKind::Normal, lines, Err(error));
+    }
+
+    #[test]
+    fn content_length() {
+        accepted("HTTP/1.1 200 OK\ncontent-LENGTH: 12", Framing::Length(12), true);
+        accepted("HTTP/1.1 200 OK\nContent-Length:0", Framing::Length(0), true);
+        accepted("HTTP/1.1 200 OK\nContent-Length: 5, 5\nContent-Length: 005", Framing::Length(5), true);
+        for bad in ["", "+5", "-1", "5 5", "0x5", "5,", "5;", "1.0", "99999999999999999999"] {
+            refused(&format!("HTTP/1.1 200 OK\nContent-Length: {bad}"), ProtocolError::ContentLength);
+        }
+        refused("HTTP/1.1 200 OK\nContent-Length: 5, 6", ProtocolError::ContentLengthConflict);
+        refused(
+            "HTTP/1.1 200 OK\nContent-Length: 5\nContent-Length: 6",
+            ProtocolError::ContentLengthConflict,
+        );
+        let too_long = ProtocolError::BodyTooLong { limit_bytes: 1000 };
+        accepted("HTTP/1.1 200 OK\nContent-Length: 1000", Framing::Length(1000), true);
+        refused("HTTP/1.1 200 OK\nContent-Length: 1001", too_long);
+        refused("HTTP/1.1 200 OK\nContent-Length: 18446744073709551615", too_long);
+        refused("HTTP/1.1 200 OK\nContent-Length: 18446744073709551616", ProtocolError::ContentLength);
+    }
+
+    #[test]
+    fn transfer_encoding() {
+        accepted("HTTP/1.1 200 OK\nTransfer-Encoding: chunked", Framing::Chunked, true);
+        accepted("HTTP/1.1 200 OK\nTransfer-Encoding: gzip;q=1, CHUNKED", Framing::Chunked, true);
+        accepted(
+            "HTTP/1.1 200 OK\nTransfer-Encoding: gzip\nTransfer-Encoding: chunked",
+            Framing::Chunked,
+            true,
+        );
+        accepted("HTTP/1.1 200 OK\nTransfer-Encoding: gzip", Framing::UntilClose, false);
+        accepted("HTTP/1.1 200 OK\nTransfer-Encoding: chunked, gzip", Framing::UntilClose, false);
+        for bad in ["", "chunked, chunked", "chunked;a=b", "chunked,", "chun ked", "a;b=\"c,d\""] {
+            refused(&format!("HTTP/1.1 200 OK\nTransfer-Encoding: {bad}"), ProtocolError::TransferEncoding);
+        }
+        refused("HTTP/1.0 200 OK\nTransfer-Encoding: chunked", ProtocolError::TransferEncodingInHttp10);
+        for both in [
+            "Transfer-Encoding: chunked\nContent-Length: 5",
+            "Content-Length: 5\nTransfer-Encoding: identity",
+        ] {
+            refused(&format!("HTTP/1.1 200 OK\n{both}"), ProtocolError::TransferEncodingAndContentLength);
+        }
+    }
+
+    #[test]
+    fn bodiless_responses_do_not_look_at_body_fields() {
+        let fields = "Content-Length: nonsense\nTransfer-Encoding: chunked";
+        for status in [100, 103, 199, 204, 304] {
+            let lines = format!("HTTP/1.1 {status} x\n{fields}");
+            check(RequestKind::Normal, &lines, Ok((status, Framing::Empty, true)));
+        }
+        for status in [200, 404, 599] {
+            let lines = format!("HTTP/1.0 {status} x\n{fields}");
+            check(RequestKind::Head, &lines, Ok((status, Framing::Empty, false)));
+        }
+        accepted("HTTP/1.1 200 OK", Framing::UntilClose, false);
+        check(RequestKind::Normal, "HTTP/1.1 205 x", Ok((205, Framing::UntilClose, false)));
+    }
+
+    #[test]
+    fn persistence() {
+        let five = "Content-Length: 5";
+        for (version, connection, keep_alive) in [
+            ("1.1", "", true),
+            ("1.1", "\nConnection: close", false),
+            ("1.1", "\nconnection: CLOSE", false),
+            ("1.1", "\nConnection: close, keep-alive", false),
+            ("1.1", "\nConnection: keep-alive\nConnection: x ,close", false),
+            ("1.1", "\nConnection: closed", true),
+            ("1.0", "", false),
+            ("1.0", "\nConnection: Keep-Alive", true),
+            ("1.0", "\nConnection: keep-alive, close", false),
+            ("1.0", "\nKeep-Alive: timeout=5", false),
+        ] {
+            let lines = format!("HTTP/{version} 200 OK\n{five}{connection}");
+            accepted(&lines, Framing::Length(5), keep_alive);
+        }
+        accepted("HTTP/1.1 200 OK\nConnection: keep-alive", Framing::UntilClose, false);
+    }
+
+    #[test]
+    fn status_lines() {
+        check(RequestKind::Head, "HTTP/1.1 200", Ok((200, Framing::Empty, true)));
+        check(RequestKind::Head, "HTTP/1.1 599 \u{e9}t\u{e9}", Ok((599, Framing::Empty, true)));
+        for bad in ["HTTP/1.1 20", "HTTP/1.1 2000", "HTTP/1.1  200 OK", "HTTP/1.1", "HTTP/1.1 abc x"] {
+            refused(bad, ProtocolError::StatusLine);
+        }
+        refused("HTTP/1.1 099 x", ProtocolError::StatusRange(99));
+        refused("HTTP/1.1 600 x", ProtocolError::StatusRange(600));
+        refused("HTTP/1.1 101 Switching Protocols\nUpgrade: websocket", ProtocolError::Upgrade);
+    }
+
+    #[test]
+    fn header_lines() {
+        refused("HTTP/1.1 200 OK\nA: b\n c", ProtocolError::FoldedHeader);
+        refused("HTTP/1.1 200 OK\nA : b", ProtocolError::HeaderName);
+        refused("HTTP/1.1 200 OK\nno colon", ProtocolError::HeaderName);
+        refused("HTTP/1.1 200 OK\n: b", ProtocolError::HeaderName);
+        refused("HTTP/1.1 200 OK\nA: b\0", ProtocolError::HeaderValue);
+        refused("HTTP/1.1 200 OK\nA: b\rc", ProtocolError::HeaderValue);
+        refused("HTTP/1.1 200 OK\nA: b\n\rc", ProtocolError::LineEnd);
+        let many = |count: usize| format!("HTTP/1.1 200 OK{}", "\na: b".repeat(count));
+        accepted(&many(8), Framing::UntilClose, false);
+        refused(&many(9), ProtocolError::TooManyHeaders { limit: 8 });
+    }
+
+    #[test]
+    fn the_header_limit_ends_where_the_stack_space_does() {
+        let head = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(HEADERS_MAX + 1));
+        let limits = Limits { headers: usize::MAX, ..Limits::default() }.clamped();
+        let found = read_head(head.as_bytes(), RequestKind::Normal, &limits);
+        assert_eq!(found, Err(ProtocolError::TooManyHeaders { limit: HEADERS_MAX }));
+    }
 }

@@ -302,3 +302,196 @@ fn check_authority(authority: &str) -> Result<(), RequestError> {
 fn trimmed(value: &str) -> &str {
     value.trim_matches([' ', '\t'])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Request, RequestError, RequestKind, Version};
+
+    /// A change to the plain GET request, and the head that comes of it or the error.
+    fn check(change: impl FnOnce(&mut Request), expected: Result<&str, RequestError>) {
+        let mut request = Request::get("example.org:8080", "/status?a=b");
+        change(&mut request);
+        let found = request.encode().map(|encoded| {
+            assert_eq!(encoded.bytes(), [encoded.head(), &request.body].concat());
+            String::from_utf8(encoded.head().to_vec()).unwrap()
+        });
+        let expected = expected.map(|lines| {
+            let lines = lines.replace("USER_AGENT", super::USER_AGENT);
+            format!("{}\r\n\r\n", lines.replace('\n', "\r\n"))
+        });
+        assert_eq!(found, expected, "{request:?}");
+    }
+
+    fn with_headers(headers: &[(&str, &str)]) -> impl FnOnce(&mut Request) {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        |request| request.headers = headers
+    }
+
+    const REST: &str = "\nHost: example.org:8080\nUser-Agent: USER_AGENT\nAccept: */*";
+
+    #[test]
+    fn connections() {
+        let head =
+            |version: &str, connection: &str| format!("GET /status?a=b HTTP/{version}{REST}{connection}");
+        for (version, number, keep_alive, line) in [
+            (Version::Http11, "1.1", true, ""),
+            (Version::Http11, "1.1", false, "\nConnection: close"),
+            (Version::Http10, "1.0", true, "\nConnection: keep-alive"),
+            (Version::Http10, "1.0", false, ""),
+        ] {
+            let change = |request: &mut Request| {
+                request.version = version;
+                request.keep_alive = keep_alive;
+                assert_eq!(request.encode().unwrap().keep_alive(), keep_alive);
+            };
+            check(change, Ok(&head(number, line)));
+        }
+    }
+
+    #[test]
+    fn a_connection_header_overrides_the_wish() {
+        for (version, value, keep_alive) in [
+            (Version::Http11, "close", false),
+            (Version::Http11, "Keep-Alive", true),
+            (Version::Http11, "TE", true),
+            (Version::Http11, "keep-alive, CLOSE", false),
+            (Version::Http10, "keep-alive", true),
+            (Version::Http10, "TE", false),
+        ] {
+            let mut request = Request::get("a", "/");
+            request.version = version;
+            request.keep_alive = !keep_alive;
+            request.headers.push(("CONNECTION".to_owned(), value.to_owned()));
+            let encoded = request.encode().unwrap();
+            assert_eq!(encoded.keep_alive(), keep_alive, "{version:?} {value}");
+            let text = String::from_utf8(encoded.bytes().to_vec()).unwrap();
+            assert_eq!(text.to_ascii_lowercase().matches("connection:").count(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn user_headers_stand_instead_of_ours() {
+        check(
+            with_headers(&[
+                ("X-A", " 1\t"),
+                ("host", "other"),
+                ("user-agent", "ab"),
+                ("ACCEPT", ""),
+                ("x-a", "2"),
+            ]),
+            Ok("GET /status?a=b HTTP/1.1\nHost: other\nX-A: 1\nuser-agent: ab\nACCEPT: \nx-a: 2"),
+        );
+    }
+
+    #[test]
+    fn lengths() {
+        for method in ["POST", "PUT", "PATCH"] {
+            check(
+                |request| request.method = method.to_owned(),
+                Ok(&format!("{method} /status?a=b HTTP/1.1{REST}\nContent-Length: 0")),
+            );
+        }
+        check(
+            |request| request.body = b"hello".to_vec(),
+            Ok(&format!("GET /status?a=b HTTP/1.1{REST}\nContent-Length: 5")),
+        );
+        check(
+            |request| {
+                request.body = b"hello".to_vec();
+                request.headers.push(("content-length".to_owned(), "5".to_owned()));
+            },
+            Ok(&format!("GET /status?a=b HTTP/1.1{REST}\ncontent-length: 5")),
+        );
+        check(
+            with_headers(&[("Content-Length", "5")]),
+            Err(RequestError::ContentLength { given: "5".to_owned(), body_bytes: 0 }),
+        );
+    }
+
+    #[test]
+    fn request_lines() {
+        check(|r| r.method = "HEAD".to_owned(), Ok(&format!("HEAD /status?a=b HTTP/1.1{REST}")));
+        let options = |r: &mut Request| {
+            r.method = "OPTIONS".to_owned();
+            r.target = "*".to_owned();
+        };
+        check(options, Ok(&format!("OPTIONS * HTTP/1.1{REST}")));
+        for method in ["", "G T", "GET\r\n", "G\u{c9}T", "GET:"] {
+            check(|r| r.method = method.to_owned(), Err(RequestError::Method { method: method.to_owned() }));
+        }
+        check(|r| r.method = "CONNECT".to_owned(), Err(RequestError::Connect));
+        for target in ["", "status", "http://example.org/", "*"] {
+            check(
+                |r| r.target = target.to_owned(),
+                Err(RequestError::TargetForm { target: target.to_owned() }),
+            );
+        }
+        for target in ["/ b", "/\rb", "/\nb", "/\0", "/\u{e9}", "/#top", "/\u{7f}"] {
+            let error = RequestError::TargetCharacter { target: target.to_owned(), at: 1 };
+            check(|r| r.target = target.to_owned(), Err(error));
+        }
+    }
+
+    #[test]
+    fn hosts() {
+        for authority in ["", "a b", "a\r\nX: y", "user@a", "a/b", "\u{e9}"] {
+            let error = || Err(RequestError::Authority { authority: authority.to_owned() });
+            check(|r| r.authority = authority.to_owned(), error());
+            if !authority.contains('\r') {
+                check(with_headers(&[("Host", authority)]), error());
+            }
+        }
+        let request = Request::get("[::1]:80", "/");
+        assert!(request.encode().unwrap().bytes().starts_with(b"GET / HTTP/1.1\r\nHost: [::1]:80\r\n"));
+    }
+
+    #[test]
+    fn headers_that_cannot_be_sent() {
+        for name in ["", "a b", "a:", "a\r\nb", "\u{e9}"] {
+            check(with_headers(&[(name, "x")]), Err(RequestError::HeaderName { name: name.to_owned() }));
+        }
+        for value in ["a\r\nX: y", "a\nb", "a\0", "a\x1b[0m"] {
+            let error = RequestError::HeaderValue { name: "A".to_owned(), at: 1 };
+            check(with_headers(&[("A", value)]), Err(error));
+        }
+        for (name, value) in [
+            ("EXPECT", "100-continue"),
+            ("Transfer-Encoding", "chunked"),
+            ("upgrade", "h2c"),
+            ("Connection", "close, Upgrade"),
+        ] {
+            check(with_headers(&[(name, value)]), Err(RequestError::HeaderRefused { name: name.to_owned() }));
+        }
+        check(
+            with_headers(&[("Host", "a"), ("HOST", "a")]),
+            Err(RequestError::HeaderTwice { name: "HOST".to_owned() }),
+        );
+    }
+
+    #[test]
+    fn only_head_is_of_its_kind() {
+        for (method, kind) in
+            [("HEAD", RequestKind::Head), ("GET", RequestKind::Normal), ("head", RequestKind::Normal)]
+        {
+            let mut request = Request::get("a", "/");
+            request.method = method.to_owned();
+            assert_eq!(request.encode().unwrap().kind(), kind, "{method}");
+        }
+    }
+
+    #[test]
+    fn refusals_say_what_to_do() {
+        let mut request = Request::get("a", "/caf\u{e9}");
+        assert_eq!(
+            request.encode().unwrap_err().to_string(),
+            "use \"/caf\u{e9}\" as a target: percent-encode the character at byte 4"
+        );
+        request = Request::get("a", "/");
+        request.headers.push(("Expect".to_owned(), "100-continue".to_owned()));
+        assert_eq!(
+            request.encode().unwrap_err().to_string(),
+            "send the header Expect: prony sends each body at once, with its length, \
+             and never switches protocols; remove it"
+        );
+    }
+}

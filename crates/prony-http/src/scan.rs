@@ -40,7 +40,7 @@ fn other_protocol(start: &[u8]) -> Result<(), ProtocolError> {
         // An HTTP/2 server's first frame is SETTINGS: a 24-bit length, then type 4 (RFC 9113 section 3.4).
         [0, 0, _, 4, ..] | [b'H', b'T', b'T', b'P', b'/', b'2', ..] => Err(ProtocolError::Http2),
         // Either of them, as far as can be told.
-        [0x15 | 0x16] | [0] | [0, 0] | [0, 0, _] => Ok(()),
+        [0x15 | 0x16 | 0] | [0, 0] | [0, 0, _] => Ok(()),
         [b'\r' | b'\n', ..] => Err(ProtocolError::StrayLine),
         [b'H', b'T', b'T', b'P', b'/', ..] => Err(ProtocolError::Version),
         _ => Err(ProtocolError::NotHttp),
