@@ -8,12 +8,16 @@
 //! Durations are whole nanoseconds (`u64`) here. Quantiles are in `0..=1`; percent is a matter of
 //! printing.
 
+mod bins;
 mod histogram;
 mod layout;
 mod quantile;
 mod sparse;
+mod wire;
 
+pub use bins::Bin;
 pub use histogram::{Bucket, Histogram};
 pub use layout::{HIGHEST_TRACKABLE_NANOS, SIGNIFICANT_DIGITS};
 pub use quantile::{Censored, Estimate, LEAST_EXCEEDANCES, Quantile, QuantileError, Withheld, estimate};
 pub use sparse::{Sparse, SparseError};
+pub use wire::DecodeError;
