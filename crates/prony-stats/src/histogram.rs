@@ -114,7 +114,8 @@ impl Histogram {
         (!self.is_empty()).then_some(self.max)
     }
 
-    /// The sum of all values in nanoseconds, exact.
+    /// The sum of all values in nanoseconds, exact (an estimate after
+    /// [`from_v2_deflate`](Self::from_v2_deflate), which carries counts only).
     pub fn sum(&self) -> u128 {
         self.sum
     }
@@ -253,6 +254,13 @@ impl Histogram {
         self.min = self.min.min(min);
         self.max = self.max.max(max);
         self.saturated += saturated;
+    }
+
+    /// Sets what a decoder knows better than counting could: the least value and the estimated sum.
+    /// `min` must share the bucket of the least value recorded.
+    pub(crate) fn correct(&mut self, min: u64, sum: u128) {
+        self.min = min;
+        self.sum = sum;
     }
 
     /// The buckets that may be non-empty. The exact extremes already say it: nothing more is tracked
