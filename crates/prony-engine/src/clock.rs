@@ -34,7 +34,8 @@ pub(crate) fn span(duration: Duration) -> Nanos {
 /// The time from now to `moment`, for the kernel's relative timeouts.
 pub(crate) fn until(moment: Nanos) -> Timespec {
     let left = moment.saturating_sub(now());
-    let seconds = i64::try_from(left / 1_000_000_000).expect("invariant: u64::MAX nanoseconds are 2^34 seconds");
+    let seconds =
+        i64::try_from(left / 1_000_000_000).expect("invariant: u64::MAX nanoseconds are 2^34 seconds");
     let nanoseconds = i64::try_from(left % 1_000_000_000).expect("invariant: less than 10^9");
     Timespec { tv_sec: seconds, tv_nsec: nanoseconds }
 }

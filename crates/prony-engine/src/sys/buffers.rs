@@ -25,7 +25,10 @@ pub(crate) struct Buffers {
 impl Buffers {
     /// Allocates `count` (a power of two, at most 32,768) buffers and registers them.
     pub(super) fn register(submitter: &Submitter<'_>, count: u16, buffer_bytes: u32) -> io::Result<Self> {
-        assert!(count.is_power_of_two() && count <= 1 << 15, "invariant: the kernel takes powers of two up to 2^15");
+        assert!(
+            count.is_power_of_two() && count <= 1 << 15,
+            "invariant: the kernel takes powers of two up to 2^15"
+        );
         let memory = vec![0; usize::from(count) * buffer_bytes as usize].into_boxed_slice();
         let entries = map_entries(count)?;
         let mut buffers = Self { entries, memory, count, buffer_bytes, tail: 0 };

@@ -8,5 +8,5 @@ mod ring;
 mod sockopt;
 
 pub(crate) use buffers::Buffers;
-pub(crate) use ring::{Completion, Ring, RingSetup};
+pub(crate) use ring::{BATCH, Completion, Ring, RingSetup};
 pub(crate) use sockopt::defer_port_choice;

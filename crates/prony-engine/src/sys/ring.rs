@@ -76,14 +76,16 @@ impl Ring {
         Ok((Self { ring, payload: setup.payload, peers: setup.peers, batch }, buffers))
     }
 
-    /// Bytes of the payload.
-    pub(crate) fn payload_bytes(&self) -> usize {
-        self.payload.len()
-    }
-
     /// Queues the sending of `payload[start..start + length]`; without `report`, only a failure completes.
     #[inline]
-    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, start: usize, length: usize, user_data: u64, report: bool) {
+    pub(crate) fn send(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        start: usize,
+        length: usize,
+        user_data: u64,
+        report: bool,
+    ) {
         let bytes = &self.payload[start..start + length];
         let length = u32::try_from(bytes.len()).expect("invariant: the driver sends pieces below 4 GiB");
         let flags = if report { squeue::Flags::empty() } else { squeue::Flags::SKIP_SUCCESS };
@@ -153,14 +155,11 @@ impl Ring {
         match result {
             Ok(_) => Ok(()),
             // Time is up, a signal came, or the completion queue wants to be emptied first: no failures.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => Ok(()),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => {
+                Ok(())
+            }
             Err(error) => Err(error),
         }
-    }
-
-    /// Whether anything waits to be handed to the kernel.
-    pub(crate) fn has_queued(&mut self) -> bool {
-        !self.ring.submission().is_empty()
     }
 
     /// Takes up to [`BATCH`] completions and hands them to `each`, which may queue new requests.
