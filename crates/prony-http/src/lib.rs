@@ -4,9 +4,10 @@
 //! way the network cut them. It must never open a socket, read a clock, decode or keep a body, or allocate
 //! once a connection has warmed up: it runs between two clock readings of a load generator.
 //!
-//! Reading order: [`request`] and [`request_error`], [`limits`], [`event`] and [`response`] (the parser), then what it is made of: `scan` (where
-//! a head begins and ends), [`cache`] (heads that repeat), `framing` (what a head says about its body),
-//! `chunked`, [`head`] (the header fields for whoever wants them), [`error`] and [`excerpt`].
+//! Reading order: [`request`] and [`request_error`], [`limits`], [`event`] and [`response`] (the parser), then
+//! what it is made of: `scan` (where a head begins and ends), [`cache`] (heads that repeat), `framing` (what a
+//! head says about its body), `chunked`, [`head`] (the header fields for whoever wants them), [`error`] and
+//! [`excerpt`].
 //!
 //! # What is accepted
 //!
