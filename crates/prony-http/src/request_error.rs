@@ -59,7 +59,8 @@ pub enum RequestError {
     },
     /// A field that asks for something that Prony does not do.
     #[error(
-        "send the header {name}: prony sends each body at once, with its length, and never switches protocols; remove it"
+        "send the header {name}: prony sends each body at once, with its length, \
+         and never switches protocols; remove it"
     )]
     HeaderRefused {
         /// The name of the field.
