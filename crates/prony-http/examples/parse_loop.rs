@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! cargo build --release -p prony-http --example parse_loop
-//! valgrind --tool=callgrind --toggle-collect='*::read_rounds' target/release/examples/parse_loop nginx whole 10000
+//! valgrind --tool=callgrind --toggle-collect='*read_rounds*' \
+//!     target/release/examples/parse_loop nginx whole 10000
 //! ```
 //!
 //! Divide the total by the rounds. The first word is the answer, the second the way it is read: `whole` as

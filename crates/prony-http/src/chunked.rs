@@ -145,6 +145,27 @@ impl ChunkDecoder {
     }
 }
 
+/// The data and the whole length of a chunked body of at most one chunk, if `input` begins with one that is
+/// written the plain way: a size of up to 16 digits, no extensions, no trailers.
+///
+/// That is how servers send a small page whose length they did not compute. Whatever else stands there, be
+/// it wrong or only rare, is left to [`ChunkDecoder`].
+pub(crate) fn single_chunk<'a>(limits: &Limits, input: &'a [u8]) -> Option<(&'a [u8], usize)> {
+    const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+    if input.starts_with(LAST_CHUNK) {
+        return Some((&[], LAST_CHUNK.len()));
+    }
+    let digits = input.iter().take(16).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let size = input[..digits].iter().fold(0, |size, digit| size << 4 | u64::from(hex_digit(*digit)));
+    if size == 0 || size > limits.body_bytes {
+        return None;
+    }
+    let rest = input[digits..].strip_prefix(b"\r\n")?;
+    let (data, rest) = rest.split_at_checked(usize::try_from(size).ok()?)?;
+    let rest = rest.strip_prefix(b"\r\n")?.strip_prefix(LAST_CHUNK)?;
+    Some((data, input.len() - rest.len()))
+}
+
 /// Whether `byte` may stand in an extension or a field value (RFC 9110 section 5.5).
 fn is_text_byte(byte: u8) -> bool {
     matches!(byte, b'\t' | b' '..=b'~' | 0x80..)
@@ -160,7 +181,7 @@ fn hex_digit(byte: u8) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chunk, ChunkDecoder};
+    use super::{Chunk, ChunkDecoder, single_chunk};
     use crate::error::ProtocolError;
     use crate::limits::Limits;
 
@@ -203,6 +224,29 @@ mod tests {
         check("5\r\nhello\r\n00A\r\n, world! \n\r\n0\r\n\r\nHTTP/1.1", Ok(("hello, world! \n", 8)));
         check("1 \t\r\nx\r\n0;a=\"b\"\r\n\r\n", Ok(("x", 0)));
         check("1 ; a\r\nx\r\n0\r\n\r\n", Ok(("x", 0)));
+    }
+
+    #[test]
+    fn a_single_plain_chunk_is_seen_at_once() {
+        let limits = Limits { body_bytes: 20, ..Limits::default() };
+        let single = |input: &'static str| single_chunk(&limits, input.as_bytes());
+        assert_eq!(single("0\r\n\r\nrest"), Some((&b""[..], 5)));
+        assert_eq!(single("5\r\nhello\r\n0\r\n\r\nrest"), Some((&b"hello"[..], 15)));
+        assert_eq!(single("000000000000000A\r\n0123456789\r\n0\r\n\r\n"), Some((&b"0123456789"[..], 35)));
+        for other in [
+            "",
+            "5",
+            "5\r\nhello\r\n0\r\n\r",
+            "5;a\r\nhello\r\n0\r\n\r\n",
+            "5\r\nhello\r\n0\r\nA: b\r\n\r\n",
+            "1\r\na\r\n1\r\nb\r\n0\r\n\r\n",
+            "00\r\n\r\n",
+            "15\r\n012345678901234567890\r\n0\r\n\r\n",
+            "FFFFFFFFFFFFFFFF\r\n",
+            "10000000000000001\r\na\r\n0\r\n\r\n",
+        ] {
+            assert_eq!(single(other), None, "{other:?}");
+        }
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub struct Whole<'a> {
 }
 
 impl Whole<'_> {
-    /// The same as the [`Event::End`] that [`ResponseParser::next`](crate::ResponseParser::next) would have given.
+    /// The same as the [`Event::End`] that the parser's [`next`](crate::ResponseParser::next) would have given.
     #[inline]
     pub fn end(&self) -> End {
         End { status: self.head.status, keep_alive: self.head.keep_alive, body_bytes: self.body.len() as u64 }

@@ -4,9 +4,10 @@
 //! way the network cut them. It must never open a socket, read a clock, decode or keep a body, or allocate
 //! once a connection has warmed up: it runs between two clock readings of a load generator.
 //!
-//! Reading order: [`request`], [`limits`], [`event`] and [`response`] (the parser), then what it is made of: `scan` (where
-//! a head begins and ends), [`cache`] (heads that repeat), `framing` (what a head says about its body),
-//! `chunked`, [`head`] (the header fields for whoever wants them), [`error`] and [`excerpt`].
+//! Reading order: [`request`] and [`request_error`], [`limits`], [`event`] and [`response`] (the parser), then
+//! what it is made of: `scan` (where a head begins and ends), [`cache`] (heads that repeat), `framing` (what a
+//! head says about its body), `chunked`, [`head`] (the header fields for whoever wants them), [`error`] and
+//! [`excerpt`].
 //!
 //! # What is accepted
 //!
@@ -31,6 +32,7 @@ mod framing;
 pub mod head;
 pub mod limits;
 pub mod request;
+pub mod request_error;
 pub mod response;
 mod scan;
 mod syntax;
@@ -41,5 +43,6 @@ pub use event::{End, Event, Finish, Step, Whole};
 pub use excerpt::Excerpt;
 pub use head::{Framing, Head, Headers};
 pub use limits::Limits;
-pub use request::{EncodedRequest, Request, RequestError, RequestKind, Version};
+pub use request::{EncodedRequest, Request, RequestKind, Version};
+pub use request_error::RequestError;
 pub use response::ResponseParser;

@@ -11,9 +11,10 @@ pub struct Limits {
     pub body_bytes: u64,
     /// Interim (1xx) responses before one final response.
     pub interim_responses: u8,
-    /// Bytes of one chunk-size line, extensions and line end included.
+    /// Bytes of one chunk-size line, extensions and line end included. Raised to [`CHUNK_LINE_BYTES_MIN`].
     pub chunk_line_bytes: u32,
-    /// Bytes of all trailer lines after the last chunk, the blank line included.
+    /// Bytes of all trailer lines after the last chunk, the blank line included. Raised to
+    /// [`TRAILER_BYTES_MIN`].
     pub trailer_bytes: u32,
 }
 
@@ -31,8 +32,12 @@ pub const BODY_BYTES: u64 = 64 * 1024 * 1024 * 1024;
 pub const INTERIM_RESPONSES: u8 = 16;
 /// A size needs 16 digits; the rest is room for extensions, which nobody sends.
 pub const CHUNK_LINE_BYTES: u32 = 4 * 1024;
+/// Any 64-bit size and CRLF.
+pub const CHUNK_LINE_BYTES_MIN: u32 = 18;
 /// As large as a whole head may be elsewhere: trailers carry a checksum or a status.
 pub const TRAILER_BYTES: u32 = 16 * 1024;
+/// The blank line that every chunked body ends with.
+pub const TRAILER_BYTES_MIN: u32 = 2;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -52,6 +57,8 @@ impl Limits {
     pub(crate) fn clamped(mut self) -> Self {
         self.head_bytes = self.head_bytes.max(HEAD_BYTES_MIN);
         self.headers = self.headers.min(HEADERS_MAX);
+        self.chunk_line_bytes = self.chunk_line_bytes.max(CHUNK_LINE_BYTES_MIN);
+        self.trailer_bytes = self.trailer_bytes.max(TRAILER_BYTES_MIN);
         self
     }
 }

@@ -1,7 +1,7 @@
 //! The response parser: one per connection, fed with whatever the socket gave.
 
 use crate::cache::HeadCache;
-use crate::chunked::{Chunk, ChunkDecoder};
+use crate::chunked::{Chunk, ChunkDecoder, single_chunk};
 use crate::error::{Part, ProtocolError};
 use crate::event::{End, Event, Finish, Step, Whole};
 use crate::framing::Outcome;
@@ -128,8 +128,8 @@ impl ResponseParser {
 
     /// The whole response at the beginning of `input`, if that can be told at once.
     ///
-    /// That is so when the parser is idle, the head is remembered by `shared` and the body is empty or has a
-    /// known length and is all there: nearly always, in a run against small pages. The parser stays idle. It
+    /// That is so when the parser is idle, the head is remembered by `shared` and the body is all there, with
+    /// a length or in one plain chunk: nearly always, in a run against small pages. The parser stays idle. It
     /// gives exactly what [`next`](Self::next) would have given in two to four calls; on `None` call that.
     #[inline]
     pub fn whole<'a>(&self, shared: &mut HeadCache, input: &'a [u8]) -> Option<Whole<'a>> {
@@ -137,15 +137,18 @@ impl ResponseParser {
             return None;
         }
         let (head_bytes, Outcome { status, framing, keep_alive }) = shared.recall(input)?;
-        let body_bytes = match framing {
-            Framing::Length(length) => usize::try_from(length).ok()?,
-            Framing::Empty => 0,
-            Framing::Chunked | Framing::UntilClose => return None,
-        };
         let (raw, rest) = input.split_at_checked(head_bytes)?;
-        let body = rest.get(..body_bytes)?;
+        let (body, coded_bytes) = match framing {
+            Framing::Length(length) => {
+                let length = usize::try_from(length).ok()?;
+                (rest.get(..length)?, length)
+            }
+            Framing::Empty => (&[][..], 0),
+            Framing::Chunked => single_chunk(shared.limits(), rest)?,
+            Framing::UntilClose => return None,
+        };
         let head = Head { status, framing, keep_alive, raw };
-        Some(Whole { consumed: head_bytes + body_bytes, head, body })
+        Some(Whole { consumed: head_bytes + coded_bytes, head, body })
     }
 
     /// The server has closed its side: says whether it was allowed to.
@@ -214,7 +217,10 @@ impl ResponseParser {
             shared.read(&input[..end])?
         } else {
             self.partial.extend_from_slice(&input[..end]);
-            shared.read(&self.partial)?
+            match shared.recall(&self.partial) {
+                Some((_, outcome)) => outcome,
+                None => shared.read(&self.partial)?,
+            }
         };
         Ok((end, self.begin_body(shared, outcome)?))
     }

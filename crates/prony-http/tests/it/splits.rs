@@ -32,7 +32,7 @@ fn tight() -> Limits {
         headers: 3,
         body_bytes: 40,
         interim_responses: 1,
-        chunk_line_bytes: 8,
+        chunk_line_bytes: 20,
         trailer_bytes: 10,
     }
 }
