@@ -321,7 +321,7 @@ impl RunPlan {
     /// Requests in flight on one connection.
     pub const MAX_PIPELINE: u32 = 1024;
     /// Seven days: a longer run would outgrow the per-second series.
-    pub const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
+    pub const MAX_DURATION: Duration = Duration::from_hours(7 * 24);
 
     /// Finds what contradicts itself, before anything is opened.
     pub fn check(&self) -> Result<(), PlanError> {

@@ -1,1 +1,21 @@
-//! placeholder
+//! Draws what a run found out: as text for a terminal and as Markdown; JSON is the stored result itself.
+//!
+//! This crate turns a [`prony_model::RunResult`] into text and never judges: verdicts, findings and withheld
+//! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
+//! or the environment, and no text that came from a server reaches a terminal uncleaned.
+
+mod bars;
+mod clean;
+mod facts;
+mod failures;
+mod latency;
+pub mod markdown;
+mod number;
+mod page;
+mod style;
+pub mod text;
+
+pub use clean::clean;
+pub use number::{count, percent, rate, seconds};
+pub use prony_model::to_json as json;
+pub use style::Style;

@@ -1,2 +1,31 @@
-//! placeholder
-fn main() {}
+//! `prony`: the one binary. It turns what was typed into what is meant, has the engine do it, and shows what
+//! came out. Printing, environment variables, signals and exit codes live here and nowhere else; nothing is
+//! measured here.
+
+mod args;
+mod cmd;
+mod complaint;
+mod exit;
+mod meant;
+mod output;
+mod progress;
+mod signals;
+mod suggest;
+mod terminal;
+
+use std::process::ExitCode;
+
+use args::Command;
+use complaint::Complaint;
+
+fn main() -> ExitCode {
+    let exit = args::parse(std::env::args_os()).and_then(|command| match command {
+        Command::Run(args) => cmd::run::run(&args),
+        Command::Serve(args) => cmd::serve::serve(&args),
+        Command::Demo(args) => cmd::demo::demo(&args),
+        Command::Completions(args) => cmd::pages::completions(&args),
+        Command::Man => cmd::pages::man(),
+        Command::Shown(exit) => Ok(exit),
+    });
+    exit.unwrap_or_else(|complaint: Complaint| complaint.tell()).into()
+}

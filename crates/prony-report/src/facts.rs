@@ -1,0 +1,246 @@
+//! What every report says in words, whatever it is drawn as: the choices, the verdict, success, rate.
+
+use std::net::SocketAddr;
+
+use prony_model::{
+    Arrivals, BodyCheck, End, Finding, Load, RunResult, StatusSet, Timeouts, Verdict, Version,
+};
+
+use crate::number::{bytes, count, duration, percent, rate, rough_percent, seconds};
+
+/// What was asked, also where nobody asked for it by hand; each part is one choice.
+pub(crate) fn choices(result: &RunResult) -> Vec<String> {
+    let plan = &result.plan;
+    let mut parts = vec![format!("{} {}", plan.request.method, plan.target)];
+    parts.extend(request(result));
+    parts.push(load(&plan.load, plan.threads));
+    parts.push(when(result));
+    parts.extend(elsewhere(&result.addresses));
+    if !plan.sources.is_empty() {
+        let sources: Vec<String> = plan.sources.iter().map(ToString::to_string).collect();
+        parts.push(match sources.as_slice() {
+            [first, .., last] if sources.len() > 3 => {
+                format!("from {} addresses, {first} to {last}", sources.len())
+            }
+            _ => format!("from {}", sources.join(", ")),
+        });
+    }
+    parts.extend(checks(result));
+    if plan.timeouts != Timeouts::default() {
+        let Timeouts { connect, request, drain } = plan.timeouts;
+        let said = [connect, request, drain].map(duration);
+        parts.push(format!("timeouts: connect {}, request {}, drain {}", said[0], said[1], said[2]));
+    }
+    parts.push(result.driver.name.clone());
+    parts.push(format!("seed {}", plan.seed));
+    parts
+}
+
+/// The protocol, the use of connections, headers and body.
+fn request(result: &RunResult) -> Vec<String> {
+    let request = &result.plan.request;
+    let version = match request.version {
+        Version::Http10 => "HTTP/1.0",
+        Version::Http11 => "HTTP/1.1",
+    };
+    let connections = if request.keep_alive { "keep-alive" } else { "a connection per request" };
+    let mut parts = vec![format!("{version} {connections}")];
+    if request.pipeline > 1 {
+        parts.push(format!("pipeline {}", request.pipeline));
+    }
+    if !request.headers.is_empty() {
+        parts.push(plural(request.headers.len() as u64, "header"));
+    }
+    if !request.body.bytes.is_empty() {
+        parts.push(format!("body {}", bytes(request.body.bytes.len() as f64)));
+    }
+    parts
+}
+
+/// The loop and how wide it is.
+fn load(load: &Load, threads: u32) -> String {
+    let threads = plural(threads.into(), "thread");
+    match load {
+        Load::Closed { connections } => {
+            format!("closed loop, {}, {threads}", plural((*connections).into(), "connection"))
+        }
+        Load::Open { rate_per_s, arrivals, max_connections } => {
+            let arrivals = match arrivals {
+                Arrivals::Constant => "constant",
+                Arrivals::Poisson => "Poisson",
+            };
+            let connections = plural((*max_connections).into(), "connection");
+            format!(
+                "open loop, {} /s {arrivals}, at most {connections}, {threads}",
+                rate(rate_per_s.as_per_second())
+            )
+        }
+    }
+}
+
+/// How long; the asked and the real length where they differ.
+fn when(result: &RunResult) -> String {
+    let asked = match result.plan.end {
+        End::Duration(length) => duration(length),
+        End::Requests(requests) => {
+            format!("{} in {}", plural(requests, "request"), seconds(result.timing.measured_s))
+        }
+    };
+    let warmup = if result.plan.warmup.is_zero() {
+        "without warm-up".to_owned()
+    } else {
+        format!("after {} warm-up", duration(result.plan.warmup))
+    };
+    let early = if result.timing.interrupted {
+        format!(", stopped by hand after {}", seconds(result.timing.measured_s))
+    } else {
+        String::new()
+    };
+    format!("{asked} {warmup}{early}")
+}
+
+/// Where the load goes, when it leaves this machine.
+fn elsewhere(addresses: &[String]) -> Option<String> {
+    let remote: Vec<&str> =
+        addresses.iter().map(String::as_str).filter(|address| leaves_machine(address)).collect();
+    let (first, rest) = remote.split_first()?;
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    Some(format!("load goes to {first}{more}, beyond this machine's loopback"))
+}
+
+/// Whether `address` (`IP:PORT`) is a network address that is not loopback; a socket path is not.
+fn leaves_machine(address: &str) -> bool {
+    address.parse::<SocketAddr>().is_ok_and(|address| !address.ip().to_canonical().is_loopback())
+}
+
+/// What makes a response good, where that is not the default.
+fn checks(result: &RunResult) -> Vec<String> {
+    let checks = &result.plan.checks;
+    let mut parts = Vec::new();
+    if checks.status != StatusSet::default() {
+        let ranges: Vec<String> = checks
+            .status
+            .0
+            .iter()
+            .map(|(low, high)| if low == high { low.to_string() } else { format!("{low}–{high}") })
+            .collect();
+        parts.push(format!("good is status {}", ranges.join(", ")));
+    }
+    match &checks.body {
+        None => {}
+        Some(BodyCheck::Exact(text)) => parts.push(format!("good is a body of exactly {} bytes", text.len())),
+        Some(BodyCheck::Regex(pattern)) => parts.push(format!("good is a body that matches /{pattern}/")),
+    }
+    if checks.same_length {
+        parts.push("good is a body as long as the first".to_owned());
+    }
+    parts
+}
+
+/// The word for a verdict.
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "VALID",
+        Verdict::Doubtful => "DOUBTFUL",
+        Verdict::Invalid => "INVALID",
+    }
+}
+
+/// The finding that stands beside the verdict, and all others.
+pub(crate) fn split_findings(result: &RunResult) -> (Option<&Finding>, &[Finding]) {
+    match result.findings.split_first() {
+        Some((worst, rest)) if result.verdict != Verdict::Valid => (Some(worst), rest),
+        _ => (None, &result.findings),
+    }
+}
+
+/// How busy the client was.
+pub(crate) fn client(result: &RunResult) -> String {
+    let client = &result.client;
+    let measured_s = result.timing.measured_s;
+    if client.threads.is_empty() || measured_s <= 0.0 {
+        return "nothing speaks against these numbers".to_owned();
+    }
+    let share = rough_percent(client.cpu_s / measured_s);
+    let peak = client.threads.iter().map(|thread| thread.cpu_share_peak).fold(0.0, f64::max);
+    match client.threads.len() {
+        1 => format!("the client used {share} of a core, at most {} in a second", rough_percent(peak)),
+        threads => format!(
+            "the client used {share} of a core with {threads} threads, the busiest {} of its own",
+            rough_percent(peak)
+        ),
+    }
+}
+
+/// Good of all requests, and what became of the others; the denominator is everything that was due.
+pub(crate) fn success(result: &RunResult) -> (String, String) {
+    let requests = &result.requests;
+    let mut text = format!("{} of {}", count(requests.done), plural(requests.intended, "request"));
+    if requests.done == 0
+        && requests.answered > 0
+        && result.statuses.len() == 1
+        && let Some(status) = result.statuses.keys().next()
+    {
+        let all = if requests.answered == requests.intended { "all were" } else { "every answer was" };
+        text = format!("{text}: {all} {}", crate::failures::status_name(*status));
+    }
+    if requests.censored > 0 {
+        text = format!("{text}; {} unanswered at the end", count(requests.censored));
+    }
+    if requests.never_sent > 0 {
+        text = format!("{text}; {} never sent", count(requests.never_sent));
+    }
+    (percent(requests.done, requests.intended), text)
+}
+
+/// The rate of good responses, what was asked, its interval; the label says whether all answers were good.
+pub(crate) fn throughput(result: &RunResult) -> (&'static str, String) {
+    let summary = &result.rate;
+    let asked = summary.asked_per_s.map(|asked| format!(" of {} asked", rate(asked))).unwrap_or_default();
+    let interval = match summary.interval_per_s {
+        Some(interval) if summary.done_per_s > 0.0 => {
+            let half = (interval.high - interval.low) / 2.0 / summary.done_per_s;
+            let hint = if interval.indicative { " (indicative)" } else { "" };
+            format!(" ± {}{hint}", rough_percent(half))
+        }
+        _ if result.requests.done == 0 => String::new(),
+        _ => " (too short for an interval)".to_owned(),
+    };
+    let received = result.bytes.received as f64 / result.timing.measured_s.max(f64::MIN_POSITIVE);
+    let transfer =
+        if result.bytes.received == 0 { String::new() } else { format!("     {}/s in", bytes(received)) };
+    let good = rate(summary.done_per_s);
+    if result.requests.answered == result.requests.done {
+        return ("rate", format!("{good} /s{asked}{interval}{transfer}"));
+    }
+    let answered = rate(summary.answered_per_s);
+    let remark = format!("     ({answered} /s answered; an error is not throughput)");
+    ("goodput", format!("{good} /s{asked}{interval}{remark}{transfer}"))
+}
+
+/// Connections, where there is more to say than that all of them were open and reused.
+pub(crate) fn connections(result: &RunResult) -> Option<String> {
+    let connections = &result.connections;
+    let open_loop = matches!(result.plan.load, Load::Open { .. });
+    let plain = connections.reached == connections.asked
+        && connections.attempted == connections.asked
+        && connections.closed_by_server == 0;
+    if plain {
+        return None;
+    }
+    let asked = if open_loop { "at most" } else { "of" };
+    let mut text = format!("{} open {asked} {}", count(connections.reached), count(connections.asked));
+    text =
+        format!("{text}; {} opened in {} attempts", count(connections.opened), count(connections.attempted));
+    text = format!("{text}; {} requests reused one", count(connections.reused));
+    if connections.closed_by_server > 0 {
+        text = format!("{text}; the server closed {} between requests", count(connections.closed_by_server));
+    }
+    Some(text)
+}
+
+/// `1 thread`, `2 threads`.
+pub(crate) fn plural(number: u64, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", count(number))
+}

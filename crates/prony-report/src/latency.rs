@@ -1,0 +1,157 @@
+//! The latency table, as cells: one unit, three significant digits, a dash where a number is withheld.
+
+use prony_model::{LatencySummary, Load, RunResult};
+
+use crate::number::{cell, count};
+
+/// The quantiles that the table shows, with their headings; the stored result has more.
+const SHOWN: [(&str, &str); 4] = [("0.5", "p50"), ("0.9", "p90"), ("0.99", "p99"), ("0.999", "p99.9")];
+
+/// A first byte that comes at less than this share of the service time is worth a row of its own.
+const FIRST_BYTE_SHARE: f64 = 0.95;
+/// Our own lateness is shown in a closed loop from this share of the response time on: the same bound from
+/// which it is a finding (docs/findings.md#send-lag).
+const LAG_SHARE: f64 = 0.05;
+
+/// A unit that a whole table is written in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Unit {
+    pub(crate) name: &'static str,
+    /// Units in a millisecond.
+    per_ms: f64,
+}
+
+impl Unit {
+    const MICROSECONDS: Self = Self { name: "µs", per_ms: 1e3 };
+    const MILLISECONDS: Self = Self { name: "ms", per_ms: 1.0 };
+    const SECONDS: Self = Self { name: "s", per_ms: 1e-3 };
+
+    /// The unit in which the typical response is neither a tiny fraction nor a long number.
+    pub(crate) fn of(result: &RunResult) -> Self {
+        let summary = &result.latency.response;
+        let typical_ms = quantile(summary, "0.5").or(summary.mean_ms).unwrap_or(1.0);
+        match typical_ms {
+            typical if typical < 0.1 => Self::MICROSECONDS,
+            typical if typical >= 1000.0 => Self::SECONDS,
+            _ => Self::MILLISECONDS,
+        }
+    }
+
+    /// `ms` milliseconds in this unit.
+    pub(crate) fn of_ms(self, ms: f64) -> f64 {
+        ms * self.per_ms
+    }
+
+    fn cell(self, ms: f64) -> String {
+        cell(self.of_ms(ms))
+    }
+}
+
+/// The whole table.
+pub(crate) struct Table {
+    pub(crate) unit: Unit,
+    pub(crate) rows: Vec<Row>,
+    /// What the dashes mean, and the intervals.
+    pub(crate) notes: Vec<String>,
+}
+
+/// One clock.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) cells: Vec<String>,
+}
+
+/// The headings over [`Row::cells`].
+pub(crate) fn headings() -> Vec<&'static str> {
+    SHOWN.iter().map(|(_, heading)| *heading).chain(["max", "mean", "n"]).collect()
+}
+
+/// The latency table of `result`; both clocks always, the others where they say something.
+pub(crate) fn table(result: &RunResult) -> Table {
+    let unit = Unit::of(result);
+    let latency = &result.latency;
+    let mut shown = vec![("response", &latency.response), ("service", &latency.service)];
+    if is_early(&latency.first_byte, &latency.service) {
+        shown.push(("1st byte", &latency.first_byte));
+    }
+    if latency.connect.count > 0 {
+        shown.push(("connect", &latency.connect));
+    }
+    if is_lag_worth_a_row(result) {
+        shown.push(("lag", &latency.lag));
+    }
+    if latency.blocked.max_ms.is_some_and(|max| max > 0.0) {
+        shown.push(("blocked", &latency.blocked));
+    }
+    let rows = shown.iter().map(|(name, summary)| row(name, summary, unit)).collect();
+    let notes = notes(&shown, unit);
+    Table { unit, rows, notes }
+}
+
+fn quantile(summary: &LatencySummary, key: &str) -> Option<f64> {
+    summary.quantiles_ms.get(key).copied().flatten()
+}
+
+fn is_early(first_byte: &LatencySummary, service: &LatencySummary) -> bool {
+    let medians = quantile(first_byte, "0.5").zip(quantile(service, "0.5"));
+    medians.is_some_and(|(first_byte, service)| first_byte < FIRST_BYTE_SHARE * service)
+}
+
+/// Always in an open loop, where it tells how well the schedule was kept.
+fn is_lag_worth_a_row(result: &RunResult) -> bool {
+    let lag = &result.latency.lag;
+    let open = matches!(result.plan.load, Load::Open { .. });
+    let tails = quantile(lag, "0.99").zip(quantile(&result.latency.response, "0.99"));
+    lag.count > 0 && (open || tails.is_some_and(|(lag, response)| lag > LAG_SHARE * response))
+}
+
+fn row(name: &'static str, summary: &LatencySummary, unit: Unit) -> Row {
+    let mut cells: Vec<String> = SHOWN
+        .iter()
+        .map(|(key, _)| match (quantile(summary, key), summary.withheld.get(*key)) {
+            (Some(value), _) => unit.cell(value),
+            (None, Some(note)) => {
+                note.above_ms.map_or_else(|| "–".to_owned(), |above| format!(">{}", unit.cell(above)))
+            }
+            (None, None) => "–".to_owned(),
+        })
+        .collect();
+    for value in [summary.max_ms, summary.mean_ms] {
+        cells.push(value.map_or_else(|| "–".to_owned(), |value| unit.cell(value)));
+    }
+    cells.push(count(summary.count));
+    Row { name, cells }
+}
+
+/// The intervals of the response time, and why numbers are withheld: one sentence for each reason.
+fn notes(shown: &[(&'static str, &LatencySummary)], unit: Unit) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some((name, summary)) = shown.first() {
+        notes.extend(intervals(name, summary, unit));
+    }
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for (name, summary) in shown {
+        for (key, heading) in SHOWN {
+            let Some(note) = summary.withheld.get(key) else { continue };
+            let place = format!("{name} {heading}");
+            match reasons.iter_mut().find(|(reason, _)| *reason == note.reason) {
+                Some((_, places)) => places.push(place),
+                None => reasons.push((&note.reason, vec![place])),
+            }
+        }
+    }
+    notes.extend(reasons.into_iter().map(|(reason, places)| format!("{}: {reason}", places.join(", "))));
+    notes
+}
+
+fn intervals(name: &str, summary: &LatencySummary, unit: Unit) -> Option<String> {
+    let said: Vec<String> = SHOWN
+        .iter()
+        .filter_map(|(key, heading)| {
+            let interval = summary.intervals_ms.get(*key)?;
+            let hint = if interval.indicative { " (indicative)" } else { "" };
+            Some(format!("{heading} {}–{}{hint}", unit.cell(interval.low), unit.cell(interval.high)))
+        })
+        .collect();
+    (!said.is_empty()).then(|| format!("{name}, 95 % intervals: {}", said.join(", ")))
+}

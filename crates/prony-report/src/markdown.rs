@@ -1,0 +1,90 @@
+//! The report as Markdown, for issues and pull requests: the same facts in the same order as the text.
+
+use std::fmt::Write as _;
+
+use prony_model::{Finding, RunResult};
+
+use crate::clean::clean;
+use crate::latency::{Table, headings, table};
+use crate::{facts, failures};
+
+/// The report of one run.
+pub fn run(result: &RunResult) -> String {
+    let (worst, others) = facts::split_findings(result);
+    let reason = worst.map_or_else(|| escaped(&facts::client(result)), sentence);
+    let (share, success) = facts::success(result);
+    let (label, rate) = facts::throughput(result);
+    let mut lines = vec![
+        facts::choices(result).iter().map(|part| escaped(part)).collect::<Vec<_>>().join(" · "),
+        String::new(),
+        format!("**{}** {reason}", facts::verdict_word(result.verdict)),
+        String::new(),
+        format!("- **SUCCESS {share}**, {}", escaped(&success)),
+    ];
+    for row in failures::rows(result) {
+        lines.push(format!("  - {} ({}) {}; {}", row.count, row.share, row.kind, escaped(&row.first)));
+    }
+    if let Some(statuses) = failures::statuses(result) {
+        lines.push(format!("- status {}", statuses.join(" · ")));
+    }
+    lines.push(format!("- {label} **{}**", escaped(&rate.split_whitespace().collect::<Vec<_>>().join(" "))));
+    if let Some(connections) = facts::connections(result) {
+        lines.push(format!("- connections: {connections}"));
+    }
+    let mut text = lines.join("\n");
+    text.push('\n');
+    if result.requests.done > 0 {
+        text.push_str(&latencies(&table(result)));
+    }
+    if !others.is_empty() {
+        text.push('\n');
+    }
+    for finding in others {
+        // Writing to a `String` can't fail.
+        let _ = writeln!(text, "- {}", sentence(finding));
+    }
+    text
+}
+
+fn latencies(table: &Table) -> String {
+    let headings = headings();
+    let mut text = format!(
+        "\n| {} | {} |\n|:--|{}\n",
+        table.unit.name,
+        headings.join(" | "),
+        "--:|".repeat(headings.len())
+    );
+    for row in &table.rows {
+        let _ = writeln!(text, "| {} | {} |", row.name, row.cells.join(" | "));
+    }
+    if !table.notes.is_empty() {
+        text.push('\n');
+    }
+    for note in &table.notes {
+        let _ = writeln!(text, "- {}", escaped(note));
+    }
+    text
+}
+
+/// A finding on one line, its code linked to the explanation.
+fn sentence(finding: &Finding) -> String {
+    let code = finding.code.name();
+    format!("{} {} ([{code}](docs/findings.md#{code}))", escaped(&finding.message), escaped(&finding.advice))
+}
+
+/// `text` with everything that Markdown or HTML would take as markup made plain.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in clean(text).chars() {
+        match character {
+            '<' => escaped.push_str("&lt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => {
+                escaped.push('\\');
+                escaped.push(character);
+            }
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,169 @@
+//! Numbers as people read them. Every rounding of the text reports is here, and named.
+
+use std::time::Duration;
+
+/// A count, in groups of three: `182,340`.
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Three significant digits, to the nearest; whole from 100 on, and grouped: `0.0417`, `2.74`, `12.3`, `1,234`.
+pub(crate) fn significant(value: f64) -> String {
+    let decimals = match value.abs() {
+        0.0 => return "0".to_owned(),
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        size if size >= 0.9995 => 2,
+        size if size >= 0.0995 => 3,
+        _ => 4,
+    };
+    fixed(value, decimals)
+}
+
+/// As [`significant`], with at most three decimals, so that a column stays calm; less than half of the last
+/// decimal is written out with one digit rather than as zero.
+pub(crate) fn cell(value: f64) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        value if value < 0.0005 => {
+            format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        value if value < 0.9995 => fixed(value, 3),
+        value => significant(value),
+    }
+}
+
+/// `decimals` decimals, the whole part in groups.
+fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = text.split_once('.').map_or((text.as_str(), None), |(w, f)| (w, Some(f)));
+    let sign = if value < 0.0 { "−" } else { "" };
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), count);
+    fraction.map_or_else(|| format!("{sign}{whole}"), |fraction| format!("{sign}{whole}.{fraction}"))
+}
+
+/// Requests per second, without the unit: `18,234`, `24.9`.
+pub fn rate(per_s: f64) -> String {
+    significant(per_s)
+}
+
+/// A share as percent. Only everything is `100 %` and only nothing is `0 %`; in between the nearest of one or
+/// two decimals that is neither.
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 || part == 0 {
+        return "0 %".to_owned();
+    }
+    if part >= whole {
+        return "100 %".to_owned();
+    }
+    let value = 100.0 * part as f64 / whole as f64;
+    match value {
+        value if value < 0.01 => "<0.01 %".to_owned(),
+        value if value > 99.99 => ">99.99 %".to_owned(),
+        value if !(0.995..99.95).contains(&value) => format!("{value:.2} %"),
+        value => format!("{value:.1} %"),
+    }
+}
+
+/// A share 0..1 of something uncertain as percent, two significant digits: `31 %`, `1.2 %`, `0.04 %`.
+pub(crate) fn rough_percent(share: f64) -> String {
+    let value = 100.0 * share;
+    match value.abs() {
+        size if size >= 9.95 => format!("{value:.0} %"),
+        size if size >= 0.095 => format!("{value:.1} %"),
+        size if size >= 0.005 => format!("{value:.2} %"),
+        _ => "0 %".to_owned(),
+    }
+}
+
+/// A number of bytes, three significant digits, binary prefixes: `512 B`, `2.90 MiB`.
+pub(crate) fn bytes(value: f64) -> String {
+    let mut scaled = value;
+    let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    // 999.5 and more would round to four digits.
+    while scaled >= 999.5 {
+        let Some(next) = units.next() else { break };
+        scaled /= 1024.0;
+        unit = next;
+    }
+    if unit == "B" { format!("{scaled:.0} B") } else { format!("{} {unit}", significant(scaled)) }
+}
+
+/// A time span in the unit a person would say: `250 ms`, `10 s`, `1 min 30 s`, `2 h`.
+pub(crate) fn duration(value: Duration) -> String {
+    let whole_seconds = value.as_secs();
+    if value >= Duration::from_mins(1) {
+        let (hours, minutes, seconds) = (whole_seconds / 3600, whole_seconds / 60 % 60, whole_seconds % 60);
+        let parts = [(hours, "h"), (minutes, "min"), (seconds, "s")];
+        let said: Vec<String> =
+            parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n} {unit}")).collect();
+        return said.join(" ");
+    }
+    seconds(value.as_secs_f64())
+}
+
+/// A time span under a minute, given in seconds: `10 s`, `2.54 s`, `250 ms`, `40 µs`.
+pub fn seconds(value: f64) -> String {
+    let trimmed = |value: f64| {
+        let text = significant(value);
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    };
+    match value {
+        0.0 => "0 s".to_owned(),
+        value if value < 0.000_999_5 => format!("{} µs", trimmed(value * 1e6)),
+        value if value < 0.9995 => format!("{} ms", trimmed(value * 1e3)),
+        value => format!("{} s", trimmed(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_grouped() {
+        let all = [0, 7, 999, 1000, 182_340, 1_000_000].map(count);
+        assert_eq!(all, ["0", "7", "999", "1,000", "182,340", "1,000,000"]);
+    }
+
+    #[test]
+    fn three_significant_digits() {
+        let all = [0.0, 0.0417, 0.417, 2.7449, 9.996, 12.34, 99.96, 938.4, 18_234.4].map(significant);
+        assert_eq!(all, ["0", "0.0417", "0.417", "2.74", "10.0", "12.3", "100", "938", "18,234"]);
+        let cells = [0.0, 0.000_04, 0.0417, 0.9996, 12.34].map(cell);
+        assert_eq!(cells, ["0", "0.00004", "0.042", "1.00", "12.3"]);
+    }
+
+    #[test]
+    fn only_everything_is_a_hundred_percent() {
+        let all = [
+            (0, 0),
+            (0, 5),
+            (5, 5),
+            (1, 3),
+            (999_999, 1_000_000),
+            (9_996, 10_000),
+            (1, 1_000_000),
+            (3, 1000),
+        ]
+        .map(|(part, whole)| percent(part, whole));
+        assert_eq!(all, ["0 %", "0 %", "100 %", "33.3 %", ">99.99 %", "99.96 %", "<0.01 %", "0.30 %"]);
+    }
+
+    #[test]
+    fn sizes_and_times() {
+        assert_eq!([512.0, 1000.0, 3_040_870.4].map(bytes), ["512 B", "0.977 KiB", "2.90 MiB"]);
+        let spans = [90_000, 7_200_000, 10_000, 250, 1_500, 61_000].map(Duration::from_millis).map(duration);
+        assert_eq!(spans, ["1 min 30 s", "2 h", "10 s", "250 ms", "1.5 s", "1 min 1 s"]);
+        assert_eq!([0.00004, 0.0025, 2.5].map(seconds), ["40 µs", "2.5 ms", "2.5 s"]);
+    }
+}

@@ -1,0 +1,167 @@
+//! What was typed: the command line as clap reads it, nothing inferred. [`crate::meant`] says what it means.
+
+mod errors;
+mod run;
+mod serve;
+
+use std::ffi::OsString;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+pub(crate) use run::{BodyLength, Driver, Format, RunArgs};
+pub(crate) use serve::{Model, ServeArgs, Served, WhenFull};
+
+use crate::complaint::Complaint;
+use crate::exit::{self, Exit};
+use crate::suggest::nearest;
+
+/// Everything that can be typed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "prony",
+    version = env!("PRONY_VERSION"),
+    about = "Puts a known load on a web server and says what the server really delivers",
+    override_usage = "prony [OPTIONS] <URL>\n       prony <COMMAND> …",
+    after_help = "Flags of a run: prony run --help. Exit codes and everything else: prony --help-all.\n\n\
+                  Examples:\n  \
+                  prony http://127.0.0.1:3000/                            as fast as 50 connections go\n  \
+                  prony http://127.0.0.1:3000/ --rate 500 --duration 30s  at a load you choose\n  \
+                  prony demo                                              see it work, without a server",
+    help_template = "{about}\n\nUsage: {usage}\n\nCommands:\n{subcommands}\n\nOptions:\n{options}\n\n{after-help}",
+    styles = STYLES,
+    disable_help_flag = true,
+    disable_help_subcommand = true,
+    disable_version_flag = true,
+    arg_required_else_help = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Typed>,
+    /// Print this help; `prony COMMAND --help` for a command
+    #[arg(short, long, global = true, action = ArgAction::HelpShort, display_order = 100)]
+    help: Option<bool>,
+    /// Print everything there is to know
+    #[arg(long, global = true, action = ArgAction::HelpLong, display_order = 101)]
+    help_all: Option<bool>,
+    /// Print the version and the commit it was built from
+    #[arg(short = 'V', long, action = ArgAction::Version, display_order = 102)]
+    version: Option<bool>,
+}
+
+/// Bold words without colour: colour is for verdicts.
+const STYLES: Styles =
+    Styles::plain().header(AnsiColor::White.on_default().bold()).usage(AnsiColor::White.on_default().bold());
+
+#[derive(Debug, Subcommand)]
+enum Typed {
+    /// Load a server and report (the default: `prony URL`)
+    #[command(after_help = RUN_EXAMPLES, after_long_help = run_details())]
+    Run(Box<RunArgs>),
+    /// Start a reference server to try things on
+    Serve(ServeArgs),
+    /// Start a slow server and a quick one, load both, and say what differs
+    Demo(DemoArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, for man -l -
+    Man,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Run(Box<RunArgs>),
+    Serve(ServeArgs),
+    Demo(DemoArgs),
+    Completions(CompletionsArgs),
+    Man,
+    /// Help or the version was asked for and is printed.
+    Shown(Exit),
+}
+
+/// `prony demo`
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// Measure each of the two servers this long
+    #[arg(short, long, value_name = "TIME", default_value = "4s", value_parser = prony_model::parse_duration)]
+    pub(crate) duration: std::time::Duration,
+    /// Connections
+    #[arg(short, long, value_name = "N", default_value = "8", value_parser = run::whole_u32)]
+    pub(crate) connections: u32,
+}
+
+/// `prony completions`
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  prony http://127.0.0.1:3000/
+  prony http://127.0.0.1:3000/ --rate 500 --duration 30s --json result.json
+  prony http://127.0.0.1:3000/key -b value -H 'Content-Type: text/plain' -n 10k";
+
+fn run_details() -> String {
+    format!(
+        "{RUN_EXAMPLES}\n\n\
+         Quantities: 10s, 250ms, 1m30s, 2h; 500, 2.5k, 10M; rates are per second or 600/min.\n\
+         A rate is the total over all connections and threads.\n\
+         No Content-Type is sent with a body unless --header names one.\n\
+         Load that leaves this machine is named in the report: load only servers that are yours to load.\n\n\
+         {}",
+        exit::TABLE
+    )
+}
+
+/// The command line for completions and the manual.
+pub(crate) fn definition() -> clap::Command {
+    Cli::command().after_long_help(exit::TABLE)
+}
+
+/// Reads the command line; help and version are printed here.
+pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Complaint> {
+    let typed = with_command(typed.collect())?;
+    let read = definition().try_get_matches_from(typed).and_then(|matches| Cli::from_arg_matches(&matches));
+    match read {
+        Ok(Cli { command: Some(command), .. }) => Ok(match command {
+            Typed::Run(args) => Command::Run(args),
+            Typed::Serve(args) => Command::Serve(args),
+            Typed::Demo(args) => Command::Demo(args),
+            Typed::Completions(args) => Command::Completions(args),
+            Typed::Man => Command::Man,
+        }),
+        Ok(Cli { command: None, .. }) => Err(Complaint::usage("no command").hint("see prony --help")),
+        Err(error) => errors::show(&error).map(Command::Shown),
+    }
+}
+
+/// `prony URL` and `prony --rate 5 URL` are `prony run …`; a mistyped command is not a URL.
+fn with_command(mut typed: Vec<OsString>) -> Result<Vec<OsString>, Complaint> {
+    const OWN: [&str; 5] = ["-h", "--help", "--help-all", "-V", "--version"];
+    let Some(first) = typed.get(1).map(|first| first.to_string_lossy().into_owned()) else {
+        return Ok(typed);
+    };
+    let definition = definition();
+    let names: Vec<&str> = definition.get_subcommands().map(clap::Command::get_name).collect();
+    if names.contains(&first.as_str()) || OWN.contains(&first.as_str()) {
+        return Ok(typed);
+    }
+    let is_word = first.chars().all(|character| character.is_ascii_alphabetic() || character == '-');
+    if is_word && !first.starts_with('-') && first != "localhost" {
+        if first == "help" {
+            typed[1] = "--help".into();
+            typed.truncate(2);
+            return Ok(typed);
+        }
+        if let Some(name) = nearest(&first, names.iter().copied()) {
+            return Err(Complaint::usage(format!("`{first}` is not a command"))
+                .hint(format!("is that a URL (then http://{first}/), or did you mean `prony {name}`?")));
+        }
+    }
+    typed.insert(1, "run".into());
+    Ok(typed)
+}

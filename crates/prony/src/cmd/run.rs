@@ -1,0 +1,50 @@
+//! `prony run`: load a server, say what it delivered.
+
+use prony_engine::Control;
+use prony_model::RunResult;
+
+use crate::args::{Format, RunArgs};
+use crate::complaint::Complaint;
+use crate::exit::Exit;
+use crate::meant::{Meant, meant};
+use crate::progress::ProgressLine;
+use crate::{output, signals, terminal};
+
+/// Runs what `args` mean.
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
+    let Meant { plan, format, destination, quiet } = meant(args, seed()?)?;
+    let control = Control::default();
+    let on_interrupt = control.clone();
+    signals::on_interrupt(move || {
+        on_interrupt.stop();
+        ProgressLine::stopping();
+    })?;
+    let mut progress = ProgressLine::new(&plan, quiet);
+    let result = prony_engine::run(&plan, &control, &mut |event| progress.tell(&event));
+    drop(progress);
+    let result = result?;
+    // The report first: should the file fail now, the numbers are at least seen.
+    output::print(&render(&result, format))?;
+    if let Some(destination) = destination {
+        destination.write(&prony_model::to_json(&result))?;
+    }
+    Ok(Exit::of_run(&result))
+}
+
+fn render(result: &RunResult, format: Format) -> String {
+    match format {
+        Format::Text => prony_report::text::run(result, &terminal::style()),
+        Format::Json => prony_model::to_json(result),
+        Format::Markdown => prony_report::markdown::run(result),
+    }
+}
+
+/// A seed from the operating system. 32 bits, so that it can be typed again, and read back whole by JSON
+/// readers that keep every number as a double.
+pub(crate) fn seed() -> Result<u64, Complaint> {
+    let mut bytes = [0; 4];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| Complaint::internal(format!("the system has no random numbers ({error})")))?;
+    debug_assert_eq!(got, bytes.len(), "invariant: the kernel never cuts requests below 256 bytes short");
+    Ok(u32::from_le_bytes(bytes).into())
+}

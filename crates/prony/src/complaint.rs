@@ -1,0 +1,134 @@
+//! What prony says when it can't do what it was asked: what happened, on what, what to try.
+
+use std::io::Write as _;
+
+use prony_engine::RunError;
+use prony_report::clean;
+
+use crate::exit::Exit;
+
+/// An error as a person reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    what: String,
+    advice: Vec<String>,
+    exit: Exit,
+}
+
+impl Complaint {
+    /// A command line that can't be followed.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self { what: what.into(), advice: Vec::new(), exit: Exit::Usage }
+    }
+
+    /// Something that should have worked.
+    pub(crate) fn internal(what: impl Into<String>) -> Self {
+        Self { exit: Exit::Internal, ..Self::usage(what) }
+    }
+
+    /// A usage error in the words of a library: `what: what to try`.
+    pub(crate) fn from_words(error: &dyn std::error::Error) -> Self {
+        let text = error.to_string();
+        match outside_quotes(&text, ": ") {
+            Some(at) => Self::usage(&text[..at]).hint(&text[at + 2..]),
+            None => Self::usage(text),
+        }
+    }
+
+    /// Adds a line that says what to try.
+    pub(crate) fn hint(mut self, advice: impl Into<String>) -> Self {
+        self.advice.push(advice.into());
+        self
+    }
+
+    /// Writes it to stderr and says how to end.
+    pub(crate) fn tell(&self) -> Exit {
+        // There is nobody left to tell that stderr is closed.
+        let _ = std::io::stderr().write_all(self.text().as_bytes());
+        self.exit
+    }
+
+    fn text(&self) -> String {
+        let advice = self.advice.iter().map(|advice| format!("       {}\n", clean(advice)));
+        std::iter::once(format!("error: {}\n", clean(&self.what))).chain(advice).collect()
+    }
+}
+
+impl From<RunError> for Complaint {
+    fn from(error: RunError) -> Self {
+        let with = |exit| Self { exit, ..Self::from_words(&error) };
+        match &error {
+            RunError::Plan(_)
+            | RunError::NoUring(_)
+            | RunError::Source { .. }
+            | RunError::SourceFamily { .. } => with(Exit::Usage),
+            RunError::UnixPath { .. } | RunError::Descriptors { .. } => with(Exit::Usage),
+            RunError::Request(_) | RunError::Check(_) => Self::usage(error.to_string()),
+            RunError::Resolve { .. } => Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) }
+                .hint("is the name spelled right? an address works too: http://127.0.0.1:3000/"),
+            RunError::NothingAnswers { address, .. } => {
+                let complaint = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };
+                match address.parse::<std::net::SocketAddr>() {
+                    Ok(address) if address.ip().is_loopback() => complaint.hint(format!(
+                        "is the server running? `prony serve rudy --port {}` starts one to try",
+                        address.port()
+                    )),
+                    _ => {
+                        complaint.hint("is the server running, and does a firewall let this machine through?")
+                    }
+                }
+            }
+            RunError::System { .. } => Self::internal(error.to_string()),
+        }
+    }
+}
+
+/// Where `needle` first stands in `text` outside of `backquotes`, which hold what was typed.
+fn outside_quotes(text: &str, needle: &str) -> Option<usize> {
+    let mut quoted = false;
+    text.char_indices().find_map(|(at, character)| {
+        quoted ^= character == '`';
+        (!quoted && text[at..].starts_with(needle)).then_some(at)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(error: impl std::error::Error, expected: &str) {
+        assert_eq!(Complaint::from_words(&error).text(), expected);
+    }
+
+    #[test]
+    fn a_librarys_advice_gets_a_line_of_its_own() {
+        check(
+            prony_model::TargetError::Tls,
+            "error: https is not supported yet\n       use http://, or load the server behind its TLS proxy directly\n",
+        );
+        check(
+            prony_model::UnitError::Count("a: b".to_owned()),
+            "error: `a: b` is not a count\n       write a whole number such as 5000, 5k or 2M\n",
+        );
+    }
+
+    #[test]
+    fn foreign_text_is_cleaned() {
+        assert_eq!(Complaint::usage("\u{1b}[2J").text(), "error: \\u{1b}[2J\n");
+    }
+
+    #[test]
+    fn a_target_that_is_not_there() {
+        let nothing = |address: &str| {
+            Complaint::from(RunError::NothingAnswers {
+                address: address.to_owned(),
+                why: "refused".to_owned(),
+            })
+        };
+        assert_eq!(nothing("127.0.0.1:3000").exit, Exit::TargetFailed);
+        assert!(
+            nothing("127.0.0.1:3000").text().contains("`prony serve rudy --port 3000` starts one to try")
+        );
+        assert!(nothing("192.0.2.1:80").text().contains("firewall"));
+    }
+}

@@ -1,0 +1,56 @@
+//! The public table of exit codes.
+
+use std::process::ExitCode;
+
+use prony_model::{RunResult, Verdict};
+
+/// How prony ends; scripts rely on the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All is well.
+    Good = 0,
+    /// The command line asks for something that can't be done.
+    Usage = 2,
+    /// The run's numbers say something about the client, or nothing at all.
+    Invalid = 3,
+    /// Nothing answers, or no answer was good.
+    TargetFailed = 4,
+    /// Our own fault, or the operating system's.
+    Internal = 5,
+    /// Ended by Ctrl-C or SIGTERM.
+    Interrupted = 130,
+}
+
+/// The table as the help and the manual print it. Code 1 is promised for thresholds.
+pub(crate) const TABLE: &str = "\
+Exit codes:
+  0    good
+  1    thresholds missed
+  2    usage: the command line asks for something that can't be done
+  3    invalid run: its numbers can't be defended
+  4    target failed: nothing answers, or no answer was good
+  5    internal error
+  130  interrupted; what was measured until then is reported";
+
+impl Exit {
+    /// The code for a finished run: by hand before all, then no success, then doubts.
+    pub(crate) fn of_run(result: &RunResult) -> Self {
+        let clients_fault =
+            !result.errors.is_empty() && result.errors.iter().all(|error| error.kind.is_clients_fault());
+        if result.timing.interrupted {
+            Self::Interrupted
+        } else if result.requests.done == 0 && !clients_fault {
+            Self::TargetFailed
+        } else if result.verdict == Verdict::Invalid {
+            Self::Invalid
+        } else {
+            Self::Good
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

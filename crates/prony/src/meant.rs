@@ -1,0 +1,205 @@
+//! What is meant: the plan behind what was typed, with every default filled in and every contradiction refused.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use prony_model::{
+    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, Load, RequestPlan, RunPlan, Target, Timeouts,
+    Version,
+};
+
+use crate::args::{BodyLength, Driver, Format, RunArgs};
+use crate::complaint::Complaint;
+use crate::output::Destination;
+
+mod sources;
+
+/// Connections in a closed loop, when nobody says how many.
+const CONNECTIONS: u32 = 50;
+/// Connections at most in an open loop: enough for 1000 requests per second that take a second each.
+const OPEN_CONNECTIONS: u32 = 1000;
+const DURATION_S: u64 = 10;
+const WARMUP_S: u64 = 1;
+/// A body is held in memory and stored in every result.
+const MAX_BODY_BYTES: u64 = 64 << 20;
+
+/// A run, and what to do with its result.
+#[derive(Debug)]
+pub(crate) struct Meant {
+    pub(crate) plan: RunPlan,
+    pub(crate) format: Format,
+    pub(crate) destination: Option<Destination>,
+    pub(crate) quiet: bool,
+}
+
+/// What `args` mean. `seed` stands in for one that was not typed.
+pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
+    let plan = plan(args, seed)?;
+    let (format, file) = outputs(args)?;
+    let destination = file.map(|path| Destination::prepare(&path, args.force)).transpose()?;
+    Ok(Meant { plan, format, destination, quiet: args.quiet })
+}
+
+fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
+    let mut target = Target::parse(&args.url).map_err(|error| Complaint::from_words(&error))?;
+    target.unix.clone_from(&args.unix);
+    let end = end(args)?;
+    let timeouts = Timeouts::default();
+    let plan = RunPlan {
+        target,
+        load: load(args, end)?,
+        end,
+        warmup: args.warmup.unwrap_or(match end {
+            // People who ask for a number of requests count them at the server, too.
+            End::Requests(_) => std::time::Duration::ZERO,
+            End::Duration(_) => std::time::Duration::from_secs(WARMUP_S),
+        }),
+        threads: args.threads.unwrap_or(1),
+        timeouts: Timeouts {
+            connect: args.connect_timeout.unwrap_or(timeouts.connect),
+            request: args.timeout.unwrap_or(timeouts.request),
+            drain: args.drain.unwrap_or(timeouts.drain),
+        },
+        checks: checks(args)?,
+        sources: sources::addresses(&args.sources)?,
+        driver: match args.driver {
+            Driver::Auto => DriverChoice::Auto,
+            Driver::Epoll => DriverChoice::Epoll,
+            Driver::IoUring => DriverChoice::IoUring,
+        },
+        seed: args.seed.unwrap_or(seed),
+        // Last, because it may read stdin: everything that can be refused without it is.
+        request: request(args)?,
+    };
+    plan.check().map_err(|error| Complaint::from_words(&error))?;
+    Ok(plan)
+}
+
+fn end(args: &RunArgs) -> Result<End, Complaint> {
+    match (args.duration, args.requests) {
+        (Some(_), Some(_)) => Err(Complaint::usage("--duration and --requests both say when the run ends")
+            .hint("leave out one of them")),
+        (duration, None) => Ok(End::Duration(duration.unwrap_or(std::time::Duration::from_secs(DURATION_S)))),
+        (None, Some(requests)) => Ok(End::Requests(requests)),
+    }
+}
+
+/// A default number of connections bows to a small number of requests; a typed one is refused by the plan.
+fn load(args: &RunArgs, end: End) -> Result<Load, Complaint> {
+    if let Some(rate_per_s) = args.rate {
+        let arrivals = if args.poisson { Arrivals::Poisson } else { Arrivals::Constant };
+        let max_connections = args.connections.unwrap_or(OPEN_CONNECTIONS);
+        return Ok(Load::Open { rate_per_s, arrivals, max_connections });
+    }
+    if args.poisson {
+        return Err(Complaint::usage("--poisson spreads the requests of a rate, and there is no rate")
+            .hint("add one: --rate 500 --poisson"));
+    }
+    let connections = args.connections.unwrap_or_else(|| match end {
+        End::Requests(requests) => CONNECTIONS.min(u32::try_from(requests).unwrap_or(CONNECTIONS)).max(1),
+        End::Duration(_) => CONNECTIONS,
+    });
+    Ok(Load::Closed { connections })
+}
+
+fn request(args: &RunArgs) -> Result<RequestPlan, Complaint> {
+    let headers = args.headers.iter().map(|header| self::header(header)).collect::<Result<Vec<_>, _>>()?;
+    let bytes = body(args)?;
+    let method = match &args.method {
+        Some(method) if is_token(method) => method.clone(),
+        Some(method) => {
+            return Err(Complaint::usage(format!("`{method}` is not an HTTP method"))
+                .hint("write one word such as GET, POST or DELETE"));
+        }
+        None if bytes.is_some() => "POST".to_owned(),
+        None => "GET".to_owned(),
+    };
+    Ok(RequestPlan {
+        method,
+        headers,
+        body: Body { bytes: bytes.unwrap_or_default() },
+        version: if args.http10 { Version::Http10 } else { Version::Http11 },
+        keep_alive: !args.no_keepalive,
+        pipeline: args.pipeline.unwrap_or(1),
+    })
+}
+
+fn header(typed: &str) -> Result<(String, String), Complaint> {
+    let wrong = || {
+        Complaint::usage(format!("`{typed}` is not a header"))
+            .hint("write a name, a colon and a value: -H 'Accept: text/html'")
+    };
+    let (name, value) = typed.split_once(':').ok_or_else(wrong)?;
+    let value = value.trim();
+    if !is_token(name) || value.chars().any(char::is_control) {
+        return Err(wrong());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token(text: &str) -> bool {
+    let is_token_character = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_token_character)
+}
+
+fn body(args: &RunArgs) -> Result<Option<Vec<u8>>, Complaint> {
+    match (&args.body, &args.body_file) {
+        (Some(_), Some(_)) => Err(Complaint::usage("--body and --body-file are two bodies for one request")
+            .hint("leave out one of them")),
+        (Some(text), None) => Ok(Some(text.clone().into_bytes())),
+        (None, Some(path)) => read(path).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The content of `path`, or of stdin for `-`; bounded, for it is held in memory.
+fn read(path: &Path) -> Result<Vec<u8>, Complaint> {
+    let unreadable = |error: &std::io::Error| {
+        Complaint::usage(format!("can't read the body from {} ({error})", path.display()))
+            .hint("nothing was sent: name a file that can be read, or - for stdin")
+    };
+    let source: Box<dyn std::io::Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(std::fs::File::open(path).map_err(|error| unreadable(&error))?)
+    };
+    let mut bytes = Vec::new();
+    source.take(MAX_BODY_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    if bytes.len() as u64 > MAX_BODY_BYTES {
+        return Err(Complaint::usage(format!("{} is larger than 64 MiB", path.display()))
+            .hint("a body is kept in memory and in the result: use a smaller one"));
+    }
+    Ok(bytes)
+}
+
+fn checks(args: &RunArgs) -> Result<Checks, Complaint> {
+    let body = match (&args.expect_body, &args.expect_body_regex) {
+        (Some(_), Some(_)) => {
+            return Err(Complaint::usage(
+                "--expect-body and --expect-body-regex both say what the body must be",
+            )
+            .hint("leave out one of them"));
+        }
+        (Some(text), None) => Some(BodyCheck::Exact(text.clone())),
+        (None, pattern) => pattern.clone().map(BodyCheck::Regex),
+    };
+    let same_length = matches!(args.expect_length, Some(BodyLength::Same));
+    Ok(Checks { status: args.expect_status.clone().unwrap_or_default(), body, same_length })
+}
+
+/// What goes to stdout, and to which file.
+fn outputs(args: &RunArgs) -> Result<(Format, Option<PathBuf>), Complaint> {
+    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    match (to_stdout, args.output) {
+        (true, Some(Format::Text | Format::Markdown)) => {
+            Err(Complaint::usage("--json - and --output both want stdout")
+                .hint("leave out one of them, or keep the JSON in a file: --json result.json"))
+        }
+        (true, _) => Ok((Format::Json, None)),
+        (false, format) => Ok((format.unwrap_or(Format::Text), args.json.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

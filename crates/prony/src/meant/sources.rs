@@ -1,0 +1,59 @@
+//! Local addresses to connect from, as people write them: one, or a range within one family.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::complaint::Complaint;
+
+/// Each address brings its own range of ports; more than this only makes the plan long.
+const MAX_ADDRESSES: u128 = 4096;
+
+/// Every address that `typed` names, in order.
+pub(super) fn addresses(typed: &[String]) -> Result<Vec<IpAddr>, Complaint> {
+    let mut addresses = Vec::new();
+    for part in typed.iter().map(|part| part.trim()) {
+        match part.split_once('-') {
+            None => addresses.push(address(part)?),
+            Some((first, last)) => addresses.extend(range(part, address(first)?, address(last)?)?),
+        }
+        if addresses.len() as u128 > MAX_ADDRESSES {
+            return Err(too_many(part));
+        }
+    }
+    Ok(addresses)
+}
+
+fn address(text: &str) -> Result<IpAddr, Complaint> {
+    text.trim().parse().map_err(|_| {
+        Complaint::usage(format!("`{text}` is not an address to connect from"))
+            .hint("write --source 127.0.0.2, or a range: --source 127.0.0.2-127.0.0.9")
+    })
+}
+
+fn too_many(part: &str) -> Complaint {
+    Complaint::usage(format!("`{part}` makes more than {MAX_ADDRESSES} addresses"))
+        .hint("each one has some 28,000 ports of its own: use fewer")
+}
+
+fn range(part: &str, first: IpAddr, last: IpAddr) -> Result<Vec<IpAddr>, Complaint> {
+    let wrong = || {
+        Complaint::usage(format!("`{part}` is not a range of addresses"))
+            .hint("write the lower address first, both of one family: 127.0.0.2-127.0.0.9")
+    };
+    let make: fn(u128) -> IpAddr = match (first, last) {
+        (IpAddr::V4(_), IpAddr::V4(_)) => |bits| {
+            Ipv4Addr::from_bits(u32::try_from(bits).expect("invariant: between two IPv4 addresses")).into()
+        },
+        (IpAddr::V6(_), IpAddr::V6(_)) => |bits| Ipv6Addr::from_bits(bits).into(),
+        _ => return Err(wrong()),
+    };
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    let (first, last) = (bits(first), bits(last));
+    match last.checked_sub(first) {
+        None => Err(wrong()),
+        Some(more) if more >= MAX_ADDRESSES => Err(too_many(part)),
+        Some(_) => Ok((first..=last).map(make).collect()),
+    }
+}

@@ -1,0 +1,111 @@
+//! Where results go: stdout, and files that are written whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::complaint::Complaint;
+
+/// Writes `text` to stdout. A reader that has left, as in `prony … | head`, is not an error.
+pub(crate) fn print(text: &str) -> Result<(), Complaint> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Complaint::internal(format!("can't write to stdout ({error})")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A file that will hold a result: checked before the load starts, written when it is over.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Destination {
+    path: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A new file.
+    New,
+    /// A file whose content may be lost.
+    Replace,
+    /// A pipe or a device: written in place.
+    Special,
+}
+
+impl Destination {
+    /// Finds out whether `path` can be written, and leaves nothing behind.
+    pub(crate) fn prepare(path: &Path, force: bool) -> Result<Self, Complaint> {
+        let refused = |error: &io::Error| {
+            Complaint::usage(format!("can't write {} ({error})", path.display()))
+                .hint("nothing was sent: name a file that can be written, or use --json - for stdout")
+        };
+        let kind = match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => {
+                return Err(Complaint::usage(format!("{} is a directory", path.display()))
+                    .hint(format!("name a file in it: --json {}", path.join("result.json").display())));
+            }
+            Ok(metadata) if metadata.is_file() && !force => {
+                return Err(Complaint::usage(format!("{} exists", path.display()))
+                    .hint("nothing was sent: name another file, or replace it with --force"));
+            }
+            Ok(metadata) if metadata.is_file() => Kind::Replace,
+            Ok(_) => Kind::Special,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Kind::New,
+            Err(error) => return Err(refused(&error)),
+        };
+        let destination = Self { path: path.to_owned(), kind };
+        if kind == Kind::Special {
+            OpenOptions::new().write(true).open(path).map_err(|error| refused(&error))?;
+        } else {
+            let temporary = destination.temporary();
+            File::create_new(&temporary)
+                .and_then(|_| fs::remove_file(&temporary))
+                .map_err(|error| refused(&error))?;
+        }
+        Ok(destination)
+    }
+
+    /// Writes `text`, whole or not at all.
+    pub(crate) fn write(&self, text: &str) -> Result<(), Complaint> {
+        let failed = |error: io::Error| {
+            Complaint::internal(format!("can't write {} any more ({error})", self.path.display()))
+        };
+        if self.kind == Kind::Special {
+            let file = OpenOptions::new().write(true).open(&self.path);
+            return file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed);
+        }
+        let temporary = self.temporary();
+        let written = File::create_new(&temporary)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| self.rename(&temporary));
+        if written.is_err() {
+            // The first error is the one to tell.
+            let _ = fs::remove_file(&temporary);
+        }
+        written.map_err(failed)
+    }
+
+    /// Gives the finished file its name; a file that came in the meantime is not replaced.
+    fn rename(&self, temporary: &Path) -> io::Result<()> {
+        if self.kind == Kind::Replace {
+            return fs::rename(temporary, &self.path);
+        }
+        match renameat_with(CWD, temporary, CWD, &self.path, RenameFlags::NOREPLACE) {
+            // The file system can't rename so: look, then rename.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) if !self.path.exists() => {
+                fs::rename(temporary, &self.path)
+            }
+            other => other.map_err(Into::into),
+        }
+    }
+
+    /// A name beside the file, on the same file system, that no other prony uses now.
+    fn temporary(&self) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        self.path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+    }
+}

@@ -1,0 +1,28 @@
+//! Ctrl-C and SIGTERM: the first one ends the work and lets it report, the second one leaves at once.
+
+use std::io::Write as _;
+use std::thread;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::complaint::Complaint;
+use crate::exit::Exit;
+
+/// Calls `stop` at the first signal; must be called once, before the work starts.
+pub(crate) fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> Result<(), Complaint> {
+    let failed = |error: std::io::Error| Complaint::internal(format!("can't listen for Ctrl-C ({error})"));
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    let listen = move || {
+        let mut arrived = signals.forever();
+        if arrived.next().is_some() {
+            stop();
+        }
+        if arrived.next().is_some() {
+            // The progress line may be unfinished.
+            let _ = std::io::stderr().write_all(b"\n");
+            std::process::exit(Exit::Interrupted as i32);
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(listen).map(drop).map_err(failed)
+}
