@@ -38,7 +38,7 @@ fn main() {
             let told = simulation::interval_coverage(TRIALS, 1, phi, q, z);
             println!(
                 "| {name} | {q} | {} | {} | {} | {} |",
-                percent(told.covered()),
+                if told.known + told.indicative > 0 { percent(told.covered()) } else { "–".to_owned() },
                 percent(simulation::share(told.known, TRIALS)),
                 percent(simulation::share(told.indicative, TRIALS)),
                 percent(told.order_statistics()),
