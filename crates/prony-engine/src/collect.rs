@@ -149,11 +149,13 @@ impl Collector {
         let thread = &mut self.totals.threads[slice.thread as usize];
         thread.open_peak = thread.open_peak.max(slice.counters.open_peak);
         self.totals.ended = self.totals.ended.max(slice.end);
+        // A request of the measured part may be recorded in the slice before it, a connection in the warm-up.
+        self.totals.all.absorb_records(slice);
         if !slice.measured {
             return self.tell(slice, self.totals.window.start, sink);
         }
         thread.add(slice);
-        self.totals.all.absorb(slice);
+        self.totals.all.absorb_stretch(slice);
         for (mine, found) in self.totals.examples.iter_mut().zip(&slice.examples) {
             if found.is_some_and(|found| mine.is_none_or(|mine| found.at < mine.at)) {
                 *mine = *found;
@@ -210,8 +212,8 @@ impl ThreadTotals {
 }
 
 impl Slice {
-    /// Adds the records of another slice to this one.
-    fn absorb(&mut self, other: &Slice) {
+    /// Adds what another slice recorded of requests of the measured part, and of connections.
+    fn absorb_records(&mut self, other: &Slice) {
         for (mine, theirs) in self.outcomes.iter_mut().zip(&other.outcomes) {
             mine.response.add(&theirs.response);
             mine.service.add(&theirs.service);
@@ -224,7 +226,21 @@ impl Slice {
         for (mine, theirs) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *mine += theirs;
         }
+        let counters = &mut self.counters;
+        counters.taken += other.counters.taken;
+        counters.sent += other.counters.sent;
+        counters.never_sent += other.counters.never_sent;
+        counters.unfinished += other.counters.unfinished;
+    }
+
+    /// Adds what another slice counted of its stretch of time.
+    fn absorb_stretch(&mut self, other: &Slice) {
+        let records = self.counters;
         self.counters.add(&other.counters);
+        self.counters.taken = records.taken;
+        self.counters.sent = records.sent;
+        self.counters.never_sent = records.never_sent;
+        self.counters.unfinished = records.unfinished;
     }
 
     /// Response times of all good responses.

@@ -41,11 +41,17 @@ pub(crate) struct Recorder {
     in_flight_since: Nanos,
     last_cpu: Nanos,
     slice_ends: Nanos,
+    open_loop: bool,
 }
 
 impl Recorder {
     /// Records into `first`, hands full slices to `full` and takes empty ones from `spare`.
-    pub(crate) fn new(first: Box<Slice>, full: SyncSender<Box<Slice>>, spare: Receiver<Box<Slice>>) -> Self {
+    pub(crate) fn new(
+        first: Box<Slice>,
+        full: SyncSender<Box<Slice>>,
+        spare: Receiver<Box<Slice>>,
+        open_loop: bool,
+    ) -> Self {
         Self {
             current: first,
             full,
@@ -57,6 +63,7 @@ impl Recorder {
             in_flight_since: 0,
             last_cpu: 0,
             slice_ends: 0,
+            open_loop,
         }
     }
 
@@ -201,7 +208,7 @@ impl Recorder {
             slice.first_byte.record(sample.first_byte.saturating_sub(sample.sent));
         }
         slice.lag.record(sample.sent.saturating_sub(sample.ready));
-        if sample.ready > sample.intended {
+        if self.open_loop && sample.ready > sample.intended {
             slice.blocked.record(sample.ready - sample.intended);
         }
         if let Some(kind) = outcome.error_kind() {

@@ -22,7 +22,7 @@ use crate::resolve::{Peers, resolve};
 use crate::slice::Slice;
 use crate::summary::{Run, summarize};
 use crate::worker::{Assignment, Pace, Worker};
-use crate::{Control, RunError, environment, limits};
+use crate::{Control, RunError, environment, limits, sys};
 
 /// Slices that go round between a worker and the collector: one being filled, one being merged, and two for
 /// a collector that is late.
@@ -36,6 +36,7 @@ const START_DELAY: Nanos = 5_000_000;
 /// Only what prevents the load: once it is on, failures are counted in the result.
 pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) -> Result<RunResult, RunError> {
     plan.check()?;
+    sys::map_large_allocations();
     let request = encode(plan)?;
     let checker = Checker::new(&plan.checks)?;
     limits::make_room(u64::from(plan.load.connections()), u64::from(plan.threads))?;
@@ -132,7 +133,8 @@ fn start(
             spare.send(Box::new(Slice::new(thread))).expect("invariant: the other end is in this function");
         }
         spares.push(spare);
-        let recorder = Recorder::new(Box::new(Slice::new(thread)), full.clone(), taken);
+        let recorder =
+            Recorder::new(Box::new(Slice::new(thread)), full.clone(), taken, plan.load.rate().is_some());
         let heads = HeadCache::new(request.kind(), Limits::default());
         let worker = Worker::new(assignment, heads, checker.clone(), recorder, control.clone());
         workers.push(spawn(thread, worker, setup, used.name == "io_uring", window.start)?);

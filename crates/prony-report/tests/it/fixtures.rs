@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use prony_model::{
-    Arrivals, Body, Bytes, Checks, Client, Connections, DriverChoice, DriverUsed, End, Environment, ErrorKind,
-    ErrorSummary, FORMAT, Finding, FindingCode, HistogramData, Histograms, Interval, Latencies, LatencySummary, Load,
-    QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests, RunPlan, RunResult, Severity, Target,
-    ThreadUse, Timeouts, Timing, VERSION, Verdict, Version,
+    Arrivals, Body, Bytes, Checks, Client, Connections, DriverChoice, DriverUsed, End, Environment,
+    ErrorKind, ErrorSummary, FORMAT, Finding, FindingCode, HistogramData, Histograms, Interval, Latencies,
+    LatencySummary, Load, QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests, RunPlan,
+    RunResult, Severity, Target, ThreadUse, Timeouts, Timing, VERSION, Verdict, Version,
 };
 
 /// Exceedances that a printed quantile needs (docs/findings.md#few-samples).
@@ -37,7 +37,13 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
             drain_s: 0.003,
             interrupted: false,
         },
-        requests: Requests { intended: count, sent: count, answered: count, done: count, ..Requests::default() },
+        requests: Requests {
+            intended: count,
+            sent: count,
+            answered: count,
+            done: count,
+            ..Requests::default()
+        },
         rate: RateSummary {
             asked_per_s: None,
             sent_per_s: per_s,
@@ -90,7 +96,8 @@ pub(crate) fn open(values_ms: &[f64]) -> RunResult {
     let mut result = closed(values_ms);
     result.plan.load = load;
     result.rate.asked_per_s = Some(500.0);
-    result.connections = Connections { asked: 1000, reached: 14, attempted: 14, opened: 14, ..result.connections };
+    result.connections =
+        Connections { asked: 1000, reached: 14, attempted: 14, opened: 14, ..result.connections };
     result.findings.clear();
     result
 }
