@@ -1,0 +1,4 @@
+//! The servers over real sockets, asked by a plain blocking client.
+
+mod client;
+mod null;
