@@ -1,1 +1,51 @@
-//! placeholder
+//! The numbers of Prony: what was recorded, and how far it can be trusted.
+//!
+//! This crate turns recorded durations into statements: quantiles that know when they must not be
+//! printed, intervals that survive autocorrelation, comparisons that say "too noisy" when they are.
+//! It must never read a clock, do I/O, draw unseeded random numbers, or know a wire format other
+//! than HdrHistogram's: values in, values out.
+//!
+//! Durations are whole nanoseconds (`u64`) here. Quantiles are in `0..=1`; percent is a matter of
+//! printing.
+
+mod bins;
+mod compare;
+mod distribution;
+mod freeze;
+mod histogram;
+mod holm;
+mod interval;
+mod layout;
+mod little;
+mod outliers;
+mod quantile;
+mod sample;
+mod signed_rank;
+mod sparse;
+mod steady;
+mod swap;
+mod warmup;
+mod wire;
+
+pub use bins::Bin;
+pub use compare::{
+    Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, DEFAULT_PAIRS, Errors, LEAST_PAIRS, LOOKS,
+    Looks, MOST_ERRORS, NoVerdict, Verdict, compare, look_z,
+};
+pub use freeze::freeze_quantile;
+pub use histogram::{Bucket, Histogram};
+pub use holm::holm;
+pub use interval::{
+    BATCHES, CLUSTERS_TO_INDICATE, CLUSTERS_TO_PRINT, Interval, NoInterval, Precision, RateInterval,
+    clusters_of_slices, clusters_of_times, rate_interval, sectioning,
+};
+pub use layout::{HIGHEST_TRACKABLE_NANOS, SIGNIFICANT_DIGITS};
+pub use little::{Impossible, LITTLE_TOLERANCE, LittleAudit, check_possible};
+pub use outliers::{OUTLIER_DEVIATIONS, outliers};
+pub use quantile::{Censored, Estimate, LEAST_EXCEEDANCES, Quantile, QuantileError, Withheld, estimate};
+pub use signed_rank::{Center, signed_rank_center, signed_rank_p};
+pub use sparse::{Sparse, SparseError};
+pub use steady::{NO_STEADY_STATE, Trend, mann_kendall};
+pub use swap::{SWAPS, Swap, label_swap};
+pub use warmup::{WARM_UP_SLICES, WarmUp, log_medians, warm_up};
+pub use wire::DecodeError;

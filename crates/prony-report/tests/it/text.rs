@@ -44,7 +44,12 @@ pub(crate) fn lagging() -> RunResult {
             "the client made these numbers, not the server: send lag p99 12.5 ms is 62 % of the response time's p99",
             "try --threads 2, or a lower --rate, or agents on other machines",
         ),
-        finding(FindingCode::ClientCpu, Severity::Warning, "a worker thread used 93 % of its core", "try --threads 2"),
+        finding(
+            FindingCode::ClientCpu,
+            Severity::Warning,
+            "a worker thread used 93 % of its core",
+            "try --threads 2",
+        ),
     ];
     result
 }
@@ -70,7 +75,11 @@ pub(crate) fn frozen() -> RunResult {
     for key in ["0.9", "0.99", "0.999"] {
         let reason = "half of the requests had no answer when the run ended".to_owned();
         result.latency.response.quantiles_ms.insert(key.to_owned(), None);
-        result.latency.response.withheld.insert(key.to_owned(), QuantileNote { reason, above_ms: Some(4_980.0) });
+        result
+            .latency
+            .response
+            .withheld
+            .insert(key.to_owned(), QuantileNote { reason, above_ms: Some(4_980.0) });
     }
     result.verdict = Verdict::Doubtful;
     result.findings = vec![finding(
@@ -83,8 +92,11 @@ pub(crate) fn frozen() -> RunResult {
 }
 
 pub(crate) fn refused() -> RunResult {
-    let mut result =
-        all_failed(closed(&tailed(1_200, 1.0)), ErrorKind::Refused, "connect to 127.0.0.1:3000: connection refused");
+    let mut result = all_failed(
+        closed(&tailed(1_200, 1.0)),
+        ErrorKind::Refused,
+        "connect to 127.0.0.1:3000: connection refused",
+    );
     result.requests.sent = 0;
     result.latency.connect = LatencySummary::default();
     result.connections.opened = 0;
@@ -143,7 +155,12 @@ pub(crate) fn mixed() -> RunResult {
     result.verdict = Verdict::Doubtful;
     result.findings.insert(
         0,
-        finding(FindingCode::ErrorShare, Severity::Warning, "10 % of the requests failed", "repair that first"),
+        finding(
+            FindingCode::ErrorShare,
+            Severity::Warning,
+            "10 % of the requests failed",
+            "repair that first",
+        ),
     );
     result
 }
