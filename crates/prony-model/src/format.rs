@@ -114,7 +114,9 @@ mod tests {
         check("{\"format\": \"prony.run\", \"ver", |error| matches!(error, FormatError::Json { .. }));
         check("[1, 2]", |error| matches!(error, FormatError::Foreign));
         check("{\"format\": \"k6\", \"version\": 1}", |error| matches!(error, FormatError::Foreign));
-        check("{\"format\": \"prony.run\", \"version\": 2}", |error| matches!(error, FormatError::Version { found: 2 }));
+        check("{\"format\": \"prony.run\", \"version\": 2}", |error| {
+            matches!(error, FormatError::Version { found: 2 })
+        });
         check("{\"format\": \"prony.run\", \"version\": 1}", |error| matches!(error, FormatError::Schema(_)));
     }
 }
