@@ -1,57 +1,58 @@
 //! The distribution of the response time as horizontal bars.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
 use prony_model::HistogramData;
+use prony_stats::{Bin, Histogram};
 
-/// Lower bounds of the bins within a decade, the finest first: the first ladder that needs at most
-/// [`MAX_BINS`] is taken.
-const LADDERS: [&[f64]; 4] = [&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0], &[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
 /// More rows than this push the numbers off the screen.
-const MAX_BINS: usize = 14;
-/// A histogram ends at ten days here; bins below a nanosecond don't exist.
-const DECADES: std::ops::Range<i32> = 0..15;
+const MAX_BINS: usize = 12;
+const NS_PER_MS: f64 = 1e6;
 
-/// A bin from `low_ns` on, up to the next one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Bin {
-    pub(crate) low_ns: f64,
+/// One bar, ready to draw.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bar {
+    /// Where the bin begins, in the unit that was asked for.
+    pub(crate) low: String,
     pub(crate) count: u64,
+    /// Where the last bin ends, when it is wider than the others.
+    pub(crate) up_to_ms: Option<f64>,
 }
 
-/// The bins from the least to the greatest value; empty where there is nothing to show.
-pub(crate) fn bins(data: &HistogramData) -> Vec<Bin> {
-    let Some(histogram) = decode(data).filter(|histogram| !histogram.is_empty()) else { return Vec::new() };
-    let all: Vec<Vec<Bin>> = LADDERS.iter().map(|ladder| fill(&histogram, ladder)).collect();
-    let fitting = all.iter().position(|bins| bins.len() <= MAX_BINS).unwrap_or(all.len() - 1);
-    all.into_iter().nth(fitting).unwrap_or_default()
+/// The bars from the least to the greatest value, `per_ms` units of the labels to a millisecond; empty where
+/// there is nothing to show.
+pub(crate) fn bars(data: &HistogramData, per_ms: f64) -> Vec<Bar> {
+    let Ok(histogram) = Histogram::from_base64_v2(&data.data) else { return Vec::new() };
+    let bins = histogram.bins(MAX_BINS);
+    let edges: Vec<f64> = bins.iter().map(|bin| bin.low as f64 / NS_PER_MS * per_ms).collect();
+    let decimals = decimals(&edges);
+    let width = bins.first().map(span);
+    bins.iter()
+        .zip(edges)
+        .map(|(bin, low)| Bar {
+            low: format!("{low:.decimals$}"),
+            count: bin.count,
+            up_to_ms: (Some(span(bin)) > width).then_some(bin.high as f64 / NS_PER_MS),
+        })
+        .collect()
 }
 
-fn decode(data: &HistogramData) -> Option<Histogram<u64>> {
-    let bytes = STANDARD.decode(&data.data).ok()?;
-    Deserializer::new().deserialize(&mut bytes.as_slice()).ok()
+fn span(bin: &Bin) -> u64 {
+    bin.high - bin.low
 }
 
-fn fill(histogram: &Histogram<u64>, ladder: &[f64]) -> Vec<Bin> {
-    let mut bins: Vec<Bin> = DECADES
-        .flat_map(|decade| ladder.iter().map(move |step| step * 10_f64.powi(decade)))
-        .map(|low_ns| Bin { low_ns, count: 0 })
-        .collect();
-    for value in histogram.iter_recorded() {
-        let at = value.value_iterated_to() as f64;
-        let index = bins.partition_point(|bin| bin.low_ns <= at).saturating_sub(1);
-        bins[index].count += value.count_at_value();
-    }
-    let filled = |bin: &Bin| bin.count > 0;
-    let first = bins.iter().position(filled).unwrap_or(0);
-    let last = bins.iter().rposition(filled).unwrap_or(0);
-    bins.drain(first..=last).collect()
+/// The fewest decimals with which every edge is written exactly, so that points stand below each other.
+fn decimals(edges: &[f64]) -> usize {
+    const MOST: usize = 6;
+    let exact = |decimals: usize| {
+        edges.iter().all(|edge| {
+            let scaled = edge * 10_f64.powi(i32::try_from(decimals).unwrap_or(0));
+            (scaled - scaled.round()).abs() < 1e-6
+        })
+    };
+    (0..MOST).find(|decimals| exact(*decimals)).unwrap_or(MOST)
 }
 
 /// A bar of `share` (0..1) of `columns`; what is not zero is seen.
-pub(crate) fn bar(share: f64, columns: usize, unicode: bool) -> String {
+pub(crate) fn drawn(share: f64, columns: usize, unicode: bool) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     #[expect(
         clippy::cast_possible_truncation,
@@ -73,46 +74,38 @@ pub(crate) fn bar(share: f64, columns: usize, unicode: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
-    fn data(values_ns: &[u64]) -> HistogramData {
-        let mut histogram = Histogram::<u64>::new(3).expect("three digits are supported");
+    fn check(values_ns: &[u64], per_ms: f64, expected: &[(&str, u64)]) {
+        let mut histogram = Histogram::new();
         for value in values_ns {
-            histogram.record(*value).expect("the histogram grows");
+            histogram.record(*value);
         }
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new().serialize(&histogram, &mut bytes).expect("a vector takes everything");
-        HistogramData { data: STANDARD.encode(bytes), ..HistogramData::default() }
+        let data = HistogramData { data: histogram.to_base64_v2(), ..HistogramData::default() };
+        let bars = bars(&data, per_ms);
+        let seen: Vec<(&str, u64)> = bars.iter().map(|bar| (bar.low.as_str(), bar.count)).collect();
+        assert_eq!(seen, expected);
     }
 
     #[test]
-    fn bins_run_from_the_least_to_the_greatest() {
-        let bins = bins(&data(&[1_600_000, 2_500_000, 2_600_000, 4_500_000]));
-        let seen: Vec<(f64, u64)> = bins.iter().map(|bin| (bin.low_ns / 1e6, bin.count)).collect();
-        assert_eq!(seen, [(1.5, 1), (2.0, 2), (3.0, 0), (4.0, 1)]);
+    fn edges_are_written_exactly_and_alike() {
+        let bars =
+            [("1.50", 1), ("1.65", 0), ("1.80", 0), ("1.95", 0), ("2.10", 0), ("2.25", 0), ("2.40", 1)];
+        check(&[1_600_000, 2_500_000, 2_600_000], 1.0, &[&bars[..], &[("2.55", 1)]].concat());
     }
 
     #[test]
-    fn wide_distributions_get_coarser_bins_and_lose_nothing() {
-        let values: Vec<u64> = (0..10).map(|decade| 3 * 10_u64.pow(decade)).collect();
-        let bins = bins(&data(&values));
-        assert!(bins.len() <= MAX_BINS, "{bins:?}");
-        assert_eq!(bins.iter().map(|bin| bin.count).sum::<u64>(), 10);
+    fn nothing_and_nonsense_are_no_bars() {
+        check(&[], 1.0, &[]);
+        assert!(bars(&HistogramData::default(), 1.0).is_empty());
+        assert!(bars(&HistogramData { data: "?".to_owned(), ..HistogramData::default() }, 1.0).is_empty());
     }
 
     #[test]
-    fn nothing_and_nonsense_are_no_bins() {
-        assert!(bins(&HistogramData::default()).is_empty());
-        assert!(bins(&HistogramData { data: "?".to_owned(), ..HistogramData::default() }).is_empty());
-        assert!(bins(&data(&[])).is_empty());
-    }
-
-    #[test]
-    fn bars() {
-        assert_eq!(bar(0.0, 10, true), "");
-        assert_eq!(bar(1e-9, 10, true), "▏");
-        assert_eq!(bar(1.0, 4, true), "████");
-        assert_eq!(bar(0.5, 4, false), "##");
-        assert_eq!(bar(0.6, 4, true), "██▍");
+    fn what_is_not_zero_is_seen() {
+        assert_eq!(drawn(0.0, 10, true), "");
+        assert_eq!(drawn(1e-9, 10, true), "▏");
+        assert_eq!(drawn(1.0, 4, true), "████");
+        assert_eq!(drawn(0.5, 4, false), "##");
+        assert_eq!(drawn(0.6, 4, true), "██▍");
     }
 }

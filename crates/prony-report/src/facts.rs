@@ -193,10 +193,17 @@ pub(crate) fn success(result: &RunResult) -> (String, String) {
     (percent(requests.done, requests.intended), text)
 }
 
-/// The rate of good responses, what was asked, its interval; the label says whether all answers were good.
-pub(crate) fn throughput(result: &RunResult) -> (&'static str, String) {
+/// How much was delivered. The label says whether every answer was a good one.
+pub(crate) struct Throughput {
+    pub(crate) label: &'static str,
+    /// The rate of good responses with its interval, what was asked, and bytes.
+    pub(crate) parts: Vec<String>,
+    /// Why the rate is not the one that other tools would print.
+    pub(crate) remark: Option<String>,
+}
+
+pub(crate) fn throughput(result: &RunResult) -> Throughput {
     let summary = &result.rate;
-    let asked = summary.asked_per_s.map(|asked| format!(" of {} asked", rate(asked))).unwrap_or_default();
     let interval = match summary.interval_per_s {
         Some(interval) if summary.done_per_s > 0.0 => {
             let half = (interval.high - interval.low) / 2.0 / summary.done_per_s;
@@ -206,37 +213,42 @@ pub(crate) fn throughput(result: &RunResult) -> (&'static str, String) {
         _ if result.requests.done == 0 => String::new(),
         _ => " (too short for an interval)".to_owned(),
     };
-    let received = result.bytes.received as f64 / result.timing.measured_s.max(f64::MIN_POSITIVE);
-    let transfer =
-        if result.bytes.received == 0 { String::new() } else { format!("     {}/s in", bytes(received)) };
-    let good = rate(summary.done_per_s);
-    if result.requests.answered == result.requests.done {
-        return ("rate", format!("{good} /s{asked}{interval}{transfer}"));
+    let mut parts = vec![format!("{} /s{interval}", rate(summary.done_per_s))];
+    parts.extend(summary.asked_per_s.map(|asked| format!("of {} /s asked", rate(asked))));
+    if result.bytes.received > 0 && result.timing.measured_s > 0.0 {
+        parts.push(format!("{}/s in", bytes(result.bytes.received as f64 / result.timing.measured_s)));
     }
-    let answered = rate(summary.answered_per_s);
-    let remark = format!("     ({answered} /s answered; an error is not throughput)");
-    ("goodput", format!("{good} /s{asked}{interval}{remark}{transfer}"))
+    let all_good = result.requests.answered == result.requests.done;
+    let remark = (!all_good)
+        .then(|| format!("({} /s answered; an error is not throughput)", rate(summary.answered_per_s)));
+    Throughput { label: if all_good { "rate" } else { "goodput" }, parts, remark }
 }
 
 /// Connections, where there is more to say than that all of them were open and reused.
 pub(crate) fn connections(result: &RunResult) -> Option<String> {
     let connections = &result.connections;
     let open_loop = matches!(result.plan.load, Load::Open { .. });
-    let plain = connections.reached == connections.asked
-        && connections.attempted == connections.asked
-        && connections.closed_by_server == 0;
-    if plain {
+    let all_open = connections.reached == connections.asked && connections.opened == connections.asked;
+    if all_open && !open_loop && connections.closed_by_server == 0 {
         return None;
     }
-    let asked = if open_loop { "at most" } else { "of" };
-    let mut text = format!("{} open {asked} {}", count(connections.reached), count(connections.asked));
-    text =
-        format!("{text}; {} opened in {} attempts", count(connections.opened), count(connections.attempted));
-    text = format!("{text}; {} requests reused one", count(connections.reused));
-    if connections.closed_by_server > 0 {
-        text = format!("{text}; the server closed {} between requests", count(connections.closed_by_server));
+    let most = if open_loop { "at most " } else { "" };
+    let mut parts =
+        vec![format!("{} of {most}{} open", count(connections.reached), count(connections.asked))];
+    if connections.attempted != connections.opened {
+        parts.push(format!(
+            "{} opened in {} attempts",
+            count(connections.opened),
+            count(connections.attempted)
+        ));
+    } else if connections.opened != connections.reached {
+        parts.push(format!("{} opened over time", count(connections.opened)));
     }
-    Some(text)
+    parts.push(format!("{} requests reused one", count(connections.reused)));
+    if connections.closed_by_server > 0 {
+        parts.push(format!("{} closed by the server between requests", count(connections.closed_by_server)));
+    }
+    Some(parts.join(", "))
 }
 
 /// `1 thread`, `2 threads`.

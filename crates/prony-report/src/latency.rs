@@ -18,7 +18,7 @@ const LAG_SHARE: f64 = 0.05;
 pub(crate) struct Unit {
     pub(crate) name: &'static str,
     /// Units in a millisecond.
-    per_ms: f64,
+    pub(crate) per_ms: f64,
 }
 
 impl Unit {
@@ -38,12 +38,8 @@ impl Unit {
     }
 
     /// `ms` milliseconds in this unit.
-    pub(crate) fn of_ms(self, ms: f64) -> f64 {
-        ms * self.per_ms
-    }
-
-    fn cell(self, ms: f64) -> String {
-        cell(self.of_ms(ms))
+    pub(crate) fn cell(self, ms: f64) -> String {
+        cell(ms * self.per_ms)
     }
 }
 
@@ -129,19 +125,46 @@ fn notes(shown: &[(&'static str, &LatencySummary)], unit: Unit) -> Vec<String> {
     if let Some((name, summary)) = shown.first() {
         notes.extend(intervals(name, summary, unit));
     }
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut reasons: Vec<(Mark, Vec<(String, Vec<&str>)>)> = Vec::new();
     for (name, summary) in shown {
-        for (key, heading) in SHOWN {
-            let Some(note) = summary.withheld.get(key) else { continue };
-            let place = format!("{name} {heading}");
-            match reasons.iter_mut().find(|(reason, _)| *reason == note.reason) {
-                Some((_, places)) => places.push(place),
-                None => reasons.push((&note.reason, vec![place])),
+        for (mark, headings) in withheld(summary) {
+            let headings = headings.join(" ");
+            let at = reasons.iter().position(|(known, _)| *known == mark).unwrap_or_else(|| {
+                reasons.push((mark, Vec::new()));
+                reasons.len() - 1
+            });
+            let places = &mut reasons[at].1;
+            match places.iter_mut().find(|(known, _)| *known == headings) {
+                Some((_, names)) => names.push(name),
+                None => places.push((headings, vec![name])),
             }
         }
     }
-    notes.extend(reasons.into_iter().map(|(reason, places)| format!("{}: {reason}", places.join(", "))));
+    notes.extend(reasons.into_iter().map(|((mark, reason), places)| {
+        let places: Vec<String> = places
+            .into_iter()
+            .map(|(headings, names)| format!("{headings} of {}", names.join(", ")))
+            .collect();
+        format!("{mark} {}: {reason}", places.join("; "))
+    }));
     notes
+}
+
+/// The sign that stands in the place of a number, and why.
+type Mark<'a> = (&'static str, &'a str);
+
+/// The headings of the withheld numbers of one clock, by reason.
+fn withheld(summary: &LatencySummary) -> Vec<(Mark<'_>, Vec<&'static str>)> {
+    let mut reasons: Vec<(Mark, Vec<&str>)> = Vec::new();
+    for (key, heading) in SHOWN {
+        let Some(note) = summary.withheld.get(key) else { continue };
+        let mark = (if note.above_ms.is_some() { ">" } else { "–" }, note.reason.as_str());
+        match reasons.iter_mut().find(|(known, _)| *known == mark) {
+            Some((_, headings)) => headings.push(heading),
+            None => reasons.push((mark, vec![heading])),
+        }
+    }
+    reasons
 }
 
 fn intervals(name: &str, summary: &LatencySummary, unit: Unit) -> Option<String> {

@@ -13,7 +13,7 @@ pub fn run(result: &RunResult) -> String {
     let (worst, others) = facts::split_findings(result);
     let reason = worst.map_or_else(|| escaped(&facts::client(result)), sentence);
     let (share, success) = facts::success(result);
-    let (label, rate) = facts::throughput(result);
+    let throughput = facts::throughput(result);
     let mut lines = vec![
         facts::choices(result).iter().map(|part| escaped(part)).collect::<Vec<_>>().join(" · "),
         String::new(),
@@ -27,7 +27,11 @@ pub fn run(result: &RunResult) -> String {
     if let Some(statuses) = failures::statuses(result) {
         lines.push(format!("- status {}", statuses.join(" · ")));
     }
-    lines.push(format!("- {label} **{}**", escaped(&rate.split_whitespace().collect::<Vec<_>>().join(" "))));
+    let remark = throughput.remark.map(|remark| format!(" {remark}")).unwrap_or_default();
+    if let Some((rate, more)) = throughput.parts.split_first() {
+        let more: Vec<String> = more.iter().map(|part| format!(", {part}")).collect();
+        lines.push(format!("- {} **{rate}**{}{remark}", throughput.label, more.concat()));
+    }
     if let Some(connections) = facts::connections(result) {
         lines.push(format!("- connections: {connections}"));
     }
@@ -69,7 +73,11 @@ fn latencies(table: &Table) -> String {
 /// A finding on one line, its code linked to the explanation.
 fn sentence(finding: &Finding) -> String {
     let code = finding.code.name();
-    format!("{} {} ([{code}](docs/findings.md#{code}))", escaped(&finding.message), escaped(&finding.advice))
+    format!(
+        "{} — {} ([{code}](docs/findings.md#{code}))",
+        escaped(&finding.message),
+        escaped(&finding.advice)
+    )
 }
 
 /// `text` with everything that Markdown or HTML would take as markup made plain.

@@ -28,14 +28,12 @@ pub(crate) fn significant(value: f64) -> String {
     fixed(value, decimals)
 }
 
-/// As [`significant`], with at most three decimals, so that a column stays calm; less than half of the last
-/// decimal is written out with one digit rather than as zero.
+/// As [`significant`], with at most three decimals, so that a column stays calm; what would round to nothing
+/// is said to be less than the last decimal.
 pub(crate) fn cell(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
-        value if value < 0.0005 => {
-            format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_owned()
-        }
+        value if value < 0.0005 => "<0.001".to_owned(),
         value if value < 0.9995 => fixed(value, 3),
         value => significant(value),
     }
@@ -55,8 +53,8 @@ pub fn rate(per_s: f64) -> String {
     significant(per_s)
 }
 
-/// A share as percent. Only everything is `100 %` and only nothing is `0 %`; in between the nearest of one or
-/// two decimals that is neither.
+/// A share as percent. Only everything is `100 %` and only nothing is `0 %`; in between as many decimals, up to
+/// two, as it takes to be neither.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 || part == 0 {
         return "0 %".to_owned();
@@ -69,7 +67,7 @@ pub fn percent(part: u64, whole: u64) -> String {
         value if value < 0.01 => "<0.01 %".to_owned(),
         value if value > 99.99 => ">99.99 %".to_owned(),
         value if !(0.995..99.95).contains(&value) => format!("{value:.2} %"),
-        value => format!("{value:.1} %"),
+        value => format!("{} %", format!("{value:.1}").trim_end_matches(".0")),
     }
 }
 
@@ -140,7 +138,7 @@ mod tests {
         let all = [0.0, 0.0417, 0.417, 2.7449, 9.996, 12.34, 99.96, 938.4, 18_234.4].map(significant);
         assert_eq!(all, ["0", "0.0417", "0.417", "2.74", "10.0", "12.3", "100", "938", "18,234"]);
         let cells = [0.0, 0.000_04, 0.0417, 0.9996, 12.34].map(cell);
-        assert_eq!(cells, ["0", "0.00004", "0.042", "1.00", "12.3"]);
+        assert_eq!(cells, ["0", "<0.001", "0.042", "1.00", "12.3"]);
     }
 
     #[test]

@@ -58,13 +58,22 @@ impl Page {
     /// `label` and, beside it, `text` wrapped.
     pub(crate) fn labelled(&mut self, label: &str, colour: Option<Colour>, text: &str) {
         let label = self.shown(label);
+        let coloured = self.coloured(&label, colour);
+        let padding = " ".repeat(LABEL.saturating_sub(label.width()));
+        self.hanging(&format!("{coloured}{padding}"), LABEL, text);
+    }
+
+    /// `text` under the labelled texts, set in by as much again.
+    pub(crate) fn inset(&mut self, text: &str) {
+        self.hanging(&" ".repeat(2 * LABEL), 2 * LABEL, text);
+    }
+
+    /// `head`, which takes `indent` columns, and `text` wrapped at its right.
+    fn hanging(&mut self, head: &str, indent: usize, text: &str) {
         let text = self.shown(text);
-        let room = self.style.columns() - LABEL;
-        for (index, line) in wrap(&text, room).into_iter().enumerate() {
-            let head = if index == 0 { label.as_str() } else { "" };
-            let padding = " ".repeat(LABEL.saturating_sub(head.width()));
-            let head = if head.is_empty() { String::new() } else { self.coloured(head, colour) };
-            self.lines.push(format!("{head}{padding}{line}").trim_end().to_owned());
+        for (index, line) in wrap(&text, self.style.columns() - indent).into_iter().enumerate() {
+            let head = if index == 0 { head.to_owned() } else { " ".repeat(indent) };
+            self.lines.push(format!("{head}{line}").trim_end().to_owned());
         }
     }
 

@@ -2,18 +2,22 @@
 
 use prony_model::{Finding, RunResult, Severity, Verdict};
 
-use crate::bars::{bar, bins};
-use crate::latency::{Table, headings, table};
-use crate::number::{cell, count};
+use crate::bars::{bars, drawn};
+use crate::latency::{Table, Unit, headings, table};
+use crate::number::count;
 use crate::page::{Colour, Page};
 use crate::{Style, facts, failures};
 
 /// Columns of a row's name in the latency table: as wide as the label column.
 const NAME: usize = 10;
-/// Columns of a number; `>28,000` and a space fit.
+/// Columns of a number at least; `>28,000` and a space fit.
 const CELL: usize = 8;
-/// Columns of the number of samples.
+/// Columns of the number of samples at least.
 const SAMPLES: usize = 12;
+/// Columns of a bin's edge at least: the axis stands under the numbers of the labelled lines.
+const EDGE: usize = 8;
+/// Fewer responses than this have no shape; the table says all there is.
+const FEWEST: u64 = 20;
 /// Columns of a bar at most: longer ones say no more.
 const BAR: usize = 48;
 
@@ -73,7 +77,7 @@ fn success(page: &mut Page, result: &RunResult) {
     page.labelled("SUCCESS", colour, &format!("{share:<9} {text}"));
     for row in failures::rows(result) {
         page.labelled("", None, &format!("{:<9} {} {}", row.share, row.count, row.kind));
-        page.labelled("", None, &row.first);
+        page.inset(&row.first);
     }
     if let Some(statuses) = failures::statuses(result) {
         page.labelled("status", None, &statuses.join(" · "));
@@ -81,32 +85,45 @@ fn success(page: &mut Page, result: &RunResult) {
 }
 
 fn throughput(page: &mut Page, result: &RunResult) {
-    let (label, text) = facts::throughput(result);
-    page.labelled(label, None, &text);
+    let throughput = facts::throughput(result);
+    page.labelled(throughput.label, None, &throughput.parts.join("     "));
+    if let Some(remark) = throughput.remark {
+        page.labelled("", None, &remark);
+    }
     if let Some(text) = facts::connections(result) {
         page.labelled("sockets", None, &text);
     }
 }
 
 fn latencies(page: &mut Page, table: &Table) {
-    let headings = headings();
-    let numbers = headings.len() - 1;
-    if page.style().columns() < NAME + numbers * CELL + SAMPLES {
+    let headings: Vec<String> = headings().into_iter().map(str::to_owned).collect();
+    let widths = widths(&headings, table);
+    if page.style().columns() < NAME + widths.iter().sum::<usize>() {
         narrow_latencies(page, table);
     } else {
-        let line = |name: &str, cells: &[&str]| {
-            let (samples, numbers) = cells.split_last().map_or(("", cells), |(last, rest)| (*last, rest));
-            let numbers: Vec<String> = numbers.iter().map(|number| format!("{number:>CELL$}")).collect();
-            format!("{name:<NAME$}{}{samples:>SAMPLES$}", numbers.concat())
+        let line = |name: &str, cells: &[String]| {
+            let cells: Vec<String> =
+                cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
+            format!("{name:<NAME$}{}", cells.concat())
         };
         page.line(&line(table.unit.name, &headings));
         for row in &table.rows {
-            page.line(&line(row.name, &row.cells.iter().map(String::as_str).collect::<Vec<_>>()));
+            page.line(&line(row.name, &row.cells));
         }
     }
     for note in &table.notes {
         page.labelled("", None, note);
     }
+}
+
+/// Columns for each number: the usual ones, and more where a number needs more.
+fn widths(headings: &[String], table: &Table) -> Vec<usize> {
+    let longest = |column: usize| {
+        let cells = table.rows.iter().filter_map(|row| row.cells.get(column));
+        cells.map(|cell| cell.chars().count() + 1).max().unwrap_or_default()
+    };
+    let least = |column: usize| if column + 1 == headings.len() { SAMPLES } else { CELL };
+    (0..headings.len()).map(|column| longest(column).max(least(column))).collect()
 }
 
 /// The table where it does not fit: a paragraph for each clock.
@@ -119,20 +136,33 @@ fn narrow_latencies(page: &mut Page, table: &Table) {
     }
 }
 
-/// A line for each bin of the response time: its lower bound, the bar, the number of requests.
+/// A line for each bin of the response time: its lower edge, the bar, the number of requests.
 fn distribution(page: &mut Page, result: &RunResult) {
-    const NS_PER_MS: f64 = 1e6;
-    let bins = bins(&result.histograms.response);
-    let Some(most) = bins.iter().map(|bin| bin.count).max() else { return };
-    let unit = crate::latency::Unit::of(result);
+    let unit = Unit::of(result);
+    let bars = bars(&result.histograms.response, unit.per_ms);
+    let Some(most) = bars.iter().map(|bar| bar.count).max() else { return };
+    if bars.iter().map(|bar| bar.count).sum::<u64>() < FEWEST {
+        return;
+    }
     let unicode = page.style().unicode;
     let axis = if unicode { "▏" } else { "|" };
-    let samples = count(most).len() + 1;
-    let columns = (page.style().columns() - NAME - 1 - samples).min(BAR);
-    for bin in &bins {
-        let low = cell(unit.of_ms(bin.low_ns / NS_PER_MS));
-        let drawn = bar(bin.count as f64 / most as f64, columns, unicode);
-        let number = if bin.count == 0 { String::new() } else { format!(" {}", count(bin.count)) };
-        page.drawing(&format!("{low:>NAME$}"), axis, &drawn, &number);
+    let edges = bars.iter().map(|bar| bar.low.len()).max().unwrap_or_default().max(EDGE);
+    let numbers: Vec<String> = bars
+        .iter()
+        .map(|bar| match (bar.count, bar.up_to_ms) {
+            (0, _) => String::new(),
+            (number, None) => format!(" {}", count(number)),
+            // The exact maximum where it is known; the histogram has that of its bucket.
+            (number, Some(end)) => {
+                let end = result.latency.response.max_ms.unwrap_or(end);
+                format!(" {}, up to {}", count(number), unit.cell(end))
+            }
+        })
+        .collect();
+    let widest = numbers.iter().map(String::len).max().unwrap_or_default();
+    let columns = page.style().columns().saturating_sub(edges + 2 + widest).min(BAR);
+    for (bar, number) in bars.iter().zip(&numbers) {
+        let picture = drawn(bar.count as f64 / most as f64, columns, unicode);
+        page.drawing(&format!("{:>edges$} ", bar.low), axis, &picture, number);
     }
 }

@@ -48,7 +48,8 @@ impl Complaint {
         self.exit
     }
 
-    fn text(&self) -> String {
+    /// What is written to stderr.
+    pub(crate) fn text(&self) -> String {
         let advice = self.advice.iter().map(|advice| format!("       {}\n", clean(advice)));
         std::iter::once(format!("error: {}\n", clean(&self.what))).chain(advice).collect()
     }

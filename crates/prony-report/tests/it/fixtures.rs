@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use prony_model::{
     Arrivals, Body, Bytes, Checks, Client, Connections, DriverChoice, DriverUsed, End, Environment,
     ErrorKind, ErrorSummary, FORMAT, Finding, FindingCode, HistogramData, Histograms, Interval, Latencies,
     LatencySummary, Load, QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests, RunPlan,
     RunResult, Severity, Target, ThreadUse, Timeouts, Timing, VERSION, Verdict, Version,
 };
+use prony_stats::Histogram;
 
 /// Exceedances that a printed quantile needs (docs/findings.md#few-samples).
 const NEEDED: f64 = 10.0;
@@ -81,7 +78,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         findings: vec![finding(
             FindingCode::ClosedLoop,
             Severity::Note,
-            "closed loop: with 50 connections the response time follows from the rate",
+            "with 50 connections the response time follows from the rate",
             "To see the server at a load you choose: prony http://127.0.0.1:3000/ --rate 900",
         )],
         environment: Environment::default(),
@@ -185,17 +182,15 @@ pub(crate) fn summary(values_ms: &[f64]) -> LatencySummary {
 }
 
 pub(crate) fn histogram(values_ms: &[f64]) -> HistogramData {
-    let mut histogram = Histogram::<u64>::new(3).expect("three digits are supported");
+    let mut histogram = Histogram::new();
     for value in values_ms {
-        histogram.record((value * 1e6) as u64).expect("the histogram grows");
+        histogram.record((value * 1e6) as u64);
     }
-    let mut bytes = Vec::new();
-    V2DeflateSerializer::new().serialize(&histogram, &mut bytes).expect("a vector takes everything");
     HistogramData {
         encoding: "hdrhistogram-v2-deflate-base64".to_owned(),
         unit: "ns".to_owned(),
         count: values_ms.len() as u64,
-        data: STANDARD.encode(bytes),
+        data: histogram.to_base64_v2(),
     }
 }
 

@@ -1,1 +1,204 @@
-//! Tests of what is meant.
+//! What is typed, and what it means.
+
+use std::time::Duration;
+
+use prony_model::{Arrivals, BodyCheck, DriverChoice, End, Load, RunPlan, StatusSet, Version};
+
+use super::plan;
+use crate::args::{self, Command};
+use crate::complaint::Complaint;
+
+const SEED: u64 = 7;
+
+/// The plan behind `typed`, words apart at spaces.
+fn read(typed: &str) -> Result<RunPlan, Complaint> {
+    let words = std::iter::once("prony").chain(typed.split(' ')).map(Into::into);
+    match args::parse(words)? {
+        Command::Run(args) => plan(&args, SEED),
+        other => panic!("{typed} is {other:?}"),
+    }
+}
+
+fn check(typed: &str, expected: fn(&RunPlan) -> bool) {
+    let plan = read(typed).unwrap_or_else(|complaint| panic!("{typed}: {complaint:?}"));
+    assert!(expected(&plan), "{typed}: {plan:?}");
+}
+
+fn refused(typed: &str, expected: &str) {
+    let complaint = read(typed).expect_err(typed);
+    assert_eq!(complaint.text(), expected, "{typed}");
+}
+
+#[test]
+fn defaults() {
+    let plan = read("http://127.0.0.1:3000/").expect("a plain run");
+    assert_eq!(plan.load, Load::Closed { connections: 50 });
+    assert_eq!(plan.end, End::Duration(Duration::from_secs(10)));
+    assert_eq!(plan.warmup, Duration::from_secs(1));
+    assert_eq!((plan.threads, plan.seed), (1, SEED));
+    assert_eq!(plan.driver, DriverChoice::Auto);
+    assert_eq!((plan.request.method.as_str(), plan.request.version), ("GET", Version::Http11));
+    assert!(plan.request.keep_alive);
+}
+
+#[test]
+fn load() {
+    check("-c 5 x", |plan| plan.load == Load::Closed { connections: 5 });
+    check("run -c5 x", |plan| plan.load.connections() == 5);
+    check("x --connections=2k", |plan| plan.load.connections() == 2_000);
+    check("x -n 3", |plan| {
+        plan.load.connections() == 3 && plan.end == End::Requests(3) && plan.warmup.is_zero()
+    });
+    check("x -n 1k", |plan| plan.load.connections() == 50);
+    check("x -n 3 --warmup 2s", |plan| plan.warmup == Duration::from_secs(2));
+    check("x -d 1m30s", |plan| plan.end == End::Duration(Duration::from_secs(90)));
+    check("x -r 600/min --poisson", |plan| {
+        matches!(plan.load, Load::Open { rate_per_s, arrivals: Arrivals::Poisson, max_connections: 1000 }
+            if (rate_per_s.as_per_second() - 10.0).abs() < 1e-9)
+    });
+    check("x -r 10k -c 20", |plan| {
+        matches!(plan.load, Load::Open { arrivals: Arrivals::Constant, max_connections: 20, .. })
+    });
+    check("x -n 5 -r 2", |plan| plan.load.connections() == 1000);
+}
+
+#[test]
+fn request() {
+    check("x -b hi", |plan| plan.request.method == "POST" && plan.request.body.bytes == b"hi");
+    check("x -b hi -m PUT", |plan| plan.request.method == "PUT");
+    check("x -H A:b -H C:d:e", |plan| {
+        plan.request.headers == [("A".into(), "b".into()), ("C".into(), "d:e".into())]
+    });
+    check("x --no-keepalive --http1.0", |plan| {
+        !plan.request.keep_alive && plan.request.version == Version::Http10
+    });
+    check("x --pipeline 8", |plan| plan.request.pipeline == 8);
+    check("x --unix /run/s", |plan| plan.target.unix.as_deref() == Some("/run/s".as_ref()));
+    check("x --timeout 250ms --connect-timeout 1s --drain 0", |plan| {
+        plan.timeouts.request == Duration::from_millis(250) && plan.timeouts.drain.is_zero()
+    });
+    check("x --driver io_uring --seed 9", |plan| plan.driver == DriverChoice::IoUring && plan.seed == 9);
+}
+
+#[test]
+fn checks() {
+    check("x --expect-status 2xx,404", |plan| plan.checks.status == StatusSet(vec![(200, 299), (404, 404)]));
+    check("x --expect-body ok", |plan| plan.checks.body == Some(BodyCheck::Exact("ok".into())));
+    check("x --expect-body-regex ^o", |plan| plan.checks.body == Some(BodyCheck::Regex("^o".into())));
+    check("x --expect-length same", |plan| plan.checks.same_length);
+}
+
+#[test]
+fn sources() {
+    check("x --source 127.0.0.2", |plan| plan.sources == [std::net::IpAddr::from([127, 0, 0, 2])]);
+    check("x --source 127.0.0.2,::1 --source 127.0.0.4-127.0.0.6", |plan| plan.sources.len() == 5);
+    check("x --source fe80::1-fe80::f", |plan| plan.sources.len() == 15);
+    let range = "       write the lower address first, both of one family: 127.0.0.2-127.0.0.9\n";
+    for wrong in ["127.0.0.9-127.0.0.2", "127.0.0.1-::1"] {
+        refused(
+            &format!("x --source {wrong}"),
+            &format!("error: `{wrong}` is not a range of addresses\n{range}"),
+        );
+    }
+    refused(
+        "x --source 10.0.0.0-10.255.255.255",
+        "error: `10.0.0.0-10.255.255.255` makes more than 4096 addresses\n       each one has some 28,000 ports of its own: use fewer\n",
+    );
+}
+
+#[test]
+fn contradictions_are_refused() {
+    refused(
+        "x -d 5s -n 5",
+        "error: --duration and --requests both say when the run ends\n       leave out one of them\n",
+    );
+    refused(
+        "x --poisson",
+        "error: --poisson spreads the requests of a rate, and there is no rate\n       add one: --rate 500 --poisson\n",
+    );
+    refused(
+        "x -n 5 -c 10",
+        "error: 5 requests can't use 10 connections\n       use --connections 5 or fewer\n",
+    );
+    refused(
+        "x -b a --body-file b",
+        "error: --body and --body-file are two bodies for one request\n       leave out one of them\n",
+    );
+    refused("x -c 2 -t 4", "error: 4 threads can't share 2 connections\n       use --threads 2 or fewer\n");
+    refused(
+        "x --pipeline 2 --no-keepalive",
+        "error: --pipeline needs connections that stay open\n       leave out --no-keepalive (and --http1.0)\n",
+    );
+    refused(
+        "x --unix /s --source 127.0.0.2",
+        "error: --source names a network address, which a Unix socket doesn't have\n       leave out one of them\n",
+    );
+}
+
+#[test]
+fn bad_values_are_refused() {
+    let rate = "       write requests per second above 0, such as 500, 2.5, 10k or 600/min\n";
+    for typed in ["0", "-5", "fast"] {
+        refused(&format!("x --rate={typed}"), &format!("error: --rate `{typed}` is not a rate\n{rate}"));
+    }
+    refused("x -c 0", "error: 0 connections can't carry a request\n       use --connections 1 or more\n");
+    refused("x -n 0", "error: 0 requests are no load\n       use --requests 1 or more, or --duration\n");
+    refused(
+        "x -d 10",
+        "error: --duration `10` is not a duration\n       write a number with a unit, such as 10s, 250ms, 1m30s or 2h\n",
+    );
+    refused(
+        "x -c 5000000000",
+        "error: --connections `5000000000` is not a count\n       write a whole number such as 5000, 5k or 2M\n",
+    );
+    refused(
+        "x -H nonsense",
+        "error: `nonsense` is not a header\n       write a name, a colon and a value: -H 'Accept: text/html'\n",
+    );
+    refused(
+        "x -m G(T",
+        "error: `G(T` is not an HTTP method\n       write one word such as GET, POST or DELETE\n",
+    );
+    refused(
+        "x --expect-status 999",
+        "error: --expect-status `999` is not a set of status codes\n       write 200, 2xx, 200-299 or 200,404\n",
+    );
+    refused(
+        "x --driver kqueue",
+        "error: `kqueue` can't be the value of --driver\n       it can be: auto, epoll, io_uring\n",
+    );
+    refused("x --conections 5", "error: there is no flag --conections\n       did you mean --connections?\n");
+    refused("x -c", "error: --connections needs a value\n       write --connections <N>\n");
+    refused(
+        "x y",
+        "error: `y` is one word too many\n       one run loads one URL; quote what belongs together\n",
+    );
+    refused("-c 5", "error: <URL> is missing\n       for example: prony http://127.0.0.1:3000/\n");
+    refused("x -c 5 -c 6", "error: --connections <N> stands there twice\n       leave out one of them\n");
+}
+
+#[test]
+fn urls() {
+    refused("ftp://x/", "error: the scheme `ftp` is not spoken here\n       use http://\n");
+    refused(
+        "https://x/",
+        "error: https is not supported yet\n       use http://, or load the server behind its TLS proxy directly\n",
+    );
+    assert!(
+        read("http://h:99999/").expect_err("a port").text().contains("write it as http://HOST:PORT/PATH")
+    );
+}
+
+#[test]
+fn commands_and_urls_are_told_apart() {
+    refused(
+        "sevre",
+        "error: `sevre` is not a command\n       is that a URL (then http://sevre/), or did you mean `prony serve`?\n",
+    );
+    check("http://sevre/", |plan| plan.target.host == "sevre");
+    check("localhost", |plan| plan.target.host == "localhost");
+    check("backend", |plan| plan.target.host == "backend");
+    check("demo.local", |plan| plan.target.host == "demo.local");
+    check("run run", |plan| plan.target.host == "run");
+    check("-n 1 localhost:80", |plan| plan.target.port == 80);
+}

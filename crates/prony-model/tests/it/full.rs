@@ -1,0 +1,231 @@
+//! Results with everything in them that a result can have, and with nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use prony_model::{
+    Arrivals, Body, BodyCheck, Bytes, Checks, Client, Connections, DriverChoice, DriverUsed, End,
+    Environment, ErrorKind, ErrorSummary, Evidence, FORMAT, Finding, FindingCode, HistogramData, Histograms,
+    Interval, Latencies, LatencySummary, Load, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate,
+    RateSummary, RequestPlan, Requests, RunPlan, RunResult, SecondPoint, Severity, StatusSet, Target,
+    ThreadUse, Timeouts, Timing, VERSION, Verdict, Version,
+};
+
+/// A closed loop in which everything happened.
+pub(crate) fn result() -> RunResult {
+    let outcomes = Outcome::all().map(|outcome| OutcomeSummary {
+        outcome: outcome.name(),
+        count: 3,
+        response: summary(),
+        service: summary(),
+        response_histogram: histogram(),
+        service_histogram: histogram(),
+    });
+    let errors = ErrorKind::ALL.into_iter().map(|kind| ErrorSummary {
+        kind,
+        count: 2,
+        first_example: "no \"answer\"\n".to_owned(),
+        first_at_s: 0.5,
+    });
+    let findings = FindingCode::ALL.into_iter().map(|code| Finding {
+        code,
+        severity: Severity::Warning,
+        evidence: vec![Evidence::new("lag_p99", 12.5, "ms")],
+        message: "seen".to_owned(),
+        advice: "do".to_owned(),
+    });
+    RunResult {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        verdict: Verdict::Doubtful,
+        plan: plan(),
+        addresses: vec!["127.0.0.1:3000".to_owned()],
+        driver: DriverUsed { name: "epoll".to_owned(), reason: "asked for".to_owned() },
+        timing: timing(),
+        requests: Requests {
+            intended: 100,
+            sent: 95,
+            answered: 70,
+            done: 60,
+            failed: 30,
+            censored: 5,
+            never_sent: 5,
+            failed_by_kind: ErrorKind::ALL.into_iter().map(|kind| (kind, 2)).collect(),
+        },
+        rate: rate(Some(Interval { low: 5.5, high: 6.5, indicative: true })),
+        bytes: Bytes { sent: 9_000, received: 12_000, body_received: 720 },
+        connections: Connections {
+            asked: 50,
+            reached: 49,
+            attempted: 60,
+            opened: 55,
+            reused: 40,
+            closed_by_server: 3,
+        },
+        latency: Latencies {
+            response: summary(),
+            service: summary(),
+            first_byte: summary(),
+            connect: summary(),
+            lag: summary(),
+            blocked: LatencySummary::default(),
+        },
+        outcomes: outcomes.collect(),
+        statuses: BTreeMap::from([(200, 60), (404, 10)]),
+        errors: errors.collect(),
+        series: vec![SecondPoint {
+            second: 0,
+            covered_s: 1.0,
+            p50_ms: Some(2.0),
+            max_ms: Some(9.0),
+            ..SecondPoint::default()
+        }],
+        client: client(),
+        findings: findings.collect(),
+        environment: environment(),
+        histograms: Histograms { response: histogram(), service: histogram(), ..Histograms::default() },
+    }
+}
+
+/// As [`result`], in an open loop that ends with a number of requests.
+pub(crate) fn open_loop() -> RunResult {
+    let mut result = result();
+    let rate_per_s = Rate::per_second(0.25).expect("a rate");
+    result.plan.load = Load::Open { rate_per_s, arrivals: Arrivals::Poisson, max_connections: 1000 };
+    result.plan.end = End::Requests(100);
+    result.plan.checks.body = Some(BodyCheck::Exact("Hello World!".to_owned()));
+    result.plan.target.unix = Some("/run/app.sock".into());
+    result.plan.driver = DriverChoice::IoUring;
+    result.rate.asked_per_s = Some(0.25);
+    result
+}
+
+/// A run in which nothing could be found out.
+pub(crate) fn bare() -> RunResult {
+    let nothing = LatencySummary::default();
+    let mut result = result();
+    result.rate = rate(None);
+    result.latency = Latencies {
+        response: nothing.clone(),
+        service: nothing.clone(),
+        first_byte: nothing.clone(),
+        connect: nothing.clone(),
+        lag: nothing.clone(),
+        blocked: nothing,
+    };
+    result.requests = Requests::default();
+    result.client = Client::default();
+    result.environment = Environment::default();
+    result.histograms = Histograms::default();
+    result.outcomes.clear();
+    result.statuses.clear();
+    result.errors.clear();
+    result.series.clear();
+    result.findings.clear();
+    result.plan.checks = Checks::default();
+    result.plan.request.headers.clear();
+    result
+}
+
+fn plan() -> RunPlan {
+    RunPlan {
+        target: Target::parse("http://localhost:8080//test2?a=b").expect("a URL"),
+        request: RequestPlan {
+            method: "POST".to_owned(),
+            headers: vec![("Content-Type".to_owned(), "text/plain".to_owned())],
+            body: Body { bytes: vec![0, 255, b'a'] },
+            version: Version::Http10,
+            keep_alive: true,
+            pipeline: 2,
+        },
+        load: Load::Closed { connections: 50 },
+        end: End::Duration(Duration::from_millis(10_500)),
+        warmup: Duration::from_secs(1),
+        threads: 2,
+        timeouts: Timeouts::default(),
+        checks: Checks {
+            status: StatusSet(vec![(200, 204)]),
+            body: Some(BodyCheck::Regex("^o".to_owned())),
+            same_length: true,
+        },
+        sources: vec![[127, 0, 0, 2].into()],
+        driver: DriverChoice::Epoll,
+        seed: u64::MAX,
+    }
+}
+
+fn timing() -> Timing {
+    Timing {
+        started_at: "2026-01-02T03:04:05Z".to_owned(),
+        resolve_s: 0.001,
+        warmup_s: 1.0,
+        measured_s: 10.5,
+        drain_s: 1.0,
+        interrupted: true,
+    }
+}
+
+fn rate(interval_per_s: Option<Interval>) -> RateSummary {
+    RateSummary { asked_per_s: None, sent_per_s: 9.5, answered_per_s: 7.0, done_per_s: 6.0, interval_per_s }
+}
+
+fn client() -> Client {
+    let thread = ThreadUse {
+        thread: 1,
+        cpu_s: 0.5,
+        cpu_share_peak: 0.2,
+        run_queue_wait_s: Some(0.01),
+        loop_gap_max_ms: 1.5,
+        loop_gaps_over_1ms: 1,
+        polls: 1_000,
+    };
+    Client { cpu_s: 0.5, requests_per_cpu_s: Some(200.0), peak_rss_bytes: Some(1), threads: vec![thread] }
+}
+
+fn environment() -> Environment {
+    Environment {
+        prony_version: "0.1.0".to_owned(),
+        prony_commit: Some("0123abc".to_owned()),
+        kernel: "Linux 6".to_owned(),
+        architecture: "x86_64".to_owned(),
+        cpu_model: Some("a CPU".to_owned()),
+        cpus: 2,
+        governor: Some("performance".to_owned()),
+        clock_source: Some("tsc".to_owned()),
+        memory_bytes: Some(1 << 33),
+        open_files_limit: Some(20_000),
+        port_range: Some((32_768, 60_999)),
+        congestion_control: Some("cubic".to_owned()),
+        load_average_before: Some(0.1),
+        load_average_after: Some(0.5),
+    }
+}
+
+fn summary() -> LatencySummary {
+    let withheld = QuantileNote { reason: "too few".to_owned(), above_ms: Some(5.0) };
+    LatencySummary {
+        count: 3,
+        min_ms: Some(1.0),
+        mean_ms: Some(2.5),
+        stddev_ms: Some(0.5),
+        max_ms: Some(9.0),
+        quantiles_ms: QUANTILES
+            .iter()
+            .map(|(key, q)| ((*key).to_owned(), (*q < 0.99).then_some(2.0)))
+            .collect(),
+        intervals_ms: BTreeMap::from([(
+            "0.5".to_owned(),
+            Interval { low: 1.5, high: 2.5, indicative: false },
+        )]),
+        withheld: BTreeMap::from([("0.99".to_owned(), withheld)]),
+    }
+}
+
+fn histogram() -> HistogramData {
+    HistogramData {
+        encoding: "hdrhistogram-v2-deflate-base64".to_owned(),
+        unit: "ns".to_owned(),
+        count: 3,
+        data: "HISTFAAA".to_owned(),
+    }
+}
