@@ -1,1 +1,31 @@
-//! placeholder
+//! The reference servers that Prony measures itself and others against.
+//!
+//! Three little HTTP/1 servers whose behaviour is known: [`null`] answers as fast as the machine can, so that
+//! a client can be calibrated; [`rudy`] is a course-work server with an artificial delay and a choice of
+//! concurrency models; [`truth`] draws a delay per request and logs, by the kernel's clock, what it really did.
+//!
+//! This crate must never use the engine or the protocol core it is there to check: a fault they share would
+//! cancel itself out. It never prints, and it serves loopback addresses alone unless told otherwise.
+//!
+//! In reading order: [`Running`] (what every `start` gives back), `listen`, `head` (where a request ends),
+//! `reader` (requests out of pieces), `evented` (the loop of `rudy`'s asynchronous model and of `truth`), and
+//! the servers.
+
+mod error;
+mod running;
+
+mod clock;
+mod counters;
+mod evented;
+mod head;
+mod listen;
+mod reader;
+mod reply;
+mod stop;
+
+pub mod null;
+pub mod rudy;
+
+pub use counters::Counts;
+pub use error::StartError;
+pub use running::{DRAIN_LIMIT, Running, StopReport};

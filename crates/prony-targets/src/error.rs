@@ -1,0 +1,74 @@
+//! Why a server could not be started.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Why a reference server did not start; the texts fit after "failed to ".
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address can be reached from other machines and that was not asked for.
+    #[error(
+        "listen on {address}: other machines could reach it; use a loopback address such as 127.0.0.1, or \
+         allow remote clients explicitly"
+    )]
+    NotLoopback {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// Another socket listens there.
+    #[error(
+        "listen on {address}: the port is taken; stop the other server, or use port 0 to be given a free one"
+    )]
+    PortTaken {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// The port is reserved for privileged users.
+    #[error("listen on {address}: this user may not use that port; choose one from 1024 up, or 0")]
+    PortForbidden {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// The machine doesn't have this address.
+    #[error(
+        "listen on {address}: this machine does not have that address; see `ip address` for those it has"
+    )]
+    NoSuchAddress {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// Any other fault of the listening socket.
+    #[error("listen on {address}")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A setting that can't be served.
+    #[error("use {setting}: {reason}")]
+    Setting {
+        /// The field of the configuration.
+        setting: &'static str,
+        /// What is wrong with it and what would be right.
+        reason: &'static str,
+    },
+    /// The kernel refused something a server needs.
+    #[error("get {what} from the kernel; `ulimit -a` shows the limits of this shell")]
+    Resource {
+        /// What was refused.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The log can't be written.
+    #[error("write the log {}; check that the folder exists and has room", path.display())]
+    Log {
+        /// The file asked for.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}

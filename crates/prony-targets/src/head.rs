@@ -1,0 +1,212 @@
+//! Where a request's head ends, and what of it decides about the answer (RFC 9112).
+
+use std::mem::MaybeUninit;
+
+/// The longest head: request line, header fields and the blank line.
+pub(crate) const HEAD_LIMIT_BYTES: usize = 8 * 1024;
+/// The longest body.
+pub(crate) const BODY_LIMIT_BYTES: u64 = 1024 * 1024;
+/// The most header fields; a browser sends about 15.
+const FIELD_LIMIT: usize = 100;
+
+/// What a complete head says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head<'a> {
+    /// Its length, from the first byte of the input to behind the blank line.
+    pub(crate) bytes: usize,
+    /// The length of the body that follows.
+    pub(crate) body_bytes: u64,
+    pub(crate) target: &'a str,
+    pub(crate) method: Method,
+    pub(crate) version: Version,
+    /// What the client wants: the version's default unless a Connection field says otherwise.
+    pub(crate) keep_alive: bool,
+    /// The client waits for "100 Continue" before it sends the body.
+    pub(crate) expects_continue: bool,
+    /// The field X-Request-Id, if it is a number.
+    pub(crate) request_id: Option<u64>,
+}
+
+/// Only HEAD makes a difference here: its answer has no body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Head,
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    Http10,
+    Http11,
+}
+
+/// A request that is not served, by the status that says why. The connection ends with the reply, because
+/// where the next request would begin is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reject {
+    /// 400
+    Malformed,
+    /// 408
+    TooSlow,
+    /// 411: a chunked body. RFC 9112 section 6.1 lets a server ask for a length instead.
+    NoLength,
+    /// 413
+    BodyTooLong,
+    /// 431
+    HeadTooLong,
+}
+
+impl Reject {
+    /// The status line without the version.
+    pub(crate) fn status(self) -> &'static str {
+        match self {
+            Self::Malformed => "400 Bad Request",
+            Self::TooSlow => "408 Request Timeout",
+            Self::NoLength => "411 Length Required",
+            Self::BodyTooLong => "413 Content Too Large",
+            Self::HeadTooLong => "431 Request Header Fields Too Large",
+        }
+    }
+}
+
+/// The head at the start of `input`; `None` when more bytes are needed.
+///
+/// How the bytes were split over packets makes no difference: never more than the limit is looked at.
+pub(crate) fn parse(input: &[u8]) -> Result<Option<Head<'_>>, Reject> {
+    let window = &input[..input.len().min(HEAD_LIMIT_BYTES)];
+    let mut fields = [const { MaybeUninit::uninit() }; FIELD_LIMIT];
+    let mut request = httparse::Request::new(&mut []);
+    let bytes = match request.parse_with_uninit_headers(window, &mut fields) {
+        Ok(httparse::Status::Complete(bytes)) => bytes,
+        Ok(httparse::Status::Partial) if input.len() < HEAD_LIMIT_BYTES => return Ok(None),
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+            return Err(Reject::HeadTooLong);
+        }
+        Err(_) => return Err(Reject::Malformed),
+    };
+    let version = if request.version == Some(0) { Version::Http10 } else { Version::Http11 };
+    let mut head = Head {
+        bytes,
+        body_bytes: 0,
+        target: request.path.expect("invariant: a complete head has a target"),
+        method: if request.method == Some("HEAD") { Method::Head } else { Method::Other },
+        version,
+        keep_alive: version == Version::Http11,
+        expects_continue: false,
+        request_id: None,
+    };
+    read_fields(request.headers, &mut head)?;
+    Ok(Some(head))
+}
+
+fn read_fields(fields: &[httparse::Header<'_>], head: &mut Head<'_>) -> Result<(), Reject> {
+    let (mut length, mut chunked, mut close) = (None, false, false);
+    for field in fields {
+        // The length of the name tells most fields apart before a byte is compared.
+        match field.name.len() {
+            10 if field.name.eq_ignore_ascii_case("connection") => {
+                close |= has_token(field.value, b"close");
+                head.keep_alive |= has_token(field.value, b"keep-alive");
+            }
+            14 if field.name.eq_ignore_ascii_case("content-length") => {
+                let this = number(field.value).ok_or(Reject::Malformed)?;
+                if length.is_some_and(|earlier| earlier != this) {
+                    return Err(Reject::Malformed);
+                }
+                length = Some(this);
+            }
+            17 if field.name.eq_ignore_ascii_case("transfer-encoding") => chunked = true,
+            6 if field.name.eq_ignore_ascii_case("expect") => {
+                head.expects_continue = has_token(field.value, b"100-continue");
+            }
+            12 if field.name.eq_ignore_ascii_case("x-request-id") => head.request_id = number(field.value),
+            _ => {}
+        }
+    }
+    head.keep_alive &= !close;
+    match (length, chunked) {
+        // Both is how requests are smuggled (RFC 9112 section 6.3).
+        (Some(_), true) => Err(Reject::Malformed),
+        (None, true) => Err(Reject::NoLength),
+        (Some(long), false) if long > BODY_LIMIT_BYTES => Err(Reject::BodyTooLong),
+        (length, false) => {
+            head.body_bytes = length.unwrap_or(0);
+            Ok(())
+        }
+    }
+}
+
+/// Whether a comma-separated list holds the word, in any case.
+fn has_token(list: &[u8], word: &[u8]) -> bool {
+    list.split(|byte| *byte == b',').any(|item| item.trim_ascii().eq_ignore_ascii_case(word))
+}
+
+/// Digits and nothing else. A number past 2^64 saturates: as a length it is too long either way.
+pub(crate) fn number(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |sum, byte| {
+        byte.is_ascii_digit().then(|| sum.saturating_mul(10).saturating_add(u64::from(byte - b'0')))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(input: &str, expected: Result<Option<(usize, u64, bool)>, Reject>) {
+        let seen = parse(input.as_bytes()).map(|head| head.map(|h| (h.bytes, h.body_bytes, h.keep_alive)));
+        assert_eq!(seen, expected, "{input:?}");
+    }
+
+    #[test]
+    fn a_head_ends_at_its_blank_line() {
+        check("", Ok(None));
+        check("GET / HTTP/1.1\r\nHost: a\r\n", Ok(None));
+        check("GET / HTTP/1.1\r\n\r\n", Ok(Some((18, 0, true))));
+        check("GET / HTTP/1.1\r\n\r\nGET", Ok(Some((18, 0, true))));
+        check("POST / HTTP/1.1\r\ncontent-LENGTH: 7\r\n\r\n", Ok(Some((38, 7, true))));
+    }
+
+    #[test]
+    fn keep_alive_follows_version_and_field() {
+        check("GET / HTTP/1.0\r\n\r\n", Ok(Some((18, 0, false))));
+        check("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", Ok(Some((42, 0, true))));
+        check("GET / HTTP/1.1\r\nConnection: x, CLOSE\r\n\r\n", Ok(Some((40, 0, false))));
+        check("GET / HTTP/1.1\r\nConnection: close, keep-alive\r\n\r\n", Ok(Some((49, 0, false))));
+    }
+
+    #[test]
+    fn what_cannot_be_framed_is_rejected() {
+        check("nonsense\r\n\r\n", Err(Reject::Malformed));
+        check("GET / HTTP/2.0\r\n\r\n", Err(Reject::Malformed));
+        check("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", Err(Reject::Malformed));
+        check("POST / HTTP/1.1\r\nContent-Length: +1\r\n\r\n", Err(Reject::Malformed));
+        check("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", Err(Reject::Malformed));
+        check("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Err(Reject::NoLength));
+        check(
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            Err(Reject::Malformed),
+        );
+        check("POST / HTTP/1.1\r\nContent-Length: 1048577\r\n\r\n", Err(Reject::BodyTooLong));
+        check("POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n", Err(Reject::BodyTooLong));
+    }
+
+    #[test]
+    fn a_head_may_be_as_long_as_the_limit_and_no_longer() {
+        let frame = "GET / HTTP/1.1\r\nA: \r\n\r\n".len();
+        let with = |padding: usize| format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(padding));
+        check(&with(HEAD_LIMIT_BYTES - frame), Ok(Some((HEAD_LIMIT_BYTES, 0, true))));
+        check(&with(HEAD_LIMIT_BYTES - frame + 1), Err(Reject::HeadTooLong));
+        check(&format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(101)), Err(Reject::HeadTooLong));
+    }
+
+    #[test]
+    fn method_id_and_expectation_are_read() {
+        let head = parse(b"HEAD /p?q HTTP/1.1\r\nX-Request-ID: 12\r\nExpect: 100-continue\r\n\r\n");
+        let head = head.unwrap().unwrap();
+        assert_eq!((head.method, head.target, head.request_id), (Method::Head, "/p?q", Some(12)));
+        assert!(head.expects_continue);
+    }
+}

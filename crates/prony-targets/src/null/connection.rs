@@ -1,0 +1,221 @@
+//! One connection: bytes in, answers out, nothing kept unless something is half done.
+
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::answers::{Answers, Kind};
+use crate::head::{self, Reject};
+use crate::reply::rejection;
+
+/// How much is read at once. Larger than a head may be, so a whole head always fits.
+pub(super) const INPUT_BYTES: usize = 16 * 1024;
+const _: () = assert!(INPUT_BYTES > head::HEAD_LIMIT_BYTES);
+
+/// An open connection. Between requests it is these 16 bytes.
+#[derive(Debug)]
+pub(super) struct Connection {
+    socket: OwnedFd,
+    half_done: Option<Box<HalfDone>>,
+}
+
+/// What has begun and not ended.
+#[derive(Debug, Default)]
+struct HalfDone {
+    /// Bytes read and not understood yet: part of a head, or requests behind a blocked answer.
+    input: Vec<u8>,
+    /// Bytes of a body still to come, and the answer it will get.
+    body_left: u64,
+    after_body: Option<Kind>,
+    /// Answers being sent: all of one kind, `owed_bytes` of them left.
+    owed: Option<Kind>,
+    owed_bytes: u64,
+    /// A client that never reads or never finishes is cut off then, ns.
+    expires_ns: u64,
+}
+
+/// What becomes of a connection after a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Open,
+    /// It ended the way it should.
+    Done,
+    /// The client left in the middle, or broke a rule.
+    Broken,
+    Rejected,
+}
+
+/// What the turns of all connections share.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    pub(super) answers: &'a Answers,
+    pub(super) input: &'a mut [u8; INPUT_BYTES],
+    /// Requests answered in this turn.
+    pub(super) answered: u64,
+    /// When a connection left half done in this turn expires.
+    pub(super) expires_ns: u64,
+}
+
+/// Why the reading of a turn ends.
+enum Pause {
+    /// All that came is understood.
+    NeedInput,
+    /// The client doesn't take its answers.
+    Blocked,
+    End(Fate),
+}
+
+impl Connection {
+    pub(super) fn new(socket: OwnedFd) -> Self {
+        Self { socket, half_done: None }
+    }
+
+    /// Between requests, with nothing owed.
+    pub(super) fn is_idle(&self) -> bool {
+        self.half_done.is_none()
+    }
+
+    pub(super) fn expires_ns(&self) -> Option<u64> {
+        self.half_done.as_ref().map(|half| half.expires_ns)
+    }
+
+    /// Reads and answers all that can be now. `until_empty`: read until the kernel says that there is no more
+    /// (the peer has closed its side, and edge-triggered polling won't say so again); otherwise a read that
+    /// does not fill the buffer is taken as the last one, which saves a system call per request.
+    pub(super) fn drive(&mut self, turn: &mut Turn<'_>, until_empty: bool) -> Fate {
+        let mut half = self.half_done.take().map_or_else(HalfDone::default, |boxed| *boxed);
+        let before = (turn.answered, half.owed_bytes, half.body_left, half.expires_ns);
+        let mut filled = half.input.len();
+        turn.input[..filled].copy_from_slice(&half.input);
+        half.input.clear();
+        let fate = self.read_and_answer(turn, &mut half, &mut filled, until_empty);
+        if fate == Fate::Open && half.is_under_way(filled) {
+            half.input.extend_from_slice(&turn.input[..filled]);
+            // A byte of a head now and then is no progress; answers and bodies that move are.
+            if before.3 == 0 || before != (turn.answered, half.owed_bytes, half.body_left, before.3) {
+                half.expires_ns = turn.expires_ns;
+            }
+            self.half_done = Some(Box::new(half));
+        }
+        fate
+    }
+
+    fn read_and_answer(
+        &self,
+        turn: &mut Turn<'_>,
+        half: &mut HalfDone,
+        filled: &mut usize,
+        until_empty: bool,
+    ) -> Fate {
+        loop {
+            match self.answer(turn, half, filled) {
+                Pause::NeedInput => {}
+                Pause::Blocked => return Fate::Open,
+                Pause::End(fate) => return fate,
+            }
+            let room = INPUT_BYTES - *filled;
+            match recv(&self.socket, &mut turn.input[*filled..], RecvFlags::empty()) {
+                Ok((0, _)) if half.is_under_way(*filled) => return Fate::Broken,
+                Ok((0, _)) => return Fate::Done,
+                Ok((count, _)) => {
+                    *filled += count;
+                    if count < room && !until_empty {
+                        return match self.answer(turn, half, filled) {
+                            Pause::End(fate) => fate,
+                            Pause::NeedInput | Pause::Blocked => Fate::Open,
+                        };
+                    }
+                }
+                Err(Errno::AGAIN) => return Fate::Open,
+                Err(Errno::INTR) => {}
+                Err(_) => return Fate::Broken,
+            }
+        }
+    }
+
+    /// Answers the whole requests in the first `filled` bytes of the input and moves what is left to its start.
+    fn answer(&self, turn: &mut Turn<'_>, half: &mut HalfDone, filled: &mut usize) -> Pause {
+        // What had been blocked goes first: it may be the last answer.
+        let unblocked = self.settle(turn, half, Pause::NeedInput);
+        if !matches!(unblocked, Pause::NeedInput) {
+            return unblocked;
+        }
+        let mut start = 0;
+        let pause = loop {
+            if half.body_left > 0 {
+                let here = half.body_left.min((*filled - start) as u64);
+                start += usize::try_from(here).expect("invariant: at most what is in the buffer");
+                half.body_left -= here;
+                if half.body_left > 0 {
+                    break self.settle(turn, half, Pause::NeedInput);
+                }
+            }
+            if let Some(kind) = half.after_body {
+                if half.owed.is_some_and(|owed| owed != kind)
+                    && let blocked @ (Pause::Blocked | Pause::End(_)) =
+                        self.settle(turn, half, Pause::NeedInput)
+                {
+                    break blocked;
+                }
+                half.after_body = None;
+                half.owed = Some(kind);
+                half.owed_bytes += turn.answers.one_bytes(kind);
+                turn.answered += 1;
+                if kind.closes() {
+                    break self.settle(turn, half, Pause::End(Fate::Done));
+                }
+            }
+            if start == *filled {
+                break self.settle(turn, half, Pause::NeedInput);
+            }
+            match head::parse(&turn.input[start..*filled]) {
+                Ok(Some(head)) => {
+                    start += head.bytes;
+                    half.body_left = head.body_bytes;
+                    half.after_body = Some(Kind::of(&head));
+                }
+                Ok(None) => break self.settle(turn, half, Pause::NeedInput),
+                Err(reject) => {
+                    let _ = self.settle(turn, half, Pause::NeedInput);
+                    break self.reject(reject);
+                }
+            }
+        };
+        turn.input.copy_within(start..*filled, 0);
+        *filled -= start;
+        pause
+    }
+
+    /// Sends what is owed; `then` if all went out.
+    fn settle(&self, turn: &Turn<'_>, half: &mut HalfDone, then: Pause) -> Pause {
+        while let Some(kind) = half.owed {
+            match send(&self.socket, turn.answers.piece(kind, half.owed_bytes), SendFlags::NOSIGNAL) {
+                Ok(count) => half.owed_bytes -= count as u64,
+                Err(Errno::AGAIN) => return Pause::Blocked,
+                Err(Errno::INTR) => {}
+                Err(_) => return Pause::End(Fate::Broken),
+            }
+            if half.owed_bytes == 0 {
+                half.owed = None;
+                // A last answer that had been blocked: the connection ends behind it.
+                if kind.closes() {
+                    return Pause::End(Fate::Done);
+                }
+            }
+        }
+        then
+    }
+
+    /// Best effort: who sends nonsense may miss the reply when the kernel resets the connection.
+    fn reject(&self, reject: Reject) -> Pause {
+        let _ = send(&self.socket, &rejection(reject), SendFlags::NOSIGNAL);
+        Pause::End(Fate::Rejected)
+    }
+}
+
+impl HalfDone {
+    fn is_under_way(&self, filled: usize) -> bool {
+        filled > 0 || self.after_body.is_some() || self.owed.is_some()
+    }
+}

@@ -1,0 +1,96 @@
+//! The signal that tells every thread of a server to finish.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+
+use crate::StartError;
+use crate::clock::{monotonic_ns, to_timespec};
+use crate::running::DRAIN_LIMIT_NS;
+
+/// An eventfd that becomes readable once and stays so: a thread may wait for it in epoll or in poll.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    event: OwnedFd,
+    /// When requests in flight are given up, ns; `u64::MAX` while the server runs.
+    cutoff_ns: AtomicU64,
+}
+
+impl Stop {
+    pub(crate) fn new() -> Result<Self, StartError> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|errno| StartError::Resource { what: "an eventfd", source: errno.into() })?;
+        Ok(Self { event, cutoff_ns: AtomicU64::new(u64::MAX) })
+    }
+
+    /// Tells all; again is harmless.
+    pub(crate) fn raise(&self) {
+        let cutoff_ns = monotonic_ns().saturating_add(DRAIN_LIMIT_NS);
+        // Only the first call sets the bound. SeqCst: whoever sees the eventfd must see the bound.
+        let _ = self.cutoff_ns.compare_exchange(u64::MAX, cutoff_ns, Ordering::SeqCst, Ordering::SeqCst);
+        // It fails only when the counter is full, and then it is readable already.
+        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+    }
+
+    pub(crate) fn is_raised(&self) -> bool {
+        self.cutoff_ns() != u64::MAX
+    }
+
+    /// When requests in flight are to be given up, on the monotonic clock; `u64::MAX` while the server runs.
+    pub(crate) fn cutoff_ns(&self) -> u64 {
+        self.cutoff_ns.load(Ordering::SeqCst)
+    }
+
+    /// Sleeps until `due_ns`, through a stop as well, but not beyond the cutoff; false when cut off.
+    pub(crate) fn sleep_until(&self, due_ns: u64) -> bool {
+        loop {
+            let cutoff_ns = self.cutoff_ns();
+            let now_ns = monotonic_ns();
+            if now_ns >= due_ns {
+                return true;
+            }
+            if now_ns >= cutoff_ns {
+                return false;
+            }
+            let span = to_timespec(due_ns.min(cutoff_ns) - now_ns);
+            // Once raised the eventfd would end each wait at once, so it is left out.
+            if self.is_raised() {
+                let _ = poll(&mut [], Some(&span));
+            } else {
+                let _ = poll(&mut [PollFd::new(&self.event, PollFlags::IN)], Some(&span));
+            }
+        }
+    }
+}
+
+impl AsFd for Stop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_ends_when_due_and_not_before_the_stop_alone() {
+        let stop = Stop::new().unwrap();
+        let due_ns = monotonic_ns() + 2_000_000;
+        stop.raise();
+        assert!(stop.sleep_until(due_ns), "the bound is seconds away");
+        assert!(monotonic_ns() >= due_ns);
+    }
+
+    #[test]
+    fn the_first_stop_sets_the_bound() {
+        let stop = Stop::new().unwrap();
+        assert!(!stop.is_raised());
+        stop.raise();
+        let cutoff_ns = stop.cutoff_ns();
+        stop.raise();
+        assert_eq!(stop.cutoff_ns(), cutoff_ns);
+        assert!(stop.is_raised());
+    }
+}
