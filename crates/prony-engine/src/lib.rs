@@ -1,7 +1,39 @@
-//! Puts load on a server and measures what comes back.
+//! The load engine: puts a known load on an HTTP server and records what comes back, on both clocks.
+//!
+//! Workers never block, allocate or ask anything but the kernel's sockets while a run is on; every request
+//! that was due is counted once, whatever became of it; and whatever makes a number doubtful becomes a
+//! finding. The engine prints nothing, stores nothing and knows neither studies nor reports.
+//!
+//! The way of one request: [`run()`] starts `worker` (the only loop), which asks `pacer` what is due, tells
+//! `exchange` (with `conn` and prony-http) what happened to a connection through `driver` (io_uring or
+//! epoll), and writes samples into `recorder`. Its `slice`s go to `collect`, which makes totals and `series`;
+//! `summary` makes the result of them and `audit` judges it.
+
+mod audit;
+mod checks;
+mod clock;
+mod collect;
+mod conn;
 mod control;
+mod driver;
+mod environment;
 mod error;
+mod example;
+mod exchange;
+mod latency;
+mod limits;
+mod pacer;
+mod payload;
+mod recorder;
+mod resolve;
 mod run;
+mod series;
+mod slice;
+mod socket;
+mod summary;
+mod sys;
+mod worker;
+
 pub use control::Control;
 pub use error::RunError;
 pub use run::run;

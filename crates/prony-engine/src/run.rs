@@ -1,9 +1,199 @@
-//! One run.
-use crate::{Control, RunError};
-use prony_model::{RunEvent, RunPlan, RunResult};
+//! One run, from plan to result: the way in. Everything that may fail by the user's or the machine's doing
+//! is done here, before the load.
+
+use std::io;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use prony_http::{EncodedRequest, HeadCache, Limits, Request};
+use prony_model::{DriverUsed, End, Load, RunEvent, RunPlan, RunResult, Version};
+
+use crate::checks::Checker;
+use crate::clock::{self, NEVER, Nanos, span};
+use crate::collect::{Collector, Pipes, Window};
+use crate::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
+use crate::pacer::{Part, Schedule};
+use crate::recorder::Recorder;
+use crate::resolve::{Peers, resolve};
+use crate::slice::Slice;
+use crate::summary::{Run, summarize};
+use crate::worker::{Assignment, Pace, Worker};
+use crate::{Control, RunError, environment, limits, sys};
+
+/// Slices that go round between a worker and the collector: one being filled, one being merged, and two for
+/// a collector that is late.
+const SLICES_PER_WORKER: usize = 4;
+/// Time for the threads to start before the first request is due.
+const START_DELAY: Nanos = 5_000_000;
 
 /// Runs `plan`, tells `sink` how it goes, and returns what was found out. Blocks the calling thread.
+///
+/// # Errors
+/// Only what prevents the load: once it is on, failures are counted in the result.
 pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) -> Result<RunResult, RunError> {
-    let _ = (plan, control, sink);
-    Err(RunError::NoUring("unfinished".to_owned()))
+    plan.check()?;
+    sys::map_large_allocations();
+    let request = encode(plan)?;
+    let checker = Checker::new(&plan.checks)?;
+    limits::make_room(u64::from(plan.load.connections()), u64::from(plan.threads))?;
+    let used = pick(plan.driver)?;
+    let peers = resolve(plan)?;
+    let mut environment = environment::before();
+    sink(RunEvent::Starting { addresses: peers.names.clone(), driver: used.clone() });
+
+    let started_at = clock::wall();
+    let window = window(plan);
+    let (workers, pipes) = start(plan, &request, &checker, &used, &peers, control, window)?;
+    let mut collector =
+        Collector::new(plan, window, workers.iter().map(|worker| Arc::clone(&worker.tid)).collect());
+    collector.collect(&pipes, sink);
+    for worker in workers {
+        let ended = worker.handle.join().expect("invariant: workers don't panic");
+        ended.map_err(|source| RunError::System { action: "talk to the kernel", source })?;
+    }
+    environment.load_average_after = environment::load_average();
+    Ok(summarize(Run {
+        plan,
+        request: &request,
+        peers: &peers,
+        driver: used,
+        environment,
+        started_at,
+        interrupted: control.is_stopped(),
+        totals: collector.finish(),
+    }))
+}
+
+/// A worker thread.
+struct Started {
+    handle: JoinHandle<io::Result<()>>,
+    /// Its number with the kernel; 0 until it runs.
+    tid: Arc<AtomicI32>,
+}
+
+/// The bytes of the plan's request.
+fn encode(plan: &RunPlan) -> Result<EncodedRequest, RunError> {
+    let request = Request {
+        method: plan.request.method.clone(),
+        target: plan.target.path.clone(),
+        authority: plan.target.authority.clone(),
+        version: match plan.request.version {
+            Version::Http10 => prony_http::Version::Http10,
+            Version::Http11 => prony_http::Version::Http11,
+        },
+        keep_alive: plan.request.keep_alive,
+        headers: plan.request.headers.clone(),
+        body: plan.request.body.bytes.clone(),
+    };
+    request.encode().map_err(|error| RunError::Request(error.to_string()))
+}
+
+/// When load, measurement and end are.
+fn window(plan: &RunPlan) -> Window {
+    let start = clock::now() + START_DELAY;
+    let measure_from = start + span(plan.warmup);
+    let measure_to = match plan.end {
+        End::Duration(duration) => measure_from + span(duration),
+        End::Requests(_) => NEVER,
+    };
+    Window { start, measure_from, measure_to }
+}
+
+/// Starts the workers. Their slices come out of the first end until the last worker has ended, and go back
+/// through the others.
+fn start(
+    plan: &RunPlan,
+    request: &EncodedRequest,
+    checker: &Checker,
+    used: &DriverUsed,
+    peers: &Peers,
+    control: &Control,
+    window: Window,
+) -> Result<(Vec<Started>, Pipes), RunError> {
+    let threads = plan.threads as usize;
+    let (full, collected) = sync_channel(SLICES_PER_WORKER * threads);
+    let mut workers = Vec::with_capacity(threads);
+    let mut spares = Vec::with_capacity(threads);
+    for thread in 0..plan.threads {
+        let assignment = assign(plan, request, window, thread);
+        let setup = Setup {
+            slots: assignment.slots,
+            request: request.bytes().into(),
+            depth: assignment.depth,
+            keep_alive: assignment.keep_alive,
+            peers: peers.addresses.clone(),
+            sources: plan.sources.iter().map(|source| network_address((*source, 0).into())).collect(),
+        };
+        let (spare, taken) = sync_channel(SLICES_PER_WORKER);
+        for _ in 1..SLICES_PER_WORKER {
+            spare.send(Box::new(Slice::new(thread))).expect("invariant: the other end is in this function");
+        }
+        spares.push(spare);
+        let recorder =
+            Recorder::new(Box::new(Slice::new(thread)), full.clone(), taken, plan.load.rate().is_some());
+        let heads = HeadCache::new(request.kind(), Limits::default());
+        let worker = Worker::new(assignment, heads, checker.clone(), recorder, control.clone());
+        workers.push(spawn(thread, worker, setup, used.name == "io_uring", window.start)?);
+    }
+    Ok((workers, Pipes { full: collected, spares }))
+}
+
+/// Starts one worker thread.
+fn spawn(thread: u32, worker: Worker, setup: Setup, uring: bool, start: Nanos) -> Result<Started, RunError> {
+    let tid = Arc::new(AtomicI32::new(0));
+    let told = Arc::clone(&tid);
+    let body = move || {
+        told.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+        // By default the kernel may wake a thread 50 microseconds late to save power.
+        let _as_before = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        if uring { work::<Uring>(worker, &setup, start) } else { work::<Epoll>(worker, &setup, start) }
+    };
+    let handle = thread::Builder::new()
+        .name(format!("load-{thread}"))
+        .spawn(body)
+        .map_err(|source| RunError::System { action: "start a thread", source })?;
+    Ok(Started { handle, tid })
+}
+
+/// The life of a worker thread.
+fn work<D: Driver>(worker: Worker, setup: &Setup, start: Nanos) -> io::Result<()> {
+    let mut driver = D::new(setup)?;
+    thread::sleep(Duration::from_nanos(start.saturating_sub(clock::now())));
+    worker.run(&mut driver)
+}
+
+/// The part of `plan` that worker `thread` does. The parts add up to the plan exactly.
+fn assign(plan: &RunPlan, request: &EncodedRequest, window: Window, thread: u32) -> Assignment {
+    let threads = u64::from(plan.threads);
+    let share = |total: u64| (total + threads - 1 - u64::from(thread)) / threads;
+    let connections = u64::from(plan.load.connections());
+    let limit = match plan.end {
+        End::Requests(requests) => share(requests),
+        End::Duration(_) => u64::MAX,
+    };
+    let pace = match plan.load {
+        Load::Closed { .. } => Pace::Closed { left: limit },
+        Load::Open { rate_per_s, arrivals, .. } => {
+            let (start, count_from, end) = (window.start, window.measure_from, window.measure_to);
+            let part = Part { thread, threads: plan.threads, seed: plan.seed, start, count_from, end, limit };
+            Pace::Open(Schedule::new(rate_per_s, arrivals, part))
+        }
+    };
+    Assignment {
+        slots: u32::try_from(share(connections)).expect("invariant: a share of 32 bits has 32 bits"),
+        first_attempt: u64::from(thread),
+        pace,
+        measure_from: window.measure_from,
+        measure_to: window.measure_to,
+        drain: span(plan.timeouts.drain),
+        connect_timeout: span(plan.timeouts.connect),
+        request_timeout: span(plan.timeouts.request),
+        depth: plan.request.pipeline,
+        keep_alive: request.keep_alive(),
+        request_bytes: request.bytes().len() as u64,
+    }
 }

@@ -162,11 +162,11 @@ pub struct Latencies {
     pub service: LatencySummary,
     /// first byte − sent.
     pub first_byte: LatencySummary,
-    /// Of every connection opened in the measured part.
+    /// Of every connection of the run, warm-up included.
     pub connect: LatencySummary,
     /// sent − the moment from which it could have been sent: the client's own lateness.
     pub lag: LatencySummary,
-    /// Wait for a free connection, in an open loop.
+    /// Wait for a free connection; empty in a closed loop.
     pub blocked: LatencySummary,
 }
 

@@ -364,6 +364,7 @@ mod tests {
         assert_eq!((histogram.mean(), histogram.std_dev()), (None, None));
         assert_eq!(histogram.value_at_quantile(0.5), None);
         assert_eq!((histogram.count_above(0), histogram.buckets().count()), (0, 0));
+        assert_eq!(histogram.to_sparse().value_at_quantile(0.5), None);
     }
 
     #[test]
@@ -403,10 +404,12 @@ mod tests {
             let histogram: Histogram = values.iter().copied().collect();
             let (min, max) = (histogram.min().unwrap(), histogram.max().unwrap());
             prop_assert_eq!((Some(&min), Some(&max)), (values.iter().min(), values.iter().max()));
-            let mut before = min;
+            let (mut before, slice) = (min, histogram.to_sparse());
+            prop_assert_eq!(slice.mean(), histogram.mean());
             for q in [0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0] {
                 let value = histogram.value_at_quantile(q).unwrap();
                 prop_assert!(value >= before, "q = {q}");
+                prop_assert_eq!(slice.value_at_quantile(q), Some(value));
                 before = value;
             }
             prop_assert_eq!(before, max);

@@ -8,24 +8,34 @@
 //! Durations are whole nanoseconds (`u64`) here. Quantiles are in `0..=1`; percent is a matter of
 //! printing.
 
-mod bins;
-mod compare;
-mod distribution;
-mod freeze;
+// What is recorded.
 mod histogram;
-mod holm;
-mod interval;
 mod layout;
+mod sparse;
+mod wire;
+
+// What may be said of one run.
+mod bins;
+mod interval;
+mod quantile;
+
+// Whether the run was fit to be measured.
 mod little;
 mod outliers;
-mod quantile;
-mod sample;
-mod signed_rank;
-mod sparse;
 mod steady;
-mod swap;
 mod warmup;
-mod wire;
+
+// What may be said of two.
+mod compare;
+mod holm;
+mod order;
+mod signed_rank;
+mod swap;
+
+// What they share, and what tests hold against them.
+mod distribution;
+mod freeze;
+mod sample;
 
 pub use bins::Bin;
 pub use compare::{
@@ -41,6 +51,7 @@ pub use interval::{
 };
 pub use layout::{HIGHEST_TRACKABLE_NANOS, SIGNIFICANT_DIGITS};
 pub use little::{Impossible, LITTLE_TOLERANCE, LittleAudit, check_possible};
+pub use order::{PairOrder, pair_orders};
 pub use outliers::{OUTLIER_DEVIATIONS, outliers};
 pub use quantile::{Censored, Estimate, LEAST_EXCEEDANCES, Quantile, QuantileError, Withheld, estimate};
 pub use signed_rank::{Center, signed_rank_center, signed_rank_p};

@@ -131,7 +131,7 @@ mod tests {
         check(40, 2.024, Some(259));
         check(10, 4.048, None);
         check(16, 3.2, Some(6));
-        check(100, 1.96, Some(1955));
+        check(100, 1.96, Some(1954));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The same counts without the empty buckets: one slice of a run in a few hundred bytes.
 
-use crate::layout::{LEN, clamped_index_of};
+use crate::layout::{LEN, clamped_index_of, highest_of};
+use crate::quantile::rank;
 
 /// The non-empty buckets of a [`Histogram`](crate::Histogram) with its exact minimum, maximum and sum.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -135,6 +136,27 @@ impl Sparse {
     /// How many values were above the layout's end.
     pub fn saturated(&self) -> u64 {
         self.saturated
+    }
+
+    /// The mean in nanoseconds, as [`Histogram::mean`](crate::Histogram::mean); `None` when empty.
+    pub fn mean(&self) -> Option<f64> {
+        let mean = self.sum as f64 / self.total as f64;
+        (!self.is_empty()).then(|| mean.clamp(self.min as f64, self.max as f64))
+    }
+
+    /// The value at quantile `q` in nanoseconds, exactly as
+    /// [`Histogram::value_at_quantile`](crate::Histogram::value_at_quantile) reports it; `None` when empty.
+    pub fn value_at_quantile(&self, q: f64) -> Option<u64> {
+        let rank = rank(q, self.total);
+        if rank == self.total {
+            return self.max();
+        }
+        let mut seen = 0;
+        let bucket = self.buckets.iter().find(|(_, count)| {
+            seen += count;
+            seen >= rank
+        });
+        bucket.map(|&(index, _)| highest_of(index as usize).clamp(self.min, self.max))
     }
 
     /// How many values are above `nanos`, to the resolution of a bucket, as

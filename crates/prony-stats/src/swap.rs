@@ -26,11 +26,12 @@ pub struct Swap {
 
 /// Compares quantile `q` of merged blocks; each pair is (A, B). `None` if a side recorded nothing.
 ///
-/// `seed` starts a PCG XSL RR 128/64 generator: the same seed gives the same probability. A swap can
-/// leave a side empty only when whole sides are; such a quantile counts as 0.
+/// `seed` starts a PCG XSL RR 128/64 generator: the same seed gives the same probability. A swap that
+/// leaves a side empty (its blocks were all on one side) counts as no difference.
 pub fn label_swap(pairs: &[(Sparse, Sparse)], q: Quantile, seed: u64) -> Option<Swap> {
-    let observed = Merged::of(pairs);
+    let mut observed = Merged::of(pairs);
     let difference = observed.difference(q)?;
+    observed.fold_below(q);
     let mut generator = Pcg64::seed_from_u64(seed);
     let mut hits = 0_u64;
     let mut swapped = observed.clone();
@@ -94,6 +95,32 @@ impl Merged {
         merged
     }
 
+    /// Folds the buckets that quantile `q` can't reach by any swap into one: most of them, for a tail.
+    ///
+    /// Up to a bucket, a side holds at most the greater block of every pair, and in all at least the
+    /// lesser one.
+    fn fold_below(&mut self, q: Quantile) {
+        let lesser: i64 = self.changes.iter().map(|change| change.iter().sum::<i64>().min(0)).sum();
+        let least_total = self.counts_a.iter().sum::<i64>() + lesser;
+        let least_rank = q.rank(least_total.cast_unsigned());
+        let mut leads = vec![0; self.changes.len()];
+        let mut seen = 0;
+        let reached = self.counts_a.iter().enumerate().position(|(at, count)| {
+            seen += count;
+            for (lead, change) in leads.iter_mut().zip(&self.changes) {
+                *lead += change[at];
+            }
+            let most = seen + leads.iter().map(|&lead: &i64| lead.max(0)).sum::<i64>();
+            most.cast_unsigned() >= least_rank
+        });
+        let Some(unreached @ 2..) = reached else { return };
+        self.indices.drain(..unreached - 1);
+        for counts in [&mut self.counts_a, &mut self.counts_b].into_iter().chain(&mut self.changes) {
+            let folded = counts.drain(..unreached - 1).sum::<i64>();
+            counts[0] += folded;
+        }
+    }
+
     fn exchange(&mut self, change: &[i64]) {
         for ((a, b), change) in self.counts_a.iter_mut().zip(&mut self.counts_b).zip(change) {
             *a += change;
@@ -122,6 +149,7 @@ impl Merged {
 mod tests {
     use super::*;
     use crate::histogram::Histogram;
+    use proptest::prelude::*;
 
     /// `n` pairs of 100 values each, B's tail `factor` times A's; blocks differ from each other.
     fn check(n: u64, factor: f64, least_p: f64, greatest_p: f64) -> Swap {
@@ -149,6 +177,32 @@ mod tests {
         assert!((told.difference - 1.3_f64.ln()).abs() < 0.05, "{told:?}");
         // Four pairs can't be surer than 2/16.
         check(4, 3.0, 0.09, 0.16);
+    }
+
+    proptest! {
+        #[test]
+        fn folding_changes_nothing(
+            blocks in prop::collection::vec(
+                (prop::collection::vec(0_u64..3000, 0..20), prop::collection::vec(0_u64..3000, 0..20)),
+                1..8,
+            ),
+            q in 0.0..=1.0,
+            swaps in any::<u8>(),
+        ) {
+            let sparse = |values: Vec<u64>| values.into_iter().collect::<Histogram>().to_sparse();
+            let pairs: Vec<_> = blocks.into_iter().map(|(a, b)| (sparse(a), sparse(b))).collect();
+            let q = Quantile::new(q).unwrap();
+            let mut whole = Merged::of(&pairs);
+            let mut folded = whole.clone();
+            folded.fold_below(q);
+            for k in (0..pairs.len()).filter(|k| swaps >> k & 1 == 1) {
+                let change = whole.changes[k].clone();
+                whole.exchange(&change);
+                let change = folded.changes[k].clone();
+                folded.exchange(&change);
+            }
+            prop_assert_eq!(whole.difference(q), folded.difference(q));
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use run::{BodyLength, Driver, Format, RunArgs};
-pub(crate) use serve::{Model, ServeArgs, Served, WhenFull};
+pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
 
 use crate::complaint::Complaint;
 use crate::exit::{self, Exit};

@@ -1,0 +1,199 @@
+//! Signals in what came back.
+
+use std::time::Duration;
+
+use prony_model::{Finding, FindingCode, Outcome, Severity};
+use prony_stats::{LittleAudit, Sparse, check_possible, log_medians, mann_kendall};
+
+use super::{Facts, finding, milliseconds, percent};
+
+/// Share of failures above which nothing should be compared.
+const ERROR_SHARE: f64 = 0.01;
+/// Share of requests without an answer above which it is more than the last few of a run.
+const CENSORED_SHARE: f64 = 0.001;
+/// A quantile within this share of the run's length is made by that length.
+const NEAR_RUN_LENGTH: f64 = 0.5;
+/// Samples for a p99.
+const SAMPLES_FOR_P99: u64 = 1000;
+/// Requests below which the edges of a run weigh too much for Little's law.
+const LITTLE_LEAST: u64 = 1000;
+/// Change from the first to the last third of the run that matters.
+const DRIFT: f64 = 0.10;
+
+/// No response was good.
+pub(super) fn no_success(facts: &Facts<'_>) -> Option<Finding> {
+    let requests = &facts.result.requests;
+    if requests.done > 0 || requests.intended == 0 {
+        return None;
+    }
+    let most = facts.result.errors.first().map_or_else(
+        || "none had an answer before the end".to_owned(),
+        |error| format!("most often {} (first: {})", error.kind.description(), error.first_example),
+    );
+    Some(finding(
+        FindingCode::NoSuccess,
+        Severity::Warning,
+        &[("intended", requests.intended as f64, "count"), ("answered", requests.answered as f64, "count")],
+        format!("no response was good: {most}"),
+        "make one request work first, then load it; if that status is the right one, say --expect-status",
+    ))
+}
+
+/// Too many requests failed.
+pub(super) fn error_share(facts: &Facts<'_>) -> Option<Finding> {
+    let requests = &facts.result.requests;
+    let share = facts.share(requests.failed);
+    if share <= ERROR_SHARE || requests.done == 0 {
+        return None;
+    }
+    let most = facts.result.errors.first().map_or_else(String::new, |error| {
+        format!(", most often {} (first: {})", error.kind.description(), error.first_example)
+    });
+    Some(finding(
+        FindingCode::ErrorShare,
+        Severity::Warning,
+        &[("failed", requests.failed as f64, "count"), ("share", share, "share")],
+        format!("{} of the requests failed{most}", percent(share)),
+        "an error is often faster than an answer: find its cause before you read the rate or compare anything",
+    ))
+}
+
+/// Requests without an answer bound the quantiles from below only.
+pub(super) fn censored(facts: &Facts<'_>) -> Option<Finding> {
+    let count = facts.totals.all.censored.count()
+        + facts
+            .result
+            .requests
+            .failed_by_kind
+            .iter()
+            .filter(|(kind, _)| kind.is_censoring())
+            .map(|(_, n)| n)
+            .sum::<u64>();
+    let share = facts.share(count);
+    let bounded = facts.result.latency.response.withheld.values().any(|note| note.above_ms.is_some());
+    if count == 0 || (share <= CENSORED_SHARE && !bounded) {
+        return None;
+    }
+    let severity = if bounded { Severity::Warning } else { Severity::Note };
+    Some(finding(
+        FindingCode::Censored,
+        severity,
+        &[("without_answer", count as f64, "count"), ("share", share, "share")],
+        format!(
+            "{count} requests ({}) had no answer when they were given up: quantiles that they reach are printed as \"> x\"",
+            percent(share)
+        ),
+        "run longer than the slowest answer, or offer less load (--rate, fewer --connections)",
+    ))
+}
+
+/// Latencies are close to the length of the run.
+pub(super) fn latency_near_run_length(facts: &Facts<'_>) -> Option<Finding> {
+    let run_ms = facts.result.timing.measured_s * 1e3;
+    let p90 = facts.response_ms(0.9)?;
+    if !matches!(facts.plan().end, prony_model::End::Duration(_)) || p90 <= run_ms * NEAR_RUN_LENGTH {
+        return None;
+    }
+    Some(finding(
+        FindingCode::LatencyNearRunLength,
+        Severity::Warning,
+        &[("response_p90", p90, "ms"), ("run", run_ms, "ms")],
+        format!(
+            "the response time's p90 ({}) is near the length of the run ({}): slower requests can't appear in it",
+            milliseconds(p90),
+            milliseconds(run_ms)
+        ),
+        "run several times longer, or offer less load: the queue never emptied",
+    ))
+}
+
+/// Rate, latency and concurrency don't fit together.
+pub(super) fn littles_law(facts: &Facts<'_>) -> Option<Finding> {
+    let counters = &facts.totals.all.counters;
+    let ended = counters.answered_now;
+    if ended < LITTLE_LEAST || facts.share(facts.result.requests.failed) > ERROR_SHARE {
+        return None;
+    }
+    let elapsed = Duration::from_secs_f64(facts.result.timing.measured_s);
+    let (sum, count) = Outcome::all()
+        .map(|outcome| &facts.totals.all.outcomes[outcome.index()].service)
+        .fold((0_u128, 0_u64), |(sum, count), service| (sum + service.sum(), count + service.count()));
+    let mean = Duration::from_nanos(u64::try_from(sum / u128::from(count.max(1))).unwrap_or(u64::MAX));
+    let rate = ended as f64 / elapsed.as_secs_f64();
+    let pipeline = u64::from(facts.plan().request.pipeline);
+    let possible = check_possible(rate, mean, facts.result.connections.asked * pipeline);
+    let audit = LittleAudit::new(counters.in_flight_ns, elapsed, ended, mean)?;
+    if possible.is_ok() && !audit.is_suspect() {
+        return None;
+    }
+    Some(finding(
+        FindingCode::LittlesLaw,
+        Severity::Warning,
+        &[("in_flight", audit.in_flight, "count"), ("rate_times_mean", audit.rate_times_mean, "count")],
+        format!(
+            "rate times mean service time is {:.1} requests in flight, and {:.1} were seen: the numbers don't fit together",
+            audit.rate_times_mean, audit.in_flight
+        ),
+        "the load was not steady: run longer, with a longer --warmup, and look at the series",
+    ))
+}
+
+/// Too few requests for the quantiles that were asked for.
+pub(super) fn few_samples(facts: &Facts<'_>) -> Option<Finding> {
+    let done = facts.result.requests.done;
+    if done == 0 || done >= SAMPLES_FOR_P99 {
+        return None;
+    }
+    let supported = match done {
+        0..40 => "p50",
+        40..100 => "p75",
+        100..200 => "p90",
+        _ => "p95",
+    };
+    Some(finding(
+        FindingCode::FewSamples,
+        Severity::Note,
+        &[("done", done as f64, "count")],
+        format!("{done} good responses support quantiles up to {supported}"),
+        "for a p99 make 1,000 requests or more: a longer --duration or more --requests",
+    ))
+}
+
+/// The rate did not settle.
+pub(super) fn not_steady(facts: &Facts<'_>) -> Option<Finding> {
+    let (parts, _) = facts.totals.series.parts(facts.totals.measured_to);
+    let sparse: Vec<Sparse> = parts.iter().map(prony_stats::Histogram::to_sparse).collect();
+    let medians: Vec<f64> = log_medians(&sparse).into_iter().map(|(_, median)| median).collect();
+    let trend = mann_kendall(&medians)?;
+    let third = medians.len() / 3;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let change = (mean(&medians[medians.len() - third..]) - mean(&medians[..third])).exp_m1();
+    if trend.is_steady() || change.abs() < DRIFT {
+        return None;
+    }
+    let direction = if change > 0.0 { "rose" } else { "fell" };
+    Some(finding(
+        FindingCode::NotSteady,
+        Severity::Warning,
+        &[("change", change, "share"), ("tau", trend.tau, "ratio"), ("p", trend.p, "probability")],
+        format!(
+            "the median response time {direction} by {} from the first to the last third of the run",
+            percent(change.abs())
+        ),
+        "give a longer --warmup if it settles, or a longer --duration if it does not",
+    ))
+}
+
+/// The run was ended by hand.
+pub(super) fn interrupted(facts: &Facts<'_>) -> Option<Finding> {
+    let seconds = facts.result.timing.measured_s;
+    facts.result.timing.interrupted.then(|| {
+        finding(
+            FindingCode::Interrupted,
+            Severity::Note,
+            &[("measured", seconds, "s")],
+            format!("the run was ended by hand after {seconds:.1} s; what was measured until then is here"),
+            "run it again for the full time before you compare it",
+        )
+    })
+}

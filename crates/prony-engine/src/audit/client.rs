@@ -1,0 +1,96 @@
+//! Signals that the client, not the server, made a number.
+
+use prony_model::{Finding, FindingCode, Severity};
+
+use super::{Facts, finding, graded, milliseconds, percent};
+
+/// Share of a core that a worker thread may use: warn, invalid.
+const CPU_SHARE: (f64, f64) = (0.80, 0.95);
+/// Share of the time that a worker may wait for a core: warn, invalid.
+const RUN_QUEUE_SHARE: (f64, f64) = (0.01, 0.05);
+/// p99 of our own lateness as a share of the response time's p99: warn, invalid.
+const LAG_SHARE: (f64, f64) = (0.05, 0.20);
+/// Loop gaps over a millisecond, per second of a worker, that are more than an accident.
+const GAPS_PER_S: f64 = 1.0;
+
+/// A worker thread used nearly all of its core.
+pub(super) fn client_cpu(facts: &Facts<'_>) -> Option<Finding> {
+    let share = facts.totals.threads.iter().map(crate::collect::ThreadTotals::cpu_share).fold(0.0, f64::max);
+    let severity = graded(share, CPU_SHARE.0, CPU_SHARE.1)?;
+    let threads = facts.plan().threads;
+    Some(finding(
+        FindingCode::ClientCpu,
+        severity,
+        &[("cpu_share_peak", share, "share")],
+        format!(
+            "a worker thread used {} of a core: a faster server would not have shown higher numbers",
+            percent(share)
+        ),
+        more_threads(facts, threads),
+    ))
+}
+
+/// What to do about a client that is too slow.
+fn more_threads(facts: &Facts<'_>, threads: u32) -> String {
+    let cpus = facts.result.environment.cpus;
+    let slower = if facts.plan().load.rate().is_some() { "a lower --rate, or " } else { "" };
+    if threads < cpus {
+        format!("try --threads {}, {slower}agents on other machines", threads + 1)
+    } else {
+        format!("all {cpus} CPUs have a thread: try {slower}agents on other machines")
+    }
+}
+
+/// Worker threads waited for a core.
+pub(super) fn run_queue_wait(facts: &Facts<'_>) -> Option<Finding> {
+    let waited = facts.totals.threads.iter().filter(|thread| thread.wall > 0);
+    let share = waited
+        .filter_map(|thread| Some(thread.run_queue_wait_ns? as f64 / thread.wall as f64))
+        .fold(0.0, f64::max);
+    let severity = graded(share, RUN_QUEUE_SHARE.0, RUN_QUEUE_SHARE.1)?;
+    Some(finding(
+        FindingCode::RunQueueWait,
+        severity,
+        &[("run_queue_wait", share, "share")],
+        format!("a worker thread waited {} of the time for a core that others used", percent(share)),
+        "leave the client a core of its own: fewer --threads, `taskset`, or the server on another machine",
+    ))
+}
+
+/// Requests were sent later than they could have been.
+pub(super) fn send_lag(facts: &Facts<'_>) -> Option<Finding> {
+    let lag = facts.totals.all.lag.value_at_quantile(0.99)? as f64 / 1e6;
+    let response = facts.response_ms(0.99)?;
+    let share = if response > 0.0 { lag / response } else { 0.0 };
+    let severity = graded(share, LAG_SHARE.0, LAG_SHARE.1)?;
+    Some(finding(
+        FindingCode::SendLag,
+        severity,
+        &[("lag_p99", lag, "ms"), ("response_p99", response, "ms"), ("share", share, "share")],
+        format!("send lag p99 {} is {} of the response time's p99", milliseconds(lag), percent(share)),
+        more_threads(facts, facts.plan().threads),
+    ))
+}
+
+/// The worker loop was away from its sockets for long.
+pub(super) fn loop_gap(facts: &Facts<'_>) -> Option<Finding> {
+    let longest = facts.totals.threads.iter().map(|thread| thread.gap_max).max()? as f64 / 1e6;
+    let count: u64 = facts.totals.threads.iter().map(|thread| thread.gaps_over_1ms).sum();
+    if count == 0 {
+        return None;
+    }
+    let wall_s = facts.totals.threads.iter().map(|thread| thread.wall as f64 / 1e9).sum::<f64>();
+    let per_s = count as f64 / wall_s.max(1e-9);
+    let severity = if per_s > GAPS_PER_S { Severity::Warning } else { Severity::Note };
+    Some(finding(
+        FindingCode::LoopGap,
+        severity,
+        &[("loop_gap_max", longest, "ms"), ("gaps_over_1ms", count as f64, "count")],
+        format!(
+            "the client looked away from its sockets for {} at the longest, and {count} times for over 1 ms: \
+             so much of the highest latencies may be its own",
+            milliseconds(longest)
+        ),
+        "leave the client a core of its own, or read p99.9 and max with this in mind",
+    ))
+}

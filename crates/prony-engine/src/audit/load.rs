@@ -1,0 +1,228 @@
+//! Signals that the load was not the one that was asked for.
+
+use prony_model::{ErrorKind, Finding, FindingCode, Load, Severity};
+
+use super::client::client_cpu;
+use super::{Facts, finding, graded, milliseconds, percent};
+use crate::environment::port_range;
+
+/// Share of the asked requests that may remain unsent.
+const RATE_SHORTFALL: f64 = 0.001;
+/// Share of requests that may wait for a connection without being told.
+const BLOCKED_SHARE: f64 = 0.01;
+/// Share of the asked connections that must be open at one moment: warn, invalid below.
+const CONNECTION_SHARE: (f64, f64) = (1.0, 0.5);
+/// Share of the local ports that may be in use.
+const PORT_SHARE: f64 = 0.70;
+/// Share of the requests that should have found their connection open.
+const REUSED_SHARE: f64 = 0.5;
+
+/// The client could not keep the asked rate. Where the server or the bound on connections held requests back,
+/// that is another finding.
+pub(super) fn rate_not_reached(facts: &Facts<'_>) -> Option<Finding> {
+    let (asked, shortfall) = shortfall(facts)?;
+    let lag = facts.totals.all.lag.value_at_quantile(0.5).unwrap_or_default();
+    let response = facts.responses.value_at_quantile(0.5).unwrap_or_default();
+    let late = lag > 1_000_000 && lag * 2 > response;
+    let saturated = client_cpu(facts).is_some() || late;
+    if !saturated {
+        return None;
+    }
+    let sent = facts.result.rate.sent_per_s;
+    Some(finding(
+        FindingCode::RateNotReached,
+        Severity::Invalid,
+        &[("asked", asked, "per_s"), ("sent", sent, "per_s"), ("shortfall", shortfall, "share")],
+        format!("the client could not keep the rate: {sent:.0}/s sent of {asked:.0}/s asked"),
+        "try --threads 2 or more, a lower --rate, or agents on other machines",
+    ))
+}
+
+/// Asked rate, and the share of intended requests that was not sent; `None` if that is next to nothing.
+fn shortfall(facts: &Facts<'_>) -> Option<(f64, f64)> {
+    let asked = facts.plan().load.rate()?.as_per_second();
+    let requests = &facts.result.requests;
+    let shortfall = facts.share(requests.intended.saturating_sub(requests.sent));
+    (shortfall > RATE_SHORTFALL).then_some((asked, shortfall))
+}
+
+/// Requests waited for a free connection.
+pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
+    let Load::Open { max_connections, .. } = facts.plan().load else { return None };
+    let blocked = &facts.totals.all.blocked;
+    let share = facts.share(blocked.count() + facts.result.requests.never_sent);
+    let held_back = shortfall(facts).is_some() && rate_not_reached(facts).is_none();
+    if share <= BLOCKED_SHARE && !held_back {
+        return None;
+    }
+    let severity = if held_back { Severity::Warning } else { Severity::Note };
+    let p99 = blocked.value_at_quantile(0.99).unwrap_or_default() as f64 / 1e6;
+    let never_sent = facts.result.requests.never_sent;
+    let message = if held_back {
+        format!(
+            "the server did not take the asked rate: {never_sent} requests were still waiting for one of \
+             {max_connections} connections at the end"
+        )
+    } else {
+        format!(
+            "{} of the requests waited for one of {max_connections} connections (p99 {}); \
+             their response time counts that",
+            percent(share),
+            milliseconds(p99)
+        )
+    };
+    Some(finding(
+        FindingCode::Blocked,
+        severity,
+        &[
+            ("blocked_share", share, "share"),
+            ("blocked_p99", p99, "ms"),
+            ("never_sent", never_sent as f64, "count"),
+        ],
+        message,
+        format!(
+            "if the server should take more at once, try --connections {}; else a lower --rate",
+            max_connections.saturating_mul(4)
+        ),
+    ))
+}
+
+/// Fewer connections were open than asked.
+pub(super) fn connections_not_reached(facts: &Facts<'_>) -> Option<Finding> {
+    let Load::Closed { connections } = facts.plan().load else { return None };
+    let reached = facts.result.connections.reached;
+    // Connections that carry one request each are rarely all open at one moment.
+    let share = reached as f64 / f64::from(connections);
+    if share >= CONNECTION_SHARE.0 || !facts.request.keep_alive() || reuse_share(facts) < REUSED_SHARE {
+        return None;
+    }
+    let severity = if share < CONNECTION_SHARE.1 { Severity::Invalid } else { Severity::Warning };
+    Some(finding(
+        FindingCode::ConnectionsNotReached,
+        severity,
+        &[("asked", f64::from(connections), "count"), ("reached", reached as f64, "count")],
+        format!("{reached} of {connections} connections were open at most"),
+        "look at the errors above, at the server's connection limit and listen queue, or give a longer --warmup",
+    ))
+}
+
+/// Local ports ran out or nearly so.
+pub(super) fn ports(facts: &Facts<'_>) -> Option<Finding> {
+    let failed = facts.result.requests.failed_by_kind.get(&ErrorKind::NoPort).copied().unwrap_or_default();
+    let (first, last) = port_range()?;
+    let available = u64::from(last.saturating_sub(first)) + 1;
+    let targets = facts.result.addresses.len().max(1) * facts.plan().sources.len().max(1);
+    let network = facts.plan().target.unix.is_none();
+    // Each pair of a source and a destination address has all ports to itself.
+    let used = facts.result.connections.opened as f64 / (available * targets as u64) as f64;
+    let severity = if failed > 0 { Severity::Invalid } else { graded(used, PORT_SHARE, f64::INFINITY)? };
+    // Where the server closes first, the wait for stray packets is on its side and the port is free at once.
+    if !network
+        || (failed == 0 && facts.result.environment.cpus > 0 && time_wait_sockets()? < available * 7 / 10)
+    {
+        return None;
+    }
+    Some(finding(
+        FindingCode::Ports,
+        severity,
+        &[
+            ("failed", failed as f64, "count"),
+            ("ports", available as f64, "count"),
+            ("opened", facts.result.connections.opened as f64, "count"),
+        ],
+        format!(
+            "{failed} connections found no free local port; {} were opened and there are {available} ports to one address",
+            facts.result.connections.opened
+        ),
+        "add source addresses (--source 127.0.0.2,127.0.0.3), or keep connections open (leave out --no-keepalive)",
+    ))
+}
+
+/// Sockets that wait out their ports on this machine (/proc/net/sockstat, `tw`).
+fn time_wait_sockets() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/net/sockstat").ok()?;
+    let line = text.lines().find(|line| line.starts_with("TCP:"))?;
+    let mut words = line.split_whitespace().skip_while(|word| *word != "tw");
+    words.nth(1)?.parse().ok()
+}
+
+/// File descriptors ran out.
+pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
+    let failed = facts.result.requests.failed_by_kind.get(&ErrorKind::NoDescriptor).copied()?;
+    let limit = facts.result.environment.open_files_limit.unwrap_or_default();
+    Some(finding(
+        FindingCode::Descriptors,
+        Severity::Invalid,
+        &[("failed", failed as f64, "count"), ("open_files_limit", limit as f64, "count")],
+        format!("{failed} connections found no free file descriptor or socket memory (limit {limit} files)"),
+        "raise the limit with `ulimit -n`, or use fewer --connections",
+    ))
+}
+
+/// Share of the requests that went over a connection that had carried one before.
+fn reuse_share(facts: &Facts<'_>) -> f64 {
+    facts.totals.whole_run.reused as f64 / facts.totals.whole_run.sent_now.max(1) as f64
+}
+
+/// The server closed connections that were to be reused.
+pub(super) fn not_reused(facts: &Facts<'_>) -> Option<Finding> {
+    let connections = &facts.result.connections;
+    let share = reuse_share(facts);
+    let answered = facts.totals.whole_run.answered_now + facts.result.requests.answered;
+    if !facts.request.keep_alive()
+        || share >= REUSED_SHARE
+        || connections.closed_by_server == 0
+        || answered == 0
+    {
+        return None;
+    }
+    let sent = facts.totals.whole_run.sent_now;
+    Some(finding(
+        FindingCode::NotReused,
+        Severity::Note,
+        &[("reused", connections.reused as f64, "count"), ("sent", sent as f64, "count")],
+        format!(
+            "the server closed its connections: {} of {sent} requests found theirs open, so that most response times \
+             hold a connection set-up",
+            connections.reused
+        ),
+        "if that is how the server is meant to be used, --no-keepalive says so; else look at its keep-alive settings",
+    ))
+}
+
+/// The latency follows from the number of connections.
+pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
+    let Load::Closed { connections } = facts.plan().load else { return None };
+    let rate = facts.result.rate.answered_per_s;
+    let mean_ms = facts.result.latency.response.mean_ms?;
+    if connections < 2 || rate <= 0.0 {
+        return None;
+    }
+    let in_flight = f64::from(connections) * f64::from(facts.plan().request.pipeline);
+    let implied_ms = in_flight / rate * 1e3;
+    let half = round_down(facts.result.rate.done_per_s / 2.0);
+    Some(finding(
+        FindingCode::ClosedLoop,
+        Severity::Note,
+        &[
+            ("connections", f64::from(connections), "count"),
+            ("rate", rate, "per_s"),
+            ("implied_mean", implied_ms, "ms"),
+            ("mean", mean_ms, "ms"),
+        ],
+        format!(
+            "with {connections} connections the response time follows from the rate ({in_flight} / {rate:.0} per s = {})",
+            milliseconds(implied_ms)
+        ),
+        format!("to see the server at a load that you choose: --rate {half}"),
+    ))
+}
+
+/// One significant digit, rounded down: a number that a person would type.
+fn round_down(value: f64) -> f64 {
+    if value < 1.0 {
+        return 1.0;
+    }
+    let scale = 10_f64.powf(value.log10().floor());
+    (value / scale).floor() * scale
+}

@@ -1,0 +1,114 @@
+//! The run judges itself: every signal that makes a number doubtful becomes a finding.
+//!
+//! Thresholds are those of docs/findings.md, one section for each code.
+
+mod answers;
+mod client;
+mod load;
+
+use prony_http::EncodedRequest;
+use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity};
+use prony_stats::Histogram;
+
+use crate::collect::Totals;
+
+/// What the judges look at.
+pub(crate) struct Facts<'a> {
+    /// The result, complete but for its findings.
+    pub result: &'a RunResult,
+    /// What was sent.
+    pub request: &'a EncodedRequest,
+    /// What was recorded.
+    pub totals: &'a Totals,
+    /// Response times of the good responses.
+    pub responses: &'a Histogram,
+}
+
+impl Facts<'_> {
+    fn plan(&self) -> &RunPlan {
+        &self.result.plan
+    }
+
+    /// A quantile of the response time, milliseconds, also where a report withholds it.
+    fn response_ms(&self, q: f64) -> Option<f64> {
+        self.responses.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6)
+    }
+
+    /// `count` as a share of the intended requests.
+    fn share(&self, count: u64) -> f64 {
+        count as f64 / self.result.requests.intended.max(1) as f64
+    }
+}
+
+/// All findings, the worst first.
+pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = [
+        answers::no_success,
+        answers::error_share,
+        answers::censored,
+        answers::latency_near_run_length,
+        answers::littles_law,
+        answers::few_samples,
+        answers::not_steady,
+        answers::interrupted,
+        client::client_cpu,
+        client::run_queue_wait,
+        client::send_lag,
+        client::loop_gap,
+        load::rate_not_reached,
+        load::blocked,
+        load::connections_not_reached,
+        load::ports,
+        load::descriptors,
+        load::not_reused,
+        load::closed_loop,
+    ]
+    .iter()
+    .filter_map(|judge| judge(facts))
+    .collect();
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
+    findings
+}
+
+/// A finding in one expression.
+fn finding(
+    code: FindingCode,
+    severity: Severity,
+    evidence: &[(&str, f64, &str)],
+    message: String,
+    advice: impl Into<String>,
+) -> Finding {
+    let evidence = evidence.iter().map(|(name, value, unit)| Evidence::new(name, *value, unit)).collect();
+    Finding { code, severity, evidence, message, advice: advice.into() }
+}
+
+/// The severity of `value` between two thresholds; `None` below the first.
+fn graded(value: f64, warn: f64, invalid: f64) -> Option<Severity> {
+    match value {
+        value if value > invalid => Some(Severity::Invalid),
+        value if value > warn => Some(Severity::Warning),
+        _ => None,
+    }
+}
+
+/// A share as percent, with as many digits as it takes to see that it is not 0.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 10.0 || percent == 0.0 {
+        format!("{percent:.0} %")
+    } else if percent >= 0.1 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.3} %")
+    }
+}
+
+/// Milliseconds in a unit that a person would say.
+fn milliseconds(value: f64) -> String {
+    match value {
+        value if value >= 10_000.0 => format!("{:.1} s", value / 1e3),
+        value if value >= 100.0 => format!("{value:.0} ms"),
+        value if value >= 1.0 => format!("{value:.2} ms"),
+        value => format!("{:.0} µs", value * 1e3),
+    }
+}

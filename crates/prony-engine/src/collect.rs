@@ -1,0 +1,290 @@
+//! Merges the slices of all workers while the run is on, on the caller's thread: totals, parts of the run
+//! for intervals, the per-second series, and progress.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use prony_model::{ErrorKind, Outcome, Phase, Progress, RunEvent, RunPlan};
+use prony_stats::Histogram;
+
+use crate::clock::{self, Nanos};
+use crate::environment::run_queue_wait_ns;
+use crate::example::Example;
+use crate::series::Series;
+use crate::slice::{Counters, SLICE, Slice};
+
+/// When load, measurement and end are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    /// The first request.
+    pub start: Nanos,
+    /// What is due from here on is counted.
+    pub measure_from: Nanos,
+    /// No request is begun from here on; [`clock::NEVER`] where a count ends the run.
+    pub measure_to: Nanos,
+}
+
+/// The way of the slices.
+pub(crate) struct Pipes {
+    /// From all workers.
+    pub full: Receiver<Box<Slice>>,
+    /// Back to each of them.
+    pub spares: Vec<SyncSender<Box<Slice>>>,
+}
+
+/// Everything that was recorded.
+pub(crate) struct Totals {
+    pub window: Window,
+    /// The last moment of the measured part.
+    pub measured_to: Nanos,
+    /// The last moment of all.
+    pub ended: Nanos,
+    /// All records of the measured part and of the drain, in one slice.
+    pub all: Slice,
+    /// Counters of the whole run, warm-up included.
+    pub whole_run: Counters,
+    /// By thread.
+    pub threads: Vec<ThreadTotals>,
+    pub series: Series,
+    pub examples: [Option<Example>; ErrorKind::ALL.len()],
+}
+
+/// What one worker used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ThreadTotals {
+    pub cpu: Nanos,
+    pub wall: Nanos,
+    pub cpu_share_peak: f64,
+    pub run_queue_wait_ns: Option<u64>,
+    pub gap_max: Nanos,
+    pub gaps_over_1ms: u64,
+    pub polls: u64,
+    open_peak: u64,
+    /// CPU and wall time of the second that is being summed up.
+    second: (Nanos, Nanos),
+}
+
+/// Merges what comes.
+pub(crate) struct Collector {
+    totals: Totals,
+    tids: Vec<Arc<AtomicI32>>,
+    /// Run-queue wait of each thread when the measured part began.
+    waits_before: Vec<Option<u64>>,
+    measuring: bool,
+    draining: bool,
+    done: u64,
+    failed: u64,
+}
+
+impl Collector {
+    /// For a run of `plan` whose workers tell their thread numbers in `tids`.
+    pub(crate) fn new(plan: &RunPlan, window: Window, tids: Vec<Arc<AtomicI32>>) -> Self {
+        let totals = Totals {
+            window,
+            measured_to: window.measure_from,
+            ended: window.start,
+            all: Slice::new(0),
+            whole_run: Counters::default(),
+            threads: vec![ThreadTotals::default(); tids.len()],
+            series: Series::new(window.measure_from, plan.threads),
+            examples: [None; ErrorKind::ALL.len()],
+        };
+        let waits_before = vec![None; tids.len()];
+        Self { totals, tids, waits_before, measuring: false, draining: false, done: 0, failed: 0 }
+    }
+
+    /// Collects until every worker has ended.
+    pub(crate) fn collect(&mut self, pipes: &Pipes, sink: &mut dyn FnMut(RunEvent)) {
+        if self.totals.window.measure_from > self.totals.window.start {
+            sink(RunEvent::Phase(Phase::Warmup));
+        }
+        loop {
+            match pipes.full.recv_timeout(Duration::from_nanos(SLICE)) {
+                Ok(mut slice) => {
+                    self.merge(&slice, sink);
+                    slice.clear();
+                    // A worker that has ended takes nothing back.
+                    let _gone = pipes.spares[slice.thread as usize].try_send(slice);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.look_at_the_clock(sink);
+        }
+    }
+
+    /// The totals, when all is collected.
+    pub(crate) fn finish(mut self) -> Totals {
+        self.totals.series.finish();
+        self.totals.whole_run.open_peak = self.totals.threads.iter().map(|thread| thread.open_peak).sum();
+        self.totals
+    }
+
+    /// Phases begin by the clock, and the kernel is asked how long the workers waited.
+    fn look_at_the_clock(&mut self, sink: &mut dyn FnMut(RunEvent)) {
+        let now = clock::now();
+        if now < self.totals.window.measure_from {
+            return;
+        }
+        for (thread, tid) in self.tids.iter().enumerate() {
+            let wait = run_queue_wait_ns(tid.load(Ordering::Relaxed));
+            if !self.measuring {
+                self.waits_before[thread] = wait;
+            } else if let (Some(wait), Some(before)) = (wait, self.waits_before[thread]) {
+                self.totals.threads[thread].run_queue_wait_ns = Some(wait.saturating_sub(before));
+            }
+        }
+        if !std::mem::replace(&mut self.measuring, true) {
+            sink(RunEvent::Phase(Phase::Measure));
+        }
+        if now >= self.totals.window.measure_to && !std::mem::replace(&mut self.draining, true) {
+            sink(RunEvent::Phase(Phase::Drain));
+        }
+    }
+
+    fn merge(&mut self, slice: &Slice, sink: &mut dyn FnMut(RunEvent)) {
+        self.totals.whole_run.add(&slice.counters);
+        let thread = &mut self.totals.threads[slice.thread as usize];
+        thread.open_peak = thread.open_peak.max(slice.counters.open_peak);
+        self.totals.ended = self.totals.ended.max(slice.end);
+        // A request of the measured part may be recorded in the slice before it, a connection in the warm-up.
+        self.totals.all.absorb_records(slice);
+        if !slice.measured {
+            return self.tell(slice, self.totals.window.start, sink);
+        }
+        thread.add(slice);
+        self.totals.all.absorb_stretch(slice);
+        for (mine, found) in self.totals.examples.iter_mut().zip(&slice.examples) {
+            if found.is_some_and(|found| mine.is_none_or(|mine| found.at < mine.at)) {
+                *mine = *found;
+            }
+        }
+        self.totals.series.add(slice);
+        self.done += slice.counters.done_now;
+        self.failed += slice.counters.failed_now;
+        // Where a count ends the run, the measured part is as long as there were answers.
+        let last = slice.end.min(self.totals.window.measure_to);
+        self.totals.measured_to = self.totals.measured_to.max(last);
+        self.tell(slice, self.totals.window.measure_from, sink);
+    }
+
+    /// Tells how far the run is, as seen from the first worker's slices.
+    fn tell(&self, slice: &Slice, since: Nanos, sink: &mut dyn FnMut(RunEvent)) {
+        if slice.thread != 0 || self.draining {
+            return;
+        }
+        let seconds = Duration::from_nanos(slice.end.saturating_sub(slice.start)).as_secs_f64();
+        let rate = slice.counters.done_now as f64 * self.tids.len() as f64;
+        let good = slice.good_responses();
+        sink(RunEvent::Progress(Progress {
+            elapsed: Duration::from_nanos(slice.end.saturating_sub(since)),
+            done: self.done,
+            failed: self.failed,
+            rate_per_s: if seconds > 0.0 { rate / seconds } else { 0.0 },
+            median: good.value_at_quantile(0.5).map(Duration::from_nanos),
+        }));
+    }
+}
+
+impl ThreadTotals {
+    fn add(&mut self, slice: &Slice) {
+        const SECOND: Nanos = 1_000_000_000;
+        let wall = slice.end.saturating_sub(slice.start);
+        self.cpu += slice.counters.cpu;
+        self.wall += wall;
+        self.gap_max = self.gap_max.max(slice.counters.gap_max);
+        self.gaps_over_1ms += slice.counters.gaps_over_1ms;
+        self.polls += slice.counters.polls;
+        self.second = (self.second.0 + slice.counters.cpu, self.second.1 + wall);
+        if self.second.1 >= SECOND {
+            self.cpu_share_peak = self.cpu_share_peak.max(self.second.0 as f64 / self.second.1 as f64);
+            self.second = (0, 0);
+        }
+    }
+
+    /// The greatest share of a core within a second; over all of a shorter run.
+    pub(crate) fn cpu_share(&self) -> f64 {
+        let mean = if self.wall == 0 { 0.0 } else { self.cpu as f64 / self.wall as f64 };
+        self.cpu_share_peak.max(mean)
+    }
+}
+
+impl Slice {
+    /// Adds what another slice recorded of requests of the measured part, and of connections.
+    fn absorb_records(&mut self, other: &Slice) {
+        for (mine, theirs) in self.outcomes.iter_mut().zip(&other.outcomes) {
+            mine.response.add(&theirs.response);
+            mine.service.add(&theirs.service);
+        }
+        self.first_byte.add(&other.first_byte);
+        self.connect.add(&other.connect);
+        self.lag.add(&other.lag);
+        self.blocked.add(&other.blocked);
+        self.censored.add(&other.censored);
+        for (mine, theirs) in self.statuses.iter_mut().zip(other.statuses.iter()) {
+            *mine += theirs;
+        }
+        let counters = &mut self.counters;
+        counters.taken += other.counters.taken;
+        counters.sent += other.counters.sent;
+        counters.never_sent += other.counters.never_sent;
+        counters.unfinished += other.counters.unfinished;
+    }
+
+    /// Adds what another slice counted of its stretch of time.
+    fn absorb_stretch(&mut self, other: &Slice) {
+        let records = self.counters;
+        self.counters.add(&other.counters);
+        self.counters.taken = records.taken;
+        self.counters.sent = records.sent;
+        self.counters.never_sent = records.never_sent;
+        self.counters.unfinished = records.unfinished;
+    }
+
+    /// Response times of all good responses.
+    pub(crate) fn good_responses(&self) -> Histogram {
+        self.sum_of(|clocks| &clocks.response)
+    }
+
+    /// Service times of all good responses.
+    pub(crate) fn good_services(&self) -> Histogram {
+        self.sum_of(|clocks| &clocks.service)
+    }
+
+    fn sum_of(&self, which: impl Fn(&crate::slice::Clocks) -> &Histogram) -> Histogram {
+        let mut sum = Histogram::new();
+        for outcome in Outcome::all().filter(|outcome| outcome.error_kind().is_none()) {
+            sum.add(which(&self.outcomes[outcome.index()]));
+        }
+        sum
+    }
+}
+
+impl Counters {
+    fn add(&mut self, other: &Self) {
+        self.taken += other.taken;
+        self.sent += other.sent;
+        self.never_sent += other.never_sent;
+        self.unfinished += other.unfinished;
+        self.sent_now += other.sent_now;
+        self.answered_now += other.answered_now;
+        self.done_now += other.done_now;
+        self.failed_now += other.failed_now;
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.body_bytes += other.body_bytes;
+        self.attempted += other.attempted;
+        self.opened += other.opened;
+        self.reused += other.reused;
+        self.closed_by_server += other.closed_by_server;
+        self.stray += other.stray;
+        self.in_flight_ns += other.in_flight_ns;
+        self.cpu += other.cpu;
+        self.polls += other.polls;
+        self.gaps_over_1ms += other.gaps_over_1ms;
+        self.gap_max = self.gap_max.max(other.gap_max);
+        self.open_peak = self.open_peak.max(other.open_peak);
+    }
+}

@@ -1,0 +1,119 @@
+//! How the kernel is asked: two drivers behind one interface, chosen when a run starts.
+//!
+//! A driver numbers connections by slot. It owns sockets and nothing else: when to connect, what an answer
+//! means and when to give up is the worker's business ([`Handler`]).
+
+mod epoll;
+mod uring;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use prony_model::{DriverChoice, DriverUsed};
+use rustix::io::Errno;
+use rustix::net::SocketAddrAny;
+
+pub(crate) use epoll::Epoll;
+pub(crate) use uring::Uring;
+
+use crate::RunError;
+use crate::clock::Nanos;
+
+/// The number of a connection within one worker, from 0.
+pub(crate) type Slot = u32;
+
+/// What a driver is made for.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    /// Connections at most: slots are below this.
+    pub slots: u32,
+    /// The bytes of one request.
+    pub request: Box<[u8]>,
+    /// Requests in flight on one connection at most.
+    pub depth: u32,
+    /// Whether connections carry more than one request.
+    pub keep_alive: bool,
+    /// Where connections go, in turn.
+    pub peers: Box<[SocketAddrAny]>,
+    /// Where they come from, in turn; empty lets the system choose.
+    pub sources: Box<[SocketAddrAny]>,
+}
+
+/// The kernel behind a worker.
+pub(crate) trait Driver: Sized {
+    /// What may be asked for, also while events are being delivered.
+    type Io: Io;
+
+    /// Sets up for the calling thread.
+    fn new(setup: &Setup) -> io::Result<Self>;
+
+    /// Hands over what is queued, waits until something happens or `until` has come, and delivers at most a
+    /// bounded batch of events.
+    fn poll<H: Handler<Self::Io>>(&mut self, handler: &mut H, until: Nanos) -> io::Result<()>;
+
+    /// For use between two polls.
+    fn io(&mut self) -> &mut Self::Io;
+}
+
+/// What a worker asks of the kernel.
+pub(crate) trait Io {
+    /// Starts to connect `slot`, the `attempt`-th connection of this worker, which picks peer and source.
+    /// `Handler::connected` or `Handler::connect_failed` follows.
+    fn connect(&mut self, slot: Slot, attempt: u64) -> Result<(), Errno>;
+
+    /// Sends one more request on `slot`. A failure is told by `Handler::broken`.
+    ///
+    /// Returns the moment of the sending, or `None` if that comes with the next poll, which then calls
+    /// `Handler::flushed`.
+    fn send(&mut self, slot: Slot) -> Option<Nanos>;
+
+    /// Closes `slot` at once; no event of it follows.
+    fn close(&mut self, slot: Slot);
+}
+
+/// What happens to a worker's connections.
+pub(crate) trait Handler<I: Io> {
+    /// `slot` is connected.
+    fn connected(&mut self, io: &mut I, slot: Slot, now: Nanos);
+    /// `slot` could not be connected; it is closed already.
+    fn connect_failed(&mut self, slot: Slot, error: Errno, now: Nanos);
+    /// Bytes have come.
+    fn received(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos);
+    /// The peer will send no more.
+    fn finished(&mut self, io: &mut I, slot: Slot, now: Nanos);
+    /// The connection broke.
+    fn broken(&mut self, io: &mut I, slot: Slot, error: Errno, now: Nanos);
+    /// The requests that were queued on these slots since the last call are on their way.
+    fn flushed(&mut self, slots: &[Slot], now: Nanos);
+}
+
+/// Whether `slot`'s event is of the connection that is there now: slots are used again, and the kernel may
+/// still tell of the connection before.
+#[inline]
+fn tag(generation: u32, slot: Slot) -> u64 {
+    u64::from(generation) << 32 | u64::from(slot)
+}
+
+/// Picks the driver that `choice` asks for; `Auto` takes io_uring where a ring with all that it needs can be
+/// made here.
+pub(crate) fn pick(choice: DriverChoice) -> Result<DriverUsed, RunError> {
+    let used = |name: &str, reason: String| DriverUsed { name: name.to_owned(), reason };
+    match (choice, uring::probe()) {
+        (DriverChoice::Epoll, _) => Ok(used("epoll", "asked for".to_owned())),
+        (DriverChoice::IoUring, Ok(())) => Ok(used("io_uring", "asked for".to_owned())),
+        (DriverChoice::IoUring, Err(why)) => Err(RunError::NoUring(why)),
+        (DriverChoice::Auto, Ok(())) => Ok(used("io_uring", "this kernel has it".to_owned())),
+        (DriverChoice::Auto, Err(why)) => Ok(used("epoll", format!("io_uring can't be used here: {why}"))),
+    }
+}
+
+/// A network address as the kernel wants it.
+pub(crate) fn network_address(address: SocketAddr) -> SocketAddrAny {
+    address.into()
+}
+
+/// A Unix socket's path as the kernel wants it.
+pub(crate) fn unix_address(path: &Path) -> Result<SocketAddrAny, Errno> {
+    Ok(rustix::net::SocketAddrUnix::new(path)?.into())
+}

@@ -1,0 +1,280 @@
+//! Completions: what is to be done is queued, and the kernel says when it is done.
+//!
+//! One call into the kernel hands over everything queued and takes everything finished. Receives are armed
+//! once per connection (multishot) and fill buffers of a shared ring; sends complete silently unless they fail.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::SocketAddrAny;
+
+use super::{Driver, Handler, Io, Setup, Slot};
+use crate::clock::{self, Nanos};
+use crate::payload::Payload;
+use crate::socket;
+use crate::sys::{BATCH, Buffers, Completion, Ring, RingSetup};
+
+/// Requests up to this size are sent without waiting to hear that they went: the answer tells. The socket's
+/// buffer is empty when the next one is sent, so that it is taken whole (the least default send buffer of
+/// Linux is 16 KiB; net.ipv4.tcp_wmem).
+const SILENT_MAX_BYTES: usize = 8 * 1024;
+
+/// The driver. The ring is dropped before the buffers that the kernel writes to.
+pub(crate) struct Uring {
+    io: UringIo,
+    buffers: Buffers,
+    batch: Vec<Completion>,
+}
+
+/// Sockets by slot, and the ring.
+pub(crate) struct UringIo {
+    ring: Ring,
+    slots: Box<[Socket]>,
+    /// Slots with requests queued since the last poll.
+    queued: Vec<Slot>,
+    payload: Payload,
+    peers: Box<[SocketAddrAny]>,
+    sources: Box<[SocketAddrAny]>,
+    multishot: bool,
+    silent: bool,
+}
+
+#[derive(Default)]
+struct Socket {
+    fd: Option<OwnedFd>,
+    /// 24 bits of it go into each request.
+    generation: u32,
+    connecting: bool,
+    receiving: bool,
+    sending: bool,
+    /// Where the next byte to be sent stands in the request.
+    position: u32,
+    /// Bytes not yet taken by the kernel, where sends report.
+    unsent: u64,
+}
+
+/// What a completion is of: the top byte of its number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    Ignored = 0,
+    Connect = 1,
+    Receive = 2,
+    Send = 3,
+}
+
+/// The number of a request: kind, generation, slot.
+#[inline]
+fn number(kind: Kind, generation: u32, slot: Slot) -> u64 {
+    (kind as u64) << 56 | u64::from(generation & 0xff_ffff) << 32 | u64::from(slot)
+}
+
+/// Says whether this kernel has, and lets us use, all that this driver needs; if not, why.
+pub(crate) fn probe() -> Result<(), String> {
+    let setup = RingSetup { connections: 1, payload: Box::new([]), peers: Box::new([]) };
+    match Ring::new(setup) {
+        Ok((ring, buffers)) => {
+            drop(ring);
+            drop(buffers);
+            Ok(())
+        }
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            Err("this kernel is older than 6.1, which it needs".to_owned())
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl Driver for Uring {
+    type Io = UringIo;
+
+    fn new(setup: &Setup) -> io::Result<Self> {
+        let payload = Payload::new(&setup.request, setup.depth);
+        let (ring, buffers) = Ring::new(RingSetup {
+            connections: setup.slots,
+            payload: payload.bytes().into(),
+            peers: setup.peers.clone(),
+        })?;
+        let mut slots = Vec::new();
+        slots.resize_with(setup.slots as usize, Socket::default);
+        let silent = setup.depth == 1 && payload.request_bytes() <= SILENT_MAX_BYTES;
+        let io = UringIo {
+            ring,
+            slots: slots.into_boxed_slice(),
+            queued: Vec::with_capacity(setup.slots as usize * setup.depth as usize),
+            payload,
+            peers: setup.peers.clone(),
+            sources: setup.sources.clone(),
+            multishot: setup.keep_alive,
+            silent,
+        };
+        Ok(Self { io, buffers, batch: Vec::with_capacity(BATCH) })
+    }
+
+    fn poll<H: Handler<UringIo>>(&mut self, handler: &mut H, until: Nanos) -> io::Result<()> {
+        if !self.io.queued.is_empty() {
+            // The kernel sends within the next call, one after the other.
+            handler.flushed(&self.io.queued, clock::now());
+            self.io.queued.clear();
+        }
+        self.io.ring.enter(until)?;
+        self.io.ring.completions(&mut self.batch);
+        for index in 0..self.batch.len() {
+            let completion = self.batch[index];
+            self.deliver(handler, completion);
+        }
+        Ok(())
+    }
+
+    fn io(&mut self) -> &mut UringIo {
+        &mut self.io
+    }
+}
+
+impl Uring {
+    #[inline]
+    fn deliver<H: Handler<UringIo>>(&mut self, handler: &mut H, completion: Completion) {
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half of a number is the slot")]
+        let slot = completion.user_data as Slot;
+        let kind = completion.user_data >> 56;
+        let generation = self.io.slots.get(slot as usize).map_or(0, |socket| socket.generation);
+        let current = |kind: Kind| completion.user_data == number(kind, generation, slot);
+        if kind == Kind::Receive as u64 {
+            if current(Kind::Receive) {
+                self.received(handler, slot, completion);
+            }
+            // Also of the connection before: its buffer goes back all the same.
+            if let Some(buffer) = completion.buffer {
+                self.buffers.give_back(buffer);
+            }
+        } else if current(Kind::Send) {
+            self.io.sent(handler, slot, completion.result);
+        } else if current(Kind::Connect) {
+            self.io.connected(handler, slot, completion.result);
+        }
+    }
+
+    #[inline]
+    fn received<H: Handler<UringIo>>(&mut self, handler: &mut H, slot: Slot, completion: Completion) {
+        let generation = self.io.slots[slot as usize].generation;
+        self.io.slots[slot as usize].receiving = completion.more;
+        let now = clock::now();
+        match (usize::try_from(completion.result), completion.buffer) {
+            (Ok(0), _) => handler.finished(&mut self.io, slot, now),
+            (Ok(count), Some(buffer)) => {
+                handler.received(&mut self.io, slot, self.buffers.bytes(buffer, count), now);
+            }
+            _ => match Errno::from_raw_os_error(-completion.result) {
+                // No buffer was free, which passes: armed again below.
+                Errno::NOBUFS | Errno::INTR | Errno::AGAIN => {}
+                error => handler.broken(&mut self.io, slot, error, now),
+            },
+        }
+        let socket = &self.io.slots[slot as usize];
+        if !completion.more
+            && completion.result != 0
+            && socket.generation == generation
+            && socket.fd.is_some()
+        {
+            self.io.receive(slot);
+        }
+    }
+}
+
+impl Io for UringIo {
+    fn connect(&mut self, slot: Slot, attempt: u64) -> Result<(), Errno> {
+        let peer = usize::try_from(attempt % self.peers.len().max(1) as u64)
+            .expect("invariant: less than the length");
+        let source =
+            usize::try_from(attempt % self.sources.len().max(1) as u64).expect("invariant: as above");
+        let fd = socket::open(&self.peers[peer], self.sources.get(source))?;
+        let socket = &mut self.slots[slot as usize];
+        self.ring.connect(fd.as_fd(), peer, number(Kind::Connect, socket.generation, slot));
+        *socket =
+            Socket { fd: Some(fd), generation: socket.generation, connecting: true, ..Socket::default() };
+        Ok(())
+    }
+
+    #[inline]
+    fn send(&mut self, slot: Slot) -> Option<Nanos> {
+        let socket = &mut self.slots[slot as usize];
+        let length = self.payload.request_bytes();
+        if self.silent {
+            if let Some(fd) = &socket.fd {
+                self.ring.send(fd.as_fd(), 0, length, number(Kind::Send, socket.generation, slot), false);
+            }
+        } else {
+            socket.unsent += length as u64;
+            self.push(slot);
+        }
+        if !self.slots[slot as usize].receiving {
+            self.receive(slot);
+        }
+        self.queued.push(slot);
+        None
+    }
+
+    fn close(&mut self, slot: Slot) {
+        let socket = &mut self.slots[slot as usize];
+        let Some(fd) = socket.fd.take() else { return };
+        // A request under way holds the socket open, so that each must be cancelled.
+        let generation = socket.generation;
+        let pending = [
+            (socket.connecting, Kind::Connect),
+            (socket.receiving, Kind::Receive),
+            (socket.sending, Kind::Send),
+        ];
+        for (_, kind) in pending.into_iter().filter(|(pending, _)| *pending) {
+            self.ring.cancel(number(kind, generation, slot), number(Kind::Ignored, 0, 0));
+        }
+        self.ring.close(fd, number(Kind::Ignored, 0, 0));
+        *socket = Socket { generation: generation.wrapping_add(1) & 0xff_ffff, ..Socket::default() };
+    }
+}
+
+impl UringIo {
+    fn connected<H: Handler<Self>>(&mut self, handler: &mut H, slot: Slot, result: i32) {
+        self.slots[slot as usize].connecting = false;
+        let now = clock::now();
+        if result < 0 {
+            self.close(slot);
+            handler.connect_failed(slot, Errno::from_raw_os_error(-result), now);
+        } else {
+            if self.multishot {
+                self.receive(slot);
+            }
+            handler.connected(self, slot, now);
+        }
+    }
+
+    fn sent<H: Handler<Self>>(&mut self, handler: &mut H, slot: Slot, result: i32) {
+        let Ok(count) = usize::try_from(result) else {
+            return handler.broken(self, slot, Errno::from_raw_os_error(-result), clock::now());
+        };
+        if !self.silent {
+            let socket = &mut self.slots[slot as usize];
+            socket.sending = false;
+            socket.unsent -= count as u64;
+            socket.position = self.payload.advance(socket.position, count);
+            self.push(slot);
+        }
+    }
+
+    /// Queues the next piece, if there is one and none is under way: two at once could overtake each other.
+    fn push(&mut self, slot: Slot) {
+        let socket = &mut self.slots[slot as usize];
+        let Some(fd) = socket.fd.as_ref().filter(|_| !socket.sending && socket.unsent > 0) else { return };
+        let (start, length) = self.payload.span(socket.position, socket.unsent);
+        socket.sending = true;
+        self.ring.send(fd.as_fd(), start, length, number(Kind::Send, socket.generation, slot), true);
+    }
+
+    fn receive(&mut self, slot: Slot) {
+        let socket = &mut self.slots[slot as usize];
+        let Some(fd) = &socket.fd else { return };
+        let fd: BorrowedFd<'_> = fd.as_fd();
+        self.ring.receive(fd, number(Kind::Receive, socket.generation, slot), self.multishot);
+        socket.receiving = true;
+    }
+}

@@ -1,0 +1,149 @@
+//! The first example of each kind of failure, kept without allocating.
+
+use prony_http::{Excerpt, ProtocolError};
+use prony_model::ErrorKind;
+use rustix::io::Errno;
+
+use crate::clock::Nanos;
+
+/// Bytes of an answer that are kept to show.
+pub(crate) const EXCERPT_BYTES: usize = 64;
+
+/// The first failure of a kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Example {
+    /// When it came.
+    pub at: Nanos,
+    /// What is known of it.
+    pub detail: Detail,
+}
+
+/// What is known of a failure.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum Detail {
+    /// Nothing beyond its kind.
+    #[default]
+    None,
+    /// A status that was not expected.
+    Status(u16),
+    /// An error number of the system.
+    System(Errno),
+    /// What was wrong with the answer, and its beginning.
+    Protocol(ProtocolError, Piece),
+    /// More bytes than the answer had said.
+    StrayBytes(Piece),
+    /// A body that did not match.
+    Body(Piece),
+    /// A body too long to be checked.
+    BodyTooLong(u64),
+    /// A body of another length than the first one.
+    Length {
+        /// Of the first body.
+        expected: u64,
+        /// Of this one.
+        got: u64,
+    },
+}
+
+/// The beginning of some bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    bytes: [u8; EXCERPT_BYTES],
+    length: u8,
+}
+
+impl Piece {
+    /// The first [`EXCERPT_BYTES`] of `bytes`.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let length = bytes.len().min(EXCERPT_BYTES);
+        let mut piece =
+            Self { bytes: [0; EXCERPT_BYTES], length: u8::try_from(length).expect("invariant: at most 64") };
+        piece.bytes[..length].copy_from_slice(&bytes[..length]);
+        piece
+    }
+
+    fn text(&self) -> String {
+        Excerpt(&self.bytes[..usize::from(self.length)]).to_string()
+    }
+}
+
+impl Detail {
+    /// A body that did not match.
+    pub(crate) fn body(bytes: &[u8]) -> Self {
+        Self::Body(Piece::of(bytes))
+    }
+
+    /// In words, for a report. `method` and `path` are those of every request of the run.
+    pub(crate) fn describe(&self, kind: ErrorKind, method: &str, path: &str) -> String {
+        match self {
+            Self::None => kind.description().to_owned(),
+            Self::Status(status) => match reason(*status) {
+                "" => format!("{status} for {method} {path}"),
+                reason => format!("{status} {reason} for {method} {path}"),
+            },
+            Self::System(error) => std::io::Error::from(*error).to_string(),
+            Self::Protocol(error, piece) => format!("{error}; it began with {}", piece.text()),
+            Self::StrayBytes(piece) => format!("bytes after the end of the answer: {}", piece.text()),
+            Self::Body(piece) => format!("the body began with {}", piece.text()),
+            Self::BodyTooLong(bytes) => {
+                format!(
+                    "a body of {bytes} bytes is longer than the {} that can be checked",
+                    crate::checks::BODY_MAX_BYTES
+                )
+            }
+            Self::Length { expected, got } => format!("the first body had {expected} bytes, this one {got}"),
+        }
+    }
+}
+
+/// What a kind of system error means for a request.
+pub(crate) fn kind_of(error: Errno) -> ErrorKind {
+    match error {
+        // A Unix socket with a full queue says AGAIN.
+        Errno::CONNREFUSED | Errno::NOENT | Errno::AGAIN => ErrorKind::Refused,
+        Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED | Errno::NOTCONN => ErrorKind::Reset,
+        Errno::TIMEDOUT => ErrorKind::ConnectTimeout,
+        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => ErrorKind::NoPort,
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => ErrorKind::NoDescriptor,
+        Errno::NETUNREACH
+        | Errno::HOSTUNREACH
+        | Errno::NETDOWN
+        | Errno::HOSTDOWN
+        | Errno::ACCESS
+        | Errno::PERM => ErrorKind::Unreachable,
+        _ => ErrorKind::Other,
+    }
+}
+
+/// The reason phrase of the common status codes (RFC 9110, section 15).
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        204 => "No Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        415 => "Unsupported Media Type",
+        421 => "Misdirected Request",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        _ => "",
+    }
+}

@@ -1,0 +1,379 @@
+//! What happens to a connection: begun, connected, answered, closed, broken, timed out.
+
+use prony_http::{End, Event, Finish, ProtocolError};
+use prony_model::ErrorKind;
+use rustix::io::Errno;
+
+use crate::checks::BODY_MAX_BYTES;
+use crate::clock::Nanos;
+use crate::conn::{Flight, State};
+use crate::driver::{Handler, Io, Slot};
+use crate::example::{Detail, Piece, kind_of};
+use crate::recorder::Sample;
+use crate::worker::{Pace, RETRY_PAUSE, Worker};
+
+impl<I: Io> Handler<I> for Worker {
+    fn connected(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.note_event(now);
+        let connection = &mut self.connections[slot as usize];
+        let took = now.saturating_sub(connection.since);
+        connection.state = State::Open;
+        connection.since = now;
+        self.connecting -= 1;
+        self.open += 1;
+        self.recorder.connected(took, u64::from(self.open));
+        match self.pace {
+            Pace::Closed { .. } => {
+                let intended = std::mem::take(&mut self.connections[slot as usize].waiting);
+                self.send(io, slot, intended, now);
+                self.refill(io, slot, now);
+            }
+            Pace::Open(_) => {
+                self.free.push_back(slot);
+                self.dispatch(io, now);
+            }
+        }
+    }
+
+    fn connect_failed(&mut self, slot: Slot, error: Errno, now: Nanos) {
+        self.note_event(now);
+        self.connecting -= 1;
+        self.not_connected(slot, kind_of(error), Detail::System(error), now);
+    }
+
+    #[inline]
+    fn received(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
+        self.note_event(now);
+        self.recorder.received(bytes.len());
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let connection = &mut self.connections[slot as usize];
+            if connection.state != State::Open {
+                return;
+            }
+            if connection.in_flight() == 0 {
+                self.recorder.stray();
+                return self.drop_idle(io, slot, now);
+            }
+            if connection.first_byte == 0 {
+                connection.first_byte = now;
+            }
+            if let Some(whole) = connection.parser.whole(&mut self.heads, rest) {
+                rest = &rest[whole.consumed..];
+                let (end, body) = (whole.end(), whole.body);
+                self.complete(io, slot, end, Some(body), rest, now);
+                continue;
+            }
+            match self.step(io, slot, rest, now) {
+                Some(consumed) => rest = &rest[consumed..],
+                None => return,
+            }
+        }
+    }
+
+    fn finished(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.note_event(now);
+        let connection = &mut self.connections[slot as usize];
+        if connection.state != State::Open {
+            return;
+        }
+        if connection.in_flight() == 0 {
+            self.recorder.closed_by_server();
+            return self.drop_idle(io, slot, now);
+        }
+        match connection.parser.finish() {
+            Ok(Finish::BodyEnd(end)) => {
+                self.complete(io, slot, End { keep_alive: false, ..end }, None, &[], now)
+            }
+            Ok(Finish::Idle) | Err(ProtocolError::ClosedEarly { .. }) => {
+                self.lose(io, slot, ErrorKind::ClosedEarly, Detail::None, now);
+            }
+            Err(error) => {
+                self.lose(io, slot, ErrorKind::Protocol, Detail::Protocol(error, Piece::of(&[])), now)
+            }
+        }
+    }
+
+    fn broken(&mut self, io: &mut I, slot: Slot, error: Errno, now: Nanos) {
+        self.note_event(now);
+        let connection = &self.connections[slot as usize];
+        if connection.state != State::Open {
+            return;
+        }
+        if connection.in_flight() == 0 {
+            self.recorder.closed_by_server();
+            return self.drop_idle(io, slot, now);
+        }
+        let kind = match kind_of(error) {
+            // The kernel gave up sending it again and again.
+            ErrorKind::ConnectTimeout => ErrorKind::RequestTimeout,
+            kind => kind,
+        };
+        self.lose(io, slot, kind, Detail::System(error), now);
+    }
+
+    fn flushed(&mut self, slots: &[Slot], now: Nanos) {
+        for &slot in slots {
+            self.flights.stamp(slot, &self.connections[slot as usize], now);
+        }
+    }
+}
+
+impl Worker {
+    #[inline]
+    fn note_event(&mut self, now: Nanos) {
+        if self.woken == 0 {
+            self.woken = now;
+        }
+    }
+
+    /// Begins the next request of a closed loop on a slot without a connection.
+    pub(crate) fn begin<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        if !self.take_closed(now) {
+            self.closed.push(slot);
+            return;
+        }
+        self.recorder.taken(now);
+        self.connections[slot as usize].waiting = now;
+        self.connect(io, slot, now);
+    }
+
+    /// Takes one request from what is left of a closed loop. Those of the warm-up are not counted.
+    #[inline]
+    fn take_closed(&mut self, now: Nanos) -> bool {
+        let may = self.may_begin(now);
+        if let Pace::Closed { left } = &mut self.pace
+            && may
+            && now >= self.plan.measure_from
+        {
+            *left -= 1;
+        }
+        may
+    }
+
+    /// Starts to connect.
+    pub(crate) fn connect<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        let attempt = self.attempts;
+        self.attempts += 1;
+        self.recorder.connecting();
+        let connection = &mut self.connections[slot as usize];
+        connection.reset();
+        connection.since = now;
+        match io.connect(slot, attempt) {
+            Ok(()) => {
+                connection.state = State::Connecting;
+                self.connecting += 1;
+            }
+            Err(error) => self.not_connected(slot, kind_of(error), Detail::System(error), now),
+        }
+    }
+
+    /// Sends a request that was due at `intended` on an open connection with room for it.
+    #[inline]
+    pub(crate) fn send<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        let ready = intended.max(connection.since);
+        let reused = std::mem::replace(&mut connection.used, true);
+        // A driver that sends at once says when; the other one stamps the flight later.
+        let flight = Flight { intended, ready, sent: 0 };
+        self.flights.push(slot, connection, flight);
+        if let Some(sent) = io.send(slot) {
+            self.flights.stamp(slot, connection, sent);
+        }
+        self.in_flight += 1;
+        self.recorder.sent(intended, self.plan.request_bytes, reused, now);
+    }
+
+    /// Fills an open connection of a closed loop with as many requests as it may carry at once.
+    #[inline]
+    fn refill<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        while self.connections[slot as usize].state == State::Open
+            && self.flights.has_room(&self.connections[slot as usize])
+            && self.take_closed(now)
+        {
+            self.recorder.taken(now);
+            self.send(io, slot, now, now);
+        }
+    }
+
+    /// One step of the parser over `rest`; the bytes it used, or `None` if the connection was given up.
+    fn step<I: Io>(&mut self, io: &mut I, slot: Slot, rest: &[u8], now: Nanos) -> Option<usize> {
+        let connection = &mut self.connections[slot as usize];
+        let mut consumed = 0;
+        loop {
+            match connection.parser.next(&mut self.heads, &rest[consumed..]) {
+                Ok(step) => {
+                    consumed += step.consumed;
+                    match step.event {
+                        None => return Some(consumed),
+                        Some(Event::Body(body)) if self.checker.needs_body() => {
+                            let kept = &mut self.bodies[slot as usize];
+                            // One byte too many is enough to know that it is too long.
+                            let room = (BODY_MAX_BYTES + 1).saturating_sub(kept.len());
+                            kept.extend_from_slice(&body[..body.len().min(room)]);
+                        }
+                        Some(Event::Interim { .. } | Event::Head(_) | Event::Body(_)) => {}
+                        Some(Event::End(end)) => {
+                            self.complete(io, slot, end, None, &rest[consumed..], now);
+                            return Some(consumed);
+                        }
+                    }
+                }
+                Err(error) => {
+                    let detail = Detail::Protocol(error, Piece::of(rest));
+                    self.lose(io, slot, ErrorKind::Protocol, detail, now);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The oldest request of `slot` has got its whole answer; `body` is it, if it came in one piece. `rest` are
+    /// the bytes behind it.
+    #[inline]
+    fn complete<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        end: End,
+        body: Option<&[u8]>,
+        rest: &[u8],
+        now: Nanos,
+    ) {
+        let connection = &mut self.connections[slot as usize];
+        let flight =
+            self.flights.pop(slot, connection).expect("invariant: answers are read for requests in flight");
+        self.in_flight -= 1;
+        let was_full = connection.in_flight() + 1 == self.flights.depth();
+        let first_byte = std::mem::take(&mut connection.first_byte);
+        connection.since = now;
+        let sample = Sample {
+            intended: flight.intended,
+            ready: flight.ready,
+            sent: flight.sent,
+            first_byte,
+            done: now,
+        };
+        if !rest.is_empty() && connection.in_flight() == 0 && end.keep_alive {
+            // The answer was longer than it said: neither it nor what follows can be trusted.
+            self.recorder.lost(sample, ErrorKind::Protocol, Detail::StrayBytes(Piece::of(rest)));
+            return self.hang_up(io, slot, now);
+        }
+        let (outcome, detail) = if self.checker.needs_body() {
+            let kept = &mut self.bodies[slot as usize];
+            let judged = self.checker.judge(end.status, end.body_bytes, body.unwrap_or(kept));
+            kept.clear();
+            judged
+        } else {
+            self.checker.judge(end.status, end.body_bytes, &[])
+        };
+        self.recorder.answered(sample, outcome, end.status, end.body_bytes, detail);
+        if !(end.keep_alive && self.plan.keep_alive) {
+            if self.plan.keep_alive {
+                self.recorder.closed_by_server();
+            }
+            return self.hang_up(io, slot, now);
+        }
+        match self.pace {
+            Pace::Closed { .. } => self.refill(io, slot, now),
+            Pace::Open(_) => {
+                if was_full {
+                    self.free.push_back(slot);
+                }
+                self.dispatch_waiting(io, now);
+            }
+        }
+    }
+
+    /// A connection came free: a request that waited for one may go at once.
+    #[inline]
+    fn dispatch_waiting<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        if let Pace::Open(schedule) = &mut self.pace
+            && now < self.stop_at
+            && schedule.waiting(now) > 0
+        {
+            self.dispatch(io, now);
+        }
+    }
+
+    /// Every request in flight on `slot` has failed, and the connection with them.
+    fn lose<I: Io>(&mut self, io: &mut I, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+        self.lose_flights(slot, kind, detail, now);
+        self.hang_up(io, slot, now);
+    }
+
+    fn lose_flights(&mut self, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        let mut first_byte = std::mem::take(&mut connection.first_byte);
+        while let Some(flight) = self.flights.pop(slot, connection) {
+            self.in_flight -= 1;
+            let sent = if flight.sent == 0 { now } else { flight.sent };
+            let sample =
+                Sample { intended: flight.intended, ready: flight.ready, sent, first_byte, done: now };
+            self.recorder.lost(sample, kind, detail);
+            first_byte = 0;
+        }
+    }
+
+    /// Closes a connection on purpose or because it is of no more use, and goes on with a new one. Requests
+    /// still in flight on it have failed: the server said that it would not answer them.
+    fn hang_up<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.lose_flights(slot, ErrorKind::ClosedEarly, Detail::None, now);
+        self.drop_idle(io, slot, now);
+    }
+
+    /// Closes a connection without requests in flight, and goes on with a new one.
+    fn drop_idle<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        io.close(slot);
+        self.open -= 1;
+        self.connections[slot as usize].reset();
+        if let Some(body) = self.bodies.get_mut(slot as usize) {
+            body.clear();
+        }
+        match self.pace {
+            Pace::Closed { .. } => self.begin(io, slot, now),
+            Pace::Open(_) => {
+                self.free.retain(|free| *free != slot);
+                self.closed.push(slot);
+                self.dispatch_waiting(io, now);
+            }
+        }
+    }
+
+    /// `slot` did not get a connection: the request that waited for it has failed.
+    fn not_connected(&mut self, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        let began = connection.since;
+        connection.reset();
+        let waited = std::mem::take(&mut connection.waiting);
+        let intended = match &mut self.pace {
+            Pace::Closed { .. } => Some(waited),
+            // The oldest request is the one that has waited for a connection the longest.
+            Pace::Open(schedule) => {
+                let waits = now < self.stop_at && schedule.waiting(now) > 0;
+                waits.then(|| schedule.take()).inspect(|intended| self.recorder.taken(*intended))
+            }
+        };
+        if let Some(intended) = intended {
+            let ready = intended.max(began);
+            let sample = Sample { intended, ready, sent: ready, first_byte: 0, done: now };
+            self.recorder.unconnected(sample, kind, detail);
+        }
+        match self.pace {
+            Pace::Closed { .. } => self.paused.push_back((now + RETRY_PAUSE, slot)),
+            Pace::Open(_) => self.closed.push(slot),
+        }
+    }
+
+    /// No connection in time.
+    pub(crate) fn connect_timed_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        io.close(slot);
+        self.connecting -= 1;
+        self.not_connected(slot, ErrorKind::ConnectTimeout, Detail::None, now);
+    }
+
+    /// No answer in time.
+    pub(crate) fn request_timed_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.lose(io, slot, ErrorKind::RequestTimeout, Detail::None, now);
+    }
+}

@@ -1,0 +1,91 @@
+//! Distributions as summaries: milliseconds, quantiles that may be printed, and why the others may not.
+
+use prony_model::{HistogramData, Interval, Latencies, LatencySummary, QUANTILES, QuantileNote};
+use prony_stats::{
+    Censored, Estimate, Histogram, Precision, Quantile, Sparse, clusters_of_slices, estimate, sectioning,
+};
+
+use crate::collect::Totals;
+
+/// The clocks of the good responses; `cut_off` are the waits of the requests without an answer.
+pub(crate) fn latencies(
+    totals: &Totals,
+    responses: &Histogram,
+    services: &Histogram,
+    cut_off: &Histogram,
+) -> Latencies {
+    let mut response = summary(responses, Censored::Waited(cut_off));
+    let (parts, _) = totals.series.parts(totals.measured_to);
+    let sparse: Vec<Sparse> = parts.iter().map(Histogram::to_sparse).collect();
+    add_intervals(&mut response, responses, &sparse, totals.series.part);
+    Latencies {
+        response,
+        service: summary(services, Censored::NONE),
+        first_byte: summary(&totals.all.first_byte, Censored::NONE),
+        connect: summary(&totals.all.connect, Censored::NONE),
+        lag: summary(&totals.all.lag, Censored::NONE),
+        blocked: summary(&totals.all.blocked, Censored::NONE),
+    }
+}
+
+/// `histogram` in milliseconds.
+pub(crate) fn summary(histogram: &Histogram, censored: Censored<'_>) -> LatencySummary {
+    let mut summary = LatencySummary {
+        count: histogram.count(),
+        min_ms: histogram.min().map(milliseconds),
+        mean_ms: histogram.mean().map(|nanos| nanos / 1e6),
+        stddev_ms: histogram.std_dev().map(|nanos| nanos / 1e6),
+        max_ms: histogram.max().map(milliseconds),
+        ..LatencySummary::default()
+    };
+    for (name, q) in QUANTILES {
+        let q = Quantile::new(q).expect("invariant: a constant in 0..=1");
+        let (value, note) = match estimate(histogram, q, censored) {
+            Estimate::Value { nanos } => (Some(milliseconds(nanos)), None),
+            Estimate::AtLeast { nanos, censored } => {
+                let reason = format!("{censored} requests had no answer in time: it is greater than this");
+                (None, Some(QuantileNote { reason, above_ms: Some(milliseconds(nanos)) }))
+            }
+            Estimate::Withheld { reason } => {
+                (None, Some(QuantileNote { reason: reason.to_string(), above_ms: None }))
+            }
+        };
+        summary.quantiles_ms.insert(name.to_owned(), value);
+        if let Some(note) = note {
+            summary.withheld.insert(name.to_owned(), note);
+        }
+    }
+    summary
+}
+
+/// Adds the intervals of the quantiles that are printed.
+fn add_intervals(summary: &mut LatencySummary, total: &Histogram, parts: &[Sparse], part_nanos: u64) {
+    for (name, q) in QUANTILES {
+        let printed = summary.quantiles_ms.get(name).copied().flatten();
+        let (Some(level), Some(_)) = (total.value_at_quantile(q), printed) else { continue };
+        let q = Quantile::new(q).expect("invariant: a constant in 0..=1");
+        let clusters = clusters_of_slices(parts, level, part_nanos);
+        let (interval, indicative) = match sectioning(parts, total, q, clusters) {
+            Precision::Known { interval, .. } => (interval, false),
+            Precision::Indicative { interval, .. } => (interval, true),
+            Precision::Withheld { .. } => continue,
+        };
+        let interval = Interval { low: interval.low / 1e6, high: interval.high / 1e6, indicative };
+        summary.intervals_ms.insert(name.to_owned(), interval);
+    }
+}
+
+/// The distribution for other tools; empty ones have no text.
+pub(crate) fn histogram_data(histogram: &Histogram) -> HistogramData {
+    HistogramData {
+        encoding: "hdrhistogram-v2-deflate-base64".to_owned(),
+        unit: "ns".to_owned(),
+        count: histogram.count(),
+        data: if histogram.is_empty() { String::new() } else { histogram.to_base64_v2() },
+    }
+}
+
+#[inline]
+fn milliseconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}

@@ -1,0 +1,24 @@
+//! The limit on open files: raised if that is allowed, or refused before the load.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::RunError;
+
+/// Descriptors that a run needs beside its connections: standard streams, a ring or an epoll set for each
+/// thread, files under /proc, and some that the caller holds.
+const OTHER_FILES: u64 = 64;
+
+/// Makes room for `connections` connections over `threads` threads.
+pub(crate) fn make_room(connections: u64, threads: u64) -> Result<(), RunError> {
+    let needed_files = connections + threads * 2 + OTHER_FILES;
+    let now = getrlimit(Resource::Nofile);
+    let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= needed_files);
+    if enough(now.current) {
+        return Ok(());
+    }
+    let raised = Rlimit { current: Some(needed_files), maximum: now.maximum };
+    if enough(now.maximum) && setrlimit(Resource::Nofile, raised).is_ok() {
+        return Ok(());
+    }
+    Err(RunError::Descriptors { needed: connections, needed_files, allowed: now.maximum.unwrap_or_default() })
+}

@@ -1,0 +1,297 @@
+//! Writes down what happened to each request: no allocation, no lock, no system call per request.
+
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use prony_model::{ErrorKind, Outcome};
+
+use crate::clock::{self, NEVER, Nanos};
+use crate::example::{Detail, Example};
+use crate::slice::{SLICE, Slice};
+
+/// The moments of one request that has ended.
+///
+/// Response time = done − intended; service time = done − sent; our own lateness = sent − ready.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    /// When it was due.
+    pub intended: Nanos,
+    /// When it was due and a connection was free.
+    pub ready: Nanos,
+    /// When it was handed to the kernel (or its connection was begun, if that failed).
+    pub sent: Nanos,
+    /// When the first byte of the answer was seen; 0 if none was.
+    pub first_byte: Nanos,
+    /// When it had ended.
+    pub done: Nanos,
+}
+
+/// One worker's records.
+pub(crate) struct Recorder {
+    current: Box<Slice>,
+    full: SyncSender<Box<Slice>>,
+    spare: Receiver<Box<Slice>>,
+    /// Requests due before this are not counted: they are of the warm-up.
+    measure_from: Nanos,
+    /// What comes from here on is no longer part of any rate.
+    measure_to: Nanos,
+    /// Which kinds of failure an example was kept of.
+    shown: [bool; ErrorKind::ALL.len()],
+    /// Requests in flight, and since when so many.
+    in_flight: u64,
+    in_flight_since: Nanos,
+    last_cpu: Nanos,
+    slice_ends: Nanos,
+    open_loop: bool,
+}
+
+impl Recorder {
+    /// Records into `first`, hands full slices to `full` and takes empty ones from `spare`.
+    pub(crate) fn new(
+        first: Box<Slice>,
+        full: SyncSender<Box<Slice>>,
+        spare: Receiver<Box<Slice>>,
+        open_loop: bool,
+    ) -> Self {
+        Self {
+            current: first,
+            full,
+            spare,
+            measure_from: NEVER,
+            measure_to: NEVER,
+            shown: [false; ErrorKind::ALL.len()],
+            in_flight: 0,
+            in_flight_since: 0,
+            last_cpu: 0,
+            slice_ends: 0,
+            open_loop,
+        }
+    }
+
+    /// Begins at `now`, on the worker's own thread; counts what is due from `measure_from` on.
+    pub(crate) fn start(&mut self, now: Nanos, measure_from: Nanos) {
+        self.current.start = now;
+        self.current.measured = now >= measure_from;
+        self.measure_from = measure_from;
+        self.in_flight_since = now;
+        self.last_cpu = clock::thread_cpu();
+        self.slice_ends = self.boundary(now);
+    }
+
+    /// When the current slice should be handed over: on time, and exactly where the measured part begins.
+    #[inline]
+    pub(crate) fn slice_ends(&self) -> Nanos {
+        self.slice_ends
+    }
+
+    /// The next boundary after `now` on a grid that all workers share, so that their slices lie side by side.
+    fn boundary(&self, now: Nanos) -> Nanos {
+        match now.checked_sub(self.measure_from) {
+            Some(passed) => self.measure_from + (passed / SLICE + 1) * SLICE,
+            None => self.measure_from - (self.measure_from - now - 1) / SLICE * SLICE,
+        }
+    }
+
+    /// No more of what comes is part of a rate: the measured part ended at `now`.
+    pub(crate) fn stop_counting(&mut self, now: Nanos) {
+        self.weigh(now);
+        self.rotate(now);
+        self.measure_to = now;
+    }
+
+    /// Hands the current slice over, if an empty one is there to go on with.
+    pub(crate) fn rotate(&mut self, now: Nanos) {
+        self.weigh(now);
+        self.slice_ends = self.boundary(now);
+        let Ok(spare) = self.spare.try_recv() else { return };
+        let full = std::mem::replace(&mut self.current, spare);
+        self.current.start = now;
+        self.current.measured = now >= self.measure_from;
+        self.hand_over(full, now);
+    }
+
+    /// Hands the last slice over; `never_sent` and the like are in it.
+    pub(crate) fn finish(mut self, now: Nanos) {
+        self.weigh(now);
+        let last = std::mem::replace(&mut self.current, Box::new(Slice::new(0)));
+        self.hand_over(last, now);
+    }
+
+    fn hand_over(&mut self, mut slice: Box<Slice>, now: Nanos) {
+        slice.end = now;
+        let cpu = clock::thread_cpu();
+        slice.counters.cpu = cpu - self.last_cpu;
+        self.last_cpu = cpu;
+        // The channel holds all slices that exist. Only a collector that is gone refuses, and then nobody asks.
+        let _refused = self.full.try_send(slice);
+    }
+
+    /// Whether a request that was due at `intended` belongs to the measured part.
+    #[inline]
+    pub(crate) fn counts(&self, intended: Nanos) -> bool {
+        intended >= self.measure_from
+    }
+
+    /// A request was begun.
+    #[inline]
+    pub(crate) fn taken(&mut self, intended: Nanos) {
+        self.current.counters.taken += u64::from(self.counts(intended));
+    }
+
+    /// A request was handed over.
+    #[inline]
+    pub(crate) fn sent(&mut self, intended: Nanos, bytes: u64, reused: bool, now: Nanos) {
+        self.weigh(now);
+        self.in_flight += 1;
+        let counts = self.counts(intended);
+        let counters = &mut self.current.counters;
+        counters.sent += u64::from(counts);
+        counters.sent_now += 1;
+        counters.reused += u64::from(reused);
+        counters.sent_bytes += bytes;
+    }
+
+    /// Bytes have come.
+    #[inline]
+    pub(crate) fn received(&mut self, bytes: usize) {
+        self.current.counters.received_bytes += bytes as u64;
+    }
+
+    /// A request in flight has got its answer, good or not.
+    #[inline]
+    pub(crate) fn answered(
+        &mut self,
+        sample: Sample,
+        outcome: Outcome,
+        status: u16,
+        body_bytes: u64,
+        detail: Detail,
+    ) {
+        self.leave_flight(sample.done);
+        let counters = &mut self.current.counters;
+        counters.body_bytes += body_bytes;
+        counters.answered_now += u64::from(sample.done < self.measure_to);
+        if self.counts(sample.intended) {
+            self.current.statuses[usize::from(status.min(599))] += 1;
+        }
+        self.ended(sample, outcome, detail);
+    }
+
+    /// A request in flight will get no answer.
+    pub(crate) fn lost(&mut self, sample: Sample, kind: ErrorKind, detail: Detail) {
+        self.leave_flight(sample.done);
+        self.ended(sample, Outcome::Failed(kind), detail);
+    }
+
+    /// A request could not be sent, because there was no connection for it.
+    pub(crate) fn unconnected(&mut self, sample: Sample, kind: ErrorKind, detail: Detail) {
+        self.current.counters.sent += u64::from(self.counts(sample.intended));
+        self.ended(sample, Outcome::Failed(kind), detail);
+    }
+
+    #[inline]
+    fn ended(&mut self, sample: Sample, outcome: Outcome, detail: Detail) {
+        let counted = self.counts(sample.intended);
+        let slice = &mut *self.current;
+        if sample.done < self.measure_to {
+            match outcome {
+                Outcome::Done(_) => slice.counters.done_now += 1,
+                Outcome::Failed(_) | Outcome::UnexpectedStatus(_) => slice.counters.failed_now += 1,
+            }
+        }
+        if !counted {
+            return;
+        }
+        let clocks = &mut slice.outcomes[outcome.index()];
+        clocks.response.record(sample.done.saturating_sub(sample.intended));
+        clocks.service.record(sample.done.saturating_sub(sample.sent));
+        if sample.first_byte != 0 {
+            slice.first_byte.record(sample.first_byte.saturating_sub(sample.sent));
+        }
+        slice.lag.record(sample.sent.saturating_sub(sample.ready));
+        if self.open_loop && sample.ready > sample.intended {
+            slice.blocked.record(sample.ready - sample.intended);
+        }
+        if let Some(kind) = outcome.error_kind() {
+            self.show(kind, sample.done, detail);
+        }
+    }
+
+    #[cold]
+    fn show(&mut self, kind: ErrorKind, at: Nanos, detail: Detail) {
+        if !std::mem::replace(&mut self.shown[kind as usize], true) {
+            self.current.examples[kind as usize] = Some(Example { at, detail });
+        }
+    }
+
+    /// A request in flight was cut off by the end of the run.
+    pub(crate) fn unfinished(&mut self, intended: Nanos, now: Nanos) {
+        self.leave_flight(now);
+        if self.counts(intended) {
+            self.current.counters.unfinished += 1;
+            self.current.censored.record(now.saturating_sub(intended));
+        }
+    }
+
+    /// A request that was due was never sent. `begun`: it had been taken by a connection that never came.
+    pub(crate) fn never_sent(&mut self, intended: Nanos, begun: bool, now: Nanos) {
+        if self.counts(intended) {
+            let counters = &mut self.current.counters;
+            counters.taken += u64::from(!begun);
+            counters.never_sent += 1;
+            self.current.censored.record(now.saturating_sub(intended));
+        }
+    }
+
+    /// An attempt to connect began.
+    pub(crate) fn connecting(&mut self) {
+        self.current.counters.attempted += 1;
+    }
+
+    /// An attempt to connect that took `took` succeeded; `open` connections are open now.
+    pub(crate) fn connected(&mut self, took: Nanos, open: u64) {
+        let slice = &mut *self.current;
+        slice.counters.opened += 1;
+        slice.counters.open_peak = slice.counters.open_peak.max(open);
+        slice.connect.record(took);
+    }
+
+    /// `open` connections are open now; told once for each slice.
+    pub(crate) fn open(&mut self, open: u64) {
+        let peak = &mut self.current.counters.open_peak;
+        *peak = (*peak).max(open);
+    }
+
+    /// The server closed an idle connection.
+    pub(crate) fn closed_by_server(&mut self) {
+        self.current.counters.closed_by_server += 1;
+    }
+
+    /// Bytes came that nobody had asked for.
+    pub(crate) fn stray(&mut self) {
+        self.current.counters.stray += 1;
+    }
+
+    /// `gap` passed between two looks at the sockets.
+    #[inline]
+    pub(crate) fn looked(&mut self, gap: Nanos) {
+        const MILLISECOND: Nanos = 1_000_000;
+        let counters = &mut self.current.counters;
+        counters.polls += 1;
+        counters.gap_max = counters.gap_max.max(gap);
+        counters.gaps_over_1ms += u64::from(gap > MILLISECOND);
+    }
+
+    #[inline]
+    fn leave_flight(&mut self, now: Nanos) {
+        self.weigh(now);
+        self.in_flight -= 1;
+    }
+
+    /// Adds the time since the last change to the integral of requests in flight.
+    #[inline]
+    fn weigh(&mut self, now: Nanos) {
+        let passed = now.saturating_sub(self.in_flight_since);
+        self.current.counters.in_flight_ns += u128::from(passed) * u128::from(self.in_flight);
+        self.in_flight_since = self.in_flight_since.max(now);
+    }
+}

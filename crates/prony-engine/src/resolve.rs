@@ -1,0 +1,100 @@
+//! From the target to the addresses that answer, before the load: the worker loop reads no names.
+
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use prony_model::{RunPlan, Target};
+use rustix::net::SocketAddrAny;
+
+use crate::RunError;
+use crate::clock;
+use crate::driver::{network_address, unix_address};
+
+/// Addresses of one name that are tried at most.
+const ADDRESSES_MAX: usize = 64;
+
+/// Where the load goes.
+pub(crate) struct Peers {
+    /// Addresses that answered, as the kernel wants them.
+    pub addresses: Box<[SocketAddrAny]>,
+    /// The same for people.
+    pub names: Vec<String>,
+    /// How long the resolver took.
+    pub took: Duration,
+}
+
+/// Resolves the plan's target and finds out which of its addresses accept a connection. No request is sent.
+pub(crate) fn resolve(plan: &RunPlan) -> Result<Peers, RunError> {
+    if let Some(path) = &plan.target.unix {
+        return unix(path);
+    }
+    let began = clock::now();
+    let found = look_up(&plan.target)?;
+    let took = Duration::from_nanos(clock::now() - began);
+    let usable = of_family(found, &plan.sources)?;
+    let mut failure = None;
+    let mut answering = Vec::new();
+    for address in usable {
+        match TcpStream::connect_timeout(&address, plan.timeouts.connect) {
+            Ok(_) => answering.push(address),
+            Err(error) => failure = Some((address, error)),
+        }
+    }
+    match failure {
+        Some((address, error)) if answering.is_empty() => {
+            Err(RunError::NothingAnswers { address: address.to_string(), why: plain(&error) })
+        }
+        _ => Ok(Peers {
+            addresses: answering.iter().copied().map(network_address).collect(),
+            names: answering.iter().map(ToString::to_string).collect(),
+            took,
+        }),
+    }
+}
+
+/// Every address of the target's name, without repetitions.
+fn look_up(target: &Target) -> Result<Vec<SocketAddr>, RunError> {
+    let failed = |why: String| RunError::Resolve { host: target.host.clone(), why };
+    let found =
+        (target.host.as_str(), target.port).to_socket_addrs().map_err(|error| failed(plain(&error)))?;
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for address in found.take(ADDRESSES_MAX) {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    if addresses.is_empty() { Err(failed("it has none".to_owned())) } else { Ok(addresses) }
+}
+
+/// Those addresses that every source can reach: a connection can't change its family.
+fn of_family(mut addresses: Vec<SocketAddr>, sources: &[IpAddr]) -> Result<Vec<SocketAddr>, RunError> {
+    for source in sources {
+        addresses.retain(|address| address.is_ipv4() == source.is_ipv4());
+        if addresses.is_empty() {
+            return Err(RunError::SourceFamily { address: *source });
+        }
+        std::net::UdpSocket::bind((*source, 0))
+            .map_err(|error| RunError::Source { address: *source, source: error })?;
+    }
+    Ok(addresses)
+}
+
+fn unix(path: &Path) -> Result<Peers, RunError> {
+    let address = unix_address(path).map_err(|_| RunError::UnixPath { path: path.to_owned() })?;
+    let name = path.display().to_string();
+    match UnixStream::connect(path) {
+        Ok(_) => Ok(Peers { addresses: Box::new([address]), names: vec![name], took: Duration::ZERO }),
+        Err(error) => Err(RunError::NothingAnswers { address: name, why: plain(&error) }),
+    }
+}
+
+/// The system's words without its number, in lower case.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(text);
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}

@@ -1,0 +1,137 @@
+//! What one worker recorded in one short stretch of time.
+
+use prony_model::{ErrorKind, Outcome};
+use prony_stats::Histogram;
+
+use crate::clock::Nanos;
+use crate::example::Example;
+
+/// The length of a slice: ten looks a second for progress and series. A worker that can't hand over a slice
+/// makes it longer instead.
+pub(crate) const SLICE: Nanos = 100_000_000;
+
+/// The records of one worker over `start..end`. Its memory goes round between worker and collector, so that
+/// the worker never allocates; histograms that stay empty take no memory.
+pub(crate) struct Slice {
+    /// Whose records these are.
+    pub thread: u32,
+    /// First moment.
+    pub start: Nanos,
+    /// Last moment.
+    pub end: Nanos,
+    /// Whether this is of the measured part or later.
+    pub measured: bool,
+    /// Latencies by [`Outcome::index`].
+    pub outcomes: Box<[Clocks]>,
+    /// first byte − sent.
+    pub first_byte: Histogram,
+    /// Connecting.
+    pub connect: Histogram,
+    /// sent − ready.
+    pub lag: Histogram,
+    /// ready − intended.
+    pub blocked: Histogram,
+    /// Waiting so far of the requests that were cut off.
+    pub censored: Histogram,
+    /// Complete responses by status code.
+    pub statuses: Box<[u64; 600]>,
+    /// The first failures of their kind.
+    pub examples: [Option<Example>; ErrorKind::ALL.len()],
+    /// Everything that is only counted.
+    pub counters: Counters,
+}
+
+/// Both clocks of one outcome.
+#[derive(Default)]
+pub(crate) struct Clocks {
+    /// done − intended.
+    pub response: Histogram,
+    /// done − sent.
+    pub service: Histogram,
+}
+
+/// What is only counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counters {
+    /// Requests of the measured part that were begun.
+    pub taken: u64,
+    /// Those of them that were sent, or whose connection failed.
+    pub sent: u64,
+    /// Requests of the measured part that were due and never sent.
+    pub never_sent: u64,
+    /// Requests of the measured part that were outstanding at the end.
+    pub unfinished: u64,
+    /// Requests sent in this stretch of time, whenever they were due.
+    pub sent_now: u64,
+    /// Complete responses in this stretch of time.
+    pub answered_now: u64,
+    /// Good ones among them.
+    pub done_now: u64,
+    /// Failures in this stretch of time.
+    pub failed_now: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Bytes of complete bodies.
+    pub body_bytes: u64,
+    /// Attempts to connect.
+    pub attempted: u64,
+    /// Attempts that succeeded.
+    pub opened: u64,
+    /// Requests on a connection that had carried one before.
+    pub reused: u64,
+    /// Connections that the server closed between two requests.
+    pub closed_by_server: u64,
+    /// Connections that sent bytes nobody had asked for.
+    pub stray: u64,
+    /// Most connections open at one moment.
+    pub open_peak: u64,
+    /// Integral over time of the requests in flight, in request-nanoseconds (Little's law).
+    pub in_flight_ns: u128,
+    /// CPU time of the worker.
+    pub cpu: Nanos,
+    /// Longest time between two looks at the sockets.
+    pub gap_max: Nanos,
+    /// Times that it was over a millisecond.
+    pub gaps_over_1ms: u64,
+    /// Looks at the sockets.
+    pub polls: u64,
+}
+
+impl Slice {
+    /// An empty slice for `thread`.
+    pub(crate) fn new(thread: u32) -> Self {
+        Self {
+            thread,
+            start: 0,
+            end: 0,
+            measured: false,
+            outcomes: (0..Outcome::COUNT).map(|_| Clocks::default()).collect(),
+            first_byte: Histogram::new(),
+            connect: Histogram::new(),
+            lag: Histogram::new(),
+            blocked: Histogram::new(),
+            censored: Histogram::new(),
+            statuses: Box::new([0; 600]),
+            examples: [None; ErrorKind::ALL.len()],
+            counters: Counters::default(),
+        }
+    }
+
+    /// Empties it for use again.
+    pub(crate) fn clear(&mut self) {
+        for clocks in &mut self.outcomes {
+            clocks.response.clear();
+            clocks.service.clear();
+        }
+        for histogram in
+            [&mut self.first_byte, &mut self.connect, &mut self.lag, &mut self.blocked, &mut self.censored]
+        {
+            histogram.clear();
+        }
+        self.statuses.fill(0);
+        self.examples = [None; ErrorKind::ALL.len()];
+        self.counters = Counters::default();
+    }
+}

@@ -1,0 +1,275 @@
+//! From totals to a result: the numbers that reports print.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use prony_http::EncodedRequest;
+use prony_model::{
+    Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, Histograms,
+    Interval, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult, ThreadUse, Timing, VERSION,
+    Verdict,
+};
+use prony_stats::{Censored, Histogram, rate_interval};
+
+use crate::audit::{self, Facts};
+use crate::clock::Nanos;
+use crate::collect::Totals;
+use crate::environment::peak_rss_bytes;
+use crate::latency::{histogram_data, latencies, summary};
+use crate::resolve::Peers;
+
+/// Everything that is known of a run that is over.
+pub(crate) struct Run<'a> {
+    pub plan: &'a RunPlan,
+    pub request: &'a EncodedRequest,
+    pub peers: &'a Peers,
+    pub driver: DriverUsed,
+    pub environment: Environment,
+    /// Since 1970.
+    pub started_at: Duration,
+    pub interrupted: bool,
+    pub totals: Totals,
+}
+
+/// The result of `run`, judged.
+pub(crate) fn summarize(run: Run<'_>) -> RunResult {
+    let totals = &run.totals;
+    let good_responses = totals.all.good_responses();
+    let good_services = totals.all.good_services();
+    let cut_off = cut_off(totals);
+    let requests = requests(totals);
+    let latency = latencies(totals, &good_responses, &good_services, &cut_off);
+    let mut result = RunResult {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        verdict: Verdict::Valid,
+        plan: run.plan.clone(),
+        addresses: run.peers.names.clone(),
+        driver: run.driver.clone(),
+        timing: timing(&run),
+        rate: rate(run.plan, totals),
+        bytes: Bytes {
+            sent: totals.all.counters.sent_bytes,
+            received: totals.all.counters.received_bytes,
+            body_received: totals.all.counters.body_bytes,
+        },
+        connections: connections(run.plan, totals),
+        outcomes: outcomes(totals),
+        statuses: statuses(totals),
+        errors: errors(run.plan, totals, &requests),
+        series: totals.series.seconds.clone(),
+        client: client(totals),
+        findings: Vec::new(),
+        environment: run.environment.clone(),
+        histograms: histograms(totals, &good_responses, &good_services, &cut_off),
+        requests,
+        latency,
+    };
+    let facts = Facts { result: &result, request: run.request, totals, responses: &good_responses };
+    result.findings = audit::findings(&facts);
+    result.verdict = Verdict::from_findings(&result.findings);
+    result
+}
+
+/// How long the requests without an answer had waited: each true latency is greater.
+fn cut_off(totals: &Totals) -> Histogram {
+    let mut waits = totals.all.censored.clone();
+    for kind in ErrorKind::ALL.into_iter().filter(|kind| kind.is_censoring()) {
+        waits.add(&totals.all.outcomes[Outcome::Failed(kind).index()].response);
+    }
+    waits
+}
+
+fn requests(totals: &Totals) -> Requests {
+    let counters = &totals.all.counters;
+    let mut requests = Requests {
+        intended: counters.taken,
+        sent: counters.sent,
+        answered: totals.all.statuses.iter().sum(),
+        censored: counters.unfinished,
+        never_sent: counters.never_sent,
+        ..Requests::default()
+    };
+    for outcome in Outcome::all() {
+        let count = totals.all.outcomes[outcome.index()].response.count();
+        match outcome.error_kind() {
+            None => requests.done += count,
+            Some(kind) => {
+                requests.failed += count;
+                if count > 0 {
+                    *requests.failed_by_kind.entry(kind).or_default() += count;
+                }
+            }
+        }
+    }
+    debug_assert_eq!(
+        requests.intended,
+        requests.done + requests.failed + requests.censored + requests.never_sent,
+        "every request that was begun has ended in one way: {requests:?}"
+    );
+    requests
+}
+
+fn seconds(nanos: Nanos) -> f64 {
+    nanos as f64 / 1e9
+}
+
+fn timing(run: &Run<'_>) -> Timing {
+    let totals = &run.totals;
+    let window = totals.window;
+    Timing {
+        started_at: rfc3339(run.started_at),
+        resolve_s: run.peers.took.as_secs_f64(),
+        warmup_s: seconds(window.measure_from.min(totals.ended) - window.start),
+        measured_s: measured_s(totals),
+        drain_s: seconds(totals.ended.saturating_sub(totals.measured_to)),
+        interrupted: run.interrupted,
+    }
+}
+
+fn measured_s(totals: &Totals) -> f64 {
+    seconds(totals.measured_to.saturating_sub(totals.window.measure_from))
+}
+
+fn rate(plan: &RunPlan, totals: &Totals) -> RateSummary {
+    let measured_s = measured_s(totals);
+    let counters = &totals.all.counters;
+    let per_s = |count: u64| if measured_s > 0.0 { count as f64 / measured_s } else { 0.0 };
+    let (_, done) = totals.series.parts(totals.measured_to);
+    let done_per_s = per_s(counters.done_now);
+    let interval = rate_interval(done, seconds(totals.series.part)).ok().filter(|_| counters.done_now > 0);
+    RateSummary {
+        asked_per_s: plan.load.rate().map(prony_model::Rate::as_per_second),
+        sent_per_s: per_s(counters.sent_now),
+        answered_per_s: per_s(counters.answered_now),
+        done_per_s,
+        interval_per_s: interval.map(|found| {
+            // Around the rate of the whole part, of which the statistics saw only whole slices.
+            let half = (found.interval.high - found.per_second).max(0.0);
+            Interval { low: (done_per_s - half).max(0.0), high: done_per_s + half, indicative: false }
+        }),
+    }
+}
+
+fn connections(plan: &RunPlan, totals: &Totals) -> Connections {
+    let whole = &totals.whole_run;
+    Connections {
+        asked: u64::from(plan.load.connections()),
+        reached: whole.open_peak,
+        attempted: whole.attempted,
+        opened: whole.opened,
+        reused: whole.reused,
+        closed_by_server: whole.closed_by_server + whole.stray,
+    }
+}
+
+fn outcomes(totals: &Totals) -> Vec<OutcomeSummary> {
+    let occurred = Outcome::all().map(|outcome| (outcome, &totals.all.outcomes[outcome.index()]));
+    occurred
+        .filter(|(_, clocks)| !clocks.response.is_empty())
+        .map(|(outcome, clocks)| OutcomeSummary {
+            outcome: outcome.name(),
+            count: clocks.response.count(),
+            response: summary(&clocks.response, Censored::NONE),
+            service: summary(&clocks.service, Censored::NONE),
+            response_histogram: histogram_data(&clocks.response),
+            service_histogram: histogram_data(&clocks.service),
+        })
+        .collect()
+}
+
+fn statuses(totals: &Totals) -> BTreeMap<u16, u64> {
+    let counts = totals.all.statuses.iter().enumerate().filter(|(_, count)| **count > 0);
+    counts.map(|(status, count)| (u16::try_from(status).expect("invariant: below 600"), *count)).collect()
+}
+
+fn errors(plan: &RunPlan, totals: &Totals, requests: &Requests) -> Vec<ErrorSummary> {
+    let mut errors: Vec<ErrorSummary> = requests
+        .failed_by_kind
+        .iter()
+        .map(|(&kind, &count)| {
+            let example = totals.examples[kind as usize];
+            let detail = example.map(|example| example.detail).unwrap_or_default();
+            let at = example.map_or(0, |example| example.at.saturating_sub(totals.window.measure_from));
+            ErrorSummary {
+                kind,
+                count,
+                first_example: detail.describe(kind, &plan.request.method, &plan.target.path),
+                first_at_s: seconds(at),
+            }
+        })
+        .collect();
+    errors.sort_by_key(|error| std::cmp::Reverse(error.count));
+    errors
+}
+
+fn client(totals: &Totals) -> Client {
+    /// CPU clocks tick in nanoseconds, but a share of less time says nothing.
+    const LEAST_CPU_S: f64 = 0.001;
+    let cpu_s = seconds(totals.threads.iter().map(|thread| thread.cpu).sum());
+    let ended = totals.all.counters.answered_now + totals.all.counters.failed_now;
+    let threads = totals.threads.iter().zip(0..).map(|(thread, number)| ThreadUse {
+        thread: number,
+        cpu_s: seconds(thread.cpu),
+        cpu_share_peak: thread.cpu_share(),
+        run_queue_wait_s: thread.run_queue_wait_ns.map(seconds),
+        loop_gap_max_ms: thread.gap_max as f64 / 1e6,
+        loop_gaps_over_1ms: thread.gaps_over_1ms,
+        polls: thread.polls,
+    });
+    Client {
+        cpu_s,
+        requests_per_cpu_s: (cpu_s >= LEAST_CPU_S).then(|| ended as f64 / cpu_s),
+        peak_rss_bytes: peak_rss_bytes(),
+        threads: threads.collect(),
+    }
+}
+
+fn histograms(
+    totals: &Totals,
+    responses: &Histogram,
+    services: &Histogram,
+    cut_off: &Histogram,
+) -> Histograms {
+    Histograms {
+        response: histogram_data(responses),
+        service: histogram_data(services),
+        first_byte: histogram_data(&totals.all.first_byte),
+        connect: histogram_data(&totals.all.connect),
+        lag: histogram_data(&totals.all.lag),
+        blocked: histogram_data(&totals.all.blocked),
+        censored: histogram_data(cut_off),
+    }
+}
+
+/// A moment since 1970 in UTC, to the second: the proleptic Gregorian calendar in 400-year eras
+/// (Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days).
+fn rfc3339(since_1970: Duration) -> String {
+    let seconds = since_1970.as_secs();
+    let days = seconds / 86_400 + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments() {
+        let check =
+            |seconds: u64, expected: &str| assert_eq!(rfc3339(Duration::from_secs(seconds)), expected);
+        check(0, "1970-01-01T00:00:00Z");
+        check(951_782_400, "2000-02-29T00:00:00Z");
+        check(1_709_251_199, "2024-02-29T23:59:59Z");
+        check(1_795_219_205, "2026-11-21T00:00:05Z");
+        check(4_102_444_800, "2100-01-01T00:00:00Z");
+    }
+}

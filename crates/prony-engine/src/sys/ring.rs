@@ -1,0 +1,188 @@
+//! One io_uring instance of one worker thread.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
+
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+use rustix::net::SocketAddrAny;
+use rustix::net::addr::SocketAddrArg as _;
+
+use super::buffers::{Buffers, GROUP};
+use crate::clock::{self, NEVER, Nanos};
+
+/// What a ring is made for.
+pub(crate) struct RingSetup {
+    /// Connections at most.
+    pub connections: u32,
+    /// The bytes that every send takes its part of.
+    pub payload: Box<[u8]>,
+    /// Where connections may go.
+    pub peers: Box<[SocketAddrAny]>,
+}
+
+/// What the kernel has finished.
+#[derive(Clone, Copy)]
+pub(crate) struct Completion {
+    /// The number that came with the request.
+    pub user_data: u64,
+    /// Bytes, or a negative error number.
+    pub result: i32,
+    /// The buffer that holds the bytes, if one was picked.
+    pub buffer: Option<u16>,
+    /// Whether a multishot request goes on.
+    pub more: bool,
+}
+
+/// Submission and completion queue, and the memory that requests point into.
+pub(crate) struct Ring {
+    // Dropped first: afterwards the kernel uses none of the memory below.
+    ring: IoUring,
+    payload: Box<[u8]>,
+    peers: Box<[SocketAddrAny]>,
+    batch: Box<[std::mem::MaybeUninit<cqueue::Entry>]>,
+}
+
+/// Entries of the submission queue at most. A full queue is submitted at once, so this bounds a batch only.
+const SUBMISSIONS_MAX: u32 = 4096;
+/// Entries of the completion queue at most (the kernel keeps an overflow list beyond it).
+const COMPLETIONS_MAX: u32 = 65_536;
+/// Receive buffers at least and at most. One for each connection lets a whole round of answers arrive between
+/// two looks; when they run out, multishot receives end and must be armed again.
+const BUFFERS: (u32, u32) = (64, 1024);
+/// Bytes of a receive buffer. Only touched pages take memory, so small answers stay small.
+const BUFFER_BYTES: u32 = 16 * 1024;
+/// Completions handled between two looks at the pacer and the clock.
+pub(crate) const BATCH: usize = 64;
+
+impl Ring {
+    /// Sets up a ring for the calling thread, with its receive buffers.
+    pub(crate) fn new(setup: RingSetup) -> io::Result<(Self, Buffers)> {
+        let wanted = setup.connections.saturating_mul(2).next_power_of_two();
+        let ring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_submit_all()
+            .setup_cqsize(wanted.saturating_mul(2).clamp(256, COMPLETIONS_MAX))
+            .setup_clamp()
+            .build(wanted.clamp(128, SUBMISSIONS_MAX))?;
+        // A convenience that saves a lookup per call; a kernel without it works as well.
+        let mut submitter = ring.submitter();
+        let _registered = submitter.register_ring_fd();
+        let count = setup.connections.next_power_of_two().clamp(BUFFERS.0, BUFFERS.1);
+        let count = u16::try_from(count).expect("invariant: BUFFERS.1 fits");
+        let buffers = Buffers::register(&submitter, count, BUFFER_BYTES)?;
+        let batch = Box::new_uninit_slice(BATCH);
+        Ok((Self { ring, payload: setup.payload, peers: setup.peers, batch }, buffers))
+    }
+
+    /// Queues the sending of `payload[start..start + length]`; without `report`, only a failure completes.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        start: usize,
+        length: usize,
+        user_data: u64,
+        report: bool,
+    ) {
+        let bytes = &self.payload[start..start + length];
+        let length = u32::try_from(bytes.len()).expect("invariant: the driver sends pieces below 4 GiB");
+        let flags = if report { squeue::Flags::empty() } else { squeue::Flags::SKIP_SUCCESS };
+        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), bytes.as_ptr(), length)
+            .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
+            .build()
+            .user_data(user_data)
+            .flags(flags);
+        // SAFETY: the bytes are part of `self.payload`, which is never changed and is dropped after the ring.
+        unsafe { self.push(&entry) };
+    }
+
+    /// Queues a receive into a provided buffer; `multishot` ones complete again and again.
+    #[inline]
+    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, user_data: u64, multishot: bool) {
+        let socket = Fd(socket.as_raw_fd());
+        let entry = if multishot {
+            opcode::RecvMulti::new(socket, GROUP).build()
+        } else {
+            opcode::Recv::new(socket, std::ptr::null_mut(), 0)
+                .buf_group(GROUP)
+                .build()
+                .flags(squeue::Flags::BUFFER_SELECT)
+        };
+        // SAFETY: the kernel writes into the registered buffers only, which outlive the ring.
+        unsafe { self.push(&entry.user_data(user_data)) };
+    }
+
+    /// Queues a connection to `peers[peer]`.
+    pub(crate) fn connect(&mut self, socket: BorrowedFd<'_>, peer: usize, user_data: u64) {
+        let address = &self.peers[peer];
+        // SAFETY: the address is part of `self.peers`, which is never changed and is dropped after the ring.
+        unsafe {
+            let entry = address.with_sockaddr(|pointer, length| {
+                opcode::Connect::new(Fd(socket.as_raw_fd()), pointer.cast(), length).build()
+            });
+            self.push(&entry.user_data(user_data));
+        }
+    }
+
+    /// Queues the cancelling of the request `target`; nothing completes but that request.
+    pub(crate) fn cancel(&mut self, target: u64, user_data: u64) {
+        let entry = opcode::AsyncCancel::new(target).build().user_data(user_data);
+        // SAFETY: points to no memory.
+        unsafe { self.push(&entry) };
+    }
+
+    /// Queues the closing of `socket`; nothing completes.
+    pub(crate) fn close(&mut self, socket: OwnedFd, user_data: u64) {
+        let entry = opcode::Close::new(Fd(socket.into_raw_fd())).build();
+        // SAFETY: points to no memory; the descriptor is owned by this request from here on.
+        unsafe { self.push(&entry.user_data(user_data).flags(squeue::Flags::SKIP_SUCCESS)) };
+    }
+
+    /// Hands everything queued to the kernel and waits until something completes or `until` has come.
+    pub(crate) fn enter(&mut self, until: Nanos) -> io::Result<()> {
+        let submitter = self.ring.submitter();
+        let result = if until == NEVER {
+            submitter.submit_and_wait(1)
+        } else {
+            let left = clock::until(until);
+            let seconds = left.tv_sec.cast_unsigned();
+            let nanoseconds = u32::try_from(left.tv_nsec).expect("invariant: below 10^9");
+            let timeout = Timespec::new().sec(seconds).nsec(nanoseconds);
+            submitter.submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
+        };
+        match result {
+            Ok(_) => Ok(()),
+            // Time is up, a signal came, or the completion queue wants to be emptied first: no failures.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes up to [`BATCH`] completions and hands them to `each`, which may queue new requests.
+    #[inline]
+    pub(crate) fn completions(&mut self, out: &mut Vec<Completion>) {
+        out.clear();
+        let mut queue = self.ring.completion();
+        out.extend(queue.fill(&mut self.batch).iter().map(|entry| Completion {
+            user_data: entry.user_data(),
+            result: entry.result(),
+            buffer: cqueue::buffer_select(entry.flags()),
+            more: cqueue::more(entry.flags()),
+        }));
+    }
+
+    /// # Safety
+    /// What the entry points to must stay valid until it completes.
+    #[inline]
+    unsafe fn push(&mut self, entry: &squeue::Entry) {
+        // SAFETY: promised by the caller.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            // Full: hand it over without waiting. EBUSY and EINTR pass.
+            let _retried = self.ring.submit();
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The only loop: one thread that paces, connects, sends, reads and records.
+//!
+//! Pacing, protocol and end condition are values in it. It allocates nothing once its connections are open,
+//! and reads no name, file or log. What happens to a single connection is in `exchange.rs`.
+
+use std::collections::VecDeque;
+use std::io;
+
+use prony_http::HeadCache;
+
+use crate::Control;
+use crate::checks::Checker;
+use crate::clock::{self, NEVER, Nanos};
+use crate::conn::{Connection, Flights, State};
+use crate::driver::{Driver, Io, Slot};
+use crate::pacer::Schedule;
+use crate::recorder::Recorder;
+
+/// Connections on their way at once while a closed loop opens its first ones: the usual least length of a
+/// server's queue (net.core.somaxconn was 128 for decades), so that the opening itself drops nothing.
+pub(crate) const RAMP_IN_FLIGHT: u32 = 128;
+/// Pause before a closed loop connects again after a failure to connect, so that a dead server is not
+/// hammered: 100 attempts a second for each connection.
+pub(crate) const RETRY_PAUSE: Nanos = 10_000_000;
+/// How often a stop by hand is looked for, at least.
+const CONTROL_EVERY: Nanos = 50_000_000;
+
+/// What a worker is told.
+pub(crate) struct Assignment {
+    /// Connections (closed loop) or most connections (open loop) of this worker.
+    pub slots: u32,
+    /// The first attempt to connect gets this number; they pick peers and sources in turn.
+    pub first_attempt: u64,
+    /// What is due when.
+    pub pace: Pace,
+    /// When the measured part begins.
+    pub measure_from: Nanos,
+    /// When the measured part ends; [`NEVER`] where a count ends it.
+    pub measure_to: Nanos,
+    /// How long to wait for what is outstanding after that.
+    pub drain: Nanos,
+    /// For a connection.
+    pub connect_timeout: Nanos,
+    /// For a complete response.
+    pub request_timeout: Nanos,
+    /// Requests in flight on one connection.
+    pub depth: u32,
+    /// Whether connections carry more than one request.
+    pub keep_alive: bool,
+    /// Bytes of one request.
+    pub request_bytes: u64,
+}
+
+/// What decides when a request is begun.
+pub(crate) enum Pace {
+    /// A connection that is free begins its next request; so many requests of the measured part are left.
+    Closed { left: u64 },
+    /// The clock does.
+    Open(Schedule),
+}
+
+/// One worker thread.
+pub(crate) struct Worker {
+    pub(crate) plan: Assignment,
+    pub(crate) pace: Pace,
+    pub(crate) connections: Box<[Connection]>,
+    pub(crate) flights: Flights,
+    /// Open connections with room for a request, the longest free first (open loop only).
+    pub(crate) free: VecDeque<Slot>,
+    /// Slots without a connection.
+    pub(crate) closed: Vec<Slot>,
+    /// Slots that may connect again, and when (closed loop only).
+    pub(crate) paused: VecDeque<(Nanos, Slot)>,
+    pub(crate) connecting: u32,
+    pub(crate) open: u32,
+    pub(crate) in_flight: u64,
+    pub(crate) attempts: u64,
+    /// Shared by all connections: answers are nearly always alike.
+    pub(crate) heads: HeadCache,
+    /// Bodies that came in pieces and are to be checked, by slot.
+    pub(crate) bodies: Box<[Vec<u8>]>,
+    pub(crate) checker: Checker,
+    pub(crate) recorder: Recorder,
+    /// No request is begun from here on.
+    pub(crate) stop_at: Nanos,
+    stopped: bool,
+    next_sweep: Nanos,
+    sweep_every: Nanos,
+    next_control: Nanos,
+    /// The first event of the current batch, for the loop gap; 0 for none.
+    pub(crate) woken: Nanos,
+    control: Control,
+}
+
+impl Worker {
+    /// A worker that has not begun.
+    pub(crate) fn new(
+        mut plan: Assignment,
+        heads: HeadCache,
+        checker: Checker,
+        recorder: Recorder,
+        control: Control,
+    ) -> Self {
+        let slots = plan.slots as usize;
+        let bodies = if checker.needs_body() { slots } else { 0 };
+        let shortest = plan.request_timeout.min(plan.connect_timeout);
+        Self {
+            pace: std::mem::replace(&mut plan.pace, Pace::Closed { left: 0 }),
+            connections: (0..slots).map(|_| Connection::new()).collect(),
+            flights: Flights::new(plan.slots, plan.depth),
+            free: VecDeque::with_capacity(slots),
+            closed: (0..plan.slots).rev().collect(),
+            paused: VecDeque::with_capacity(slots),
+            connecting: 0,
+            open: 0,
+            in_flight: 0,
+            attempts: plan.first_attempt,
+            heads,
+            bodies: vec![Vec::new(); bodies].into_boxed_slice(),
+            checker,
+            recorder,
+            stop_at: plan.measure_to,
+            stopped: false,
+            next_sweep: 0,
+            // A timeout is noticed at most 2 % late.
+            sweep_every: (shortest / 50).clamp(1_000_000, 100_000_000),
+            next_control: 0,
+            woken: 0,
+            control,
+            plan,
+        }
+    }
+
+    /// Works until the run is over. Ends with an error only if the driver itself fails.
+    pub(crate) fn run<D: Driver>(mut self, driver: &mut D) -> io::Result<()> {
+        self.recorder.start(clock::now(), self.plan.measure_from);
+        let result = loop {
+            let now = clock::now();
+            if self.woken != 0 {
+                self.recorder.looked(now - self.woken);
+                self.woken = 0;
+            }
+            self.turn(driver.io(), now);
+            if self.is_over(now) {
+                break Ok(());
+            }
+            let until = self.next_wake();
+            if let Err(error) = driver.poll(&mut self, until) {
+                break Err(error);
+            }
+        };
+        self.finish();
+        result
+    }
+
+    /// What the clock asks for.
+    fn turn<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        if now >= self.next_control {
+            self.next_control = now + CONTROL_EVERY;
+            if self.control.is_stopped() {
+                self.stop_at = self.stop_at.min(now);
+            }
+        }
+        if now >= self.stop_at && !self.stopped {
+            self.stop(now);
+        }
+        if now >= self.recorder.slice_ends() {
+            self.recorder.rotate(now);
+            self.recorder.open(u64::from(self.open));
+        }
+        if now >= self.next_sweep {
+            self.next_sweep = now + self.sweep_every;
+            self.sweep(io, now);
+        }
+        if !self.stopped {
+            match self.pace {
+                Pace::Closed { .. } => self.open_closed_loop(io, now),
+                Pace::Open(_) => self.dispatch(io, now),
+            }
+        }
+    }
+
+    /// Opens the connections of a closed loop, and those again that failed to open.
+    fn open_closed_loop<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        while self.paused.front().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, slot)) = self.paused.pop_front() {
+                self.begin(io, slot, now);
+            }
+        }
+        while self.connecting < RAMP_IN_FLIGHT && self.may_begin(now) {
+            let Some(slot) = self.closed.pop() else { return };
+            self.begin(io, slot, now);
+        }
+    }
+
+    /// Begins the requests that are due, on connections that are free or newly opened.
+    pub(crate) fn dispatch<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        let Pace::Open(schedule) = &mut self.pace else { return };
+        let mut waiting = schedule.waiting(now);
+        while waiting > 0 {
+            let Some(slot) = self.free.pop_front() else { break };
+            let Pace::Open(schedule) = &mut self.pace else { return };
+            let intended = schedule.take();
+            self.recorder.taken(intended);
+            self.send(io, slot, intended, clock::now());
+            if self.flights.has_room(&self.connections[slot as usize]) {
+                self.free.push_back(slot);
+            }
+            waiting -= 1;
+        }
+        loop {
+            // Asked again each time: a connection that fails at once takes a waiting request with it.
+            let Pace::Open(schedule) = &mut self.pace else { return };
+            if u64::from(self.connecting) >= schedule.waiting(now) {
+                return;
+            }
+            let Some(slot) = self.closed.pop() else { return };
+            self.connect(io, slot, now);
+        }
+    }
+
+    /// Looks for connections and requests whose time is up.
+    fn sweep<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        for slot in 0..self.plan.slots {
+            let connection = &self.connections[slot as usize];
+            match connection.state {
+                State::Connecting if now.saturating_sub(connection.since) > self.plan.connect_timeout => {
+                    self.connect_timed_out(io, slot, now);
+                }
+                State::Open => {
+                    let oldest = self.flights.oldest(slot, connection);
+                    let sent = oldest.map_or(0, |flight| flight.sent);
+                    if sent != 0 && now.saturating_sub(sent) > self.plan.request_timeout {
+                        self.request_timed_out(io, slot, now);
+                    }
+                }
+                State::Connecting | State::Closed => {}
+            }
+        }
+    }
+
+    /// The measured part is over: no request is begun any more.
+    fn stop(&mut self, now: Nanos) {
+        self.stopped = true;
+        self.recorder.stop_counting(now);
+        if let Pace::Open(schedule) = &mut self.pace {
+            schedule.end_at(now);
+            while schedule.waiting(now) > 0 {
+                let intended = schedule.take();
+                self.recorder.never_sent(intended, false, now);
+            }
+        }
+    }
+
+    /// Whether a closed loop may begin one more request.
+    #[inline]
+    pub(crate) fn may_begin(&self, now: Nanos) -> bool {
+        match self.pace {
+            Pace::Closed { left } => now < self.stop_at && left > 0,
+            Pace::Open(_) => false,
+        }
+    }
+
+    /// Whether nothing is left to do.
+    fn is_over(&mut self, now: Nanos) -> bool {
+        let idle = self.in_flight == 0;
+        if self.stopped {
+            return idle || now >= self.stop_at.saturating_add(self.plan.drain);
+        }
+        let begun = match &self.pace {
+            // Connections still on their way carry a request each.
+            Pace::Closed { left } => *left == 0 && self.paused.is_empty() && self.connecting == 0,
+            Pace::Open(schedule) => schedule.is_over(),
+        };
+        if begun && idle && self.plan.measure_to == NEVER {
+            self.stop_at = now;
+            self.stop(now);
+            return true;
+        }
+        false
+    }
+
+    /// When the clock asks for something next.
+    fn next_wake(&self) -> Nanos {
+        let mut wake = self.recorder.slice_ends().min(self.next_sweep).min(self.next_control);
+        if self.stopped {
+            return wake.min(self.stop_at.saturating_add(self.plan.drain));
+        }
+        wake = wake.min(self.stop_at);
+        match &self.pace {
+            Pace::Open(schedule) => wake.min(schedule.next_due()),
+            Pace::Closed { .. } => wake.min(self.paused.front().map_or(NEVER, |(at, _)| *at)),
+        }
+    }
+
+    /// Writes down what is still outstanding.
+    fn finish(mut self) {
+        let now = clock::now();
+        for (index, connection) in self.connections.iter_mut().enumerate() {
+            let slot = Slot::try_from(index).expect("invariant: slots are numbered with 32 bits");
+            while let Some(flight) = self.flights.pop(slot, connection) {
+                self.recorder.unfinished(flight.intended, now);
+            }
+            if connection.waiting != 0 {
+                self.recorder.never_sent(connection.waiting, true, now);
+            }
+        }
+        self.recorder.finish(now);
+    }
+}

@@ -1,0 +1,7 @@
+//! The response parser as its users see it: tables, properties over any cut of the input, and allocations.
+
+mod allocations;
+mod responses;
+mod splits;
+mod streams;
+mod transcript;
