@@ -25,11 +25,12 @@ use crate::suggest::nearest;
     override_usage = "prony [OPTIONS] <URL>\n       prony <COMMAND> …",
     after_help = "Flags of a run: prony run --help. Exit codes and more: prony --help-all.\n\n\
                   Examples:\n  \
-                  prony http://127.0.0.1:3000/                            as fast as 50 connections go\n  \
-                  prony http://127.0.0.1:3000/ --rate 500 --duration 30s  at a load you choose\n  \
-                  prony demo                                              see it work, without a server",
+                  prony http://127.0.0.1:3000/                            as much as it takes\n  \
+                  prony http://127.0.0.1:3000/ --rate 500 --duration 30s  as much as you say\n  \
+                  prony demo                                              without a server",
     help_template = "{about}\n\nUsage: {usage}\n\nCommands:\n{subcommands}\n\nOptions:\n{options}{after-help}",
     styles = STYLES,
+    max_term_width = 80,
     disable_help_flag = true,
     disable_help_subcommand = true,
     disable_version_flag = true,
