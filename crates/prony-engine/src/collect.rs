@@ -13,7 +13,7 @@ use crate::clock::{self, Nanos};
 use crate::environment::run_queue_wait_ns;
 use crate::example::Example;
 use crate::series::Series;
-use crate::slice::{Counters, SLICE, Slice};
+use crate::slice::{Clocks, Counters, SLICE, Slice};
 
 /// When load, measurement and end are.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +76,8 @@ pub(crate) struct Collector {
     draining: bool,
     done: u64,
     failed: u64,
+    /// Response times of the good responses of the slice at hand.
+    good: Histogram,
 }
 
 impl Collector {
@@ -92,7 +94,8 @@ impl Collector {
             examples: [None; ErrorKind::ALL.len()],
         };
         let waits_before = vec![None; tids.len()];
-        Self { totals, tids, waits_before, measuring: false, draining: false, done: 0, failed: 0 }
+        let good = Histogram::new();
+        Self { totals, tids, waits_before, measuring: false, draining: false, done: 0, failed: 0, good }
     }
 
     /// Collects until every worker has ended.
@@ -149,19 +152,21 @@ impl Collector {
         let thread = &mut self.totals.threads[slice.thread as usize];
         thread.open_peak = thread.open_peak.max(slice.counters.open_peak);
         self.totals.ended = self.totals.ended.max(slice.end);
+        self.good.clear();
+        slice.add_good_responses(&mut self.good);
         // A request of the measured part may be recorded in the slice before it, a connection in the warm-up.
-        self.totals.all.absorb_records(slice);
+        self.totals.all.absorb(slice);
         if !slice.measured {
             return self.tell(slice, self.totals.window.start, sink);
         }
         thread.add(slice);
-        self.totals.all.absorb_stretch(slice);
+        self.totals.all.counters.add(&slice.counters);
         for (mine, found) in self.totals.examples.iter_mut().zip(&slice.examples) {
             if found.is_some_and(|found| mine.is_none_or(|mine| found.at < mine.at)) {
                 *mine = *found;
             }
         }
-        self.totals.series.add(slice);
+        self.totals.series.add(slice, &self.good);
         self.done += slice.counters.done_now;
         self.failed += slice.counters.failed_now;
         // Where a count ends the run, the measured part is as long as there were answers.
@@ -177,13 +182,12 @@ impl Collector {
         }
         let seconds = Duration::from_nanos(slice.end.saturating_sub(slice.start)).as_secs_f64();
         let rate = slice.counters.done_now as f64 * self.tids.len() as f64;
-        let good = slice.good_responses();
         sink(RunEvent::Progress(Progress {
             elapsed: Duration::from_nanos(slice.end.saturating_sub(since)),
             done: self.done,
             failed: self.failed,
             rate_per_s: if seconds > 0.0 { rate / seconds } else { 0.0 },
-            median: good.value_at_quantile(0.5).map(Duration::from_nanos),
+            median: self.good.value_at_quantile(0.5).map(Duration::from_nanos),
         }));
     }
 }
@@ -213,7 +217,7 @@ impl ThreadTotals {
 
 impl Slice {
     /// Adds what another slice recorded of requests of the measured part, and of connections.
-    fn absorb_records(&mut self, other: &Slice) {
+    fn absorb(&mut self, other: &Slice) {
         for (mine, theirs) in self.outcomes.iter_mut().zip(&other.outcomes) {
             mine.response.add(&theirs.response);
             mine.service.add(&theirs.service);
@@ -226,48 +230,39 @@ impl Slice {
         for (mine, theirs) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *mine += theirs;
         }
-        let counters = &mut self.counters;
-        counters.taken += other.counters.taken;
-        counters.sent += other.counters.sent;
-        counters.never_sent += other.counters.never_sent;
-        counters.unfinished += other.counters.unfinished;
-    }
-
-    /// Adds what another slice counted of its stretch of time.
-    fn absorb_stretch(&mut self, other: &Slice) {
-        let records = self.counters;
-        self.counters.add(&other.counters);
-        self.counters.taken = records.taken;
-        self.counters.sent = records.sent;
-        self.counters.never_sent = records.never_sent;
-        self.counters.unfinished = records.unfinished;
+        self.tally.taken += other.tally.taken;
+        self.tally.sent += other.tally.sent;
+        self.tally.never_sent += other.tally.never_sent;
+        self.tally.unfinished += other.tally.unfinished;
     }
 
     /// Response times of all good responses.
     pub(crate) fn good_responses(&self) -> Histogram {
-        self.sum_of(|clocks| &clocks.response)
+        let mut sum = Histogram::new();
+        self.add_good_responses(&mut sum);
+        sum
+    }
+
+    /// Adds the response times of all good responses to `sum`.
+    pub(crate) fn add_good_responses(&self, sum: &mut Histogram) {
+        self.good_clocks().for_each(|clocks| sum.add(&clocks.response));
     }
 
     /// Service times of all good responses.
     pub(crate) fn good_services(&self) -> Histogram {
-        self.sum_of(|clocks| &clocks.service)
+        let mut sum = Histogram::new();
+        self.good_clocks().for_each(|clocks| sum.add(&clocks.service));
+        sum
     }
 
-    fn sum_of(&self, which: impl Fn(&crate::slice::Clocks) -> &Histogram) -> Histogram {
-        let mut sum = Histogram::new();
-        for outcome in Outcome::all().filter(|outcome| outcome.error_kind().is_none()) {
-            sum.add(which(&self.outcomes[outcome.index()]));
-        }
-        sum
+    fn good_clocks(&self) -> impl Iterator<Item = &Clocks> {
+        let good = Outcome::all().filter(|outcome| outcome.error_kind().is_none());
+        good.map(|outcome| &self.outcomes[outcome.index()])
     }
 }
 
 impl Counters {
     fn add(&mut self, other: &Self) {
-        self.taken += other.taken;
-        self.sent += other.sent;
-        self.never_sent += other.never_sent;
-        self.unfinished += other.unfinished;
         self.sent_now += other.sent_now;
         self.answered_now += other.answered_now;
         self.done_now += other.done_now;

@@ -146,7 +146,7 @@ impl Cursor {
         match self {
             Self::Constant { index, stride, .. } => *index += stride.get(),
             Self::Poisson { next_ns, mean_gap_ns, random, .. } => {
-                *next_ns += exponential(random) * *mean_gap_ns
+                *next_ns += exponential(random) * *mean_gap_ns;
             }
         }
     }

@@ -24,9 +24,9 @@ use crate::summary::{Run, summarize};
 use crate::worker::{Assignment, Pace, Worker};
 use crate::{Control, RunError, environment, limits, sys};
 
-/// Slices that go round between a worker and the collector: one being filled, one being merged, and two for
+/// Slices that go round between a worker and the collector: one being filled, one being merged, and one for
 /// a collector that is late.
-const SLICES_PER_WORKER: usize = 4;
+const SLICES_PER_WORKER: usize = 3;
 /// What TCP may send at once on a new connection: ten segments of 1,460 bytes, less a margin for short
 /// segments (RFC 6928). Congestion control has no say in requests that fit.
 const WINDOW_BYTES: usize = 8 * 1024;
@@ -59,7 +59,7 @@ pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) ->
         ended.map_err(|source| RunError::System { action: "talk to the kernel", source })?;
     }
     environment.load_average_after = environment::load_average();
-    Ok(summarize(Run {
+    Ok(summarize(&Run {
         plan,
         request: &request,
         peers: &peers,

@@ -161,7 +161,6 @@ impl Epoll {
                 Err(error) => return handler.broken(&mut self.io, slot, error, now),
             }
         }
-        #[expect(clippy::cast_possible_truncation, reason = "the upper half of a tag is the generation")]
         self.unread.push((slot, (data >> 32) as u32));
     }
 
