@@ -154,18 +154,22 @@ impl Collector {
         if !slice.measured {
             return self.tell(slice, self.totals.window.start, sink);
         }
-        thread.add(slice);
-        self.totals.all.absorb_stretch(slice);
         for (mine, found) in self.totals.examples.iter_mut().zip(&slice.examples) {
             if found.is_some_and(|found| mine.is_none_or(|mine| found.at < mine.at)) {
                 *mine = *found;
             }
         }
+        if slice.counted_to <= slice.start {
+            // Of the drain: its time, its idle workers and its last bytes are part of no rate.
+            return;
+        }
+        self.totals.threads[slice.thread as usize].add(slice);
+        self.totals.all.absorb_stretch(slice);
         self.totals.series.add(slice);
         self.done += slice.counters.done_now;
         self.failed += slice.counters.failed_now;
         // Where a count ends the run, the measured part is as long as there were answers.
-        let last = slice.end.min(self.totals.window.measure_to);
+        let last = slice.counted_to.min(self.totals.window.measure_to);
         self.totals.measured_to = self.totals.measured_to.max(last);
         self.tell(slice, self.totals.window.measure_from, sink);
     }

@@ -50,7 +50,7 @@ impl Series {
         }
     }
 
-    /// Adds a slice of the measured part or of the drain.
+    /// Adds a slice of the measured part.
     pub(crate) fn add(&mut self, slice: &Slice) {
         let middle = (slice.start + (slice.end - slice.start) / 2).saturating_sub(self.from);
         let good = slice.good_responses();
@@ -68,7 +68,7 @@ impl Series {
         self.done[index] += slice.counters.done_now;
     }
 
-    /// Response times and counts of the whole parts before `to`; those of the drain are left out.
+    /// Response times and counts of the whole parts before `to`.
     pub(crate) fn parts(&self, to: Nanos) -> (&[Histogram], &[u64]) {
         let whole = index_of(to.saturating_sub(self.from) / self.part).min(self.responses.len());
         (&self.responses[..whole], &self.done[..whole])
@@ -88,7 +88,7 @@ impl Series {
         open.point.done += slice.counters.done_now;
         open.point.failed += slice.counters.failed_now;
         open.point.received_bytes += slice.counters.received_bytes;
-        open.covered += slice.end - slice.start;
+        open.covered += slice.counted_to.saturating_sub(slice.start);
         open.responses.add(good);
     }
 
