@@ -3,6 +3,7 @@
 //! Each socket is registered once, edge-triggered, for reading and writing, and never changed: that alone was
 //! worth 30 % of the throughput (docs/decisions/003-drivers.md). What can be sent is sent at once.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
@@ -29,7 +30,7 @@ pub(crate) struct Epoll {
     buffer: Vec<u8>,
     events: Vec<epoll::Event>,
     /// Slots whose socket was not read empty, to go on with.
-    unread: Vec<(Slot, u32)>,
+    unread: VecDeque<(Slot, u32)>,
 }
 
 /// Sockets by slot.
@@ -73,7 +74,7 @@ impl Driver for Epoll {
             io,
             buffer: Vec::with_capacity(BUFFER_BYTES),
             events: Vec::with_capacity(BATCH),
-            unread: Vec::with_capacity(setup.slots as usize),
+            unread: VecDeque::with_capacity(setup.slots as usize),
         })
     }
 
@@ -160,12 +161,13 @@ impl Epoll {
             }
         }
         #[expect(clippy::cast_possible_truncation, reason = "the upper half of a tag is the generation")]
-        self.unread.push((slot, (data >> 32) as u32));
+        self.unread.push_back((slot, (data >> 32) as u32));
     }
 
     fn resume_reading<H: Handler<EpollIo>>(&mut self, handler: &mut H) {
+        // Once each: what is still not empty goes to the end of the queue.
         for _ in 0..self.unread.len() {
-            let (slot, generation) = self.unread.swap_remove(0);
+            let Some((slot, generation)) = self.unread.pop_front() else { return };
             self.read(handler, slot, tag(generation, slot), true);
         }
     }
