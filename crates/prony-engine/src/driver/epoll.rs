@@ -12,7 +12,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, connect, recv, send, sockopt};
 
-use super::{Driver, Handler, Io, Setup, Slot, tag};
+use super::{Driver, Handler, Io, Setup, Slot, route, tag};
 use crate::clock::{self, NEVER, Nanos};
 use crate::payload::Payload;
 use crate::socket;
@@ -183,8 +183,8 @@ impl Epoll {
 
 impl Io for EpollIo {
     fn connect(&mut self, slot: Slot, attempt: u64) -> Result<(), Errno> {
-        let peer = &self.peers[pick(attempt, self.peers.len())];
-        let source = self.sources.get(pick(attempt, self.sources.len()));
+        let (peer, source) = route(attempt, self.peers.len(), self.sources.len());
+        let (peer, source) = (&self.peers[peer], self.sources.get(source));
         let fd = socket::open(peer, source)?;
         let connecting = match connect(&fd, peer) {
             // A Unix socket is connected at once; a full backlog there says AGAIN, for which epoll has no event.
@@ -249,9 +249,4 @@ impl EpollIo {
             Ok(Err(error)) | Err(error) => Some(error),
         }
     }
-}
-
-/// The index to use for the `attempt`-th connection among `count`.
-fn pick(attempt: u64, count: usize) -> usize {
-    usize::try_from(attempt % (count.max(1) as u64)).expect("invariant: less than count")
 }
