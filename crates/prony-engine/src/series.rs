@@ -50,11 +50,11 @@ impl Series {
         }
     }
 
-    /// Adds a slice of the measured part.
-    pub(crate) fn add(&mut self, slice: &Slice) {
+    /// Adds a slice of the measured part, which ended at `to` if that is before the slice's end.
+    pub(crate) fn add(&mut self, slice: &Slice, to: Nanos) {
         let middle = (slice.start + (slice.end - slice.start) / 2).saturating_sub(self.from);
         let good = slice.good_responses();
-        self.add_to_second(middle / SECOND, slice, &good);
+        self.add_to_second(middle / SECOND, slice, to, &good);
         let mut index = index_of(middle / self.part);
         while index >= PARTS_MAX {
             self.join_neighbours();
@@ -79,7 +79,7 @@ impl Series {
         self.close_seconds(u64::MAX);
     }
 
-    fn add_to_second(&mut self, second: u64, slice: &Slice, good: &Histogram) {
+    fn add_to_second(&mut self, second: u64, slice: &Slice, to: Nanos, good: &Histogram) {
         // Threads hand over within a slice of each other: two seconds back nothing can come any more.
         self.close_seconds(second.saturating_sub(2));
         let open = self.open_seconds.entry(second).or_default();
@@ -88,7 +88,7 @@ impl Series {
         open.point.done += slice.counters.done_now;
         open.point.failed += slice.counters.failed_now;
         open.point.received_bytes += slice.counters.received_bytes;
-        open.covered += slice.counted_to.saturating_sub(slice.start);
+        open.covered += to.saturating_sub(slice.start);
         open.responses.add(good);
     }
 
