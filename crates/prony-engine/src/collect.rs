@@ -70,8 +70,8 @@ pub(crate) struct ThreadTotals {
 pub(crate) struct Collector {
     totals: Totals,
     tids: Vec<Arc<AtomicI32>>,
-    /// Run-queue wait of each thread when the measured part began.
-    waits_before: Vec<Option<u64>>,
+    /// Run-queue wait of each thread at the last look before the measured part.
+    waits_before: Vec<u64>,
     measuring: bool,
     draining: bool,
     done: u64,
@@ -93,7 +93,7 @@ impl Collector {
             series: Series::new(window.measure_from, plan.threads),
             examples: [None; ErrorKind::ALL.len()],
         };
-        let waits_before = vec![None; tids.len()];
+        let waits_before = vec![0; tids.len()];
         let good = Histogram::new();
         Self { totals, tids, waits_before, measuring: false, draining: false, done: 0, failed: 0, good }
     }
@@ -128,16 +128,18 @@ impl Collector {
     /// Phases begin by the clock, and the kernel is asked how long the workers waited.
     fn look_at_the_clock(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let now = clock::now();
-        if now < self.totals.window.measure_from {
-            return;
-        }
+        let measuring = now >= self.totals.window.measure_from;
         for (thread, tid) in self.tids.iter().enumerate() {
-            let wait = run_queue_wait_ns(tid.load(Ordering::Relaxed));
-            if !self.measuring {
+            let Some(wait) = run_queue_wait_ns(tid.load(Ordering::Relaxed)) else { continue };
+            if measuring {
+                let waited = wait.saturating_sub(self.waits_before[thread]);
+                self.totals.threads[thread].run_queue_wait_ns = Some(waited);
+            } else {
                 self.waits_before[thread] = wait;
-            } else if let (Some(wait), Some(before)) = (wait, self.waits_before[thread]) {
-                self.totals.threads[thread].run_queue_wait_ns = Some(wait.saturating_sub(before));
             }
+        }
+        if !measuring {
+            return;
         }
         if !std::mem::replace(&mut self.measuring, true) {
             sink(RunEvent::Phase(Phase::Measure));
@@ -159,19 +161,23 @@ impl Collector {
         if !slice.measured {
             return self.tell(slice, self.totals.window.start, sink);
         }
-        thread.add(slice);
-        self.totals.all.counters.add(&slice.counters);
         for (mine, found) in self.totals.examples.iter_mut().zip(&slice.examples) {
             if found.is_some_and(|found| mine.is_none_or(|mine| found.at < mine.at)) {
                 *mine = *found;
             }
         }
-        self.totals.series.add(slice, &self.good);
+        if slice.counted_to <= slice.start {
+            // Of the drain: its time, its idle workers and its last bytes are part of no rate.
+            return;
+        }
+        self.totals.threads[slice.thread as usize].add(slice);
+        self.totals.all.counters.add(&slice.counters);
+        // Where a count ends the run, the measured part is as long as there were answers.
+        let last = slice.counted_to.min(self.totals.window.measure_to);
+        self.totals.measured_to = self.totals.measured_to.max(last);
+        self.totals.series.add(slice, last, &self.good);
         self.done += slice.counters.done_now;
         self.failed += slice.counters.failed_now;
-        // Where a count ends the run, the measured part is as long as there were answers.
-        let last = slice.end.min(self.totals.window.measure_to);
-        self.totals.measured_to = self.totals.measured_to.max(last);
         self.tell(slice, self.totals.window.measure_from, sink);
     }
 

@@ -118,6 +118,7 @@ impl Recorder {
 
     fn hand_over(&mut self, mut slice: Box<Slice>, now: Nanos) {
         slice.end = now;
+        slice.counted_to = now.min(self.measure_to);
         let cpu = clock::thread_cpu();
         slice.counters.cpu = cpu - self.last_cpu;
         self.last_cpu = cpu;

@@ -53,10 +53,11 @@ impl Series {
         }
     }
 
-    /// Adds a slice of the measured part or of the drain; `good` are the response times of its good responses.
-    pub(crate) fn add(&mut self, slice: &Slice, good: &Histogram) {
+    /// Adds a slice of the measured part, which ended at `to` if that is before the slice's end; `good` are the
+    /// response times of its good responses.
+    pub(crate) fn add(&mut self, slice: &Slice, to: Nanos, good: &Histogram) {
         let middle = (slice.start + (slice.end - slice.start) / 2).saturating_sub(self.from);
-        self.add_to_second(middle / SECOND, slice, good);
+        self.add_to_second(middle / SECOND, slice, to, good);
         let mut index = index_of(middle / self.part);
         while index >= PARTS_MAX {
             self.put_away();
@@ -75,7 +76,7 @@ impl Series {
         self.done[index] += slice.counters.done_now;
     }
 
-    /// Response times and counts of the whole parts before `to`; those of the drain are left out.
+    /// Response times and counts of the whole parts before `to`.
     pub(crate) fn parts(&self, to: Nanos) -> (&[Sparse], &[u64]) {
         let whole = index_of(to.saturating_sub(self.from) / self.part).min(self.responses.len());
         (&self.responses[..whole], &self.done[..whole])
@@ -87,7 +88,7 @@ impl Series {
         self.close_seconds(u64::MAX);
     }
 
-    fn add_to_second(&mut self, second: u64, slice: &Slice, good: &Histogram) {
+    fn add_to_second(&mut self, second: u64, slice: &Slice, to: Nanos, good: &Histogram) {
         // Threads hand over within a slice of each other: two seconds back nothing can come any more.
         self.close_seconds(second.saturating_sub(2));
         let open = self.open_seconds.entry(second).or_default();
@@ -96,7 +97,7 @@ impl Series {
         open.point.done += slice.counters.done_now;
         open.point.failed += slice.counters.failed_now;
         open.point.received_bytes += slice.counters.received_bytes;
-        open.covered += slice.end - slice.start;
+        open.covered += to.saturating_sub(slice.start);
         open.responses.add(good);
     }
 

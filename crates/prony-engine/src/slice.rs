@@ -19,6 +19,9 @@ pub(crate) struct Slice {
     pub start: Nanos,
     /// Last moment.
     pub end: Nanos,
+    /// Last moment that is part of a rate: `end`, or before it where the measured part ended; not after `start`
+    /// in the drain.
+    pub counted_to: Nanos,
     /// Whether this is of the measured part or later.
     pub measured: bool,
     /// Latencies by [`Outcome::index`].
@@ -113,6 +116,7 @@ impl Slice {
             thread,
             start: 0,
             end: 0,
+            counted_to: 0,
             measured: false,
             outcomes: (0..Outcome::COUNT).map(|_| Clocks::default()).collect(),
             first_byte: Histogram::new(),

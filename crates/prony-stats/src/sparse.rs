@@ -244,7 +244,8 @@ mod tests {
         histogram.record_n(77, 1 << 60);
         let sparse = histogram.to_sparse();
         let (min, max) = (sparse.min().unwrap(), sparse.max().unwrap());
-        let again = Sparse::from_parts(sparse.buckets().collect(), min, max, sparse.sum(), sparse.saturated());
+        let again =
+            Sparse::from_parts(sparse.buckets().collect(), min, max, sparse.sum(), sparse.saturated());
         assert_eq!(again, Ok(sparse));
     }
 }
