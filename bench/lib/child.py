@@ -9,6 +9,7 @@ Two measurements need care:
 """
 
 import atexit
+import fcntl
 import os
 import select
 import signal
@@ -103,7 +104,7 @@ class Child:
             return [self.pid]
 
 
-def start(argv, cores, *, stdout=None, stdin=None, environment=None):
+def start(argv, cores, *, stdout=None):
     """Starts `argv` on `cores`. Output goes to the descriptors given, or nowhere."""
     null = os.open(os.devnull, os.O_RDWR)
     before = os.sched_getaffinity(0)
@@ -111,11 +112,11 @@ def start(argv, cores, *, stdout=None, stdin=None, environment=None):
     os.sched_setaffinity(0, cores or before)
     try:
         out, err = stdout or (null, null)
-        actions = [(os.POSIX_SPAWN_DUP2, null if stdin is None else stdin, 0)]
+        actions = [(os.POSIX_SPAWN_DUP2, null, 0)]
         actions += [(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)]
         # A group of its own: Ctrl-C reaches this program alone, which then ends the child.
         pid = os.posix_spawnp(
-            argv[0], argv, environment or os.environ, file_actions=actions, setpgroup=0, setsigdef=[signal.SIGPIPE]
+            argv[0], argv, os.environ, file_actions=actions, setpgroup=0, setsigdef=[signal.SIGPIPE]
         )
     finally:
         os.sched_setaffinity(0, before)
@@ -125,19 +126,19 @@ def start(argv, cores, *, stdout=None, stdin=None, environment=None):
     return child
 
 
-def run(argv, cores, limit_s, *, each_s=None, every=None, environment=None):
+def run(argv, cores, limit_s, *, look_s=LOOK_S, each_s=None, every=None):
     """Runs `argv` to its end, or to `limit_s`. Calls `every()` each `each_s` seconds while it runs."""
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
     _shrink(out_write)
     _shrink(err_write)
-    child = start(argv, cores, stdout=(out_write, err_write), environment=environment)
+    child = start(argv, cores, stdout=(out_write, err_write))
     os.close(out_write)
     os.close(err_write)
     child.pipes = [out_read, err_read]
     ended = os.pidfd_open(child.pid)
     try:
-        texts, timed_out = _watch(child, ended, limit_s, each_s, every)
+        texts, timed_out = _watch(child, ended, limit_s, look_s, each_s, every)
         if timed_out:
             _signal_group(child.pid, signal.SIGKILL)
         _, status, usage = os.wait4(child.pid, 0)
@@ -160,7 +161,7 @@ def run(argv, cores, limit_s, *, each_s=None, every=None, environment=None):
     )
 
 
-def _watch(child, ended, limit_s, each_s, every):
+def _watch(child, ended, limit_s, look_s, each_s, every):
     """Reads what the child writes until it ends; true where it ran out of time."""
     texts = {pipe: bytearray() for pipe in child.pipes}
     poll = select.poll()
@@ -171,7 +172,7 @@ def _watch(child, ended, limit_s, each_s, every):
     done = False
     while not done:
         child.look()
-        for descriptor, _ in poll.poll(LOOK_S * 1000):
+        for descriptor, _ in poll.poll(look_s * 1000):
             if descriptor == ended:
                 done = True
             else:
@@ -205,8 +206,6 @@ def _read(pipe, texts, poll):
 
 
 def _shrink(pipe):
-    import fcntl
-
     fcntl.fcntl(pipe, F_SETPIPE_SZ, PIPE_BYTES)
 
 

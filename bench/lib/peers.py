@@ -47,7 +47,7 @@ def version(name):
     program = path(name)
     if name in MODULES:
         text = _output(["go", "version", "-m", program])
-        found = re.search(rf"\t{re.escape(MODULES[name])}\t(v\S+)", text)
+        found = re.search(rf"\t{re.escape(MODULES[name])}\tv(\S+)", text)
     else:
         arguments = {"ab": ["-V"], "nginx": ["-v"], "wrk": ["--version"]}.get(name, ["--version"])
         found = re.search(r"\d+\.\d+(?:\.\d+)*", _output([program, *arguments]))

@@ -13,10 +13,10 @@ READY_S = 10.0
 class Server:
     """A server that answers."""
 
-    def __init__(self, argv, cores, port, *, environment=None, output=None):
+    def __init__(self, argv, cores, port):
         self.port = port
         self.url = f"http://127.0.0.1:{port}/"
-        self.process = child.start(argv, cores, environment=environment, stdout=output)
+        self.process = child.start(argv, cores)
         self._await(argv)
 
     def stop(self):
@@ -63,6 +63,12 @@ def null(prony, cores):
     """The same small answer to every request, one thread for each core."""
     port = free_port()
     return Server([prony, "serve", "null", "--port", str(port), "--workers", str(len(cores))], cores, port)
+
+
+def truth(prony, cores, log, delay):
+    """1 ms after each request's arrival by the kernel's clock, or as `delay` says; `log` is whole once it has ended."""
+    port = free_port()
+    return Server([prony, "serve", "truth", "--port", str(port), "--delay", delay, "--log", log], cores, port)
 
 
 class Nginx(Server):

@@ -30,7 +30,7 @@ class Trial:
         return self.said.answered / self.cpu_s if self.said and self.cpu_s else None
 
 
-def run(tool, load, cores, server, *, count_files=False, slack_s=SLACK_S):
+def run(tool, load, cores, server, *, count_files=False, look_s=child.LOOK_S, slack_s=SLACK_S):
     """Runs `tool` on `cores` against `server`."""
     before_s = server.process.cpu_s()
     seen = [0]
@@ -42,6 +42,7 @@ def run(tool, load, cores, server, *, count_files=False, slack_s=SLACK_S):
         tool.argv(load),
         cores,
         load.seconds + slack_s,
+        look_s=look_s,
         each_s=1.0 if count_files else None,
         every=look if count_files else None,
     )

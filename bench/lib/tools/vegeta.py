@@ -12,9 +12,11 @@ PRINTED = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 
 
 class Vegeta:
-    name = "vegeta"
+    """With as many workers as connections asked for, or, `unbounded`, as it is by default: with as many as it takes."""
 
-    def __init__(self):
+    def __init__(self, unbounded=False):
+        self.unbounded = unbounded
+        self.name = "vegeta unbounded" if unbounded else "vegeta"
         self.program = peers.path("vegeta")
         self._folder = tempfile.TemporaryDirectory(prefix="prony-bench-")
         self._targets = os.path.join(self._folder.name, "targets")
@@ -25,8 +27,9 @@ class Vegeta:
             targets.write(f"GET {load.url}\n")
         command = [self.program, "attack", "-targets", self._targets, "-output", self._results]
         command += [f"-duration={load.seconds}s", f"-rate={load.rate}/1s"]
-        # Workers are its connections: a request waits for one once there are as many as asked.
-        command += [f"-max-workers={load.connections}", f"-connections={load.connections}"]
+        if not self.unbounded:
+            # Workers are its connections: a request waits for one once there are as many as asked.
+            command += [f"-max-workers={load.connections}", f"-connections={load.connections}"]
         if not load.keepalive:
             command += ["-keepalive=false"]
         return command
