@@ -6,4 +6,5 @@ mod files;
 mod pages;
 mod runs;
 mod server;
+mod servers;
 mod usage;
