@@ -16,6 +16,7 @@ def facts():
         "cores": len(os.sched_getaffinity(0)),
         "memory_mb": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
         "load_average_before": os.getloadavg()[0],
+        "tcp_congestion_control": _line("/proc/sys/net/ipv4/tcp_congestion_control"),
         "open_files_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "commit": _commit(),
     }
@@ -43,6 +44,14 @@ def cores_or_stop(least):
     if len(cores) < least:
         raise SystemExit(f"{least} cores are needed, {len(cores)} are there: the client must not share a core with the server")
     return cores
+
+
+def _line(path):
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return "unknown"
 
 
 def _cpu():

@@ -15,7 +15,7 @@ SPARE_FILES = 500
 TARGET_BYTES = 1024
 # Past half the outgoing ports, the kernel tries every port of one parity before it takes one of the other: each
 # further connection then costs a tool a third of a millisecond, and 19,000 take seconds.
-SECONDS = 20
+SECONDS = 12
 SLACK_S = 60
 # Memory hardly varies.
 ROUNDS_AT_MOST = 3
