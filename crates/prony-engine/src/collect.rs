@@ -13,7 +13,7 @@ use crate::clock::{self, Nanos};
 use crate::environment::run_queue_wait_ns;
 use crate::example::Example;
 use crate::series::Series;
-use crate::slice::{Counters, SLICE, Slice};
+use crate::slice::{Clocks, Counters, SLICE, Slice};
 
 /// When load, measurement and end are.
 #[derive(Debug, Clone, Copy)]
@@ -70,12 +70,14 @@ pub(crate) struct ThreadTotals {
 pub(crate) struct Collector {
     totals: Totals,
     tids: Vec<Arc<AtomicI32>>,
-    /// Run-queue wait of each thread when the measured part began.
-    waits_before: Vec<Option<u64>>,
+    /// Run-queue wait of each thread at the last look before the measured part.
+    waits_before: Vec<u64>,
     measuring: bool,
     draining: bool,
     done: u64,
     failed: u64,
+    /// Response times of the good responses of the slice at hand.
+    good: Histogram,
 }
 
 impl Collector {
@@ -91,8 +93,9 @@ impl Collector {
             series: Series::new(window.measure_from, plan.threads),
             examples: [None; ErrorKind::ALL.len()],
         };
-        let waits_before = vec![None; tids.len()];
-        Self { totals, tids, waits_before, measuring: false, draining: false, done: 0, failed: 0 }
+        let waits_before = vec![0; tids.len()];
+        let good = Histogram::new();
+        Self { totals, tids, waits_before, measuring: false, draining: false, done: 0, failed: 0, good }
     }
 
     /// Collects until every worker has ended.
@@ -125,16 +128,18 @@ impl Collector {
     /// Phases begin by the clock, and the kernel is asked how long the workers waited.
     fn look_at_the_clock(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let now = clock::now();
-        if now < self.totals.window.measure_from {
-            return;
-        }
+        let measuring = now >= self.totals.window.measure_from;
         for (thread, tid) in self.tids.iter().enumerate() {
-            let wait = run_queue_wait_ns(tid.load(Ordering::Relaxed));
-            if !self.measuring {
+            let Some(wait) = run_queue_wait_ns(tid.load(Ordering::Relaxed)) else { continue };
+            if measuring {
+                let waited = wait.saturating_sub(self.waits_before[thread]);
+                self.totals.threads[thread].run_queue_wait_ns = Some(waited);
+            } else {
                 self.waits_before[thread] = wait;
-            } else if let (Some(wait), Some(before)) = (wait, self.waits_before[thread]) {
-                self.totals.threads[thread].run_queue_wait_ns = Some(wait.saturating_sub(before));
             }
+        }
+        if !measuring {
+            return;
         }
         if !std::mem::replace(&mut self.measuring, true) {
             sink(RunEvent::Phase(Phase::Measure));
@@ -149,24 +154,30 @@ impl Collector {
         let thread = &mut self.totals.threads[slice.thread as usize];
         thread.open_peak = thread.open_peak.max(slice.counters.open_peak);
         self.totals.ended = self.totals.ended.max(slice.end);
+        self.good.clear();
+        slice.add_good_responses(&mut self.good);
         // A request of the measured part may be recorded in the slice before it, a connection in the warm-up.
-        self.totals.all.absorb_records(slice);
+        self.totals.all.absorb(slice);
         if !slice.measured {
             return self.tell(slice, self.totals.window.start, sink);
         }
-        thread.add(slice);
-        self.totals.all.absorb_stretch(slice);
         for (mine, found) in self.totals.examples.iter_mut().zip(&slice.examples) {
             if found.is_some_and(|found| mine.is_none_or(|mine| found.at < mine.at)) {
                 *mine = *found;
             }
         }
-        self.totals.series.add(slice);
+        if slice.counted_to <= slice.start {
+            // Of the drain: its time, its idle workers and its last bytes are part of no rate.
+            return;
+        }
+        self.totals.threads[slice.thread as usize].add(slice);
+        self.totals.all.counters.add(&slice.counters);
+        // Where a count ends the run, the measured part is as long as there were answers.
+        let last = slice.counted_to.min(self.totals.window.measure_to);
+        self.totals.measured_to = self.totals.measured_to.max(last);
+        self.totals.series.add(slice, last, &self.good);
         self.done += slice.counters.done_now;
         self.failed += slice.counters.failed_now;
-        // Where a count ends the run, the measured part is as long as there were answers.
-        let last = slice.end.min(self.totals.window.measure_to);
-        self.totals.measured_to = self.totals.measured_to.max(last);
         self.tell(slice, self.totals.window.measure_from, sink);
     }
 
@@ -177,13 +188,12 @@ impl Collector {
         }
         let seconds = Duration::from_nanos(slice.end.saturating_sub(slice.start)).as_secs_f64();
         let rate = slice.counters.done_now as f64 * self.tids.len() as f64;
-        let good = slice.good_responses();
         sink(RunEvent::Progress(Progress {
             elapsed: Duration::from_nanos(slice.end.saturating_sub(since)),
             done: self.done,
             failed: self.failed,
             rate_per_s: if seconds > 0.0 { rate / seconds } else { 0.0 },
-            median: good.value_at_quantile(0.5).map(Duration::from_nanos),
+            median: self.good.value_at_quantile(0.5).map(Duration::from_nanos),
         }));
     }
 }
@@ -213,7 +223,7 @@ impl ThreadTotals {
 
 impl Slice {
     /// Adds what another slice recorded of requests of the measured part, and of connections.
-    fn absorb_records(&mut self, other: &Slice) {
+    fn absorb(&mut self, other: &Slice) {
         for (mine, theirs) in self.outcomes.iter_mut().zip(&other.outcomes) {
             mine.response.add(&theirs.response);
             mine.service.add(&theirs.service);
@@ -226,48 +236,39 @@ impl Slice {
         for (mine, theirs) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *mine += theirs;
         }
-        let counters = &mut self.counters;
-        counters.taken += other.counters.taken;
-        counters.sent += other.counters.sent;
-        counters.never_sent += other.counters.never_sent;
-        counters.unfinished += other.counters.unfinished;
-    }
-
-    /// Adds what another slice counted of its stretch of time.
-    fn absorb_stretch(&mut self, other: &Slice) {
-        let records = self.counters;
-        self.counters.add(&other.counters);
-        self.counters.taken = records.taken;
-        self.counters.sent = records.sent;
-        self.counters.never_sent = records.never_sent;
-        self.counters.unfinished = records.unfinished;
+        self.tally.taken += other.tally.taken;
+        self.tally.sent += other.tally.sent;
+        self.tally.never_sent += other.tally.never_sent;
+        self.tally.unfinished += other.tally.unfinished;
     }
 
     /// Response times of all good responses.
     pub(crate) fn good_responses(&self) -> Histogram {
-        self.sum_of(|clocks| &clocks.response)
+        let mut sum = Histogram::new();
+        self.add_good_responses(&mut sum);
+        sum
+    }
+
+    /// Adds the response times of all good responses to `sum`.
+    pub(crate) fn add_good_responses(&self, sum: &mut Histogram) {
+        self.good_clocks().for_each(|clocks| sum.add(&clocks.response));
     }
 
     /// Service times of all good responses.
     pub(crate) fn good_services(&self) -> Histogram {
-        self.sum_of(|clocks| &clocks.service)
+        let mut sum = Histogram::new();
+        self.good_clocks().for_each(|clocks| sum.add(&clocks.service));
+        sum
     }
 
-    fn sum_of(&self, which: impl Fn(&crate::slice::Clocks) -> &Histogram) -> Histogram {
-        let mut sum = Histogram::new();
-        for outcome in Outcome::all().filter(|outcome| outcome.error_kind().is_none()) {
-            sum.add(which(&self.outcomes[outcome.index()]));
-        }
-        sum
+    fn good_clocks(&self) -> impl Iterator<Item = &Clocks> {
+        let good = Outcome::all().filter(|outcome| outcome.error_kind().is_none());
+        good.map(|outcome| &self.outcomes[outcome.index()])
     }
 }
 
 impl Counters {
     fn add(&mut self, other: &Self) {
-        self.taken += other.taken;
-        self.sent += other.sent;
-        self.never_sent += other.never_sent;
-        self.unfinished += other.unfinished;
         self.sent_now += other.sent_now;
         self.answered_now += other.answered_now;
         self.done_now += other.done_now;

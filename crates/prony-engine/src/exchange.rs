@@ -83,13 +83,13 @@ impl<I: Io> Handler<I> for Worker {
         }
         match connection.parser.finish() {
             Ok(Finish::BodyEnd(end)) => {
-                self.complete(io, slot, End { keep_alive: false, ..end }, None, &[], now)
+                self.complete(io, slot, End { keep_alive: false, ..end }, None, &[], now);
             }
             Ok(Finish::Idle) | Err(ProtocolError::ClosedEarly { .. }) => {
                 self.lose(io, slot, ErrorKind::ClosedEarly, Detail::None, now);
             }
             Err(error) => {
-                self.lose(io, slot, ErrorKind::Protocol, Detail::Protocol(error, Piece::of(&[])), now)
+                self.lose(io, slot, ErrorKind::Protocol, Detail::Protocol(error, Piece::of(&[])), now);
             }
         }
     }

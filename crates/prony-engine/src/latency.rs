@@ -16,8 +16,7 @@ pub(crate) fn latencies(
 ) -> Latencies {
     let mut response = summary(responses, Censored::Waited(cut_off));
     let (parts, _) = totals.series.parts(totals.measured_to);
-    let sparse: Vec<Sparse> = parts.iter().map(Histogram::to_sparse).collect();
-    add_intervals(&mut response, responses, &sparse, totals.series.part);
+    add_intervals(&mut response, responses, parts, totals.series.part);
     Latencies {
         response,
         service: summary(services, Censored::NONE),

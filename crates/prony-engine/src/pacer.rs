@@ -50,8 +50,8 @@ pub(crate) struct Part {
     pub start: Nanos,
     /// No request is due from here on.
     pub end: Nanos,
-    /// Requests of this thread at most, not counting those due before `count_from`.
-    pub limit: u64,
+    /// Requests of all threads at most, not counting those due before `count_from`; [`u64::MAX`] for no limit.
+    pub requests: u64,
     /// When the measured part begins.
     pub count_from: Nanos,
 }
@@ -75,12 +75,17 @@ impl Schedule {
                 Cursor::Poisson { next_ns, start: part.start, mean_gap_ns, random }
             }
         };
+        let limit = match arrivals {
+            _ if part.requests == u64::MAX => u64::MAX,
+            Arrivals::Constant => constant_share(rate, part),
+            Arrivals::Poisson => share(part.requests, part.thread, part.threads),
+        };
         Self {
             due: cursor.clone(),
             due_count: 0,
             taken: cursor,
             taken_count: 0,
-            limit: part.limit,
+            limit,
             counted: 0,
             count_from: part.count_from,
             end: part.end,
@@ -106,7 +111,9 @@ impl Schedule {
     #[inline]
     pub(crate) fn next_due(&self) -> Nanos {
         let moment = self.due.moment();
-        if self.counted < self.limit && moment < self.end { moment } else { NEVER }
+        // A thread that has no part in the count still has one in the warm-up.
+        let wanted = self.counted < self.limit || moment < self.count_from;
+        if wanted && moment < self.end { moment } else { NEVER }
     }
 
     /// Takes the oldest waiting request: when it was due. Call only after `waiting` said that there is one.
@@ -146,10 +153,33 @@ impl Cursor {
         match self {
             Self::Constant { index, stride, .. } => *index += stride.get(),
             Self::Poisson { next_ns, mean_gap_ns, random, .. } => {
-                *next_ns += exponential(random) * *mean_gap_ns
+                *next_ns += exponential(random) * *mean_gap_ns;
             }
         }
     }
+}
+
+/// The part of `total` that falls to `thread`, where the threads take turns and the first begins.
+pub(crate) fn share(total: u64, thread: u32, threads: u32) -> u64 {
+    total.saturating_sub(u64::from(thread)).div_ceil(u64::from(threads))
+}
+
+/// How many of the counted requests of a constant schedule are `part.thread`'s: those that are due next from
+/// `count_from` on, whoever's turn it is after the warm-up.
+fn constant_share(rate: Rate, part: Part) -> u64 {
+    let rate_per_s = rate.as_per_second();
+    let warmup = part.count_from.saturating_sub(part.start);
+    // The first index that counts: estimated, and then corrected by the rounding of `offset`.
+    let mut first = whole_nanos(warmup as f64 * (rate_per_s / 1e9));
+    while first > 0 && offset(first - 1, rate_per_s) >= warmup {
+        first -= 1;
+    }
+    while offset(first, rate_per_s) < warmup {
+        first += 1;
+    }
+    let threads = u64::from(part.threads);
+    let turn = (u64::from(part.thread) + threads - first % threads) % threads;
+    share(part.requests, u32::try_from(turn).expect("invariant: below the number of threads"), part.threads)
 }
 
 /// `index / rate`, in nanoseconds. Computed from the index each time, so that no rounding adds up.
@@ -177,6 +207,8 @@ fn whole_nanos(nanos: f64) -> Nanos {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn schedule(
@@ -185,13 +217,13 @@ mod tests {
         thread: u32,
         threads: u32,
         end: Nanos,
-        limit: u64,
+        requests: u64,
     ) -> Schedule {
         let rate = Rate::per_second(rate).expect("a rate");
         Schedule::new(
             rate,
             arrivals,
-            Part { thread, threads, seed: 7, start: 1_000, count_from: 1_000, end, limit },
+            Part { thread, threads, seed: 7, start: 1_000, count_from: 1_000, end, requests },
         )
     }
 
@@ -252,5 +284,44 @@ mod tests {
             cut.take();
         }
         assert!(cut.is_over());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn threads_together_make_the_schedule_of_one(
+            rate in 0.5_f64..2e6,
+            threads in 1_u32..9,
+            warmup in prop_oneof![Just(0), 0_u64..3_000_000_000],
+            requests in 1_u64..500,
+        ) {
+            let rate = Rate::per_second(rate).expect("a rate");
+            let (start, end) = (1_000, NEVER);
+            // At high rates only the end of the warm-up, so that a case stays small.
+            let warmup = warmup.min((2e12 / rate.as_per_second()) as Nanos);
+            let count_from = start + warmup;
+            let of = |thread, threads| {
+                let part = Part { thread, threads, seed: 7, start, count_from, end, requests };
+                all(Schedule::new(rate, Arrivals::Constant, part))
+            };
+            let mut together: Vec<Nanos> = (0..threads).flat_map(|thread| of(thread, threads)).collect();
+            together.sort_unstable();
+            let counted = together.iter().filter(|moment| **moment >= count_from).count();
+            prop_assert_eq!(counted as u64, requests);
+            prop_assert_eq!(together, of(0, 1));
+        }
+
+        #[test]
+        fn poisson_threads_share_a_count(threads in 1_u32..9, warmup in 0_u64..100_000_000, requests in 1_u64..500) {
+            let rate = Rate::per_second(5_000.0).expect("a rate");
+            let count_from = 1_000 + warmup;
+            let counted: usize = (0..threads)
+                .map(|thread| Part { thread, threads, seed: 3, start: 1_000, count_from, end: NEVER, requests })
+                .map(|part| all(Schedule::new(rate, Arrivals::Poisson, part)))
+                .map(|moments| moments.iter().filter(|moment| **moment >= count_from).count())
+                .sum();
+            prop_assert_eq!(counted as u64, requests);
+        }
     }
 }

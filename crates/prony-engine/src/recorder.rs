@@ -118,6 +118,7 @@ impl Recorder {
 
     fn hand_over(&mut self, mut slice: Box<Slice>, now: Nanos) {
         slice.end = now;
+        slice.counted_to = now.min(self.measure_to);
         let cpu = clock::thread_cpu();
         slice.counters.cpu = cpu - self.last_cpu;
         self.last_cpu = cpu;
@@ -134,7 +135,7 @@ impl Recorder {
     /// A request was begun.
     #[inline]
     pub(crate) fn taken(&mut self, intended: Nanos) {
-        self.current.counters.taken += u64::from(self.counts(intended));
+        self.current.tally.taken += u64::from(self.counts(intended));
     }
 
     /// A request was handed over.
@@ -143,8 +144,8 @@ impl Recorder {
         self.weigh(now);
         self.in_flight += 1;
         let counts = self.counts(intended);
+        self.current.tally.sent += u64::from(counts);
         let counters = &mut self.current.counters;
-        counters.sent += u64::from(counts);
         counters.sent_now += 1;
         counters.reused += u64::from(reused);
         counters.sent_bytes += bytes;
@@ -184,7 +185,7 @@ impl Recorder {
 
     /// A request could not be sent, because there was no connection for it.
     pub(crate) fn unconnected(&mut self, sample: Sample, kind: ErrorKind, detail: Detail) {
-        self.current.counters.sent += u64::from(self.counts(sample.intended));
+        self.current.tally.sent += u64::from(self.counts(sample.intended));
         self.ended(sample, Outcome::Failed(kind), detail);
     }
 
@@ -227,7 +228,7 @@ impl Recorder {
     pub(crate) fn unfinished(&mut self, intended: Nanos, now: Nanos) {
         self.leave_flight(now);
         if self.counts(intended) {
-            self.current.counters.unfinished += 1;
+            self.current.tally.unfinished += 1;
             self.current.censored.record(now.saturating_sub(intended));
         }
     }
@@ -235,9 +236,9 @@ impl Recorder {
     /// A request that was due was never sent. `begun`: it had been taken by a connection that never came.
     pub(crate) fn never_sent(&mut self, intended: Nanos, begun: bool, now: Nanos) {
         if self.counts(intended) {
-            let counters = &mut self.current.counters;
-            counters.taken += u64::from(!begun);
-            counters.never_sent += 1;
+            let tally = &mut self.current.tally;
+            tally.taken += u64::from(!begun);
+            tally.never_sent += 1;
             self.current.censored.record(now.saturating_sub(intended));
         }
     }

@@ -16,7 +16,7 @@ use crate::checks::Checker;
 use crate::clock::{self, NEVER, Nanos, span};
 use crate::collect::{Collector, Pipes, Window};
 use crate::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
-use crate::pacer::{Part, Schedule};
+use crate::pacer::{Part, Schedule, share};
 use crate::recorder::Recorder;
 use crate::resolve::{Peers, resolve};
 use crate::slice::Slice;
@@ -24,9 +24,9 @@ use crate::summary::{Run, summarize};
 use crate::worker::{Assignment, Pace, Worker};
 use crate::{Control, RunError, environment, limits, sys};
 
-/// Slices that go round between a worker and the collector: one being filled, one being merged, and two for
+/// Slices that go round between a worker and the collector: one being filled, one being merged, and one for
 /// a collector that is late.
-const SLICES_PER_WORKER: usize = 4;
+const SLICES_PER_WORKER: usize = 3;
 /// What TCP may send at once on a new connection: ten segments of 1,460 bytes, less a margin for short
 /// segments (RFC 6928). Congestion control has no say in requests that fit.
 const WINDOW_BYTES: usize = 8 * 1024;
@@ -59,7 +59,7 @@ pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) ->
         ended.map_err(|source| RunError::System { action: "talk to the kernel", source })?;
     }
     environment.load_average_after = environment::load_average();
-    Ok(summarize(Run {
+    Ok(summarize(&Run {
         plan,
         request: &request,
         peers: &peers,
@@ -173,23 +173,22 @@ fn work<D: Driver>(worker: Worker, setup: &Setup, start: Nanos) -> io::Result<()
 
 /// The part of `plan` that worker `thread` does. The parts add up to the plan exactly.
 fn assign(plan: &RunPlan, request: &EncodedRequest, window: Window, thread: u32) -> Assignment {
-    let threads = u64::from(plan.threads);
-    let share = |total: u64| (total + threads - 1 - u64::from(thread)) / threads;
-    let connections = u64::from(plan.load.connections());
-    let limit = match plan.end {
-        End::Requests(requests) => share(requests),
+    let requests = match plan.end {
+        End::Requests(requests) => requests,
         End::Duration(_) => u64::MAX,
     };
+    let connections = share(u64::from(plan.load.connections()), thread, plan.threads);
     let pace = match plan.load {
-        Load::Closed { .. } => Pace::Closed { left: limit },
+        Load::Closed { .. } => Pace::Closed { left: share(requests, thread, plan.threads) },
         Load::Open { rate_per_s, arrivals, .. } => {
             let (start, count_from, end) = (window.start, window.measure_from, window.measure_to);
-            let part = Part { thread, threads: plan.threads, seed: plan.seed, start, count_from, end, limit };
+            let part =
+                Part { thread, threads: plan.threads, seed: plan.seed, start, count_from, end, requests };
             Pace::Open(Schedule::new(rate_per_s, arrivals, part))
         }
     };
     Assignment {
-        slots: u32::try_from(share(connections)).expect("invariant: a share of 32 bits has 32 bits"),
+        slots: u32::try_from(connections).expect("invariant: a share of 32 bits has 32 bits"),
         first_attempt: u64::from(thread),
         pace,
         measure_from: window.measure_from,

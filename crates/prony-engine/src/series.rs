@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use prony_model::SecondPoint;
-use prony_stats::Histogram;
+use prony_stats::{Histogram, Sparse};
 
 use crate::clock::Nanos;
 use crate::slice::{SLICE, Slice};
 
 /// Parts that are kept at most; when there are more, neighbours are joined and parts are twice as long.
-const PARTS_MAX: usize = 240;
+const PARTS_MAX: usize = 480;
 /// Quantiles of a second need so many samples: ten beyond the 99th percentile.
 const P99_SAMPLES: u64 = 1000;
 const SECOND: Nanos = 1_000_000_000;
@@ -21,9 +21,11 @@ pub(crate) struct Series {
     /// Length of a part.
     pub part: Nanos,
     /// Response times of the good responses of each part.
-    pub responses: Vec<Histogram>,
+    pub responses: Vec<Sparse>,
     /// Good responses of each part.
     pub done: Vec<u64>,
+    /// Of the part that is growing.
+    current: (usize, Histogram),
     /// Finished seconds.
     pub seconds: Vec<SecondPoint>,
     open_seconds: BTreeMap<u64, OpenSecond>,
@@ -45,41 +47,48 @@ impl Series {
             part: SLICE,
             responses: Vec::new(),
             done: Vec::new(),
+            current: (0, Histogram::new()),
             seconds: Vec::new(),
             open_seconds: BTreeMap::new(),
         }
     }
 
-    /// Adds a slice of the measured part or of the drain.
-    pub(crate) fn add(&mut self, slice: &Slice) {
+    /// Adds a slice of the measured part, which ended at `to` if that is before the slice's end; `good` are the
+    /// response times of its good responses.
+    pub(crate) fn add(&mut self, slice: &Slice, to: Nanos, good: &Histogram) {
         let middle = (slice.start + (slice.end - slice.start) / 2).saturating_sub(self.from);
-        let good = slice.good_responses();
-        self.add_to_second(middle / SECOND, slice, &good);
+        self.add_to_second(middle / SECOND, slice, to, good);
         let mut index = index_of(middle / self.part);
         while index >= PARTS_MAX {
+            self.put_away();
             self.join_neighbours();
             index = index_of(middle / self.part);
         }
         if self.responses.len() <= index {
-            self.responses.resize_with(index + 1, Histogram::new);
+            self.responses.resize_with(index + 1, Sparse::default);
             self.done.resize(index + 1, 0);
         }
-        self.responses[index].add(&good);
+        if self.current.0 != index {
+            self.put_away();
+            self.current.0 = index;
+        }
+        self.current.1.add(good);
         self.done[index] += slice.counters.done_now;
     }
 
-    /// Response times and counts of the whole parts before `to`; those of the drain are left out.
-    pub(crate) fn parts(&self, to: Nanos) -> (&[Histogram], &[u64]) {
+    /// Response times and counts of the whole parts before `to`.
+    pub(crate) fn parts(&self, to: Nanos) -> (&[Sparse], &[u64]) {
         let whole = index_of(to.saturating_sub(self.from) / self.part).min(self.responses.len());
         (&self.responses[..whole], &self.done[..whole])
     }
 
-    /// Closes the last seconds.
+    /// Closes the last part and the last seconds.
     pub(crate) fn finish(&mut self) {
+        self.put_away();
         self.close_seconds(u64::MAX);
     }
 
-    fn add_to_second(&mut self, second: u64, slice: &Slice, good: &Histogram) {
+    fn add_to_second(&mut self, second: u64, slice: &Slice, to: Nanos, good: &Histogram) {
         // Threads hand over within a slice of each other: two seconds back nothing can come any more.
         self.close_seconds(second.saturating_sub(2));
         let open = self.open_seconds.entry(second).or_default();
@@ -88,7 +97,7 @@ impl Series {
         open.point.done += slice.counters.done_now;
         open.point.failed += slice.counters.failed_now;
         open.point.received_bytes += slice.counters.received_bytes;
-        open.covered += slice.end - slice.start;
+        open.covered += to.saturating_sub(slice.start);
         open.responses.add(good);
     }
 
@@ -106,21 +115,28 @@ impl Series {
         }
     }
 
+    /// Adds the growing part to those that are packed. Slices of several threads may still come to it later.
+    fn put_away(&mut self) {
+        let (index, grown) = &mut self.current;
+        if let Some(packed) = self.responses.get_mut(*index).filter(|_| !grown.is_empty()) {
+            grown.add_sparse(packed);
+            *packed = grown.to_sparse();
+            grown.clear();
+        }
+    }
+
     fn join_neighbours(&mut self) {
         self.part *= 2;
-        let joined = self.responses.len().div_ceil(2);
-        for index in 0..joined {
-            let mut sum = std::mem::take(&mut self.responses[index * 2]);
-            let mut done = self.done[index * 2];
-            if let Some(next) = self.responses.get(index * 2 + 1) {
-                sum.add(next);
-                done += self.done[index * 2 + 1];
+        let mut sum = Histogram::new();
+        let joined = self.responses.chunks(2).map(|pair| {
+            sum.clear();
+            for part in pair {
+                sum.add_sparse(part);
             }
-            self.responses[index] = sum;
-            self.done[index] = done;
-        }
-        self.responses.truncate(joined);
-        self.done.truncate(joined);
+            sum.to_sparse()
+        });
+        self.responses = joined.collect();
+        self.done = self.done.chunks(2).map(|pair| pair.iter().sum()).collect();
     }
 }
 

@@ -6,9 +6,9 @@ use prony_stats::Histogram;
 use crate::clock::Nanos;
 use crate::example::Example;
 
-/// The length of a slice: ten looks a second for progress and series. A worker that can't hand over a slice
-/// makes it longer instead.
-pub(crate) const SLICE: Nanos = 100_000_000;
+/// The length of a slice: 200 parts in a run of ten seconds, which the statistics of tails ask for. A worker
+/// that can't hand over a slice makes it longer instead.
+pub(crate) const SLICE: Nanos = 50_000_000;
 
 /// The records of one worker over `start..end`. Its memory goes round between worker and collector, so that
 /// the worker never allocates; histograms that stay empty take no memory.
@@ -19,6 +19,9 @@ pub(crate) struct Slice {
     pub start: Nanos,
     /// Last moment.
     pub end: Nanos,
+    /// Last moment that is part of a rate: `end`, or before it where the measured part ended; not after `start`
+    /// in the drain.
+    pub counted_to: Nanos,
     /// Whether this is of the measured part or later.
     pub measured: bool,
     /// Latencies by [`Outcome::index`].
@@ -37,7 +40,9 @@ pub(crate) struct Slice {
     pub statuses: Box<[u64; 600]>,
     /// The first failures of their kind.
     pub examples: [Option<Example>; ErrorKind::ALL.len()],
-    /// Everything that is only counted.
+    /// What became of requests, beyond what the histograms count.
+    pub tally: Tally,
+    /// What happened meanwhile.
     pub counters: Counters,
 }
 
@@ -50,17 +55,22 @@ pub(crate) struct Clocks {
     pub service: Histogram,
 }
 
-/// What is only counted.
+/// Counts of requests of the measured part, whenever they were recorded.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    /// Begun, or due and never sent.
+    pub taken: u64,
+    /// Sent, or failed for want of a connection.
+    pub sent: u64,
+    /// Due and never sent.
+    pub never_sent: u64,
+    /// Outstanding at the end.
+    pub unfinished: u64,
+}
+
+/// Counts of what happened in a stretch of time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counters {
-    /// Requests of the measured part that were begun.
-    pub taken: u64,
-    /// Those of them that were sent, or whose connection failed.
-    pub sent: u64,
-    /// Requests of the measured part that were due and never sent.
-    pub never_sent: u64,
-    /// Requests of the measured part that were outstanding at the end.
-    pub unfinished: u64,
     /// Requests sent in this stretch of time, whenever they were due.
     pub sent_now: u64,
     /// Complete responses in this stretch of time.
@@ -106,6 +116,7 @@ impl Slice {
             thread,
             start: 0,
             end: 0,
+            counted_to: 0,
             measured: false,
             outcomes: (0..Outcome::COUNT).map(|_| Clocks::default()).collect(),
             first_byte: Histogram::new(),
@@ -115,6 +126,7 @@ impl Slice {
             censored: Histogram::new(),
             statuses: Box::new([0; 600]),
             examples: [None; ErrorKind::ALL.len()],
+            tally: Tally::default(),
             counters: Counters::default(),
         }
     }
@@ -132,6 +144,7 @@ impl Slice {
         }
         self.statuses.fill(0);
         self.examples = [None; ErrorKind::ALL.len()];
+        self.tally = Tally::default();
         self.counters = Counters::default();
     }
 }

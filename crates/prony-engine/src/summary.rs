@@ -32,7 +32,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// The result of `run`, judged.
-pub(crate) fn summarize(run: Run<'_>) -> RunResult {
+pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
     let totals = &run.totals;
     let good_responses = totals.all.good_responses();
     let good_services = totals.all.good_services();
@@ -46,7 +46,7 @@ pub(crate) fn summarize(run: Run<'_>) -> RunResult {
         plan: run.plan.clone(),
         addresses: run.peers.names.clone(),
         driver: run.driver.clone(),
-        timing: timing(&run),
+        timing: timing(run),
         rate: rate(run.plan, totals),
         bytes: Bytes {
             sent: totals.all.counters.sent_bytes,
@@ -81,13 +81,13 @@ fn cut_off(totals: &Totals) -> Histogram {
 }
 
 fn requests(totals: &Totals) -> Requests {
-    let counters = &totals.all.counters;
+    let tally = &totals.all.tally;
     let mut requests = Requests {
-        intended: counters.taken,
-        sent: counters.sent,
+        intended: tally.taken,
+        sent: tally.sent,
         answered: totals.all.statuses.iter().sum(),
-        censored: counters.unfinished,
-        never_sent: counters.never_sent,
+        censored: tally.unfinished,
+        never_sent: tally.never_sent,
         ..Requests::default()
     };
     for outcome in Outcome::all() {

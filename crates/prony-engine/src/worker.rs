@@ -17,7 +17,8 @@ use crate::pacer::Schedule;
 use crate::recorder::Recorder;
 
 /// Connections on their way at once while a closed loop opens its first ones: the usual least length of a
-/// server's queue (net.core.somaxconn was 128 for decades), so that the opening itself drops nothing.
+/// server's queue (net.core.somaxconn was 128 for decades), so that the opening itself drops nothing. Once
+/// more are open, half as many again may be on their way: that server accepts fast.
 pub(crate) const RAMP_IN_FLIGHT: u32 = 128;
 /// Pause before a closed loop connects again after a failure to connect, so that a dead server is not
 /// hammered: 100 attempts a second for each connection.
@@ -187,7 +188,8 @@ impl Worker {
                 self.begin(io, slot, now);
             }
         }
-        while self.connecting < RAMP_IN_FLIGHT && self.may_begin(now) {
+        let at_once = RAMP_IN_FLIGHT.max(self.open / 2);
+        while self.connecting < at_once && self.may_begin(now) {
             let Some(slot) = self.closed.pop() else { return };
             self.begin(io, slot, now);
         }

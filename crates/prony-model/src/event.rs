@@ -16,7 +16,7 @@ pub enum RunEvent {
     },
     /// A part of the run began.
     Phase(Phase),
-    /// How far the run is; about ten times a second.
+    /// How far the run is; about twenty times a second.
     Progress(Progress),
 }
 

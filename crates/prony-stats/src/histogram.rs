@@ -220,7 +220,7 @@ impl Histogram {
 
     /// Adds every value of `slice`, exactly.
     pub fn add_sparse(&mut self, slice: &Sparse) {
-        for &(index, count) in slice.buckets() {
+        for (index, count) in slice.buckets() {
             self.counts[index as usize] += count;
         }
         if let (Some(min), Some(max)) = (slice.min(), slice.max()) {
@@ -233,7 +233,7 @@ impl Histogram {
         let buckets = self
             .used_counts()
             .map(|(index, count)| (u32::try_from(index).expect("invariant: an index is below LEN"), count));
-        Sparse::of(buckets.collect(), self.min, self.max, self.sum, self.saturated)
+        Sparse::of(buckets, self.min, self.max, self.sum, self.saturated)
     }
 
     /// Forgets everything. Touches only the range that was used.

@@ -1,4 +1,7 @@
-//! The same counts without the empty buckets: one slice of a run in a few hundred bytes.
+//! The same counts without the empty buckets: one slice of a run in a few kilobytes.
+//!
+//! Buckets are packed as pairs of LEB128 numbers, the distance from the bucket before and the count: two or
+//! three bytes for most, where a pair of plain numbers takes sixteen. A run keeps hundreds of slices.
 
 use crate::layout::{LEN, clamped_index_of, highest_of};
 use crate::quantile::rank;
@@ -6,7 +9,7 @@ use crate::quantile::rank;
 /// The non-empty buckets of a [`Histogram`](crate::Histogram) with its exact minimum, maximum and sum.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sparse {
-    buckets: Vec<(u32, u64)>,
+    packed: Box<[u8]>,
     total: u64,
     sum: u128,
     min: u64,
@@ -91,21 +94,39 @@ impl Sparse {
         if saturated > 0 && (last as usize != LEN - 1 || saturated > in_last) {
             return Err(SparseError::Saturated { saturated });
         }
-        Ok(Self { buckets, total, sum, min, max, saturated })
+        Ok(Self::of(buckets.into_iter(), min, max, sum, saturated))
     }
 
     /// The parts of a histogram of ours, which need no checking.
-    pub(crate) fn of(buckets: Vec<(u32, u64)>, min: u64, max: u64, sum: u128, saturated: u64) -> Self {
-        if buckets.is_empty() {
+    pub(crate) fn of(
+        buckets: impl Iterator<Item = (u32, u64)>,
+        min: u64,
+        max: u64,
+        sum: u128,
+        saturated: u64,
+    ) -> Self {
+        let (mut packed, mut total, mut next) = (Vec::new(), 0, 0);
+        for (index, count) in buckets {
+            pack(&mut packed, u64::from(index - next));
+            pack(&mut packed, count);
+            next = index + 1;
+            total += count;
+        }
+        if total == 0 {
             return Self::default();
         }
-        let total = buckets.iter().map(|&(_, count)| count).sum();
-        Self { buckets, total, sum, min, max, saturated }
+        Self { packed: packed.into_boxed_slice(), total, sum, min, max, saturated }
     }
 
     /// `(bucket, count)` in ascending order of bucket, no count 0.
-    pub fn buckets(&self) -> &[(u32, u64)] {
-        &self.buckets
+    pub fn buckets(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let (mut rest, mut next) = (&self.packed[..], 0);
+        std::iter::from_fn(move || {
+            let distance = unpack(&mut rest)?;
+            let index = next + u32::try_from(distance).expect("invariant: an index is below LEN");
+            next = index + 1;
+            Some((index, unpack(&mut rest)?))
+        })
     }
 
     /// How many values the slice holds.
@@ -152,11 +173,11 @@ impl Sparse {
             return self.max();
         }
         let mut seen = 0;
-        let bucket = self.buckets.iter().find(|(_, count)| {
+        let bucket = self.buckets().find(|(_, count)| {
             seen += count;
             seen >= rank
         });
-        bucket.map(|&(index, _)| highest_of(index as usize).clamp(self.min, self.max))
+        bucket.map(|(index, _)| highest_of(index as usize).clamp(self.min, self.max))
     }
 
     /// How many values are above `nanos`, to the resolution of a bucket, as
@@ -166,9 +187,31 @@ impl Sparse {
             return 0;
         }
         let last_below = clamped_index_of(nanos);
-        let above = self.buckets.iter().rev().take_while(|&&(index, _)| index as usize > last_below);
-        above.map(|&(_, count)| count).sum()
+        let above = self.buckets().filter(|&(index, _)| index as usize > last_below);
+        above.map(|(_, count)| count).sum()
     }
+}
+
+/// Appends `number` in groups of seven bits, the least first; all but the last have the top bit set.
+fn pack(packed: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        packed.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    packed.push(number.to_le_bytes()[0]);
+}
+
+/// Takes a number off the front; `None` at the end.
+fn unpack(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = *rest.split_off_first()?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    Some(number)
 }
 
 #[cfg(test)]
@@ -197,10 +240,12 @@ mod tests {
 
     #[test]
     fn parts_of_a_histogram_pass_the_check() {
-        let histogram: Histogram = [0, 1_000_000, u64::MAX].into_iter().collect();
+        let mut histogram: Histogram = [0, 1_000_000, u64::MAX].into_iter().collect();
+        histogram.record_n(77, 1 << 60);
         let sparse = histogram.to_sparse();
         let (min, max) = (sparse.min().unwrap(), sparse.max().unwrap());
-        let again = Sparse::from_parts(sparse.buckets().to_vec(), min, max, sparse.sum(), sparse.saturated());
+        let again =
+            Sparse::from_parts(sparse.buckets().collect(), min, max, sparse.sum(), sparse.saturated());
         assert_eq!(again, Ok(sparse));
     }
 }

@@ -67,8 +67,8 @@ struct Merged {
 
 impl Merged {
     fn of(pairs: &[(Sparse, Sparse)]) -> Self {
-        let blocks = pairs.iter().flat_map(|(a, b)| a.buckets().iter().chain(b.buckets()));
-        let mut indices: Vec<u32> = blocks.map(|&(index, _)| index).collect();
+        let blocks = pairs.iter().flat_map(|(a, b)| a.buckets().chain(b.buckets()));
+        let mut indices: Vec<u32> = blocks.map(|(index, _)| index).collect();
         indices.sort_unstable();
         indices.dedup();
         let zeros = vec![0_i64; indices.len()];
@@ -81,7 +81,7 @@ impl Merged {
         for (a, b) in pairs {
             let mut change = zeros.clone();
             for (block, sign) in [(a, -1), (b, 1)] {
-                for &(index, count) in block.buckets() {
+                for (index, count) in block.buckets() {
                     let at =
                         merged.indices.binary_search(&index).expect("invariant: every bucket was collected");
                     let count = i64::try_from(count).expect("invariant: nobody lives to record 2^63 values");

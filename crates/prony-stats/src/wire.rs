@@ -338,7 +338,7 @@ mod tests {
             }
             let slice = ours.to_sparse();
             let (min, max) = (slice.min().unwrap(), slice.max().unwrap());
-            let again = crate::Sparse::from_parts(slice.buckets().to_vec(), min, max, slice.sum(), slice.saturated());
+            let again = crate::Sparse::from_parts(slice.buckets().collect(), min, max, slice.sum(), slice.saturated());
             prop_assert_eq!(again, Ok(slice));
         }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use prony_model::{Finding, FindingCode, Outcome, Severity};
-use prony_stats::{LittleAudit, Sparse, check_possible, log_medians, mann_kendall};
+use prony_stats::{LittleAudit, check_possible, log_medians, mann_kendall};
 
 use super::{Facts, finding, milliseconds, percent};
 
@@ -162,8 +162,7 @@ pub(super) fn few_samples(facts: &Facts<'_>) -> Option<Finding> {
 /// The rate did not settle.
 pub(super) fn not_steady(facts: &Facts<'_>) -> Option<Finding> {
     let (parts, _) = facts.totals.series.parts(facts.totals.measured_to);
-    let sparse: Vec<Sparse> = parts.iter().map(prony_stats::Histogram::to_sparse).collect();
-    let medians: Vec<f64> = log_medians(&sparse).into_iter().map(|(_, median)| median).collect();
+    let medians: Vec<f64> = log_medians(parts).into_iter().map(|(_, median)| median).collect();
     let trend = mann_kendall(&medians)?;
     let third = medians.len() / 3;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;

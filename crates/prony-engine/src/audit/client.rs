@@ -30,6 +30,16 @@ pub(super) fn client_cpu(facts: &Facts<'_>) -> Option<Finding> {
     ))
 }
 
+/// Whether a worker thread was never idle: it worked or waited for a core nearly all of the time, so that
+/// whatever came late was late because of it.
+pub(super) fn is_busy(facts: &Facts<'_>) -> bool {
+    facts.totals.threads.iter().any(|thread| {
+        let waited = thread.run_queue_wait_ns.unwrap_or_default();
+        let wall = thread.wall.max(1) as f64;
+        thread.cpu_share().max((thread.cpu + waited) as f64 / wall) > CPU_SHARE.0
+    })
+}
+
 /// What to do about a client that is too slow.
 fn more_threads(facts: &Facts<'_>, threads: u32) -> String {
     let cpus = facts.result.environment.cpus;

@@ -2,7 +2,7 @@
 
 use prony_model::{ErrorKind, Finding, FindingCode, Load, Severity};
 
-use super::client::client_cpu;
+use super::client::is_busy;
 use super::{Facts, finding, graded, milliseconds, percent};
 use crate::environment::port_range;
 
@@ -24,8 +24,7 @@ pub(super) fn rate_not_reached(facts: &Facts<'_>) -> Option<Finding> {
     let lag = facts.totals.all.lag.value_at_quantile(0.5).unwrap_or_default();
     let response = facts.responses.value_at_quantile(0.5).unwrap_or_default();
     let late = lag > 1_000_000 && lag * 2 > response;
-    let saturated = client_cpu(facts).is_some() || late;
-    if !saturated {
+    if !is_busy(facts) && !late {
         return None;
     }
     let sent = facts.result.rate.sent_per_s;

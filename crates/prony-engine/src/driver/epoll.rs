@@ -3,6 +3,7 @@
 //! Each socket is registered once, edge-triggered, for reading and writing, and never changed: that alone was
 //! worth 30 % of the throughput (docs/decisions/003-drivers.md). What can be sent is sent at once.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
@@ -11,7 +12,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, connect, recv, send, sockopt};
 
-use super::{Driver, Handler, Io, Setup, Slot, tag};
+use super::{Driver, Handler, Io, Setup, Slot, route, tag};
 use crate::clock::{self, NEVER, Nanos};
 use crate::payload::Payload;
 use crate::socket;
@@ -29,7 +30,7 @@ pub(crate) struct Epoll {
     buffer: Vec<u8>,
     events: Vec<epoll::Event>,
     /// Slots whose socket was not read empty, to go on with.
-    unread: Vec<(Slot, u32)>,
+    unread: VecDeque<(Slot, u32)>,
 }
 
 /// Sockets by slot.
@@ -75,7 +76,7 @@ impl Driver for Epoll {
             io,
             buffer: Vec::with_capacity(BUFFER_BYTES),
             events: Vec::with_capacity(BATCH),
-            unread: Vec::with_capacity(setup.slots as usize),
+            unread: VecDeque::with_capacity(setup.slots as usize),
         })
     }
 
@@ -161,13 +162,13 @@ impl Epoll {
                 Err(error) => return handler.broken(&mut self.io, slot, error, now),
             }
         }
-        #[expect(clippy::cast_possible_truncation, reason = "the upper half of a tag is the generation")]
-        self.unread.push((slot, (data >> 32) as u32));
+        self.unread.push_back((slot, (data >> 32) as u32));
     }
 
     fn resume_reading<H: Handler<EpollIo>>(&mut self, handler: &mut H) {
+        // Once each: what is still not empty goes to the end of the queue.
         for _ in 0..self.unread.len() {
-            let (slot, generation) = self.unread.swap_remove(0);
+            let Some((slot, generation)) = self.unread.pop_front() else { return };
             self.read(handler, slot, tag(generation, slot), true);
         }
     }
@@ -183,8 +184,8 @@ impl Epoll {
 
 impl Io for EpollIo {
     fn connect(&mut self, slot: Slot, attempt: u64) -> Result<(), Errno> {
-        let peer = &self.peers[pick(attempt, self.peers.len())];
-        let source = self.sources.get(pick(attempt, self.sources.len()));
+        let (peer, source) = route(attempt, self.peers.len(), self.sources.len());
+        let (peer, source) = (&self.peers[peer], self.sources.get(source));
         let fd = socket::open(peer, source, self.unpaced)?;
         let connecting = match connect(&fd, peer) {
             // A Unix socket is connected at once; a full backlog there says AGAIN, for which epoll has no event.
@@ -249,9 +250,4 @@ impl EpollIo {
             Ok(Err(error)) | Err(error) => Some(error),
         }
     }
-}
-
-/// The index to use for the `attempt`-th connection among `count`.
-fn pick(attempt: u64, count: usize) -> usize {
-    usize::try_from(attempt % (count.max(1) as u64)).expect("invariant: less than count")
 }

@@ -97,6 +97,23 @@ fn tag(generation: u32, slot: Slot) -> u64 {
     u64::from(generation) << 32 | u64::from(slot)
 }
 
+/// Which of so many `peers` and of so many `sources` the `attempt`-th connection is between: both in turn, and
+/// so that each pair comes up, for each has all local ports to itself.
+fn route(attempt: u64, peers: usize, sources: usize) -> (usize, usize) {
+    let (peers, sources) = (peers.max(1) as u64, sources.max(1) as u64);
+    // After as many attempts as their least common multiple the pairs come again: then the sources are shifted,
+    // as often as that gives new pairs.
+    let common = greatest_common_divisor(peers, sources);
+    let shift = attempt / (peers / common * sources) % common;
+    let index = |number: u64| usize::try_from(number).expect("invariant: less than a length");
+    (index(attempt % peers), index((attempt + shift) % sources))
+}
+
+/// Euclid's.
+fn greatest_common_divisor(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
+}
+
 /// Picks the driver that `choice` asks for; `Auto` takes io_uring where a ring with all that it needs can be
 /// made here.
 pub(crate) fn pick(choice: DriverChoice) -> Result<DriverUsed, RunError> {
@@ -118,4 +135,40 @@ pub(crate) fn network_address(address: SocketAddr) -> SocketAddrAny {
 /// A Unix socket's path as the kernel wants it.
 pub(crate) fn unix_address(path: &Path) -> Result<SocketAddrAny, Errno> {
     Ok(rustix::net::SocketAddrUnix::new(path)?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::route;
+
+    /// In a whole round each pair comes up once, and in any part of it each source and peer as often as any
+    /// other.
+    fn check(peers: usize, sources: usize) {
+        let mut pairs = BTreeMap::new();
+        let (mut by_peer, mut by_source) = (vec![0; peers], vec![0; sources]);
+        for attempt in 0..(peers * sources) as u64 {
+            let (peer, source) = route(attempt, peers, sources);
+            *pairs.entry((peer, source)).or_insert(0) += 1;
+            by_peer[peer] += 1;
+            by_source[source] += 1;
+            let even = |counts: &[i32]| counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 2;
+            assert!(even(&by_peer) && even(&by_source), "{peers} {sources} {attempt}");
+        }
+        assert_eq!(pairs.len(), peers * sources, "{peers} {sources}");
+        assert!(pairs.values().all(|count| *count == 1), "{peers} {sources} {pairs:?}");
+    }
+
+    #[test]
+    fn each_pair_of_addresses_comes_up() {
+        for peers in 1..=6 {
+            for sources in 1..=6 {
+                check(peers, sources);
+            }
+        }
+        assert_eq!(route(5, 1, 0), (0, 0), "the system chooses the source");
+        let sources: Vec<usize> = (0..6).map(|attempt| route(attempt, 1, 2).1).collect();
+        assert_eq!(sources, [0, 1, 0, 1, 0, 1], "strictly in turn");
+    }
 }

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
-use super::{Driver, Handler, Io, Setup, Slot};
+use super::{Driver, Handler, Io, Setup, Slot, route};
 use crate::clock::{self, Nanos};
 use crate::payload::Payload;
 use crate::socket;
@@ -188,10 +188,7 @@ impl Uring {
 
 impl Io for UringIo {
     fn connect(&mut self, slot: Slot, attempt: u64) -> Result<(), Errno> {
-        let peer = usize::try_from(attempt % self.peers.len().max(1) as u64)
-            .expect("invariant: less than the length");
-        let source =
-            usize::try_from(attempt % self.sources.len().max(1) as u64).expect("invariant: as above");
+        let (peer, source) = route(attempt, self.peers.len(), self.sources.len());
         let fd = socket::open(&self.peers[peer], self.sources.get(source), self.unpaced)?;
         if let Err(error) = self.ring.register(slot, fd.as_fd()) {
             return Err(Errno::from_io_error(&error).unwrap_or(Errno::MFILE));

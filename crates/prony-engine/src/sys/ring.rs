@@ -50,7 +50,7 @@ pub(crate) struct Completion {
 /// Submission and completion queue, and the memory that requests point into.
 pub(crate) struct Ring {
     // Dropped first: afterwards the kernel uses none of the memory below.
-    ring: IoUring,
+    io: IoUring,
     payload: Box<[u8]>,
     peers: Box<[SocketAddrAny]>,
     batch: Box<[std::mem::MaybeUninit<cqueue::Entry>]>,
@@ -83,13 +83,13 @@ impl Ring {
         let batch = Box::new_uninit_slice(BATCH);
         let registered =
             setup.long_lived && ring.submitter().register_files_sparse(setup.connections).is_ok();
-        Ok((Self { ring, payload: setup.payload, peers: setup.peers, batch, registered }, buffers))
+        Ok((Self { io: ring, payload: setup.payload, peers: setup.peers, batch, registered }, buffers))
     }
 
     /// Registers `socket` under the number of its `slot`.
     pub(crate) fn register(&mut self, slot: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
         if self.registered {
-            self.ring.submitter().register_files_update(slot, &[socket.as_raw_fd()])?;
+            self.io.submitter().register_files_update(slot, &[socket.as_raw_fd()])?;
         }
         Ok(())
     }
@@ -158,8 +158,8 @@ impl Ring {
     pub(crate) fn close(&mut self, slot: u32, socket: OwnedFd, user_data: u64) {
         if self.registered {
             // What is queued must still meet this socket, not the next one of the slot.
-            let _submitted = self.ring.submit();
-            let _as_before = self.ring.submitter().register_files_update(slot, &[-1]);
+            let _submitted = self.io.submit();
+            let _as_before = self.io.submitter().register_files_update(slot, &[-1]);
         }
         let entry = opcode::Close::new(Fd(socket.into_raw_fd())).build();
         // SAFETY: points to no memory; the descriptor is owned by this request from here on.
@@ -168,7 +168,7 @@ impl Ring {
 
     /// Hands everything queued to the kernel and waits until something completes or `until` has come.
     pub(crate) fn enter(&mut self, until: Nanos) -> io::Result<()> {
-        let submitter = self.ring.submitter();
+        let submitter = self.io.submitter();
         let result = if until == NEVER {
             submitter.submit_and_wait(1)
         } else {
@@ -192,7 +192,7 @@ impl Ring {
     #[inline]
     pub(crate) fn completions(&mut self, out: &mut Vec<Completion>) {
         out.clear();
-        let mut queue = self.ring.completion();
+        let mut queue = self.io.completion();
         out.extend(queue.fill(&mut self.batch).iter().map(|entry| Completion {
             user_data: entry.user_data(),
             result: entry.result(),
@@ -207,9 +207,9 @@ impl Ring {
     #[inline]
     unsafe fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: promised by the caller.
-        while unsafe { self.ring.submission().push(entry) }.is_err() {
+        while unsafe { self.io.submission().push(entry) }.is_err() {
             // Full: hand it over without waiting. EBUSY and EINTR pass.
-            let _retried = self.ring.submit();
+            let _retried = self.io.submit();
         }
     }
 }

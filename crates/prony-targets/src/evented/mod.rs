@@ -5,6 +5,7 @@
 
 mod connection;
 mod due;
+mod ending;
 mod spin;
 mod stamps;
 mod worker;

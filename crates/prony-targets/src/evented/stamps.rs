@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use crate::clock::{Clocks, clocks};
 use crate::sys;
@@ -60,14 +61,16 @@ impl Stamps {
 /// kernel switches them on for the whole machine, and not at once. If it takes too long, or can't be tried, the
 /// server runs without, and each record says so.
 pub(crate) fn wait_until_stamped() {
-    // About 10 µs each; the switch takes less than a millisecond on an idle machine.
-    const TRIES: usize = 10_000;
+    // The switch takes less than a millisecond on an idle machine. It is thrown by a kernel thread on this
+    // processor, so the processor is left to it meanwhile.
+    const TRIES: usize = 1000;
+    const PAUSE: Duration = Duration::from_millis(1);
     let Ok((mut sender, receiver)) = stamped_pair() else { return };
     for _ in 0..TRIES {
         let mut byte = [0];
         let tried = sender.write_all(&byte).map(|()| sys::recv_stamped(&receiver, &mut byte));
         match tried {
-            Ok(Ok((1, None))) => std::thread::yield_now(),
+            Ok(Ok((1, None))) => std::thread::sleep(PAUSE),
             _ => return,
         }
     }

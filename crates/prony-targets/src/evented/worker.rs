@@ -15,7 +15,7 @@ use super::spin::SpinBudget;
 use super::stamps::{Arrival, Stamps};
 use super::{Act, Came, End, Options, Script};
 use crate::StartError;
-use crate::clock::{SECOND_NS, monotonic_ns, to_timespec};
+use crate::clock::{monotonic_ns, to_timespec};
 use crate::counters::{Counters, count};
 use crate::head::Reject;
 use crate::reader::Request;
@@ -30,32 +30,26 @@ const STOP: u64 = u64::MAX - 1;
 /// become due wait for them.
 const EVENTS_PER_TURN: usize = 64;
 const ACCEPTS_PER_TURN: usize = 16;
-/// The longest time between two looks at the timeouts, and at an accept that the kernel had refused.
-const SWEEP_LIMIT_NS: u64 = SECOND_NS;
-/// How long a connection without a request may stay.
-const IDLE_LIMIT_NS: u64 = 60 * SECOND_NS;
-/// How long what a rejected client still sends is thrown away.
-const LINGER_LIMIT_NS: u64 = 2 * SECOND_NS;
-
 /// A thread of an evented server.
 #[derive(Debug)]
 pub(crate) struct Worker<S: Script> {
-    script: S,
+    pub(super) script: S,
     options: Options,
-    request_timeout_ns: u64,
+    pub(super) request_timeout_ns: u64,
+    spin_ns: u64,
     epoll: OwnedFd,
-    listener: Option<OwnedFd>,
+    pub(super) listener: Option<OwnedFd>,
     /// The listener may have more connections: edge-triggered polling won't say so again.
-    accept_again: bool,
-    connections: Vec<Option<Connection<S::Ticket>>>,
+    pub(super) accept_again: bool,
+    pub(super) connections: Vec<Option<Connection<S::Ticket>>>,
     free_slots: Vec<usize>,
     due: DueTimes,
     spin: SpinBudget,
-    stamps: Stamps,
+    pub(super) stamps: Stamps,
     counters: Arc<Counters>,
     stop: Arc<Stop>,
     input: Box<[u8; INPUT_BYTES]>,
-    swept_ns: u64,
+    pub(super) swept_ns: u64,
 }
 
 impl<S: Script> Worker<S> {
@@ -82,6 +76,7 @@ impl<S: Script> Worker<S> {
             script,
             options,
             request_timeout_ns: u64::try_from(options.request_timeout.as_nanos()).unwrap_or(u64::MAX),
+            spin_ns: u64::try_from(options.spin.as_nanos()).unwrap_or(u64::MAX),
             epoll,
             listener: Some(listener),
             accept_again: false,
@@ -122,27 +117,26 @@ impl<S: Script> Worker<S> {
         }
     }
 
-    /// Sleeps until something comes or is due.
+    /// Sleeps until something comes or is due. Close to a due time it watches the clock instead, if it may, and
+    /// then comes back without events: what is due goes first.
     fn wait(&mut self, events: &mut Vec<Event>) {
         events.clear();
-        let now_ns = monotonic_ns();
-        let due_ns = self.due.next_ns().unwrap_or(u64::MAX);
-        let spin_ns = u64::try_from(self.options.spin.as_nanos()).unwrap_or(u64::MAX);
-        let spin_ns = spin_ns.min(self.spin.left_ns(now_ns));
-        let mut sleep_ns = due_ns.saturating_sub(now_ns).min(self.sweep_ns());
+        let mut sleep_ns = self.sweep_ns();
+        if let Some(due_ns) = self.due.next_ns() {
+            let now_ns = monotonic_ns();
+            let left_ns = due_ns.saturating_sub(now_ns);
+            let spin_ns = self.spin_ns.min(self.spin.left_ns(now_ns));
+            if left_ns <= spin_ns {
+                self.spin.spend(left_ns);
+                while monotonic_ns() < due_ns {
+                    std::hint::spin_loop();
+                }
+                return;
+            }
+            sleep_ns = sleep_ns.min(left_ns - spin_ns);
+        }
         if self.accept_again {
             sleep_ns = 0;
-        } else if due_ns.saturating_sub(now_ns) <= spin_ns {
-            while monotonic_ns() < due_ns {
-                std::hint::spin_loop();
-            }
-            self.spin.spend(due_ns.saturating_sub(now_ns));
-            sleep_ns = 0;
-        } else if due_ns != u64::MAX {
-            sleep_ns = sleep_ns.min(due_ns - now_ns - spin_ns);
-        }
-        if sleep_ns == 0 && self.due.next_ns().is_some_and(|due_ns| monotonic_ns() >= due_ns) {
-            return;
         }
         // An interrupted wait is one without events.
         let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&to_timespec(sleep_ns)));
@@ -188,7 +182,7 @@ impl<S: Script> Worker<S> {
 
     /// Something happened on a connection, or may have. An event for one that ended earlier in this turn can
     /// reach its successor, so that every phase must bear being woken for nothing.
-    fn wake(&mut self, slot: usize) {
+    pub(super) fn wake(&mut self, slot: usize) {
         let Some(connection) = &mut self.connections[slot] else { return };
         match &connection.phase {
             Phase::Reading => self.read(slot),
@@ -305,7 +299,7 @@ impl<S: Script> Worker<S> {
         self.script.over(ticket, end);
     }
 
-    fn reject(&mut self, slot: usize, reject: Reject) {
+    pub(super) fn reject(&mut self, slot: usize, reject: Reject) {
         count(&self.counters.rejected);
         let Some(connection) = &mut self.connections[slot] else { return };
         // A fresh reply of 200 bytes fits the socket's buffer unless the client doesn't read; then it is lost.
@@ -317,58 +311,8 @@ impl<S: Script> Worker<S> {
     }
 
     /// Closing the socket takes it out of epoll.
-    fn close(&mut self, slot: usize) {
+    pub(super) fn close(&mut self, slot: usize) {
         self.connections[slot] = None;
         self.free_slots.push(slot);
-    }
-
-    fn sweep_ns(&self) -> u64 {
-        SWEEP_LIMIT_NS.min(self.request_timeout_ns / 2)
-    }
-
-    /// Ends what has taken too long to come.
-    fn sweep(&mut self, now_ns: u64) {
-        self.swept_ns = now_ns;
-        self.stamps.compare_clocks();
-        self.accept_again |= self.listener.is_some();
-        for slot in 0..self.connections.len() {
-            let Some(connection) = &self.connections[slot] else { continue };
-            let age_ns = now_ns.saturating_sub(connection.since_ns);
-            match connection.phase {
-                Phase::Reading if connection.reader.is_idle() => {
-                    let limit_ns = if connection.served { IDLE_LIMIT_NS } else { self.request_timeout_ns };
-                    if age_ns >= limit_ns {
-                        self.close(slot);
-                    }
-                }
-                Phase::Reading if age_ns >= self.request_timeout_ns => self.reject(slot, Reject::TooSlow),
-                Phase::Lingering if age_ns >= LINGER_LIMIT_NS => self.close(slot),
-                _ => {}
-            }
-        }
-    }
-
-    /// The stop: no new connections; those that wait for a request are closed once what came is read.
-    fn begin_to_end(&mut self) {
-        self.listener = None;
-        self.accept_again = false;
-        for slot in 0..self.connections.len() {
-            self.wake(slot);
-        }
-    }
-
-    /// What is in flight still stays so in the counters, and that is how the stop's report knows.
-    fn abandon(mut self) {
-        for connection in self.connections.drain(..).flatten() {
-            let (ticket, end) = match connection.phase {
-                Phase::Waiting { ticket, .. } => (ticket, End { first_ns: 0, last_ns: 0, delivered: false }),
-                Phase::Replying(replying) => {
-                    let end = replying.end(false);
-                    (replying.ticket, end)
-                }
-                Phase::Reading | Phase::Lingering => continue,
-            };
-            self.script.over(ticket, end);
-        }
     }
 }

@@ -219,3 +219,65 @@ impl HalfDone {
         filled > 0 || self.after_body.is_some() || self.owed.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What comes back when the input is sent piece by piece, and how it ends.
+    fn exchange<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, u64, Fate) {
+        let (mut client, server) = UnixStream::pair().unwrap();
+        client.set_nonblocking(true).unwrap();
+        server.set_nonblocking(true).unwrap();
+        let mut connection = Connection::new(server.into());
+        let answers = Answers::new(12);
+        let mut input = [0; INPUT_BYTES];
+        let (mut output, mut answered, mut fate) = (Vec::new(), 0, Fate::Open);
+        for piece in pieces {
+            client.write_all(piece).unwrap();
+            let mut turn = Turn { answers: &answers, input: &mut input, answered: 0, expires_ns: 1 };
+            fate = connection.drive(&mut turn, false);
+            answered += turn.answered;
+            // It ends with an error: nothing more is there, but more could come.
+            let _ = client.read_to_end(&mut output);
+            if fate != Fate::Open {
+                break;
+            }
+        }
+        (output, answered, fate)
+    }
+
+    fn stream() -> impl Strategy<Value = Vec<u8>> {
+        let part = prop_oneof![
+            8 => "(GET|HEAD) /[a-z]{0,5} HTTP/1\\.1\r\n(A: [a-z]{0,9}\r\n){0,3}\r\n",
+            2 => Just("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned()),
+            4 => (0_usize..40).prop_map(|length| {
+                format!("POST /b HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length))
+            }),
+            1 => Just("GET / HTTP/1.1\r\nConnection: close\r\n\r\n".to_owned()),
+            1 => "[ -~\r\n]{0,30}",
+        ];
+        proptest::collection::vec(part, 1..8).prop_map(|parts| parts.concat().into_bytes())
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same_answers(
+            input in stream(),
+            cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..20),
+        ) {
+            prop_assume!(!input.is_empty());
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(input.len() + 1)).collect();
+            cuts.extend([0, input.len()]);
+            cuts.sort_unstable();
+            cuts.dedup();
+            let pieces = cuts.windows(2).map(|pair| &input[pair[0]..pair[1]]);
+            prop_assert_eq!(exchange(pieces), exchange([&input[..]]));
+        }
+    }
+}

@@ -20,6 +20,7 @@
 
 mod delay;
 pub mod log;
+mod record;
 mod recorder;
 mod schedule;
 mod script;

@@ -1,0 +1,120 @@
+//! The worker loop allocates nothing after warm-up.
+#![allow(unsafe_code, reason = "a global allocator cannot be written without it")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use prony_engine::Control;
+use prony_model::{BodyCheck, Checks, DriverChoice, Load, Phase, RunEvent, RunPlan};
+
+use crate::alone::alone;
+use crate::descriptors::{path, test};
+use crate::plans::{closed, for_ms, plan, poisson, run_with};
+use crate::server::{Server, ok};
+
+/// The system's allocator, which counts what threads named `load-…` ask of it while [`COUNTING`].
+struct Counting;
+
+static COUNTING: AtomicBool = AtomicBool::new(false);
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn count() {
+    if COUNTING.load(Ordering::Relaxed) && is_worker() {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether the present thread is a worker, by the name that the kernel knows; asking it allocates nothing.
+fn is_worker() -> bool {
+    let mut name = [0_u8; 16];
+    // SAFETY: the kernel writes at most 16 bytes to `name` (prctl(2), PR_GET_NAME).
+    let result = unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    result == 0 && name.starts_with(b"load-")
+}
+
+// SAFETY: every call is handed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the promises of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the promises of `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the promises of `realloc`, and `pointer` came from `System`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the promises of `dealloc`, and `pointer` came from `System`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// Runs `load` with body checks and counts what its workers allocate from the middle of the run on, until the
+/// last progress before its end: not at the end, when a thread gives back what it has.
+fn check(driver: DriverChoice, load: Load, threads: u32, url: &str) {
+    let checks =
+        Checks { body: Some(BodyCheck::Exact("hello".to_owned())), same_length: true, ..Checks::default() };
+    // A worker has four slices of 100 ms, which it uses in turn: each has been used after half a second.
+    let warmup = Duration::from_millis(600);
+    let plan = RunPlan { checks, load, threads, warmup, end: for_ms(700), ..plan(url) };
+    let mut counted = None;
+    let result = run_with(driver, plan, &Control::default(), &mut |event| match event {
+        RunEvent::Phase(Phase::Measure) => COUNTING.store(true, Ordering::Relaxed),
+        RunEvent::Progress(progress) if progress.elapsed >= Duration::from_millis(500) => {
+            COUNTING.store(false, Ordering::Relaxed);
+            counted.get_or_insert(ALLOCATIONS.load(Ordering::Relaxed));
+        }
+        _ => {}
+    });
+    assert_eq!(result.requests.failed, 0, "{:?}", result.errors);
+    assert!(result.requests.done > 100, "{:?}", result.requests);
+    assert_eq!(counted, Some(0), "allocations of the workers in steady state");
+}
+
+on_both_drivers! {
+    fn closed_loop(driver) {
+        let server = Server::answering(&ok("hello"));
+        let name = format!("{}::{}", path(module_path!()), test(driver));
+        alone(&name, 1000, server.url(), |url| check(driver, closed(8), 2, url));
+    }
+
+    fn open_loop(driver) {
+        // Random arrivals over one connection: requests wait for it in each slice, from the first on.
+        let server = Server::answering(&ok("hello"));
+        let name = format!("{}::{}", path(module_path!()), test(driver));
+        alone(&name, 1000, server.url(), |url| check(driver, poisson(3000.0, 1), 1, url));
+    }
+}
+
+/// The counter counts: otherwise the tests above would pass whatever the workers do.
+#[test]
+fn what_a_worker_allocates_is_counted() {
+    alone("allocations::what_a_worker_allocates_is_counted", 1000, "", |_| {
+        COUNTING.store(true, Ordering::Relaxed);
+        let work = || {
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            drop(black_box(Box::new(1)));
+            drop(black_box(vec![0_u8; 100_000]));
+            ALLOCATIONS.load(Ordering::Relaxed) - before
+        };
+        let counted = |name: &str| {
+            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+            thread.expect("a thread can be started").join().expect("no panic")
+        };
+        assert_eq!([counted("load-0"), counted("other")], [2, 0]);
+    });
+}

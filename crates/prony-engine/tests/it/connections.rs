@@ -1,0 +1,101 @@
+//! How long connections last, and who ends them.
+
+use std::thread;
+use std::time::Duration;
+
+use prony_model::{ErrorKind, RequestPlan, RunPlan, RunResult, Version};
+
+use crate::plans::{closed, get, open, plan, requests, run};
+use crate::server::{Server, ok};
+
+const CLOSING: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+
+/// A server ended each connection after an answer, with time until the next request: no request failed for
+/// it. Only where the machine slept through that time can the end have met a request in flight, which is then
+/// counted as such.
+fn check_idle_ends(result: &RunResult) {
+    let closed = result.connections.closed_by_server;
+    assert!(closed >= 1, "{:?}", result.connections);
+    // The last connection may end after the last answer.
+    assert!((4..=5).contains(&(closed + result.requests.failed)), "{closed} {:?}", result.errors);
+    let met = [ErrorKind::ClosedEarly, ErrorKind::Reset];
+    assert!(result.errors.iter().all(|error| met.contains(&error.kind)), "{:?}", result.errors);
+}
+
+on_both_drivers! {
+    fn without_keep_alive_each_request_has_its_connection(driver) {
+        let server = Server::start(|peer| {
+            let Some(request) = peer.request() else { return };
+            assert!(request.head.contains("\r\nConnection: close\r\n"), "{}", request.head);
+            peer.answer(CLOSING);
+        });
+        let request = RequestPlan { keep_alive: false, ..get() };
+        let plan =
+            RunPlan { request, load: closed(4), threads: 2, end: requests(41), ..plan(server.url()) };
+        let result = run(driver, plan);
+        assert_eq!([result.requests.done, server.requests(), server.used_connections()], [41; 3]);
+        let connections = &result.connections;
+        assert_eq!([connections.attempted, connections.opened], [41; 2]);
+        assert_eq!([connections.reused, connections.closed_by_server], [0; 2], "it was asked to close");
+    }
+
+    fn without_keep_alive_in_an_open_loop(driver) {
+        let server = Server::answering(&ok("hello"));
+        let request = RequestPlan { keep_alive: false, ..get() };
+        let plan = RunPlan { request, load: open(1000.0, 8), end: requests(41), ..plan(server.url()) };
+        let result = run(driver, plan);
+        assert_eq!([result.requests.done, server.requests(), server.used_connections()], [41; 3]);
+        assert_eq!(result.connections.reused, 0);
+    }
+
+    fn http_1_0_with_and_without_keep_alive(driver) {
+        let server = Server::start(|peer| {
+            while let Some(request) = peer.request() {
+                assert!(request.head.starts_with("GET / HTTP/1.0\r\n"), "{}", request.head);
+                let stay = request.head.contains("\r\nConnection: keep-alive\r\n");
+                let line = if stay { "Connection: keep-alive\r\n" } else { "" };
+                let answer = format!("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n{line}\r\nhello");
+                if !peer.answer(answer.as_bytes()) || !stay {
+                    return;
+                }
+            }
+        });
+        for (keep_alive, connections) in [(true, 1), (false, 7)] {
+            let request = RequestPlan { version: Version::Http10, keep_alive, ..get() };
+            let result = run(driver, RunPlan { request, end: requests(7), ..plan(server.url()) });
+            assert_eq!([result.requests.done, result.connections.opened], [7, connections]);
+        }
+    }
+
+    fn a_server_that_answers_in_http_1_0_ends_the_connection(driver) {
+        let server = Server::start(|peer| {
+            peer.request();
+            peer.answer(b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+        });
+        let result = run(driver, RunPlan { end: requests(7), ..plan(server.url()) });
+        assert_eq!([result.requests.done, result.connections.opened], [7; 2]);
+        assert_eq!(result.connections.closed_by_server, 7);
+    }
+
+    fn a_server_may_close_an_idle_connection(driver) {
+        let server = Server::start(|peer| {
+            peer.request();
+            peer.answer(&ok("hello"));
+        });
+        // 100 ms between the close and the next request.
+        let plan = RunPlan { load: open(10.0, 1), end: requests(5), ..plan(server.url()) };
+        check_idle_ends(&run(driver, plan));
+    }
+
+    fn a_server_may_reset_an_idle_connection(driver) {
+        let server = Server::start(|peer| {
+            peer.request();
+            peer.answer(&ok("hello"));
+            // So that the answer is not reset, too.
+            thread::sleep(Duration::from_millis(20));
+            peer.reset();
+        });
+        let plan = RunPlan { load: open(10.0, 1), end: requests(5), ..plan(server.url()) };
+        check_idle_ends(&run(driver, plan));
+    }
+}

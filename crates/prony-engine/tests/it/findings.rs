@@ -1,0 +1,159 @@
+//! The findings that can be provoked at will.
+
+use std::thread;
+use std::time::Duration;
+
+use prony_engine::Control;
+use prony_model::{FindingCode, RunPlan, Severity, Timeouts, Verdict};
+
+use crate::plans::{closed, finding, for_ms, has_finding, impatient, open, plan, requests, run, run_with};
+use crate::server::{Peer, Server, ok};
+
+/// Does `bad` instead of answering every `nth` request.
+fn bad_every(nth: u64, bad: impl Fn(&mut Peer) + Send + Sync + 'static) -> Server {
+    Server::start(move |peer| {
+        while let Some(request) = peer.request() {
+            if request.number % nth == nth - 1 {
+                bad(peer);
+            } else {
+                peer.answer(&ok("hello"));
+            }
+        }
+    })
+}
+
+fn not_found(peer: &mut Peer) {
+    peer.answer(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+}
+
+on_both_drivers! {
+    fn no_success(driver) {
+        let server = bad_every(1, not_found);
+        let result = run(driver, RunPlan { end: requests(10), ..plan(server.url()) });
+        let found = finding(&result, FindingCode::NoSuccess);
+        assert!(found.message.contains("404 Not Found"), "{}", found.message);
+        assert!(result.verdict >= Verdict::Doubtful);
+        assert!(!has_finding(&result, FindingCode::ErrorShare), "it is the same");
+    }
+
+    fn error_share(driver) {
+        let server = bad_every(50, not_found);
+        let result = run(driver, RunPlan { end: requests(100), ..plan(server.url()) });
+        let found = finding(&result, FindingCode::ErrorShare);
+        assert_eq!(found.severity, Severity::Warning);
+        assert!(found.message.starts_with("2.0 % of the requests failed"), "{}", found.message);
+        let server = bad_every(100, not_found);
+        let result = run(driver, RunPlan { end: requests(100), ..plan(server.url()) });
+        assert!(!has_finding(&result, FindingCode::ErrorShare), "1 % is no more than 1 %");
+    }
+
+    fn few_samples(driver) {
+        let server = Server::answering(&ok("hello"));
+        for (count, expected) in [(39, Some("p50")), (150, Some("p90")), (999, Some("p95")), (1000, None)] {
+            let result = run(driver, RunPlan { end: requests(count), ..plan(server.url()) });
+            assert_eq!(has_finding(&result, FindingCode::FewSamples), expected.is_some(), "{count}");
+            if let Some(quantile) = expected {
+                let message = &finding(&result, FindingCode::FewSamples).message;
+                assert!(message.ends_with(&format!("up to {quantile}")), "{message}");
+            }
+        }
+    }
+
+    fn closed_loop(driver) {
+        let server = Server::answering(&ok("hello"));
+        for (connections, expected) in [(1, false), (2, true)] {
+            let load = closed(connections);
+            let result = run(driver, RunPlan { load, end: requests(100), ..plan(server.url()) });
+            assert_eq!(has_finding(&result, FindingCode::ClosedLoop), expected, "{connections}");
+        }
+        let result = run(driver, RunPlan { load: open(1000.0, 2), end: requests(100), ..plan(server.url()) });
+        assert!(!has_finding(&result, FindingCode::ClosedLoop));
+    }
+
+    fn not_reused(driver) {
+        let server = Server::start(|peer| {
+            peer.request();
+            peer.answer(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        });
+        let result = run(driver, RunPlan { end: requests(20), ..plan(server.url()) });
+        let found = finding(&result, FindingCode::NotReused);
+        assert!(found.message.contains("0 of 20 requests"), "{}", found.message);
+        let mut asked = RunPlan { end: requests(20), ..plan(server.url()) };
+        asked.request.keep_alive = false;
+        assert!(!has_finding(&run(driver, asked), FindingCode::NotReused), "it was asked for");
+    }
+
+    fn latency_near_run_length(driver) {
+        let server = Server::start(|peer| {
+            while peer.request().is_some() {
+                thread::sleep(Duration::from_millis(120));
+                peer.answer(&ok("hello"));
+            }
+        });
+        let result = run(driver, RunPlan { load: closed(4), end: for_ms(200), ..plan(server.url()) });
+        assert_eq!(finding(&result, FindingCode::LatencyNearRunLength).severity, Severity::Warning);
+    }
+
+    fn connections_not_reached(driver) {
+        // Two of ten connections come about; the others find the queue full and time out.
+        let server = crate::connecting::server_for(2);
+        let plan = RunPlan {
+            load: closed(10),
+            end: for_ms(300),
+            timeouts: Timeouts { connect: Duration::from_millis(100), ..impatient(100) },
+            ..plan(server.url())
+        };
+        let result = run(driver, plan);
+        let found = finding(&result, FindingCode::ConnectionsNotReached);
+        assert_eq!(found.severity, Severity::Invalid, "{}", found.message);
+        assert!(result.connections.reached < 5, "{:?}", result.connections);
+    }
+
+    fn interrupted(driver) {
+        let control = Control::default();
+        let stop = control.clone();
+        let server = Server::start(move |peer| {
+            while let Some(request) = peer.request() {
+                if request.number == 10 {
+                    stop.stop();
+                }
+                peer.answer(&ok("hello"));
+            }
+        });
+        let result =
+            run_with(driver, RunPlan { end: for_ms(60_000), ..plan(server.url()) }, &control, &mut |_| {});
+        assert_eq!(finding(&result, FindingCode::Interrupted).severity, Severity::Note);
+    }
+
+    fn rate_not_reached(driver) {
+        // Many answers in one piece, so that the server has next to nothing to do.
+        let server = Server::start(Peer::answer_in_bulk);
+        let mut plan = RunPlan { load: open(5_000_000.0, 1), end: for_ms(200), ..plan(server.url()) };
+        plan.request.pipeline = 1024;
+        let result = run(driver, plan);
+        assert_eq!(result.requests.intended, 1_000_000);
+        assert_eq!([result.requests.sent, result.requests.done], [server.requests(); 2]);
+        assert!(result.requests.never_sent > 0);
+        assert_eq!(result.verdict, Verdict::Invalid, "{:#?}", result.findings);
+        finding(&result, FindingCode::RateNotReached);
+    }
+
+    fn none_where_nothing_is_wrong(driver) {
+        let server = Server::answering(&ok("hello"));
+        let plan = RunPlan { load: open(500.0, 8), end: requests(100), ..plan(server.url()) };
+        let result = run(driver, plan);
+        for code in [
+            FindingCode::NoSuccess,
+            FindingCode::ErrorShare,
+            FindingCode::Censored,
+            FindingCode::LatencyNearRunLength,
+            FindingCode::ConnectionsNotReached,
+            FindingCode::NotReused,
+            FindingCode::Interrupted,
+            FindingCode::Descriptors,
+            FindingCode::Ports,
+        ] {
+            assert!(!has_finding(&result, code), "{:#?}", result.findings);
+        }
+    }
+}

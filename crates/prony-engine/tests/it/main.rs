@@ -1,0 +1,26 @@
+//! The engine against real sockets: small servers on port 0 of loopback do what a script says and count what
+//! they saw, and each behaviour is tested with both drivers.
+
+#[macro_use]
+mod drivers;
+mod alone;
+mod plans;
+mod server;
+
+mod addresses;
+mod allocations;
+mod bodies;
+mod bound;
+mod censoring;
+mod closed;
+mod connecting;
+mod connections;
+mod descriptors;
+mod errors;
+mod findings;
+mod freeze;
+mod open;
+mod peers;
+mod pipelining;
+mod protocol;
+mod stop;

@@ -1,0 +1,116 @@
+//! Runs that are ended by hand.
+
+use std::time::Duration;
+
+use prony_engine::Control;
+use prony_model::{FindingCode, Load, Phase, RunEvent, RunPlan, Timeouts};
+
+use crate::plans::{closed, finding, for_ms, open, plan, requests, run_with};
+use crate::server::{Server, ok};
+
+/// Answers the first `good` requests; the next one stops the run and is answered like them, or never.
+fn server(good: u64, control: &Control, hangs: bool) -> Server {
+    let control = control.clone();
+    Server::start(move |peer| {
+        while let Some(request) = peer.request() {
+            if request.number >= good {
+                control.stop();
+                if hangs {
+                    return peer.hold();
+                }
+            }
+            peer.answer(&ok("hello"));
+        }
+    })
+}
+
+const LOADS: [fn() -> Load; 2] = [|| closed(3), || open(500.0, 3)];
+
+on_both_drivers! {
+    fn with_what_was_measured_until_then(driver) {
+        for load in LOADS {
+            let control = Control::default();
+            let server = server(20, &control, false);
+            let plan = RunPlan { load: load(), end: for_ms(60_000), ..plan(server.url()) };
+            let result = run_with(driver, plan, &control, &mut |_| {});
+            assert!(result.timing.interrupted);
+            assert!(result.requests.done > 20, "{:?}", result.requests);
+            assert_eq!(result.requests.sent, server.requests());
+            assert!(result.timing.measured_s < 30.0, "{:?}", result.timing);
+            finding(&result, FindingCode::Interrupted);
+        }
+    }
+
+    fn before_the_first_answer_and_while_everything_hangs(driver) {
+        for load in LOADS {
+            let control = Control::default();
+            let server = server(2, &control, true);
+            let timeouts = Timeouts { drain: Duration::from_millis(120), ..Timeouts::default() };
+            let plan = RunPlan { load: load(), end: for_ms(60_000), timeouts, ..plan(server.url()) };
+            let result = run_with(driver, plan, &control, &mut |_| {});
+            assert!(result.timing.interrupted);
+            assert!(result.requests.done <= 2, "{:?}", result.requests);
+            assert!(result.requests.censored >= 1, "{:?}", result.requests);
+            // Waiting for the rest is no part of the measured time.
+            assert!(result.timing.drain_s >= 0.12, "{:?}", result.timing);
+            finding(&result, FindingCode::Interrupted);
+        }
+    }
+
+    fn of_a_count(driver) {
+        let control = Control::default();
+        let server = server(20, &control, true);
+        let timeouts = Timeouts { drain: Duration::from_millis(120), ..Timeouts::default() };
+        let plan =
+            RunPlan { load: closed(2), end: requests(1_000_000), timeouts, ..plan(server.url()) };
+        let result = run_with(driver, plan, &control, &mut |_| {});
+        assert!(result.timing.interrupted);
+        assert_eq!([result.requests.done, result.requests.intended], [20, server.requests()]);
+        assert!(result.timing.drain_s >= 0.12, "{:?}", result.timing);
+    }
+
+    fn before_it_began(driver) {
+        for load in LOADS {
+            let server = Server::answering(&ok("hello"));
+            let control = Control::default();
+            control.stop();
+            let plan = RunPlan { load: load(), end: for_ms(60_000), ..plan(server.url()) };
+            let result = run_with(driver, plan, &control, &mut |_| {});
+            assert!(result.timing.interrupted);
+            assert_eq!([result.requests.sent, server.requests()], [0; 2]);
+        }
+    }
+
+    fn in_the_warm_up(driver) {
+        for load in LOADS {
+            let control = Control::default();
+            let server = server(20, &control, false);
+            let warmup = Duration::from_secs(60);
+            let plan = RunPlan { load: load(), end: for_ms(60_000), warmup, ..plan(server.url()) };
+            let result = run_with(driver, plan, &control, &mut |_| {});
+            assert!(result.timing.interrupted);
+            assert_eq!(result.requests.intended, 0);
+            assert!(server.requests() > 20);
+            assert!(result.timing.warmup_s < 30.0 && result.timing.measured_s == 0.0, "{:?}", result.timing);
+        }
+    }
+
+    fn not_at_all_and_the_phases_come_in_order(driver) {
+        let server = Server::answering(&ok("hello"));
+        let warmup = Duration::from_millis(120);
+        let plan = RunPlan { load: closed(2), end: for_ms(350), warmup, ..plan(server.url()) };
+        let mut seen = Vec::new();
+        let mut done = 0;
+        let result = run_with(driver, plan, &Control::default(), &mut |event| match event {
+            RunEvent::Starting { addresses, .. } => assert_eq!(addresses, [server.address().to_string()]),
+            RunEvent::Phase(phase) => seen.push(phase),
+            RunEvent::Progress(progress) => {
+                assert!(progress.done >= done && progress.failed == 0, "{progress:?}");
+                done = progress.done;
+            }
+        });
+        assert!(seen.starts_with(&[Phase::Warmup, Phase::Measure]), "{seen:?}");
+        assert!(!result.timing.interrupted);
+        assert!(done > 0);
+    }
+}
