@@ -39,7 +39,7 @@ def jobs(tools, closed):
     return [(rate, tool) for rate in RATES for tool in tools] + [(None, tool) for tool in closed]
 
 
-def run_one(rate, tool, seconds, bench):
+def run_one(bench, seconds, rate, tool):
     """One run."""
     run = against_truth.run(tool, lambda url: Load(url, CONNECTIONS, seconds, rate=rate), DELAY, bench)
     residences = run.log.residences_ms()

@@ -45,7 +45,7 @@ def jobs(tools):
     return [(connections, tool) for connections in CONNECTIONS for tool in tools]
 
 
-def run_one(connections, tool, bench):
+def run_one(bench, connections, tool):
     """One run; its length is part of the case."""
     run = against_truth.run(tool, lambda url: Load(url, connections, SECONDS, rate=RATE), DELAY, bench)
     said = run.trial.said

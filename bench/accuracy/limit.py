@@ -9,7 +9,7 @@ CONNECTIONS = 100
 SECONDS = 3
 
 
-def run_one(tool, bench):
+def run_one(bench, tool):
     """One run against the null server."""
     with servers.null(bench.prony, {bench.server_core}) as server:
         return trial.run(tool, Load(server.url, CONNECTIONS, SECONDS, rate=RATE), {bench.client_core}, server)

@@ -46,5 +46,27 @@ def signed_rank_interval(differences, z=Z_95):
     if n < LEAST_PAIRS:
         return None
     walsh = sorted((differences[i] + differences[j]) / 2 for i in range(n) for j in range(i, n))
-    cut = math.floor(n * (n + 1) / 4 - z * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
-    return walsh[max(cut, 0)], walsh[len(walsh) - max(cut, 0) - 1]
+    cut = critical(n, z)
+    return walsh[cut], walsh[len(walsh) - cut - 1]
+
+
+def critical(n, z):
+    """How many of the averages lie outside each end: by the normal approximation, but no more than is exact."""
+    approximate = math.floor(n * (n + 1) / 4 - z * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
+    half_error = math.erfc(z / math.sqrt(2)) / 2
+    tail, cut = 0, -1
+    for count in _rank_sums(n)[: approximate + 1]:
+        tail += count
+        if tail > half_error * 2**n:
+            break
+        cut += 1
+    return max(cut, 0)
+
+
+def _rank_sums(n):
+    """How many subsets of the ranks 1 to n have the sum 0, 1, …"""
+    subsets = [1] + [0] * (n * (n + 1) // 2)
+    for rank in range(1, n + 1):
+        for total in range(len(subsets) - 1, rank - 1, -1):
+            subsets[total] += subsets[total - rank]
+    return subsets

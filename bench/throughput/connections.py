@@ -31,7 +31,7 @@ def jobs(tools, files_limit):
     return [(count, tool) for count in (FEW, many(files_limit)) for tool in tools]
 
 
-def run_one(count, tool, start_server, client_core):
+def run_one(start_server, client_core, count, tool):
     """One run; the server's open files tell how many connections were really held."""
     with start_server() as server:
         load = Load(server.url, count, SECONDS)

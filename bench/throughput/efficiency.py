@@ -42,7 +42,7 @@ def jobs(tools, *, keepalive=True, fresh=True):
     return [(Cell(count, kind), tool) for kind in kinds for count in CONNECTIONS for tool in tools]
 
 
-def run_one(cell, tool, seconds, start_server, client_core):
+def run_one(seconds, start_server, client_core, cell, tool):
     """One run against a server of its own: no connection of the run before is left over on its port."""
     with start_server() as server:
         load = Load(server.url, cell.connections, seconds, keepalive=cell.keepalive)

@@ -24,7 +24,7 @@ def jobs(tools, cores):
     return [(count, tool) for count in THREADS if count <= len(client) for tool in tools]
 
 
-def run_one(count, tool, seconds, start_server, cores):
+def run_one(seconds, start_server, cores, count, tool):
     """One run of `count` threads."""
     client, server_cores = halves(cores)
     with start_server(set(server_cores)) as server:
