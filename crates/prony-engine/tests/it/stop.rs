@@ -85,7 +85,7 @@ on_both_drivers! {
         for load in LOADS {
             let control = Control::default();
             let server = server(20, &control, false);
-            let warmup = Duration::from_secs(60);
+            let warmup = Duration::from_mins(1);
             let plan = RunPlan { load: load(), end: for_ms(60_000), warmup, ..plan(server.url()) };
             let result = run_with(driver, plan, &control, &mut |_| {});
             assert!(result.timing.interrupted);
@@ -93,6 +93,24 @@ on_both_drivers! {
             assert!(server.requests() > 20);
             assert!(result.timing.warmup_s < 30.0 && result.timing.measured_s == 0.0, "{:?}", result.timing);
         }
+    }
+
+    fn in_the_drain_is_no_interruption(driver) {
+        let server = Server::start(|peer| {
+            peer.request();
+            peer.hold();
+        });
+        let control = Control::default();
+        let timeouts = Timeouts { drain: Duration::from_millis(150), ..Timeouts::default() };
+        let plan = RunPlan { load: closed(2), end: for_ms(100), timeouts, ..plan(server.url()) };
+        let result = run_with(driver, plan, &control, &mut |event| {
+            if event == RunEvent::Phase(Phase::Drain) {
+                control.stop();
+            }
+        });
+        assert!(control.is_stopped());
+        assert!(!result.timing.interrupted, "the measured part was whole");
+        assert!((result.timing.measured_s - 0.1).abs() < 1e-9, "{:?}", result.timing);
     }
 
     fn not_at_all_and_the_phases_come_in_order(driver) {
