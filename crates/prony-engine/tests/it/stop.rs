@@ -116,15 +116,22 @@ on_both_drivers! {
     fn not_at_all_and_the_phases_come_in_order(driver) {
         let server = Server::answering(&ok("hello"));
         let warmup = Duration::from_millis(120);
-        let plan = RunPlan { load: closed(2), end: for_ms(350), warmup, ..plan(server.url()) };
-        let mut seen = Vec::new();
-        let mut done = 0;
+        let plan =
+            RunPlan { load: closed(3), threads: 3, end: for_ms(350), warmup, ..plan(server.url()) };
+        let (mut seen, mut done) = (Vec::new(), 0);
+        let mut elapsed = Duration::ZERO;
         let result = run_with(driver, plan, &Control::default(), &mut |event| match event {
             RunEvent::Starting { addresses, .. } => assert_eq!(addresses, [server.address().to_string()]),
-            RunEvent::Phase(phase) => seen.push(phase),
+            RunEvent::Phase(phase) => {
+                seen.push(phase);
+                elapsed = Duration::ZERO;
+            }
             RunEvent::Progress(progress) => {
                 assert!(progress.done >= done && progress.failed == 0, "{progress:?}");
                 done = progress.done;
+                // Since the start of the phase that was told last.
+                assert!(progress.elapsed >= elapsed, "{progress:?} {elapsed:?}");
+                elapsed = progress.elapsed;
             }
         });
         assert!(seen.starts_with(&[Phase::Warmup, Phase::Measure]), "{seen:?}");
