@@ -1,0 +1,3 @@
+//! The built binary, as people and scripts meet it.
+
+mod edges;
