@@ -16,11 +16,15 @@ mod running;
 
 mod clock;
 mod counters;
+mod evented;
 mod head;
 mod listen;
+mod reader;
+mod reply;
 mod stop;
 
 pub mod null;
+pub mod rudy;
 
 pub use counters::Counts;
 pub use error::StartError;

@@ -1,9 +1,12 @@
 //! A started server, and its end.
 
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use rustix::net::{Shutdown, shutdown};
 
 use crate::counters::{Counters, Counts};
 use crate::stop::Stop;
@@ -21,6 +24,8 @@ pub struct Running {
     local_addr: SocketAddr,
     counters: Arc<Counters>,
     stop: Arc<Stop>,
+    /// Closed to new connections by the stop itself, where the threads that accept may be busy with a request.
+    listener: Option<Arc<OwnedFd>>,
     /// In the order in which they are joined: those that serve before those that write down what they served.
     threads: Vec<JoinHandle<()>>,
 }
@@ -37,7 +42,12 @@ pub struct StopReport {
 
 impl Running {
     pub(crate) fn new(local_addr: SocketAddr, counters: Arc<Counters>, stop: Arc<Stop>) -> Self {
-        Self { local_addr, counters, stop, threads: Vec::new() }
+        Self { local_addr, counters, stop, listener: None, threads: Vec::new() }
+    }
+
+    /// Leaves it to the stop to refuse new connections.
+    pub(crate) fn close_on_stop(&mut self, listener: Arc<OwnedFd>) {
+        self.listener = Some(listener);
     }
 
     /// Starts a thread of this server. When one can't be started, dropping `self` ends the others.
@@ -74,6 +84,10 @@ impl Running {
 
     fn finish(&mut self) {
         self.stop.raise();
+        if let Some(listener) = self.listener.take() {
+            // On Linux a listening socket that is shut down listens no more.
+            let _ = shutdown(&listener, Shutdown::Both);
+        }
         for thread in self.threads.drain(..) {
             if let Err(panic) = thread.join()
                 && !std::thread::panicking()

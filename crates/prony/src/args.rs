@@ -10,7 +10,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use run::{BodyLength, Driver, Format, RunArgs};
-pub(crate) use serve::{Model, ServeArgs, Served, WhenFull};
+pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
 
 use crate::complaint::Complaint;
 use crate::exit::{self, Exit};
@@ -28,7 +28,7 @@ use crate::suggest::nearest;
                   prony http://127.0.0.1:3000/                            as fast as 50 connections go\n  \
                   prony http://127.0.0.1:3000/ --rate 500 --duration 30s  at a load you choose\n  \
                   prony demo                                              see it work, without a server",
-    help_template = "{about}\n\nUsage: {usage}\n\nCommands:\n{subcommands}\n\nOptions:\n{options}\n\n{after-help}",
+    help_template = "{about}\n\nUsage: {usage}\n\nCommands:\n{subcommands}\n\nOptions:\n{options}{after-help}",
     styles = STYLES,
     disable_help_flag = true,
     disable_help_subcommand = true,

@@ -1,6 +1,6 @@
 //! The answers, built once.
 
-use crate::head::{Head, Method, Reject, Version};
+use crate::head::{Head, Method, Version};
 
 /// Copies of a short answer stand one after another up to about this length, so that the answers to a batch of
 /// pipelined requests leave in one system call. 16 KiB of requests (the read buffer) rarely ask for more.
@@ -93,11 +93,6 @@ impl Answers {
         let fits = usize::try_from(left_bytes).map_or(rest.len(), |left| left.min(rest.len()));
         &rest[..fits]
     }
-}
-
-/// The reply to a request that isn't served.
-pub(super) fn rejection(reject: Reject) -> String {
-    format!("HTTP/1.1 {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", reject.status())
 }
 
 #[cfg(test)]

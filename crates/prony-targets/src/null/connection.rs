@@ -5,8 +5,9 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::answers::{Answers, Kind, rejection};
+use super::answers::{Answers, Kind};
 use crate::head::{self, Reject};
+use crate::reply::rejection;
 
 /// How much is read at once. Larger than a head may be, so a whole head always fits.
 pub(super) const INPUT_BYTES: usize = 16 * 1024;
@@ -208,7 +209,7 @@ impl Connection {
 
     /// Best effort: who sends nonsense may miss the reply when the kernel resets the connection.
     fn reject(&self, reject: Reject) -> Pause {
-        let _ = send(&self.socket, rejection(reject).as_bytes(), SendFlags::NOSIGNAL);
+        let _ = send(&self.socket, &rejection(reject), SendFlags::NOSIGNAL);
         Pause::End(Fate::Rejected)
     }
 }

@@ -27,7 +27,7 @@ const WORKER_LIMIT: usize = 1024;
 const ANSWER_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 
 /// How to serve.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Config {
     /// Where to listen; port 0 is any free one. Default 127.0.0.1:0.
     pub listen: SocketAddr,

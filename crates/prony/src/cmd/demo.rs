@@ -1,10 +1,125 @@
-//! `prony demo`.
+//! `prony demo`: one server that does one thing at a time and one that overlaps its waiting, under the same load.
+
+use std::time::Duration;
+
+use prony_engine::Control;
+use prony_model::{
+    Body, Checks, DriverChoice, End, Load, RequestPlan, RunPlan, RunResult, Target, Timeouts, Version,
+};
+use prony_report::{rate, seconds};
+use prony_targets::rudy;
 
 use crate::args::DemoArgs;
+use crate::cmd::{run::seed, serve};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
+use crate::progress::ProgressLine;
+use crate::{output, signals, terminal};
 
-/// Shows what a sequential server does to its clients.
+/// What Rudy sleeps in each reply.
+const DELAY: Duration = Duration::from_millis(40);
+/// Enough to fill every connection's queue once: the first round of a closed loop is quicker than the rest.
+const WARMUP: Duration = Duration::from_secs(1);
+
+/// Loads both servers, prints both reports, and what they teach.
 pub(crate) fn demo(args: &DemoArgs) -> Result<Exit, Complaint> {
-    Err(Complaint::internal(format!("not built yet {args:?}")))
+    let control = Control::default();
+    let on_interrupt = control.clone();
+    signals::on_interrupt(move || on_interrupt.stop())?;
+    let seed = seed()?;
+    let models =
+        [(rudy::Model::Sequential, "one request at a time"), (rudy::Model::Async, "all requests at once")];
+    let mut results = Vec::new();
+    for (number, (model, what)) in models.into_iter().enumerate() {
+        let title = format!(
+            "{}. Rudy takes {} for a page and serves {what}",
+            number + 1,
+            seconds(DELAY.as_secs_f64())
+        );
+        output::print(&format!("{title}\n\n"))?;
+        let result = measure(model, args, seed, &control)?;
+        output::print(&format!("{}\n", prony_report::text::run(&result, &terminal::style())))?;
+        if result.timing.interrupted {
+            return Ok(Exit::Interrupted);
+        }
+        results.push(result);
+    }
+    if let [sequential, overlapped] = results.as_slice() {
+        output::print(&lesson(args.connections, sequential, overlapped))?;
+    }
+    Ok(results.iter().map(Exit::of_run).find(|exit| *exit != Exit::Good).unwrap_or(Exit::Good))
+}
+
+/// Starts Rudy on a free port, loads it, stops it.
+fn measure(
+    model: rudy::Model,
+    args: &DemoArgs,
+    seed: u64,
+    control: &Control,
+) -> Result<RunResult, Complaint> {
+    let server = rudy::start(rudy::Config { model, delay: DELAY, ..rudy::Config::default() })
+        .map_err(|error| serve::complaint(&error))?;
+    let target = Target::parse(&format!("http://{}/", server.local_addr()))
+        .map_err(|error| Complaint::from_words(&error))?;
+    let plan = RunPlan {
+        target,
+        request: RequestPlan {
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            body: Body::default(),
+            version: Version::Http11,
+            // The original closes after each reply, too.
+            keep_alive: false,
+            pipeline: 1,
+        },
+        load: Load::Closed { connections: args.connections },
+        end: End::Duration(args.duration),
+        warmup: WARMUP,
+        threads: 1,
+        timeouts: Timeouts::default(),
+        checks: Checks::default(),
+        sources: Vec::new(),
+        driver: DriverChoice::Auto,
+        seed,
+    };
+    plan.check().map_err(|error| Complaint::from_words(&error))?;
+    let mut progress = ProgressLine::new(&plan, false);
+    let result = prony_engine::run(&plan, control, &mut |event| progress.tell(&event))?;
+    Ok(result)
+}
+
+/// The one thing to remember, in the numbers of these two runs.
+fn lesson(connections: u32, sequential: &RunResult, overlapped: &RunResult) -> String {
+    let delay_s = DELAY.as_secs_f64();
+    let mean = |result: &RunResult| {
+        result.latency.response.mean_ms.map_or_else(|| "–".to_owned(), |mean_ms| seconds(mean_ms / 1e3))
+    };
+    let delay = seconds(delay_s);
+    let lines = [
+        "What this shows".to_owned(),
+        String::new(),
+        format!(
+            "  Both servers need {delay} for a page, and {connections} clients asked them without a pause."
+        ),
+        format!(
+            "  One at a time: {} /s. A page every {delay} is {} /s, however many clients wait;",
+            rate(sequential.rate.done_per_s),
+            rate(1.0 / delay_s),
+        ),
+        format!(
+            "  so each client waited {}, and that is {connections} clients x {delay}: a property of the",
+            mean(sequential)
+        ),
+        "  load, not of the page. With twice the clients it would be twice as long.".to_owned(),
+        format!(
+            "  All at once: {} /s, since {connections} clients each get a page every {delay} ({} /s),",
+            rate(overlapped.rate.done_per_s),
+            rate(f64::from(connections) / delay_s),
+        ),
+        format!("  and each client waited {}.", mean(overlapped)),
+        String::new(),
+        "  In a closed loop the response time follows from the number of clients. To see a".to_owned(),
+        "  server at a load that you choose, use --rate.".to_owned(),
+    ];
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }

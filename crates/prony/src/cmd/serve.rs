@@ -1,10 +1,117 @@
-//! `prony serve`: the reference servers.
+//! `prony serve`: the reference servers, until Ctrl-C.
 
-use crate::args::ServeArgs;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::mpsc::sync_channel;
+
+use prony_report::count;
+use prony_targets::{Running, StartError, StopReport, null, rudy};
+
+use crate::args::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
+use crate::{output, signals};
 
-/// Starts the server that `args` name and waits for Ctrl-C.
+/// Starts the server that `args` name, says where it listens, and says at the end what it did.
 pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
-    Err(Complaint::internal(format!("{:?} is not built yet", args.server)))
+    let (stop, stopped) = sync_channel(1);
+    signals::on_interrupt(move || {
+        // The receiver is gone only when the server has ended already.
+        let _ = stop.try_send(());
+    })?;
+    let running = match &args.server {
+        Served::Null(args) => start_null(*args),
+        Served::Rudy(args) => start_rudy(*args),
+    }
+    .map_err(|error| complaint(&error))?;
+    // A script waits for this line, and takes the port from it.
+    output::print(&format!("listening on http://{}/\n", running.local_addr()))?;
+    stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))?;
+    tell(&running.stop());
+    Ok(Exit::Good)
+}
+
+fn start_null(args: NullArgs) -> Result<Running, StartError> {
+    null::start(null::Config {
+        listen: address(args.listen),
+        workers: args.workers as usize,
+        allow_remote: args.listen.allow_remote,
+        ..null::Config::default()
+    })
+}
+
+fn start_rudy(args: RudyArgs) -> Result<Running, StartError> {
+    let model = match args.model {
+        Model::Sequential => rudy::Model::Sequential,
+        Model::Thread => rudy::Model::Thread,
+        Model::Async => rudy::Model::Async,
+        Model::Pool => rudy::Model::Pool {
+            workers: args.workers as usize,
+            when_full: match args.when_full {
+                WhenFull::Hold => rudy::WhenFull::Hold,
+                WhenFull::Refuse => rudy::WhenFull::Refuse,
+            },
+        },
+    };
+    rudy::start(rudy::Config {
+        listen: address(args.listen),
+        model,
+        delay: args.delay,
+        keep_alive: args.keepalive,
+        allow_remote: args.listen.allow_remote,
+        ..rudy::Config::default()
+    })
+}
+
+fn address(args: ListenArgs) -> SocketAddr {
+    SocketAddr::new(args.listen, args.port)
+}
+
+/// Why a server did not start, with the flag that helps.
+pub(crate) fn complaint(error: &StartError) -> Complaint {
+    match error {
+        StartError::NotLoopback { address } => {
+            Complaint::usage(format!("other machines could reach a server on {address}"))
+                .hint("listen on 127.0.0.1, or add --allow-remote if that is what you want")
+        }
+        StartError::PortTaken { address } => Complaint::usage(format!("the port of {address} is taken"))
+            .hint("stop the other server, or take a free port: --port 0"),
+        StartError::PortForbidden { address } => {
+            Complaint::usage(format!("this user may not listen on port {}", address.port()))
+                .hint("choose one from 1024 up: --port 3000")
+        }
+        StartError::NoSuchAddress { address } => {
+            Complaint::usage(format!("this machine does not have the address {}", address.ip()))
+                .hint("`ip address` shows those that it has")
+        }
+        StartError::Setting { setting, reason } => Complaint::usage(format!("--{setting}: {reason}")),
+        other => match std::error::Error::source(other) {
+            Some(source) => Complaint::internal(format!("failed to {other} ({source})")),
+            None => Complaint::internal(format!("failed to {other}")),
+        },
+    }
+}
+
+/// What the server did, on stderr, in one line.
+fn tell(report: &StopReport) {
+    let counts = report.counts;
+    let mut line = format!(
+        "{} requests answered on {} connections, at most {} at once",
+        count(counts.requests),
+        count(counts.connections),
+        count(counts.max_in_flight)
+    );
+    let rest = [
+        (counts.rejected, "rejected as bad requests"),
+        (counts.refused, "connections refused"),
+        (counts.broken, "broken off by clients"),
+        (report.abandoned, "given up at the stop"),
+    ];
+    for (number, what) in rest {
+        if number > 0 {
+            line = format!("{line}; {} {what}", count(number));
+        }
+    }
+    // Whoever closed stderr does not want to know.
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }

@@ -1,0 +1,196 @@
+//! One connection of the loop, and what the kernel does for it.
+
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::{Act, End};
+use crate::clock::monotonic_ns;
+use crate::head::Reject;
+use crate::reader::{Event, Reader, Request};
+use crate::reply::CONTINUE;
+
+/// How much is read at once. A request larger than that takes more than one read.
+pub(super) const INPUT_BYTES: usize = 16 * 1024;
+
+/// An open connection.
+#[derive(Debug)]
+pub(super) struct Connection<T> {
+    pub(super) socket: OwnedFd,
+    pub(super) number: u64,
+    pub(super) reader: Reader,
+    pub(super) phase: Phase<T>,
+    /// When it opened, finished its last reply, or began the request that is under way.
+    pub(super) since_ns: u64,
+    /// A request has begun and not ended.
+    pub(super) midway: bool,
+    /// Its last reply is finished and it may stay idle.
+    pub(super) served: bool,
+    last_arrival: Arrival,
+    /// The reply under way; kept empty for the next one.
+    pub(super) out: Vec<u8>,
+}
+
+/// Where a connection is in its round.
+#[derive(Debug)]
+pub(super) enum Phase<T> {
+    /// Waits for a request.
+    Reading,
+    /// Its request waits to be due.
+    Waiting { ticket: T, close: bool },
+    /// Its reply is on the way.
+    Replying(Replying<T>),
+    /// All is said; what the client still sends is thrown away, because closing the socket on unread bytes
+    /// would reset the connection, and the client might lose the reply.
+    Lingering,
+}
+
+/// A reply on the way.
+#[derive(Debug)]
+pub(super) struct Replying<T> {
+    pub(super) ticket: T,
+    pub(super) close: bool,
+    sent_bytes: usize,
+    /// How much may be sent so far.
+    open_bytes: usize,
+    piece_bytes: usize,
+    pub(super) every_ns: u64,
+    first_ns: u64,
+    last_ns: u64,
+    /// The kernel has no room: it will say when.
+    pub(super) blocked: bool,
+}
+
+/// When bytes came.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Arrival {
+    pub(super) at_ns: u64,
+    pub(super) read_ns: u64,
+    pub(super) doubtful: bool,
+}
+
+/// What reading came to.
+#[derive(Debug)]
+pub(super) enum Read {
+    Request(Request, Arrival),
+    /// Nothing more has come.
+    Empty,
+    Reject(Reject),
+    /// The client is gone; in the middle of a request, or not.
+    Gone {
+        midway: bool,
+    },
+}
+
+/// What sending came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sent {
+    All,
+    Piece,
+    Blocked,
+    Failed,
+}
+
+impl<T> Connection<T> {
+    pub(super) fn new(socket: OwnedFd, number: u64, since_ns: u64) -> Self {
+        Self {
+            socket,
+            number,
+            reader: Reader::default(),
+            phase: Phase::Reading,
+            since_ns,
+            midway: false,
+            served: false,
+            last_arrival: Arrival::default(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Reads up to the next whole request. Events are edge-triggered, so it reads until nothing is left.
+    pub(super) fn read(&mut self, input: &mut [u8; INPUT_BYTES]) -> Read {
+        loop {
+            match self.reader.next() {
+                Ok(Some(Event::Request(request))) => return Read::Request(request, self.last_arrival),
+                Ok(Some(Event::Continue)) => {
+                    // It is a courtesy: without it the client goes on after a while.
+                    let _ = send(&self.socket, CONTINUE, SendFlags::NOSIGNAL);
+                    continue;
+                }
+                Ok(None) => {}
+                Err(reject) => return Read::Reject(reject),
+            }
+            match recv(&self.socket, &mut input[..], RecvFlags::empty()) {
+                Ok((0, _)) => return Read::Gone { midway: !self.reader.is_idle() },
+                Ok((count, _)) => {
+                    let read_ns = monotonic_ns();
+                    self.last_arrival = Arrival { at_ns: read_ns, read_ns, doubtful: true };
+                    self.reader.feed(&input[..count]);
+                }
+                Err(Errno::AGAIN) => return Read::Empty,
+                Err(Errno::INTR) => {}
+                Err(_) => return Read::Gone { midway: !self.reader.is_idle() },
+            }
+        }
+    }
+
+    /// Throws away what has come; false when the client is done.
+    pub(super) fn discard(&mut self, input: &mut [u8; INPUT_BYTES]) -> bool {
+        loop {
+            match recv(&self.socket, &mut input[..], RecvFlags::empty()) {
+                Ok((0, _)) => return false,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+impl<T> Replying<T> {
+    pub(super) fn new(ticket: T, close: bool, act: Act, out_bytes: usize) -> Self {
+        let (pieces, every_ns) = match act {
+            Act::SendSlowly { pieces, every_ns } => (pieces.max(1) as usize, every_ns),
+            Act::Send | Act::Reset => (1, 0),
+        };
+        let piece_bytes = out_bytes.div_ceil(pieces);
+        Self {
+            ticket,
+            close,
+            sent_bytes: 0,
+            open_bytes: piece_bytes,
+            piece_bytes,
+            every_ns,
+            first_ns: 0,
+            last_ns: 0,
+            blocked: false,
+        }
+    }
+
+    /// Sends up to the end of the piece.
+    pub(super) fn send(&mut self, socket: &OwnedFd, out: &[u8]) -> Sent {
+        self.blocked = false;
+        let open_bytes = self.open_bytes.min(out.len());
+        while self.sent_bytes < open_bytes {
+            self.last_ns = monotonic_ns();
+            if self.sent_bytes == 0 {
+                self.first_ns = self.last_ns;
+            }
+            match send(socket, &out[self.sent_bytes..open_bytes], SendFlags::NOSIGNAL) {
+                Ok(count) => self.sent_bytes += count,
+                Err(Errno::AGAIN) => {
+                    self.blocked = true;
+                    return Sent::Blocked;
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => return Sent::Failed,
+            }
+        }
+        self.open_bytes += self.piece_bytes;
+        if self.sent_bytes == out.len() { Sent::All } else { Sent::Piece }
+    }
+
+    pub(super) fn end(&self, delivered: bool) -> End {
+        End { first_ns: self.first_ns, last_ns: self.last_ns, delivered }
+    }
+}

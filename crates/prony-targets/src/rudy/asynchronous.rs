@@ -1,0 +1,53 @@
+//! The model `Async`: the evented loop with one constant delay.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Config, page};
+use crate::StartError;
+use crate::counters::Counters;
+use crate::evented::{Act, Came, End, Options, Script, Worker};
+use crate::reader::Request;
+use crate::running::Running;
+use crate::stop::Stop;
+
+pub(super) fn spawn(
+    running: &mut Running,
+    listener: OwnedFd,
+    config: Config,
+    counters: Arc<Counters>,
+    stop: Arc<Stop>,
+) -> Result<(), StartError> {
+    let options = Options {
+        keep_alive: config.keep_alive,
+        request_timeout: config.request_timeout,
+        spin: Duration::ZERO,
+        kernel_stamps: false,
+    };
+    let delay_ns = u64::try_from(config.delay.as_nanos()).unwrap_or(u64::MAX);
+    let worker = Worker::new(Rudy { delay_ns }, options, listener, counters, stop)?;
+    running.spawn("rudy", move || worker.run())
+}
+
+#[derive(Debug)]
+struct Rudy {
+    delay_ns: u64,
+}
+
+impl Script for Rudy {
+    /// The request, and when it had been read.
+    type Ticket = (Request, u64);
+
+    fn plan(&mut self, request: Request, came: Came) -> (u64, Self::Ticket) {
+        (came.read_ns.saturating_add(self.delay_ns), (request, came.read_ns))
+    }
+
+    fn answer(&mut self, ticket: &Self::Ticket, now_ns: u64, close: bool, out: &mut Vec<u8>) -> Act {
+        let (request, read_ns) = ticket;
+        page::write(request, now_ns.saturating_sub(*read_ns), close, out);
+        Act::Send
+    }
+
+    fn over(&mut self, _ticket: Self::Ticket, _end: End) {}
+}

@@ -1,0 +1,35 @@
+//! Running the binary.
+
+use std::ffi::OsStr;
+use std::process::{Command, Output, Stdio};
+
+/// What one call of prony did.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// A call of prony that does not depend on the environment of the tests.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LC_ALL", "LC_CTYPE"] {
+        command.env_remove(name);
+    }
+    command.env("LANG", "C.UTF-8").stdin(Stdio::null());
+    command
+}
+
+/// Calls prony with `words` and waits for it.
+pub(crate) fn prony<S: AsRef<OsStr>>(words: &[S]) -> Said {
+    said(command().args(words).output().expect("the binary was built"))
+}
+
+pub(crate) fn said(output: Output) -> Said {
+    Said {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).expect("prony prints UTF-8"),
+        err: String::from_utf8(output.stderr).expect("prony prints UTF-8"),
+    }
+}

@@ -1,0 +1,91 @@
+//! The file of `--json`: refused before the load, written whole or not at all.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use crate::binary::prony;
+use crate::server::Server;
+
+/// A folder of its own for a test, gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        // What an aborted run may have left.
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("the target folder can be written");
+        Self(path)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("the folder is there");
+        entries.map(|entry| entry.expect("a name").file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Whatever is wrong with the file is said before anything is sent.
+fn refused(path: &str, what: &str) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    let said = prony(&[&url, "-n", "1", "--json", path]);
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
+    assert!(said.err.starts_with(&format!("error: {what}")), "{said:?}");
+    listener.set_nonblocking(true).expect("a socket");
+    let arrived = listener.accept().map_err(|error| error.kind());
+    assert_eq!(arrived.expect_err("no connection"), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn a_file_that_cant_be_written() {
+    refused("/nonexistent/folder/result.json", "can't write /nonexistent/folder/result.json (No such file");
+    refused("/proc/result.json", "can't write /proc/result.json (");
+    refused("/dev/null/result.json", "can't write /dev/null/result.json (Not a directory");
+}
+
+#[test]
+fn a_file_that_exists_and_a_directory() {
+    let folder = Folder::new("exists");
+    let file = folder.0.join("result.json");
+    fs::write(&file, "precious").expect("a file");
+    let (file, directory) = (file.display().to_string(), folder.0.display().to_string());
+    refused(&file, &format!("{file} exists"));
+    refused(&directory, &format!("{directory} is a directory"));
+    assert_eq!(fs::read_to_string(&file).expect("still there"), "precious");
+    assert_eq!(folder.names(), ["result.json"]);
+}
+
+#[test]
+fn a_load_that_fails_leaves_no_file() {
+    let folder = Folder::new("fails");
+    let file = folder.0.join("result.json").display().to_string();
+    let said = prony(&["http://no-such-host.invalid/", "-n", "1", "--json", &file]);
+    assert_ne!(said.code, Some(0));
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+#[test]
+fn a_result_is_written_whole() {
+    let folder = Folder::new("whole");
+    let file = folder.0.join("result.json").display().to_string();
+    let server = Server::good();
+    let said = prony(&[&server.url, "-n", "20", "-c", "2", "--json", &file]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("SUCCESS   100 %     20 of 20 requests"), "{said:?}");
+    let text = fs::read_to_string(&file).expect("the file is there");
+    assert_eq!(prony_model::from_json(&text).expect("a result").requests.done, 20);
+    assert_eq!(folder.names(), ["result.json"]);
+    let again = prony(&[&server.url, "-n", "5", "-c", "1", "--json", &file, "--force"]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let text = fs::read_to_string(&file).expect("the file is there");
+    assert_eq!(prony_model::from_json(&text).expect("a result").requests.done, 5);
+    assert_eq!(folder.names(), ["result.json"]);
+}

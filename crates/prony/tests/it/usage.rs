@@ -1,0 +1,78 @@
+//! Wrong command lines: exit code 2, one message, nothing on stdout.
+
+use crate::binary::{command, prony, said};
+
+fn check(words: &[&str], err: &str) {
+    let said = prony(words);
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(2), "", err), "{words:?}");
+}
+
+#[test]
+fn a_mistyped_command() {
+    check(
+        &["sevre"],
+        "error: `sevre` is not a command\n       is that a URL (then http://sevre/), or did you mean `prony serve`?\n",
+    );
+}
+
+#[test]
+fn a_malformed_url() {
+    let said = prony(&["http://[::1/"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.starts_with("error: `http://[::1/` is not a URL ("), "{said:?}");
+    assert!(said.err.ends_with("\n       write it as http://HOST:PORT/PATH\n"), "{said:?}");
+}
+
+#[test]
+fn an_unknown_scheme() {
+    check(&["gopher://h/"], "error: the scheme `gopher` is not spoken here\n       use http://\n");
+}
+
+#[test]
+fn a_rate_of_nothing() {
+    check(
+        &["h:1", "--rate", "0"],
+        "error: --rate `0` is not a rate\n       write requests per second above 0, such as 500, 2.5, 10k or 600/min\n",
+    );
+}
+
+#[test]
+fn fewer_requests_than_connections() {
+    check(
+        &["h:1", "-n", "5", "-c", "10"],
+        "error: 5 requests can't use 10 connections\n       use --connections 5 or fewer\n",
+    );
+}
+
+#[test]
+fn an_unreadable_body() {
+    check(
+        &["h:1", "--body-file", "/nonexistent/body"],
+        "error: can't read the body from /nonexistent/body (No such file or directory (os error 2))\n       \
+         nothing was sent: name a file that can be read, or - for stdin\n",
+    );
+}
+
+#[test]
+fn words_that_could_move_the_cursor() {
+    let said = prony(&["ftp\u{1b}[2J://h/"]);
+    assert_eq!(said.code, Some(2));
+    assert!(!said.err.contains('\u{1b}'), "{said:?}");
+}
+
+#[test]
+fn nothing_at_all_gets_the_help() {
+    let said = prony::<&str>(&[]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.out.contains("Examples:"), "{said:?}");
+}
+
+/// A reader that leaves, as in `prony … | head -1`, is no reason to panic.
+#[test]
+fn a_closed_stdout() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let said =
+        said(command().args(["completions", "bash"]).stdout(writer).output().expect("the binary was built"));
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+}
