@@ -6,6 +6,8 @@ use prony_model::Environment;
 use rustix::process::{Resource, getrlimit};
 use rustix::system::uname;
 
+const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
 /// What can be said before the run. Version and commit are the caller's to add.
 pub(crate) fn before() -> Environment {
     let system = uname();
@@ -23,7 +25,7 @@ pub(crate) fn before() -> Environment {
         memory_bytes: field("/proc/meminfo", "MemTotal").as_deref().and_then(kibibytes),
         open_files_limit: getrlimit(Resource::Nofile).current,
         port_range: port_range(),
-        congestion_control: line("/proc/sys/net/ipv4/tcp_congestion_control"),
+        congestion_control: line(CONGESTION_CONTROL),
         load_average_before: load_average(),
         load_average_after: None,
     }
@@ -32,6 +34,12 @@ pub(crate) fn before() -> Environment {
 /// The load average over a minute.
 pub(crate) fn load_average() -> Option<f64> {
     line("/proc/loadavg")?.split(' ').next()?.parse().ok()
+}
+
+/// Whether the system's congestion control may put time between the packets of a client (as BBR does, with a
+/// timer for each), which would be part of every latency.
+pub(crate) fn paces() -> bool {
+    line(CONGESTION_CONTROL).is_some_and(|name| !["reno", "cubic"].contains(&name.as_str()))
 }
 
 /// The range of local ports that `connect` chooses from.

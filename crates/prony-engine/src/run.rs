@@ -27,6 +27,9 @@ use crate::{Control, RunError, environment, limits, sys};
 /// Slices that go round between a worker and the collector: one being filled, one being merged, and two for
 /// a collector that is late.
 const SLICES_PER_WORKER: usize = 4;
+/// What TCP may send at once on a new connection: ten segments of 1,460 bytes, less a margin for short
+/// segments (RFC 6928). Congestion control has no say in requests that fit.
+const WINDOW_BYTES: usize = 8 * 1024;
 /// Time for the threads to start before the first request is due.
 const START_DELAY: Nanos = 5_000_000;
 
@@ -125,6 +128,8 @@ fn start(
             request: request.bytes().into(),
             depth: assignment.depth,
             keep_alive: assignment.keep_alive,
+            unpaced: request.bytes().len() * assignment.depth as usize <= WINDOW_BYTES
+                && environment::paces(),
             peers: peers.addresses.clone(),
             sources: plan.sources.iter().map(|source| network_address((*source, 0).into())).collect(),
         };

@@ -7,14 +7,26 @@ use rustix::net::{AddressFamily, SocketAddrAny, SocketFlags, SocketType, bind, s
 
 use crate::sys;
 
-/// Makes a non-blocking stream socket for `peer`, bound to `source` if one is given.
-pub(crate) fn open(peer: &SocketAddrAny, source: Option<&SocketAddrAny>) -> Result<OwnedFd, Errno> {
+/// A congestion control that every kernel has and that never waits between two packets.
+const UNPACED: &str = "reno";
+
+/// Makes a non-blocking stream socket for `peer`, bound to `source` if one is given. `unpaced`: no congestion
+/// control may put time between packets.
+pub(crate) fn open(
+    peer: &SocketAddrAny,
+    source: Option<&SocketAddrAny>,
+    unpaced: bool,
+) -> Result<OwnedFd, Errno> {
     let family = peer.address_family();
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
     if family != AddressFamily::UNIX {
         // Requests go out as they are written: a delay by Nagle's algorithm would be the client's, not the server's.
         sockopt::set_tcp_nodelay(&socket, true)?;
+        if unpaced {
+            // Where the kernel refuses, requests are paced as those of any other client.
+            let _as_before = sockopt::set_tcp_congestion(&socket, UNPACED);
+        }
     }
     if let Some(source) = source {
         // Only widens the choice of ports; where the kernel lacks it, `bind` chooses.

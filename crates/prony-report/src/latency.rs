@@ -125,10 +125,9 @@ fn notes(shown: &[(&'static str, &LatencySummary)], unit: Unit) -> Vec<String> {
     if let Some((name, summary)) = shown.first() {
         notes.extend(intervals(name, summary, unit));
     }
-    let mut reasons: Vec<(Mark, Vec<(String, Vec<&str>)>)> = Vec::new();
+    let mut reasons: Vec<(Mark, Vec<Place>)> = Vec::new();
     for (name, summary) in shown {
         for (mark, headings) in withheld(summary) {
-            let headings = headings.join(" ");
             let at = reasons.iter().position(|(known, _)| *known == mark).unwrap_or_else(|| {
                 reasons.push((mark, Vec::new()));
                 reasons.len() - 1
@@ -150,21 +149,30 @@ fn notes(shown: &[(&'static str, &LatencySummary)], unit: Unit) -> Vec<String> {
     notes
 }
 
+/// Headings, and the clocks under which their numbers are withheld.
+type Place<'a> = (String, Vec<&'a str>);
+
 /// The sign that stands in the place of a number, and why.
 type Mark<'a> = (&'static str, &'a str);
 
-/// The headings of the withheld numbers of one clock, by reason.
-fn withheld(summary: &LatencySummary) -> Vec<(Mark<'_>, Vec<&'static str>)> {
-    let mut reasons: Vec<(Mark, Vec<&str>)> = Vec::new();
+/// The withheld numbers of one clock, as runs of neighbours with one mark, each with the reason of its first: the
+/// reasons of the others follow from it, since they need more of the same. The stored result has all of them.
+fn withheld(summary: &LatencySummary) -> Vec<(Mark<'_>, String)> {
+    let mut runs: Vec<(Mark, Vec<&str>)> = Vec::new();
     for (key, heading) in SHOWN {
         let Some(note) = summary.withheld.get(key) else { continue };
-        let mark = (if note.above_ms.is_some() { ">" } else { "–" }, note.reason.as_str());
-        match reasons.iter_mut().find(|(known, _)| *known == mark) {
-            Some((_, headings)) => headings.push(heading),
-            None => reasons.push((mark, vec![heading])),
+        let sign = if note.above_ms.is_some() { ">" } else { "–" };
+        match runs.last_mut() {
+            Some(((known, _), headings)) if *known == sign => headings.push(heading),
+            _ => runs.push(((sign, note.reason.as_str()), vec![heading])),
         }
     }
-    reasons
+    let said = |headings: Vec<&str>| match headings.as_slice() {
+        [only] => (*only).to_owned(),
+        [first, ..] => format!("{first} and above"),
+        [] => String::new(),
+    };
+    runs.into_iter().map(|(mark, headings)| (mark, said(headings))).collect()
 }
 
 fn intervals(name: &str, summary: &LatencySummary, unit: Unit) -> Option<String> {

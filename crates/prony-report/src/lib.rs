@@ -17,5 +17,6 @@ pub mod text;
 
 pub use clean::clean;
 pub use number::{count, percent, rate, seconds};
+pub use page::wrap;
 pub use prony_model::to_json as json;
 pub use style::Style;

@@ -121,7 +121,7 @@ impl Page {
 }
 
 /// `text` in lines of at most `room` columns, broken at spaces; a word wider than that is broken where it must.
-fn wrap(text: &str, room: usize) -> Vec<String> {
+pub fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {

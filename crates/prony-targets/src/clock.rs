@@ -31,3 +31,38 @@ pub(crate) fn wake_exactly() {
     // Without it waits are late, not wrong.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
+
+/// Both clocks at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Clocks {
+    pub(crate) monotonic_ns: u64,
+    /// `CLOCK_REALTIME`, on which the kernel stamps packets.
+    pub(crate) realtime_ns: u64,
+}
+
+impl Clocks {
+    /// Realtime minus monotonic.
+    pub(crate) fn offset_ns(self) -> i64 {
+        self.realtime_ns.cast_signed().wrapping_sub(self.monotonic_ns.cast_signed())
+    }
+}
+
+/// Reads the realtime clock between two readings of the monotonic one; when those lie apart, because the thread
+/// was interrupted, tries again. Two readings take about 50 ns.
+pub(crate) fn clocks() -> Clocks {
+    const TRIES: usize = 3;
+    const CLOSE_NS: u64 = 500;
+    let mut best = (u64::MAX, Clocks { monotonic_ns: 0, realtime_ns: 0 });
+    for _ in 0..TRIES {
+        let before_ns = monotonic_ns();
+        let realtime_ns = to_ns(clock_gettime(ClockId::Realtime));
+        let gap_ns = monotonic_ns() - before_ns;
+        if gap_ns < best.0 {
+            best = (gap_ns, Clocks { monotonic_ns: before_ns + gap_ns / 2, realtime_ns });
+        }
+        if gap_ns <= CLOSE_NS {
+            break;
+        }
+    }
+    best.1
+}

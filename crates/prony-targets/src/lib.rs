@@ -22,9 +22,11 @@ mod listen;
 mod reader;
 mod reply;
 mod stop;
+mod sys;
 
 pub mod null;
 pub mod rudy;
+pub mod truth;
 
 pub use counters::Counts;
 pub use error::StartError;

@@ -16,6 +16,8 @@ pub(crate) struct Reply<'a> {
     pub(crate) body: &'a [u8],
     /// What the server took, by its own clock, for `Server-Timing` (in ms there).
     pub(crate) took_ns: u64,
+    /// The id of the request, so that a client can look up what the server says of it.
+    pub(crate) id: Option<u64>,
     /// The connection ends behind it.
     pub(crate) close: bool,
     pub(crate) method: Method,
@@ -29,12 +31,16 @@ impl Reply<'_> {
         write!(
             out,
             "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\
-             Connection: {connection}\r\nServer-Timing: app;dur={}.{:06}\r\n\r\n",
+             Connection: {connection}\r\nServer-Timing: app;dur={}.{:06}\r\n",
             body.len(),
             took_ns / 1_000_000,
             took_ns % 1_000_000,
         )
         .expect("invariant: writing to a Vec does not fail");
+        if let Some(id) = self.id {
+            write!(out, "X-Request-Id: {id}\r\n").expect("invariant: writing to a Vec does not fail");
+        }
+        out.extend_from_slice(b"\r\n");
         if self.method == Method::Other {
             out.extend_from_slice(body);
         }
@@ -55,8 +61,16 @@ fn closing(status: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let text = format!("{status}\n");
     let body = text.as_bytes();
-    Reply { status, content_type: "text/plain", body, took_ns: 0, close: true, method: Method::Other }
-        .write(&mut out);
+    Reply {
+        status,
+        content_type: "text/plain",
+        body,
+        took_ns: 0,
+        id: None,
+        close: true,
+        method: Method::Other,
+    }
+    .write(&mut out);
     out
 }
 
@@ -72,12 +86,13 @@ mod tests {
             content_type: "text/plain",
             body: b"x",
             took_ns: 40_001_002,
+            id: Some(7),
             close: false,
             method: Method::Head,
         };
         reply.write(&mut out);
         let text = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\
-                    Connection: keep-alive\r\nServer-Timing: app;dur=40.001002\r\n\r\n";
+                    Connection: keep-alive\r\nServer-Timing: app;dur=40.001002\r\nX-Request-Id: 7\r\n\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), text);
     }
 }

@@ -23,13 +23,14 @@ use crate::suggest::nearest;
     version = env!("PRONY_VERSION"),
     about = "Puts a known load on a web server and says what the server really delivers",
     override_usage = "prony [OPTIONS] <URL>\n       prony <COMMAND> …",
-    after_help = "Flags of a run: prony run --help. Exit codes and everything else: prony --help-all.\n\n\
+    after_help = "Flags of a run: prony run --help. Exit codes and more: prony --help-all.\n\n\
                   Examples:\n  \
-                  prony http://127.0.0.1:3000/                            as fast as 50 connections go\n  \
-                  prony http://127.0.0.1:3000/ --rate 500 --duration 30s  at a load you choose\n  \
-                  prony demo                                              see it work, without a server",
+                  prony http://127.0.0.1:3000/                            as much as it takes\n  \
+                  prony http://127.0.0.1:3000/ --rate 500 --duration 30s  as much as you say\n  \
+                  prony demo                                              without a server",
     help_template = "{about}\n\nUsage: {usage}\n\nCommands:\n{subcommands}\n\nOptions:\n{options}{after-help}",
     styles = STYLES,
+    max_term_width = 80,
     disable_help_flag = true,
     disable_help_subcommand = true,
     disable_version_flag = true,
@@ -60,7 +61,7 @@ enum Typed {
     Run(Box<RunArgs>),
     /// Start a reference server to try things on
     Serve(ServeArgs),
-    /// Start a slow server and a quick one, load both, and say what differs
+    /// Load a slow server and a quick one, and say what differs
     Demo(DemoArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
@@ -84,7 +85,7 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
     /// Measure each of the two servers this long
-    #[arg(short, long, value_name = "TIME", default_value = "4s", value_parser = prony_model::parse_duration)]
+    #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = prony_model::parse_duration)]
     pub(crate) duration: std::time::Duration,
     /// Connections
     #[arg(short, long, value_name = "N", default_value = "8", value_parser = run::whole_u32)]

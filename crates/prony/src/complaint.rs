@@ -57,13 +57,13 @@ impl Complaint {
 
 impl From<RunError> for Complaint {
     fn from(error: RunError) -> Self {
-        let with = |exit| Self { exit, ..Self::from_words(&error) };
         match &error {
             RunError::Plan(_)
             | RunError::NoUring(_)
             | RunError::Source { .. }
-            | RunError::SourceFamily { .. } => with(Exit::Usage),
-            RunError::UnixPath { .. } | RunError::Descriptors { .. } => with(Exit::Usage),
+            | RunError::SourceFamily { .. }
+            | RunError::UnixPath { .. }
+            | RunError::Descriptors { .. } => Self::from_words(&error),
             RunError::Request(_) | RunError::Check(_) => Self::usage(error.to_string()),
             RunError::Resolve { .. } => Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) }
                 .hint("is the name spelled right? an address works too: http://127.0.0.1:3000/"),

@@ -39,6 +39,7 @@ pub(crate) struct EpollIo {
     payload: Payload,
     peers: Box<[SocketAddrAny]>,
     sources: Box<[SocketAddrAny]>,
+    unpaced: bool,
     /// Connections on which a send failed, with the error: told at the next poll, because a handler can't be
     /// called from within itself.
     failures: Vec<(Slot, u32, Errno)>,
@@ -67,6 +68,7 @@ impl Driver for Epoll {
             payload: Payload::new(&setup.request, setup.depth),
             peers: setup.peers.clone(),
             sources: setup.sources.clone(),
+            unpaced: setup.unpaced,
             failures: Vec::with_capacity(setup.slots as usize),
         };
         Ok(Self {
@@ -183,7 +185,7 @@ impl Io for EpollIo {
     fn connect(&mut self, slot: Slot, attempt: u64) -> Result<(), Errno> {
         let peer = &self.peers[pick(attempt, self.peers.len())];
         let source = self.sources.get(pick(attempt, self.sources.len()));
-        let fd = socket::open(peer, source)?;
+        let fd = socket::open(peer, source, self.unpaced)?;
         let connecting = match connect(&fd, peer) {
             // A Unix socket is connected at once; a full backlog there says AGAIN, for which epoll has no event.
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => true,

@@ -34,6 +34,8 @@ pub(crate) struct Setup {
     pub depth: u32,
     /// Whether connections carry more than one request.
     pub keep_alive: bool,
+    /// Whether packets go out as they are written, whatever the system's congestion control.
+    pub unpaced: bool,
     /// Where connections go, in turn.
     pub peers: Box<[SocketAddrAny]>,
     /// Where they come from, in turn; empty lets the system choose.

@@ -4,7 +4,7 @@
 //! once per connection (multishot) and fill buffers of a shared ring; sends complete silently unless they fail.
 
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
@@ -13,7 +13,7 @@ use super::{Driver, Handler, Io, Setup, Slot};
 use crate::clock::{self, Nanos};
 use crate::payload::Payload;
 use crate::socket;
-use crate::sys::{BATCH, Buffers, Completion, Ring, RingSetup};
+use crate::sys::{self, BATCH, Buffers, Completion, Ring, RingSetup};
 
 /// Requests up to this size are sent without waiting to hear that they went: the answer tells. The socket's
 /// buffer is empty when the next one is sent, so that it is taken whole (the least default send buffer of
@@ -36,6 +36,7 @@ pub(crate) struct UringIo {
     payload: Payload,
     peers: Box<[SocketAddrAny]>,
     sources: Box<[SocketAddrAny]>,
+    unpaced: bool,
     multishot: bool,
     silent: bool,
 }
@@ -72,7 +73,7 @@ fn number(kind: Kind, generation: u32, slot: Slot) -> u64 {
 
 /// Says whether this kernel has, and lets us use, all that this driver needs; if not, why.
 pub(crate) fn probe() -> Result<(), String> {
-    let setup = RingSetup { connections: 1, payload: Box::new([]), peers: Box::new([]) };
+    let setup = RingSetup { connections: 1, payload: Box::new([]), peers: Box::new([]), long_lived: true };
     match Ring::new(setup) {
         Ok((ring, buffers)) => {
             drop(ring);
@@ -95,6 +96,7 @@ impl Driver for Uring {
             connections: setup.slots,
             payload: payload.bytes().into(),
             peers: setup.peers.clone(),
+            long_lived: setup.keep_alive,
         })?;
         let mut slots = Vec::new();
         slots.resize_with(setup.slots as usize, Socket::default);
@@ -106,6 +108,7 @@ impl Driver for Uring {
             payload,
             peers: setup.peers.clone(),
             sources: setup.sources.clone(),
+            unpaced: setup.unpaced,
             multishot: setup.keep_alive,
             silent,
         };
@@ -146,7 +149,8 @@ impl Uring {
             }
             // Also of the connection before: its buffer goes back all the same.
             if let Some(buffer) = completion.buffer {
-                self.buffers.give_back(buffer);
+                let length = usize::try_from(completion.result).unwrap_or_default();
+                self.buffers.release(buffer, length, completion.buffer_more);
             }
         } else if current(Kind::Send) {
             self.io.sent(handler, slot, completion.result);
@@ -188,7 +192,10 @@ impl Io for UringIo {
             .expect("invariant: less than the length");
         let source =
             usize::try_from(attempt % self.sources.len().max(1) as u64).expect("invariant: as above");
-        let fd = socket::open(&self.peers[peer], self.sources.get(source))?;
+        let fd = socket::open(&self.peers[peer], self.sources.get(source), self.unpaced)?;
+        if let Err(error) = self.ring.register(slot, fd.as_fd()) {
+            return Err(Errno::from_io_error(&error).unwrap_or(Errno::MFILE));
+        }
         let socket = &mut self.slots[slot as usize];
         self.ring.connect(fd.as_fd(), peer, number(Kind::Connect, socket.generation, slot));
         *socket =
@@ -202,7 +209,8 @@ impl Io for UringIo {
         let length = self.payload.request_bytes();
         if self.silent {
             if let Some(fd) = &socket.fd {
-                self.ring.send(fd.as_fd(), 0, length, number(Kind::Send, socket.generation, slot), false);
+                let to = sys::Socket { slot, fd: fd.as_fd() };
+                self.ring.send(to, 0, length, number(Kind::Send, socket.generation, slot), false);
             }
         } else {
             socket.unsent += length as u64;
@@ -228,7 +236,7 @@ impl Io for UringIo {
         for (_, kind) in pending.into_iter().filter(|(pending, _)| *pending) {
             self.ring.cancel(number(kind, generation, slot), number(Kind::Ignored, 0, 0));
         }
-        self.ring.close(fd, number(Kind::Ignored, 0, 0));
+        self.ring.close(slot, fd, number(Kind::Ignored, 0, 0));
         *socket = Socket { generation: generation.wrapping_add(1) & 0xff_ffff, ..Socket::default() };
     }
 }
@@ -267,14 +275,15 @@ impl UringIo {
         let Some(fd) = socket.fd.as_ref().filter(|_| !socket.sending && socket.unsent > 0) else { return };
         let (start, length) = self.payload.span(socket.position, socket.unsent);
         socket.sending = true;
-        self.ring.send(fd.as_fd(), start, length, number(Kind::Send, socket.generation, slot), true);
+        let to = sys::Socket { slot, fd: fd.as_fd() };
+        self.ring.send(to, start, length, number(Kind::Send, socket.generation, slot), true);
     }
 
     fn receive(&mut self, slot: Slot) {
         let socket = &mut self.slots[slot as usize];
         let Some(fd) = &socket.fd else { return };
-        let fd: BorrowedFd<'_> = fd.as_fd();
-        self.ring.receive(fd, number(Kind::Receive, socket.generation, slot), self.multishot);
+        let from = sys::Socket { slot, fd: fd.as_fd() };
+        self.ring.receive(from, number(Kind::Receive, socket.generation, slot), self.multishot);
         socket.receiving = true;
     }
 }

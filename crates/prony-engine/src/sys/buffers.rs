@@ -1,4 +1,7 @@
-//! A ring of receive buffers from which the kernel picks one for each completion.
+//! A ring of receive buffers that the kernel fills: each completion says which one, and how many bytes.
+//!
+//! Where the kernel can (6.12), a buffer takes one answer after the other until it is full, so that a few
+//! buffers serve thousands of small answers from warm cache lines and large answers still find room.
 
 use std::io;
 use std::ptr::NonNull;
@@ -9,6 +12,19 @@ use io_uring::types::BufRingEntry;
 
 /// The one buffer group that a worker registers.
 pub(super) const GROUP: u16 = 0;
+/// IOU_PBUF_RING_INC of the kernel's interface: buffers are used up piece by piece.
+const INCREMENTAL: u16 = 2;
+
+/// Bytes of a buffer that is used up piece by piece.
+const SHARED_BYTES: u32 = 16 * 1024;
+/// Such buffers, at least and at most; one for 32 connections between them. 16 hold the small answers of
+/// 1,000 connections and fit a core's own cache.
+const SHARED_COUNT: (u32, u32) = (16, 512);
+/// Bytes of a buffer that holds one piece: an odd number of cache lines, so that the beginnings of buffers,
+/// where small answers lie, don't fall into the same few sets of a cache.
+const SINGLE_BYTES: u32 = 4096 + 3 * 64;
+/// Such buffers, at least and at most: one for each connection lets a whole round of answers arrive at once.
+const SINGLE_COUNT: (u32, u32) = (64, 1024);
 
 /// Receive buffers shared with the kernel. Must outlive the ring that it is registered with: the driver drops
 /// the ring first.
@@ -17,45 +33,71 @@ pub(crate) struct Buffers {
     entries: NonNull<BufRingEntry>,
     /// `count` buffers of `buffer_bytes` each. Untouched pages take no memory.
     memory: Box<[u8]>,
+    /// By buffer: bytes of it that are used up. All 0 where a buffer holds one piece.
+    used: Box<[u32]>,
     count: u16,
     buffer_bytes: u32,
     tail: u16,
 }
 
 impl Buffers {
-    /// Allocates `count` (a power of two, at most 32,768) buffers and registers them.
-    pub(super) fn register(submitter: &Submitter<'_>, count: u16, buffer_bytes: u32) -> io::Result<Self> {
+    /// Registers buffers for `connections` connections.
+    pub(super) fn register(submitter: &Submitter<'_>, connections: u32) -> io::Result<Self> {
+        let count = |wanted: u32, bounds: (u32, u32)| wanted.next_power_of_two().clamp(bounds.0, bounds.1);
+        let shared = count(connections / 32, SHARED_COUNT);
+        match Self::register_as(submitter, shared, SHARED_BYTES, INCREMENTAL) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                Self::register_as(submitter, count(connections, SINGLE_COUNT), SINGLE_BYTES, 0)
+            }
+            result => result,
+        }
+    }
+
+    fn register_as(submitter: &Submitter<'_>, count: u32, buffer_bytes: u32, flags: u16) -> io::Result<Self> {
+        let count = u16::try_from(count).expect("invariant: the bounds above fit");
         assert!(
             count.is_power_of_two() && count <= 1 << 15,
             "invariant: the kernel takes powers of two up to 2^15"
         );
         let memory = vec![0; usize::from(count) * buffer_bytes as usize].into_boxed_slice();
+        let used = vec![0; usize::from(count)].into_boxed_slice();
         let entries = map_entries(count)?;
-        let mut buffers = Self { entries, memory, count, buffer_bytes, tail: 0 };
+        let mut buffers = Self { entries, memory, used, count, buffer_bytes, tail: 0 };
         // SAFETY: the entries are page-aligned, zeroed, `count` long, and unmapped only in `drop`, which runs
-        // after the ring is gone (see the type's contract, kept by the field order in `Ring`).
-        unsafe { submitter.register_buf_ring_with_flags(entries.as_ptr() as u64, count, GROUP, 0)? };
+        // after the ring is gone (see the type's contract, kept by the field order in the driver).
+        unsafe { submitter.register_buf_ring_with_flags(entries.as_ptr() as u64, count, GROUP, flags)? };
         for index in 0..count {
             buffers.give_back(index);
         }
         Ok(buffers)
     }
 
-    /// The first `length` bytes of buffer `index`, which a completion named.
+    /// The next `length` bytes of buffer `index`, which a completion named.
     #[inline]
     pub(crate) fn bytes(&self, index: u16, length: usize) -> &[u8] {
-        let start = usize::from(index) * self.buffer_bytes as usize;
+        let start = usize::from(index) * self.buffer_bytes as usize + self.used[usize::from(index)] as usize;
         &self.memory[start..start + length]
     }
 
-    /// Lets the kernel use buffer `index` again.
+    /// The bytes of the last completion in buffer `index` were handled. `more`: the kernel goes on filling it.
     #[inline]
-    pub(crate) fn give_back(&mut self, index: u16) {
+    pub(crate) fn release(&mut self, index: u16, length: usize, more: bool) {
+        if more {
+            self.used[usize::from(index)] += u32::try_from(length).expect("invariant: less than a buffer");
+        } else {
+            self.used[usize::from(index)] = 0;
+            self.give_back(index);
+        }
+    }
+
+    /// Lets the kernel use all of buffer `index` again.
+    #[inline]
+    fn give_back(&mut self, index: u16) {
         assert!(index < self.count, "invariant: the kernel names buffers that it was given");
         let position = usize::from(self.tail & (self.count - 1));
         let start = usize::from(index) * self.buffer_bytes as usize;
         // SAFETY: `position` is below `count`, so the entry lies in the mapping; the kernel reads it only after
-        // the tail is advanced below. The buffer's address stays valid as long as the ring, see `register`.
+        // the tail is advanced below. The buffer's address stays valid as long as the ring, see `register_as`.
         unsafe {
             let entry = &mut *self.entries.as_ptr().add(position);
             entry.set_addr(self.memory.as_mut_ptr().add(start) as u64);

@@ -11,5 +11,5 @@ mod sockopt;
 
 pub(crate) use buffers::Buffers;
 pub(crate) use memory::map_large_allocations;
-pub(crate) use ring::{BATCH, Completion, Ring, RingSetup};
+pub(crate) use ring::{BATCH, Completion, Ring, RingSetup, Socket};
 pub(crate) use sockopt::defer_port_choice;

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
 
-use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::net::SocketAddrAny;
 use rustix::net::addr::SocketAddrArg as _;
@@ -19,6 +19,17 @@ pub(crate) struct RingSetup {
     pub payload: Box<[u8]>,
     /// Where connections may go.
     pub peers: Box<[SocketAddrAny]>,
+    /// Whether sockets stay for long, so that it pays to register them with the ring.
+    pub long_lived: bool,
+}
+
+/// A connection's socket, by its two names.
+#[derive(Clone, Copy)]
+pub(crate) struct Socket<'a> {
+    /// With the ring, where sockets are registered.
+    pub slot: u32,
+    /// With the process.
+    pub fd: BorrowedFd<'a>,
 }
 
 /// What the kernel has finished.
@@ -30,6 +41,8 @@ pub(crate) struct Completion {
     pub result: i32,
     /// The buffer that holds the bytes, if one was picked.
     pub buffer: Option<u16>,
+    /// Whether the kernel goes on filling that buffer.
+    pub buffer_more: bool,
     /// Whether a multishot request goes on.
     pub more: bool,
 }
@@ -41,17 +54,14 @@ pub(crate) struct Ring {
     payload: Box<[u8]>,
     peers: Box<[SocketAddrAny]>,
     batch: Box<[std::mem::MaybeUninit<cqueue::Entry>]>,
+    /// Whether sockets are registered under the number of their slot, which spares each request a look-up.
+    registered: bool,
 }
 
 /// Entries of the submission queue at most. A full queue is submitted at once, so this bounds a batch only.
 const SUBMISSIONS_MAX: u32 = 4096;
 /// Entries of the completion queue at most (the kernel keeps an overflow list beyond it).
 const COMPLETIONS_MAX: u32 = 65_536;
-/// Receive buffers at least and at most. One for each connection lets a whole round of answers arrive between
-/// two looks; when they run out, multishot receives end and must be armed again.
-const BUFFERS: (u32, u32) = (64, 1024);
-/// Bytes of a receive buffer. Only touched pages take memory, so small answers stay small.
-const BUFFER_BYTES: u32 = 16 * 1024;
 /// Completions handled between two looks at the pacer and the clock.
 pub(crate) const BATCH: usize = 64;
 
@@ -69,18 +79,26 @@ impl Ring {
         // A convenience that saves a lookup per call; a kernel without it works as well.
         let mut submitter = ring.submitter();
         let _registered = submitter.register_ring_fd();
-        let count = setup.connections.next_power_of_two().clamp(BUFFERS.0, BUFFERS.1);
-        let count = u16::try_from(count).expect("invariant: BUFFERS.1 fits");
-        let buffers = Buffers::register(&submitter, count, BUFFER_BYTES)?;
+        let buffers = Buffers::register(&submitter, setup.connections)?;
         let batch = Box::new_uninit_slice(BATCH);
-        Ok((Self { ring, payload: setup.payload, peers: setup.peers, batch }, buffers))
+        let registered =
+            setup.long_lived && ring.submitter().register_files_sparse(setup.connections).is_ok();
+        Ok((Self { ring, payload: setup.payload, peers: setup.peers, batch, registered }, buffers))
+    }
+
+    /// Registers `socket` under the number of its `slot`.
+    pub(crate) fn register(&mut self, slot: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
+        if self.registered {
+            self.ring.submitter().register_files_update(slot, &[socket.as_raw_fd()])?;
+        }
+        Ok(())
     }
 
     /// Queues the sending of `payload[start..start + length]`; without `report`, only a failure completes.
     #[inline]
     pub(crate) fn send(
         &mut self,
-        socket: BorrowedFd<'_>,
+        socket: Socket<'_>,
         start: usize,
         length: usize,
         user_data: u64,
@@ -89,26 +107,29 @@ impl Ring {
         let bytes = &self.payload[start..start + length];
         let length = u32::try_from(bytes.len()).expect("invariant: the driver sends pieces below 4 GiB");
         let flags = if report { squeue::Flags::empty() } else { squeue::Flags::SKIP_SUCCESS };
-        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), bytes.as_ptr(), length)
-            .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
-            .build()
-            .user_data(user_data)
-            .flags(flags);
+        let send = if self.registered {
+            opcode::Send::new(Fixed(socket.slot), bytes.as_ptr(), length)
+        } else {
+            opcode::Send::new(Fd(socket.fd.as_raw_fd()), bytes.as_ptr(), length)
+        };
+        let send = send.flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL).build();
+        // `flags` adds to those of a registered file.
+        let entry = send.user_data(user_data).flags(flags);
         // SAFETY: the bytes are part of `self.payload`, which is never changed and is dropped after the ring.
         unsafe { self.push(&entry) };
     }
 
     /// Queues a receive into a provided buffer; `multishot` ones complete again and again.
     #[inline]
-    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, user_data: u64, multishot: bool) {
-        let socket = Fd(socket.as_raw_fd());
-        let entry = if multishot {
-            opcode::RecvMulti::new(socket, GROUP).build()
-        } else {
-            opcode::Recv::new(socket, std::ptr::null_mut(), 0)
+    pub(crate) fn receive(&mut self, socket: Socket<'_>, user_data: u64, multishot: bool) {
+        let fd = Fd(socket.fd.as_raw_fd());
+        let entry = match (multishot, self.registered) {
+            (true, true) => opcode::RecvMulti::new(Fixed(socket.slot), GROUP).build(),
+            (true, false) => opcode::RecvMulti::new(fd, GROUP).build(),
+            (false, _) => opcode::Recv::new(fd, std::ptr::null_mut(), 0)
                 .buf_group(GROUP)
                 .build()
-                .flags(squeue::Flags::BUFFER_SELECT)
+                .flags(squeue::Flags::BUFFER_SELECT),
         };
         // SAFETY: the kernel writes into the registered buffers only, which outlive the ring.
         unsafe { self.push(&entry.user_data(user_data)) };
@@ -133,8 +154,13 @@ impl Ring {
         unsafe { self.push(&entry) };
     }
 
-    /// Queues the closing of `socket`; nothing completes.
-    pub(crate) fn close(&mut self, socket: OwnedFd, user_data: u64) {
+    /// Queues the closing of `socket`, which is that of `slot`; nothing completes.
+    pub(crate) fn close(&mut self, slot: u32, socket: OwnedFd, user_data: u64) {
+        if self.registered {
+            // What is queued must still meet this socket, not the next one of the slot.
+            let _submitted = self.ring.submit();
+            let _as_before = self.ring.submitter().register_files_update(slot, &[-1]);
+        }
         let entry = opcode::Close::new(Fd(socket.into_raw_fd())).build();
         // SAFETY: points to no memory; the descriptor is owned by this request from here on.
         unsafe { self.push(&entry.user_data(user_data).flags(squeue::Flags::SKIP_SUCCESS)) };
@@ -171,6 +197,7 @@ impl Ring {
             user_data: entry.user_data(),
             result: entry.result(),
             buffer: cqueue::buffer_select(entry.flags()),
+            buffer_more: cqueue::buffer_more(entry.flags()),
             more: cqueue::more(entry.flags()),
         }));
     }

@@ -159,6 +159,7 @@ pub(crate) fn finding(code: FindingCode, severity: Severity, message: &str, advi
 }
 
 /// Order statistics of `values_ms`, withheld where fewer than ten lie above.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank within a small sample")]
 pub(crate) fn summary(values_ms: &[f64]) -> LatencySummary {
     let mut sorted = values_ms.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -181,6 +182,11 @@ pub(crate) fn summary(values_ms: &[f64]) -> LatencySummary {
     summary
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "nanoseconds, to the nearest below"
+)]
 pub(crate) fn histogram(values_ms: &[f64]) -> HistogramData {
     let mut histogram = Histogram::new();
     for value in values_ms {

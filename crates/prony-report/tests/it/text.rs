@@ -169,7 +169,7 @@ pub(crate) fn every_choice() -> RunResult {
     let mut result = closed(&tailed(1_000, 1_700.0));
     result.plan.target = plan("http://example.org/key", result.plan.load).target;
     result.addresses = vec!["93.184.215.14:80".to_owned(), "[2606:2800::1]:80".to_owned()];
-    result.plan.request.method = "POST".to_owned();
+    "POST".clone_into(&mut result.plan.request.method);
     result.plan.request.version = Version::Http10;
     result.plan.request.keep_alive = false;
     result.plan.request.headers = vec![("Accept".to_owned(), "*/*".to_owned())];
@@ -212,8 +212,18 @@ fn styles() {
     check("lagging-coloured", &lagging(), Style { colour: true, ..plain() });
 }
 
-pub(crate) fn all() -> [RunResult; 9] {
-    [healthy(), lagging(), not_found(), frozen(), refused(), tiny(), mixed(), every_choice(), unix_socket()]
+pub(crate) fn all() -> Vec<RunResult> {
+    vec![
+        healthy(),
+        lagging(),
+        not_found(),
+        frozen(),
+        refused(),
+        tiny(),
+        mixed(),
+        every_choice(),
+        unix_socket(),
+    ]
 }
 
 #[test]

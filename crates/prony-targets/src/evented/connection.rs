@@ -5,11 +5,13 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use super::stamps::{Arrival, Stamps};
 use super::{Act, End};
 use crate::clock::monotonic_ns;
 use crate::head::Reject;
 use crate::reader::{Event, Reader, Request};
 use crate::reply::CONTINUE;
+use crate::sys;
 
 /// How much is read at once. A request larger than that takes more than one read.
 pub(super) const INPUT_BYTES: usize = 16 * 1024;
@@ -62,14 +64,6 @@ pub(super) struct Replying<T> {
     pub(super) blocked: bool,
 }
 
-/// When bytes came.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Arrival {
-    pub(super) at_ns: u64,
-    pub(super) read_ns: u64,
-    pub(super) doubtful: bool,
-}
-
 /// What reading came to.
 #[derive(Debug)]
 pub(super) enum Read {
@@ -108,7 +102,7 @@ impl<T> Connection<T> {
     }
 
     /// Reads up to the next whole request. Events are edge-triggered, so it reads until nothing is left.
-    pub(super) fn read(&mut self, input: &mut [u8; INPUT_BYTES]) -> Read {
+    pub(super) fn read(&mut self, input: &mut [u8; INPUT_BYTES], stamps: &mut Stamps) -> Read {
         loop {
             match self.reader.next() {
                 Ok(Some(Event::Request(request))) => return Read::Request(request, self.last_arrival),
@@ -120,11 +114,10 @@ impl<T> Connection<T> {
                 Ok(None) => {}
                 Err(reject) => return Read::Reject(reject),
             }
-            match recv(&self.socket, &mut input[..], RecvFlags::empty()) {
+            match sys::recv_stamped(&self.socket, input) {
                 Ok((0, _)) => return Read::Gone { midway: !self.reader.is_idle() },
-                Ok((count, _)) => {
-                    let read_ns = monotonic_ns();
-                    self.last_arrival = Arrival { at_ns: read_ns, read_ns, doubtful: true };
+                Ok((count, stamp_ns)) => {
+                    self.last_arrival = stamps.date(stamp_ns);
                     self.reader.feed(&input[..count]);
                 }
                 Err(Errno::AGAIN) => return Read::Empty,
@@ -149,16 +142,19 @@ impl<T> Connection<T> {
 
 impl<T> Replying<T> {
     pub(super) fn new(ticket: T, close: bool, act: Act, out_bytes: usize) -> Self {
-        let (pieces, every_ns) = match act {
-            Act::SendSlowly { pieces, every_ns } => (pieces.max(1) as usize, every_ns),
-            Act::Send | Act::Reset => (1, 0),
+        let (head_bytes, pieces, every_ns) = match act {
+            Act::SendSlowly { head_bytes, pieces, every_ns } => {
+                (head_bytes, pieces.max(1) as usize, every_ns)
+            }
+            Act::Send | Act::Reset => (0, 1, 0),
         };
-        let piece_bytes = out_bytes.div_ceil(pieces);
+        // One at least, so that a reply without a body comes to its end too.
+        let piece_bytes = (out_bytes - head_bytes).div_ceil(pieces).max(1);
         Self {
             ticket,
             close,
             sent_bytes: 0,
-            open_bytes: piece_bytes,
+            open_bytes: head_bytes + piece_bytes,
             piece_bytes,
             every_ns,
             first_ns: 0,

@@ -6,12 +6,14 @@
 mod connection;
 mod due;
 mod spin;
+mod stamps;
 mod worker;
 
 use std::time::Duration;
 
 use crate::reader::Request;
 
+pub(crate) use stamps::wait_until_stamped;
 pub(crate) use worker::Worker;
 
 /// What the server does, as opposed to how.
@@ -38,16 +40,19 @@ pub(crate) struct Came {
     pub(crate) arrival_ns: u64,
     /// When the server had read it.
     pub(crate) read_ns: u64,
-    /// The kernel's time is not to be had, or not to be relied on.
-    pub(crate) doubtful: bool,
+    /// `arrival_ns` is the kernel's.
+    pub(crate) stamped: bool,
+    /// The realtime clock, which the kernel's stamps are on, has just moved against the monotonic one.
+    pub(crate) clock_moved: bool,
 }
 
 /// What to do with a request that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
     Send,
-    /// In pieces of equal length, the first at once.
+    /// The head and one piece of the body at once, the other pieces, all of one length, one by one.
     SendSlowly {
+        head_bytes: usize,
         pieces: u32,
         every_ns: u64,
     },

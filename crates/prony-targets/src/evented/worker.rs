@@ -9,9 +9,10 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketFlags, accept_with, send, shutdown, sockopt};
 
-use super::connection::{Arrival, Connection, INPUT_BYTES, Phase, Read, Replying, Sent};
+use super::connection::{Connection, INPUT_BYTES, Phase, Read, Replying, Sent};
 use super::due::DueTimes;
 use super::spin::SpinBudget;
+use super::stamps::{Arrival, Stamps};
 use super::{Act, Came, End, Options, Script};
 use crate::StartError;
 use crate::clock::{SECOND_NS, monotonic_ns, to_timespec};
@@ -20,6 +21,7 @@ use crate::head::Reject;
 use crate::reader::Request;
 use crate::reply::rejection;
 use crate::stop::Stop;
+use crate::sys;
 
 /// Tokens of what is no connection; slots are far below.
 const LISTENER: u64 = u64::MAX;
@@ -49,6 +51,7 @@ pub(crate) struct Worker<S: Script> {
     free_slots: Vec<usize>,
     due: DueTimes,
     spin: SpinBudget,
+    stamps: Stamps,
     counters: Arc<Counters>,
     stop: Arc<Stop>,
     input: Box<[u8; INPUT_BYTES]>,
@@ -63,6 +66,10 @@ impl<S: Script> Worker<S> {
         counters: Arc<Counters>,
         stop: Arc<Stop>,
     ) -> Result<Self, StartError> {
+        if options.kernel_stamps {
+            // Accepted sockets inherit it. Without it arrivals are dated when they are read, and marked so.
+            let _ = sys::stamp_arrivals(&listener);
+        }
         let polled = || {
             let epoll = epoll::create(CreateFlags::CLOEXEC)?;
             epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN | EventFlags::ET)?;
@@ -82,6 +89,7 @@ impl<S: Script> Worker<S> {
             free_slots: Vec::new(),
             due: DueTimes::default(),
             spin: SpinBudget::default(),
+            stamps: Stamps::new(),
             counters,
             stop,
             input: Box::new([0; INPUT_BYTES]),
@@ -196,7 +204,7 @@ impl<S: Script> Worker<S> {
 
     fn read(&mut self, slot: usize) {
         let Some(connection) = &mut self.connections[slot] else { return };
-        match connection.read(&mut self.input) {
+        match connection.read(&mut self.input, &mut self.stamps) {
             Read::Request(request, arrival) => self.plan(slot, request, arrival),
             Read::Empty if connection.reader.is_idle() => {
                 if self.listener.is_none() {
@@ -222,8 +230,8 @@ impl<S: Script> Worker<S> {
         let Some(connection) = &mut self.connections[slot] else { return };
         self.counters.enter();
         let close = !(request.keep_alive && self.options.keep_alive);
-        let Arrival { at_ns: arrival_ns, read_ns, doubtful } = arrival;
-        let came = Came { connection: connection.number, arrival_ns, read_ns, doubtful };
+        let Arrival { at_ns: arrival_ns, read_ns, stamped, clock_moved } = arrival;
+        let came = Came { connection: connection.number, arrival_ns, read_ns, stamped, clock_moved };
         let (due_ns, ticket) = self.script.plan(request, came);
         connection.phase = Phase::Waiting { ticket, close };
         self.due.push(due_ns, slot);
@@ -321,6 +329,7 @@ impl<S: Script> Worker<S> {
     /// Ends what has taken too long to come.
     fn sweep(&mut self, now_ns: u64) {
         self.swept_ns = now_ns;
+        self.stamps.compare_clocks();
         self.accept_again |= self.listener.is_some();
         for slot in 0..self.connections.len() {
             let Some(connection) = &self.connections[slot] else { continue };

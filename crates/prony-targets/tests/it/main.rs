@@ -5,3 +5,4 @@
 mod client;
 mod null;
 mod rudy;
+mod truth;

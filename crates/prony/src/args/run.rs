@@ -25,7 +25,7 @@ pub(crate) struct RunArgs {
     /// Measure this many requests, however long they take
     #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
     pub(crate) requests: Option<u64>,
-    /// Open loop: requests per second, whatever the server does
+    /// Open loop: requests per second, come what may
     #[arg(short, long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
     /// Open loop with exponential gaps, as of many independent users
@@ -34,7 +34,7 @@ pub(crate) struct RunArgs {
     /// Worker threads [default: 1]
     #[arg(short, long, value_name = "N", value_parser = whole_u32)]
     pub(crate) threads: Option<u32>,
-    /// Load before, which is not counted [default: 1s; 0 with -n]
+    /// Load before, not counted [default: 1s; 0 with -n]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) warmup: Option<Duration>,
     /// Method [default: GET; POST with a body]

@@ -21,6 +21,9 @@ const DELAY: Duration = Duration::from_millis(40);
 /// Enough to fill every connection's queue once: the first round of a closed loop is quicker than the rest.
 const WARMUP: Duration = Duration::from_secs(1);
 
+/// Columns before the lesson's lines.
+const INDENT: usize = 2;
+
 /// Loads both servers, prints both reports, and what they teach.
 pub(crate) fn demo(args: &DemoArgs) -> Result<Exit, Complaint> {
     let control = Control::default();
@@ -95,31 +98,30 @@ fn lesson(connections: u32, sequential: &RunResult, overlapped: &RunResult) -> S
         result.latency.response.mean_ms.map_or_else(|| "–".to_owned(), |mean_ms| seconds(mean_ms / 1e3))
     };
     let delay = seconds(delay_s);
-    let lines = [
-        "What this shows".to_owned(),
-        String::new(),
+    let paragraphs = [
+        format!("Both servers need {delay} for a page, and {connections} clients asked them without a pause."),
         format!(
-            "  Both servers need {delay} for a page, and {connections} clients asked them without a pause."
-        ),
-        format!(
-            "  One at a time: {} /s. A page every {delay} is {} /s, however many clients wait;",
+            "One at a time: {} /s. A page every {delay} makes {} /s at most, however many clients wait; so each \
+             waited {} on average, which is {connections} clients times {delay}. That is a property of the load, \
+             not of the page: with twice the clients it is twice as long.",
             rate(sequential.rate.done_per_s),
             rate(1.0 / delay_s),
-        ),
-        format!(
-            "  so each client waited {}, and that is {connections} clients x {delay}: a property of the",
             mean(sequential)
         ),
-        "  load, not of the page. With twice the clients it would be twice as long.".to_owned(),
         format!(
-            "  All at once: {} /s, since {connections} clients each get a page every {delay} ({} /s),",
+            "All at once: {} /s. Each of {connections} clients gets a page every {delay}, which makes {} /s at \
+             most, and each waited {} on average.",
             rate(overlapped.rate.done_per_s),
             rate(f64::from(connections) / delay_s),
+            mean(overlapped)
         ),
-        format!("  and each client waited {}.", mean(overlapped)),
-        String::new(),
-        "  In a closed loop the response time follows from the number of clients. To see a".to_owned(),
-        "  server at a load that you choose, use --rate.".to_owned(),
+        "In a closed loop the response time follows from the number of clients. To see a server at a load that \
+         you choose, use --rate."
+            .to_owned(),
     ];
-    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+    let columns = terminal::style().width.saturating_sub(INDENT);
+    let lines = paragraphs.iter().flat_map(|paragraph| prony_report::wrap(paragraph, columns));
+    std::iter::once("What this shows\n".to_owned())
+        .chain(lines.map(|line| format!("{}{line}\n", " ".repeat(INDENT))))
+        .collect()
 }

@@ -95,12 +95,12 @@ pub(crate) fn complaint(error: &StartError) -> Complaint {
 /// What the server did, on stderr, in one line.
 fn tell(report: &StopReport) {
     let counts = report.counts;
-    let mut line = format!(
-        "{} requests answered on {} connections, at most {} at once",
-        count(counts.requests),
-        count(counts.connections),
-        count(counts.max_in_flight)
-    );
+    let mut line =
+        format!("{} requests answered on {} connections", count(counts.requests), count(counts.connections));
+    // The null server does not count them: it would cost time.
+    if counts.max_in_flight > 0 {
+        line = format!("{line}, at most {} at once", count(counts.max_in_flight));
+    }
     let rest = [
         (counts.rejected, "rejected as bad requests"),
         (counts.refused, "connections refused"),

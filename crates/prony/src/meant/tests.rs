@@ -202,3 +202,34 @@ fn commands_and_urls_are_told_apart() {
     check("run run", |plan| plan.target.host == "run");
     check("-n 1 localhost:80", |plan| plan.target.port == 80);
 }
+
+/// Words as a shell splits them, single quotes alone.
+fn shell(line: &str) -> Vec<String> {
+    let quoted = line.split('\'').enumerate();
+    let words = quoted.flat_map(|(index, part)| match index % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![part.to_owned()],
+    });
+    words.collect()
+}
+
+/// What the helps and messages tell people to paste must work.
+#[test]
+fn every_example_of_the_helps_is_understood() {
+    let mut definition = args::definition();
+    definition.build();
+    let mut seen = 0;
+    for command in std::iter::once(&definition).chain(definition.get_subcommands()) {
+        let help = command.clone().render_help().to_string();
+        for line in help.split("Examples:\n").skip(1).flat_map(str::lines) {
+            let line = line.trim().split("  ").next().unwrap_or_default();
+            match args::parse(shell(line).into_iter().map(Into::into)) {
+                Ok(Command::Run(args)) => assert!(plan(&args, SEED).is_ok(), "{line}"),
+                Ok(_) => {}
+                Err(error) => panic!("{line}: {error:?}"),
+            }
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 9);
+}

@@ -109,7 +109,7 @@ fn garbage_between_good_answers() {
 #[test]
 fn too_few_descriptors() {
     let server = Server::good();
-    let script = format!("ulimit -Hn 64; exec \"$0\" {} -c 200 -d 1s", server.url);
+    let script = format!("ulimit -n 64; exec \"$0\" {} -c 200 -d 1s", server.url);
     let mut shell = std::process::Command::new("sh");
     let said = said(shell.args(["-c", &script, env!("CARGO_BIN_EXE_prony")]).output().expect("a shell"));
     assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");

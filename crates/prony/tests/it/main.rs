@@ -7,4 +7,5 @@ mod files;
 mod pages;
 mod runs;
 mod server;
+mod servers;
 mod usage;

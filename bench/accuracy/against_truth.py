@@ -1,0 +1,43 @@
+"""One run against a truth server of its own, and the log of exactly that run."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+
+from accuracy import truth_log
+from lib import servers, trial
+from lib.stats import quantile
+
+# Looking at a tool's memory takes the server's core for 50 µs; here nothing is asked of memory.
+LOOK_S = 0.5
+
+
+@dataclass
+class Bench:
+    """Who serves, and where both sides run."""
+
+    prony: str
+    client_core: int
+    server_core: int
+
+
+@dataclass
+class Run:
+    """What the tool said and what the server did."""
+
+    trial: trial.Trial
+    log: truth_log.Log
+
+
+def run(tool, load_of, delay, bench):
+    """Runs `tool` with the load that `load_of(url)` is."""
+    with tempfile.TemporaryDirectory(prefix="prony-bench-") as folder:
+        log = os.path.join(folder, "log")
+        with servers.truth(bench.prony, {bench.server_core}, log, delay) as server:
+            done = trial.run(tool, load_of(server.url), {bench.client_core}, server, look_s=LOOK_S)
+        return Run(done, truth_log.read(log))
+
+
+def quantiles(values, which):
+    """Those asked for; none of no values."""
+    return {q: quantile(values, q) for q in which} if values else {}

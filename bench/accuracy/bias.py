@@ -1,0 +1,95 @@
+"""What a tool reports minus what the server did in that very run: a constant 1 ms, at a rate the server bears easily."""
+
+from dataclasses import dataclass
+
+from accuracy import against_truth
+from lib.load import Load
+from lib.stats import median
+from lib.table import at_most, number, render
+
+DELAY = "const:1ms"
+CONNECTIONS = 100
+# None: as fast as the tool goes, for tools that have no rate.
+RATES = (2_000, 20_000)
+QUANTILES = (0.5, 0.99)
+# µs: rate -> quantile -> most.
+TARGETS_US = {2_000: {0.5: 40, 0.99: 80}, 20_000: {0.99: 150}}
+RATE_TARGET = 0.001
+
+
+@dataclass
+class Outcome:
+    """One run beside its truth."""
+
+    tool: str
+    rate: int | None
+    # From the server's log; None where nothing arrived.
+    arrived_per_s: float | None
+    truth_ms: dict[float, float]
+    run: against_truth.Run
+
+    def bias_us(self, q):
+        """Reported minus true."""
+        reported = self.run.trial.said.quantiles_ms.get(q) if self.run.trial.said else None
+        return None if reported is None or q not in self.truth_ms else (reported - self.truth_ms[q]) * 1000
+
+
+def jobs(tools, closed):
+    """Every (rate, tool)."""
+    return [(rate, tool) for rate in RATES for tool in tools] + [(None, tool) for tool in closed]
+
+
+def run_one(rate, tool, seconds, bench):
+    """One run."""
+    run = against_truth.run(tool, lambda url: Load(url, CONNECTIONS, seconds, rate=rate), DELAY, bench)
+    residences = run.log.residences_ms()
+    return Outcome(
+        tool=tool.name,
+        rate=rate,
+        arrived_per_s=run.log.rate_per_s() if len(residences) > 1 else None,
+        truth_ms=against_truth.quantiles(residences, QUANTILES),
+        run=run,
+    )
+
+
+def table(outcomes):
+    """The table, as text."""
+    head = ["tool, asked/s", "arrived", "truth p50 ms", "truth p99 ms", "bias p50 µs", "least to most", "bias p99 µs", "least to most", "target"]
+    keys = dict.fromkeys((one.rate, one.tool) for one in outcomes)
+    ordered = sorted(keys, key=lambda key: (key[0] is None, key[0] or 0, not key[1].startswith("prony"), key[1]))
+    return render(head, [_row(rate, tool, [one for one in outcomes if (one.rate, one.tool) == (rate, tool)]) for rate, tool in ordered])
+
+
+def _row(rate, tool, outcomes):
+    label = f"{tool}, {rate:,}" if rate else f"{tool}, closed loop"
+    good = [one for one in outcomes if one.run.trial.said and one.truth_ms]
+    if not good:
+        return [label, "no result", *["–"] * 7]
+    arrived = median([one.arrived_per_s for one in good])
+    cells = [label, _against(arrived, rate)]
+    cells += [number(median([one.truth_ms[q] for one in good]), 3) for q in QUANTILES]
+    middles = {}
+    for q in QUANTILES:
+        found = [one.bias_us(q) for one in good if one.bias_us(q) is not None]
+        middles[q] = median(found) if found else None
+        cells += [f"{middles[q]:+.0f}", f"{min(found):+.0f} to {max(found):+.0f}"] if found else ["–", "–"]
+    return [*cells, _target(rate, tool, middles, arrived)]
+
+
+def _against(arrived, rate):
+    if rate is None:
+        return f"{arrived:,.0f}/s"
+    error = arrived / rate - 1
+    return f"{100 * error:+.2f} %" if abs(error) < 0.1 else f"{arrived:,.0f}/s"
+
+
+def _target(rate, tool, middles, arrived):
+    if not tool.startswith("prony"):
+        return ""
+    texts = [f"p{100 * q:g} " + at_most(_size(middles[q]), most, " µs") for q, most in TARGETS_US[rate].items()]
+    texts.append("rate " + at_most(round(100 * abs(arrived / rate - 1), 3), 100 * RATE_TARGET, " %"))
+    return ", ".join(texts)
+
+
+def _size(value):
+    return None if value is None else abs(value)

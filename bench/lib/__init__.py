@@ -1,0 +1,1 @@
+"""What the benchmarks share: children, servers, tools, order, statistics, tables. One idea a file."""

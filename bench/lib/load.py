@@ -1,0 +1,33 @@
+"""What every tool is asked for, and what every tool's report is turned into."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load that each tool has its own flags for."""
+
+    url: str
+    connections: int
+    seconds: int
+    rate: int | None = None
+    keepalive: bool = True
+    threads: int = 1
+
+
+@dataclass
+class Said:
+    """What a tool says of a run. Latencies in milliseconds; a quantile that it does not print is absent."""
+
+    answered: int
+    failed: int = 0
+    # As the tool itself states or implies it: answers over the time it measured.
+    per_s: float | None = None
+    quantiles_ms: dict[float, float] = field(default_factory=dict)
+    max_ms: float | None = None
+    # Its own verdict or warning, where it has one.
+    remark: str | None = None
+
+
+class Unreadable(Exception):
+    """A tool's report is not what its parser expects."""

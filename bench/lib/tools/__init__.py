@@ -1,0 +1,14 @@
+"""One tool a file: the flags it is given for a load, and how its report is read.
+
+Each has `name`, `program` (None where it is not here), `argv(load)`, `read(finished)`, `version()`.
+"""
+
+from lib.tools.ab import Ab
+from lib.tools.bombardier import Bombardier
+from lib.tools.hey import Hey
+from lib.tools.oha import Oha
+from lib.tools.prony import Prony
+from lib.tools.vegeta import Vegeta
+from lib.tools.wrk import Wrk
+
+__all__ = ["Ab", "Bombardier", "Hey", "Oha", "Prony", "Vegeta", "Wrk"]

@@ -1,0 +1,47 @@
+"""prony, with everything on as it is by default."""
+
+import json
+
+from lib.load import Said, Unreadable
+
+
+class Prony:
+    """One of its two drivers."""
+
+    def __init__(self, program, driver):
+        self.program = program
+        self.driver = driver
+        self.name = f"prony {driver}"
+
+    def argv(self, load):
+        command = [self.program, "run", load.url, "--driver", self.driver, "-q", "-o", "json"]
+        command += ["-c", str(load.connections), "-d", f"{load.seconds}s", "--warmup", "0s"]
+        command += ["-t", str(load.threads)]
+        if load.rate:
+            command += ["-r", str(load.rate)]
+        if not load.keepalive:
+            command += ["--no-keepalive"]
+        return command
+
+    def read(self, finished):
+        # A run that prony itself calls invalid ends with a code of its own, and is still reported whole.
+        try:
+            result = json.loads(finished.stdout)
+        except json.JSONDecodeError as error:
+            raise Unreadable(f"{error}: {finished.stderr[-300:]}") from error
+        latency = result["latency"]["response"]
+        requests = result["requests"]
+        return Said(
+            answered=requests["answered"],
+            failed=requests["failed"] + requests["never_sent"] + requests["censored"],
+            per_s=result["rate"]["answered_per_s"],
+            quantiles_ms={float(q): value for q, value in latency["quantiles_ms"].items() if value is not None},
+            max_ms=latency["max_ms"],
+            remark=_remark(result),
+        )
+
+
+def _remark(result):
+    codes = [f"{finding['code']} ({finding['severity']})" for finding in result["findings"]]
+    verdict = result["verdict"] if isinstance(result["verdict"], str) else json.dumps(result["verdict"])
+    return f"{verdict}: {', '.join(codes)}" if codes else verdict

@@ -1,0 +1,110 @@
+//! What a truth server does with one request.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::SlowBody;
+use super::delay::{Delay, Ending, draw, whole_ns};
+use super::log::{Outcome, Record};
+use super::schedule::Schedule;
+use crate::counters::{Counters, count};
+use crate::evented::{Act, Came, End, Script};
+use crate::head::Method;
+use crate::reader::Request;
+use crate::reply::Reply;
+
+/// What all workers of a server share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) seed: u64,
+    pub(super) delay: Delay,
+    pub(super) error_share: f64,
+    pub(super) reset_share: f64,
+    pub(super) slow_body: Option<SlowBody>,
+    pub(super) body: Vec<u8>,
+    /// The next id for a request that brings none.
+    pub(super) next_id: AtomicU64,
+    pub(super) schedule: Mutex<Schedule>,
+}
+
+/// One worker's script.
+#[derive(Debug)]
+pub(super) struct Truth {
+    pub(super) shared: Arc<Shared>,
+    pub(super) records: Option<SyncSender<Record>>,
+    pub(super) counters: Arc<Counters>,
+}
+
+/// A request on its way: its record, as far as it can be filled in, and what the reply needs.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    record: Record,
+    ending: Ending,
+    method: Method,
+}
+
+impl Script for Truth {
+    type Ticket = Ticket;
+
+    fn plan(&mut self, request: Request, came: Came) -> (u64, Ticket) {
+        let shared = &*self.shared;
+        let id = request.id.unwrap_or_else(|| shared.next_id.fetch_add(1, Relaxed));
+        let drawn = draw(shared.seed, id, shared.delay, shared.error_share, shared.reset_share);
+        // A schedule can't be left half changed, so a panic elsewhere does not spoil it.
+        let mut schedule = shared.schedule.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = schedule.place(came.arrival_ns, whole_ns(drawn.service));
+        drop(schedule);
+        let record = Record {
+            id,
+            connection: came.connection,
+            arrival_ns: came.arrival_ns,
+            read_ns: came.read_ns,
+            start_ns: times.start_ns,
+            delay_ns: times.due_ns - came.arrival_ns,
+            first_ns: 0,
+            last_ns: 0,
+            outcome: Outcome::Unfinished,
+            stamped: came.stamped,
+            clock_moved: came.clock_moved,
+        };
+        (times.due_ns, Ticket { record, ending: drawn.ending, method: request.method })
+    }
+
+    fn answer(&mut self, ticket: &Ticket, now_ns: u64, close: bool, out: &mut Vec<u8>) -> Act {
+        let (status, body) = match ticket.ending {
+            Ending::Success => ("200 OK", &self.shared.body[..]),
+            Ending::Error => ("500 Internal Server Error", &b"an error, as drawn\n"[..]),
+            Ending::Reset => return Act::Reset,
+        };
+        let Ticket { record, method, .. } = *ticket;
+        let took_ns = now_ns.saturating_sub(record.arrival_ns);
+        let id = Some(record.id);
+        let reply = Reply { status, content_type: "text/plain", body, took_ns, id, close, method };
+        reply.write(out);
+        match self.shared.slow_body {
+            Some(SlowBody { pieces, over })
+                if ticket.ending == Ending::Success && method == Method::Other =>
+            {
+                let pauses = u64::from(pieces.max(2) - 1);
+                let head_bytes = out.len() - body.len();
+                Act::SendSlowly { head_bytes, pieces, every_ns: whole_ns(over) / pauses }
+            }
+            _ => Act::Send,
+        }
+    }
+
+    fn over(&mut self, ticket: Ticket, end: End) {
+        let Some(records) = &self.records else { return };
+        let outcome = match ticket.ending {
+            _ if !end.delivered => Outcome::Unfinished,
+            Ending::Success => Outcome::Success,
+            Ending::Error => Outcome::Error,
+            Ending::Reset => Outcome::Reset,
+        };
+        let record = Record { first_ns: end.first_ns, last_ns: end.last_ns, outcome, ..ticket.record };
+        if records.try_send(record).is_err() {
+            count(&self.counters.records_lost);
+        }
+    }
+}
