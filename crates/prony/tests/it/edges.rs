@@ -277,19 +277,21 @@ fn hidden(rest: &str) -> usize {
         |from: usize, close: &str| rest[from..].find(close).map_or(rest.len(), |at| from + at + close.len());
     let raw = rest.trim_start_matches(['b', 'c']);
     let prefix = rest.len() - raw.len();
-    let hashes = raw.strip_prefix('r').map_or(0, |after| after.len() - after.trim_start_matches('#').len());
     if rest.starts_with("//") {
         return rest.find('\n').unwrap_or(rest.len());
     }
     if rest.starts_with("/*") {
         return block_comment(rest);
     }
-    if prefix <= 1 && raw.starts_with('r') && raw[1 + hashes..].starts_with('"') {
-        return end(prefix + hashes + 2, &format!("\"{}", "#".repeat(hashes)));
+    if let Some(after) = raw.strip_prefix('r').filter(|_| prefix <= 1) {
+        let hashes = after.len() - after.trim_start_matches('#').len();
+        if after[hashes..].starts_with('"') {
+            return end(prefix + hashes + 2, &format!("\"{}", "#".repeat(hashes)));
+        }
     }
-    if rest.starts_with('"') {
+    if let Some(text) = rest.strip_prefix('"') {
         let mut escaped = false;
-        let close = rest[1..].find(|character| {
+        let close = text.find(|character| {
             let closes = character == '"' && !escaped;
             escaped = character == '\\' && !escaped;
             closes
