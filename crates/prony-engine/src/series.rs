@@ -151,8 +151,10 @@ mod tests {
     use super::*;
 
     const FROM: Nanos = 5_000;
+    const PER_SECOND: u64 = SECOND / SLICE;
+    const MAX: u64 = PARTS_MAX as u64;
 
-    /// A slice of the tenth of a second `index`, with `done` good responses of a millisecond.
+    /// Slice number `index`, with `done` good responses of a millisecond.
     fn slice(index: u64, done: u64) -> Slice {
         let mut slice = Slice::new(0);
         slice.start = FROM + index * SLICE;
@@ -170,7 +172,7 @@ mod tests {
         for index in 0..slices {
             for _ in 0..threads {
                 let slice = slice(index, index + 1);
-                series.add(&slice, slice.end);
+                series.add(&slice, slice.end, &slice.good_responses());
             }
         }
         series.finish();
@@ -190,32 +192,33 @@ mod tests {
         let (whole, _) = series.parts(end);
         assert_eq!(whole.len() as u64, slices / per_part, "the last part only if it is whole");
 
-        assert_eq!(series.seconds.len() as u64, slices.div_ceil(10));
+        assert_eq!(series.seconds.len() as u64, slices.div_ceil(PER_SECOND));
         assert_eq!(series.seconds.iter().map(|point| point.done).sum::<u64>(), total);
         let numbers: Vec<u64> = series.seconds.iter().map(|point| point.second).collect();
         assert!(numbers.is_sorted(), "{numbers:?}");
         let covered_s: f64 = series.seconds.iter().map(|point| point.covered_s).sum();
-        assert!((covered_s - slices as f64 / 10.0).abs() < 1e-6, "{covered_s}");
+        assert!((covered_s - slices as f64 / PER_SECOND as f64).abs() < 1e-6, "{covered_s}");
     }
 
     #[test]
     fn joined_parts_keep_every_response() {
         check(1, 1, SLICE);
         check(15, 2, SLICE);
-        check(240, 1, SLICE);
-        check(241, 1, 2 * SLICE);
-        check(480, 3, 2 * SLICE);
-        check(481, 1, 4 * SLICE);
-        check(1_921, 1, 16 * SLICE);
+        check(MAX, 1, SLICE);
+        check(MAX + 1, 1, 2 * SLICE);
+        check(2 * MAX, 3, 2 * SLICE);
+        check(2 * MAX + 1, 1, 4 * SLICE);
+        check(8 * MAX + 1, 1, 16 * SLICE);
     }
 
     #[test]
     fn a_slice_that_a_late_worker_hands_over_lies_in_its_middle() {
         let mut series = Series::new(FROM, 1);
-        series.add(&slice(0, 1), FROM + SLICE);
+        let first = slice(0, 1);
+        series.add(&first, first.end, &first.good_responses());
         let mut long = slice(1, 5);
         long.end = FROM + 10_000 * SLICE;
-        series.add(&long, long.end);
+        series.add(&long, long.end, &long.good_responses());
         series.finish();
         let (_, done) = series.parts(THE_END);
         assert_eq!(done.iter().sum::<u64>(), 6);

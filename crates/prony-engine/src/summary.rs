@@ -130,10 +130,10 @@ fn timing(run: &Run<'_>) -> Timing {
 
 /// Whether all was done that was asked: a stop in the drain comes too late to interrupt anything.
 fn is_whole(run: &Run<'_>) -> bool {
-    let counters = &run.totals.all.counters;
+    let tally = &run.totals.all.tally;
     match run.plan.end {
         End::Duration(_) => run.totals.measured_to >= run.totals.window.measure_to,
-        End::Requests(count) => counters.taken == count && counters.unfinished + counters.never_sent == 0,
+        End::Requests(count) => tally.taken == count && tally.unfinished + tally.never_sent == 0,
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct TruthArgs {
 
 /// `prony truth-log`
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = "Examples:\n  prony truth-log truth.log > truth.csv")]
+#[command(after_help = "Examples:\n  prony truth-log truth.log")]
 pub(crate) struct TruthLogArgs {
     /// The log that `prony serve truth --log FILE` wrote
     #[arg(value_name = "FILE")]
