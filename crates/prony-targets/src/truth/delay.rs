@@ -152,7 +152,9 @@ impl Delay {
     /// The longest of its times.
     fn longest(self) -> Duration {
         match self {
-            Self::Const(span) | Self::Exponential { mean: span } | Self::SingleWorker { service: span } => span,
+            Self::Const(span) | Self::Exponential { mean: span } | Self::SingleWorker { service: span } => {
+                span
+            }
             Self::Bimodal { a, b, .. } => a.max(b),
             Self::CappedPareto { scale, cap, .. } => scale.max(cap),
             Self::Freeze { base, every, .. } => base.max(every),
