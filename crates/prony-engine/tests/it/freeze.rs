@@ -12,7 +12,7 @@ use crate::plans::{open, plan, requests, run};
 use crate::server::Server;
 
 const RATE_PER_S: f64 = 500.0;
-const REQUESTS: u64 = 600;
+const REQUESTS: u64 = 400;
 const FREEZE_MS: f64 = 300.0;
 
 on_both_drivers! {
