@@ -159,7 +159,11 @@ impl Collector {
         // A request of the measured part may be recorded in the slice before it, a connection in the warm-up.
         self.totals.all.absorb(slice);
         if !slice.measured {
-            return self.tell(slice, self.totals.window.start, sink);
+            // Another worker's slice may have come first and begun the next phase.
+            if !self.measuring {
+                self.tell(slice, self.totals.window.start, sink);
+            }
+            return;
         }
         for (mine, found) in self.totals.examples.iter_mut().zip(&slice.examples) {
             if found.is_some_and(|found| mine.is_none_or(|mine| found.at < mine.at)) {

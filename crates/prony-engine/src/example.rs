@@ -147,3 +147,43 @@ fn reason(status: u16) -> &'static str {
         _ => "",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_system_errors_mean() {
+        let check = |error: Errno, expected: ErrorKind| assert_eq!(kind_of(error), expected, "{error}");
+        check(Errno::CONNREFUSED, ErrorKind::Refused);
+        check(Errno::NOENT, ErrorKind::Refused);
+        check(Errno::CONNRESET, ErrorKind::Reset);
+        check(Errno::PIPE, ErrorKind::Reset);
+        check(Errno::TIMEDOUT, ErrorKind::ConnectTimeout);
+        // No free port says so at `connect` or, with a source address of one's own, at `bind`.
+        check(Errno::ADDRNOTAVAIL, ErrorKind::NoPort);
+        check(Errno::ADDRINUSE, ErrorKind::NoPort);
+        check(Errno::MFILE, ErrorKind::NoDescriptor);
+        check(Errno::NFILE, ErrorKind::NoDescriptor);
+        check(Errno::NETUNREACH, ErrorKind::Unreachable);
+        check(Errno::HOSTUNREACH, ErrorKind::Unreachable);
+        check(Errno::IO, ErrorKind::Other);
+    }
+
+    #[test]
+    fn failures_in_words() {
+        let check = |detail: Detail, kind: ErrorKind, expected: &str| {
+            assert_eq!(detail.describe(kind, "GET", "/x"), expected);
+        };
+        check(Detail::None, ErrorKind::RequestTimeout, "no response in time");
+        check(Detail::Status(404), ErrorKind::Status, "404 Not Found for GET /x");
+        check(Detail::Status(599), ErrorKind::Status, "599 for GET /x");
+        check(
+            Detail::Length { expected: 5, got: 7 },
+            ErrorKind::CheckFailed,
+            "the first body had 5 bytes, this one 7",
+        );
+        let long = Detail::body(&[b'x'; 1000]).describe(ErrorKind::CheckFailed, "GET", "/x");
+        assert_eq!(long.matches('x').count(), EXCERPT_BYTES, "{long}");
+    }
+}

@@ -243,7 +243,7 @@ mod tests {
         moments.sort_unstable();
         let one = all(schedule(rate, Arrivals::Constant, 0, 1, end, u64::MAX));
         assert_eq!(moments, one, "{threads} threads make the schedule of one");
-        assert_eq!(one.len() as u64, (rate * seconds as f64).ceil() as u64, "{rate}/s for {seconds} s");
+        assert_eq!(one.len() as u64, whole_nanos((rate * seconds as f64).ceil()), "{rate}/s for {seconds} s");
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
             let rate = Rate::per_second(rate).expect("a rate");
             let (start, end) = (1_000, NEVER);
             // At high rates only the end of the warm-up, so that a case stays small.
-            let warmup = warmup.min((2e12 / rate.as_per_second()) as Nanos);
+            let warmup = warmup.min(whole_nanos(2e12 / rate.as_per_second()));
             let count_from = start + warmup;
             let of = |thread, threads| {
                 let part = Part { thread, threads, seed: 7, start, count_from, end, requests };

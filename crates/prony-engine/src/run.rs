@@ -66,7 +66,7 @@ pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) ->
         driver: used,
         environment,
         started_at,
-        interrupted: control.is_stopped(),
+        stopped: control.is_stopped(),
         totals: collector.finish(),
     }))
 }

@@ -143,3 +143,88 @@ impl Series {
 fn index_of(part: u64) -> usize {
     usize::try_from(part).expect("invariant: a run has fewer parts than memory has bytes")
 }
+
+#[cfg(test)]
+mod tests {
+    use prony_model::{Outcome, StatusClass};
+
+    use super::*;
+
+    const FROM: Nanos = 5_000;
+    const PER_SECOND: u64 = SECOND / SLICE;
+    const MAX: u64 = PARTS_MAX as u64;
+
+    /// Slice number `index`, with `done` good responses of a millisecond.
+    fn slice(index: u64, done: u64) -> Slice {
+        let mut slice = Slice::new(0);
+        slice.start = FROM + index * SLICE;
+        slice.end = slice.start + SLICE;
+        slice.counters.sent_now = done;
+        slice.counters.done_now = done;
+        let good = &mut slice.outcomes[Outcome::Done(StatusClass::Success).index()];
+        good.response.record_n(1_000_000, done);
+        slice
+    }
+
+    /// A run of so many `slices` by each thread: nothing is lost when parts are joined.
+    fn check(slices: u64, threads: u32, expected_part: Nanos) {
+        let mut series = Series::new(FROM, threads);
+        for index in 0..slices {
+            for _ in 0..threads {
+                let slice = slice(index, index + 1);
+                series.add(&slice, slice.end, &slice.good_responses());
+            }
+        }
+        series.finish();
+        let total = slices * (slices + 1) / 2 * u64::from(threads);
+        let end = FROM + slices * SLICE;
+        let (responses, done) = series.parts(end + expected_part);
+        assert!(done.len() <= PARTS_MAX && responses.len() == done.len(), "{} parts", done.len());
+        assert_eq!(series.part, expected_part, "{slices} slices");
+        assert_eq!(done.iter().sum::<u64>(), total);
+        for (responses, done) in responses.iter().zip(done) {
+            assert_eq!(responses.count(), *done, "each part has its own responses");
+        }
+        // A part holds the slices of its own time, however often it was joined.
+        let per_part = expected_part / SLICE;
+        let first: u64 = (1..=per_part.min(slices)).sum::<u64>() * u64::from(threads);
+        assert_eq!(done[0], first);
+        let (whole, _) = series.parts(end);
+        assert_eq!(whole.len() as u64, slices / per_part, "the last part only if it is whole");
+
+        assert_eq!(series.seconds.len() as u64, slices.div_ceil(PER_SECOND));
+        assert_eq!(series.seconds.iter().map(|point| point.done).sum::<u64>(), total);
+        let numbers: Vec<u64> = series.seconds.iter().map(|point| point.second).collect();
+        assert!(numbers.is_sorted(), "{numbers:?}");
+        let covered_s: f64 = series.seconds.iter().map(|point| point.covered_s).sum();
+        assert!((covered_s - slices as f64 / PER_SECOND as f64).abs() < 1e-6, "{covered_s}");
+    }
+
+    #[test]
+    fn joined_parts_keep_every_response() {
+        check(1, 1, SLICE);
+        check(15, 2, SLICE);
+        check(MAX, 1, SLICE);
+        check(MAX + 1, 1, 2 * SLICE);
+        check(2 * MAX, 3, 2 * SLICE);
+        check(2 * MAX + 1, 1, 4 * SLICE);
+        check(8 * MAX + 1, 1, 16 * SLICE);
+    }
+
+    #[test]
+    fn a_slice_that_a_late_worker_hands_over_lies_in_its_middle() {
+        let mut series = Series::new(FROM, 1);
+        let first = slice(0, 1);
+        series.add(&first, first.end, &first.good_responses());
+        let mut long = slice(1, 5);
+        long.end = FROM + 10_000 * SLICE;
+        series.add(&long, long.end, &long.good_responses());
+        series.finish();
+        let (_, done) = series.parts(THE_END);
+        assert_eq!(done.iter().sum::<u64>(), 6);
+        assert!(done.len() <= PARTS_MAX, "{}", done.len());
+    }
+
+    /// Beyond all parts.
+    const THE_END: Nanos = Nanos::MAX / 2;
+}

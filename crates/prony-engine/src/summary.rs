@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prony_http::EncodedRequest;
 use prony_model::{
-    Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, Histograms,
+    Bytes, Client, Connections, DriverUsed, End, Environment, ErrorKind, ErrorSummary, FORMAT, Histograms,
     Interval, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult, ThreadUse, Timing, VERSION,
     Verdict,
 };
@@ -27,7 +27,8 @@ pub(crate) struct Run<'a> {
     pub environment: Environment,
     /// Since 1970.
     pub started_at: Duration,
-    pub interrupted: bool,
+    /// Whether it was asked to end before its time.
+    pub stopped: bool,
     pub totals: Totals,
 }
 
@@ -123,7 +124,16 @@ fn timing(run: &Run<'_>) -> Timing {
         warmup_s: seconds(window.measure_from.min(totals.ended) - window.start),
         measured_s: measured_s(totals),
         drain_s: seconds(totals.ended.saturating_sub(totals.measured_to)),
-        interrupted: run.interrupted,
+        interrupted: run.stopped && !is_whole(run),
+    }
+}
+
+/// Whether all was done that was asked: a stop in the drain comes too late to interrupt anything.
+fn is_whole(run: &Run<'_>) -> bool {
+    let tally = &run.totals.all.tally;
+    match run.plan.end {
+        End::Duration(_) => run.totals.measured_to >= run.totals.window.measure_to,
+        End::Requests(count) => tally.taken == count && tally.unfinished + tally.never_sent == 0,
     }
 }
 

@@ -7,6 +7,11 @@
 //! This crate must never use the engine or the protocol core it is there to check: a fault they share would
 //! cancel itself out. It never prints, and it serves loopback addresses alone unless told otherwise.
 //!
+//! What they have in common: a head is at most 8 KiB (431), a body at most 1 MiB (413) and of a known length
+//! (411); `Expect: 100-continue` is answered by all but `null`; nothing sends a Date field, which RFC 9110 would
+//! like, because no client needs it and it costs time. As many connections are held as `ulimit -n` allows; more
+//! wait in the listen queue.
+//!
 //! In reading order: [`Running`] (what every `start` gives back), `listen`, `head` (where a request ends),
 //! `reader` (requests out of pieces), `evented` (the loop of `rudy`'s asynchronous model and of `truth`), and
 //! the servers.

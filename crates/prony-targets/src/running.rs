@@ -8,15 +8,13 @@ use std::time::Duration;
 
 use rustix::net::{Shutdown, shutdown};
 
+use crate::StartError;
 use crate::counters::{Counters, Counts};
 use crate::stop::Stop;
-use crate::{StartError, clock};
 
 /// How long a stop waits for requests in flight. Longer than any delay a study uses, shorter than a person's
 /// patience.
 pub const DRAIN_LIMIT: Duration = Duration::from_secs(10);
-/// [`DRAIN_LIMIT`] in the unit of the clock.
-pub(crate) const DRAIN_LIMIT_NS: u64 = DRAIN_LIMIT.as_secs() * clock::SECOND_NS;
 
 /// A server that is listening and accepting. Dropping it stops it as [`Running::stop`] does.
 #[derive(Debug)]
@@ -36,7 +34,7 @@ pub struct Running {
 pub struct StopReport {
     /// The counters when the last thread had ended; `in_flight` is what was [`abandoned`](Self::abandoned).
     pub counts: Counts,
-    /// Requests still unanswered at [`DRAIN_LIMIT`], which were given up.
+    /// Requests still unanswered at the limit, which were given up.
     pub abandoned: u64,
 }
 
@@ -74,16 +72,21 @@ impl Running {
         self.counters.read()
     }
 
-    /// Stops accepting, lets requests in flight finish for up to [`DRAIN_LIMIT`], closes idle connections and
-    /// waits for all threads.
-    pub fn stop(mut self) -> StopReport {
-        self.finish();
+    /// [`stop_within`](Self::stop_within) [`DRAIN_LIMIT`].
+    pub fn stop(self) -> StopReport {
+        self.stop_within(DRAIN_LIMIT)
+    }
+
+    /// Stops accepting, closes idle connections, lets requests in flight finish for up to `limit`, and waits for
+    /// all threads.
+    pub fn stop_within(mut self, limit: Duration) -> StopReport {
+        self.finish(limit);
         let counts = self.counters.read();
         StopReport { counts, abandoned: counts.in_flight }
     }
 
-    fn finish(&mut self) {
-        self.stop.raise();
+    fn finish(&mut self, limit: Duration) {
+        self.stop.raise(limit);
         if let Some(listener) = self.listener.take() {
             // On Linux a listening socket that is shut down listens no more.
             let _ = shutdown(&listener, Shutdown::Both);
@@ -100,6 +103,6 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.finish();
+        self.finish(DRAIN_LIMIT);
     }
 }

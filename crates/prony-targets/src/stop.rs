@@ -2,12 +2,12 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
 use crate::StartError;
 use crate::clock::{monotonic_ns, to_timespec};
-use crate::running::DRAIN_LIMIT_NS;
 
 /// An eventfd that becomes readable once and stays so: a thread may wait for it in epoll or in poll.
 #[derive(Debug)]
@@ -24,9 +24,11 @@ impl Stop {
         Ok(Self { event, cutoff_ns: AtomicU64::new(u64::MAX) })
     }
 
-    /// Tells all; again is harmless.
-    pub(crate) fn raise(&self) {
-        let cutoff_ns = monotonic_ns().saturating_add(DRAIN_LIMIT_NS);
+    /// Tells all, and when to give up what is in flight; again is harmless.
+    pub(crate) fn raise(&self, limit: Duration) {
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        // One less than the value that means "runs".
+        let cutoff_ns = monotonic_ns().saturating_add(limit_ns).min(u64::MAX - 1);
         // Only the first call sets the bound. SeqCst: whoever sees the eventfd must see the bound.
         let _ = self.cutoff_ns.compare_exchange(u64::MAX, cutoff_ns, Ordering::SeqCst, Ordering::SeqCst);
         // It fails only when the counter is full, and then it is readable already.
@@ -78,18 +80,25 @@ mod tests {
     fn a_sleep_ends_when_due_and_not_before_the_stop_alone() {
         let stop = Stop::new().unwrap();
         let due_ns = monotonic_ns() + 2_000_000;
-        stop.raise();
-        assert!(stop.sleep_until(due_ns), "the bound is seconds away");
+        stop.raise(Duration::MAX);
+        assert!(stop.sleep_until(due_ns), "the bound is far away");
         assert!(monotonic_ns() >= due_ns);
+    }
+
+    #[test]
+    fn a_sleep_beyond_the_bound_is_cut_off() {
+        let stop = Stop::new().unwrap();
+        stop.raise(Duration::ZERO);
+        assert!(!stop.sleep_until(u64::MAX));
     }
 
     #[test]
     fn the_first_stop_sets_the_bound() {
         let stop = Stop::new().unwrap();
         assert!(!stop.is_raised());
-        stop.raise();
+        stop.raise(Duration::from_secs(1));
         let cutoff_ns = stop.cutoff_ns();
-        stop.raise();
+        stop.raise(Duration::ZERO);
         assert_eq!(stop.cutoff_ns(), cutoff_ns);
         assert!(stop.is_raised());
     }

@@ -3,6 +3,7 @@
 mod errors;
 mod run;
 mod serve;
+mod truth;
 
 use std::ffi::OsString;
 
@@ -11,6 +12,7 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use run::{BodyLength, Driver, Format, RunArgs};
 pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
+pub(crate) use truth::{TruthArgs, TruthLogArgs};
 
 use crate::complaint::Complaint;
 use crate::exit::{self, Exit};
@@ -61,6 +63,8 @@ enum Typed {
     Run(Box<RunArgs>),
     /// Start a reference server to try things on
     Serve(ServeArgs),
+    /// Print the log of `prony serve truth` as CSV
+    TruthLog(TruthLogArgs),
     /// Load a slow server and a quick one, and say what differs
     Demo(DemoArgs),
     /// Print completions for a shell
@@ -74,6 +78,7 @@ enum Typed {
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Serve(ServeArgs),
+    TruthLog(TruthLogArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
     Man,
@@ -131,6 +136,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
         Ok(Cli { command: Some(command), .. }) => Ok(match command {
             Typed::Run(args) => Command::Run(args),
             Typed::Serve(args) => Command::Serve(args),
+            Typed::TruthLog(args) => Command::TruthLog(args),
             Typed::Demo(args) => Command::Demo(args),
             Typed::Completions(args) => Command::Completions(args),
             Typed::Man => Command::Man,

@@ -4,3 +4,4 @@ pub(crate) mod demo;
 pub(crate) mod pages;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod truth_log;

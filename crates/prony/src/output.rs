@@ -11,7 +11,12 @@ use crate::complaint::Complaint;
 /// Writes `text` to stdout. A reader that has left, as in `prony … | head`, is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Complaint> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// What became of a write to stdout.
+pub(crate) fn written(result: io::Result<()>) -> Result<(), Complaint> {
+    match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Complaint::internal(format!("can't write to stdout ({error})")))
         }

@@ -70,7 +70,7 @@ pub(super) fn run_queue_wait(facts: &Facts<'_>) -> Option<Finding> {
 /// Requests were sent later than they could have been.
 pub(super) fn send_lag(facts: &Facts<'_>) -> Option<Finding> {
     let lag = facts.totals.all.lag.value_at_quantile(0.99)? as f64 / 1e6;
-    let response = facts.response_ms(0.99)?;
+    let response = facts.response_ms("0.99", 0.99)?;
     let share = if response > 0.0 { lag / response } else { 0.0 };
     let severity = graded(share, LAG_SHARE.0, LAG_SHARE.1)?;
     Some(finding(

@@ -29,9 +29,12 @@ impl Facts<'_> {
         &self.result.plan
     }
 
-    /// A quantile of the response time, milliseconds, also where a report withholds it.
-    fn response_ms(&self, q: f64) -> Option<f64> {
-        self.responses.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6)
+    /// A quantile of the response time, milliseconds, also where the samples are too few to print it. Where
+    /// requests without an answer reach it, their bound stands for it.
+    fn response_ms(&self, name: &str, q: f64) -> Option<f64> {
+        let printed = &self.result.latency.response;
+        let bound = printed.withheld.get(name).and_then(|note| note.above_ms);
+        bound.or_else(|| self.responses.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6))
     }
 
     /// `count` as a share of the intended requests.

@@ -175,8 +175,25 @@ impl Epoll {
 
     fn tell_failures<H: Handler<EpollIo>>(&mut self, handler: &mut H) {
         while let Some((slot, generation, error)) = self.io.failures.pop() {
+            self.read_last(handler, slot, generation);
             if self.io.slots[slot as usize].generation == generation {
                 handler.broken(&mut self.io, slot, error, clock::now());
+            }
+        }
+    }
+
+    /// Reads what the peer said before a send to it failed: a server that refuses a body (413) answers and
+    /// closes without reading it, which resets the connection.
+    fn read_last<H: Handler<EpollIo>>(&mut self, handler: &mut H, slot: Slot, generation: u32) {
+        for _ in 0..RECEIVES_IN_A_ROW {
+            let socket = &self.io.slots[slot as usize];
+            let Some(fd) = socket.fd.as_ref().filter(|_| socket.generation == generation) else { return };
+            self.buffer.clear();
+            match recv(fd, spare_capacity(&mut self.buffer), RecvFlags::empty()) {
+                Ok((_, count)) if count > 0 => {
+                    handler.received(&mut self.io, slot, &self.buffer, clock::now());
+                }
+                Ok(_) | Err(_) => return,
             }
         }
     }

@@ -63,18 +63,21 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Runs `load` with body checks and counts what its workers allocate from the middle of the run on, until the
-/// last progress before its end: not at the end, when a thread gives back what it has.
+/// Runs `load` with body checks and counts what its workers allocate from the beginning of the measured part
+/// on, but not at its end, when a thread gives back what it has.
 fn check(driver: DriverChoice, load: Load, threads: u32, url: &str) {
     let checks =
         Checks { body: Some(BodyCheck::Exact("hello".to_owned())), same_length: true, ..Checks::default() };
     // A worker has four slices of 100 ms, which it uses in turn: each has been used after half a second.
     let warmup = Duration::from_millis(600);
     let plan = RunPlan { checks, load, threads, warmup, end: for_ms(700), ..plan(url) };
-    let mut counted = None;
+    let (mut measuring, mut counted) = (false, None);
     let result = run_with(driver, plan, &Control::default(), &mut |event| match event {
-        RunEvent::Phase(Phase::Measure) => COUNTING.store(true, Ordering::Relaxed),
-        RunEvent::Progress(progress) if progress.elapsed >= Duration::from_millis(500) => {
+        RunEvent::Phase(Phase::Measure) => {
+            measuring = true;
+            COUNTING.store(true, Ordering::Relaxed);
+        }
+        RunEvent::Progress(progress) if measuring && progress.elapsed >= Duration::from_millis(400) => {
             COUNTING.store(false, Ordering::Relaxed);
             counted.get_or_insert(ALLOCATIONS.load(Ordering::Relaxed));
         }

@@ -37,6 +37,19 @@ on_both_drivers! {
         assert_eq!(result.connections.opened, 2);
     }
 
+    fn an_answer_before_the_request_is_sent_is_not_lost(driver) {
+        // As servers do that refuse a body by its length: the close with bytes unread resets the connection.
+        let server = Server::start(|peer| {
+            if peer.head().is_some() {
+                peer.answer(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+                peer.leave();
+            }
+        });
+        let plan = RunPlan { request: post(pattern(4 << 20)), end: requests(10), ..plan(server.url()) };
+        let result = run(driver, plan);
+        assert_eq!(result.statuses.get(&413), Some(&10), "{:?}", result.errors);
+    }
+
     fn large_answers_with_a_length(driver) {
         const BYTES: usize = 8 << 20;
         let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\n\r\n").into_bytes();

@@ -18,7 +18,8 @@ pub(crate) fn plan(url: &str) -> RunPlan {
         end: requests(1),
         warmup: Duration::ZERO,
         threads: 1,
-        timeouts: Timeouts::default(),
+        // A drain ends as soon as nothing is outstanding: on a busy machine the last answer may take its time.
+        timeouts: Timeouts { drain: Duration::from_secs(20), ..Timeouts::default() },
         checks: Checks::default(),
         sources: Vec::new(),
         driver: DriverChoice::Auto,

@@ -198,13 +198,7 @@ impl Shared {
 impl Peer {
     /// The next request; `None` when the client has finished.
     pub(crate) fn request(&mut self) -> Option<Request> {
-        let head_bytes = loop {
-            match self.read.windows(4).position(|window| window == b"\r\n\r\n") {
-                Some(at) => break at + 4,
-                None => self.read_more()?,
-            };
-        };
-        let head = String::from_utf8(self.read.drain(..head_bytes).collect()).expect("heads are ASCII");
+        let head = self.head()?;
         let length = head
             .lines()
             .find_map(|line| line.strip_prefix("Content-Length: "))
@@ -215,6 +209,17 @@ impl Peer {
         let body = self.read.drain(..length).collect();
         let number = self.shared.requests.fetch_add(1, Ordering::SeqCst);
         Some(Request { number, head, body })
+    }
+
+    /// The head of the next request; its body stays unread.
+    pub(crate) fn head(&mut self) -> Option<String> {
+        let head_bytes = loop {
+            match self.read.windows(4).position(|window| window == b"\r\n\r\n") {
+                Some(at) => break at + 4,
+                None => self.read_more()?,
+            }
+        };
+        Some(String::from_utf8(self.read.drain(..head_bytes).collect()).expect("heads are ASCII"))
     }
 
     /// Sends `bytes`; false when the client has gone.
@@ -250,7 +255,12 @@ impl Peer {
     /// Ends the connection with a reset instead of a goodbye.
     pub(crate) fn reset(&mut self) {
         rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO)).expect("a TCP socket");
-        // Only the closing of the last descriptor resets; the server keeps one of each connection.
+        self.leave();
+    }
+
+    /// Closes the connection at once; where bytes are unread, that resets it.
+    pub(crate) fn leave(&mut self) {
+        // Only the last descriptor closes it; the server keeps one of each connection.
         self.shared.open.lock().expect("no panic").retain(|open| !same_socket(open, &self.stream));
         let spare = UnixStream::pair().expect("a descriptor is free").0;
         self.stream = Box::new(spare);

@@ -85,7 +85,7 @@ on_both_drivers! {
         for load in LOADS {
             let control = Control::default();
             let server = server(20, &control, false);
-            let warmup = Duration::from_secs(60);
+            let warmup = Duration::from_mins(1);
             let plan = RunPlan { load: load(), end: for_ms(60_000), warmup, ..plan(server.url()) };
             let result = run_with(driver, plan, &control, &mut |_| {});
             assert!(result.timing.interrupted);
@@ -95,18 +95,43 @@ on_both_drivers! {
         }
     }
 
+    fn in_the_drain_is_no_interruption(driver) {
+        let server = Server::start(|peer| {
+            peer.request();
+            peer.hold();
+        });
+        let control = Control::default();
+        let timeouts = Timeouts { drain: Duration::from_millis(150), ..Timeouts::default() };
+        let plan = RunPlan { load: closed(2), end: for_ms(100), timeouts, ..plan(server.url()) };
+        let result = run_with(driver, plan, &control, &mut |event| {
+            if event == RunEvent::Phase(Phase::Drain) {
+                control.stop();
+            }
+        });
+        assert!(control.is_stopped());
+        assert!(!result.timing.interrupted, "the measured part was whole");
+        assert!((result.timing.measured_s - 0.1).abs() < 1e-9, "{:?}", result.timing);
+    }
+
     fn not_at_all_and_the_phases_come_in_order(driver) {
         let server = Server::answering(&ok("hello"));
         let warmup = Duration::from_millis(120);
-        let plan = RunPlan { load: closed(2), end: for_ms(350), warmup, ..plan(server.url()) };
-        let mut seen = Vec::new();
-        let mut done = 0;
+        let plan =
+            RunPlan { load: closed(3), threads: 3, end: for_ms(350), warmup, ..plan(server.url()) };
+        let (mut seen, mut done) = (Vec::new(), 0);
+        let mut elapsed = Duration::ZERO;
         let result = run_with(driver, plan, &Control::default(), &mut |event| match event {
             RunEvent::Starting { addresses, .. } => assert_eq!(addresses, [server.address().to_string()]),
-            RunEvent::Phase(phase) => seen.push(phase),
+            RunEvent::Phase(phase) => {
+                seen.push(phase);
+                elapsed = Duration::ZERO;
+            }
             RunEvent::Progress(progress) => {
                 assert!(progress.done >= done && progress.failed == 0, "{progress:?}");
                 done = progress.done;
+                // Since the start of the phase that was told last.
+                assert!(progress.elapsed >= elapsed, "{progress:?} {elapsed:?}");
+                elapsed = progress.elapsed;
             }
         });
         assert!(seen.starts_with(&[Phase::Warmup, Phase::Measure]), "{seen:?}");

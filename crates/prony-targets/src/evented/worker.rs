@@ -30,6 +30,9 @@ const STOP: u64 = u64::MAX - 1;
 /// become due wait for them.
 const EVENTS_PER_TURN: usize = 64;
 const ACCEPTS_PER_TURN: usize = 16;
+/// Answers between two looks at the sockets: one client that pipelines what is due at once can't keep the others
+/// out.
+const ANSWERS_PER_TURN: usize = 256;
 /// A thread of an evented server.
 #[derive(Debug)]
 pub(crate) struct Worker<S: Script> {
@@ -121,12 +124,12 @@ impl<S: Script> Worker<S> {
     /// then comes back without events: what is due goes first.
     fn wait(&mut self, events: &mut Vec<Event>) {
         events.clear();
-        let mut sleep_ns = self.sweep_ns();
+        let now_ns = monotonic_ns();
+        let mut sleep_ns = self.sweep_ns().min(self.stop.cutoff_ns().saturating_sub(now_ns));
         if let Some(due_ns) = self.due.next_ns() {
-            let now_ns = monotonic_ns();
             let left_ns = due_ns.saturating_sub(now_ns);
-            let spin_ns = self.spin_ns.min(self.spin.left_ns(now_ns));
-            if left_ns <= spin_ns {
+            let spin_ns = self.spin_ns.min(self.spin.left_ns(now_ns)).min(left_ns);
+            if (1..=spin_ns).contains(&left_ns) {
                 self.spin.spend(left_ns);
                 while monotonic_ns() < due_ns {
                     std::hint::spin_loop();
@@ -232,7 +235,8 @@ impl<S: Script> Worker<S> {
     }
 
     fn answer_due(&mut self) {
-        while let Some(slot) = self.due.pop(monotonic_ns()) {
+        for _ in 0..ANSWERS_PER_TURN {
+            let Some(slot) = self.due.pop(monotonic_ns()) else { return };
             let connection = self.connections[slot].as_mut().expect("invariant: who waits is open");
             if matches!(connection.phase, Phase::Waiting { .. }) {
                 self.answer(slot);

@@ -79,7 +79,8 @@ impl Worker {
         let mut events = Vec::with_capacity(EVENTS_PER_TURN);
         loop {
             events.clear();
-            let timeout = to_timespec(if self.accept_again { 0 } else { SWEEP_NS });
+            let until_cutoff_ns = self.stop.cutoff_ns().saturating_sub(self.now_ns);
+            let timeout = to_timespec(if self.accept_again { 0 } else { SWEEP_NS.min(until_cutoff_ns) });
             // An interrupted wait is one without events.
             let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&timeout));
             self.now_ns = monotonic_ns();

@@ -12,7 +12,7 @@ pub(super) const DELAY_LIMIT_NS: u64 = 3600 * SECOND_NS;
 /// Numbers of the generator set aside for each id; two are used.
 const DRAWS_PER_ID: u128 = 4;
 
-/// How long a request takes to serve, and what else can keep it waiting.
+/// How long a request takes to serve, and what else can keep it waiting. No time here may exceed an hour.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Delay {
     /// Always the same.
@@ -134,6 +134,9 @@ fn rounded_ns(span_ns: f64) -> u64 {
 impl Delay {
     /// What is wrong with it, if anything: the reason, with what would be right.
     pub(super) fn fault(self) -> Option<&'static str> {
+        if self.longest() > Duration::from_nanos(DELAY_LIMIT_NS) {
+            return Some("choose times of at most an hour");
+        }
         match self {
             Self::Bimodal { p, .. } if !(0.0..=1.0).contains(&p) => Some("a probability lies in 0..1"),
             Self::CappedPareto { shape, .. } if !(shape > 0.0 && shape.is_finite()) => {
@@ -143,6 +146,18 @@ impl Delay {
                 Some("the stall must be shorter than the time from one to the next")
             }
             _ => None,
+        }
+    }
+
+    /// The longest of its times.
+    fn longest(self) -> Duration {
+        match self {
+            Self::Const(span) | Self::Exponential { mean: span } | Self::SingleWorker { service: span } => {
+                span
+            }
+            Self::Bimodal { a, b, .. } => a.max(b),
+            Self::CappedPareto { scale, cap, .. } => scale.max(cap),
+            Self::Freeze { base, every, .. } => base.max(every),
         }
     }
 }
@@ -211,6 +226,7 @@ mod tests {
         assert!(Delay::Bimodal { a: MS, b: MS, p: f64::NAN }.fault().is_some());
         assert!(Delay::CappedPareto { scale: MS, shape: 0.0, cap: MS }.fault().is_some());
         assert!(Delay::Freeze { base: MS, every: MS, stall: MS }.fault().is_some());
+        assert!(Delay::Const(Duration::from_secs(3601)).fault().is_some());
         assert!(Delay::Freeze { base: MS, every: 2 * MS, stall: MS }.fault().is_none());
     }
 }

@@ -234,6 +234,21 @@ fn a_stop_lets_half_a_request_finish() {
 }
 
 #[test]
+fn a_stop_gives_up_at_its_limit() {
+    for model in MODELS {
+        let server = start(Config { delay: Duration::from_hours(1), ..quick(model) }).unwrap();
+        let mut client = Client::connect(server.local_addr());
+        client.send("GET / HTTP/1.1\r\n\r\n");
+        while server.counters().in_flight == 0 {
+            std::thread::yield_now();
+        }
+        let report = server.stop_within(Duration::ZERO);
+        assert_eq!((report.counts.requests, report.abandoned), (0, 1), "{model:?}");
+        assert!(client.ended(), "{model:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_served_is_said() {
     let model = Model::Pool { workers: 0, when_full: WhenFull::Hold };
     let error = start(quick(model)).unwrap_err();

@@ -200,6 +200,31 @@ fn a_stop_answers_requests_in_flight_when_they_are_due() {
 }
 
 #[test]
+fn what_a_stop_gives_up_is_logged_as_unfinished() {
+    let (server, take) = recorded(Config { delay: Delay::Const(3000 * MS), ..Config::default() });
+    let mut client = Client::connect(server.local_addr());
+    client.send("GET / HTTP/1.1\r\n\r\n");
+    while server.counters().in_flight == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(server.stop_within(Duration::ZERO).abandoned, 1);
+    let record = take.recv().unwrap();
+    assert_eq!((record.outcome, record.first_ns, record.residence_ns()), (Outcome::Unfinished, 0, 0));
+}
+
+#[test]
+fn a_pipelined_request_is_due_by_its_own_arrival() {
+    let (server, take) = recorded(Config { delay: Delay::Const(5 * MS), ..Config::default() });
+    let mut client = Client::connect(server.local_addr());
+    client.send("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
+    client.reply();
+    client.reply();
+    let records = records_of(server, &take);
+    assert_eq!(records[0].arrival_ns, records[1].arrival_ns, "they came in one segment");
+    assert_eq!(records[0].delay_ns, records[1].delay_ns);
+}
+
+#[test]
 fn who_leaves_early_is_logged_as_unfinished() {
     let (server, take) = recorded(Config { delay: Delay::Const(20 * MS), ..Config::default() });
     let mut client = Client::connect(server.local_addr());

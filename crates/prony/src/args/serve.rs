@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Subcommand, ValueEnum};
 use prony_model::parse_duration;
 
+use super::TruthArgs;
 use super::run::whole_u32;
 
 /// `prony serve`, as typed.
@@ -27,6 +28,8 @@ pub(crate) enum Served {
     Null(NullArgs),
     /// A small server that takes 40 ms for each request, in four ways to handle many
     Rudy(RudyArgs),
+    /// Takes exactly as long as it is told to, and logs what it did: to check a measurement
+    Truth(TruthArgs),
 }
 
 /// Where to listen.

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::sync::mpsc::sync_channel;
 
 use prony_report::count;
-use prony_targets::{Running, StartError, StopReport, null, rudy};
+use prony_targets::{Running, StartError, StopReport, null, rudy, truth};
 
-use crate::args::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
+use crate::args::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, TruthArgs, WhenFull};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::{output, signals};
@@ -22,6 +22,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
     let running = match &args.server {
         Served::Null(args) => start_null(*args),
         Served::Rudy(args) => start_rudy(*args),
+        Served::Truth(args) => start_truth(args),
     }
     .map_err(|error| complaint(&error))?;
     // A script waits for this line, and takes the port from it.
@@ -60,6 +61,23 @@ fn start_rudy(args: RudyArgs) -> Result<Running, StartError> {
         keep_alive: args.keepalive,
         allow_remote: args.listen.allow_remote,
         ..rudy::Config::default()
+    })
+}
+
+fn start_truth(args: &TruthArgs) -> Result<Running, StartError> {
+    truth::start(truth::Config {
+        listen: address(args.listen),
+        workers: args.workers as usize,
+        delay: args.delay,
+        seed: args.seed,
+        error_share: args.error_share,
+        reset_share: args.reset_share,
+        slow_body: args.slow_body,
+        body_bytes: usize::try_from(args.body_bytes).unwrap_or(usize::MAX),
+        spin: args.spin,
+        log: args.log.clone(),
+        allow_remote: args.listen.allow_remote,
+        ..truth::Config::default()
     })
 }
 

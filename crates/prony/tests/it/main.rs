@@ -1,7 +1,8 @@
-//! The built binary, as people and scripts meet it.
+//! The built binary, as people and scripts meet it; and what the workspace must never become.
 
 mod bad_servers;
 mod binary;
+mod edges;
 mod files;
 mod pages;
 mod runs;

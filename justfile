@@ -1,0 +1,52 @@
+# Common work, by name. `just` alone lists it; each recipe is one command that can be typed by hand as well.
+
+# List the recipes
+default:
+    @just --list
+
+# Install what the tests need and run all of them (what CI runs)
+test:
+    ./test
+
+# The tests alone, by name if one is given
+unit *name:
+    cargo test --workspace {{ name }}
+
+# See Prony work
+demo:
+    cargo run --release -- demo
+
+# Start a reference server: just serve rudy --port 3000
+serve *args:
+    cargo run --release -- serve {{ args }}
+
+# Format, then fix what clippy can fix
+fix:
+    cargo fmt --all
+    cargo clippy --fix --allow-dirty --workspace --all-targets
+
+# Format and lints
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# The code's documentation, private items as well
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
+
+# Look at changed snapshots (needs cargo-insta)
+review:
+    cargo insta test --workspace --review
+
+# Write docs/schema/run-v1.json anew
+schema:
+    PRONY_WRITE_SCHEMA=1 cargo test -p prony-model schema
+
+# Fuzz the response parser for SECONDS (needs cargo-fuzz; see fuzz/README.md)
+fuzz seconds="60":
+    mkdir -p fuzz/corpus/http_response
+    RUSTC_BOOTSTRAP=1 cargo fuzz run http_response fuzz/corpus/http_response fuzz/seeds/http_response -- -max_total_time={{ seconds }} -max_len=1024 -dict=fuzz/seeds/http.dict
+
+# Licences, sources and known vulnerabilities (needs cargo-deny and the network)
+deny:
+    cargo deny check
