@@ -41,3 +41,9 @@ def run(tool, load_of, delay, bench):
 def quantiles(values, which):
     """Those asked for; none of no values."""
     return {q: quantile(values, q) for q in which} if values else {}
+
+
+def called_invalid(outcomes):
+    """What to add where a tool itself said that runs were not valid: what it then reports, it has disowned."""
+    count = sum((one.run.trial.said.remark or "").startswith("invalid") for one in outcomes if one.run.trial.said)
+    return f" (it called {count} of {len(outcomes)} invalid)" if count else ""

@@ -73,7 +73,7 @@ def _row(rate, tool, outcomes):
         found = [one.bias_us(q) for one in good if one.bias_us(q) is not None]
         middles[q] = median(found) if found else None
         cells += [f"{middles[q]:+.0f}", f"{min(found):+.0f} to {max(found):+.0f}"] if found else ["–", "–"]
-    return [*cells, _target(rate, tool, middles, arrived)]
+    return [*cells, _target(rate, tool, middles, arrived) + against_truth.called_invalid(good)]
 
 
 def _against(arrived, rate):

@@ -110,7 +110,7 @@ def _row(name, connections, truth, outcomes):
     target = ""
     if name.startswith("prony"):
         met = worst is not None and None not in middles and abs(worst) <= TARGET
-        target = f"within {100 * TARGET:g} %: {'met' if met else 'missed'}"
+        target = f"within {100 * TARGET:g} %: {'met' if met else 'missed'}" + against_truth.called_invalid(outcomes)
     off = "–" if worst is None else f"{100 * worst:+.1f} %"
     return [f"{name}, {connections}", *(number(value, 0) for value in middles), logged, off, target]
 

@@ -36,7 +36,7 @@ class Oha:
             failed=failed,
             per_s=answered / result["summary"]["total"],
             quantiles_ms={
-                float(name[1:]) / 100: value * 1000
+                round(float(name[1:]) / 100, 6): value * 1000
                 for name, value in result["latencyPercentiles"].items()
                 if value is not None
             },

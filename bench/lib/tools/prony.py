@@ -33,7 +33,8 @@ class Prony:
         requests = result["requests"]
         return Said(
             answered=requests["answered"],
-            failed=requests["failed"] + requests["never_sent"] + requests["censored"],
+            # Not what was in flight at the end: no other tool counts that, and the remark has it.
+            failed=requests["failed"] + requests["never_sent"],
             per_s=result["rate"]["answered_per_s"],
             quantiles_ms={float(q): value for q, value in latency["quantiles_ms"].items() if value is not None},
             max_ms=latency["max_ms"],
