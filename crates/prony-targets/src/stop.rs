@@ -9,11 +9,14 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use crate::StartError;
 use crate::clock::{monotonic_ns, to_timespec};
 
+/// The cutoff of a server that was not stopped.
+pub(crate) const RUNNING: u64 = u64::MAX;
+
 /// An eventfd that becomes readable once and stays so: a thread may wait for it in epoll or in poll.
 #[derive(Debug)]
 pub(crate) struct Stop {
     event: OwnedFd,
-    /// When requests in flight are given up, ns; `u64::MAX` while the server runs.
+    /// When requests in flight are given up, ns; [`RUNNING`] while the server runs.
     cutoff_ns: AtomicU64,
 }
 
@@ -21,25 +24,24 @@ impl Stop {
     pub(crate) fn new() -> Result<Self, StartError> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| StartError::Resource { what: "an eventfd", source: errno.into() })?;
-        Ok(Self { event, cutoff_ns: AtomicU64::new(u64::MAX) })
+        Ok(Self { event, cutoff_ns: AtomicU64::new(RUNNING) })
     }
 
     /// Tells all, and when to give up what is in flight; again is harmless.
     pub(crate) fn raise(&self, limit: Duration) {
         let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        // One less than the value that means "runs".
-        let cutoff_ns = monotonic_ns().saturating_add(limit_ns).min(u64::MAX - 1);
+        let cutoff_ns = monotonic_ns().saturating_add(limit_ns).min(RUNNING - 1);
         // Only the first call sets the bound. SeqCst: whoever sees the eventfd must see the bound.
-        let _ = self.cutoff_ns.compare_exchange(u64::MAX, cutoff_ns, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = self.cutoff_ns.compare_exchange(RUNNING, cutoff_ns, Ordering::SeqCst, Ordering::SeqCst);
         // It fails only when the counter is full, and then it is readable already.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
     pub(crate) fn is_raised(&self) -> bool {
-        self.cutoff_ns() != u64::MAX
+        self.cutoff_ns() != RUNNING
     }
 
-    /// When requests in flight are to be given up, on the monotonic clock; `u64::MAX` while the server runs.
+    /// When requests in flight are to be given up, on the monotonic clock; [`RUNNING`] while the server runs.
     pub(crate) fn cutoff_ns(&self) -> u64 {
         self.cutoff_ns.load(Ordering::SeqCst)
     }
@@ -56,11 +58,12 @@ impl Stop {
                 return false;
             }
             let span = to_timespec(due_ns.min(cutoff_ns) - now_ns);
-            // Once raised the eventfd would end each wait at once, so it is left out.
-            if self.is_raised() {
-                let _ = poll(&mut [], Some(&span));
-            } else {
+            // Once raised the eventfd would end each wait at once, so it is left out. Whether it was is judged by
+            // the bound that the span was made of: asked anew, a stop that came in between would be slept through.
+            if cutoff_ns == RUNNING {
                 let _ = poll(&mut [PollFd::new(&self.event, PollFlags::IN)], Some(&span));
+            } else {
+                let _ = poll(&mut [], Some(&span));
             }
         }
     }

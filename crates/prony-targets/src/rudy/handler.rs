@@ -13,7 +13,7 @@ use crate::counters::{Counters, count};
 use crate::head::Reject;
 use crate::reader::{Event, Reader, Request};
 use crate::reply::{CONTINUE, rejection};
-use crate::stop::Stop;
+use crate::stop::{RUNNING, Stop};
 
 /// How long a client may take to take its reply.
 const SEND_LIMIT_NS: u64 = 10 * SECOND_NS;
@@ -132,11 +132,13 @@ impl Handler {
 
     /// Waits for the socket, the deadline, or the stop (and, if that has come, the cutoff).
     fn wait(&self, socket: &OwnedFd, readiness: PollFlags, deadline_ns: u64) {
-        let span_ns = deadline_ns.min(self.stop.cutoff_ns()).saturating_sub(monotonic_ns());
+        let cutoff_ns = self.stop.cutoff_ns();
+        let span_ns = deadline_ns.min(cutoff_ns).saturating_sub(monotonic_ns());
         let of_socket = PollFd::new(socket, readiness);
         let mut both = [of_socket, PollFd::new(&*self.stop, PollFlags::IN)];
-        // Once raised, the stop would end each wait at once.
-        let watched = if self.stop.is_raised() { &mut both[..1] } else { &mut both[..] };
+        // Once raised, the stop would end each wait at once. The one reading of the cutoff decides about both, or
+        // a stop in between would be slept through.
+        let watched = if cutoff_ns == RUNNING { &mut both[..] } else { &mut both[..1] };
         // An interrupted wait is looked into like any other.
         let _ = poll(watched, Some(&to_timespec(span_ns)));
     }

@@ -4,6 +4,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use prony_targets::Running;
+
 /// A reply as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reply {
@@ -100,6 +102,17 @@ impl Client {
         let count = self.stream.read(&mut piece).unwrap();
         self.ahead.extend_from_slice(&piece[..count]);
         count > 0
+    }
+}
+
+/// Waits until the server has read a request. It may even have answered it.
+pub(crate) fn wait_until_asked(server: &Running) {
+    loop {
+        let counts = server.counters();
+        if counts.in_flight + counts.requests > 0 {
+            return;
+        }
+        std::thread::yield_now();
     }
 }
 

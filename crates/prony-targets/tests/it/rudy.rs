@@ -5,7 +5,7 @@ use std::time::Duration;
 use prony_targets::rudy::{Config, Model, WhenFull, start};
 use prony_targets::{Running, StartError};
 
-use crate::client::{Client, ask};
+use crate::client::{Client, ask, wait_until_asked};
 
 /// The pool that refuses has more workers than any test has connections one after another: a worker may not be
 /// quite done with one when the client already makes the next.
@@ -205,9 +205,7 @@ fn a_stop_completes_requests_in_flight() {
         let server = start(Config { delay: Duration::from_millis(40), ..quick(model) }).unwrap();
         let mut client = Client::connect(server.local_addr());
         client.send("GET / HTTP/1.1\r\n\r\n");
-        while server.counters().in_flight == 0 {
-            std::thread::yield_now();
-        }
+        wait_until_asked(&server);
         let report = server.stop();
         assert_eq!((report.counts.requests, report.abandoned), (1, 0), "{model:?}");
         assert_eq!(client.reply().status, 200, "{model:?}");
@@ -241,9 +239,7 @@ fn a_stop_gives_up_at_its_limit() {
         let server = start(Config { delay: Duration::from_hours(1), ..quick(model) }).unwrap();
         let mut client = Client::connect(server.local_addr());
         client.send("GET / HTTP/1.1\r\n\r\n");
-        while server.counters().in_flight == 0 {
-            std::thread::yield_now();
-        }
+        wait_until_asked(&server);
         let report = server.stop_within(Duration::ZERO);
         assert_eq!((report.counts.requests, report.abandoned), (0, 1), "{model:?}");
         assert!(client.ended(), "{model:?}");
