@@ -14,6 +14,9 @@ use crate::StartError;
 /// `net.core.somaxconn`, 4,096 by default, so this asks for as much as there is.
 pub(crate) const DEFAULT_BACKLOG: u32 = 65_535;
 
+/// A congestion control that every kernel has and that never waits between two packets.
+const UNPACED: &str = "reno";
+
 /// How to listen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
@@ -67,8 +70,10 @@ fn open(options: Options, share_port: bool) -> Result<OwnedFd, StartError> {
         if share_port {
             sockopt::set_socket_reuseport(&listener, true)?;
         }
-        // Accepted sockets inherit it: one system call fewer per connection.
+        // Accepted sockets inherit both. Replies go out as they are written: time that the system's congestion
+        // control puts between packets (BBR does) would be neither the server's nor the client's.
         sockopt::set_tcp_nodelay(&listener, true)?;
+        let _as_before = sockopt::set_tcp_congestion(&listener, UNPACED);
         bind(&listener, &address)?;
         listen(&listener, i32::try_from(backlog).unwrap_or(i32::MAX))?;
         Ok(listener)
