@@ -32,6 +32,7 @@ mod slice;
 mod socket;
 mod summary;
 mod sys;
+mod wake;
 mod worker;
 
 pub use control::Control;

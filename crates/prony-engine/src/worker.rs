@@ -15,6 +15,7 @@ use crate::conn::{Connection, Flights, State};
 use crate::driver::{Driver, Io, Slot};
 use crate::pacer::Schedule;
 use crate::recorder::Recorder;
+use crate::wake::WakeUp;
 
 /// Connections on their way at once while a closed loop opens its first ones: the usual least length of a
 /// server's queue (net.core.somaxconn was 128 for decades), so that the opening itself drops nothing. Once
@@ -91,6 +92,7 @@ pub(crate) struct Worker {
     /// The first event of the current batch, for the loop gap; 0 for none.
     pub(crate) woken: Nanos,
     control: Control,
+    wake: WakeUp,
 }
 
 impl Worker {
@@ -128,6 +130,7 @@ impl Worker {
             next_control: 0,
             woken: 0,
             control,
+            wake: WakeUp::new(),
             plan,
         }
     }
@@ -136,10 +139,14 @@ impl Worker {
     pub(crate) fn run<D: Driver>(mut self, driver: &mut D) -> io::Result<()> {
         self.recorder.start(clock::now(), self.plan.measure_from);
         let result = loop {
-            let now = clock::now();
+            let mut now = clock::now();
+            self.wake.awake(now, self.woken == 0);
             if self.woken != 0 {
                 self.recorder.looked(now - self.woken);
                 self.woken = 0;
+            }
+            if let Pace::Open(schedule) = &self.pace {
+                now = self.wake.watch(schedule.next_due(), now);
             }
             self.turn(driver.io(), now);
             if self.is_over(now) {
@@ -283,14 +290,14 @@ impl Worker {
     }
 
     /// When the clock asks for something next.
-    fn next_wake(&self) -> Nanos {
+    fn next_wake(&mut self) -> Nanos {
         let mut wake = self.recorder.slice_ends().min(self.next_sweep).min(self.next_control);
         if self.stopped {
             return wake.min(self.stop_at.saturating_add(self.plan.drain));
         }
         wake = wake.min(self.stop_at);
         match &self.pace {
-            Pace::Open(schedule) => wake.min(schedule.next_due()),
+            Pace::Open(schedule) => self.wake.before(schedule.next_due(), wake),
             Pace::Closed { .. } => wake.min(self.paused.front().map_or(NEVER, |(at, _)| *at)),
         }
     }
