@@ -1,8 +1,9 @@
 //! Distributions as summaries: milliseconds, quantiles that may be printed, and why the others may not.
 
-use prony_model::{HistogramData, Interval, Latencies, LatencySummary, QUANTILES, QuantileNote};
+use prony_model::{HistogramData, Interval, Latencies, LatencySummary, QUANTILES, QuantileNote, grouped};
 use prony_stats::{
-    Censored, Estimate, Histogram, Precision, Quantile, Sparse, clusters_of_slices, estimate, sectioning,
+    Censored, Estimate, Histogram, Precision, Quantile, Sparse, Withheld, clusters_of_slices, estimate,
+    sectioning,
 };
 
 use crate::collect::Totals;
@@ -42,11 +43,12 @@ pub(crate) fn summary(histogram: &Histogram, censored: Censored<'_>) -> LatencyS
         let (value, note) = match estimate(histogram, q, censored) {
             Estimate::Value { nanos } => (Some(milliseconds(nanos)), None),
             Estimate::AtLeast { nanos, censored } => {
-                let reason = format!("{censored} requests had no answer in time: it is greater than this");
+                let reason =
+                    format!("{} requests had no answer in time: it is greater than this", grouped(censored));
                 (None, Some(QuantileNote { reason, above_ms: Some(milliseconds(nanos)) }))
             }
             Estimate::Withheld { reason } => {
-                (None, Some(QuantileNote { reason: reason.to_string(), above_ms: None }))
+                (None, Some(QuantileNote { reason: in_words(reason), above_ms: None }))
             }
         };
         summary.quantiles_ms.insert(name.to_owned(), value);
@@ -55,6 +57,19 @@ pub(crate) fn summary(histogram: &Histogram, censored: Censored<'_>) -> LatencyS
         }
     }
     summary
+}
+
+/// Why a quantile is withheld; of whatever was counted, be it requests or connections.
+fn in_words(reason: Withheld) -> String {
+    match reason {
+        Withheld::NoSamples => "there are none".to_owned(),
+        Withheld::TooFewExceedances { exceedances, samples, needed } => format!(
+            "only {} of {} lie beyond it; {} are needed",
+            grouped(exceedances),
+            grouped(samples),
+            grouped(needed)
+        ),
+    }
 }
 
 /// Adds the intervals of the quantiles that are printed.

@@ -31,4 +31,4 @@ pub use result::{
     ThreadUse, Timing,
 };
 pub use target::{Target, TargetError};
-pub use units::{Rate, UnitError, parse_bytes, parse_count, parse_duration};
+pub use units::{Rate, UnitError, grouped, parse_bytes, parse_count, parse_duration};

@@ -2,18 +2,7 @@
 
 use std::time::Duration;
 
-/// A count, in groups of three: `182,340`.
-pub fn count(value: u64) -> String {
-    let digits = value.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
+pub use prony_model::grouped as count;
 
 /// Three significant digits, to the nearest; whole from 100 on, and grouped: `0.0417`, `2.74`, `12.3`, `1,234`.
 pub(crate) fn significant(value: f64) -> String {
@@ -126,12 +115,6 @@ pub fn seconds(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_grouped() {
-        let all = [0, 7, 999, 1000, 182_340, 1_000_000].map(count);
-        assert_eq!(all, ["0", "7", "999", "1,000", "182,340", "1,000,000"]);
-    }
 
     #[test]
     fn three_significant_digits() {

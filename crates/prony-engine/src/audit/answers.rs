@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::{Finding, FindingCode, Outcome, Severity};
+use prony_model::{Finding, FindingCode, Outcome, Severity, grouped};
 use prony_stats::{LittleAudit, check_possible, log_medians, mann_kendall};
 
 use super::{Facts, finding, milliseconds, percent};
@@ -80,7 +80,8 @@ pub(super) fn censored(facts: &Facts<'_>) -> Option<Finding> {
         severity,
         &[("without_answer", count as f64, "count"), ("share", share, "share")],
         format!(
-            "{count} requests ({}) had no answer when they were given up: quantiles that they reach are printed as \"> x\"",
+            "{} requests ({}) had no answer when they were given up: quantiles that they reach are printed as \"> x\"",
+            grouped(count),
             percent(share)
         ),
         "run longer than the slowest answer, or offer less load (--rate, fewer --connections)",

@@ -1,6 +1,6 @@
 //! Signals that the client, not the server, made a number.
 
-use prony_model::{Finding, FindingCode, Severity};
+use prony_model::{Finding, FindingCode, Severity, grouped};
 
 use super::{Facts, finding, graded, milliseconds, percent};
 
@@ -97,9 +97,10 @@ pub(super) fn loop_gap(facts: &Facts<'_>) -> Option<Finding> {
         severity,
         &[("loop_gap_max", longest, "ms"), ("gaps_over_1ms", count as f64, "count")],
         format!(
-            "the client looked away from its sockets for {} at the longest, and {count} times for over 1 ms: \
+            "the client looked away from its sockets for {} at the longest, and for over 1 ms {}: \
              so much of the highest latencies may be its own",
-            milliseconds(longest)
+            milliseconds(longest),
+            if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
         ),
         "leave the client a core of its own, or read p99.9 and max with this in mind",
     ))

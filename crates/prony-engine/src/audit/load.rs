@@ -1,9 +1,9 @@
 //! Signals that the load was not the one that was asked for.
 
-use prony_model::{ErrorKind, Finding, FindingCode, Load, Severity};
+use prony_model::{ErrorKind, Finding, FindingCode, Load, Severity, grouped};
 
 use super::client::is_busy;
-use super::{Facts, finding, graded, milliseconds, percent};
+use super::{Facts, finding, milliseconds, percent, whole};
 use crate::environment::port_range;
 
 /// Share of the asked requests that may remain unsent.
@@ -32,7 +32,7 @@ pub(super) fn rate_not_reached(facts: &Facts<'_>) -> Option<Finding> {
         FindingCode::RateNotReached,
         Severity::Invalid,
         &[("asked", asked, "per_s"), ("sent", sent, "per_s"), ("shortfall", shortfall, "share")],
-        format!("the client could not keep the rate: {sent:.0}/s sent of {asked:.0}/s asked"),
+        format!("the client could not keep the rate: {} /s sent of {} /s asked", whole(sent), whole(asked)),
         "try --threads 2 or more, a lower --rate, or agents on other machines",
     ))
 }
@@ -59,8 +59,10 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
     let never_sent = facts.result.requests.never_sent;
     let message = if held_back {
         format!(
-            "the server did not take the asked rate: {never_sent} requests were still waiting for one of \
-             {max_connections} connections at the end"
+            "the server did not take the asked rate: {} requests were still waiting for one of {} connections \
+             at the end",
+            grouped(never_sent),
+            grouped(u64::from(max_connections))
         )
     } else {
         format!(
@@ -100,7 +102,7 @@ pub(super) fn connections_not_reached(facts: &Facts<'_>) -> Option<Finding> {
         FindingCode::ConnectionsNotReached,
         severity,
         &[("asked", f64::from(connections), "count"), ("reached", reached as f64, "count")],
-        format!("{reached} of {connections} connections were open at most"),
+        format!("{} of {} connections were open at most", grouped(reached), grouped(u64::from(connections))),
         "look at the errors above, at the server's connection limit and listen queue, or give a longer --warmup",
     ))
 }
@@ -109,32 +111,40 @@ pub(super) fn connections_not_reached(facts: &Facts<'_>) -> Option<Finding> {
 pub(super) fn ports(facts: &Facts<'_>) -> Option<Finding> {
     let failed = facts.result.requests.failed_by_kind.get(&ErrorKind::NoPort).copied().unwrap_or_default();
     let (first, last) = port_range()?;
-    let available = u64::from(last.saturating_sub(first)) + 1;
-    let targets = facts.result.addresses.len().max(1) * facts.plan().sources.len().max(1);
-    let network = facts.plan().target.unix.is_none();
-    // Each pair of a source and a destination address has all ports to itself.
-    let used = facts.result.connections.opened as f64 / (available * targets as u64) as f64;
-    let severity = if failed > 0 { Severity::Invalid } else { graded(used, PORT_SHARE, f64::INFINITY)? };
-    // Where the server closes first, the wait for stray packets is on its side and the port is free at once.
-    if !network
-        || (failed == 0 && facts.result.environment.cpus > 0 && time_wait_sockets()? < available * 7 / 10)
-    {
+    let ports = u64::from(last.saturating_sub(first)) + 1;
+    let opened = facts.result.connections.opened;
+    if failed == 0 && !ports_are_scarce(facts, ports) {
         return None;
     }
     Some(finding(
         FindingCode::Ports,
-        severity,
+        if failed > 0 { Severity::Invalid } else { Severity::Warning },
         &[
             ("failed", failed as f64, "count"),
-            ("ports", available as f64, "count"),
-            ("opened", facts.result.connections.opened as f64, "count"),
+            ("ports", ports as f64, "count"),
+            ("opened", opened as f64, "count"),
         ],
         format!(
-            "{failed} connections found no free local port; {} were opened and there are {available} ports to one address",
-            facts.result.connections.opened
+            "{} connections found no free local port; {} were opened, and there are {} ports to one address",
+            grouped(failed),
+            grouped(opened),
+            grouped(ports)
         ),
         "add source addresses (--source 127.0.0.2,127.0.0.3), or keep connections open (leave out --no-keepalive)",
     ))
+}
+
+/// Whether this run used up most of the ports that it could, and they are not free again: where the server
+/// closes first, the wait for stray packets is on its side.
+fn ports_are_scarce(facts: &Facts<'_>, ports: u64) -> bool {
+    if facts.plan().target.unix.is_some() {
+        return false;
+    }
+    // Each pair of a source and a destination address has all ports to itself.
+    let pairs = facts.result.addresses.len().max(1) * facts.plan().sources.len().max(1);
+    let many = ports as f64 * PORT_SHARE;
+    facts.result.connections.opened as f64 > many * pairs as f64
+        && time_wait_sockets().is_some_and(|waiting| waiting as f64 > many)
 }
 
 /// Sockets that wait out their ports on this machine (/proc/net/sockstat, `tw`).
@@ -153,7 +163,11 @@ pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
         FindingCode::Descriptors,
         Severity::Invalid,
         &[("failed", failed as f64, "count"), ("open_files_limit", limit as f64, "count")],
-        format!("{failed} connections found no free file descriptor or socket memory (limit {limit} files)"),
+        format!(
+            "{} connections found no free file descriptor or socket memory (limit {} files)",
+            grouped(failed),
+            grouped(limit)
+        ),
         "raise the limit with `ulimit -n`, or use fewer --connections",
     ))
 }
@@ -181,9 +195,10 @@ pub(super) fn not_reused(facts: &Facts<'_>) -> Option<Finding> {
         Severity::Note,
         &[("reused", connections.reused as f64, "count"), ("sent", sent as f64, "count")],
         format!(
-            "the server closed its connections: {} of {sent} requests found theirs open, so that most response times \
+            "the server closed its connections: {} of {} requests found theirs open, so that most response times \
              hold a connection set-up",
-            connections.reused
+            grouped(connections.reused),
+            grouped(sent)
         ),
         "if that is how the server is meant to be used, --no-keepalive says so; else look at its keep-alive settings",
     ))
@@ -210,7 +225,10 @@ pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
             ("mean", mean_ms, "ms"),
         ],
         format!(
-            "with {connections} connections the response time follows from the rate ({in_flight} / {rate:.0} per s = {})",
+            "with {} connections the response time follows from the rate ({} / {} per s = {})",
+            grouped(u64::from(connections)),
+            whole(in_flight),
+            whole(rate),
             milliseconds(implied_ms)
         ),
         format!("to see the server at a load that you choose: --rate {half}"),

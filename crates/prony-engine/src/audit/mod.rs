@@ -7,7 +7,7 @@ mod client;
 mod load;
 
 use prony_http::EncodedRequest;
-use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity};
+use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity, grouped};
 use prony_stats::Histogram;
 
 use crate::collect::Totals;
@@ -92,6 +92,16 @@ fn graded(value: f64, warn: f64, invalid: f64) -> Option<Severity> {
         value if value > warn => Some(Severity::Warning),
         _ => None,
     }
+}
+
+/// A number of whole things, or of things per second, in groups of three digits.
+fn whole(value: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "rounded, and the cast saturates"
+    )]
+    grouped(value.round() as u64)
 }
 
 /// A share as percent, with as many digits as it takes to see that it is not 0.

@@ -20,6 +20,9 @@ use crate::sys::{self, BATCH, Buffers, Completion, Ring, RingSetup};
 /// Linux is 16 KiB; net.ipv4.tcp_wmem).
 const SILENT_MAX_BYTES: usize = 8 * 1024;
 
+/// Early hand-overs in one turn whose moments are kept apart.
+const EARLY_MAX: usize = 16;
+
 /// The driver. The ring is dropped before the buffers that the kernel writes to.
 pub(crate) struct Uring {
     io: UringIo,
@@ -33,6 +36,8 @@ pub(crate) struct UringIo {
     slots: Box<[Socket]>,
     /// Slots with requests queued since the last poll.
     queued: Vec<Slot>,
+    /// How many of them were handed over early, and when.
+    early: Vec<(usize, Nanos)>,
     payload: Payload,
     peers: Box<[SocketAddrAny]>,
     sources: Box<[SocketAddrAny]>,
@@ -105,6 +110,7 @@ impl Driver for Uring {
             ring,
             slots: slots.into_boxed_slice(),
             queued: Vec::with_capacity(setup.slots as usize * setup.depth as usize),
+            early: Vec::with_capacity(EARLY_MAX),
             payload,
             peers: setup.peers.clone(),
             sources: setup.sources.clone(),
@@ -116,11 +122,7 @@ impl Driver for Uring {
     }
 
     fn poll<H: Handler<UringIo>>(&mut self, handler: &mut H, until: Nanos) -> io::Result<()> {
-        if !self.io.queued.is_empty() {
-            // The kernel sends within the next call, one after the other.
-            handler.flushed(&self.io.queued, clock::now());
-            self.io.queued.clear();
-        }
+        self.io.stamp(handler);
         self.io.ring.enter(until)?;
         self.io.ring.completions(&mut self.batch);
         for index in 0..self.batch.len() {
@@ -202,6 +204,7 @@ impl Io for UringIo {
 
     #[inline]
     fn send(&mut self, slot: Slot) -> Option<Nanos> {
+        self.note_early();
         let socket = &mut self.slots[slot as usize];
         let length = self.payload.request_bytes();
         if self.silent {
@@ -216,6 +219,7 @@ impl Io for UringIo {
         if !self.slots[slot as usize].receiving {
             self.receive(slot);
         }
+        self.note_early();
         self.queued.push(slot);
         None
     }
@@ -239,6 +243,33 @@ impl Io for UringIo {
 }
 
 impl UringIo {
+    /// Tells when the queued requests were sent: before the call that sends them, never after.
+    fn stamp<H: Handler<Self>>(&mut self, handler: &mut H) {
+        self.note_early();
+        let mut stamped = 0;
+        for (until, moment) in self.early.drain(..) {
+            handler.flushed(&self.queued[stamped..until], moment);
+            stamped = until;
+        }
+        if stamped < self.queued.len() {
+            // The kernel sends within the next call, one after the other.
+            handler.flushed(&self.queued[stamped..], clock::now());
+        }
+        self.queued.clear();
+    }
+
+    /// Keeps the moment of an early hand-over with the requests that went with it.
+    #[inline]
+    fn note_early(&mut self) {
+        let Some(moment) = self.ring.handed_over() else { return };
+        let full = self.early.len() == EARLY_MAX;
+        match self.early.last_mut().filter(|_| full) {
+            // So many in one turn are counted with the last one: sent a little earlier than they were.
+            Some(last) => last.0 = self.queued.len(),
+            None => self.early.push((self.queued.len(), moment)),
+        }
+    }
+
     fn connected<H: Handler<Self>>(&mut self, handler: &mut H, slot: Slot, result: i32) {
         self.slots[slot as usize].connecting = false;
         let now = clock::now();

@@ -56,26 +56,31 @@ pub(crate) struct Ring {
     batch: Box<[std::mem::MaybeUninit<cqueue::Entry>]>,
     /// Whether sockets are registered under the number of their slot, which spares each request a look-up.
     registered: bool,
+    /// When what was queued had to be handed over before the next `enter`; taken by `handed_over`.
+    early: Option<Nanos>,
 }
 
-/// Entries of the submission queue at most. A full queue is submitted at once, so this bounds a batch only.
-const SUBMISSIONS_MAX: u32 = 4096;
+/// Entries of the submission queue at least and at most: what a batch of completions leads to, and what a
+/// whole round of sends needs. A full queue is handed over at once, so this bounds a batch only.
+const SUBMISSIONS: (u32, u32) = (8 * BATCH_U32, 4096);
 /// Entries of the completion queue at most (the kernel keeps an overflow list beyond it).
 const COMPLETIONS_MAX: u32 = 65_536;
 /// Completions handled between two looks at the pacer and the clock.
-pub(crate) const BATCH: usize = 64;
+pub(crate) const BATCH: usize = BATCH_U32 as usize;
+const BATCH_U32: u32 = 64;
 
 impl Ring {
     /// Sets up a ring for the calling thread, with its receive buffers.
     pub(crate) fn new(setup: RingSetup) -> io::Result<(Self, Buffers)> {
         let wanted = setup.connections.saturating_mul(2).next_power_of_two();
+        let submissions = wanted.clamp(SUBMISSIONS.0, SUBMISSIONS.1);
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
             .setup_submit_all()
-            .setup_cqsize(wanted.saturating_mul(2).clamp(256, COMPLETIONS_MAX))
+            .setup_cqsize(wanted.saturating_mul(2).clamp(2 * submissions, COMPLETIONS_MAX))
             .setup_clamp()
-            .build(wanted.clamp(128, SUBMISSIONS_MAX))?;
+            .build(submissions)?;
         // A convenience that saves a lookup per call; a kernel without it works as well.
         let mut submitter = ring.submitter();
         let _registered = submitter.register_ring_fd();
@@ -83,7 +88,10 @@ impl Ring {
         let batch = Box::new_uninit_slice(BATCH);
         let registered =
             setup.long_lived && ring.submitter().register_files_sparse(setup.connections).is_ok();
-        Ok((Self { io: ring, payload: setup.payload, peers: setup.peers, batch, registered }, buffers))
+        Ok((
+            Self { io: ring, payload: setup.payload, peers: setup.peers, batch, registered, early: None },
+            buffers,
+        ))
     }
 
     /// Registers `socket` under the number of its `slot`.
@@ -158,7 +166,7 @@ impl Ring {
     pub(crate) fn close(&mut self, slot: u32, socket: OwnedFd, user_data: u64) {
         if self.registered {
             // What is queued must still meet this socket, not the next one of the slot.
-            let _submitted = self.io.submit();
+            self.hand_over();
             let _as_before = self.io.submitter().register_files_update(slot, &[-1]);
         }
         let entry = opcode::Close::new(Fd(socket.into_raw_fd())).build();
@@ -202,14 +210,27 @@ impl Ring {
         }));
     }
 
+    /// When everything queued so far was handed over early, if it was since the last call.
+    #[inline]
+    pub(crate) fn handed_over(&mut self) -> Option<Nanos> {
+        self.early.take()
+    }
+
+    /// Hands everything queued to the kernel without waiting.
+    #[cold]
+    fn hand_over(&mut self) {
+        self.early.get_or_insert_with(clock::now);
+        // EBUSY and EINTR pass: what is left goes with the next call.
+        let _retried = self.io.submit();
+    }
+
     /// # Safety
     /// What the entry points to must stay valid until it completes.
     #[inline]
     unsafe fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: promised by the caller.
         while unsafe { self.io.submission().push(entry) }.is_err() {
-            // Full: hand it over without waiting. EBUSY and EINTR pass.
-            let _retried = self.io.submit();
+            self.hand_over();
         }
     }
 }
