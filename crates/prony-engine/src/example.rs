@@ -1,7 +1,7 @@
 //! The first example of each kind of failure, kept without allocating.
 
 use prony_http::{Excerpt, ProtocolError};
-use prony_model::ErrorKind;
+use prony_model::{ErrorKind, status_name};
 use rustix::io::Errno;
 
 use crate::clock::Nanos;
@@ -77,10 +77,7 @@ impl Detail {
     pub(crate) fn describe(&self, kind: ErrorKind, method: &str, path: &str) -> String {
         match self {
             Self::None => kind.description().to_owned(),
-            Self::Status(status) => match reason(*status) {
-                "" => format!("{status} for {method} {path}"),
-                reason => format!("{status} {reason} for {method} {path}"),
-            },
+            Self::Status(status) => format!("{} for {method} {path}", status_name(*status)),
             Self::System(error) => std::io::Error::from(*error).to_string(),
             Self::Protocol(error, piece) => format!("{error}; it began with {}", piece.text()),
             Self::StrayBytes(piece) => format!("bytes after the end of the answer: {}", piece.text()),
@@ -112,39 +109,6 @@ pub(crate) fn kind_of(error: Errno) -> ErrorKind {
         | Errno::ACCESS
         | Errno::PERM => ErrorKind::Unreachable,
         _ => ErrorKind::Other,
-    }
-}
-
-/// The reason phrase of the common status codes (RFC 9110, section 15).
-fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        204 => "No Content",
-        301 => "Moved Permanently",
-        302 => "Found",
-        304 => "Not Modified",
-        307 => "Temporary Redirect",
-        308 => "Permanent Redirect",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        408 => "Request Timeout",
-        411 => "Length Required",
-        413 => "Content Too Large",
-        414 => "URI Too Long",
-        415 => "Unsupported Media Type",
-        421 => "Misdirected Request",
-        429 => "Too Many Requests",
-        431 => "Request Header Fields Too Large",
-        500 => "Internal Server Error",
-        501 => "Not Implemented",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        504 => "Gateway Timeout",
-        505 => "HTTP Version Not Supported",
-        _ => "",
     }
 }
 

@@ -13,6 +13,7 @@ mod outcome;
 mod plan;
 mod redact;
 mod result;
+mod status;
 mod target;
 mod units;
 
@@ -30,5 +31,6 @@ pub use result::{
     LatencySummary, OutcomeSummary, QUANTILES, QuantileNote, RateSummary, Requests, RunResult, SecondPoint,
     ThreadUse, Timing,
 };
+pub use status::status_name;
 pub use target::{Target, TargetError};
 pub use units::{Rate, UnitError, grouped, parse_bytes, parse_count, parse_duration};

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use prony_model::{
-    Arrivals, BodyCheck, End, Finding, Load, RunResult, StatusSet, Timeouts, Verdict, Version,
+    Arrivals, BodyCheck, End, ErrorKind, Finding, Load, RunResult, StatusSet, Timeouts, Verdict, Version,
 };
 
 use crate::number::{bytes, count, duration, percent, rate, rough_percent, seconds};
@@ -182,7 +182,10 @@ pub(crate) fn success(result: &RunResult) -> (String, String) {
         && let Some(status) = result.statuses.keys().next()
     {
         let all = if requests.answered == requests.intended { "all were" } else { "every answer was" };
-        text = format!("{text}: {all} {}", crate::failures::status_name(*status));
+        text = format!("{text}: {all} {}", prony_model::status_name(*status));
+        if requests.failed_by_kind.contains_key(&ErrorKind::CheckFailed) {
+            text.push_str(" and failed a check");
+        }
     }
     if requests.censored > 0 {
         text = format!("{text}; {} unanswered at the end", count(requests.censored));

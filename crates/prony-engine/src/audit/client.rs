@@ -47,7 +47,7 @@ fn more_threads(facts: &Facts<'_>, threads: u32) -> String {
     if threads < cpus {
         format!("try --threads {}, {slower}agents on other machines", threads + 1)
     } else {
-        format!("all {cpus} CPUs have a thread: try {slower}agents on other machines")
+        format!("every CPU has a thread already: try {slower}agents on other machines")
     }
 }
 
