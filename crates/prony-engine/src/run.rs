@@ -155,6 +155,7 @@ fn spawn(thread: u32, worker: Worker, setup: Setup, uring: bool, start: Nanos) -
         told.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
         // By default the kernel may wake a thread 50 microseconds late to save power.
         let _as_before = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        sys::ask_for_short_slices();
         if uring { work::<Uring>(worker, &setup, start) } else { work::<Epoll>(worker, &setup, start) }
     };
     let handle = thread::Builder::new()

@@ -1,15 +1,17 @@
-//! All `unsafe` code of Prony: the io_uring rings and one socket option and one
-//! setting of the C library that no crate wraps.
+//! All `unsafe` code of Prony: the io_uring rings, and a socket option, a setting of the C library and a
+//! scheduling attribute that no crate wraps.
 //!
 //! Everything here has a safe interface: no use of it can break memory, only make the kernel return an error.
 #![allow(unsafe_code, reason = "the one module that talks to the kernel below the safe wrappers")]
 
 mod buffers;
 mod memory;
+mod priority;
 mod ring;
 mod sockopt;
 
 pub(crate) use buffers::Buffers;
 pub(crate) use memory::map_large_allocations;
+pub(crate) use priority::ask_for_short_slices;
 pub(crate) use ring::{BATCH, Completion, Ring, RingSetup, Socket};
 pub(crate) use sockopt::defer_port_choice;
