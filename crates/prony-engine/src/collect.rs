@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
-use prony_model::{ErrorKind, Outcome, Phase, Progress, RunEvent, RunPlan};
+use prony_model::{Outcome, Phase, Progress, RunEvent, RunPlan};
 use prony_stats::Histogram;
 
 use crate::clock::{self, Nanos};
 use crate::environment::run_queue_wait_ns;
-use crate::example::Example;
 use crate::series::Series;
 use crate::slice::{Clocks, Counters, SLICE, Slice};
 
@@ -48,7 +47,6 @@ pub(crate) struct Totals {
     /// By thread.
     pub threads: Vec<ThreadTotals>,
     pub series: Series,
-    pub examples: [Option<Example>; ErrorKind::ALL.len()],
 }
 
 /// What one worker used.
@@ -91,7 +89,6 @@ impl Collector {
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads),
-            examples: [None; ErrorKind::ALL.len()],
         };
         let waits_before = vec![0; tids.len()];
         let good = Histogram::new();
@@ -164,11 +161,6 @@ impl Collector {
                 self.tell(slice, self.totals.window.start, sink);
             }
             return;
-        }
-        for (mine, found) in self.totals.examples.iter_mut().zip(&slice.examples) {
-            if found.is_some_and(|found| mine.is_none_or(|mine| found.at < mine.at)) {
-                *mine = *found;
-            }
         }
         if slice.counted_to <= slice.start {
             // Of the drain: its time, its idle workers and its last bytes are part of no rate.
@@ -244,6 +236,11 @@ impl Slice {
         self.tally.sent += other.tally.sent;
         self.tally.never_sent += other.tally.never_sent;
         self.tally.unfinished += other.tally.unfinished;
+        for (mine, found) in self.examples.iter_mut().zip(&other.examples) {
+            if found.is_some_and(|found| mine.is_none_or(|mine| found.at < mine.at)) {
+                *mine = *found;
+            }
+        }
     }
 
     /// Response times of all good responses.

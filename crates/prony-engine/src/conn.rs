@@ -3,6 +3,7 @@
 use prony_http::ResponseParser;
 
 use crate::clock::Nanos;
+use crate::recorder::Sample;
 
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,16 @@ pub(crate) struct Flight {
     pub ready: Nanos,
     /// When it was handed to the kernel; 0 while it is only queued.
     pub sent: Nanos,
+}
+
+impl Flight {
+    /// The moments of a request that ended at `done`. One that was still queued counts as sent then: it took
+    /// no time of the server's.
+    #[inline]
+    pub(crate) fn ended(self, first_byte: Nanos, done: Nanos) -> Sample {
+        let sent = if self.sent == 0 { done } else { self.sent };
+        Sample { intended: self.intended, ready: self.ready, sent, first_byte, done }
+    }
 }
 
 impl Connection {
@@ -153,6 +164,16 @@ impl Flights {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_that_was_only_queued_took_no_time_of_the_server() {
+        let check = |sent: Nanos, expected: Nanos| {
+            let sample = Flight { intended: 10, ready: 20, sent }.ended(0, 90);
+            assert_eq!((sample.intended, sample.ready, sample.sent, sample.done), (10, 20, expected, 90));
+        };
+        check(30, 30);
+        check(0, 90);
+    }
 
     #[test]
     fn flights_come_back_in_order_and_are_stamped_once() {

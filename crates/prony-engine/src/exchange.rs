@@ -247,16 +247,13 @@ impl Worker {
         let was_full = connection.in_flight() + 1 == self.flights.depth();
         let first_byte = std::mem::take(&mut connection.first_byte);
         connection.since = now;
-        let sample = Sample {
-            intended: flight.intended,
-            ready: flight.ready,
-            sent: flight.sent,
-            first_byte,
-            done: now,
-        };
-        if !rest.is_empty() && connection.in_flight() == 0 && end.keep_alive {
-            // The answer was longer than it said: neither it nor what follows can be trusted.
-            self.recorder.lost(sample, ErrorKind::Protocol, Detail::StrayBytes(Piece::of(rest)));
+        let too_long = !rest.is_empty() && connection.in_flight() == 0 && end.keep_alive;
+        let unasked = flight.sent == 0;
+        let sample = flight.ended(first_byte, now);
+        if too_long || unasked {
+            // An answer longer than it said, or to a request that is only queued: neither can be trusted.
+            let piece = Piece::of(if too_long { rest } else { body.unwrap_or_default() });
+            self.recorder.lost(sample, ErrorKind::Protocol, Detail::StrayBytes(piece));
             return self.hang_up(io, slot, now);
         }
         let (outcome, detail) = if self.checker.needs_body() {
@@ -307,10 +304,7 @@ impl Worker {
         let mut first_byte = std::mem::take(&mut connection.first_byte);
         while let Some(flight) = self.flights.pop(slot, connection) {
             self.in_flight -= 1;
-            let sent = if flight.sent == 0 { now } else { flight.sent };
-            let sample =
-                Sample { intended: flight.intended, ready: flight.ready, sent, first_byte, done: now };
-            self.recorder.lost(sample, kind, detail);
+            self.recorder.lost(flight.ended(first_byte, now), kind, detail);
             first_byte = 0;
         }
     }

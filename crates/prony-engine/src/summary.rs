@@ -198,7 +198,7 @@ fn errors(plan: &RunPlan, totals: &Totals, requests: &Requests) -> Vec<ErrorSumm
         .failed_by_kind
         .iter()
         .map(|(&kind, &count)| {
-            let example = totals.examples[kind as usize];
+            let example = totals.all.examples[kind as usize];
             let detail = example.map(|example| example.detail).unwrap_or_default();
             let at = example.map_or(0, |example| example.at.saturating_sub(totals.window.measure_from));
             ErrorSummary {

@@ -118,12 +118,14 @@ fn greatest_common_divisor(one: u64, other: u64) -> u64 {
 /// made here.
 pub(crate) fn pick(choice: DriverChoice) -> Result<DriverUsed, RunError> {
     let used = |name: &str, reason: String| DriverUsed { name: name.to_owned(), reason };
+    if choice == DriverChoice::Epoll {
+        return Ok(used("epoll", "asked for".to_owned()));
+    }
     match (choice, uring::probe()) {
-        (DriverChoice::Epoll, _) => Ok(used("epoll", "asked for".to_owned())),
         (DriverChoice::IoUring, Ok(())) => Ok(used("io_uring", "asked for".to_owned())),
         (DriverChoice::IoUring, Err(why)) => Err(RunError::NoUring(why)),
-        (DriverChoice::Auto, Ok(())) => Ok(used("io_uring", "this kernel has it".to_owned())),
-        (DriverChoice::Auto, Err(why)) => Ok(used("epoll", format!("io_uring can't be used here: {why}"))),
+        (_, Ok(())) => Ok(used("io_uring", "this kernel has it".to_owned())),
+        (_, Err(why)) => Ok(used("epoll", format!("io_uring can't be used here: {why}"))),
     }
 }
 
