@@ -5,7 +5,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, bind, getsockname, ipproto, listen, socket_with, sockopt,
+    AddressFamily, SocketFlags, SocketType, accept_with, bind, getsockname, ipproto, listen, socket_with,
+    sockopt,
 };
 
 use crate::StartError;
@@ -49,6 +50,19 @@ pub(crate) fn many(options: Options, count: usize) -> Result<(Vec<OwnedFd>, Sock
         listeners.push(open(Options { address, ..options }, true)?);
     }
     Ok((listeners, address))
+}
+
+/// The next connection that waits, non-blocking. `None`: none is left, or the machine has no room for one (MFILE,
+/// NFILE, NOBUFS), and the next look tries again.
+pub(crate) fn accept(listener: &OwnedFd) -> Option<OwnedFd> {
+    loop {
+        match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            Ok(socket) => return Some(socket),
+            // The client left while it waited: the queue is shorter by one.
+            Err(Errno::CONNABORTED | Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
 }
 
 fn check_reach(options: Options) -> Result<(), StartError> {

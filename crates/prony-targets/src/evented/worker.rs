@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{Shutdown, SocketFlags, accept_with, send, shutdown, sockopt};
+use rustix::net::{Shutdown, send, shutdown, sockopt};
 
 use super::connection::{Connection, INPUT_BYTES, Phase, Read, Replying, Sent};
 use super::due::DueTimes;
@@ -18,6 +18,7 @@ use crate::StartError;
 use crate::clock::{monotonic_ns, to_timespec};
 use crate::counters::{Counters, count};
 use crate::head::Reject;
+use crate::listen;
 use crate::reader::Request;
 use crate::reply::rejection;
 use crate::stop::Stop;
@@ -156,14 +157,8 @@ impl<S: Script> Worker<S> {
     fn accept(&mut self) {
         self.accept_again = false;
         for _ in 0..ACCEPTS_PER_TURN {
-            let Some(listener) = &self.listener else { return };
-            match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(socket) => self.open(socket),
-                // The client left while it waited.
-                Err(Errno::CONNABORTED | Errno::INTR) => {}
-                // AGAIN: none is left. MFILE, NFILE, NOBUFS: the next sweep tries again.
-                Err(_) => return,
-            }
+            let Some(socket) = self.listener.as_ref().and_then(listen::accept) else { return };
+            self.open(socket);
         }
         self.accept_again = true;
     }

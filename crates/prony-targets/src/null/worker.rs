@@ -7,13 +7,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, accept_with};
 
 use super::answers::Answers;
 use super::connection::{Connection, Fate, INPUT_BYTES, Turn};
 use crate::StartError;
 use crate::clock::{SECOND_NS, monotonic_ns, to_timespec};
 use crate::counters::{Counters, count};
+use crate::listen;
 use crate::stop::Stop;
 
 /// Tokens of what is no connection; slots are far below.
@@ -115,14 +115,8 @@ impl Worker {
     fn accept(&mut self) {
         self.accept_again = false;
         for _ in 0..ACCEPTS_PER_TURN {
-            let Some(listener) = &self.listener else { return };
-            match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(socket) => self.open(socket),
-                // The client left while it waited.
-                Err(Errno::CONNABORTED | Errno::INTR) => {}
-                // AGAIN: none is left. MFILE, NFILE, NOBUFS: the next sweep tries again.
-                Err(_) => return,
-            }
+            let Some(socket) = self.listener.as_ref().and_then(listen::accept) else { return };
+            self.open(socket);
         }
         self.accept_again = true;
     }
