@@ -25,6 +25,9 @@ pub(crate) fn latencies(
         connect: summary(&totals.all.connect, Censored::NONE),
         lag: summary(&totals.all.lag, Censored::NONE),
         blocked: summary(&totals.all.blocked, Censored::NONE),
+        departure: LatencySummary::default(),
+        network: LatencySummary::default(),
+        arrival: LatencySummary::default(),
     }
 }
 

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use prony_http::{EncodedRequest, HeadCache, Limits, Request};
-use prony_model::{DriverUsed, End, Load, RunEvent, RunPlan, RunResult, Version};
+use prony_model::{DriverUsed, Load, RunEvent, RunPlan, RunResult, Version};
 
 use crate::checks::Checker;
 use crate::clock::{self, NEVER, Nanos, span};
@@ -99,10 +99,7 @@ fn encode(plan: &RunPlan) -> Result<EncodedRequest, RunError> {
 fn window(plan: &RunPlan) -> Window {
     let start = clock::now() + START_DELAY;
     let measure_from = start + span(plan.warmup);
-    let measure_to = match plan.end {
-        End::Duration(duration) => measure_from + span(duration),
-        End::Requests(_) => NEVER,
-    };
+    let measure_to = plan.end.duration().map_or(NEVER, |duration| measure_from + span(duration));
     Window { start, measure_from, measure_to }
 }
 
@@ -174,10 +171,7 @@ fn work<D: Driver>(worker: Worker, setup: &Setup, start: Nanos) -> io::Result<()
 
 /// The part of `plan` that worker `thread` does. The parts add up to the plan exactly.
 fn assign(plan: &RunPlan, request: &EncodedRequest, window: Window, thread: u32) -> Assignment {
-    let requests = match plan.end {
-        End::Requests(requests) => requests,
-        End::Duration(_) => u64::MAX,
-    };
+    let requests = plan.end.requests().unwrap_or(u64::MAX);
     let connections = share(u64::from(plan.load.connections()), thread, plan.threads);
     let pace = match plan.load {
         Load::Closed { .. } => Pace::Closed { left: share(requests, thread, plan.threads) },
@@ -194,6 +188,7 @@ fn assign(plan: &RunPlan, request: &EncodedRequest, window: Window, thread: u32)
         pace,
         measure_from: window.measure_from,
         measure_to: window.measure_to,
+        counted: plan.end.requests().is_some(),
         drain: span(plan.timeouts.drain),
         connect_timeout: span(plan.timeouts.connect),
         request_timeout: span(plan.timeouts.request),

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use prony_http::EncodedRequest;
 use prony_model::{
-    Bytes, Client, Connections, DriverUsed, End, Environment, ErrorKind, ErrorSummary, FORMAT, Histograms,
-    Interval, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult, ThreadUse, Timing, VERSION,
-    Verdict,
+    Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, Histograms,
+    Interval, KernelClockUse, MachineUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
+    ThreadUse, Timing, VERSION, Verdict,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 
@@ -47,6 +47,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         plan: run.plan.clone(),
         addresses: run.peers.names.clone(),
         driver: run.driver.clone(),
+        kernel_clock: KernelClockUse::default(),
         timing: timing(run),
         rate: rate(run.plan, totals),
         bytes: Bytes {
@@ -59,7 +60,10 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         statuses: statuses(totals),
         errors: errors(run.plan, totals, &requests),
         series: totals.series.seconds.clone(),
+        first_response: None,
         client: client(totals),
+        machine: MachineUse::default(),
+        calibration: None,
         findings: Vec::new(),
         environment: run.environment.clone(),
         histograms: histograms(totals, &good_responses, &good_services, &cut_off),
@@ -131,10 +135,8 @@ fn timing(run: &Run<'_>) -> Timing {
 /// Whether all was done that was asked: a stop in the drain comes too late to interrupt anything.
 fn is_whole(run: &Run<'_>) -> bool {
     let tally = &run.totals.all.tally;
-    match run.plan.end {
-        End::Duration(_) => run.totals.measured_to >= run.totals.window.measure_to,
-        End::Requests(count) => tally.taken == count && tally.unfinished + tally.never_sent == 0,
-    }
+    let all = |count| tally.taken == count && tally.unfinished + tally.never_sent == 0;
+    run.totals.measured_to >= run.totals.window.measure_to || run.plan.end.requests().is_some_and(all)
 }
 
 fn measured_s(totals: &Totals) -> f64 {
@@ -249,6 +251,7 @@ fn histograms(
         lag: histogram_data(&totals.all.lag),
         blocked: histogram_data(&totals.all.blocked),
         censored: histogram_data(cut_off),
+        ..Histograms::default()
     }
 }
 

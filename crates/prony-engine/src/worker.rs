@@ -37,8 +37,10 @@ pub(crate) struct Assignment {
     pub pace: Pace,
     /// When the measured part begins.
     pub measure_from: Nanos,
-    /// When the measured part ends; [`NEVER`] where a count ends it.
+    /// When the measured part ends; [`NEVER`] where only a count ends it.
     pub measure_to: Nanos,
+    /// Whether a count may end it.
+    pub counted: bool,
     /// How long to wait for what is outstanding after that.
     pub drain: Nanos,
     /// For a connection.
@@ -281,7 +283,7 @@ impl Worker {
             Pace::Closed { left } => *left == 0 && self.paused.is_empty() && self.connecting == 0,
             Pace::Open(schedule) => schedule.is_over(),
         };
-        if begun && idle && self.plan.measure_to == NEVER {
+        if begun && idle && self.plan.counted {
             self.stop_at = now;
             self.stop(now);
             return true;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::DriverUsed;
+use crate::{DriverUsed, Outcome};
 
 /// Something happened in a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,57 @@ pub enum RunEvent {
     Phase(Phase),
     /// How far the run is; about twenty times a second.
     Progress(Progress),
+    /// What one thread did in a short part of the measured time; about twenty times a second for each.
+    Slice(SliceCounts),
+    /// Every request of the measured part that has ended, in the order of each thread; only where the plan asks
+    /// for them.
+    Samples(Vec<SampleRecord>),
+}
+
+/// What one thread did in a short part of the measured time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SliceCounts {
+    /// From 0.
+    pub thread: u32,
+    /// Length of the part.
+    pub took: Duration,
+    /// Complete responses of any status.
+    pub answered: u64,
+    /// Good responses.
+    pub done: u64,
+    /// Failures.
+    pub failed: u64,
+}
+
+/// One request that has ended; moments are nanoseconds on CLOCK_MONOTONIC, 0 for one that never came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampleRecord {
+    /// The thread that sent it, from 0.
+    pub thread: u32,
+    /// The local port of its connection; 0 for a Unix socket, or if there was no connection.
+    pub port: u16,
+    /// When it was due.
+    pub intended_ns: u64,
+    /// When it was due and a connection was free.
+    pub ready_ns: u64,
+    /// When it was handed to the kernel.
+    pub sent_ns: u64,
+    /// When the kernel sent it, by its own clock; 0 if it was not asked or did not say.
+    pub tx_ns: u64,
+    /// When the kernel received the last piece of the answer, by its own clock; 0 likewise.
+    pub rx_ns: u64,
+    /// When the first byte of the answer was seen.
+    pub first_byte_ns: u64,
+    /// When it had ended.
+    pub done_ns: u64,
+    /// How long its connection took to open, if it is the first request on it; else 0.
+    pub connect_ns: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The status code of the complete response; 0 without one.
+    pub status: u16,
+    /// Bytes of the complete response's body.
+    pub body_bytes: u64,
 }
 
 /// The parts of a run, in order.

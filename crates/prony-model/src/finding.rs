@@ -90,11 +90,65 @@ pub enum FindingCode {
     ClosedLoop,
     /// The run was ended by hand.
     Interrupted,
+    /// The client's own delays make up much of the slowest responses.
+    TailBlame,
+    /// Answers lay in the kernel before the client looked.
+    ReceiveDelay,
+    /// Requests lay in the client's send buffer.
+    SendBuffer,
+    /// TCP segments were sent again.
+    Retransmissions,
+    /// The server's queue of new connections was full.
+    ListenQueue,
+    /// Connecting took the time of a repeated SYN.
+    SynRetransmission,
+    /// Responses took the time of a delayed acknowledgement.
+    DelayedAck,
+    /// The hypervisor gave this machine's CPUs to others.
+    Steal,
+    /// Tasks on this machine waited for a CPU.
+    Contention,
+    /// The control group's CPU quota ran out.
+    Throttled,
+    /// The CPU's frequency changed.
+    Frequency,
+    /// The network stack dropped packets.
+    SoftnetDrops,
+    /// The clock is a slow or an unstable one.
+    ClockSource,
+    /// The rate is near the most that this client can do.
+    NearClientLimit,
+    /// The median is near the least that this client can see.
+    NearClientFloor,
+    /// The beginning of the measured part was still warm-up.
+    WarmUp,
+    /// Some moments of the run were unlike the others.
+    OutlierSlices,
+    /// Every request opened a connection of its own.
+    ConnectionPerRequest,
+    /// Good responses differ in length.
+    MixedLengths,
+    /// The clock of the report is too coarse for the number.
+    Resolution,
+    /// Runs that were meant to be at the same time were not.
+    Overlap,
+    /// One run each is no comparison.
+    SingleRun,
+    /// Most of a command's time is its start.
+    StartUpShare,
+    /// The first run was slower than the others.
+    SlowFirstRun,
+    /// Some runs took much longer than the others.
+    OutlierRuns,
+    /// The command is too short to be timed well.
+    ShortCommand,
+    /// Some runs of the command failed.
+    FailedRuns,
 }
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 46] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -114,6 +168,33 @@ impl FindingCode {
         Self::NotReused,
         Self::ClosedLoop,
         Self::Interrupted,
+        Self::TailBlame,
+        Self::ReceiveDelay,
+        Self::SendBuffer,
+        Self::Retransmissions,
+        Self::ListenQueue,
+        Self::SynRetransmission,
+        Self::DelayedAck,
+        Self::Steal,
+        Self::Contention,
+        Self::Throttled,
+        Self::Frequency,
+        Self::SoftnetDrops,
+        Self::ClockSource,
+        Self::NearClientLimit,
+        Self::NearClientFloor,
+        Self::WarmUp,
+        Self::OutlierSlices,
+        Self::ConnectionPerRequest,
+        Self::MixedLengths,
+        Self::Resolution,
+        Self::Overlap,
+        Self::SingleRun,
+        Self::StartUpShare,
+        Self::SlowFirstRun,
+        Self::OutlierRuns,
+        Self::ShortCommand,
+        Self::FailedRuns,
     ];
 
     /// The stable name, as in JSON and as the anchor in docs/findings.md.
@@ -138,6 +219,33 @@ impl FindingCode {
             Self::NotReused => "not-reused",
             Self::ClosedLoop => "closed-loop",
             Self::Interrupted => "interrupted",
+            Self::TailBlame => "tail-blame",
+            Self::ReceiveDelay => "receive-delay",
+            Self::SendBuffer => "send-buffer",
+            Self::Retransmissions => "retransmissions",
+            Self::ListenQueue => "listen-queue",
+            Self::SynRetransmission => "syn-retransmission",
+            Self::DelayedAck => "delayed-ack",
+            Self::Steal => "steal",
+            Self::Contention => "contention",
+            Self::Throttled => "throttled",
+            Self::Frequency => "frequency",
+            Self::SoftnetDrops => "softnet-drops",
+            Self::ClockSource => "clock-source",
+            Self::NearClientLimit => "near-client-limit",
+            Self::NearClientFloor => "near-client-floor",
+            Self::WarmUp => "warm-up",
+            Self::OutlierSlices => "outlier-slices",
+            Self::ConnectionPerRequest => "connection-per-request",
+            Self::MixedLengths => "mixed-lengths",
+            Self::Resolution => "resolution",
+            Self::Overlap => "overlap",
+            Self::SingleRun => "single-run",
+            Self::StartUpShare => "start-up-share",
+            Self::SlowFirstRun => "slow-first-run",
+            Self::OutlierRuns => "outlier-runs",
+            Self::ShortCommand => "short-command",
+            Self::FailedRuns => "failed-runs",
         }
     }
 }

@@ -18,18 +18,18 @@ mod target;
 mod units;
 
 pub use environment::Environment;
-pub use event::{Phase, Progress, RunEvent};
+pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
 pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, to_json};
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
-    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, Load, PlanError, RequestPlan, RunPlan, StatusSet,
-    Timeouts, Version,
+    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,
+    StatusSet, Timeouts, Version,
 };
 pub use result::{
-    Bytes, Client, Connections, DriverUsed, ErrorSummary, HistogramData, Histograms, Interval, Latencies,
-    LatencySummary, OutcomeSummary, QUANTILES, QuantileNote, RateSummary, Requests, RunResult, SecondPoint,
-    ThreadUse, Timing,
+    Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, HistogramData,
+    Histograms, Interval, KernelClockUse, Latencies, LatencySummary, MachineUse, OutcomeSummary, QUANTILES,
+    QuantileNote, RateSummary, Requests, RunResult, SecondPoint, ThreadUse, Timing,
 };
 pub use status::status_name;
 pub use target::{Target, TargetError};

@@ -107,6 +107,12 @@ pub struct RunPlan {
     pub sources: Vec<IpAddr>,
     /// How the kernel is asked.
     pub driver: DriverChoice,
+    /// Whether the kernel's own time stamps are asked for.
+    #[serde(default)]
+    pub kernel_clock: KernelClock,
+    /// Whether every request is also told one by one ([`crate::RunEvent::Samples`]).
+    #[serde(default)]
+    pub samples: bool,
     /// Seed of everything random in the run (PCG-64, one stream per thread).
     pub seed: u64,
 }
@@ -211,6 +217,33 @@ pub enum End {
     /// When this many requests have ended.
     #[serde(rename = "requests")]
     Requests(u64),
+    /// Whichever of the two comes first.
+    First {
+        /// After this long, in seconds.
+        #[serde(rename = "duration_s", with = "crate::duration")]
+        #[schemars(with = "f64")]
+        duration: Duration,
+        /// When this many requests have ended.
+        requests: u64,
+    },
+}
+
+impl End {
+    /// How long the measured part is at most.
+    pub fn duration(&self) -> Option<Duration> {
+        match *self {
+            Self::Duration(duration) | Self::First { duration, .. } => Some(duration),
+            Self::Requests(_) => None,
+        }
+    }
+
+    /// How many requests end it.
+    pub fn requests(&self) -> Option<u64> {
+        match *self {
+            Self::Requests(requests) | Self::First { requests, .. } => Some(requests),
+            Self::Duration(_) => None,
+        }
+    }
 }
 
 /// How long to wait, in seconds.
@@ -300,6 +333,17 @@ pub enum BodyCheck {
     Regex(String),
 }
 
+/// Whether the kernel says when requests left and answers came (SO_TIMESTAMPING).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelClock {
+    /// Where the kernel can: arrivals always, departures as often as they cost little.
+    #[default]
+    Auto,
+    /// Not at all.
+    Off,
+}
+
 /// How the kernel is asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -333,16 +377,19 @@ impl RunPlan {
         if connections > Self::MAX_CONNECTIONS {
             return Err(PlanError::TooManyConnections { asked: connections, max: Self::MAX_CONNECTIONS });
         }
-        match self.end {
-            End::Requests(0) => return Err(PlanError::NoRequests),
-            End::Requests(requests) if closed && requests < u64::from(connections) => {
+        match self.end.requests() {
+            Some(0) => return Err(PlanError::NoRequests),
+            Some(requests) if closed && requests < u64::from(connections) => {
                 return Err(PlanError::FewerRequestsThanConnections { requests, connections });
             }
-            End::Duration(duration) if duration.is_zero() => return Err(PlanError::NoDuration),
-            End::Duration(duration) if duration > Self::MAX_DURATION => {
+            Some(_) | None => {}
+        }
+        match self.end.duration() {
+            Some(Duration::ZERO) => return Err(PlanError::NoDuration),
+            Some(duration) if duration > Self::MAX_DURATION => {
                 return Err(PlanError::TooLong { max: Self::MAX_DURATION });
             }
-            End::Requests(_) | End::Duration(_) => {}
+            Some(_) | None => {}
         }
         if self.threads == 0 || self.threads > Self::MAX_THREADS {
             return Err(PlanError::Threads { asked: self.threads, max: Self::MAX_THREADS });

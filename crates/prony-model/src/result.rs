@@ -22,6 +22,9 @@ pub struct RunResult {
     pub addresses: Vec<String>,
     /// The driver that did it.
     pub driver: DriverUsed,
+    /// Which of the kernel's time stamps were used, and why those.
+    #[serde(default)]
+    pub kernel_clock: KernelClockUse,
     /// When, and for how long.
     pub timing: Timing,
     /// Where the requests went: `intended = done + failed + censored + never_sent`.
@@ -42,8 +45,17 @@ pub struct RunResult {
     pub errors: Vec<ErrorSummary>,
     /// One point per second of the measured part.
     pub series: Vec<SecondPoint>,
+    /// What the first complete response said of itself.
+    #[serde(default)]
+    pub first_response: Option<FirstResponse>,
     /// What the client itself used.
     pub client: Client,
+    /// What the machine did meanwhile, beside the client.
+    #[serde(default)]
+    pub machine: MachineUse,
+    /// What this client can do at most, as measured by `prony calibrate`.
+    #[serde(default)]
+    pub calibration: Option<CalibrationUse>,
     /// Reasons to doubt, the worst first.
     pub findings: Vec<Finding>,
     /// The machine.
@@ -59,6 +71,34 @@ pub struct DriverUsed {
     pub name: String,
     /// Why: asked for, or what the probe of the kernel said.
     pub reason: String,
+}
+
+/// Which of the kernel's time stamps were used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelClockUse {
+    /// Whether the kernel said when answers arrived.
+    pub arrivals: bool,
+    /// One request of so many was asked when it left; 0 for none.
+    pub departures_one_in: u32,
+    /// Why: asked for, or what the probe of the kernel said.
+    pub reason: String,
+    /// Answers whose arrival the kernel told.
+    pub arrivals_stamped: u64,
+    /// Requests whose departure the kernel told.
+    pub departures_stamped: u64,
+    /// Stamped requests that were left out, because the wall clock, which the kernel stamps with, was moved.
+    pub discarded: u64,
+}
+
+/// What the first complete response said of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FirstResponse {
+    /// Its status code.
+    pub status: u16,
+    /// Its `Server` field, at most 128 bytes of it.
+    pub server: Option<String>,
+    /// Length of its body.
+    pub body_bytes: u64,
 }
 
 /// When, and for how long; seconds.
@@ -168,6 +208,15 @@ pub struct Latencies {
     pub lag: LatencySummary,
     /// Wait for a free connection; empty in a closed loop.
     pub blocked: LatencySummary,
+    /// The kernel sent it − it was handed to the kernel.
+    #[serde(default)]
+    pub departure: LatencySummary,
+    /// The kernel received the last of the answer − the kernel sent the request: network and server alone.
+    #[serde(default)]
+    pub network: LatencySummary,
+    /// Done − the kernel received the last of the answer: the client's own delay in looking.
+    #[serde(default)]
+    pub arrival: LatencySummary,
 }
 
 /// One distribution, in milliseconds; `min_ms <= every quantile <= max_ms`.
@@ -298,6 +347,58 @@ pub struct ThreadUse {
     pub polls: u64,
 }
 
+/// What the machine did while the run was on, beside the client. `None`: the system does not say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineUse {
+    /// Share of all CPU time that the hypervisor gave to others (0..1).
+    pub steal_share: Option<f64>,
+    /// Share of all CPU time spent in soft interrupts (0..1).
+    pub softirq_share: Option<f64>,
+    /// Share of all CPU time that was used at all (0..1).
+    pub busy_share: Option<f64>,
+    /// Share of the time in which some task waited for a CPU (pressure stall information, 0..1).
+    pub pressure_share: Option<f64>,
+    /// Times that the control group was held back, for want of quota.
+    pub throttled: Option<u64>,
+    /// TCP segments sent again on this machine.
+    pub retransmitted: Option<u64>,
+    /// TCP segments sent on this machine.
+    pub segments_sent: Option<u64>,
+    /// Connection requests sent again on this machine.
+    pub syn_retransmitted: Option<u64>,
+    /// Connections that found a listen queue of this machine full.
+    pub listen_overflows: Option<u64>,
+    /// Connection requests that listeners of this machine dropped.
+    pub listen_drops: Option<u64>,
+    /// Packets that the network stack of this machine dropped for want of time.
+    pub softnet_dropped: Option<u64>,
+    /// Greatest drift of the CPU frequency from its mean (0..1).
+    pub frequency_drift: Option<f64>,
+    /// The clock source at the end, if it is not the one of the beginning.
+    pub clock_source_became: Option<String>,
+}
+
+/// What this client can do at most, and how near to it the run was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationUse {
+    /// When it was measured, RFC 3339 in UTC.
+    pub measured_at: String,
+    /// How long ago that was when the run ended, seconds.
+    pub age_s: f64,
+    /// Connections and threads of the calibration that was compared with.
+    pub connections: u32,
+    /// Its worker threads.
+    pub threads: u32,
+    /// Responses per second that this client gets from the null server.
+    pub null_rate_per_s: f64,
+    /// Response time's median against the null server at little load, milliseconds.
+    pub floor_p50_ms: Option<f64>,
+    /// Its p99.
+    pub floor_p99_ms: Option<f64>,
+    /// The run's rate as a share of that (0..1, or more).
+    pub share: f64,
+}
+
 /// Distributions for other tools: HdrHistogram V2, deflated, base64; values in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistogramData {
@@ -328,4 +429,13 @@ pub struct Histograms {
     pub blocked: HistogramData,
     /// Waiting times of the requests that were cut off: each is less than the true latency.
     pub censored: HistogramData,
+    /// From being handed to the kernel to being sent by it.
+    #[serde(default)]
+    pub departure: HistogramData,
+    /// From the kernel's sending to the kernel's receiving.
+    #[serde(default)]
+    pub network: HistogramData,
+    /// From the kernel's receiving to the client's looking.
+    #[serde(default)]
+    pub arrival: HistogramData,
 }

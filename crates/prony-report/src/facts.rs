@@ -82,6 +82,9 @@ fn load(load: &Load, threads: u32) -> String {
 fn when(result: &RunResult) -> String {
     let asked = match result.plan.end {
         End::Duration(length) => duration(length),
+        End::First { duration: length, requests } => {
+            format!("{} or {} requests", duration(length), count(requests))
+        }
         End::Requests(requests) => {
             format!("{} in {}", plural(requests, "request"), seconds(result.timing.measured_s))
         }

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub(crate) use run::{BodyLength, Driver, Format, RunArgs};
+pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
 

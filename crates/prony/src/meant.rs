@@ -4,11 +4,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use prony_model::{
-    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, Load, RequestPlan, RunPlan, Target, Timeouts,
-    Version,
+    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, Target,
+    Timeouts, Version,
 };
 
-use crate::args::{BodyLength, Driver, Format, RunArgs};
+use crate::args::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 use crate::complaint::Complaint;
 use crate::output::Destination;
 
@@ -51,7 +51,7 @@ fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
         end,
         warmup: args.warmup.unwrap_or(match end {
             // People who ask for a number of requests count them at the server, too.
-            End::Requests(_) => std::time::Duration::ZERO,
+            End::Requests(_) | End::First { .. } => std::time::Duration::ZERO,
             End::Duration(_) => std::time::Duration::from_secs(WARMUP_S),
         }),
         threads: args.threads.unwrap_or(1),
@@ -67,6 +67,11 @@ fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
             Driver::Epoll => DriverChoice::Epoll,
             Driver::IoUring => DriverChoice::IoUring,
         },
+        kernel_clock: match args.kernel_clock {
+            KernelStamps::Auto => KernelClock::Auto,
+            KernelStamps::Off => KernelClock::Off,
+        },
+        samples: false,
         seed: args.seed.unwrap_or(seed),
         // Last, because it may read stdin: everything that can be refused without it is.
         request: request(args)?,
@@ -96,7 +101,9 @@ fn load(args: &RunArgs, end: End) -> Result<Load, Complaint> {
             .hint("add one: --rate 500 --poisson"));
     }
     let connections = args.connections.unwrap_or_else(|| match end {
-        End::Requests(requests) => CONNECTIONS.min(u32::try_from(requests).unwrap_or(CONNECTIONS)).max(1),
+        End::Requests(requests) | End::First { requests, .. } => {
+            CONNECTIONS.min(u32::try_from(requests).unwrap_or(CONNECTIONS)).max(1)
+        }
         End::Duration(_) => CONNECTIONS,
     });
     Ok(Load::Closed { connections })

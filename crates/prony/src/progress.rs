@@ -29,6 +29,7 @@ impl ProgressLine {
             RunEvent::Starting { addresses, .. } => self.write(&format!("starting {}", addresses.join(", "))),
             RunEvent::Phase(phase) => self.phase = *phase,
             RunEvent::Progress(progress) => self.write(&self.line(progress)),
+            RunEvent::Slice(_) | RunEvent::Samples(_) => {}
         }
     }
 
@@ -45,7 +46,7 @@ impl ProgressLine {
         let place = match (self.phase, self.end) {
             (Phase::Warmup, _) => format!("warm-up {elapsed} of {}", seconds(self.warmup.as_secs_f64())),
             (Phase::Drain, _) => format!("waiting for the last answers, {elapsed}"),
-            (Phase::Measure, End::Duration(total)) => {
+            (Phase::Measure, End::Duration(total) | End::First { duration: total, .. }) => {
                 format!("{elapsed} of {}", seconds(total.as_secs_f64()))
             }
             (Phase::Measure, End::Requests(total)) => {

@@ -92,7 +92,7 @@ pub(super) fn censored(facts: &Facts<'_>) -> Option<Finding> {
 pub(super) fn latency_near_run_length(facts: &Facts<'_>) -> Option<Finding> {
     let run_ms = facts.result.timing.measured_s * 1e3;
     let p90 = facts.response_ms("0.9", 0.9)?;
-    if !matches!(facts.plan().end, prony_model::End::Duration(_)) || p90 <= run_ms * NEAR_RUN_LENGTH {
+    if facts.plan().end.duration().is_none() || p90 <= run_ms * NEAR_RUN_LENGTH {
         return None;
     }
     Some(finding(

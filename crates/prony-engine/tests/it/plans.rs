@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use prony_engine::{Control, RunError};
 use prony_model::{
-    Arrivals, Body, Checks, DriverChoice, End, ErrorKind, ErrorSummary, Finding, FindingCode, LatencySummary,
-    Load, Outcome, QUANTILES, Rate, RequestPlan, RunEvent, RunPlan, RunResult, Target, Timeouts, Verdict,
-    Version,
+    Arrivals, Body, Checks, DriverChoice, End, ErrorKind, ErrorSummary, Finding, FindingCode, KernelClock,
+    LatencySummary, Load, Outcome, QUANTILES, Rate, RequestPlan, RunEvent, RunPlan, RunResult, Target,
+    Timeouts, Verdict, Version,
 };
 
 /// One GET of `url` on one connection; what a test changes stands in the test.
@@ -23,6 +23,8 @@ pub(crate) fn plan(url: &str) -> RunPlan {
         checks: Checks::default(),
         sources: Vec::new(),
         driver: DriverChoice::Auto,
+        kernel_clock: KernelClock::Auto,
+        samples: false,
         seed: 7,
     }
 }

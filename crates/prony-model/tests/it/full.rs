@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prony_model::{
-    Arrivals, Body, BodyCheck, Bytes, Checks, Client, Connections, DriverChoice, DriverUsed, End,
-    Environment, ErrorKind, ErrorSummary, Evidence, FORMAT, Finding, FindingCode, HistogramData, Histograms,
-    Interval, Latencies, LatencySummary, Load, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate,
-    RateSummary, RequestPlan, Requests, RunPlan, RunResult, SecondPoint, Severity, StatusSet, Target,
-    ThreadUse, Timeouts, Timing, VERSION, Verdict, Version,
+    Arrivals, Body, BodyCheck, Bytes, CalibrationUse, Checks, Client, Connections, DriverChoice, DriverUsed,
+    End, Environment, ErrorKind, ErrorSummary, Evidence, FORMAT, Finding, FindingCode, FirstResponse,
+    HistogramData, Histograms, Interval, KernelClock, KernelClockUse, Latencies, LatencySummary, Load,
+    MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests,
+    RunPlan, RunResult, SecondPoint, Severity, StatusSet, Target, ThreadUse, Timeouts, Timing, VERSION,
+    Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -41,6 +42,14 @@ pub(crate) fn result() -> RunResult {
         plan: plan(),
         addresses: vec!["127.0.0.1:3000".to_owned()],
         driver: DriverUsed { name: "epoll".to_owned(), reason: "asked for".to_owned() },
+        kernel_clock: KernelClockUse {
+            arrivals: true,
+            departures_one_in: 64,
+            reason: "this kernel has it".to_owned(),
+            arrivals_stamped: 70,
+            departures_stamped: 2,
+            discarded: 1,
+        },
         timing: timing(),
         requests: Requests {
             intended: 100,
@@ -69,6 +78,9 @@ pub(crate) fn result() -> RunResult {
             connect: summary(),
             lag: summary(),
             blocked: LatencySummary::default(),
+            departure: summary(),
+            network: summary(),
+            arrival: summary(),
         },
         outcomes: outcomes.collect(),
         statuses: BTreeMap::from([(200, 60), (404, 10)]),
@@ -80,7 +92,28 @@ pub(crate) fn result() -> RunResult {
             max_ms: Some(9.0),
             ..SecondPoint::default()
         }],
+        first_response: Some(FirstResponse {
+            status: 200,
+            server: Some("nginx/1.22.1".to_owned()),
+            body_bytes: 12,
+        }),
         client: client(),
+        machine: MachineUse {
+            steal_share: Some(0.001),
+            retransmitted: Some(3),
+            clock_source_became: Some("hpet".to_owned()),
+            ..MachineUse::default()
+        },
+        calibration: Some(CalibrationUse {
+            measured_at: "2026-01-02T01:04:05Z".to_owned(),
+            age_s: 7200.0,
+            connections: 64,
+            threads: 1,
+            null_rate_per_s: 250_000.0,
+            floor_p50_ms: Some(0.05),
+            floor_p99_ms: None,
+            share: 0.62,
+        }),
         findings: findings.collect(),
         environment: environment(),
         histograms: Histograms { response: histogram(), service: histogram(), ..Histograms::default() },
@@ -111,7 +144,10 @@ pub(crate) fn bare() -> RunResult {
         first_byte: nothing.clone(),
         connect: nothing.clone(),
         lag: nothing.clone(),
-        blocked: nothing,
+        blocked: nothing.clone(),
+        departure: nothing.clone(),
+        network: nothing.clone(),
+        arrival: nothing,
     };
     result.requests = Requests::default();
     result.client = Client::default();
@@ -122,6 +158,9 @@ pub(crate) fn bare() -> RunResult {
     result.errors.clear();
     result.series.clear();
     result.findings.clear();
+    result.first_response = None;
+    result.machine = MachineUse::default();
+    result.calibration = None;
     result.plan.checks = Checks::default();
     result.plan.request.headers.clear();
     result
@@ -150,6 +189,8 @@ fn plan() -> RunPlan {
         },
         sources: vec![[127, 0, 0, 2].into()],
         driver: DriverChoice::Epoll,
+        kernel_clock: KernelClock::Auto,
+        samples: false,
         seed: u64::MAX,
     }
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use prony_model::{
     Arrivals, Body, Bytes, Checks, Client, Connections, DriverChoice, DriverUsed, End, Environment,
-    ErrorKind, ErrorSummary, FORMAT, Finding, FindingCode, HistogramData, Histograms, Interval, Latencies,
-    LatencySummary, Load, QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests, RunPlan,
-    RunResult, Severity, Target, ThreadUse, Timeouts, Timing, VERSION, Verdict, Version,
+    ErrorKind, ErrorSummary, FORMAT, Finding, FindingCode, HistogramData, Histograms, Interval, KernelClock,
+    KernelClockUse, Latencies, LatencySummary, Load, MachineUse, QUANTILES, QuantileNote, Rate, RateSummary,
+    RequestPlan, Requests, RunPlan, RunResult, Severity, Target, ThreadUse, Timeouts, Timing, VERSION,
+    Verdict, Version,
 };
 use prony_stats::Histogram;
 
@@ -26,6 +27,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         plan: plan("http://127.0.0.1:3000/", Load::Closed { connections: 50 }),
         addresses: vec!["127.0.0.1:3000".to_owned()],
         driver: DriverUsed { name: "io_uring".to_owned(), reason: "the kernel has it".to_owned() },
+        kernel_clock: KernelClockUse::default(),
         timing: Timing {
             started_at: "2026-01-02T03:04:05Z".to_owned(),
             resolve_s: 0.0,
@@ -64,11 +66,17 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
             connect: summary(&(0..50).map(|i| 0.03 + 0.0016 * f64::from(i)).collect::<Vec<_>>()),
             lag: summary(&values_ms.iter().map(|_| 0.004).collect::<Vec<_>>()),
             blocked: LatencySummary::default(),
+            departure: LatencySummary::default(),
+            network: LatencySummary::default(),
+            arrival: LatencySummary::default(),
         },
         outcomes: Vec::new(),
         statuses: BTreeMap::from([(200, count)]),
         errors: Vec::new(),
         series: Vec::new(),
+        first_response: None,
+        machine: MachineUse::default(),
+        calibration: None,
         client: Client {
             cpu_s: 3.1,
             requests_per_cpu_s: Some(per_s / 0.31),
@@ -118,6 +126,8 @@ pub(crate) fn plan(url: &str, load: Load) -> RunPlan {
         checks: Checks::default(),
         sources: Vec::new(),
         driver: DriverChoice::Auto,
+        kernel_clock: KernelClock::Auto,
+        samples: false,
         seed: 42,
     }
 }

@@ -76,6 +76,9 @@ pub(crate) struct RunArgs {
     /// How the kernel is asked
     #[arg(long, value_name = "DRIVER", value_enum, default_value = "auto", hide_short_help = true)]
     pub(crate) driver: Driver,
+    /// The kernel's own time stamps, which tell the client's delays from the server's
+    #[arg(long, value_name = "CLOCK", value_enum, default_value = "auto", hide_short_help = true)]
+    pub(crate) kernel_clock: KernelStamps,
     /// Seed of everything random [default: from the system, and stored]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
@@ -127,6 +130,16 @@ pub(crate) enum Driver {
     /// Completions.
     #[value(name = "io_uring")]
     IoUring,
+}
+
+/// Whether the kernel's own time stamps are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KernelStamps {
+    /// Where the kernel has them.
+    #[default]
+    Auto,
+    /// Not at all.
+    Off,
 }
 
 /// What can be expected of a body's length.

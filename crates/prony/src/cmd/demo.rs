@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use prony_engine::Control;
 use prony_model::{
-    Body, Checks, DriverChoice, End, Load, RequestPlan, RunPlan, RunResult, Target, Timeouts, Version,
+    Body, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, RunResult, Target, Timeouts,
+    Version,
 };
 use prony_report::{rate, seconds};
 use prony_targets::rudy;
@@ -83,6 +84,8 @@ fn measure(
         checks: Checks::default(),
         sources: Vec::new(),
         driver: DriverChoice::Auto,
+        kernel_clock: KernelClock::Auto,
+        samples: false,
         seed,
     };
     plan.check().map_err(|error| Complaint::from_words(&error))?;
