@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
-use prony_model::{Outcome, Phase, Progress, RunEvent, RunPlan, SliceCounts};
+use prony_model::{MachineUse, Outcome, Phase, Progress, RunEvent, RunPlan, SliceCounts};
 use prony_stats::Histogram;
 
 use crate::clock::{self, Nanos};
 use crate::environment::run_queue_wait_ns;
+use crate::observe::Observer;
 use crate::samples::Samples;
 use crate::series::Series;
 use crate::slice::{Clocks, Counters, SLICE, Slice};
@@ -48,6 +49,8 @@ pub(crate) struct Totals {
     /// By thread.
     pub threads: Vec<ThreadTotals>,
     pub series: Series,
+    /// What the machine did beside the client.
+    pub machine: MachineUse,
 }
 
 /// What one worker used.
@@ -68,6 +71,7 @@ pub(crate) struct ThreadTotals {
 /// Merges what comes.
 pub(crate) struct Collector {
     totals: Totals,
+    observer: Observer,
     tids: Vec<Arc<AtomicI32>>,
     /// Run-queue wait of each thread at the last look before the measured part.
     waits_before: Vec<u64>,
@@ -90,10 +94,22 @@ impl Collector {
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads),
+            machine: MachineUse::default(),
         };
+        let observer = Observer::new(window, clock::now());
         let waits_before = vec![0; tids.len()];
         let good = Histogram::new();
-        Self { totals, tids, waits_before, measuring: false, draining: false, done: 0, failed: 0, good }
+        Self {
+            totals,
+            observer,
+            tids,
+            waits_before,
+            measuring: false,
+            draining: false,
+            done: 0,
+            failed: 0,
+            good,
+        }
     }
 
     /// Collects until every worker has ended.
@@ -119,6 +135,7 @@ impl Collector {
     /// The totals, when all is collected.
     pub(crate) fn finish(mut self) -> Totals {
         self.totals.series.finish();
+        self.totals.machine = self.observer.finish(clock::now());
         self.totals.whole_run.open_peak = self.totals.threads.iter().map(|thread| thread.open_peak).sum();
         self.totals
     }
@@ -126,6 +143,7 @@ impl Collector {
     /// Phases begin by the clock, and the kernel is asked how long the workers waited.
     fn look_at_the_clock(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let now = clock::now();
+        self.observer.look(now);
         let measuring = now >= self.totals.window.measure_from;
         for (thread, tid) in self.tids.iter().enumerate() {
             let Some(wait) = run_queue_wait_ns(tid.load(Ordering::Relaxed)) else { continue };

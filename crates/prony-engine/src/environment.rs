@@ -21,7 +21,7 @@ pub(crate) fn before() -> Environment {
         cpus: std::thread::available_parallelism()
             .map_or(0, |count| u32::try_from(count.get()).unwrap_or(u32::MAX)),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        clock_source: clock_source(),
         memory_bytes: field("/proc/meminfo", "MemTotal").as_deref().and_then(kibibytes),
         open_files_limit: getrlimit(Resource::Nofile).current,
         port_range: port_range(),
@@ -40,6 +40,11 @@ pub(crate) fn load_average() -> Option<f64> {
 /// timer for each), which would be part of every latency.
 pub(crate) fn paces() -> bool {
     line(CONGESTION_CONTROL).is_some_and(|name| !["reno", "cubic"].contains(&name.as_str()))
+}
+
+/// What the kernel's clocks are made of now: `tsc`, `kvm-clock`, …
+pub(crate) fn clock_source() -> Option<String> {
+    line("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 }
 
 /// The range of local ports that `connect` chooses from.

@@ -23,6 +23,7 @@ mod exchange;
 mod first;
 mod latency;
 mod limits;
+mod observe;
 mod pacer;
 mod payload;
 mod recorder;

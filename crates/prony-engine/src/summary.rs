@@ -6,8 +6,8 @@ use std::time::Duration;
 use prony_http::EncodedRequest;
 use prony_model::{
     Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
-    Histograms, Interval, KernelClockUse, MachineUse, Outcome, OutcomeSummary, RateSummary, Requests,
-    RunPlan, RunResult, ThreadUse, Timing, VERSION, Verdict,
+    Histograms, Interval, KernelClockUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
+    ThreadUse, Timing, VERSION, Verdict,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 
@@ -66,7 +66,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             body_bytes: first.body_bytes,
         }),
         client: client(totals),
-        machine: MachineUse::default(),
+        machine: totals.machine.clone(),
         calibration: None,
         findings: Vec::new(),
         environment: run.environment.clone(),
