@@ -273,6 +273,7 @@ impl Slice {
         self.tally.sent += other.tally.sent;
         self.tally.never_sent += other.tally.never_sent;
         self.tally.unfinished += other.tally.unfinished;
+        self.tally.lengths.add(&other.tally.lengths);
         if let Some(found) = &other.first_response
             && self.first_response.as_ref().is_none_or(|mine| found.at < mine.at)
         {
@@ -327,6 +328,7 @@ impl Counters {
         self.in_flight_ns += other.in_flight_ns;
         self.cpu += other.cpu;
         self.polls += other.polls;
+        self.looks.add(&other.looks);
         self.gaps_over_1ms += other.gaps_over_1ms;
         self.gap_max = self.gap_max.max(other.gap_max);
         self.open_peak = self.open_peak.max(other.open_peak);

@@ -1,7 +1,7 @@
 //! What happens to a connection: begun, connected, answered, closed, broken, timed out.
 
 use prony_http::{End, Event, Finish, ProtocolError};
-use prony_model::ErrorKind;
+use prony_model::{ErrorKind, Outcome};
 use rustix::io::Errno;
 
 use crate::checks::BODY_MAX_BYTES;
@@ -271,6 +271,11 @@ impl Worker {
         let answer = Answer { status: end.status, body_bytes: end.body_bytes };
         if let Some(first) = self.first.complete(slot, now, answer.status, answer.body_bytes) {
             self.recorder.first_response(first);
+        }
+        if matches!(outcome, Outcome::Done(_))
+            && let Some(first) = self.checker.other_length(end.body_bytes)
+        {
+            self.recorder.other_length(sample.intended, first, end.body_bytes);
         }
         self.recorder.answered(sample, outcome, answer, detail);
         if !(end.keep_alive && self.plan.keep_alive) {

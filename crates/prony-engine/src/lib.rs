@@ -23,6 +23,7 @@ mod exchange;
 mod first;
 mod latency;
 mod limits;
+mod look;
 mod observe;
 mod pacer;
 mod payload;

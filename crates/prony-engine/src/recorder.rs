@@ -9,6 +9,7 @@ use crate::example::{Detail, Example};
 use crate::first::First;
 use crate::samples::Samples;
 use crate::slice::{SLICE, Slice};
+use crate::sys::TcpInfo;
 
 /// The moments of one request that has ended.
 ///
@@ -253,6 +254,14 @@ impl Recorder {
         });
     }
 
+    /// A good response has another length than the `first` one.
+    #[cold]
+    pub(crate) fn other_length(&mut self, intended: Nanos, first: u64, body_bytes: u64) {
+        if self.counts(intended) {
+            self.current.tally.lengths.note(first, body_bytes);
+        }
+    }
+
     /// Whether every request is kept one by one.
     pub(crate) fn keeps_samples(&self) -> bool {
         self.keeps_samples
@@ -317,6 +326,16 @@ impl Recorder {
     /// Bytes came that nobody had asked for.
     pub(crate) fn stray(&mut self) {
         self.current.counters.stray += 1;
+    }
+
+    /// The kernel said so much of a connection under load.
+    pub(crate) fn look(&mut self, info: TcpInfo) {
+        self.current.counters.looks.look(info);
+    }
+
+    /// The same at the end of the run.
+    pub(crate) fn last_look(&mut self, info: TcpInfo) {
+        self.current.counters.looks.last_look(info);
     }
 
     /// `gap` passed between two looks at the sockets.

@@ -16,6 +16,7 @@ use super::{Driver, Handler, Io, Setup, Slot, route, tag};
 use crate::clock::{self, NEVER, Nanos};
 use crate::payload::Payload;
 use crate::socket;
+use crate::sys::{self, TcpInfo};
 
 /// Events delivered between two looks at the pacer and the clock.
 const BATCH: usize = 64;
@@ -242,6 +243,10 @@ impl Io for EpollIo {
 
     fn local_port(&self, slot: Slot) -> u16 {
         self.slots[slot as usize].fd.as_ref().map_or(0, socket::local_port)
+    }
+
+    fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
+        sys::tcp_info(self.slots[slot as usize].fd.as_ref()?.as_fd())
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) use uring::Uring;
 
 use crate::RunError;
 use crate::clock::Nanos;
+use crate::sys::TcpInfo;
 
 /// The number of a connection within one worker, from 0.
 pub(crate) type Slot = u32;
@@ -75,6 +76,9 @@ pub(crate) trait Io {
 
     /// The local port of `slot`; 0 where there is none, as with a Unix socket.
     fn local_port(&self, slot: Slot) -> u16;
+
+    /// What the kernel says of `slot`'s connection; `None` where there is none, or not of TCP.
+    fn tcp_info(&self, slot: Slot) -> Option<TcpInfo>;
 }
 
 /// What happens to a worker's connections.

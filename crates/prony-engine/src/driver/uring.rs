@@ -13,7 +13,7 @@ use super::{Driver, Handler, Io, Setup, Slot, route};
 use crate::clock::{self, Nanos};
 use crate::payload::Payload;
 use crate::socket;
-use crate::sys::{self, BATCH, Buffers, Completion, Ring, RingSetup};
+use crate::sys::{self, BATCH, Buffers, Completion, Ring, RingSetup, TcpInfo};
 
 /// Requests up to this size are sent without waiting to hear that they went: the answer tells. The socket's
 /// buffer is empty when the next one is sent, so that it is taken whole (the least default send buffer of
@@ -243,6 +243,10 @@ impl Io for UringIo {
 
     fn local_port(&self, slot: Slot) -> u16 {
         self.slots[slot as usize].fd.as_ref().map_or(0, socket::local_port)
+    }
+
+    fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
+        sys::tcp_info(self.slots[slot as usize].fd.as_ref()?.as_fd())
     }
 }
 
