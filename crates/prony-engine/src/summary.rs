@@ -74,7 +74,14 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         requests,
         latency,
     };
-    let facts = Facts { result: &result, request: run.request, totals, responses: &good_responses };
+    let facts = Facts {
+        result: &result,
+        request: run.request,
+        here: run.peers.here,
+        totals,
+        responses: &good_responses,
+        services: &good_services,
+    };
     result.findings = audit::findings(&facts);
     result.verdict = Verdict::from_findings(&result.findings);
     result
