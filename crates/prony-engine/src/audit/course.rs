@@ -10,6 +10,8 @@ use crate::clock::Nanos;
 const DRIFT: f64 = 0.10;
 /// Distance of a part's median from that of the others that matters, however alike those are.
 const UNLIKE: f64 = 0.25;
+/// Share of the parts that may be unlike the others: more of them are no moments, but a run that changed.
+const MOMENTS_SHARE: f64 = 0.20;
 /// Responses of a part, in the mean, from which one without any is no chance: with 20 expected, e^-20.
 const RESPONSES_A_PART: u64 = 20;
 
@@ -40,12 +42,7 @@ impl<'a> Course<'a> {
     fn new(parts: &'a [Sparse], part: Nanos, responses: &'a Histogram, warmup_s: f64) -> Self {
         let medians = log_medians(parts);
         let values: Vec<f64> = medians.iter().map(|(_, median)| *median).collect();
-        let warm_up = match warm_up(&values) {
-            // A cut at the last place that is looked at is a change in the midst of the run, not a beginning.
-            WarmUp::Cut { slices, change } if slices < values.len() / 2 => Some((slices, change)),
-            WarmUp::Cut { .. } | WarmUp::None => None,
-        };
-        Self { parts, part, responses, medians, warm_up, warmup_s }
+        Self { parts, part, responses, warm_up: beginning(&values), medians, warmup_s }
     }
 
     fn findings(&self) -> Vec<Finding> {
@@ -113,7 +110,10 @@ impl<'a> Course<'a> {
         let medians: Vec<f64> = settled.iter().map(|(_, median)| median.exp() / 1e6).collect();
         let center = median_of(&medians)?;
         let far = |index: &usize| (medians[*index] / center - 1.0).abs() > UNLIKE;
-        let unlike: Vec<usize> = outliers(&medians).into_iter().filter(far).collect();
+        let mut unlike: Vec<usize> = outliers(&medians).into_iter().filter(far).collect();
+        if unlike.len() as f64 > medians.len() as f64 * MOMENTS_SHARE {
+            unlike.clear();
+        }
         let silent = self.silent();
         if unlike.is_empty() && silent.is_empty() {
             return None;
@@ -168,6 +168,18 @@ impl<'a> Course<'a> {
     /// The time of so many parts.
     fn seconds(&self, parts: usize) -> f64 {
         parts as f64 * self.part as f64 / 1e9
+    }
+}
+
+/// How many of the values at the beginning are unlike those that follow, and by how much.
+///
+/// A cut at the last place that is looked at, half-way, says that the run changed later on: then the beginning is
+/// compared with the first half alone, and so on.
+fn beginning(values: &[f64]) -> Option<(usize, f64)> {
+    match warm_up(values) {
+        WarmUp::None => None,
+        WarmUp::Cut { slices, .. } if slices == values.len() / 2 => beginning(&values[..slices]),
+        WarmUp::Cut { slices, change } => Some((slices, change)),
     }
 }
 
@@ -233,6 +245,13 @@ mod tests {
         check(&slow, &[(FindingCode::WarmUp, "--warmup 2s")]);
         let long = row(&[(40, 5000), (200, 500)]);
         check(&long, &[(FindingCode::WarmUp, "the first 2.0 s")]);
+    }
+
+    #[test]
+    fn a_slow_beginning_of_a_run_that_changes_later() {
+        let change = row(&[(6, 9000), (24, 500), (30, 300)]);
+        check(&change, &[(FindingCode::NotSteady, "fell by"), (FindingCode::WarmUp, "the first 0.3 s")]);
+        check(&row(&[(30, 500), (30, 300)]), &[(FindingCode::NotSteady, "fell by 4")]);
     }
 
     #[test]

@@ -7,23 +7,24 @@ use std::time::Duration;
 
 use prony_model::{FindingCode, RunPlan, Severity};
 
-use crate::plans::{closed, finding, for_ms, has_finding, plan, requests, run};
+use crate::plans::{closed, finding, has_finding, plan, requests, run};
 use crate::server::{Server, ok};
 
 on_both_drivers! {
     fn warm_up(driver) {
-        // The first 24 answers take 50 ms, which is 0.6 s with two connections; the others one.
+        // The first 12 answers take 100 ms, which is 0.6 s with two connections; the others take 1 ms.
         let server = Server::start(|peer| {
             while let Some(request) = peer.request() {
-                thread::sleep(Duration::from_millis(if request.number < 24 { 50 } else { 1 }));
+                thread::sleep(Duration::from_millis(if request.number < 12 { 100 } else { 1 }));
                 peer.answer(&ok("hello"));
             }
         });
-        let result = run(driver, RunPlan { load: closed(2), end: for_ms(2500), ..plan(server.url()) });
+        let result = run(driver, RunPlan { load: closed(2), end: requests(2400), ..plan(server.url()) });
         let found = finding(&result, FindingCode::WarmUp);
         assert_eq!(found.severity, Severity::Warning);
         let length_s = found.evidence.iter().find(|evidence| evidence.name == "length").expect("it says how long").value;
-        assert!((0.5..1.25).contains(&length_s), "{}", found.message);
+        // A busy machine makes the rest longer, not this.
+        assert!((0.5..result.timing.measured_s / 2.0).contains(&length_s), "{}", found.message);
         assert!(found.advice.contains("--warmup "), "{}", found.advice);
         // Left out, the beginning is no finding.
         let server = Server::start(|peer| {
