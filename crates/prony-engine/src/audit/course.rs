@@ -8,6 +8,8 @@ use crate::clock::Nanos;
 
 /// Change from the first to the last third of the run that matters.
 const DRIFT: f64 = 0.10;
+/// Change of p50 and p99 by a beginning that is worth a word: a beginning that pulls neither does no harm.
+const PULLED: (f64, f64) = (0.02, 0.05);
 /// Distance of a part's median from that of the others that matters, however alike those are.
 const UNLIKE: f64 = 0.25;
 /// Share of the parts that may be unlike the others: more of them are no moments, but a run that changed.
@@ -81,9 +83,15 @@ impl<'a> Course<'a> {
     fn warm_up(&self) -> Option<Finding> {
         let (groups, change) = self.warm_up?;
         let first = self.medians[groups].0;
-        let beginning = median(&self.parts[..first])?;
-        let rest = median(&self.parts[first..])?;
-        let all = self.responses.value_at_quantile(0.5)? as f64 / 1e6;
+        let (beginning, rest) = (sum(&self.parts[..first]), sum(&self.parts[first..]));
+        let quantile = |of: &Histogram, q| of.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6);
+        let [p50, p99] = [0.5, 0.99].map(|q| quantile(self.responses, q));
+        let [p50_without, p99_without] = [0.5, 0.99].map(|q| quantile(&rest, q));
+        let ((p50, p99), (p50_without, p99_without)) = (p50.zip(p99)?, p50_without.zip(p99_without)?);
+        let pulled = |with: f64, without: f64, most: f64| (with / without - 1.0).abs() > most;
+        if !pulled(p50, p50_without, PULLED.0) && !pulled(p99, p99_without, PULLED.1) {
+            return None;
+        }
         let length_s = self.seconds(first);
         Some(finding(
             FindingCode::WarmUp,
@@ -91,14 +99,19 @@ impl<'a> Course<'a> {
             &[
                 ("length", length_s, "s"),
                 ("change", change, "share"),
-                ("p50", all, "ms"),
-                ("p50_without", rest, "ms"),
+                ("p50", p50, "ms"),
+                ("p50_without", p50_without, "ms"),
+                ("p99", p99, "ms"),
+                ("p99_without", p99_without, "ms"),
             ],
             format!(
-                "the first {length_s:.1} s were unlike the rest: their p50 is {}, that of the rest {}, that of all {}",
-                milliseconds(beginning),
-                milliseconds(rest),
-                milliseconds(all)
+                "the first {length_s:.1} s were unlike the rest (p50 {}): with them p50 is {} and p99 {}, without {} \
+                 and {}",
+                milliseconds(quantile(&beginning, 0.5)?),
+                milliseconds(p50),
+                milliseconds(p99),
+                milliseconds(p50_without),
+                milliseconds(p99_without)
             ),
             format!("leave the beginning out: --warmup {}s", (self.warmup_s + length_s).ceil()),
         ))
@@ -183,11 +196,13 @@ fn beginning(values: &[f64]) -> Option<(usize, f64)> {
     }
 }
 
-/// Median of the responses of some parts, milliseconds.
-fn median(parts: &[Sparse]) -> Option<f64> {
+/// The responses of some parts together.
+fn sum(parts: &[Sparse]) -> Histogram {
     let mut sum = Histogram::new();
-    parts.iter().for_each(|part| sum.add_sparse(part));
-    sum.value_at_quantile(0.5).map(|nanos| nanos as f64 / 1e6)
+    for part in parts {
+        sum.add_sparse(part);
+    }
+    sum
 }
 
 /// The value in the middle.
@@ -215,8 +230,7 @@ mod tests {
                 part.to_sparse()
             })
             .collect();
-        let mut all = Histogram::new();
-        parts.iter().for_each(|part| all.add_sparse(part));
+        let all = sum(&parts);
         let found = Course::new(&parts, SLICE, &all, 1.0).findings();
         let codes: Vec<FindingCode> = found.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, expected.iter().map(|(code, _)| *code).collect::<Vec<_>>(), "{found:#?}");
@@ -241,8 +255,14 @@ mod tests {
     #[test]
     fn a_slow_beginning() {
         let slow = row(&[(8, 5000), (52, 500)]);
-        check(&slow, &[(FindingCode::WarmUp, "the first 0.4 s were unlike the rest: their p50 is 5.")]);
+        check(&slow, &[(FindingCode::WarmUp, "the first 0.4 s were unlike the rest (p50 5.")]);
         check(&slow, &[(FindingCode::WarmUp, "--warmup 2s")]);
+        check(
+            &slow,
+            &[(FindingCode::WarmUp, "with them p50 is 505 µs and p99 5.10 ms, without 505 µs and 510 µs")],
+        );
+        let quick = row(&[(2, 100), (58, 500)]);
+        check(&quick, &[]);
         let long = row(&[(40, 5000), (200, 500)]);
         check(&long, &[(FindingCode::WarmUp, "the first 2.0 s")]);
     }

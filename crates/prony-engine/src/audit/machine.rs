@@ -20,7 +20,6 @@ struct Machine<'a> {
     used: &'a MachineUse,
     /// The clock source before the run.
     clock_source: Option<&'a str>,
-    cpus: u32,
     threads: u32,
     /// Whether the target is on it.
     here: bool,
@@ -32,7 +31,6 @@ pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let machine = Machine {
         used: &facts.result.machine,
         clock_source: environment.clock_source.as_deref(),
-        cpus: environment.cpus,
         threads: facts.plan().threads,
         here: facts.here,
     };
@@ -76,25 +74,20 @@ impl Machine<'_> {
             Severity::Invalid => Severity::Warning,
             Severity::Warning | Severity::Note => Severity::Note,
         };
-        let evidence = [("pressure", share, "share"), ("cpus", f64::from(self.cpus), "count")];
-        let (who, advice) = match (self.here, self.cpus) {
-            (true, 0..=1) => (
-                "client and server share its one CPU",
-                "put the server on another machine: each takes from the other what you want to measure",
-            ),
-            (true, _) => (
-                "client and server share its CPUs",
+        let (who, advice) = if self.here {
+            (
+                "client and server share this machine",
                 "put the server on another machine, or each on CPUs of its own: start the server under \
                  `taskset -c 0` and prony under `taskset -c 1`",
-            ),
-            (false, _) => (
+            )
+        } else {
+            (
                 "something else runs on the client's machine",
                 "stop what else runs there, or use fewer --threads than CPUs",
-            ),
+            )
         };
-        let message =
-            format!("some task waited for a CPU of this machine {} of the time: {who}", percent(share));
-        Some(finding(FindingCode::Contention, severity, &evidence, message, advice))
+        let message = format!("some task waited for a CPU {} of the time: {who}", percent(share));
+        Some(finding(FindingCode::Contention, severity, &[("pressure", share, "share")], message, advice))
     }
 
     /// The control group's CPU quota ran out.
@@ -200,7 +193,6 @@ mod tests {
             clock_source_became: None,
         },
         clock_source: Some("tsc"),
-        cpus: 2,
         threads: 1,
         here: true,
     };
@@ -213,7 +205,9 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!((found[0].code, found[0].severity), (code, severity), "{found:?}");
         let text = format!("{} {}", found[0].message, found[0].advice);
-        words.iter().for_each(|word| assert!(text.contains(word), "`{text}` does not say `{word}`"));
+        for word in words {
+            assert!(text.contains(word), "`{text}` does not say `{word}`");
+        }
     }
 
     #[test]
@@ -242,7 +236,6 @@ mod tests {
         let used = MachineUse { pressure_share: Some(0.5), ..MachineUse::default() };
         let message = |machine: Machine<'_>| machine.contention().expect("half of the time").message;
         assert!(message(Machine { used: &used, here: false, ..QUIET }).contains("something else runs"));
-        assert!(message(Machine { used: &used, cpus: 1, ..QUIET }).contains("its one CPU"));
     }
 
     #[test]

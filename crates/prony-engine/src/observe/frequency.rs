@@ -61,7 +61,9 @@ mod tests {
 
     fn check(looks: &[f64], expected: Option<f64>) {
         let mut frequencies = Frequencies::of(Vec::new());
-        looks.iter().for_each(|khz| frequencies.add(*khz));
+        for khz in looks {
+            frequencies.add(*khz);
+        }
         assert_eq!(frequencies.drift(), expected, "{looks:?}");
     }
 

@@ -67,13 +67,10 @@ mod tests {
         let fresh = tcp_info(sender.as_fd()).unwrap();
         assert_eq!(fresh, TcpInfo::default());
         sender.set_nonblocking(true).unwrap();
-        let refused = loop {
-            match sender.write(&[b'x'; 64 * 1024]) {
-                Ok(_) => {}
-                Err(error) => break error.kind(),
-            }
-        };
-        assert_eq!(refused, ErrorKind::WouldBlock);
+        let piece = vec![b'x'; 64 * 1024];
+        // Written until the kernel takes no more.
+        let refused = std::iter::repeat_with(|| sender.write_all(&piece)).find_map(Result::err);
+        assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::WouldBlock));
         let full = tcp_info(sender.as_fd()).unwrap();
         assert!(full.unsent_bytes > 0 && full.held_back_us <= full.busy_us, "{full:?}");
         assert_eq!(full.retransmitted, 0);
