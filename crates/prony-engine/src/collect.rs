@@ -247,6 +247,10 @@ impl Slice {
         self.connect.add(&other.connect);
         self.lag.add(&other.lag);
         self.blocked.add(&other.blocked);
+        self.departure.add(&other.departure);
+        self.network.add(&other.network);
+        self.arrival.add(&other.arrival);
+        self.own_delay.add(&other.own_delay);
         self.censored.add(&other.censored);
         for (mine, theirs) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *mine += theirs;
@@ -255,6 +259,7 @@ impl Slice {
         self.tally.sent += other.tally.sent;
         self.tally.never_sent += other.tally.never_sent;
         self.tally.unfinished += other.tally.unfinished;
+        self.tally.discarded += other.tally.discarded;
         if let Some(found) = &other.first_response
             && self.first_response.as_ref().is_none_or(|mine| found.at < mine.at)
         {

@@ -4,9 +4,10 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use prony_model::{ErrorKind, Outcome, SampleRecord};
 
-use crate::clock::{self, NEVER, Nanos};
+use crate::clock::{self, NEVER, Nanos, Wall};
 use crate::example::{Detail, Example};
 use crate::first::First;
+use crate::kernel_clock::Conversion;
 use crate::samples::Samples;
 use crate::slice::{SLICE, Slice};
 
@@ -21,6 +22,10 @@ pub(crate) struct Sample {
     pub ready: Nanos,
     /// When it was handed to the kernel (or its connection was begun, if that failed).
     pub sent: Nanos,
+    /// When its last byte left the kernel; 0 if the kernel did not say.
+    pub departed: Nanos,
+    /// When the last byte of the answer arrived at the kernel; 0 if it did not say.
+    pub arrived: Nanos,
     /// When the first byte of the answer was seen; 0 if none was.
     pub first_byte: Nanos,
     /// When it had ended.
@@ -58,6 +63,7 @@ pub(crate) struct Recorder {
     slice_ends: Nanos,
     open_loop: bool,
     keeps_samples: bool,
+    kernel_clock: Conversion,
 }
 
 impl Recorder {
@@ -70,6 +76,7 @@ impl Recorder {
     ) -> Self {
         Self {
             keeps_samples: first.samples.is_kept(),
+            kernel_clock: Conversion::new(),
             current: first,
             full,
             spare,
@@ -118,6 +125,7 @@ impl Recorder {
     /// Hands the current slice over, if an empty one is there to go on with.
     pub(crate) fn rotate(&mut self, now: Nanos) {
         self.weigh(now);
+        self.distrust_moved_clock(now);
         self.slice_ends = self.boundary(now);
         let Ok(spare) = self.spare.try_recv() else { return };
         let full = std::mem::replace(&mut self.current, spare);
@@ -129,6 +137,7 @@ impl Recorder {
     /// Hands the last slice over; `never_sent` and the like are in it.
     pub(crate) fn finish(mut self, now: Nanos) {
         self.weigh(now);
+        self.distrust_moved_clock(now);
         let last = std::mem::replace(&mut self.current, Box::new(Slice::new(0, Samples::none())));
         self.hand_over(last, now);
     }
@@ -200,7 +209,7 @@ impl Recorder {
     }
 
     #[inline]
-    fn ended(&mut self, sample: Sample, outcome: Outcome, answer: Option<Answer>, detail: Detail) {
+    fn ended(&mut self, mut sample: Sample, outcome: Outcome, answer: Option<Answer>, detail: Detail) {
         let counted = self.counts(sample.intended);
         let slice = &mut *self.current;
         if sample.done < self.measure_to {
@@ -218,7 +227,20 @@ impl Recorder {
         if sample.first_byte != 0 {
             slice.first_byte.record(sample.first_byte.saturating_sub(sample.sent));
         }
-        slice.lag.record(sample.sent.saturating_sub(sample.ready));
+        let lag = sample.sent.saturating_sub(sample.ready);
+        slice.lag.record(lag);
+        let mut own = lag;
+        if sample.departed | sample.arrived != 0 {
+            if self.kernel_clock.fits(&sample) {
+                own += slice.record_stamps(&sample);
+            } else {
+                slice.tally.discarded += 1;
+                (sample.departed, sample.arrived) = (0, 0);
+            }
+        }
+        if matches!(outcome, Outcome::Done(_)) {
+            slice.own_delay.record(sample.done.saturating_sub(sample.intended), own);
+        }
         if self.open_loop && sample.ready > sample.intended {
             slice.blocked.record(sample.ready - sample.intended);
         }
@@ -227,6 +249,19 @@ impl Recorder {
         }
         if let Some(kind) = outcome.error_kind() {
             self.show(kind, sample.done, detail);
+        }
+    }
+
+    /// `stamp` of the kernel's as a moment of ours; 0 if it is unknown.
+    #[inline]
+    pub(crate) fn moment(&self, stamp: Wall) -> Nanos {
+        self.kernel_clock.moment(stamp)
+    }
+
+    /// Discards the stamps of this slice, if the wall clock was moved while it lasted.
+    fn distrust_moved_clock(&mut self, now: Nanos) {
+        if self.kernel_clock.moved(now) {
+            self.current.discard_stamps();
         }
     }
 
@@ -242,8 +277,8 @@ impl Recorder {
             intended_ns: sample.intended,
             ready_ns: sample.ready,
             sent_ns: sample.sent,
-            tx_ns: 0,
-            rx_ns: 0,
+            tx_ns: sample.departed,
+            rx_ns: sample.arrived,
             first_byte_ns: sample.first_byte,
             done_ns: sample.done,
             connect_ns: sample.connect,

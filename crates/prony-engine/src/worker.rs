@@ -93,6 +93,8 @@ pub(crate) struct Worker {
     next_sweep: Nanos,
     sweep_every: Nanos,
     next_control: Nanos,
+    /// When the last of the bytes at hand arrived at the kernel; 0 for unknown.
+    pub(crate) arrived: Nanos,
     /// The first event of the current batch, for the loop gap; 0 for none.
     pub(crate) woken: Nanos,
     control: Control,
@@ -134,6 +136,7 @@ impl Worker {
             sweep_every: (shortest / 50).clamp(1_000_000, 100_000_000),
             next_control: 0,
             woken: 0,
+            arrived: 0,
             control,
             wake: WakeUp::new(),
             plan,
