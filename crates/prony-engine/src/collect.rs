@@ -14,6 +14,7 @@ use crate::environment::run_queue_wait_ns;
 use crate::samples::Samples;
 use crate::series::Series;
 use crate::slice::{Clocks, Counters, SLICE, Slice};
+use crate::stamps::Stamps;
 
 /// When load, measurement and end are.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +44,8 @@ pub(crate) struct Totals {
     pub ended: Nanos,
     /// All records of the measured part and of the drain, in one slice.
     pub all: Slice,
+    /// What the kernel said of them.
+    pub stamps: Box<Stamps>,
     /// Counters of the whole run, warm-up included.
     pub whole_run: Counters,
     /// By thread.
@@ -87,6 +90,7 @@ impl Collector {
             measured_to: window.measure_from,
             ended: window.start,
             all: Slice::new(0, Samples::none()),
+            stamps: Box::new(Stamps::new()),
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads),
@@ -105,6 +109,7 @@ impl Collector {
             match pipes.full.recv_timeout(Duration::from_nanos(SLICE)) {
                 Ok(mut slice) => {
                     self.merge(&slice, sink);
+                    self.totals.add_stamps(slice.stamps.take());
                     slice.clear();
                     // A worker that has ended takes nothing back.
                     let _gone = pipes.spares[slice.thread as usize].try_send(slice);
@@ -203,6 +208,17 @@ impl Collector {
     }
 }
 
+impl Totals {
+    /// Adds those of one worker. The first ones are taken as they are, which saves their memory.
+    fn add_stamps(&mut self, stamps: Option<Box<Stamps>>) {
+        match stamps {
+            Some(stamps) if self.stamps.is_empty() => self.stamps = stamps,
+            Some(stamps) => self.stamps.add(&stamps),
+            None => {}
+        }
+    }
+}
+
 /// Tells the single samples of `slice`, where there are any.
 fn tell_samples(slice: &Slice, sink: &mut dyn FnMut(RunEvent)) {
     if !slice.samples.records().is_empty() {
@@ -247,10 +263,6 @@ impl Slice {
         self.connect.add(&other.connect);
         self.lag.add(&other.lag);
         self.blocked.add(&other.blocked);
-        self.departure.add(&other.departure);
-        self.network.add(&other.network);
-        self.arrival.add(&other.arrival);
-        self.own_delay.add(&other.own_delay);
         self.censored.add(&other.censored);
         for (mine, theirs) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *mine += theirs;
@@ -259,7 +271,6 @@ impl Slice {
         self.tally.sent += other.tally.sent;
         self.tally.never_sent += other.tally.never_sent;
         self.tally.unfinished += other.tally.unfinished;
-        self.tally.discarded += other.tally.discarded;
         if let Some(found) = &other.first_response
             && self.first_response.as_ref().is_none_or(|mine| found.at < mine.at)
         {

@@ -1,7 +1,7 @@
 //! The kernel's clock: which of its time stamps a run asks for, and how they become moments of ours.
 //!
 //! The kernel stamps with CLOCK_REALTIME, which can be set while a run is on. So its distance to CLOCK_MONOTONIC is
-//! looked at with every slice, and the stamps of a slice in which it moved are discarded.
+//! looked at with every slice, and when it has moved, the stamps so far are discarded.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 

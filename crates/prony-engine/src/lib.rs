@@ -34,6 +34,7 @@ mod samples;
 mod series;
 mod slice;
 mod socket;
+mod stamps;
 mod summary;
 mod sys;
 mod wake;

@@ -59,7 +59,12 @@ impl OwnDelay {
         }
     }
 
-    /// Empties it for use again.
+    /// Whether nothing was recorded.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buckets.iter().all(|bucket| bucket.count == 0)
+    }
+
+    /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.buckets.fill(Bucket::default());
     }

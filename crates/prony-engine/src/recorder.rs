@@ -10,6 +10,7 @@ use crate::first::First;
 use crate::kernel_clock::Conversion;
 use crate::samples::Samples;
 use crate::slice::{SLICE, Slice};
+use crate::stamps::Stamps;
 
 /// The moments of one request that has ended.
 ///
@@ -64,6 +65,7 @@ pub(crate) struct Recorder {
     open_loop: bool,
     keeps_samples: bool,
     kernel_clock: Conversion,
+    stamps: Box<Stamps>,
 }
 
 impl Recorder {
@@ -77,6 +79,7 @@ impl Recorder {
         Self {
             keeps_samples: first.samples.is_kept(),
             kernel_clock: Conversion::new(),
+            stamps: Box::new(Stamps::new()),
             current: first,
             full,
             spare,
@@ -138,7 +141,8 @@ impl Recorder {
     pub(crate) fn finish(mut self, now: Nanos) {
         self.weigh(now);
         self.distrust_moved_clock(now);
-        let last = std::mem::replace(&mut self.current, Box::new(Slice::new(0, Samples::none())));
+        let mut last = std::mem::replace(&mut self.current, Box::new(Slice::new(0, Samples::none())));
+        last.stamps = Some(std::mem::replace(&mut self.stamps, Box::new(Stamps::new())));
         self.hand_over(last, now);
     }
 
@@ -232,14 +236,14 @@ impl Recorder {
         let mut own = lag;
         if sample.departed | sample.arrived != 0 {
             if self.kernel_clock.fits(&sample) {
-                own += slice.record_stamps(&sample);
+                own += self.stamps.record(&sample);
             } else {
-                slice.tally.discarded += 1;
+                self.stamps.discarded += 1;
                 (sample.departed, sample.arrived) = (0, 0);
             }
         }
         if matches!(outcome, Outcome::Done(_)) {
-            slice.own_delay.record(sample.done.saturating_sub(sample.intended), own);
+            self.stamps.own_delay.record(sample.done.saturating_sub(sample.intended), own);
         }
         if self.open_loop && sample.ready > sample.intended {
             slice.blocked.record(sample.ready - sample.intended);
@@ -258,10 +262,11 @@ impl Recorder {
         self.kernel_clock.moment(stamp)
     }
 
-    /// Discards the stamps of this slice, if the wall clock was moved while it lasted.
+    /// Discards the stamps so far, if the wall clock was moved while this slice lasted.
     fn distrust_moved_clock(&mut self, now: Nanos) {
         if self.kernel_clock.moved(now) {
-            self.current.discard_stamps();
+            self.stamps.discard();
+            self.current.samples.discard_stamps();
         }
     }
 

@@ -6,8 +6,7 @@ use prony_stats::Histogram;
 use crate::clock::Nanos;
 use crate::example::Example;
 use crate::first::First;
-use crate::own_delay::OwnDelay;
-use crate::recorder::Sample;
+use crate::stamps::Stamps;
 use crate::samples::Samples;
 
 /// The length of a slice: 200 parts in a run of ten seconds, which the statistics of tails ask for. A worker
@@ -38,14 +37,6 @@ pub(crate) struct Slice {
     pub lag: Histogram,
     /// ready − intended.
     pub blocked: Histogram,
-    /// departed − sent.
-    pub departure: Histogram,
-    /// arrived − departed.
-    pub network: Histogram,
-    /// done − arrived.
-    pub arrival: Histogram,
-    /// lag, departure and arrival of the good responses, by response time.
-    pub own_delay: OwnDelay,
     /// Waiting so far of the requests that were cut off.
     pub censored: Histogram,
     /// Complete responses by status code.
@@ -60,6 +51,8 @@ pub(crate) struct Slice {
     pub samples: Samples,
     /// The worker's first complete response, if it came now.
     pub first_response: Option<First>,
+    /// What the kernel said of all of the worker's requests, in its last slice.
+    pub stamps: Option<Box<Stamps>>,
 }
 
 /// Both clocks of one outcome.
@@ -82,8 +75,6 @@ pub(crate) struct Tally {
     pub never_sent: u64,
     /// Outstanding at the end.
     pub unfinished: u64,
-    /// Ended with stamps of the kernel's that can't be trusted.
-    pub discarded: u64,
 }
 
 /// Counts of what happened in a stretch of time.
@@ -141,10 +132,6 @@ impl Slice {
             connect: Histogram::new(),
             lag: Histogram::new(),
             blocked: Histogram::new(),
-            departure: Histogram::new(),
-            network: Histogram::new(),
-            arrival: Histogram::new(),
-            own_delay: OwnDelay::new(),
             censored: Histogram::new(),
             statuses: Box::new([0; 600]),
             examples: [None; ErrorKind::ALL.len()],
@@ -152,42 +139,8 @@ impl Slice {
             counters: Counters::default(),
             samples,
             first_response: None,
+            stamps: None,
         }
-    }
-
-    /// Records what the kernel said of a request; returns what of it was the client's own delay. Clocks that differ
-    /// by less than [`Conversion::fits`] allows make no negative times.
-    ///
-    /// [`Conversion::fits`]: crate::kernel_clock::Conversion::fits
-    #[inline]
-    pub(crate) fn record_stamps(&mut self, sample: &Sample) -> Nanos {
-        let mut own = 0;
-        if sample.departed != 0 {
-            let departure = sample.departed.saturating_sub(sample.sent);
-            self.departure.record(departure);
-            own += departure;
-            // A server that answers before it has the whole request, answers no network time.
-            if sample.arrived >= sample.departed {
-                self.network.record(sample.arrived - sample.departed);
-            }
-        }
-        if sample.arrived != 0 {
-            let arrival = sample.done.saturating_sub(sample.arrived);
-            self.arrival.record(arrival);
-            own += arrival;
-        }
-        own
-    }
-
-    /// Forgets what the kernel said of every request so far.
-    #[cold]
-    pub(crate) fn discard_stamps(&mut self) {
-        self.tally.discarded += self.arrival.count().max(self.departure.count());
-        for histogram in [&mut self.departure, &mut self.network, &mut self.arrival] {
-            histogram.clear();
-        }
-        self.own_delay.clear();
-        self.samples.discard_stamps();
     }
 
     /// Empties it for use again.
@@ -196,24 +149,17 @@ impl Slice {
             clocks.response.clear();
             clocks.service.clear();
         }
-        for histogram in [
-            &mut self.first_byte,
-            &mut self.connect,
-            &mut self.lag,
-            &mut self.blocked,
-            &mut self.departure,
-            &mut self.network,
-            &mut self.arrival,
-            &mut self.censored,
-        ] {
+        for histogram in
+            [&mut self.first_byte, &mut self.connect, &mut self.lag, &mut self.blocked, &mut self.censored]
+        {
             histogram.clear();
         }
-        self.own_delay.clear();
         self.statuses.fill(0);
         self.examples = [None; ErrorKind::ALL.len()];
         self.tally = Tally::default();
         self.counters = Counters::default();
         self.samples.clear();
         self.first_response = None;
+        self.stamps = None;
     }
 }

@@ -50,9 +50,9 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         addresses: run.peers.names.clone(),
         driver: run.driver.clone(),
         kernel_clock: KernelClockUse {
-            arrivals_stamped: totals.all.arrival.count(),
-            departures_stamped: totals.all.departure.count(),
-            discarded: totals.all.tally.discarded,
+            arrivals_stamped: totals.stamps.arrival.count(),
+            departures_stamped: totals.stamps.departure.count(),
+            discarded: totals.stamps.discarded,
             ..run.kernel_clock.clone()
         },
         timing: timing(run),
@@ -262,9 +262,9 @@ fn histograms(
         lag: histogram_data(&totals.all.lag),
         blocked: histogram_data(&totals.all.blocked),
         censored: histogram_data(cut_off),
-        departure: histogram_data(&totals.all.departure),
-        network: histogram_data(&totals.all.network),
-        arrival: histogram_data(&totals.all.arrival),
+        departure: histogram_data(&totals.stamps.departure),
+        network: histogram_data(&totals.stamps.network),
+        arrival: histogram_data(&totals.stamps.arrival),
     }
 }
 

@@ -19,11 +19,11 @@ pub(super) fn tail_blame(facts: &Facts<'_>) -> Option<Finding> {
     if facts.responses.count() < LEAST_RESPONSES {
         return None;
     }
-    let tail = facts.totals.all.own_delay.slowest(TAIL)?;
+    let tail = facts.totals.stamps.own_delay.slowest(TAIL)?;
     let (own, response) = (tail.own_ns / 1e6, tail.response_ns / 1e6);
     let share = if response > 0.0 { own / response } else { 0.0 };
     let severity = graded(share, TAIL_SHARE.0, TAIL_SHARE.1)?;
-    let network = facts.totals.all.network.value_at_quantile(0.99).map(|nanos| nanos as f64 / 1e6);
+    let network = facts.totals.stamps.network.value_at_quantile(0.99).map(|nanos| nanos as f64 / 1e6);
     let without = network.map_or_else(String::new, |network| {
         format!("; by the kernel's clock p99 of network and server is {}", milliseconds(network))
     });
@@ -48,7 +48,7 @@ pub(super) fn receive_delay(facts: &Facts<'_>) -> Option<Finding> {
     if facts.responses.count() < LEAST_RESPONSES {
         return None;
     }
-    let delay = facts.totals.all.arrival.value_at_quantile(0.99)? as f64 / 1e6;
+    let delay = facts.totals.stamps.arrival.value_at_quantile(0.99)? as f64 / 1e6;
     let response = facts.response_ms("0.99", 0.99)?;
     let share = if response > 0.0 { delay / response } else { 0.0 };
     let severity = graded(share, RECEIVE_SHARE.0, RECEIVE_SHARE.1)?;

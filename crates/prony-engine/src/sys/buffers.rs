@@ -29,8 +29,8 @@ const SINGLE_COUNT: (u32, u32) = (64, 1024);
 /// Bytes of a buffer that holds what came with one stamp: as much as a buffer that is used up piece by piece. The kernel
 /// can't fill those with stamps: it puts a header before each piece, and stops for good where only that has no room.
 const STAMPED_BYTES: u32 = 16 * 1024 + 3 * 64;
-/// Such buffers, at least and at most.
-const STAMPED_COUNT: (u32, u32) = (64, 512);
+/// Such buffers, at least and at most; one for two connections between them. Small answers touch a page of each.
+const STAMPED_COUNT: (u32, u32) = (64, 256);
 
 /// Receive buffers shared with the kernel. Must outlive the ring that it is registered with: the driver drops
 /// the ring first.
@@ -51,7 +51,7 @@ impl Buffers {
     pub(super) fn register(submitter: &Submitter<'_>, connections: u32, stamped: bool) -> io::Result<Self> {
         let count = |wanted: u32, bounds: (u32, u32)| wanted.next_power_of_two().clamp(bounds.0, bounds.1);
         if stamped {
-            return Self::register_as(submitter, count(connections, STAMPED_COUNT), STAMPED_BYTES, 0);
+            return Self::register_as(submitter, count(connections / 2, STAMPED_COUNT), STAMPED_BYTES, 0);
         }
         let shared = count(connections / 32, SHARED_COUNT);
         match Self::register_as(submitter, shared, SHARED_BYTES, INCREMENTAL) {

@@ -19,6 +19,7 @@ mod descriptors;
 mod errors;
 mod findings;
 mod freeze;
+mod kernel_clock;
 mod open;
 mod peers;
 mod pipelining;
