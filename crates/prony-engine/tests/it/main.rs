@@ -25,3 +25,4 @@ mod peers;
 mod pipelining;
 mod protocol;
 mod stop;
+mod truth;
