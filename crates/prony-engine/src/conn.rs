@@ -175,7 +175,7 @@ impl Flights {
         // Bytes from the end of the last request that has ended to the end of this one.
         let bytes = key.wrapping_add(1).wrapping_sub(connection.ended.wrapping_mul(request_bytes));
         let number = bytes / request_bytes;
-        if bytes % request_bytes != 0 || number == 0 || number > u32::from(connection.in_flight) {
+        if !bytes.is_multiple_of(request_bytes) || number == 0 || number > u32::from(connection.in_flight) {
             return false;
         }
         let index = u16::try_from(number - 1).expect("invariant: less than the requests in flight");
@@ -249,5 +249,48 @@ mod tests {
             assert_eq!(popped, expected);
             assert!(flights.pop(1, &mut connection).is_none());
         }
+    }
+
+    /// Of four requests of `bytes` each in flight behind `ended` others: which one the byte `key` ends.
+    fn departed(bytes: u32, ended: u32, key: u32) -> Option<usize> {
+        let mut flights = Flights::new(1, 4);
+        let mut connection = Connection { ended, ..Connection::new() };
+        for intended in 1..=4 {
+            flights.push(0, &mut connection, Flight { intended, ready: intended, sent: 1, departed: 0 });
+        }
+        let found = flights.departed(0, &connection, bytes, key, 77);
+        let marks: Vec<Nanos> =
+            (0..4).filter_map(|_| flights.pop(0, &mut connection)).map(|flight| flight.departed).collect();
+        assert_eq!(marks.iter().filter(|mark| **mark == 77).count(), usize::from(found), "{marks:?}");
+        assert_eq!(connection.ended, ended.wrapping_add(4));
+        marks.iter().position(|mark| *mark == 77)
+    }
+
+    #[test]
+    fn a_key_is_that_of_a_requests_last_byte() {
+        let check = |bytes: u32, ended: u32, key: u32, expected: Option<usize>| {
+            assert_eq!(departed(bytes, ended, key), expected, "{bytes} bytes, {ended} ended, byte {key}");
+        };
+        check(100, 0, 99, Some(0));
+        check(100, 0, 399, Some(3));
+        check(100, 0, 100, None);
+        check(100, 0, 499, None);
+        check(100, 7, 699, None);
+        check(100, 7, 799, Some(0));
+        check(100, 7, 0, None);
+    }
+
+    #[test]
+    fn keys_and_requests_are_counted_round_and_round() {
+        let (bytes, ended) = (1000, u32::MAX / 1000);
+        // Bytes 4,294,967,000 to 4,294,967,999: the number wraps within this request.
+        let last = 4_294_967_999_u64;
+        for number in 0..4 {
+            let key = u32::try_from((last + number * 1000) % (1 << 32)).unwrap();
+            assert_eq!(departed(bytes, ended, key), usize::try_from(number).ok());
+        }
+        // The number of a request wraps too: the byte before request 2^32 is byte 2^32 · 1000 − 1.
+        assert_eq!(departed(bytes, u32::MAX, u32::MAX), Some(0));
+        assert_eq!(departed(bytes, u32::MAX, 999), Some(1));
     }
 }

@@ -54,7 +54,9 @@ impl Stamping {
             return none("a Unix socket has no stamps");
         }
         if uring && !plan.request.keep_alive {
-            return none("io_uring has no stamps for connections that carry one request each: --driver epoll has");
+            return none(
+                "io_uring has no stamps for connections that carry one request each: --driver epoll has",
+            );
         }
         match probe() {
             Ok(held) => Self {

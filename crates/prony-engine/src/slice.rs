@@ -6,8 +6,8 @@ use prony_stats::Histogram;
 use crate::clock::Nanos;
 use crate::example::Example;
 use crate::first::First;
-use crate::stamps::Stamps;
 use crate::samples::Samples;
+use crate::stamps::Stamps;
 
 /// The length of a slice: 200 parts in a run of ten seconds, which the statistics of tails ask for. A worker
 /// that can't hand over a slice makes it longer instead.

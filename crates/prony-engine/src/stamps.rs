@@ -69,7 +69,10 @@ impl Stamps {
 
     /// Whether nothing was recorded, nor discarded.
     pub(crate) fn is_empty(&self) -> bool {
-        self.discarded == 0 && self.own_delay.is_empty() && self.arrival.is_empty() && self.departure.is_empty()
+        self.discarded == 0
+            && self.own_delay.is_empty()
+            && self.arrival.is_empty()
+            && self.departure.is_empty()
     }
 
     /// Adds what another worker recorded.
@@ -87,7 +90,17 @@ mod tests {
     use super::*;
 
     fn sample(sent: Nanos, departed: Nanos, arrived: Nanos, done: Nanos) -> Sample {
-        Sample { intended: sent, ready: sent, sent, departed, arrived, first_byte: 0, done, connect: 0, port: 0 }
+        Sample {
+            intended: sent,
+            ready: sent,
+            sent,
+            departed,
+            arrived,
+            first_byte: 0,
+            done,
+            connect: 0,
+            port: 0,
+        }
     }
 
     /// Records one request and returns its own delay with what departure, network and arrival hold.

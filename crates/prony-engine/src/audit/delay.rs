@@ -27,7 +27,8 @@ pub(super) fn tail_blame(facts: &Facts<'_>) -> Option<Finding> {
     let without = network.map_or_else(String::new, |network| {
         format!("; by the kernel's clock p99 of network and server is {}", milliseconds(network))
     });
-    let mut evidence = vec![("own_mean", own, "ms"), ("response_mean", response, "ms"), ("share", share, "share")];
+    let mut evidence =
+        vec![("own_mean", own, "ms"), ("response_mean", response, "ms"), ("share", share, "share")];
     evidence.extend(network.map(|network| ("network_p99", network, "ms")));
     let made = if severity == Severity::Invalid {
         "the client made this p99, not the server"

@@ -172,7 +172,8 @@ impl Epoll {
         if self.io.sampling.arrivals {
             return sys::receive_stamped(fd.as_fd(), &mut self.buffer);
         }
-        recv(fd, spare_capacity(&mut self.buffer), RecvFlags::empty()).map(|(_, count)| (count, Wall::UNKNOWN))
+        recv(fd, spare_capacity(&mut self.buffer), RecvFlags::empty())
+            .map(|(_, count)| (count, Wall::UNKNOWN))
     }
 
     /// Reads what is there. A receive that does not fill the buffer has emptied the socket, unless the peer

@@ -2,9 +2,9 @@
 
 use crate::kernel_clock::Wanted;
 
-/// Messages that are read from a socket's error queue at once: one for each request in flight, and a bound where more
-/// are. The kernel keeps about 150.
-pub(super) const DEPARTURES_AT_ONCE: usize = 64;
+/// Messages that are read from a socket's error queue at once at most. The kernel keeps about 150 (net.core.rmem_default,
+/// as each counts as 1,280 bytes or so); what comes meanwhile can wait.
+pub(super) const DEPARTURES_AT_ONCE: usize = 256;
 
 /// Picks one in so many requests of a worker.
 #[derive(Debug, Clone, Copy)]

@@ -56,10 +56,8 @@ struct Socket {
     connecting: bool,
     receiving: bool,
     sending: bool,
-    /// Whether the kernel is asked when what is sent leaves.
-    asking: bool,
-    /// Whether it was, of a request that may still be in flight.
-    asked: bool,
+    /// Requests that the kernel was asked about since its stamps were taken.
+    asked: u32,
     /// Where the next byte to be sent stands in the request.
     position: u32,
     /// Bytes not yet taken by the kernel, where sends report.
@@ -84,7 +82,13 @@ fn number(kind: Kind, generation: u32, slot: Slot) -> u64 {
 
 /// Says whether this kernel has, and lets us use, all that this driver needs; if not, why.
 pub(crate) fn probe() -> Result<(), String> {
-    let setup = RingSetup { connections: 1, payload: Box::new([]), peers: Box::new([]), long_lived: true, stamped: false };
+    let setup = RingSetup {
+        connections: 1,
+        payload: Box::new([]),
+        peers: Box::new([]),
+        long_lived: true,
+        stamped: false,
+    };
     match Ring::new(setup) {
         Ok((ring, buffers)) => {
             drop(ring);
@@ -173,7 +177,7 @@ impl Uring {
     fn received<H: Handler<UringIo>>(&mut self, handler: &mut H, slot: Slot, completion: Completion) {
         let generation = self.io.slots[slot as usize].generation;
         self.io.slots[slot as usize].receiving = completion.more;
-        if self.io.slots[slot as usize].asked {
+        if self.io.slots[slot as usize].asked > 0 {
             self.io.departures(handler, slot);
         }
         let now = clock::now();
@@ -196,11 +200,7 @@ impl Uring {
             },
         }
         let socket = &self.io.slots[slot as usize];
-        if !completion.more
-            && !finished
-            && socket.generation == generation
-            && socket.fd.is_some()
-        {
+        if !completion.more && !finished && socket.generation == generation && socket.fd.is_some() {
             self.io.receive(slot);
         }
     }
@@ -293,43 +293,44 @@ impl UringIo {
         }
     }
 
-    /// Asks when the next request leaves, or no longer does.
+    /// Asks when the next request leaves, if it is one of those that are asked about.
     #[inline]
     fn sample(&mut self, slot: Slot) {
         let picked = self.sampling.picks();
-        let socket = &mut self.slots[slot as usize];
-        if self.sampling.every() {
-            socket.asked = true;
-        } else if picked != socket.asking {
-            self.ask_for_departures(slot, picked);
+        if picked {
+            self.ask_for_departures(slot, true);
+        }
+        if picked || self.sampling.every() {
+            let asked = &mut self.slots[slot as usize].asked;
+            *asked = asked.saturating_add(1);
         }
     }
 
     /// Where it is refused, there are no stamps, which the counts say.
     #[cold]
-    fn ask_for_departures(&mut self, slot: Slot, departures: bool) {
-        let socket = &mut self.slots[slot as usize];
-        let Some(fd) = &socket.fd else { return };
-        let _refused = sys::ask_for_stamps(fd.as_fd(), departures);
-        socket.asking = departures;
-        socket.asked |= departures;
+    fn ask_for_departures(&self, slot: Slot, departures: bool) {
+        if let Some(fd) = &self.slots[slot as usize].fd {
+            let _refused = sys::ask_for_stamps(fd.as_fd(), departures);
+        }
     }
 
-    /// Takes stamps of sending off the error queue. The ring is not asked to: a queue that says when there are some
-    /// makes twice the completions, and they are needed when the answer is there, not before.
+    /// Takes stamps of sending off the error queue. The ring could tell of each by a completion, for which all its
+    /// completions would have to be twice as long; and a stamp is needed when the answer is there, not before.
     #[cold]
     fn departures<H: Handler<Self>>(&mut self, handler: &mut H, slot: Slot) {
         let socket = &mut self.slots[slot as usize];
-        socket.asked = false;
+        socket.asked = 0;
         let Some(fd) = &socket.fd else { return };
         for _ in 0..DEPARTURES_AT_ONCE {
-            let Some(departure) = sys::departure(fd.as_fd()) else { return };
+            let Some(departure) = sys::departure(fd.as_fd()) else { break };
             // One request in flight has one stamp.
             if handler.departed(slot, departure.key, departure.at) && self.silent {
-                return;
+                break;
             }
         }
-        socket.asked = true;
+        if !self.sampling.every() {
+            self.ask_for_departures(slot, false);
+        }
     }
 
     fn connected<H: Handler<Self>>(&mut self, handler: &mut H, slot: Slot, result: i32) {
