@@ -24,6 +24,8 @@ pub(crate) struct Run<'a> {
     pub request: &'a EncodedRequest,
     pub peers: &'a Peers,
     pub driver: DriverUsed,
+    /// Without the counts.
+    pub kernel_clock: KernelClockUse,
     pub environment: Environment,
     /// Since 1970.
     pub started_at: Duration,
@@ -47,7 +49,12 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         plan: run.plan.clone(),
         addresses: run.peers.names.clone(),
         driver: run.driver.clone(),
-        kernel_clock: KernelClockUse::default(),
+        kernel_clock: KernelClockUse {
+            arrivals_stamped: totals.stamps.arrival.count(),
+            departures_stamped: totals.stamps.departure.count(),
+            discarded: totals.stamps.discarded,
+            ..run.kernel_clock.clone()
+        },
         timing: timing(run),
         rate: rate(run.plan, totals),
         bytes: Bytes {
@@ -262,7 +269,9 @@ fn histograms(
         lag: histogram_data(&totals.all.lag),
         blocked: histogram_data(&totals.all.blocked),
         censored: histogram_data(cut_off),
-        ..Histograms::default()
+        departure: histogram_data(&totals.stamps.departure),
+        network: histogram_data(&totals.stamps.network),
+        arrival: histogram_data(&totals.stamps.arrival),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use prony_model::{Finding, RunResult};
 
 use crate::clean::clean;
-use crate::latency::{Table, headings, table};
+use crate::latency::{KernelRows, Table, headings, table};
 use crate::{facts, failures};
 
 /// The report of one run.
@@ -38,7 +38,7 @@ pub fn run(result: &RunResult) -> String {
     let mut text = lines.join("\n");
     text.push('\n');
     if result.requests.done > 0 {
-        text.push_str(&latencies(&table(result)));
+        text.push_str(&latencies(&table(result, KernelRows::All)));
     }
     if !others.is_empty() {
         text.push('\n');

@@ -3,7 +3,7 @@
 use prony_model::{Finding, RunResult, Severity, Verdict};
 
 use crate::bars::{bars, drawn};
-use crate::latency::{Table, Unit, headings, table};
+use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
 use crate::{Style, facts, failures};
@@ -32,7 +32,7 @@ pub fn run(result: &RunResult, style: &Style) -> String {
     throughput(&mut page, result);
     page.gap();
     if result.requests.done > 0 {
-        latencies(&mut page, &table(result));
+        latencies(&mut page, &table(result, KernelRows::Network));
         page.gap();
         distribution(&mut page, result);
         page.gap();

@@ -1,6 +1,6 @@
 //! The report for issues and pull requests.
 
-use crate::text::{all, healthy, mixed, not_found};
+use crate::text::{all, healthy, mixed, not_found, stamped};
 use prony_model::RunResult;
 use prony_report::markdown;
 
@@ -14,6 +14,7 @@ fn check(name: &str, result: &RunResult) {
 #[test]
 fn reports() {
     check("markdown-healthy", &healthy());
+    check("markdown-stamped", &stamped());
     check("markdown-mixed", &mixed());
     check("markdown-not-found", &not_found());
 }
