@@ -124,6 +124,7 @@ fn request(args: &RunArgs) -> Result<RequestPlan, Complaint> {
     Ok(RequestPlan {
         method,
         headers,
+        verbatim: false,
         body: Body { bytes: bytes.unwrap_or_default() },
         version: if args.http10 { Version::Http10 } else { Version::Http11 },
         keep_alive: !args.no_keepalive,
