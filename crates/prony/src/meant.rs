@@ -12,7 +12,9 @@ use crate::args::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 use crate::complaint::Complaint;
 use crate::output::Destination;
 
+pub(crate) mod ab;
 mod sources;
+pub(crate) mod wrk;
 
 /// Connections in a closed loop, when nobody says how many.
 const CONNECTIONS: u32 = 50;
@@ -36,7 +38,7 @@ pub(crate) struct Meant {
 pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
     let plan = plan(args, seed)?;
     let (format, file) = outputs(args)?;
-    let destination = file.map(|path| Destination::prepare(&path, args.force)).transpose()?;
+    let destination = file.map(|path| Destination::prepare("--json", &path, args.force)).transpose()?;
     Ok(Meant { plan, format, destination, quiet: args.quiet })
 }
 

@@ -92,7 +92,7 @@ mod tests {
             progress: false,
             html: None,
         };
-        let message = resolution(&requests, &options).map(|finding| finding.message);
+        let message = resolution(&requests.sorted(), &options).map(|finding| finding.message);
         let rest = message.as_deref().and_then(|message| message.split(": ").nth(1));
         assert_eq!(rest, expected, "{totals_us:?}");
     }

@@ -86,7 +86,7 @@ fn rates(text: &mut String, facts: &Facts<'_>) {
 }
 
 /// The tables of times.
-fn times(text: &mut String, facts: &Facts<'_>, times: &Times) {
+fn times(text: &mut String, facts: &Facts<'_>, times: &Times<'_>) {
     text.push_str("\nConnection Times (ms)\n");
     let rows = [
         ("Connect:", "the initial connection time", times.connect()),

@@ -7,8 +7,8 @@ const SERVED: [u64; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
 
 /// The requests of a run, sorted by their total time; at least one.
 #[derive(Debug)]
-pub(super) struct Times {
-    requests: Vec<Request>,
+pub(super) struct Times<'a> {
+    requests: &'a [Request],
 }
 
 /// A distribution, in whole milliseconds but for the standard deviation.
@@ -21,16 +21,16 @@ pub(super) struct Row {
     pub(super) max_ms: u64,
 }
 
-impl Times {
-    /// `None` without a request.
-    pub(super) fn of(mut requests: Vec<Request>) -> Option<Self> {
-        requests.sort_by_key(|request| request.total_us);
+impl<'a> Times<'a> {
+    /// Of `requests` in order; `None` without any.
+    pub(super) fn of(requests: &'a [Request]) -> Option<Self> {
+        debug_assert!(requests.is_sorted_by_key(|request| request.total_us), "invariant: sorted before");
         (!requests.is_empty()).then_some(Self { requests })
     }
 
     /// The requests, the quickest first.
-    pub(super) fn requests(&self) -> &[Request] {
-        &self.requests
+    pub(super) fn requests(&self) -> &'a [Request] {
+        self.requests
     }
 
     pub(super) fn connect(&self) -> Row {
@@ -107,13 +107,16 @@ mod tests {
         Request { began_ns: 0, connect_us: total_us / 3, total_us, wait_us: total_us / 2 }
     }
 
-    fn times(totals_us: &[u32]) -> Times {
-        Times::of(totals_us.iter().copied().map(request).collect()).expect("at least one")
+    fn requests(totals_us: impl IntoIterator<Item = u32>) -> Vec<Request> {
+        let mut requests: Vec<Request> = totals_us.into_iter().map(request).collect();
+        requests.sort_by_key(|request| request.total_us);
+        requests
     }
 
     fn check_served(count: u32, percent: u64, expected_us: u32) {
-        let totals: Vec<u32> = (0..count).collect();
-        assert_eq!(times(&totals).served_us(percent), expected_us, "{percent} % of {count}");
+        let requests = requests(0..count);
+        let times = Times::of(&requests).expect("at least one");
+        assert_eq!(times.served_us(percent), expected_us, "{percent} % of {count}");
     }
 
     /// Positions as ab counts them: from 0, at count times percent over 100.
@@ -129,25 +132,31 @@ mod tests {
 
     #[test]
     fn exported_percentages_are_abs() {
-        let totals: Vec<u32> = (0..10).collect();
-        let exported = [0, 1, 5, 14, 15, 50, 95, 100].map(|percent| times(&totals).exported_us(percent));
+        let requests = requests(0..10);
+        let times = Times::of(&requests).expect("at least one");
+        let exported = [0, 1, 5, 14, 15, 50, 95, 100].map(|percent| times.exported_us(percent));
         assert_eq!(exported, [0, 0, 1, 1, 2, 5, 9, 9]);
     }
 
     #[test]
     fn milliseconds_round_halves_up() {
         assert_eq!([0, 499, 500, 1499, 1500].map(round_ms), [0, 0, 1, 1, 2]);
-        let row = times(&[1_000, 2_000, 9_000]).total();
+        let total = |totals_us: &[u32]| {
+            let requests = requests(totals_us.iter().copied());
+            Times::of(&requests).expect("at least one").total()
+        };
+        let row = total(&[1_000, 2_000, 9_000]);
         assert_eq!((row.min_ms, row.mean_ms, row.median_ms, row.max_ms), (1, 4, 2, 9));
         assert!((row.deviation_ms - 4.358_898_9).abs() < 1e-6, "{row:?}");
-        assert_eq!(times(&[7_000]).total().deviation_ms.to_bits(), 0.0_f64.to_bits());
-        assert_eq!(times(&[1_000, 2_000]).total().median_ms, 2);
+        assert_eq!(total(&[7_000]).deviation_ms.to_bits(), 0.0_f64.to_bits());
+        assert_eq!(total(&[1_000, 2_000]).median_ms, 2);
     }
 
     proptest! {
         #[test]
         fn numbers_are_in_order(totals in prop::collection::vec(any::<u32>(), 1..200)) {
-            let times = times(&totals);
+            let requests = requests(totals);
+            let times = Times::of(&requests).expect("at least one");
             for row in [times.connect(), times.processing(), times.waiting(), times.total()] {
                 prop_assert!(row.min_ms <= row.mean_ms && row.mean_ms <= row.max_ms, "{:?}", row);
                 prop_assert!(row.min_ms <= row.median_ms && row.median_ms <= row.max_ms, "{:?}", row);
