@@ -17,6 +17,13 @@ pub fn run(result: &RunResult, more: &[Finding], notes: &[String], style: &Style
     for other in others.iter().chain(more) {
         finding(&mut page, severity_word(other.severity), None, other);
     }
+    if result.findings.iter().any(|finding| finding.advice.contains("--")) {
+        page.labelled(
+            "note",
+            None,
+            "the flags in this advice are those of prony's own command: prony run URL",
+        );
+    }
     for note in notes {
         page.labelled("note", None, note);
     }

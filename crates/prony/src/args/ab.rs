@@ -40,16 +40,16 @@ pub(crate) struct AbArgs {
     #[arg(short = 'p', value_name = "FILE", allow_hyphen_values = true)]
     pub(crate) post_file: Option<PathBuf>,
     /// PUT the content of this file; see -T
-    #[arg(short = 'u', value_name = "FILE", allow_hyphen_values = true)]
+    #[arg(short = 'u', value_name = "FILE", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) put_file: Option<PathBuf>,
     /// Content-type of the body [default: text/plain]
     #[arg(short = 'T', value_name = "TYPE", allow_hyphen_values = true)]
     pub(crate) content_type: Option<String>,
     /// HEAD instead of GET
-    #[arg(short = 'i')]
+    #[arg(short = 'i', hide_short_help = true)]
     pub(crate) head: bool,
     /// Any other method
-    #[arg(short = 'm', value_name = "METHOD", allow_hyphen_values = true)]
+    #[arg(short = 'm', value_name = "METHOD", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) method: Option<String>,
     /// A header, `Name: value`; may be repeated
     #[arg(short = 'H', value_name = "HEADER", allow_hyphen_values = true)]
@@ -58,7 +58,7 @@ pub(crate) struct AbArgs {
     #[arg(short = 'C', value_name = "COOKIE", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) cookies: Vec<String>,
     /// Basic authentication, `user:password`
-    #[arg(short = 'A', value_name = "USER:PASSWORD", allow_hyphen_values = true)]
+    #[arg(short = 'A', value_name = "USER:PASSWORD", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) credentials: Option<String>,
     /// The same for the proxy
     #[arg(short = 'P', value_name = "USER:PASSWORD", allow_hyphen_values = true, hide_short_help = true)]
@@ -76,13 +76,13 @@ pub(crate) struct AbArgs {
     #[arg(short = 'r', hide_short_help = true)]
     pub(crate) resilient: bool,
     /// No table of percentages
-    #[arg(short = 'd')]
+    #[arg(short = 'd', hide_short_help = true)]
     pub(crate) no_percentiles: bool,
     /// No standard deviation, median and warnings
-    #[arg(short = 'S')]
+    #[arg(short = 'S', hide_short_help = true)]
     pub(crate) no_confidence: bool,
     /// No progress on stderr
-    #[arg(short = 'q')]
+    #[arg(short = 'q', hide_short_help = true)]
     pub(crate) quiet: bool,
     /// Write the percentages to this file, as CSV
     #[arg(short = 'e', value_name = "FILE", allow_hyphen_values = true)]
@@ -94,7 +94,7 @@ pub(crate) struct AbArgs {
     #[arg(long)]
     pub(crate) force: bool,
     /// Report as an HTML table
-    #[arg(short = 'w')]
+    #[arg(short = 'w', hide_short_help = true)]
     pub(crate) html: bool,
     /// Attributes of the table; -w
     #[arg(short = 'x', value_name = "ATTRIBUTES", allow_hyphen_values = true, hide_short_help = true)]
@@ -109,7 +109,7 @@ pub(crate) struct AbArgs {
     #[arg(short = 'v', value_name = "LEVEL", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) verbosity: Option<String>,
     /// Print the version
-    #[arg(short = 'V')]
+    #[arg(short = 'V', hide_short_help = true)]
     pub(crate) version: bool,
     /// Refused: socket buffers are the kernel's
     #[arg(short = 'b', value_name = "BYTES", allow_hyphen_values = true, hide_short_help = true)]
