@@ -76,12 +76,12 @@ fn without_numbers(line: &str) -> String {
         shape.push('#');
     }
     let words = shape.split_whitespace().collect::<Vec<_>>().join(" ");
-    let in_columns = IN_COLUMNS.iter().any(|label| line.contains(label)) && !line.contains('<');
-    let indent = line.len() - line.trim_start().len();
-    match (in_columns && !line.contains('@'), words.is_empty()) {
-        (_, true) => String::new(),
-        (true, _) => format!("{words} [{} columns]", line.len()),
-        // Right-aligned percentages are indented by their own length.
-        (false, _) => format!("{}{words}", " ".repeat(indent)),
+    if line.contains('<') {
+        // Cells hold numbers at their right.
+        words
+    } else if IN_COLUMNS.iter().any(|label| line.contains(label)) {
+        format!("{words} [{} columns]", line.len())
+    } else {
+        shape
     }
 }
