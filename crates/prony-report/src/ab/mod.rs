@@ -31,6 +31,7 @@ const HEARTBEAT_AT_LEAST: u64 = 100;
 
 /// What was asked of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of ab, and none depends on another")]
 pub struct Options {
     /// Host of the URL.
     pub host: String,

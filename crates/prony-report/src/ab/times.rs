@@ -13,6 +13,7 @@ pub(super) struct Times<'a> {
 
 /// A distribution, in whole milliseconds but for the standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(clippy::struct_field_names, reason = "units stand last, also where all are the same")]
 pub(super) struct Row {
     pub(super) min_ms: u64,
     pub(super) mean_ms: u64,
@@ -80,8 +81,11 @@ impl<'a> Times<'a> {
         let squares: f64 = times.iter().map(|time| (*time as f64 - mean_us as f64).powi(2)).sum();
         let deviation_us = if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 };
         let middle = times.len() / 2;
-        let median_us =
-            if times.len() % 2 == 1 { times[middle] } else { (times[middle - 1] + times[middle]) / 2 };
+        let median_us = if times.len() % 2 == 1 {
+            times[middle]
+        } else {
+            u64::midpoint(times[middle - 1], times[middle])
+        };
         Row {
             min_ms: round_ms(times[0]),
             mean_ms: round_ms(mean_us),

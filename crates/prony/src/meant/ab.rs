@@ -51,6 +51,9 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, Complaint> {
     let destination = |flag: &str, file: &Option<std::path::PathBuf>| {
         file.as_deref().map(|path| Destination::prepare(flag, path, args.force)).transpose()
     };
+    if args.csv.is_some() && args.csv == args.gnuplot {
+        return Err(Complaint::usage("-e and -g both want the same file").hint("give each a file of its own"));
+    }
     let options = options(args, &target, proxy.as_ref(), end);
     let (csv, gnuplot) = (destination("-e", &args.csv)?, destination("-g", &args.gnuplot)?);
     let request = request(args, &target)?;

@@ -118,6 +118,7 @@ fn slips_are_explained() {
     refused(&["-p", "/nonexistent/body", "h:1"], "can't read the body from /nonexistent/body (");
     refused(&["-g", "/nonexistent/g.tsv", "h:1"], "can't write /nonexistent/g.tsv (");
     refused(&["-e", "/", "h:1"], "/ is a directory\n       name a file in it: -e ");
+    refused(&["-e", "/nonexistent", "-g", "/nonexistent", "h:1"], "-e and -g both want the same file\n");
     refused(&["-i", "-p", "/dev/null", "h:1"], "-i and -p both say the method\n");
     refused(&["-H", "no colon", "h:1"], "`no colon` is not a header\n");
     refused(&["-X", "a b", "h:1"], "-X `a b` is not a proxy\n");
