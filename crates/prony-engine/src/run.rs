@@ -101,6 +101,7 @@ fn encode(plan: &RunPlan) -> Result<EncodedRequest, RunError> {
         },
         keep_alive: plan.request.keep_alive,
         headers: plan.request.headers.clone(),
+        verbatim: plan.request.verbatim,
         body: plan.request.body.bytes.clone(),
     };
     request.encode().map_err(|error| RunError::Request(error.to_string()))

@@ -1,10 +1,14 @@
-//! Draws what a run found out: as text for a terminal and as Markdown; JSON is the stored result itself.
+//! Draws what a run found out: as text for a terminal and as Markdown, and as ab and wrk would; JSON is the
+//! stored result itself.
 //!
 //! This crate turns a [`prony_model::RunResult`] into text and never judges: verdicts, findings and withheld
 //! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
 //! or the environment, and no text that came from a server reaches a terminal uncleaned.
 
+pub mod ab;
 mod bars;
+pub mod brief;
+mod calendar;
 mod clean;
 mod facts;
 mod failures;
@@ -14,6 +18,7 @@ mod number;
 mod page;
 mod style;
 pub mod text;
+pub mod wrk;
 
 pub use clean::clean;
 pub use number::{count, percent, rate, seconds};

@@ -38,18 +38,22 @@ pub fn run(result: &RunResult, style: &Style) -> String {
         page.gap();
     }
     for finding in others {
-        let label = match finding.severity {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Invalid => "invalid",
-        };
-        self::finding(&mut page, label, None, finding);
+        self::finding(&mut page, severity_word(finding.severity), None, finding);
     }
     page.finish()
 }
 
+/// The word for a severity.
+pub(crate) fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Invalid => "invalid",
+    }
+}
+
 /// The verdict with its reason; returns the findings that are still to be told.
-fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Finding] {
+pub(crate) fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Finding] {
     let colour = match result.verdict {
         Verdict::Valid => Colour::Green,
         Verdict::Doubtful => Colour::Yellow,
@@ -65,13 +69,13 @@ fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Finding] {
 }
 
 /// What was seen, what to do, and where it is explained.
-fn finding(page: &mut Page, label: &str, colour: Option<Colour>, finding: &Finding) {
+pub(crate) fn finding(page: &mut Page, label: &str, colour: Option<Colour>, finding: &Finding) {
     page.labelled(label, colour, &finding.message);
     let anchor = format!("(docs/findings.md#{})", finding.code.name());
     page.labelled("", None, format!("{} {anchor}", finding.advice).trim_start());
 }
 
-fn success(page: &mut Page, result: &RunResult) {
+pub(crate) fn success(page: &mut Page, result: &RunResult) {
     let (share, text) = facts::success(result);
     let colour = (result.requests.done == 0).then_some(Colour::Red);
     page.labelled("SUCCESS", colour, &format!("{share:<9} {text}"));

@@ -25,6 +25,8 @@ fn main() -> ExitCode {
         Command::Serve(args) => cmd::serve::serve(&args),
         Command::TruthLog(args) => cmd::truth_log::truth_log(&args),
         Command::Demo(args) => cmd::demo::demo(&args),
+        Command::Ab(args) => cmd::ab::ab(&args),
+        Command::Wrk(args) => cmd::wrk::wrk(&args),
         Command::Completions(args) => cmd::pages::completions(&args),
         Command::Man => cmd::pages::man(),
         Command::Shown(exit) => Ok(exit),

@@ -12,7 +12,9 @@ use crate::args::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 use crate::complaint::Complaint;
 use crate::output::Destination;
 
+pub(crate) mod ab;
 mod sources;
+pub(crate) mod wrk;
 
 /// Connections in a closed loop, when nobody says how many.
 const CONNECTIONS: u32 = 50;
@@ -41,8 +43,9 @@ pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
         return Err(Complaint::usage(format!("--json and --samples both want {}", path.display()))
             .hint("give each a file of its own"));
     }
-    let destination = file.map(|path| Destination::prepare(&path, args.force)).transpose()?;
-    let samples = args.samples.as_deref().map(|path| Destination::prepare(path, args.force)).transpose()?;
+    let destination = file.map(|path| Destination::prepare("--json", &path, args.force)).transpose()?;
+    let prepare = |path: &Path| Destination::prepare("--samples", path, args.force);
+    let samples = args.samples.as_deref().map(prepare).transpose()?;
     Ok(Meant { plan, format, destination, samples, quiet: args.quiet })
 }
 
@@ -130,6 +133,7 @@ fn request(args: &RunArgs) -> Result<RequestPlan, Complaint> {
     Ok(RequestPlan {
         method,
         headers,
+        verbatim: false,
         body: Body { bytes: bytes.unwrap_or_default() },
         version: if args.http10 { Version::Http10 } else { Version::Http11 },
         keep_alive: !args.no_keepalive,

@@ -33,6 +33,7 @@ pub(crate) fn get() -> RequestPlan {
     RequestPlan {
         method: "GET".to_owned(),
         headers: Vec::new(),
+        verbatim: false,
         body: Body::default(),
         version: Version::Http11,
         keep_alive: true,

@@ -172,6 +172,7 @@ fn plan() -> RunPlan {
         request: RequestPlan {
             method: "POST".to_owned(),
             headers: vec![("Content-Type".to_owned(), "text/plain".to_owned())],
+            verbatim: false,
             body: Body { bytes: vec![0, 255, b'a'] },
             version: Version::Http10,
             keep_alive: true,

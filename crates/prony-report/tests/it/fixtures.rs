@@ -113,6 +113,7 @@ pub(crate) fn plan(url: &str, load: Load) -> RunPlan {
         request: RequestPlan {
             method: "GET".to_owned(),
             headers: Vec::new(),
+            verbatim: false,
             body: Body::default(),
             version: Version::Http11,
             keep_alive: true,

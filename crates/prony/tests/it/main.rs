@@ -1,5 +1,7 @@
 //! The built binary, as people and scripts meet it; and what the workspace must never become.
 
+mod ab;
+mod ab_flags;
 mod bad_servers;
 mod binary;
 mod edges;
@@ -8,4 +10,6 @@ mod pages;
 mod runs;
 mod server;
 mod servers;
+mod shape;
 mod usage;
+mod wrk;

@@ -29,6 +29,8 @@ fn every_help_fits_a_screen() {
         &["serve", "null", "--help"],
         &["serve", "rudy", "--help"],
         &["demo", "--help"],
+        &["ab", "-h"],
+        &["wrk", "--help"],
         &["completions", "--help"],
     ] {
         fits(words);
