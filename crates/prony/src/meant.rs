@@ -20,6 +20,8 @@ const CONNECTIONS: u32 = 50;
 const OPEN_CONNECTIONS: u32 = 1000;
 const DURATION_S: u64 = 10;
 const WARMUP_S: u64 = 1;
+/// A commit, a version or a variant has a name that people can read.
+const MAX_TARGET_COMMIT_BYTES: usize = 200;
 /// A body is held in memory and stored in every result.
 const MAX_BODY_BYTES: u64 = 64 << 20;
 
@@ -27,6 +29,8 @@ const MAX_BODY_BYTES: u64 = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Meant {
     pub(crate) plan: RunPlan,
+    /// What the target is, in the words of the person at the keyboard.
+    pub(crate) target_commit: Option<String>,
     pub(crate) format: Format,
     pub(crate) destination: Option<Destination>,
     pub(crate) quiet: bool,
@@ -34,10 +38,11 @@ pub(crate) struct Meant {
 
 /// What `args` mean. `seed` stands in for one that was not typed.
 pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
+    let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
     let plan = plan(args, seed)?;
     let (format, file) = outputs(args)?;
     let destination = file.map(|path| Destination::prepare(&path, args.force)).transpose()?;
-    Ok(Meant { plan, format, destination, quiet: args.quiet })
+    Ok(Meant { plan, target_commit, format, destination, quiet: args.quiet })
 }
 
 fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
@@ -193,6 +198,16 @@ fn checks(args: &RunArgs) -> Result<Checks, Complaint> {
     };
     let same_length = matches!(args.expect_length, Some(BodyLength::Same));
     Ok(Checks { status: args.expect_status.clone().unwrap_or_default(), body, same_length })
+}
+
+fn target_commit(typed: &str) -> Result<String, Complaint> {
+    let text = typed.trim();
+    if text.is_empty() || text.len() > MAX_TARGET_COMMIT_BYTES || text.chars().any(char::is_control) {
+        return Err(Complaint::usage(format!("`{typed}` does not name what is loaded")).hint(format!(
+            "write a commit, a version or a variant on one line of at most {MAX_TARGET_COMMIT_BYTES} bytes"
+        )));
+    }
+    Ok(text.to_owned())
 }
 
 /// What goes to stdout, and to which file.

@@ -10,9 +10,12 @@ use crate::meant::{Meant, meant};
 use crate::progress::ProgressLine;
 use crate::{output, signals, terminal};
 
+/// The commit that this prony was built from, if it was built from one.
+const COMMIT: Option<&str> = option_env!("PRONY_COMMIT");
+
 /// Runs what `args` mean.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
-    let Meant { plan, format, destination, quiet } = meant(args, seed()?)?;
+    let Meant { plan, target_commit, format, destination, quiet } = meant(args, seed()?)?;
     let control = Control::default();
     let on_interrupt = control.clone();
     signals::on_interrupt(move || {
@@ -22,7 +25,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
     let mut progress = ProgressLine::new(&plan, quiet);
     let result = prony_engine::run(&plan, &control, &mut |event| progress.tell(&event));
     drop(progress);
-    let result = result?;
+    let mut result = result?;
+    result.environment.prony_commit = COMMIT.map(str::to_owned);
+    result.target_commit = target_commit;
     // The report first: should the file fail now, the numbers are at least seen.
     output::print(&render(&result, format))?;
     if let Some(destination) = destination {
