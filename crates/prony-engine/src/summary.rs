@@ -281,6 +281,8 @@ mod tests {
     fn moments() {
         let check =
             |millis: u64, expected: &str| assert_eq!(rfc3339(Duration::from_millis(millis)), expected);
+        let now = Duration::from_millis(1_795_219_205_678);
+        assert_eq!(prony_model::since_1970(&rfc3339(now)), Some(now));
         check(0, "1970-01-01T00:00:00.000Z");
         check(951_782_400_007, "2000-02-29T00:00:00.007Z");
         check(1_709_251_199_999, "2024-02-29T23:59:59.999Z");
