@@ -1,7 +1,7 @@
 //! Whether a result agrees with itself. What the engine writes always does; a file that was edited by hand, or
 //! mixed together of two, seldom.
 
-use crate::{LatencySummary, Outcome, QUANTILES, RunResult, Verdict};
+use crate::{Clock, HistogramData, LatencySummary, Outcome, QUANTILES, RunResult, Verdict};
 
 /// Two parts of a result that can't both be true.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -65,9 +65,10 @@ impl RunResult {
         let mut found = Vec::new();
         self.check_counts(&mut found);
         self.check_outcomes(&mut found);
-        for (clock, summary, histogram) in self.clocks() {
-            summary.check(clock, &mut found);
-            histogram_count(clock, summary.count, histogram, &mut found);
+        for clock in Clock::ALL {
+            let Some(summary) = self.summary(clock) else { continue };
+            summary.check(clock.name(), &mut found);
+            histogram_count(clock.name(), summary.count, self.histogram(clock), &mut found);
         }
         let made = Verdict::from_findings(&self.findings);
         if self.verdict != made {
@@ -149,12 +150,7 @@ impl LatencySummary {
 }
 
 /// An absent histogram contradicts nothing.
-fn histogram_count(
-    clock: &str,
-    summary: u64,
-    histogram: &crate::HistogramData,
-    found: &mut Vec<Contradiction>,
-) {
+fn histogram_count(clock: &str, summary: u64, histogram: &HistogramData, found: &mut Vec<Contradiction>) {
     if !histogram.data.is_empty() && histogram.count != summary {
         let histogram = histogram.count;
         found.push(Contradiction::HistogramCount { clock: clock.to_owned(), summary, histogram });

@@ -5,6 +5,7 @@
 //! and never computes a statistic: `prony-engine` measures, `prony-stats` computes, `prony-report` draws.
 
 mod check;
+mod clock;
 pub mod duration;
 mod environment;
 mod event;
@@ -20,6 +21,7 @@ mod target;
 mod units;
 
 pub use check::Contradiction;
+pub use clock::Clock;
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};

@@ -67,25 +67,6 @@ pub struct RunResult {
     pub histograms: Histograms,
 }
 
-impl RunResult {
-    /// Every clock of the good responses, of connections and of the client: its name as in text formats, its
-    /// numbers, its distribution.
-    pub fn clocks(&self) -> [(&'static str, &LatencySummary, &HistogramData); 9] {
-        let (latency, histograms) = (&self.latency, &self.histograms);
-        [
-            ("response", &latency.response, &histograms.response),
-            ("service", &latency.service, &histograms.service),
-            ("first-byte", &latency.first_byte, &histograms.first_byte),
-            ("connect", &latency.connect, &histograms.connect),
-            ("lag", &latency.lag, &histograms.lag),
-            ("blocked", &latency.blocked, &histograms.blocked),
-            ("departure", &latency.departure, &histograms.departure),
-            ("network", &latency.network, &histograms.network),
-            ("arrival", &latency.arrival, &histograms.arrival),
-        ]
-    }
-}
-
 /// Which driver was used, and why that one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DriverUsed {

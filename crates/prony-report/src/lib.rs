@@ -6,8 +6,12 @@
 
 mod bars;
 mod clean;
+pub mod csv;
+mod distribution;
 mod facts;
 mod failures;
+pub mod hgrm;
+pub mod hlog;
 mod latency;
 pub mod markdown;
 mod number;
@@ -16,6 +20,7 @@ mod style;
 pub mod text;
 
 pub use clean::clean;
+pub use distribution::{DistributionError, check_distributions};
 pub use number::{count, percent, rate, seconds};
 pub use page::wrap;
 pub use prony_model::to_json as json;
