@@ -1,4 +1,5 @@
-//! Draws what a run found out: as text for a terminal and as Markdown; JSON is the stored result itself.
+//! Draws what a run found out: as text for a terminal, as Markdown, and for other tools as CSV and in the formats
+//! of HdrHistogram; JSON is the stored result itself.
 //!
 //! This crate turns a [`prony_model::RunResult`] into text and never judges: verdicts, findings and withheld
 //! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
@@ -16,6 +17,7 @@ mod latency;
 pub mod markdown;
 mod number;
 mod page;
+mod record;
 mod style;
 pub mod text;
 

@@ -37,15 +37,26 @@ pub fn run(result: &RunResult, style: &Style) -> String {
         distribution(&mut page, result);
         page.gap();
     }
-    for finding in others {
+    labelled(&mut page, others);
+    page.finish()
+}
+
+/// Findings alone, each with its severity.
+pub fn findings(findings: &[Finding], style: &Style) -> String {
+    let mut page = Page::new(style);
+    labelled(&mut page, findings);
+    page.finish()
+}
+
+fn labelled(page: &mut Page, findings: &[Finding]) {
+    for finding in findings {
         let label = match finding.severity {
             Severity::Note => "note",
             Severity::Warning => "warning",
             Severity::Invalid => "invalid",
         };
-        self::finding(&mut page, label, None, finding);
+        self::finding(page, label, None, finding);
     }
-    page.finish()
 }
 
 /// The verdict with its reason; returns the findings that are still to be told.
