@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
-use prony_model::{Outcome, Phase, Progress, RunEvent, RunPlan};
+use prony_model::{Outcome, Phase, Progress, RunEvent, RunPlan, SliceCounts};
 use prony_stats::Histogram;
 
 use crate::clock::{self, Nanos};
 use crate::environment::run_queue_wait_ns;
+use crate::samples::Samples;
 use crate::series::Series;
 use crate::slice::{Clocks, Counters, SLICE, Slice};
 
@@ -85,7 +86,7 @@ impl Collector {
             window,
             measured_to: window.measure_from,
             ended: window.start,
-            all: Slice::new(0),
+            all: Slice::new(0, Samples::none()),
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads),
@@ -155,6 +156,7 @@ impl Collector {
         slice.add_good_responses(&mut self.good);
         // A request of the measured part may be recorded in the slice before it, a connection in the warm-up.
         self.totals.all.absorb(slice);
+        tell_samples(slice, sink);
         if !slice.measured {
             // Another worker's slice may have come first and begun the next phase.
             if !self.measuring {
@@ -174,6 +176,13 @@ impl Collector {
         self.totals.series.add(slice, last, &self.good);
         self.done += slice.counters.done_now;
         self.failed += slice.counters.failed_now;
+        sink(RunEvent::Slice(SliceCounts {
+            thread: slice.thread,
+            took: Duration::from_nanos(last.saturating_sub(slice.start)),
+            answered: slice.counters.answered_now,
+            done: slice.counters.done_now,
+            failed: slice.counters.failed_now,
+        }));
         self.tell(slice, self.totals.window.measure_from, sink);
     }
 
@@ -191,6 +200,16 @@ impl Collector {
             rate_per_s: if seconds > 0.0 { rate / seconds } else { 0.0 },
             median: self.good.value_at_quantile(0.5).map(Duration::from_nanos),
         }));
+    }
+}
+
+/// Tells the single samples of `slice`, where there are any.
+fn tell_samples(slice: &Slice, sink: &mut dyn FnMut(RunEvent)) {
+    if !slice.samples.records().is_empty() {
+        sink(RunEvent::Samples(slice.samples.records().to_vec()));
+    }
+    if slice.samples.lost() > 0 {
+        sink(RunEvent::SamplesLost(slice.samples.lost()));
     }
 }
 
@@ -236,6 +255,11 @@ impl Slice {
         self.tally.sent += other.tally.sent;
         self.tally.never_sent += other.tally.never_sent;
         self.tally.unfinished += other.tally.unfinished;
+        if let Some(found) = &other.first_response
+            && self.first_response.as_ref().is_none_or(|mine| found.at < mine.at)
+        {
+            self.first_response = Some(found.clone());
+        }
         for (mine, found) in self.examples.iter_mut().zip(&other.examples) {
             if found.is_some_and(|found| mine.is_none_or(|mine| found.at < mine.at)) {
                 *mine = *found;

@@ -34,6 +34,10 @@ pub(crate) struct Connection {
     pub waiting: Nanos,
     /// When the first byte of the current answer was seen; 0 before.
     pub first_byte: Nanos,
+    /// How long it took to open, until its first request has ended; 0 afterwards.
+    pub took: Nanos,
+    /// Its local port, where single samples are kept; else 0.
+    pub port: u16,
 }
 
 /// A request in flight.
@@ -45,16 +49,6 @@ pub(crate) struct Flight {
     pub ready: Nanos,
     /// When it was handed to the kernel; 0 while it is only queued.
     pub sent: Nanos,
-}
-
-impl Flight {
-    /// The moments of a request that ended at `done`. One that was still queued counts as sent then: it took
-    /// no time of the server's.
-    #[inline]
-    pub(crate) fn ended(self, first_byte: Nanos, done: Nanos) -> Sample {
-        let sent = if self.sent == 0 { done } else { self.sent };
-        Sample { intended: self.intended, ready: self.ready, sent, first_byte, done }
-    }
 }
 
 impl Connection {
@@ -69,6 +63,8 @@ impl Connection {
             since: 0,
             waiting: 0,
             first_byte: 0,
+            took: 0,
+            port: 0,
         }
     }
 
@@ -79,6 +75,23 @@ impl Connection {
         self.used = false;
         self.in_flight = 0;
         self.first_byte = 0;
+        self.took = 0;
+        self.port = 0;
+    }
+
+    /// The moments of `flight`, which ended at `done`. One that was still queued counts as sent then: it took
+    /// no time of the server's.
+    #[inline]
+    pub(crate) fn ended(&mut self, flight: Flight, done: Nanos) -> Sample {
+        Sample {
+            intended: flight.intended,
+            ready: flight.ready,
+            sent: if flight.sent == 0 { done } else { flight.sent },
+            first_byte: std::mem::take(&mut self.first_byte),
+            done,
+            connect: std::mem::take(&mut self.took),
+            port: self.port,
+        }
     }
 
     /// Requests in flight.
@@ -168,8 +181,13 @@ mod tests {
     #[test]
     fn a_request_that_was_only_queued_took_no_time_of_the_server() {
         let check = |sent: Nanos, expected: Nanos| {
-            let sample = Flight { intended: 10, ready: 20, sent }.ended(0, 90);
+            let mut connection = Connection { took: 5, first_byte: 80, ..Connection::new() };
+            let flight = Flight { intended: 10, ready: 20, sent };
+            let sample = connection.ended(flight, 90);
             assert_eq!((sample.intended, sample.ready, sample.sent, sample.done), (10, 20, expected, 90));
+            assert_eq!((sample.first_byte, sample.connect), (80, 5));
+            let next = connection.ended(flight, 95);
+            assert_eq!((next.first_byte, next.connect), (0, 0), "both are of the first one only");
         };
         check(30, 30);
         check(0, 90);

@@ -9,7 +9,7 @@ use crate::clock::Nanos;
 use crate::conn::{Flight, State};
 use crate::driver::{Handler, Io, Slot};
 use crate::example::{Detail, Piece, kind_of};
-use crate::recorder::Sample;
+use crate::recorder::{Answer, Sample};
 use crate::worker::{Pace, RETRY_PAUSE, Worker};
 
 impl<I: Io> Handler<I> for Worker {
@@ -19,6 +19,10 @@ impl<I: Io> Handler<I> for Worker {
         let took = now.saturating_sub(connection.since);
         connection.state = State::Open;
         connection.since = now;
+        connection.took = took;
+        if self.recorder.keeps_samples() {
+            connection.port = io.local_port(slot);
+        }
         self.connecting -= 1;
         self.open += 1;
         self.recorder.connected(took, u64::from(self.open));
@@ -212,7 +216,8 @@ impl Worker {
                             let room = (BODY_MAX_BYTES + 1).saturating_sub(kept.len());
                             kept.extend_from_slice(&body[..body.len().min(room)]);
                         }
-                        Some(Event::Interim { .. } | Event::Head(_) | Event::Body(_)) => {}
+                        Some(Event::Head(head)) => self.first.head(slot, &head),
+                        Some(Event::Interim { .. } | Event::Body(_)) => {}
                         Some(Event::End(end)) => {
                             self.complete(io, slot, end, None, &rest[consumed..], now);
                             return Some(consumed);
@@ -245,11 +250,10 @@ impl Worker {
             self.flights.pop(slot, connection).expect("invariant: answers are read for requests in flight");
         self.in_flight -= 1;
         let was_full = connection.in_flight() + 1 == self.flights.depth();
-        let first_byte = std::mem::take(&mut connection.first_byte);
         connection.since = now;
         let too_long = !rest.is_empty() && connection.in_flight() == 0 && end.keep_alive;
         let unasked = flight.sent == 0;
-        let sample = flight.ended(first_byte, now);
+        let sample = connection.ended(flight, now);
         if too_long || unasked {
             // An answer longer than it said, or to a request that is only queued: neither can be trusted.
             let piece = Piece::of(if too_long { rest } else { body.unwrap_or_default() });
@@ -264,7 +268,11 @@ impl Worker {
         } else {
             self.checker.judge(end.status, end.body_bytes, &[])
         };
-        self.recorder.answered(sample, outcome, end.status, end.body_bytes, detail);
+        let answer = Answer { status: end.status, body_bytes: end.body_bytes };
+        if let Some(first) = self.first.complete(slot, now, answer.status, answer.body_bytes) {
+            self.recorder.first_response(first);
+        }
+        self.recorder.answered(sample, outcome, answer, detail);
         if !(end.keep_alive && self.plan.keep_alive) {
             if self.plan.keep_alive {
                 self.recorder.closed_by_server();
@@ -301,12 +309,11 @@ impl Worker {
 
     fn lose_flights(&mut self, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
         let connection = &mut self.connections[slot as usize];
-        let mut first_byte = std::mem::take(&mut connection.first_byte);
         while let Some(flight) = self.flights.pop(slot, connection) {
             self.in_flight -= 1;
-            self.recorder.lost(flight.ended(first_byte, now), kind, detail);
-            first_byte = 0;
+            self.recorder.lost(connection.ended(flight, now), kind, detail);
         }
+        self.first.gone(slot);
     }
 
     /// Closes a connection on purpose or because it is of no more use, and goes on with a new one. Requests
@@ -350,7 +357,8 @@ impl Worker {
         };
         if let Some(intended) = intended {
             let ready = intended.max(began);
-            let sample = Sample { intended, ready, sent: ready, first_byte: 0, done: now };
+            let sample =
+                Sample { intended, ready, sent: ready, first_byte: 0, done: now, connect: 0, port: 0 };
             self.recorder.unconnected(sample, kind, detail);
         }
         match self.pace {

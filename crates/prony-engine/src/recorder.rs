@@ -2,10 +2,12 @@
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use prony_model::{ErrorKind, Outcome};
+use prony_model::{ErrorKind, Outcome, SampleRecord};
 
 use crate::clock::{self, NEVER, Nanos};
 use crate::example::{Detail, Example};
+use crate::first::First;
+use crate::samples::Samples;
 use crate::slice::{SLICE, Slice};
 
 /// The moments of one request that has ended.
@@ -23,6 +25,19 @@ pub(crate) struct Sample {
     pub first_byte: Nanos,
     /// When it had ended.
     pub done: Nanos,
+    /// How long its connection took to open, if it was the first request on it; else 0.
+    pub connect: Nanos,
+    /// The local port of its connection, where single samples are kept; else 0.
+    pub port: u16,
+}
+
+/// What a complete response was.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer {
+    /// Its status code.
+    pub status: u16,
+    /// Bytes of its body.
+    pub body_bytes: u64,
 }
 
 /// One worker's records.
@@ -42,6 +57,7 @@ pub(crate) struct Recorder {
     last_cpu: Nanos,
     slice_ends: Nanos,
     open_loop: bool,
+    keeps_samples: bool,
 }
 
 impl Recorder {
@@ -53,6 +69,7 @@ impl Recorder {
         open_loop: bool,
     ) -> Self {
         Self {
+            keeps_samples: first.samples.is_kept(),
             current: first,
             full,
             spare,
@@ -112,7 +129,7 @@ impl Recorder {
     /// Hands the last slice over; `never_sent` and the like are in it.
     pub(crate) fn finish(mut self, now: Nanos) {
         self.weigh(now);
-        let last = std::mem::replace(&mut self.current, Box::new(Slice::new(0)));
+        let last = std::mem::replace(&mut self.current, Box::new(Slice::new(0, Samples::none())));
         self.hand_over(last, now);
     }
 
@@ -159,38 +176,31 @@ impl Recorder {
 
     /// A request in flight has got its answer, good or not.
     #[inline]
-    pub(crate) fn answered(
-        &mut self,
-        sample: Sample,
-        outcome: Outcome,
-        status: u16,
-        body_bytes: u64,
-        detail: Detail,
-    ) {
+    pub(crate) fn answered(&mut self, sample: Sample, outcome: Outcome, answer: Answer, detail: Detail) {
         self.leave_flight(sample.done);
         let counters = &mut self.current.counters;
-        counters.body_bytes += body_bytes;
+        counters.body_bytes += answer.body_bytes;
         counters.answered_now += u64::from(sample.done < self.measure_to);
         if self.counts(sample.intended) {
-            self.current.statuses[usize::from(status.min(599))] += 1;
+            self.current.statuses[usize::from(answer.status.min(599))] += 1;
         }
-        self.ended(sample, outcome, detail);
+        self.ended(sample, outcome, Some(answer), detail);
     }
 
     /// A request in flight will get no answer.
     pub(crate) fn lost(&mut self, sample: Sample, kind: ErrorKind, detail: Detail) {
         self.leave_flight(sample.done);
-        self.ended(sample, Outcome::Failed(kind), detail);
+        self.ended(sample, Outcome::Failed(kind), None, detail);
     }
 
     /// A request could not be sent, because there was no connection for it.
     pub(crate) fn unconnected(&mut self, sample: Sample, kind: ErrorKind, detail: Detail) {
         self.current.tally.sent += u64::from(self.counts(sample.intended));
-        self.ended(sample, Outcome::Failed(kind), detail);
+        self.ended(sample, Outcome::Failed(kind), None, detail);
     }
 
     #[inline]
-    fn ended(&mut self, sample: Sample, outcome: Outcome, detail: Detail) {
+    fn ended(&mut self, sample: Sample, outcome: Outcome, answer: Option<Answer>, detail: Detail) {
         let counted = self.counts(sample.intended);
         let slice = &mut *self.current;
         if sample.done < self.measure_to {
@@ -212,9 +222,46 @@ impl Recorder {
         if self.open_loop && sample.ready > sample.intended {
             slice.blocked.record(sample.ready - sample.intended);
         }
+        if self.keeps_samples {
+            self.keep(sample, outcome, answer);
+        }
         if let Some(kind) = outcome.error_kind() {
             self.show(kind, sample.done, detail);
         }
+    }
+
+    /// Keeps a single sample. A full slice is handed over early; where none is spare, the sample is lost.
+    #[cold]
+    fn keep(&mut self, sample: Sample, outcome: Outcome, answer: Option<Answer>) {
+        if self.current.samples.is_full() {
+            self.rotate(sample.done);
+        }
+        self.current.samples.keep(SampleRecord {
+            thread: self.current.thread,
+            port: sample.port,
+            intended_ns: sample.intended,
+            ready_ns: sample.ready,
+            sent_ns: sample.sent,
+            tx_ns: 0,
+            rx_ns: 0,
+            first_byte_ns: sample.first_byte,
+            done_ns: sample.done,
+            connect_ns: sample.connect,
+            outcome,
+            status: answer.map_or(0, |answer| answer.status),
+            body_bytes: answer.map_or(0, |answer| answer.body_bytes),
+        });
+    }
+
+    /// Whether every request is kept one by one.
+    pub(crate) fn keeps_samples(&self) -> bool {
+        self.keeps_samples
+    }
+
+    /// The first complete response of this worker, seen at `at`.
+    #[cold]
+    pub(crate) fn first_response(&mut self, first: First) {
+        self.current.first_response = Some(first);
     }
 
     #[cold]

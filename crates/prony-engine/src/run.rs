@@ -19,6 +19,7 @@ use crate::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
 use crate::pacer::{Part, Schedule, share};
 use crate::recorder::Recorder;
 use crate::resolve::{Peers, resolve};
+use crate::samples::Samples;
 use crate::slice::Slice;
 use crate::summary::{Run, summarize};
 use crate::worker::{Assignment, Pace, Worker};
@@ -132,16 +133,20 @@ fn start(
         };
         let (spare, taken) = sync_channel(SLICES_PER_WORKER);
         for _ in 1..SLICES_PER_WORKER {
-            spare.send(Box::new(Slice::new(thread))).expect("invariant: the other end is in this function");
+            spare.send(slice(plan, thread)).expect("invariant: the other end is in this function");
         }
         spares.push(spare);
-        let recorder =
-            Recorder::new(Box::new(Slice::new(thread)), full.clone(), taken, plan.load.rate().is_some());
+        let recorder = Recorder::new(slice(plan, thread), full.clone(), taken, plan.load.rate().is_some());
         let heads = HeadCache::new(request.kind(), Limits::default());
         let worker = Worker::new(assignment, heads, checker.clone(), recorder, control.clone());
         workers.push(spawn(thread, worker, setup, used.name == "io_uring", window.start)?);
     }
     Ok((workers, Pipes { full: collected, spares }))
+}
+
+/// An empty slice for `thread`.
+fn slice(plan: &RunPlan, thread: u32) -> Box<Slice> {
+    Box::new(Slice::new(thread, Samples::new(plan.samples)))
 }
 
 /// Starts one worker thread.

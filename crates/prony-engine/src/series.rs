@@ -149,6 +149,7 @@ mod tests {
     use prony_model::{Outcome, StatusClass};
 
     use super::*;
+    use crate::samples::Samples;
 
     const FROM: Nanos = 5_000;
     const PER_SECOND: u64 = SECOND / SLICE;
@@ -156,7 +157,7 @@ mod tests {
 
     /// Slice number `index`, with `done` good responses of a millisecond.
     fn slice(index: u64, done: u64) -> Slice {
-        let mut slice = Slice::new(0);
+        let mut slice = Slice::new(0, Samples::none());
         slice.start = FROM + index * SLICE;
         slice.end = slice.start + SLICE;
         slice.counters.sent_now = done;

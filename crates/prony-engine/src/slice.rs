@@ -5,6 +5,8 @@ use prony_stats::Histogram;
 
 use crate::clock::Nanos;
 use crate::example::Example;
+use crate::first::First;
+use crate::samples::Samples;
 
 /// The length of a slice: 200 parts in a run of ten seconds, which the statistics of tails ask for. A worker
 /// that can't hand over a slice makes it longer instead.
@@ -44,6 +46,10 @@ pub(crate) struct Slice {
     pub tally: Tally,
     /// What happened meanwhile.
     pub counters: Counters,
+    /// Requests one by one.
+    pub samples: Samples,
+    /// The worker's first complete response, if it came now.
+    pub first_response: Option<First>,
 }
 
 /// Both clocks of one outcome.
@@ -111,7 +117,7 @@ pub(crate) struct Counters {
 
 impl Slice {
     /// An empty slice for `thread`.
-    pub(crate) fn new(thread: u32) -> Self {
+    pub(crate) fn new(thread: u32, samples: Samples) -> Self {
         Self {
             thread,
             start: 0,
@@ -128,6 +134,8 @@ impl Slice {
             examples: [None; ErrorKind::ALL.len()],
             tally: Tally::default(),
             counters: Counters::default(),
+            samples,
+            first_response: None,
         }
     }
 
@@ -146,5 +154,7 @@ impl Slice {
         self.examples = [None; ErrorKind::ALL.len()];
         self.tally = Tally::default();
         self.counters = Counters::default();
+        self.samples.clear();
+        self.first_response = None;
     }
 }

@@ -35,3 +35,9 @@ pub(crate) fn open(
     }
     Ok(socket)
 }
+
+/// The local port of `socket`; 0 where it has none.
+pub(crate) fn local_port(socket: &OwnedFd) -> u16 {
+    let name = rustix::net::getsockname(socket);
+    name.ok().and_then(|name| std::net::SocketAddr::try_from(name).ok()).map_or(0, |address| address.port())
+}

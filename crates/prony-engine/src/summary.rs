@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use prony_http::EncodedRequest;
 use prony_model::{
-    Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, Histograms,
-    Interval, KernelClockUse, MachineUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
-    ThreadUse, Timing, VERSION, Verdict,
+    Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
+    Histograms, Interval, KernelClockUse, MachineUse, Outcome, OutcomeSummary, RateSummary, Requests,
+    RunPlan, RunResult, ThreadUse, Timing, VERSION, Verdict,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 
@@ -61,7 +61,11 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         statuses: statuses(totals),
         errors: errors(run.plan, totals, &requests),
         series: totals.series.seconds.clone(),
-        first_response: None,
+        first_response: totals.all.first_response.as_ref().map(|first| FirstResponse {
+            status: first.status,
+            server: first.server.as_deref().map(str::to_owned),
+            body_bytes: first.body_bytes,
+        }),
         client: client(totals),
         machine: MachineUse::default(),
         calibration: None,

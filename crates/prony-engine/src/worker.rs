@@ -13,6 +13,7 @@ use crate::checks::Checker;
 use crate::clock::{self, NEVER, Nanos};
 use crate::conn::{Connection, Flights, State};
 use crate::driver::{Driver, Io, Slot};
+use crate::first::Watch;
 use crate::pacer::Schedule;
 use crate::recorder::Recorder;
 use crate::wake::WakeUp;
@@ -85,6 +86,7 @@ pub(crate) struct Worker {
     pub(crate) bodies: Box<[Vec<u8>]>,
     pub(crate) checker: Checker,
     pub(crate) recorder: Recorder,
+    pub(crate) first: Watch,
     /// No request is begun from here on.
     pub(crate) stop_at: Nanos,
     stopped: bool,
@@ -124,6 +126,7 @@ impl Worker {
             bodies: vec![Vec::new(); bodies].into_boxed_slice(),
             checker,
             recorder,
+            first: Watch::Head,
             stop_at: plan.measure_to,
             stopped: false,
             next_sweep: 0,

@@ -23,6 +23,8 @@ pub enum RunEvent {
     /// Every request of the measured part that has ended, in the order of each thread; only where the plan asks
     /// for them.
     Samples(Vec<SampleRecord>),
+    /// So many more of them found no room, because whoever takes the samples is too slow.
+    SamplesLost(u64),
 }
 
 /// What one thread did in a short part of the measured time.

@@ -29,7 +29,7 @@ impl ProgressLine {
             RunEvent::Starting { addresses, .. } => self.write(&format!("starting {}", addresses.join(", "))),
             RunEvent::Phase(phase) => self.phase = *phase,
             RunEvent::Progress(progress) => self.write(&self.line(progress)),
-            RunEvent::Slice(_) | RunEvent::Samples(_) => {}
+            RunEvent::Slice(_) | RunEvent::Samples(_) | RunEvent::SamplesLost(_) => {}
         }
     }
 

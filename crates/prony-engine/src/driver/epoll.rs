@@ -239,6 +239,10 @@ impl Io for EpollIo {
         socket.connecting = false;
         socket.unsent = 0;
     }
+
+    fn local_port(&self, slot: Slot) -> u16 {
+        self.slots[slot as usize].fd.as_ref().map_or(0, socket::local_port)
+    }
 }
 
 impl EpollIo {

@@ -72,6 +72,9 @@ pub(crate) trait Io {
 
     /// Closes `slot` at once; no event of it follows.
     fn close(&mut self, slot: Slot);
+
+    /// The local port of `slot`; 0 where there is none, as with a Unix socket.
+    fn local_port(&self, slot: Slot) -> u16;
 }
 
 /// What happens to a worker's connections.

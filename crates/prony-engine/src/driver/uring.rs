@@ -240,6 +240,10 @@ impl Io for UringIo {
         self.ring.close(slot, fd, number(Kind::Ignored, 0, 0));
         *socket = Socket { generation: generation.wrapping_add(1) & 0xff_ffff, ..Socket::default() };
     }
+
+    fn local_port(&self, slot: Slot) -> u16 {
+        self.slots[slot as usize].fd.as_ref().map_or(0, socket::local_port)
+    }
 }
 
 impl UringIo {

@@ -133,7 +133,7 @@ on_both_drivers! {
                 assert!(progress.elapsed >= elapsed, "{progress:?} {elapsed:?}");
                 elapsed = progress.elapsed;
             }
-            RunEvent::Slice(_) | RunEvent::Samples(_) => {}
+            RunEvent::Slice(_) | RunEvent::Samples(_) | RunEvent::SamplesLost(_) => {}
         });
         assert!(seen.starts_with(&[Phase::Warmup, Phase::Measure]), "{seen:?}");
         assert!(!result.timing.interrupted);

@@ -8,6 +8,7 @@ use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::{Meant, meant};
 use crate::progress::ProgressLine;
+use crate::samples::SampleFile;
 use crate::{output, signals, terminal};
 
 /// The commit that this prony was built from, if it was built from one.
@@ -15,7 +16,8 @@ const COMMIT: Option<&str> = option_env!("PRONY_COMMIT");
 
 /// Runs what `args` mean.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
-    let Meant { plan, target_commit, format, destination, quiet } = meant(args, seed()?)?;
+    let Meant { plan, target_commit, format, destination, samples, quiet } = meant(args, seed()?)?;
+    let mut samples = samples.as_ref().map(SampleFile::new).transpose()?;
     let control = Control::default();
     let on_interrupt = control.clone();
     signals::on_interrupt(move || {
@@ -23,7 +25,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
         ProgressLine::stopping();
     })?;
     let mut progress = ProgressLine::new(&plan, quiet);
-    let result = prony_engine::run(&plan, &control, &mut |event| progress.tell(&event));
+    let result = prony_engine::run(&plan, &control, &mut |event| {
+        progress.tell(&event);
+        if let Some(samples) = &mut samples {
+            samples.tell(&event);
+        }
+    });
     drop(progress);
     let mut result = result?;
     result.environment.prony_commit = COMMIT.map(str::to_owned);
@@ -32,6 +39,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
     output::print(&render(&result, format))?;
     if let Some(destination) = destination {
         destination.write(&prony_model::to_json(&result))?;
+    }
+    if let Some(samples) = samples {
+        samples.finish()?;
     }
     Ok(Exit::of_run(&result))
 }
