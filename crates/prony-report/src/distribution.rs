@@ -34,9 +34,6 @@ pub enum DistributionError {
         /// What its count says.
         said: u64,
     },
-    /// Nothing was recorded on this clock.
-    #[error("this run has nothing on the clock {0}")]
-    Empty(&'static str),
 }
 
 /// Decodes every distribution of `result` once, to find out whether that can be done.

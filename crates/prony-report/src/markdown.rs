@@ -48,6 +48,11 @@ pub fn run(result: &RunResult) -> String {
     text
 }
 
+/// A heading over one of several reports.
+pub fn title(text: &str) -> String {
+    format!("## {}\n", escaped(text))
+}
+
 /// Findings alone, a line each.
 pub fn findings(findings: &[Finding]) -> String {
     findings.iter().map(|finding| format!("- {}\n", sentence(finding))).collect()

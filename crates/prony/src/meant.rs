@@ -4,8 +4,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use prony_model::{
-    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, Target,
-    Timeouts, Version,
+    Arrivals, Body, BodyCheck, Checks, Clock, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan,
+    Target, Timeouts, Version,
 };
 
 use crate::args::{BodyLength, Driver, Format, KernelStamps, RunArgs};
@@ -32,6 +32,8 @@ pub(crate) struct Meant {
     /// What the target is, in the words of the person at the keyboard.
     pub(crate) target_commit: Option<String>,
     pub(crate) format: Format,
+    /// The distribution for formats of one.
+    pub(crate) clock: Clock,
     pub(crate) destination: Option<Destination>,
     pub(crate) samples: Option<Destination>,
     pub(crate) quiet: bool,
@@ -42,13 +44,14 @@ pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
     let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
     let plan = plan(args, seed)?;
     let (format, file) = outputs(args)?;
+    let clock = clock(args.clock, format)?;
     if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples == file) {
         return Err(Complaint::usage(format!("--json and --samples both want {}", path.display()))
             .hint("give each a file of its own"));
     }
     let destination = file.map(|path| Destination::prepare(&path, args.force)).transpose()?;
     let samples = args.samples.as_deref().map(|path| Destination::prepare(path, args.force)).transpose()?;
-    Ok(Meant { plan, target_commit, format, destination, samples, quiet: args.quiet })
+    Ok(Meant { plan, target_commit, format, clock, destination, samples, quiet: args.quiet })
 }
 
 fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
@@ -220,13 +223,22 @@ fn target_commit(typed: &str) -> Result<String, Complaint> {
 fn outputs(args: &RunArgs) -> Result<(Format, Option<PathBuf>), Complaint> {
     let to_stdout = args.json.as_deref() == Some(Path::new("-"));
     match (to_stdout, args.output) {
-        (true, Some(Format::Text | Format::Markdown)) => {
+        (true, Some(format)) if format != Format::Json => {
             Err(Complaint::usage("--json - and --output both want stdout")
                 .hint("leave out one of them, or keep the JSON in a file: --json result.json"))
         }
         (true, _) => Ok((Format::Json, None)),
         (false, format) => Ok((format.unwrap_or(Format::Text), args.json.clone())),
     }
+}
+
+/// The distribution that was chosen, where one can be.
+pub(crate) fn clock(typed: Option<Clock>, format: Format) -> Result<Clock, Complaint> {
+    if typed.is_some() && format != Format::Hgrm {
+        return Err(Complaint::usage("--clock chooses the distribution of -o hgrm")
+            .hint("add -o hgrm, or leave out --clock: the other formats have every clock"));
+    }
+    Ok(typed.unwrap_or_default())
 }
 
 #[cfg(test)]
