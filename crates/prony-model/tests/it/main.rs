@@ -53,6 +53,17 @@ fn what_is_written_is_read_back() {
     }
 }
 
+/// Read the quick way, this number loses its last bit.
+#[test]
+fn every_bit_of_a_number_is_read_back() {
+    let mut result = full::result();
+    result.client.cpu_s = 0.090_806_750_469_291_04;
+    assert_eq!(
+        from_json(&to_json(&result)).expect("own words").client.cpu_s.to_bits(),
+        result.client.cpu_s.to_bits()
+    );
+}
+
 #[test]
 fn secrets_are_not_written() {
     let mut result = full::result();

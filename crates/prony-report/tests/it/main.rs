@@ -2,5 +2,6 @@
 
 mod exports;
 mod fixtures;
+mod hostile;
 mod markdown;
 mod text;
