@@ -99,11 +99,8 @@ impl RunResult {
                 found.push(Contradiction::Outcome { name: entry.outcome.clone() });
                 return;
             };
-            if outcome.error_kind().is_none() {
-                done.push(entry.count)
-            } else {
-                failed.push(entry.count)
-            }
+            let counts = if outcome.error_kind().is_none() { &mut done } else { &mut failed };
+            counts.push(entry.count);
             for (clock, summary, histogram) in [
                 ("response", &entry.response, &entry.response_histogram),
                 ("service", &entry.service, &entry.service_histogram),

@@ -21,7 +21,7 @@ pub fn runs(results: &[&RunResult]) -> Result<String, DistributionError> {
     let said = first.map_or("", |result| result.timing.started_at.as_str());
     let mut intervals = Vec::new();
     for result in results {
-        let begins_s = (started(result) - start).as_secs_f64() + result.timing.warmup_s;
+        let begins_s = started(result).saturating_sub(start).as_secs_f64() + result.timing.warmup_s;
         for clock in Clock::ALL {
             if let Some(histogram) = distribution(result, clock)? {
                 let max_ms = histogram.max().unwrap_or_default() as f64 / NS_PER_MS;

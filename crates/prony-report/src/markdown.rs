@@ -55,7 +55,8 @@ pub fn title(text: &str) -> String {
 
 /// Findings alone, a line each.
 pub fn findings(findings: &[Finding]) -> String {
-    findings.iter().map(|finding| format!("- {}\n", sentence(finding))).collect()
+    let lines: Vec<String> = findings.iter().map(|finding| format!("- {}\n", sentence(finding))).collect();
+    lines.concat()
 }
 
 /// What it takes to make the run again, shown on demand.

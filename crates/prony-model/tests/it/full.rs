@@ -105,16 +105,7 @@ pub(crate) fn result() -> RunResult {
             clock_source_became: Some("hpet".to_owned()),
             ..MachineUse::default()
         },
-        calibration: Some(CalibrationUse {
-            measured_at: "2026-01-02T01:04:05Z".to_owned(),
-            age_s: 7200.0,
-            connections: 64,
-            threads: 1,
-            null_rate_per_s: 250_000.0,
-            floor_p50_ms: Some(0.05),
-            floor_p99_ms: None,
-            share: 0.62,
-        }),
+        calibration: Some(calibration()),
         findings: findings.collect(),
         environment: environment(),
         histograms: Histograms { response: histogram(), service: histogram(), ..Histograms::default() },
@@ -222,6 +213,19 @@ fn client() -> Client {
         polls: 1_000,
     };
     Client { cpu_s: 0.5, requests_per_cpu_s: Some(200.0), peak_rss_bytes: Some(1), threads: vec![thread] }
+}
+
+fn calibration() -> CalibrationUse {
+    CalibrationUse {
+        measured_at: "2026-01-02T01:04:05Z".to_owned(),
+        age_s: 7200.0,
+        connections: 64,
+        threads: 1,
+        null_rate_per_s: 250_000.0,
+        floor_p50_ms: Some(0.05),
+        floor_p99_ms: None,
+        share: 0.62,
+    }
 }
 
 fn environment() -> Environment {

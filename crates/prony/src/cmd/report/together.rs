@@ -82,13 +82,14 @@ fn pair<'a>(one: Named<'a>, other: Named<'a>) -> Option<Pair<'a>> {
     let spans: [Range<Duration>; 2] = [one.result.timing.measured()?, other.result.timing.measured()?];
     let [first, second] = &spans;
     let (earlier, later) = if first.start <= second.start { (one, other) } else { (other, one) };
+    let begin = first.start.min(second.start);
     let (from, to) = (first.start.max(second.start), first.end.min(second.end));
     Some(Pair {
         earlier,
         later,
-        later_by: from - first.start.min(second.start),
+        later_by: from.saturating_sub(begin),
         shared: to.saturating_sub(from),
-        whole: first.end.max(second.end) - first.start.min(second.start),
+        whole: first.end.max(second.end).saturating_sub(begin),
     })
 }
 
