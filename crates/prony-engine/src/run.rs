@@ -52,7 +52,7 @@ pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) ->
     let mut environment = environment::before();
     sink(RunEvent::Starting { addresses: peers.names.clone(), driver: kernel.driver.clone() });
 
-    let started_at = clock::wall();
+    let started_at = clock::wall() + Duration::from_nanos(START_DELAY);
     let window = window(plan);
     let (workers, pipes) = start(plan, &request, &checker, &kernel, &peers, control, window)?;
     let mut collector =

@@ -37,10 +37,21 @@ pub fn run(result: &RunResult, style: &Style) -> String {
         distribution(&mut page, result);
         page.gap();
     }
-    for finding in others {
-        self::finding(&mut page, severity_word(finding.severity), None, finding);
-    }
+    labelled(&mut page, others);
     page.finish()
+}
+
+/// Findings alone, each with its severity.
+pub fn findings(findings: &[Finding], style: &Style) -> String {
+    let mut page = Page::new(style);
+    labelled(&mut page, findings);
+    page.finish()
+}
+
+fn labelled(page: &mut Page, findings: &[Finding]) {
+    for finding in findings {
+        self::finding(page, severity_word(finding.severity), None, finding);
+    }
 }
 
 /// The word for a severity.
