@@ -245,5 +245,5 @@ fn every_example_of_the_helps_is_understood() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 13);
+    assert!(seen > 15, "only {seen} examples were found");
 }
