@@ -3,7 +3,7 @@
 use prony_model::{Finding, RunResult, Severity, Verdict};
 
 use crate::bars::{bars, drawn};
-use crate::latency::{Table, Unit, headings, table};
+use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
 use crate::{Style, facts, failures};
@@ -32,15 +32,26 @@ pub fn run(result: &RunResult, style: &Style) -> String {
     throughput(&mut page, result);
     page.gap();
     if result.requests.done > 0 {
-        latencies(&mut page, &table(result));
+        latencies(&mut page, &table(result, KernelRows::Network));
         page.gap();
         distribution(&mut page, result);
         page.gap();
     }
-    for finding in others {
-        self::finding(&mut page, severity_word(finding.severity), None, finding);
-    }
+    labelled(&mut page, others);
     page.finish()
+}
+
+/// Findings alone, each with its severity.
+pub fn findings(findings: &[Finding], style: &Style) -> String {
+    let mut page = Page::new(style);
+    labelled(&mut page, findings);
+    page.finish()
+}
+
+fn labelled(page: &mut Page, findings: &[Finding]) {
+    for finding in findings {
+        self::finding(page, severity_word(finding.severity), None, finding);
+    }
 }
 
 /// The word for a severity.

@@ -2,6 +2,7 @@
 
 mod ab;
 mod errors;
+mod report;
 mod run;
 mod serve;
 mod truth;
@@ -13,6 +14,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use ab::AbArgs;
+pub(crate) use report::ReportArgs;
 pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
@@ -65,6 +67,9 @@ enum Typed {
     /// Load a server and report (the default: `prony URL`)
     #[command(after_help = RUN_EXAMPLES, after_long_help = run_details())]
     Run(Box<RunArgs>),
+    /// Print stored results again, in any format
+    #[command(after_help = report::EXAMPLES)]
+    Report(ReportArgs),
     /// Start a reference server to try things on
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV
@@ -85,6 +90,7 @@ enum Typed {
 #[derive(Debug)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Report(ReportArgs),
     Serve(ServeArgs),
     TruthLog(TruthLogArgs),
     Demo(DemoArgs),
@@ -145,6 +151,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
     match read {
         Ok(Cli { command: Some(command), .. }) => Ok(match command {
             Typed::Run(args) => Command::Run(args),
+            Typed::Report(args) => Command::Report(args),
             Typed::Serve(args) => Command::Serve(args),
             Typed::TruthLog(args) => Command::TruthLog(args),
             Typed::Demo(args) => Command::Demo(args),

@@ -3,6 +3,7 @@
 pub(crate) mod ab;
 pub(crate) mod demo;
 pub(crate) mod pages;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod truth_log;

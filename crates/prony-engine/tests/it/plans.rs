@@ -118,6 +118,7 @@ pub(crate) fn has_finding(result: &RunResult, code: FindingCode) -> bool {
 
 /// What must hold for every result, whatever the server did.
 pub(crate) fn check(result: &RunResult) {
+    assert_eq!(result.check(), []);
     check_counts(result);
     check_outcomes(result);
     check_latencies(result);

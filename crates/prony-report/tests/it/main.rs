@@ -1,7 +1,9 @@
 //! Reports of constructed results, as people see them.
 
 mod ab;
+mod exports;
 mod fixtures;
+mod hostile;
 mod markdown;
 mod scripts;
 mod text;

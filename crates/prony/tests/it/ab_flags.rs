@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 use std::{fs, thread};
 
 use crate::binary::{Said, prony};
-use crate::files::Folder;
+use crate::folder::Folder;
 use crate::server::{Server, read_head};
 
 /// What `prony ab WORDS… URL` sends in its first request, with `HOST` for host and port.
