@@ -28,6 +28,7 @@ pub(crate) fn before() -> Environment {
         congestion_control: line(CONGESTION_CONTROL),
         load_average_before: load_average(),
         load_average_after: None,
+        ..Environment::default()
     }
 }
 

@@ -239,6 +239,19 @@ fn environment() -> Environment {
         congestion_control: Some("cubic".to_owned()),
         load_average_before: Some(0.1),
         load_average_after: Some(0.5),
+        cpus_online: Some(4),
+        cores: Some(2),
+        cpu_quota: Some(1.5),
+        cpu_set: Some("0-1".to_owned()),
+        memory_limit_bytes: Some(1 << 32),
+        virtualisation: Some("KVM".to_owned()),
+        container: Some("docker".to_owned()),
+        hardware: Some("QEMU Standard PC".to_owned()),
+        boot_id: Some("1b4e28ba-2fa1-11d2-883f-0016d3cca427".to_owned()),
+        transparent_hugepages: Some("madvise".to_owned()),
+        listen_backlog_limit: Some(4096),
+        syn_backlog_limit: Some(2048),
+        time_wait_reuse: Some(2),
     }
 }
 
