@@ -104,16 +104,7 @@ pub(crate) fn result() -> RunResult {
             clock_source_became: Some("hpet".to_owned()),
             ..MachineUse::default()
         },
-        calibration: Some(CalibrationUse {
-            measured_at: "2026-01-02T01:04:05Z".to_owned(),
-            age_s: 7200.0,
-            connections: 64,
-            threads: 1,
-            null_rate_per_s: 250_000.0,
-            floor_p50_ms: Some(0.05),
-            floor_p99_ms: None,
-            share: 0.62,
-        }),
+        calibration: Some(calibration()),
         findings: findings.collect(),
         environment: environment(),
         histograms: Histograms { response: histogram(), service: histogram(), ..Histograms::default() },
@@ -208,6 +199,21 @@ fn timing() -> Timing {
 
 fn rate(interval_per_s: Option<Interval>) -> RateSummary {
     RateSummary { asked_per_s: None, sent_per_s: 9.5, answered_per_s: 7.0, done_per_s: 6.0, interval_per_s }
+}
+
+fn calibration() -> CalibrationUse {
+    CalibrationUse {
+        measured_at: "2026-01-02T01:04:05Z".to_owned(),
+        age_s: 7200.0,
+        prony_version: "0.1.0".to_owned(),
+        connections: 64,
+        threads: 1,
+        null_rate_per_s: 180_000.0,
+        capacity_per_s: 250_000.0,
+        floor_p50_ms: Some(0.05),
+        floor_p99_ms: None,
+        share: 0.62,
+    }
 }
 
 fn client() -> Client {
