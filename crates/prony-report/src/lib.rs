@@ -1,10 +1,12 @@
-//! Draws what a run found out: as text for a terminal and as Markdown; JSON is the stored result itself.
+//! Draws what a run found out: as text for a terminal and as Markdown; JSON is the stored result itself. Draws a
+//! calibration, too.
 //!
 //! This crate turns a [`prony_model::RunResult`] into text and never judges: verdicts, findings and withheld
 //! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
 //! or the environment, and no text that came from a server reaches a terminal uncleaned.
 
 mod bars;
+pub mod calibration;
 mod clean;
 mod facts;
 mod failures;
@@ -16,7 +18,7 @@ mod style;
 pub mod text;
 
 pub use clean::clean;
-pub use number::{count, percent, rate, seconds};
+pub use number::{age, count, percent, rate, seconds};
 pub use page::wrap;
 pub use prony_model::to_json as json;
 pub use style::Style;
