@@ -1,5 +1,6 @@
 //! What was typed: the command line as clap reads it, nothing inferred. [`crate::meant`] says what it means.
 
+mod calibrate;
 mod errors;
 mod run;
 mod serve;
@@ -10,6 +11,7 @@ use std::ffi::OsString;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
@@ -65,6 +67,8 @@ enum Typed {
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV
     TruthLog(TruthLogArgs),
+    /// Measure what this machine can do as a client; every run is compared with it
+    Calibrate(Box<CalibrateArgs>),
     /// Load a slow server and a quick one, and say what differs
     Demo(DemoArgs),
     /// Print completions for a shell
@@ -79,6 +83,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Serve(ServeArgs),
     TruthLog(TruthLogArgs),
+    Calibrate(Box<CalibrateArgs>),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
     Man,
@@ -137,6 +142,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
             Typed::Run(args) => Command::Run(args),
             Typed::Serve(args) => Command::Serve(args),
             Typed::TruthLog(args) => Command::TruthLog(args),
+            Typed::Calibrate(args) => Command::Calibrate(args),
             Typed::Demo(args) => Command::Demo(args),
             Typed::Completions(args) => Command::Completions(args),
             Typed::Man => Command::Man,

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod calibrate;
 pub(crate) mod demo;
 pub(crate) mod pages;
 pub(crate) mod run;

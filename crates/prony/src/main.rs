@@ -3,6 +3,8 @@
 //! measured here.
 
 mod args;
+mod calibration;
+mod clock;
 mod cmd;
 mod complaint;
 mod exit;
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::run::run(&args),
         Command::Serve(args) => cmd::serve::serve(&args),
         Command::TruthLog(args) => cmd::truth_log::truth_log(&args),
+        Command::Calibrate(args) => cmd::calibrate::calibrate(&args),
         Command::Demo(args) => cmd::demo::demo(&args),
         Command::Completions(args) => cmd::pages::completions(&args),
         Command::Man => cmd::pages::man(),

@@ -21,7 +21,7 @@ const OPEN_CONNECTIONS: u32 = 1000;
 const DURATION_S: u64 = 10;
 const WARMUP_S: u64 = 1;
 /// A body is held in memory and stored in every result.
-const MAX_BODY_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_BODY_BYTES: u64 = 64 << 20;
 
 /// A run, and what to do with its result.
 #[derive(Debug)]

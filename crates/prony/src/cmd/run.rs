@@ -8,7 +8,7 @@ use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::{Meant, meant};
 use crate::progress::ProgressLine;
-use crate::{output, signals, terminal};
+use crate::{calibration, output, signals, terminal};
 
 /// Runs what `args` mean.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
@@ -22,7 +22,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
     let mut progress = ProgressLine::new(&plan, quiet);
     let result = prony_engine::run(&plan, &control, &mut |event| progress.tell(&event));
     drop(progress);
-    let result = result?;
+    let mut result = result?;
+    if !args.no_calibration {
+        calibration::compare(&mut result);
+    }
     // The report first: should the file fail now, the numbers are at least seen.
     output::print(&render(&result, format))?;
     if let Some(destination) = destination {

@@ -2,8 +2,10 @@
 
 mod bad_servers;
 mod binary;
+mod calibration;
 mod edges;
 mod files;
+mod folder;
 mod pages;
 mod runs;
 mod server;
