@@ -94,8 +94,8 @@ impl Environment {
             ("virtualisation", self.virtualisation.clone().unwrap_or_default()),
             ("kernel_release", self.kernel_release().to_owned()),
         ];
-        let text: String = parts.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
-        format!("{:016x}", fnv_1a(text.as_bytes()))
+        let lines = parts.map(|(name, value)| format!("{name}={value}\n"));
+        format!("{:016x}", fnv_1a(lines.concat().as_bytes()))
     }
 
     /// The second word of [`Self::kernel`].

@@ -6,6 +6,8 @@
 //! and never computes a statistic: `prony-engine` measures, `prony-stats` computes, `prony-report` draws.
 
 mod calibration;
+mod check;
+mod clock;
 pub mod duration;
 mod environment;
 mod event;
@@ -24,11 +26,13 @@ pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
     CalibrationPoint, CalibrationSetting, judge,
 };
+pub use check::Contradiction;
+pub use clock::Clock;
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
-pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, to_json};
-pub use moment::seconds_since_1970;
+pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
+pub use moment::since_1970;
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,

@@ -1,77 +1,119 @@
-//! Moments as results write them.
+//! Moments as results write them: RFC 3339 in UTC.
 
-/// Seconds between 1970 and `text`, a moment of RFC 3339 in UTC (`2026-01-02T03:04:05Z`, with or without a
-/// fraction of the second); `None` if it is something else.
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::Timing;
+
+/// The time since 1970 of a moment such as `2026-01-02T03:04:05.678Z`; `None` for anything else, other zones and
+/// years before 1970 included. Digits beyond nanoseconds are cut off.
 ///
-/// Days are counted in the proleptic Gregorian calendar by eras of 400 years (Hinnant, "chrono-Compatible
-/// Low-Level Date Algorithms", days_from_civil).
-pub fn seconds_since_1970(text: &str) -> Option<f64> {
+/// The days follow from the proleptic Gregorian calendar (Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms", days_from_civil).
+pub fn since_1970(text: &str) -> Option<Duration> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
-    let [year, month, day] = numbers(date, '-')?;
-    let (whole, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let [hour, minute, second] = numbers(whole, ':')?;
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+    let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
+    let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
+    if year < 1970 || !(1..=12).contains(&month) || day == 0 || day > days_in(year, month) {
         return None;
     }
-    // 60 is a leap second.
-    if hour > 23 || minute > 59 || second > 60 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+    // A leap second is the sixtieth.
+    if hour > 23 || minute > 59 || second > 60 || !is_digits(fraction) {
         return None;
     }
-    let shifted_year = year - u32::from(month <= 2);
-    let shifted_month = if month > 2 { month - 3 } else { month + 9 };
-    let (era, year_of_era) = (shifted_year / 400, shifted_year % 400);
+    let nanos: u32 = format!("{fraction:0<9}")[..9].parse().ok()?;
+    let shifted_year = year - u64::from(month <= 2);
+    let shifted_month = (month + 9) % 12;
     let day_of_year = (153 * shifted_month + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    let days = f64::from(era * 146_097 + day_of_era) - 719_468.0;
-    let fraction: f64 = format!("0.{fraction}").parse().ok()?;
-    Some(days * 86_400.0 + f64::from(hour * 3600 + minute * 60 + second) + fraction)
+    let days = shifted_year * 365 + shifted_year / 4 - shifted_year / 100 + shifted_year / 400 + day_of_year;
+    let seconds = (days - 719_468) * 86_400 + hour * 3600 + minute * 60 + second;
+    Some(Duration::new(seconds, nanos))
 }
 
-/// Three numbers with `separator` between them.
-fn numbers(text: &str, separator: char) -> Option<[u32; 3]> {
-    let mut parts = text.split(separator).map(|part| {
-        let is_plain = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        is_plain.then(|| part.parse().ok()).flatten()
-    });
-    let numbers = [parts.next()??, parts.next()??, parts.next()??];
-    parts.next().is_none().then_some(numbers)
+impl Timing {
+    /// When the measured part began and ended, since 1970; `None` where the moments make no sense.
+    pub fn measured(&self) -> Option<Range<Duration>> {
+        let seconds = |value: f64| Duration::try_from_secs_f64(value).ok();
+        let from = since_1970(&self.started_at)?.checked_add(seconds(self.warmup_s)?)?;
+        Some(from..from.checked_add(seconds(self.measured_s)?)?)
+    }
+}
+
+/// Three numbers of so many digits each.
+fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[u64; 3]> {
+    let parts: Vec<&str> = text.split(separator).collect();
+    let fits =
+        parts.len() == 3 && parts.iter().zip(digits).all(|(part, n)| part.len() == n && is_digits(part));
+    let number = |index: usize| parts[index].parse().ok();
+    fits.then(|| Some([number(0)?, number(1)?, number(2)?])).flatten()
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn days_in(year: u64, month: u64) -> u64 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 => 28 + u64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: Option<f64>) {
-        assert_eq!(seconds_since_1970(text), expected, "{text}");
+    fn check(text: &str, expected_ms: Option<u64>) {
+        assert_eq!(since_1970(text), expected_ms.map(Duration::from_millis), "{text}");
     }
 
     #[test]
     fn moments() {
-        check("1970-01-01T00:00:00Z", Some(0.0));
-        check("2000-02-29T00:00:00Z", Some(951_782_400.0));
-        check("2024-02-29T23:59:59Z", Some(1_709_251_199.0));
-        check("2026-11-21T00:00:05Z", Some(1_795_219_205.0));
-        check("2026-11-21T00:00:05.250Z", Some(1_795_219_205.25));
-        check("2100-01-01T00:00:00Z", Some(4_102_444_800.0));
+        check("1970-01-01T00:00:00Z", Some(0));
+        check("2000-02-29T00:00:00.007Z", Some(951_782_400_007));
+        check("2024-02-29T23:59:59.999Z", Some(1_709_251_199_999));
+        check("2026-11-21T00:00:05Z", Some(1_795_219_205_000));
+        check("2100-01-01T00:00:00.000000000123Z", Some(4_102_444_800_000));
     }
 
     #[test]
     fn what_is_no_moment() {
         for text in [
             "",
-            "yesterday",
+            "Z",
             "2026-11-21",
             "2026-11-21T00:00:05",
             "2026-11-21T00:00:05+01:00",
-            "2026-13-21T00:00:05Z",
-            "2026-11-21T24:00:05Z",
-            "2026-11-21T00:00Z",
-            "2026-11-21T00:00:05.x1Z",
-            "+2026-11-21T00:00:05Z",
+            "2026-11-21T00:00:05.Z",
+            "2026-11-21T00:00:05.1é3456789Z",
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-00-01T00:00:00Z",
+            "2026-01-01T24:00:00Z",
             "1969-12-31T23:59:59Z",
-            "4294967295-01-01T00:00:00Z",
+            "+026-01-01T00:00:00Z",
+            "26-1-1T0:0:0Z",
         ] {
             check(text, None);
         }
+    }
+
+    #[test]
+    fn the_measured_part_follows_the_warm_up() {
+        let timing = |warmup_s: f64, measured_s: f64| Timing {
+            started_at: "1970-01-01T00:00:01.500Z".to_owned(),
+            resolve_s: 0.0,
+            warmup_s,
+            measured_s,
+            drain_s: 1.0,
+            interrupted: false,
+        };
+        let span = Duration::from_millis(2500)..Duration::from_millis(12_500);
+        assert_eq!(timing(1.0, 10.0).measured(), Some(span));
+        assert_eq!(timing(-1.0, 10.0).measured(), None);
+        assert_eq!(timing(1.0, 1e300).measured(), None);
     }
 }

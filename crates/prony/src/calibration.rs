@@ -1,7 +1,7 @@
 //! Where calibrations are kept: one file for each machine, in the user's folder for state.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use prony_model::{Calibration, Environment, RunResult};
@@ -9,7 +9,7 @@ use prony_report::clean;
 use rustix::fs::{Access, access};
 
 use crate::complaint::Complaint;
-use crate::output::Destination;
+use crate::output::{self, Destination};
 
 /// A calibration with as many settings as it may have takes a tenth of this.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -59,7 +59,7 @@ impl Place {
 
     /// Keeps `calibration` for the runs to come, whole or not at all.
     pub(crate) fn keep(&self, calibration: &Calibration) -> Result<(), Complaint> {
-        Destination::prepare(&self.0, true)?.write(&calibration.to_json())
+        Destination::prepare("XDG_STATE_HOME", &self.0, true)?.write(&calibration.to_json())
     }
 }
 
@@ -100,8 +100,7 @@ fn warn(why: &str) {
         "warning: the calibration {} is ignored\n         `prony calibrate` makes a new one\n",
         clean(why)
     );
-    // Whoever closed stderr does not want to know.
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    output::tell(&text);
 }
 
 #[cfg(test)]

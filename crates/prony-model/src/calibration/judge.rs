@@ -3,8 +3,7 @@
 use super::compare::shows_latency;
 use super::{Calibration, CalibrationPoint, CalibrationSetting};
 use crate::{
-    CalibrationUse, Evidence, Finding, FindingCode, RunResult, Severity, Timing, Verdict, grouped,
-    seconds_since_1970,
+    CalibrationUse, Evidence, Finding, FindingCode, RunResult, Severity, Timing, Verdict, grouped, since_1970,
 };
 
 /// Share of the client's capacity: warn, invalid.
@@ -51,9 +50,8 @@ impl RunResult {
 
 /// From the calibration to the end of the run. A clock that was set back in between makes it 0.
 fn age_s(timing: &Timing, measured_at: &str) -> f64 {
-    let started = seconds_since_1970(&timing.started_at);
-    let (Some(started), Some(measured)) = (started, seconds_since_1970(measured_at)) else { return 0.0 };
-    (started + timing.warmup_s + timing.measured_s + timing.drain_s - measured).max(0.0)
+    let (Some(measured), Some(calibrated)) = (timing.measured(), since_1970(measured_at)) else { return 0.0 };
+    measured.end.saturating_sub(calibrated).as_secs_f64()
 }
 
 /// The rate is near the most that this client can do.

@@ -40,6 +40,7 @@ pub(crate) fn result() -> RunResult {
         version: VERSION,
         verdict: Verdict::Doubtful,
         plan: plan(),
+        target_commit: Some("0123abc".to_owned()),
         addresses: vec!["127.0.0.1:3000".to_owned()],
         driver: DriverUsed { name: "epoll".to_owned(), reason: "asked for".to_owned() },
         kernel_clock: KernelClockUse {
@@ -163,6 +164,7 @@ fn plan() -> RunPlan {
         request: RequestPlan {
             method: "POST".to_owned(),
             headers: vec![("Content-Type".to_owned(), "text/plain".to_owned())],
+            verbatim: false,
             body: Body { bytes: vec![0, 255, b'a'] },
             version: Version::Http10,
             keep_alive: true,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use prony_engine::Control;
-use prony_model::{Calibration, CalibrationPoint, DriverChoice, Environment, Target, seconds_since_1970};
+use prony_model::{Calibration, CalibrationPoint, DriverChoice, Environment, Target, since_1970};
 use prony_report::age;
 
 use self::grid::Step;
@@ -170,10 +170,13 @@ fn show(environment: &Environment, place: &Place, json: Option<&JsonTo>) -> Resu
         return Ok(Exit::Good);
     }
     let text = prony_report::calibration::text(&known.points, None, &terminal::style());
-    let now_s = clock::wall().as_secs_f64();
+    let now = clock::wall();
     let ago = |point: Option<&CalibrationPoint>| {
-        let measured_s = point.and_then(|point| seconds_since_1970(&point.measured_at));
-        measured_s.map_or_else(|| "some time ago".to_owned(), |measured_s| age((now_s - measured_s).max(0.0)))
+        let measured = point.and_then(|point| since_1970(&point.measured_at));
+        measured.map_or_else(
+            || "some time ago".to_owned(),
+            |measured| age(now.saturating_sub(measured).as_secs_f64()),
+        )
     };
     // They are kept in the order in which they were measured.
     let (oldest, newest) = (ago(known.points.first()), ago(known.points.last()));
@@ -194,7 +197,7 @@ impl JsonTo {
         if path == Path::new("-") {
             Ok(Self::Stdout)
         } else {
-            Destination::prepare(path, force).map(Self::File)
+            Destination::prepare("--json", path, force).map(Self::File)
         }
     }
 

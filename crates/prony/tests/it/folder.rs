@@ -1,4 +1,4 @@
-//! A place for files.
+//! Folders for tests that write files.
 
 use std::fs;
 use std::path::PathBuf;

@@ -54,6 +54,7 @@ impl Manner {
                 body: Body { bytes: vec![b'x'; bytes] },
                 version: step.version,
                 keep_alive: step.keep_alive,
+                verbatim: false,
                 pipeline: step.pipeline,
             },
             load: match step.asked_per_s {

@@ -1,12 +1,11 @@
 //! How far a calibration is: one line that is written over on a terminal, else one for each setting.
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use prony_report::{count, rate, seconds};
 
 use super::grid::Step;
-use crate::terminal;
+use crate::{output, terminal};
 
 /// What is told while settings are measured.
 pub(super) struct Steps {
@@ -53,8 +52,7 @@ impl Steps {
 
     fn write(&self, text: &str) {
         if !self.quiet {
-            // Whoever closed stderr does not want to know.
-            let _ = std::io::stderr().write_all(text.as_bytes());
+            output::tell(text);
         }
     }
 }
