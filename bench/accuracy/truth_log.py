@@ -1,4 +1,4 @@
-"""The truth server's log, version 1: what it really did with each request. The format is described in
+"""The truth server's log, version 2: what it really did with each request. The format is described in
 `crates/prony-targets/src/truth/log.rs`.
 """
 
@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 
 _HEADER = struct.Struct("<8sIIQQq")
-_RECORD = struct.Struct("<QQQQQQQQII")
+_RECORD = struct.Struct("<8Q2HI")
 _END = b"PRONYEND"
 _SUCCESS = 0
 _STAMPED, _CLOCK_MOVED = 1, 2
@@ -60,7 +60,7 @@ def read(path):
     """Reads a whole log; the server that wrote it must have ended."""
     data = pathlib.Path(path).read_bytes()
     magic, version, record_bytes, *_ = _HEADER.unpack_from(data)
-    if magic != b"PRONYTRU" or version != 1 or record_bytes != _RECORD.size:
+    if magic != b"PRONYTRU" or version != 2 or record_bytes != _RECORD.size:
         raise SystemExit("the truth log is of another version than this script reads")
     body = data[_HEADER.size :]
     end = body[-_RECORD.size :]
@@ -73,6 +73,6 @@ def read(path):
     return Log(
         served=served,
         lost=lost,
-        unstamped=sum(not record[9] & _STAMPED for record in records),
-        clock_moved=sum(bool(record[9] & _CLOCK_MOVED) for record in records),
+        unstamped=sum(not record[10] & _STAMPED for record in records),
+        clock_moved=sum(bool(record[10] & _CLOCK_MOVED) for record in records),
     )

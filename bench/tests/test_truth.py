@@ -11,10 +11,10 @@ MS = 1_000_000
 
 
 def log_of(records):
-    text = struct.pack("<8sIIQQq", b"PRONYTRU", 1, 72, 1, 0, 0)
+    text = struct.pack("<8sIIQQq", b"PRONYTRU", 2, 72, 1, 0, 0)
     for index, (arrival_ms, reply_ms, outcome) in enumerate(records):
         times = (int(arrival_ms * MS), 0, 0, 0, int(reply_ms * MS), 0)
-        text += struct.pack("<8Q2I", index, 0, *times, outcome, 1)
+        text += struct.pack("<8Q2HI", index, 0, *times, outcome, 40_000, 1)
     return text + struct.pack("<8sQQ48x", b"PRONYEND", len(records), 0)
 
 
