@@ -11,6 +11,7 @@ mod finding;
 mod format;
 mod outcome;
 mod plan;
+mod probe;
 mod redact;
 mod result;
 mod status;
@@ -25,6 +26,11 @@ pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,
     StatusSet, Timeouts, Version,
+};
+pub use probe::{
+    BodyFraming, FailedAddress, InterimResponse, KernelTcp, LaterPhases, PROBE_FORMAT, PROBE_VERSION,
+    PhaseSummary, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan, ProbeResult, ProbedRequest,
+    ProbedResponse, ServerMetric, ServerTimes, probe_json_schema, probe_to_json,
 };
 pub use result::{
     Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, HistogramData,

@@ -1,6 +1,7 @@
 //! The file format: what is written fits the published schema, and is read back as it was.
 
 mod full;
+mod probe;
 
 use prony_model::{from_json, to_json};
 use serde_json::Value;
