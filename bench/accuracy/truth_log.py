@@ -19,6 +19,8 @@ class Served:
 
     arrival_ns: int
     reply_ns: int
+    # The client's.
+    port: int
 
     def residence_ms(self):
         """From the last byte's arrival in the kernel to the moment the reply was handed to the kernel."""
@@ -68,7 +70,7 @@ def read(path):
         raise SystemExit("the truth log was cut short")
     _, _, lost = struct.unpack_from("<8sQQ", end)
     records = list(_RECORD.iter_unpack(body[: -_RECORD.size]))
-    served = [Served(record[2], record[6]) for record in records if record[8] == _SUCCESS]
+    served = [Served(record[2], record[6], record[9]) for record in records if record[8] == _SUCCESS]
     served.sort(key=lambda one: one.arrival_ns)
     return Log(
         served=served,
