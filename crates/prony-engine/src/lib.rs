@@ -8,6 +8,8 @@
 //! `exchange` (with `conn` and prony-http) what happened to a connection through `driver` (io_uring or
 //! epoll), and writes samples into `recorder`. Its `slice`s go to `collect`, which makes totals and `series`;
 //! `summary` makes the result of them and `audit` judges it.
+//!
+//! Beside it stands [`probe()`], which sends single requests without any of this and says where their time went.
 
 mod audit;
 mod checks;
@@ -25,6 +27,7 @@ mod latency;
 mod limits;
 mod pacer;
 mod payload;
+mod probe;
 mod recorder;
 mod resolve;
 mod run;
@@ -39,4 +42,5 @@ mod worker;
 
 pub use control::Control;
 pub use error::RunError;
+pub use probe::{BodyNotKept, KeptBody, probe};
 pub use run::run;

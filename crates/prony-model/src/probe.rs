@@ -98,7 +98,10 @@ pub struct ProbedRequest {
     pub request_bytes: u64,
     /// Where the time went.
     pub phases: PhaseTimes,
-    /// The head that came, and what is known of the body.
+    /// Interim responses (1xx).
+    #[serde(default)]
+    pub interim: Vec<InterimResponse>,
+    /// The final head that came, and what is known of the body.
     pub response: Option<ProbedResponse>,
     /// What went wrong, if anything did; a status that is not expected goes wrong, too.
     pub failure: Option<ProbeFailure>,
@@ -206,11 +209,11 @@ pub struct ProbedResponse {
     pub head_bytes: u64,
     /// Bytes of the body that came, without the framing of chunks.
     pub body_bytes: u64,
+    /// Bytes that came after the end of the response, and belong to none.
+    #[serde(default)]
+    pub stray_bytes: u64,
     /// How the end of the body is known.
     pub framing: BodyFraming,
-    /// Interim responses (1xx) that came before.
-    #[serde(default)]
-    pub interim: Vec<InterimResponse>,
     /// Where a redirect points to, as a whole URL, or as it came where it is none.
     pub location: Option<String>,
     /// What the server says of its own time.

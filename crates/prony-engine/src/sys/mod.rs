@@ -1,4 +1,4 @@
-//! All `unsafe` code of Prony: the io_uring rings, and a socket option, a setting of the C library and a
+//! All `unsafe` code of Prony: the io_uring rings, and socket options, a setting of the C library and a
 //! scheduling attribute that no crate wraps.
 //!
 //! Everything here has a safe interface: no use of it can break memory, only make the kernel return an error.
@@ -9,9 +9,11 @@ mod memory;
 mod priority;
 mod ring;
 mod sockopt;
+mod tcp_info;
 
 pub(crate) use buffers::Buffers;
 pub(crate) use memory::map_large_allocations;
 pub(crate) use priority::ask_for_short_slices;
 pub(crate) use ring::{BATCH, Completion, Ring, RingSetup, Socket};
 pub(crate) use sockopt::defer_port_choice;
+pub(crate) use tcp_info::tcp_info;

@@ -22,6 +22,7 @@ mod freeze;
 mod open;
 mod peers;
 mod pipelining;
+mod probe;
 mod protocol;
 mod stop;
 mod truth;

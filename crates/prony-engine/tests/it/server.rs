@@ -245,6 +245,11 @@ impl Peer {
         }
     }
 
+    /// Reads until `bytes` bytes have come that were not taken, or the client goes.
+    pub(crate) fn hold_until(&mut self, bytes: usize) {
+        while self.read.len() < bytes && self.read_more().is_some() {}
+    }
+
     /// Says nothing more until the client goes.
     pub(crate) fn hold(&mut self) {
         while self.read_more().is_some() {

@@ -32,6 +32,7 @@ fn full() -> ProbeResult {
             transfer_ms: Some(0.03),
             total_ms: Some(15.64),
         },
+        interim: vec![InterimResponse { status: 103, after_ms: 1.5 }],
         response: Some(response()),
         failure: None,
         kernel: Some(KernelTcp {
@@ -70,8 +71,8 @@ fn response() -> ProbedResponse {
         ],
         head_bytes: 120,
         body_bytes: 12,
+        stray_bytes: 3,
         framing: BodyFraming::Chunked,
-        interim: vec![InterimResponse { status: 103, after_ms: 1.5 }],
         location: Some("http://127.0.0.1:3000/login".to_owned()),
         server_timing: Some(ServerTimes {
             metrics: vec![ServerMetric {
