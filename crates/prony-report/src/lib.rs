@@ -12,6 +12,7 @@ mod latency;
 pub mod markdown;
 mod number;
 mod page;
+pub mod probe;
 mod style;
 pub mod text;
 

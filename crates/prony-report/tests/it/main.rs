@@ -2,4 +2,5 @@
 
 mod fixtures;
 mod markdown;
+mod probe;
 mod text;
