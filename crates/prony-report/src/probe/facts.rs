@@ -1,12 +1,15 @@
 //! What is said of a probe in words, whatever it is drawn as.
 
 use prony_model::{
-    BodyFraming, PhaseTimes, ProbePhase, ProbeResult, ProbedRequest, Target, TargetError, Timeouts, Version,
-    status_name,
+    BodyFraming, ErrorKind, LaterPhases, PhaseTimes, ProbePhase, ProbeResult, ProbedRequest, Target,
+    TargetError, Timeouts, Version, status_name,
 };
 
 use crate::facts::{good_statuses, plural};
 use crate::number::{bytes, cell, count, duration, percent};
+
+/// How much longer a wait is advised to be than the one that was too short.
+const LONGER: f64 = 4.0;
 
 /// A time in milliseconds, with the unit.
 pub(crate) fn ms(value: f64) -> String {
@@ -16,6 +19,34 @@ pub(crate) fn ms(value: f64) -> String {
 /// A time in a column of milliseconds; a dash for one that is not there.
 pub(super) fn time_cell(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), cell)
+}
+
+/// What stands for the time of `phase`: the time, or why there is none.
+pub(super) enum PhaseCell {
+    Time(f64),
+    /// It did not end, in a word.
+    Unended(&'static str),
+    /// It did not take place.
+    Absent,
+}
+
+pub(super) fn phase_cell(request: &ProbedRequest, phase: ProbePhase) -> PhaseCell {
+    match (request.phases.of(phase), &request.failure) {
+        (Some(time_ms), _) => PhaseCell::Time(time_ms),
+        (None, Some(failure)) if failure.phase == Some(phase) => {
+            PhaseCell::Unended(if failure.kind.is_some() { "failed" } else { "stopped" })
+        }
+        (None, _) => PhaseCell::Absent,
+    }
+}
+
+/// The same in a column of milliseconds.
+pub(super) fn phase_text(request: &ProbedRequest, phase: ProbePhase) -> String {
+    match phase_cell(request, phase) {
+        PhaseCell::Time(time_ms) => cell(time_ms),
+        PhaseCell::Unended(word) => word.to_owned(),
+        PhaseCell::Absent => time_cell(None),
+    }
 }
 
 /// What was asked; each part is one choice.
@@ -87,12 +118,12 @@ fn of_one(result: &ProbeResult, request: &ProbedRequest) -> Verdict {
     };
     let word = if failure.kind.is_some() { "FAILED" } else { "STOPPED" };
     let advice = match (failure.kind, &request.response) {
-        (Some(prony_model::ErrorKind::Status), Some(response)) => {
+        (Some(ErrorKind::Status), Some(response)) => {
             Some(format!("where that is what you want: --expect-status {}", response.status))
         }
-        (Some(prony_model::ErrorKind::RequestTimeout), _) => {
-            let longer = duration(result.plan.timeouts.request.saturating_mul(4)).replace(' ', "");
-            Some(format!("to wait longer: --timeout {longer}"))
+        (Some(ErrorKind::RequestTimeout), _) => {
+            let longer_s = result.plan.timeouts.request.as_secs_f64() * LONGER;
+            Some(format!("to wait longer: --timeout {longer_s}s"))
         }
         _ => None,
     };
@@ -153,6 +184,15 @@ pub(super) fn until(request: &ProbedRequest, phase: ProbePhase) -> Option<f64> {
     let times = ProbePhase::ALL.into_iter().filter(|earlier| *earlier <= phase);
     let times: Vec<f64> = times.filter_map(|earlier| request.phases.of(earlier)).collect();
     (!times.is_empty()).then(|| times.iter().sum())
+}
+
+/// Why the table of later requests has a dash where a median would be.
+pub(super) fn without_median(later: &LaterPhases) -> Option<&'static str> {
+    let summaries = ProbePhase::ALL.map(|phase| later.of(phase));
+    summaries
+        .into_iter()
+        .any(|summary| summary.count > 0 && summary.median_ms.is_none())
+        .then_some("– median: fewer than 3 requests")
 }
 
 /// What went which way: labels and sentences.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use prony_model::{LaterPhases, PhaseSummary, ProbePhase, ProbeResult, ProbedRequest};
 
-use super::facts::{self, name, shown, time_cell, until};
+use super::facts::{self, name, phase_text, shown, time_cell, until};
 use crate::clean::clean;
 use crate::markdown::escaped;
 use crate::number::count;
@@ -39,8 +39,8 @@ fn request(text: &mut String, request: &ProbedRequest) {
         let _ = writeln!(text, "- {label} {}", escaped(&said));
     }
     if let (Some(line), Some(response)) = (facts::status_line(request), &request.response) {
-        // Indented code: nothing that stands in a line can end it.
-        let _ = writeln!(text, "\n    {}", clean(&line));
+        // Indented code: nothing that stands in a line can end it. After a list, the paragraph makes it one.
+        let _ = writeln!(text, "\nThe head:\n\n    {}", clean(&line));
         for (name, value) in &response.headers {
             let _ = writeln!(text, "    {}", clean(&format!("{name}: {value}")));
         }
@@ -54,15 +54,7 @@ fn request(text: &mut String, request: &ProbedRequest) {
     };
     row("ms", &mut phases.iter().map(|phase| name(*phase).to_owned()), "total");
     row(":--", &mut phases.iter().map(|_| "--:".to_owned()), "--:");
-    let failed = request.failure.as_ref().and_then(|failure| failure.phase);
-    row(
-        "phase",
-        &mut phases.iter().map(|phase| match request.phases.of(*phase) {
-            None if failed == Some(*phase) => "failed".to_owned(),
-            time => time_cell(time),
-        }),
-        &total,
-    );
+    row("phase", &mut phases.iter().map(|phase| phase_text(request, *phase)), &total);
     row("until then", &mut phases.iter().map(|phase| time_cell(until(request, *phase))), &total);
     let remarks = facts::remarks(request);
     if !remarks.is_empty() {
@@ -83,4 +75,7 @@ fn later(text: &mut String, later: &LaterPhases) {
         row(name(phase), later.of(phase));
     }
     row("total", &later.total);
+    if let Some(note) = facts::without_median(later) {
+        let _ = writeln!(text, "\n- {note}");
+    }
 }

@@ -3,7 +3,7 @@
 use prony_model::{ProbePhase, ProbedRequest};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::facts::{ms, shown, until};
+use super::facts::{PhaseCell, ms, phase_cell, shown, until};
 
 /// One box.
 struct Phase {
@@ -76,11 +76,10 @@ pub(super) fn picture(request: &ProbedRequest, columns: usize, unicode: bool) ->
 impl Phase {
     fn of(request: &ProbedRequest, phase: ProbePhase, unicode: bool) -> Self {
         let nothing = if unicode { "–" } else { "-" };
-        let failed = request.failure.as_ref().and_then(|failure| failure.phase) == Some(phase);
-        let time = match request.phases.of(phase) {
-            Some(time_ms) => ms(time_ms),
-            None if failed => "failed".to_owned(),
-            None => nothing.to_owned(),
+        let time = match phase_cell(request, phase) {
+            PhaseCell::Time(time_ms) => ms(time_ms),
+            PhaseCell::Unended(word) => word.to_owned(),
+            PhaseCell::Absent => nothing.to_owned(),
         };
         let (title, end) = match phase {
             ProbePhase::Dns => ("DNS lookup", Some("namelookup")),

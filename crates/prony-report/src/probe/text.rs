@@ -3,7 +3,7 @@
 use prony_model::{LaterPhases, PhaseSummary, ProbeResult, ProbedRequest};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::facts::{self, name, shown, time_cell, until};
+use super::facts::{self, name, phase_text, shown, time_cell, until};
 use super::picture::picture;
 use crate::Style;
 use crate::number::count;
@@ -64,14 +64,10 @@ fn request(page: &mut Page, request: &ProbedRequest) {
 
 /// The phases where the picture does not fit.
 fn list(page: &mut Page, request: &ProbedRequest) {
-    let failed = request.failure.as_ref().and_then(|failure| failure.phase);
     let mut rows: Vec<Row> = shown(&request.phases)
-        .map(|phase| {
-            let time = match request.phases.of(phase) {
-                None if failed == Some(phase) => "failed".to_owned(),
-                time => time_cell(time),
-            };
-            Row { name: name(phase), cells: vec![time, time_cell(until(request, phase))] }
+        .map(|phase| Row {
+            name: name(phase),
+            cells: vec![phase_text(request, phase), time_cell(until(request, phase))],
         })
         .collect();
     let total = request.phases.total_ms;
@@ -99,6 +95,9 @@ fn later(page: &mut Page, later: &LaterPhases) {
         .collect();
     rows.push(row("total", &later.total));
     table(page, &["min", "median", "max", "n"], &rows);
+    if let Some(note) = facts::without_median(later) {
+        page.labelled("", None, note);
+    }
 }
 
 /// A row of a table of milliseconds.
