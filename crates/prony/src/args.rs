@@ -1,6 +1,7 @@
 //! What was typed: the command line as clap reads it, nothing inferred. [`crate::meant`] says what it means.
 
 mod errors;
+mod probe;
 mod run;
 mod serve;
 mod truth;
@@ -10,6 +11,7 @@ use std::ffi::OsString;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use probe::{ProbeArgs, ProbeFormat};
 pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
@@ -61,6 +63,9 @@ enum Typed {
     /// Load a server and report (the default: `prony URL`)
     #[command(after_help = RUN_EXAMPLES, after_long_help = run_details())]
     Run(Box<RunArgs>),
+    /// Send one request and say where its time went
+    #[command(after_help = PROBE_EXAMPLES)]
+    Probe(Box<ProbeArgs>),
     /// Start a reference server to try things on
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV
@@ -77,6 +82,7 @@ enum Typed {
 #[derive(Debug)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Probe(Box<ProbeArgs>),
     Serve(ServeArgs),
     TruthLog(TruthLogArgs),
     Demo(DemoArgs),
@@ -111,6 +117,12 @@ Examples:
   prony http://127.0.0.1:3000/ --rate 500 --duration 30s --json result.json
   prony http://127.0.0.1:3000/key -b value -H 'Content-Type: text/plain' -n 10k";
 
+const PROBE_EXAMPLES: &str = "\
+Examples:
+  prony probe http://127.0.0.1:3000/
+  prony probe http://127.0.0.1:3000/ --count 20 --reuse --json probe.json
+  prony probe http://127.0.0.1:3000/ --save-body - > page.html";
+
 fn run_details() -> String {
     format!(
         "{RUN_EXAMPLES}\n\n\
@@ -135,6 +147,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
     match read {
         Ok(Cli { command: Some(command), .. }) => Ok(match command {
             Typed::Run(args) => Command::Run(args),
+            Typed::Probe(args) => Command::Probe(args),
             Typed::Serve(args) => Command::Serve(args),
             Typed::TruthLog(args) => Command::TruthLog(args),
             Typed::Demo(args) => Command::Demo(args),

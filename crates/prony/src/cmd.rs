@@ -2,6 +2,7 @@
 
 pub(crate) mod demo;
 pub(crate) mod pages;
+pub(crate) mod probe;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod truth_log;

@@ -12,6 +12,7 @@ use crate::args::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 use crate::complaint::Complaint;
 use crate::output::Destination;
 
+pub(crate) mod probe;
 mod sources;
 
 /// Connections in a closed loop, when nobody says how many.
@@ -41,8 +42,12 @@ pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
         return Err(Complaint::usage(format!("--json and --samples both want {}", path.display()))
             .hint("give each a file of its own"));
     }
-    let destination = file.map(|path| Destination::prepare(&path, args.force)).transpose()?;
-    let samples = args.samples.as_deref().map(|path| Destination::prepare(path, args.force)).transpose()?;
+    let destination = file.map(|path| Destination::prepare("--json", &path, args.force)).transpose()?;
+    let samples = args
+        .samples
+        .as_deref()
+        .map(|path| Destination::prepare("--samples", path, args.force))
+        .transpose()?;
     Ok(Meant { plan, format, destination, samples, quiet: args.quiet })
 }
 

@@ -26,7 +26,7 @@ use crate::clock::{self, Nanos};
 use crate::example::Detail;
 use crate::run::encode;
 use crate::summary::rfc3339;
-use crate::{Control, RunError, environment};
+use crate::{Control, RunError, environment, sys};
 
 /// Sends the requests of `plan`, one after the other, and says where the time of each went. Blocks the calling
 /// thread. Before each request `progress` is told its number, from 0. `body` gets the body of the first response.
@@ -41,6 +41,8 @@ pub fn probe(
 ) -> Result<ProbeResult, RunError> {
     plan.check()?;
     let request = encode(&plan.target, &plan.request)?;
+    // On a busy machine the wait for a core would be taken for the server's time.
+    sys::ask_for_short_slices();
     let mut environment = environment::before();
     let started_at = clock::wall();
     let mut session = Session {
@@ -154,7 +156,7 @@ fn unconnected(probed: ProbedRequest, none: NoConnection) -> ProbedRequest {
 
 /// What the kernel says of the connection; nothing of a Unix socket.
 fn kernel(connection: &Connection) -> Option<KernelTcp> {
-    let info = crate::sys::tcp_info(std::os::fd::AsFd::as_fd(&connection.socket)).ok()?;
+    let info = sys::tcp_info(std::os::fd::AsFd::as_fd(&connection.socket)).ok()?;
     Some(KernelTcp {
         round_trip_ms: info.round_trip.as_secs_f64() * 1e3,
         round_trip_deviation_ms: info.round_trip_deviation.as_secs_f64() * 1e3,

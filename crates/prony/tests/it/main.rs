@@ -5,6 +5,7 @@ mod binary;
 mod edges;
 mod files;
 mod pages;
+mod probe;
 mod runs;
 mod server;
 mod servers;
