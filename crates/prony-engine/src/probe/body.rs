@@ -72,7 +72,9 @@ mod tests {
 
     fn check(pieces: &[&[u8]], complete: bool, expected: Result<&[u8], BodyNotKept>) {
         let mut body = KeptBody::new(5);
-        pieces.iter().for_each(|piece| body.add(piece));
+        for piece in pieces {
+            body.add(piece);
+        }
         if complete {
             body.complete();
         }

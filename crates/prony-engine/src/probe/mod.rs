@@ -50,7 +50,7 @@ pub fn probe(
         control,
         heads: HeadCache::new(request.kind(), Limits::default()),
         request: &request,
-        began: clock::now(),
+        began: None,
         connection: None,
     };
     let mut requests = Vec::new();
@@ -79,7 +79,7 @@ struct Session<'a> {
     request: &'a EncodedRequest,
     heads: HeadCache,
     /// When the first request began.
-    began: Nanos,
+    began: Option<Nanos>,
     /// Open and free, where connections are used again.
     connection: Option<Connection>,
 }
@@ -90,7 +90,7 @@ impl Session<'_> {
         let kept = self.connection.take().filter(Connection::is_quiet);
         let start = clock::now();
         let mut probed = ProbedRequest {
-            started_ms: ms(start - self.began),
+            started_ms: ms(start - *self.began.get_or_insert(start)),
             reused: kept.is_some(),
             request_bytes: self.request.bytes().len() as u64,
             ..ProbedRequest::default()
