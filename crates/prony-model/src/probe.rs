@@ -272,7 +272,7 @@ pub struct KernelTcp {
     pub round_trip_ms: f64,
     /// How far the round trips lie from that, milliseconds.
     pub round_trip_deviation_ms: f64,
-    /// Segments that the client sent again, since the connection was opened.
+    /// Segments that the client sent again because the server did not have them; no SYNs, which connecting shows.
     pub retransmitted_segments: u32,
 }
 

@@ -11,6 +11,8 @@ mod summary;
 mod transaction;
 mod wait;
 
+use std::os::fd::AsFd as _;
+
 use prony_http::{EncodedRequest, HeadCache, Limits};
 use prony_model::{
     ErrorKind, KernelTcp, PROBE_FORMAT, PROBE_VERSION, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan,
@@ -156,11 +158,11 @@ fn unconnected(probed: ProbedRequest, none: NoConnection) -> ProbedRequest {
 
 /// What the kernel says of the connection; nothing of a Unix socket.
 fn kernel(connection: &Connection) -> Option<KernelTcp> {
-    let info = sys::tcp_info(std::os::fd::AsFd::as_fd(&connection.socket)).ok()?;
+    let info = sys::tcp_info(connection.socket.as_fd())?;
     Some(KernelTcp {
-        round_trip_ms: info.round_trip.as_secs_f64() * 1e3,
-        round_trip_deviation_ms: info.round_trip_deviation.as_secs_f64() * 1e3,
-        retransmitted_segments: info.retransmitted_segments,
+        round_trip_ms: f64::from(info.round_trip_us) / 1e3,
+        round_trip_deviation_ms: f64::from(info.round_trip_deviation_us) / 1e3,
+        retransmitted_segments: info.retransmitted,
     })
 }
 

@@ -93,6 +93,7 @@ fn plan() -> ProbePlan {
             headers: vec![("Authorization".to_owned(), "Bearer hush".to_owned())],
             body: Body::default(),
             version: Version::Http11,
+            verbatim: false,
             keep_alive: true,
             pipeline: 1,
         },

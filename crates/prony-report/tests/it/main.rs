@@ -1,6 +1,11 @@
 //! Reports of constructed results, as people see them.
 
+mod ab;
+mod exports;
 mod fixtures;
+mod hostile;
 mod markdown;
 mod probe;
+mod scripts;
 mod text;
+mod wrk;

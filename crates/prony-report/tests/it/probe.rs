@@ -48,6 +48,7 @@ fn plan(url: &str) -> ProbePlan {
             headers: Vec::new(),
             body: Body::default(),
             version: Version::Http11,
+            verbatim: false,
             keep_alive: true,
             pipeline: 1,
         },

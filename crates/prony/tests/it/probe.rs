@@ -8,7 +8,7 @@ use std::process::Stdio;
 use prony_model::{ProbePhase, ProbeResult};
 
 use crate::binary::{command, prony, said};
-use crate::files::Folder;
+use crate::folder::Folder;
 use crate::server::Server;
 
 /// What a server answers that says where its time went.
