@@ -8,6 +8,8 @@
 //! `exchange` (with `conn` and prony-http) what happened to a connection through `driver` (io_uring or
 //! epoll), and writes samples into `recorder`. Its `slice`s go to `collect`, which makes totals and `series`;
 //! `summary` makes the result of them and `audit` judges it.
+//!
+//! Beside it stands [`probe()`], which sends single requests without any of this and says where their time went.
 
 mod audit;
 mod checks;
@@ -29,6 +31,7 @@ mod observe;
 mod own_delay;
 mod pacer;
 mod payload;
+mod probe;
 mod recorder;
 mod resolve;
 mod run;
@@ -45,4 +48,5 @@ mod worker;
 pub use control::Control;
 pub use environment::before as environment;
 pub use error::RunError;
+pub use probe::{BodyNotKept, KeptBody, probe};
 pub use run::run;

@@ -64,6 +64,7 @@ mod tests {
             busy_us: 100,
             held_back_us,
             retransmitted,
+            ..TcpInfo::default()
         };
         let mut looks = Looks::default();
         looks.look(info(0, 10, 0));

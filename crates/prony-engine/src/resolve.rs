@@ -70,7 +70,7 @@ fn is_here(address: &SocketAddr) -> bool {
 }
 
 /// Every address of the target's name, without repetitions.
-fn look_up(target: &Target) -> Result<Vec<SocketAddr>, RunError> {
+pub(crate) fn look_up(target: &Target) -> Result<Vec<SocketAddr>, RunError> {
     let failed = |why: String| RunError::Resolve { host: target.host.clone(), why };
     let found =
         (target.host.as_str(), target.port).to_socket_addrs().map_err(|error| failed(plain(&error)))?;
@@ -84,7 +84,10 @@ fn look_up(target: &Target) -> Result<Vec<SocketAddr>, RunError> {
 }
 
 /// Those addresses that every source can reach: a connection can't change its family.
-fn of_family(mut addresses: Vec<SocketAddr>, sources: &[IpAddr]) -> Result<Vec<SocketAddr>, RunError> {
+pub(crate) fn of_family(
+    mut addresses: Vec<SocketAddr>,
+    sources: &[IpAddr],
+) -> Result<Vec<SocketAddr>, RunError> {
     for source in sources {
         addresses.retain(|address| address.is_ipv4() == source.is_ipv4());
         if addresses.is_empty() {
@@ -108,7 +111,7 @@ fn unix(path: &Path) -> Result<Peers, RunError> {
 }
 
 /// The system's words without its number, in lower case.
-fn plain(error: &std::io::Error) -> String {
+pub(crate) fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(text);

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use prony_http::{EncodedRequest, HeadCache, Limits, Request};
-use prony_model::{DriverUsed, Load, RunEvent, RunPlan, RunResult, Version};
+use prony_model::{DriverUsed, Load, RequestPlan, RunEvent, RunPlan, RunResult, Target, Version};
 
 use crate::checks::Checker;
 use crate::clock::{self, NEVER, Nanos, span};
@@ -42,7 +42,7 @@ const START_DELAY: Nanos = 5_000_000;
 pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) -> Result<RunResult, RunError> {
     plan.check()?;
     sys::map_large_allocations();
-    let request = encode(plan)?;
+    let request = encode(&plan.target, &plan.request)?;
     let checker = Checker::new(&plan.checks)?;
     limits::make_room(u64::from(plan.load.connections()), u64::from(plan.threads))?;
     let driver = pick(plan.driver)?;
@@ -89,20 +89,20 @@ struct Started {
     tid: Arc<AtomicI32>,
 }
 
-/// The bytes of the plan's request.
-fn encode(plan: &RunPlan) -> Result<EncodedRequest, RunError> {
+/// The bytes of a plan's request.
+pub(crate) fn encode(target: &Target, request: &RequestPlan) -> Result<EncodedRequest, RunError> {
     let request = Request {
-        method: plan.request.method.clone(),
-        target: plan.target.path.clone(),
-        authority: plan.target.authority.clone(),
-        version: match plan.request.version {
+        method: request.method.clone(),
+        target: target.path.clone(),
+        authority: target.authority.clone(),
+        version: match request.version {
             Version::Http10 => prony_http::Version::Http10,
             Version::Http11 => prony_http::Version::Http11,
         },
-        keep_alive: plan.request.keep_alive,
-        headers: plan.request.headers.clone(),
-        verbatim: plan.request.verbatim,
-        body: plan.request.body.bytes.clone(),
+        keep_alive: request.keep_alive,
+        headers: request.headers.clone(),
+        verbatim: request.verbatim,
+        body: request.body.bytes.clone(),
     };
     request.encode().map_err(|error| RunError::Request(error.to_string()))
 }

@@ -278,7 +278,7 @@ fn histograms(
 
 /// A moment since 1970 in UTC, to the millisecond: the proleptic Gregorian calendar in 400-year eras
 /// (Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days).
-fn rfc3339(since_1970: Duration) -> String {
+pub(crate) fn rfc3339(since_1970: Duration) -> String {
     let seconds = since_1970.as_secs();
     let days = seconds / 86_400 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

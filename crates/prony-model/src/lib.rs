@@ -16,6 +16,7 @@ mod format;
 mod moment;
 mod outcome;
 mod plan;
+mod probe;
 mod redact;
 mod result;
 mod status;
@@ -37,6 +38,11 @@ pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,
     StatusSet, Timeouts, Version,
+};
+pub use probe::{
+    BodyFraming, FailedAddress, InterimResponse, KernelTcp, LaterPhases, PROBE_FORMAT, PROBE_VERSION,
+    PhaseSummary, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan, ProbeResult, ProbedRequest,
+    ProbedResponse, ServerMetric, ServerTimes, probe_json_schema, probe_to_json,
 };
 pub use result::{
     Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, HistogramData,

@@ -76,6 +76,14 @@ pub enum PlanError {
     /// Pipelining over connections that carry one request each.
     #[error("--pipeline needs connections that stay open: leave out --no-keepalive (and --http1.0)")]
     PipelineWithoutKeepAlive,
+    /// More requests than [`crate::ProbePlan::MAX_COUNT`], or none.
+    #[error("{asked} requests are not a probe: use --count 1 to {max}, or put a load on it with prony run")]
+    ProbeCount {
+        /// What was asked.
+        asked: u32,
+        /// The bound.
+        max: u32,
+    },
     /// Source addresses with a Unix socket.
     #[error("--source names a network address, which a Unix socket doesn't have: leave out one of them")]
     SourceWithUnixSocket,

@@ -94,6 +94,11 @@ impl Target {
         })
     }
 
+    /// Where a redirect of this target to `location` points, as a whole URL; `None` where that is none.
+    pub fn redirected(&self, location: &str) -> Option<String> {
+        url::Url::parse(&self.url).ok()?.join(location).ok().map(String::from)
+    }
+
     /// The same URL, asked of the forward proxy that listens where `proxy` points to (RFC 9112 section 3.2.2).
     #[must_use]
     pub fn through(self, proxy: &Self) -> Self {
@@ -137,6 +142,19 @@ mod tests {
         check("http://localhost:8080//test2", "localhost", 8080, "//test2", "localhost:8080");
         check("http://h/with space?q=ä", "h", 80, "/with%20space?q=%C3%A4", "h");
         check("http://h/x#fragment", "h", 80, "/x", "h");
+    }
+
+    #[test]
+    fn redirects() {
+        let target = Target::parse("http://h:3000/a/b?c").expect("a URL");
+        let check = |location: &str, expected: &str| {
+            assert_eq!(target.redirected(location).as_deref(), Some(expected), "{location}");
+        };
+        check("/login?next=%2Fa", "http://h:3000/login?next=%2Fa");
+        check("d", "http://h:3000/a/d");
+        check("//other/", "http://other/");
+        check("https://h/", "https://h/");
+        assert_eq!(target.redirected("http://[/"), None);
     }
 
     #[test]

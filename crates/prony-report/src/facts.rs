@@ -122,15 +122,7 @@ fn leaves_machine(address: &str) -> bool {
 fn checks(result: &RunResult) -> Vec<String> {
     let checks = &result.plan.checks;
     let mut parts = Vec::new();
-    if checks.status != StatusSet::default() {
-        let ranges: Vec<String> = checks
-            .status
-            .0
-            .iter()
-            .map(|(low, high)| if low == high { low.to_string() } else { format!("{low}–{high}") })
-            .collect();
-        parts.push(format!("good is status {}", ranges.join(", ")));
-    }
+    parts.extend(good_statuses(&checks.status));
     match &checks.body {
         None => {}
         Some(BodyCheck::Exact(text)) => parts.push(format!("good is a body of exactly {} bytes", text.len())),
@@ -140,6 +132,15 @@ fn checks(result: &RunResult) -> Vec<String> {
         parts.push("good is a body as long as the first".to_owned());
     }
     parts
+}
+
+/// Which status codes are good, where they are not the usual ones.
+pub(crate) fn good_statuses(statuses: &StatusSet) -> Option<String> {
+    let range = |(low, high): &(u16, u16)| {
+        if low == high { low.to_string() } else { format!("{low}–{high}") }
+    };
+    let ranges: Vec<String> = statuses.0.iter().map(range).collect();
+    (*statuses != StatusSet::default()).then(|| format!("good is status {}", ranges.join(", ")))
 }
 
 /// The word for a verdict.

@@ -21,6 +21,7 @@ mod latency;
 pub mod markdown;
 mod number;
 mod page;
+pub mod probe;
 mod record;
 mod style;
 pub mod text;

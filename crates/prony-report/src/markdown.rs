@@ -101,7 +101,7 @@ fn sentence(finding: &Finding) -> String {
 }
 
 /// `text` with everything that Markdown or HTML would take as markup made plain.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in clean(text).chars() {
         match character {

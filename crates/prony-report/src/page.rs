@@ -84,6 +84,12 @@ impl Page {
         self.lines.push(line.trim_end().to_owned());
     }
 
+    /// A line of a picture, which its maker has fitted to the width and made of characters that can be shown.
+    pub(crate) fn fitted(&mut self, line: &str) {
+        debug_assert!(line.width() <= self.style.columns(), "invariant: `{line}` fits the width");
+        self.lines.push(line.trim_end().to_owned());
+    }
+
     /// A line whose middle is a picture, which has its own ASCII form; fitted to the width by its maker.
     pub(crate) fn drawing(&mut self, label: &str, axis: &str, picture: &str, number: &str) {
         let line = format!("{}{axis}{picture}{}", self.shown(label), self.shown(number));

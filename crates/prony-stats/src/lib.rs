@@ -54,6 +54,7 @@ pub use little::{Impossible, LITTLE_TOLERANCE, LittleAudit, check_possible};
 pub use order::{PairOrder, pair_orders};
 pub use outliers::{OUTLIER_DEVIATIONS, outliers};
 pub use quantile::{Censored, Estimate, LEAST_EXCEEDANCES, Quantile, QuantileError, Withheld, estimate};
+pub use sample::median;
 pub use signed_rank::{Center, signed_rank_center, signed_rank_p};
 pub use sparse::{Sparse, SparseError};
 pub use steady::{NO_STEADY_STATE, Trend, mann_kendall};

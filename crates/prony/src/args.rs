@@ -3,6 +3,7 @@
 mod ab;
 mod calibrate;
 mod errors;
+mod probe;
 mod report;
 mod run;
 mod serve;
@@ -16,6 +17,7 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
+pub(crate) use probe::{ProbeArgs, ProbeFormat};
 pub(crate) use report::ReportArgs;
 pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
@@ -69,6 +71,9 @@ enum Typed {
     /// Load a server and report (the default: `prony URL`)
     #[command(after_help = RUN_EXAMPLES, after_long_help = run_details())]
     Run(Box<RunArgs>),
+    /// Send one request and say where its time went
+    #[command(after_help = PROBE_EXAMPLES)]
+    Probe(Box<ProbeArgs>),
     /// Print stored results again, in any format
     #[command(after_help = report::EXAMPLES)]
     Report(ReportArgs),
@@ -94,6 +99,7 @@ enum Typed {
 #[derive(Debug)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Probe(Box<ProbeArgs>),
     Report(ReportArgs),
     Serve(ServeArgs),
     TruthLog(TruthLogArgs),
@@ -132,6 +138,12 @@ Examples:
   prony http://127.0.0.1:3000/ --rate 500 --duration 30s --json result.json
   prony http://127.0.0.1:3000/key -b value -H 'Content-Type: text/plain' -n 10k";
 
+const PROBE_EXAMPLES: &str = "\
+Examples:
+  prony probe http://127.0.0.1:3000/
+  prony probe http://127.0.0.1:3000/ --count 20 --reuse --json probe.json
+  prony probe http://127.0.0.1:3000/ --save-body - > page.html";
+
 fn run_details() -> String {
     format!(
         "{RUN_EXAMPLES}\n\n\
@@ -156,6 +168,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
     match read {
         Ok(Cli { command: Some(command), .. }) => Ok(match command {
             Typed::Run(args) => Command::Run(args),
+            Typed::Probe(args) => Command::Probe(args),
             Typed::Report(args) => Command::Report(args),
             Typed::Serve(args) => Command::Serve(args),
             Typed::TruthLog(args) => Command::TruthLog(args),

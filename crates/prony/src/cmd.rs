@@ -4,6 +4,7 @@ pub(crate) mod ab;
 pub(crate) mod calibrate;
 pub(crate) mod demo;
 pub(crate) mod pages;
+pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;

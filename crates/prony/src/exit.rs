@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use prony_model::{RunResult, Verdict};
+use prony_model::{ProbeResult, RunResult, Verdict};
 
 /// How prony ends; scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,17 @@ impl Exit {
             Self::Invalid
         } else {
             Self::Good
+        }
+    }
+
+    /// The code for a finished probe: every request must be good.
+    pub(crate) fn of_probe(result: &ProbeResult) -> Self {
+        if result.interrupted {
+            Self::Interrupted
+        } else if result.requests.iter().all(|request| request.failure.is_none()) {
+            Self::Good
+        } else {
+            Self::TargetFailed
         }
     }
 }

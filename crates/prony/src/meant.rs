@@ -13,6 +13,7 @@ use crate::complaint::Complaint;
 use crate::output::Destination;
 
 pub(crate) mod ab;
+pub(crate) mod probe;
 mod sources;
 pub(crate) mod wrk;
 

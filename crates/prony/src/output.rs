@@ -10,8 +10,13 @@ use crate::complaint::Complaint;
 
 /// Writes `text` to stdout. A reader that has left, as in `prony … | head`, is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Complaint> {
+    print_bytes(text.as_bytes())
+}
+
+/// Writes `bytes`, which may be anything, to stdout.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Complaint> {
     let mut stdout = io::stdout().lock();
-    written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
 /// Writes `text` to stderr, beside a report on stdout. There is nobody left to tell that stderr is closed.

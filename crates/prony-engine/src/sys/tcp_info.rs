@@ -8,6 +8,10 @@ const BYTES: usize = 220;
 /// Some of `struct tcp_info` (include/uapi/linux/tcp.h). The times are of the whole life of the connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TcpInfo {
+    /// The smoothed round trip, microseconds.
+    pub round_trip_us: u32,
+    /// Its mean deviation, microseconds.
+    pub round_trip_deviation_us: u32,
     /// Bytes in the send buffer that were not sent yet.
     pub unsent_bytes: u32,
     /// Time with bytes on their way or waiting, microseconds.
@@ -44,6 +48,8 @@ impl TcpInfo {
         // tcpi_rwnd_limited and tcpi_sndbuf_limited follow tcpi_busy_time.
         let (total_retrans, bytes_retrans, had_already) = (word(100), long(208), word(216));
         Self {
+            round_trip_us: word(68),
+            round_trip_deviation_us: word(72),
             unsent_bytes: word(144),
             busy_us: long(168),
             held_back_us: long(176) + long(184),
@@ -66,7 +72,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let fresh = tcp_info(sender.as_fd()).unwrap();
-        assert_eq!(fresh, TcpInfo::default());
+        let TcpInfo { round_trip_us, round_trip_deviation_us, .. } = fresh;
+        let of_the_handshake = TcpInfo { round_trip_us, round_trip_deviation_us, ..TcpInfo::default() };
+        assert_eq!(fresh, of_the_handshake);
         sender.set_nonblocking(true).unwrap();
         let piece = vec![b'x'; 64 * 1024];
         // Written until the kernel takes no more.

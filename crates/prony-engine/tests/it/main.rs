@@ -26,6 +26,7 @@ mod namespace;
 mod open;
 mod peers;
 mod pipelining;
+mod probe;
 mod protocol;
 mod spikes;
 mod stop;

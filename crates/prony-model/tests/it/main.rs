@@ -3,6 +3,7 @@
 mod calibration;
 mod check;
 mod full;
+mod probe;
 
 use prony_model::{from_json, to_json};
 use serde_json::Value;

@@ -6,6 +6,7 @@ mod exports;
 mod fixtures;
 mod hostile;
 mod markdown;
+mod probe;
 mod scripts;
 mod text;
 mod wrk;

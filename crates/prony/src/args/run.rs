@@ -172,13 +172,13 @@ pub(super) fn whole_u32(text: &str) -> Result<u32, UnitError> {
     parse_count(text)?.try_into().map_err(|_| UnitError::Count(text.to_owned()))
 }
 
-fn statuses(text: &str) -> Result<StatusSet, StatusError> {
+pub(super) fn statuses(text: &str) -> Result<StatusSet, StatusError> {
     StatusSet::parse(text).ok_or_else(|| StatusError(text.to_owned()))
 }
 
 /// A text that is no set of status codes.
 #[derive(Debug)]
-struct StatusError(String);
+pub(super) struct StatusError(String);
 
 impl std::fmt::Display for StatusError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -9,6 +9,7 @@ mod edges;
 mod files;
 mod folder;
 mod pages;
+mod probe;
 mod report;
 mod runs;
 mod server;
