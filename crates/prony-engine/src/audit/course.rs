@@ -3,13 +3,15 @@
 use prony_model::{Finding, FindingCode, Severity};
 use prony_stats::{Histogram, Sparse, WARM_UP_SLICES, WarmUp, log_medians, mann_kendall, outliers, warm_up};
 
-use super::{Facts, finding, milliseconds, percent};
+use super::{Facts, finding, milliseconds, percent, whole};
 use crate::clock::Nanos;
 
 /// Change from the first to the last third of the run that matters.
 const DRIFT: f64 = 0.10;
-/// Change of p50 and p99 by a beginning that is worth a word: a beginning that pulls neither does no harm.
-const PULLED: (f64, f64) = (0.02, 0.05);
+/// Change of p50 by the beginning that is worth a word: one that pulls no number does no harm.
+const PULLED_P50: f64 = 0.02;
+/// The same for p99 and the rate.
+const PULLED: f64 = 0.05;
 /// Distance of a part's median from that of the others that matters, however alike those are.
 const UNLIKE: f64 = 0.25;
 /// Share of the parts that may be unlike the others: more of them are no moments, but a run that changed.
@@ -30,6 +32,14 @@ struct Course<'a> {
     warm_up: Option<(usize, f64)>,
     /// Load before it that was not counted, seconds.
     warmup_s: f64,
+}
+
+/// What some parts of a run say; milliseconds.
+struct Numbers {
+    p50: f64,
+    p99: f64,
+    /// Good responses.
+    per_s: f64,
 }
 
 /// All findings of this kind.
@@ -83,13 +93,14 @@ impl<'a> Course<'a> {
     fn warm_up(&self) -> Option<Finding> {
         let (groups, change) = self.warm_up?;
         let first = self.medians[groups].0;
-        let (beginning, rest) = (sum(&self.parts[..first]), sum(&self.parts[first..]));
-        let quantile = |of: &Histogram, q| of.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6);
-        let [p50, p99] = [0.5, 0.99].map(|q| quantile(self.responses, q));
-        let [p50_without, p99_without] = [0.5, 0.99].map(|q| quantile(&rest, q));
-        let ((p50, p99), (p50_without, p99_without)) = (p50.zip(p99)?, p50_without.zip(p99_without)?);
+        let beginning = self.numbers(0, first)?;
+        let with = self.numbers(0, self.parts.len())?;
+        let without = self.numbers(first, self.parts.len())?;
         let pulled = |with: f64, without: f64, most: f64| (with / without - 1.0).abs() > most;
-        if !pulled(p50, p50_without, PULLED.0) && !pulled(p99, p99_without, PULLED.1) {
+        if !pulled(with.p50, without.p50, PULLED_P50)
+            && !pulled(with.p99, without.p99, PULLED)
+            && !pulled(with.per_s, without.per_s, PULLED)
+        {
             return None;
         }
         let length_s = self.seconds(first);
@@ -99,22 +110,37 @@ impl<'a> Course<'a> {
             &[
                 ("length", length_s, "s"),
                 ("change", change, "share"),
-                ("p50", p50, "ms"),
-                ("p50_without", p50_without, "ms"),
-                ("p99", p99, "ms"),
-                ("p99_without", p99_without, "ms"),
+                ("p50", with.p50, "ms"),
+                ("p50_without", without.p50, "ms"),
+                ("p99", with.p99, "ms"),
+                ("p99_without", without.p99, "ms"),
+                ("rate", with.per_s, "per_s"),
+                ("rate_without", without.per_s, "per_s"),
             ],
             format!(
-                "the first {length_s:.1} s were unlike the rest (p50 {}): with them p50 is {} and p99 {}, without {} \
-                 and {}",
-                milliseconds(quantile(&beginning, 0.5)?),
-                milliseconds(p50),
-                milliseconds(p99),
-                milliseconds(p50_without),
-                milliseconds(p99_without)
+                "the first {length_s:.1} s were unlike the rest (p50 {}): with them p50 is {}, p99 {} and the rate {} /s, \
+                 without {}, {} and {} /s",
+                milliseconds(beginning.p50),
+                milliseconds(with.p50),
+                milliseconds(with.p99),
+                whole(with.per_s),
+                milliseconds(without.p50),
+                milliseconds(without.p99),
+                whole(without.per_s)
             ),
             format!("leave the beginning out: --warmup {}s", (self.warmup_s + length_s).ceil()),
         ))
+    }
+
+    /// What the parts `from..to` say, if anything was answered in them.
+    fn numbers(&self, from: usize, to: usize) -> Option<Numbers> {
+        let mut sum = Histogram::new();
+        for part in &self.parts[from..to] {
+            sum.add_sparse(part);
+        }
+        let quantile = |q| sum.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6);
+        let per_s = sum.count() as f64 / self.seconds(to - from);
+        Some(Numbers { p50: quantile(0.5)?, p99: quantile(0.99)?, per_s })
     }
 
     /// Some moments of the run were unlike the others.
@@ -175,7 +201,9 @@ impl<'a> Course<'a> {
         }
         let first_part = |group: usize| group * self.parts.len() / groups;
         let has_any = |group: &usize| self.medians.iter().any(|(first, _)| *first == first_part(*group));
-        (0..groups).filter(|group| !has_any(group)).collect()
+        let settled = self.settled().first().map_or(0, |(first, _)| *first);
+        let from = if self.warm_up.is_some() { settled } else { 0 };
+        (0..groups).filter(|group| first_part(*group) >= from && !has_any(group)).collect()
     }
 
     /// The time of so many parts.
@@ -194,15 +222,6 @@ fn beginning(values: &[f64]) -> Option<(usize, f64)> {
         WarmUp::Cut { slices, .. } if slices == values.len() / 2 => beginning(&values[..slices]),
         WarmUp::Cut { slices, change } => Some((slices, change)),
     }
-}
-
-/// The responses of some parts together.
-fn sum(parts: &[Sparse]) -> Histogram {
-    let mut sum = Histogram::new();
-    for part in parts {
-        sum.add_sparse(part);
-    }
-    sum
 }
 
 /// The value in the middle.
@@ -230,7 +249,10 @@ mod tests {
                 part.to_sparse()
             })
             .collect();
-        let all = sum(&parts);
+        let mut all = Histogram::new();
+        for part in &parts {
+            all.add_sparse(part);
+        }
         let found = Course::new(&parts, SLICE, &all, 1.0).findings();
         let codes: Vec<FindingCode> = found.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, expected.iter().map(|(code, _)| *code).collect::<Vec<_>>(), "{found:#?}");
@@ -257,10 +279,7 @@ mod tests {
         let slow = row(&[(8, 5000), (52, 500)]);
         check(&slow, &[(FindingCode::WarmUp, "the first 0.4 s were unlike the rest (p50 5.")]);
         check(&slow, &[(FindingCode::WarmUp, "--warmup 2s")]);
-        check(
-            &slow,
-            &[(FindingCode::WarmUp, "with them p50 is 505 µs and p99 5.10 ms, without 505 µs and 510 µs")],
-        );
+        check(&slow, &[(FindingCode::WarmUp, "with them p50 is 505 µs, p99 5.10 ms and the rate 2,000 /s")]);
         let quick = row(&[(2, 100), (58, 500)]);
         check(&quick, &[]);
         let long = row(&[(40, 5000), (200, 500)]);

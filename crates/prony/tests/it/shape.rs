@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use crate::binary::prony;
 
 /// Lines of a table whose numbers stand in columns: their length counts, too.
-const IN_COLUMNS: [&str; 7] = ["Connect:", "Processing:", "Waiting:", "Total:", "Latency ", "Req/Sec", "% "];
+const IN_COLUMNS: [&str; 8] =
+    ["Connect:", "Processing:", "Waiting:", "Total:", "Latency ", "Req/Sec", "% ", "/sec:"];
 
 /// Runs `prony TOOL WORDS…` and, where it is installed, `TOOL WORDS…`; both must have the shape of the snapshot.
 pub(crate) fn check(name: &str, tool: &str, words: &[&str]) {
