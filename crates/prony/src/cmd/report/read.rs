@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use prony_model::{FORMAT, FormatError, RunResult, from_json, stored_format};
+use prony_model::{FormatError, RunResult, from_json, stored_format};
 use prony_report::check_distributions;
 
 use crate::complaint::Complaint;
@@ -69,7 +69,6 @@ fn result(name: &str, text: &str) -> Result<RunResult, Complaint> {
         return Err(Complaint::usage(format!("{name} is a result of `{command}`, not of a run"))
             .hint(format!("`prony report` prints runs; `{command}` prints its own results")));
     }
-    debug_assert!(!OTHERS.iter().any(|(other, _)| *other == FORMAT), "runs are read here");
     let result = from_json(text).map_err(|error| refused(name, &error))?;
     check_distributions(&result).map_err(|error| {
         Complaint::usage(format!("{name}: {error}")).hint("was the file edited, or cut short?")
