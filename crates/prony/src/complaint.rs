@@ -31,11 +31,6 @@ impl Complaint {
         Self { exit: Exit::Internal, ..Self::usage(what) }
     }
 
-    /// A target that does not do what it should.
-    pub(crate) fn target_failed(what: impl Into<String>) -> Self {
-        Self { exit: Exit::TargetFailed, ..Self::usage(what) }
-    }
-
     /// A usage error in the words of a library: `what: what to try`.
     pub(crate) fn from_words(error: &dyn std::error::Error) -> Self {
         let text = error.to_string();
