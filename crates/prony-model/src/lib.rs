@@ -8,6 +8,7 @@
 mod calibration;
 mod check;
 mod clock;
+mod comparison;
 pub mod duration;
 mod environment;
 mod event;
@@ -29,6 +30,11 @@ pub use calibration::{
 };
 pub use check::Contradiction;
 pub use clock::Clock;
+pub use comparison::{
+    BlockOrder, COMPARISON_FORMAT, COMPARISON_VERSION, ChangeInterval, ComparedBlock, ComparedPair,
+    ComparedSide, ComparisonKind, ComparisonMethod, ComparisonOutcome, ComparisonResult, Look, LookPlan,
+    Metric, MetricComparison, comparison_json_schema, comparison_to_json,
+};
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};

@@ -174,6 +174,11 @@ pub fn look_z(looks: Looks, pairs: usize) -> f64 {
     }
 }
 
+/// The probability below which a difference may be claimed at a look: what [`look_z`] leaves outside.
+pub fn look_level(looks: Looks, pairs: usize) -> f64 {
+    normal_two_sided(look_z(looks, pairs))
+}
+
 /// Compares paired values of one metric, (A, B) each, positive and in any unit; `errors` are those of A
 /// and B.
 pub fn compare(
@@ -353,6 +358,8 @@ mod tests {
         assert_eq!((second.verdict, second.is_final()), (Verdict::Slower, true));
         assert!((look_z(Looks::Sequential, 40) - 2.024).abs() < 1e-12);
         assert!((look_z(Looks::Sequential, 10) - 4.048).abs() < 1e-12);
+        assert!((look_level(Looks::Once, 20) - 0.05).abs() < 1e-6);
+        assert!((look_level(Looks::Sequential, 40) - 0.043).abs() < 1e-3);
     }
 
     #[test]

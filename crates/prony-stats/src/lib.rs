@@ -40,7 +40,7 @@ mod sample;
 pub use bins::Bin;
 pub use compare::{
     Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, DEFAULT_PAIRS, Errors, LEAST_PAIRS, LOOKS,
-    Looks, MOST_ERRORS, NoVerdict, Verdict, compare, look_z,
+    Looks, MOST_ERRORS, NoVerdict, Verdict, compare, look_level, look_z,
 };
 pub use freeze::freeze_quantile;
 pub use histogram::{Bucket, Histogram};
