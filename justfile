@@ -47,6 +47,11 @@ fuzz seconds="60":
     mkdir -p fuzz/corpus/http_response
     RUSTC_BOOTSTRAP=1 cargo fuzz run http_response fuzz/corpus/http_response fuzz/seeds/http_response -- -max_total_time={{ seconds }} -max_len=1024 -dict=fuzz/seeds/http.dict
 
+# Fuzz the reader and the renderers of stored results for SECONDS
+fuzz-results seconds="60":
+    mkdir -p fuzz/corpus/stored_result
+    RUSTC_BOOTSTRAP=1 cargo fuzz run stored_result fuzz/corpus/stored_result fuzz/seeds/stored_result -- -max_total_time={{ seconds }} -max_len=16384
+
 # Licences, sources and known vulnerabilities (needs cargo-deny and the network)
 deny:
     cargo deny check

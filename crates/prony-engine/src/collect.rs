@@ -15,6 +15,7 @@ use crate::observe::Observer;
 use crate::samples::Samples;
 use crate::series::Series;
 use crate::slice::{Clocks, Counters, SLICE, Slice};
+use crate::stamps::Stamps;
 
 /// When load, measurement and end are.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +45,8 @@ pub(crate) struct Totals {
     pub ended: Nanos,
     /// All records of the measured part and of the drain, in one slice.
     pub all: Slice,
+    /// What the kernel said of them.
+    pub stamps: Box<Stamps>,
     /// Counters of the whole run, warm-up included.
     pub whole_run: Counters,
     /// By thread.
@@ -91,6 +94,7 @@ impl Collector {
             measured_to: window.measure_from,
             ended: window.start,
             all: Slice::new(0, Samples::none()),
+            stamps: Box::new(Stamps::new()),
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads),
@@ -121,6 +125,7 @@ impl Collector {
             match pipes.full.recv_timeout(Duration::from_nanos(SLICE)) {
                 Ok(mut slice) => {
                     self.merge(&slice, sink);
+                    self.totals.add_stamps(slice.stamps.take());
                     slice.clear();
                     // A worker that has ended takes nothing back.
                     let _gone = pipes.spares[slice.thread as usize].try_send(slice);
@@ -218,6 +223,17 @@ impl Collector {
             rate_per_s: if seconds > 0.0 { rate / seconds } else { 0.0 },
             median: self.good.value_at_quantile(0.5).map(Duration::from_nanos),
         }));
+    }
+}
+
+impl Totals {
+    /// Adds those of one worker. The first ones are taken as they are, which saves their memory.
+    fn add_stamps(&mut self, stamps: Option<Box<Stamps>>) {
+        match stamps {
+            Some(stamps) if self.stamps.is_empty() => self.stamps = stamps,
+            Some(stamps) => self.stamps.add(&stamps),
+            None => {}
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::example::Example;
 use crate::first::First;
 use crate::look::Looks;
 use crate::samples::Samples;
+use crate::stamps::Stamps;
 
 /// The length of a slice: 200 parts in a run of ten seconds, which the statistics of tails ask for. A worker
 /// that can't hand over a slice makes it longer instead.
@@ -51,6 +52,8 @@ pub(crate) struct Slice {
     pub samples: Samples,
     /// The worker's first complete response, if it came now.
     pub first_response: Option<First>,
+    /// What the kernel said of all of the worker's requests, in its last slice.
+    pub stamps: Option<Box<Stamps>>,
 }
 
 /// Both clocks of one outcome.
@@ -172,6 +175,7 @@ impl Slice {
             counters: Counters::default(),
             samples,
             first_response: None,
+            stamps: None,
         }
     }
 
@@ -192,6 +196,7 @@ impl Slice {
         self.counters = Counters::default();
         self.samples.clear();
         self.first_response = None;
+        self.stamps = None;
     }
 }
 

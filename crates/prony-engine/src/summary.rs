@@ -24,6 +24,8 @@ pub(crate) struct Run<'a> {
     pub request: &'a EncodedRequest,
     pub peers: &'a Peers,
     pub driver: DriverUsed,
+    /// Without the counts.
+    pub kernel_clock: KernelClockUse,
     pub environment: Environment,
     /// Since 1970.
     pub started_at: Duration,
@@ -45,9 +47,15 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         version: VERSION,
         verdict: Verdict::Valid,
         plan: run.plan.clone(),
+        target_commit: None,
         addresses: run.peers.names.clone(),
         driver: run.driver.clone(),
-        kernel_clock: KernelClockUse::default(),
+        kernel_clock: KernelClockUse {
+            arrivals_stamped: totals.stamps.arrival.count(),
+            departures_stamped: totals.stamps.departure.count(),
+            discarded: totals.stamps.discarded,
+            ..run.kernel_clock.clone()
+        },
         timing: timing(run),
         rate: rate(run.plan, totals),
         bytes: Bytes {
@@ -262,11 +270,13 @@ fn histograms(
         lag: histogram_data(&totals.all.lag),
         blocked: histogram_data(&totals.all.blocked),
         censored: histogram_data(cut_off),
-        ..Histograms::default()
+        departure: histogram_data(&totals.stamps.departure),
+        network: histogram_data(&totals.stamps.network),
+        arrival: histogram_data(&totals.stamps.arrival),
     }
 }
 
-/// A moment since 1970 in UTC, to the second: the proleptic Gregorian calendar in 400-year eras
+/// A moment since 1970 in UTC, to the millisecond: the proleptic Gregorian calendar in 400-year eras
 /// (Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days).
 fn rfc3339(since_1970: Duration) -> String {
     let seconds = since_1970.as_secs();
@@ -279,7 +289,8 @@ fn rfc3339(since_1970: Duration) -> String {
     let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    let millisecond = since_1970.subsec_millis();
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z")
 }
 
 #[cfg(test)]
@@ -289,11 +300,13 @@ mod tests {
     #[test]
     fn moments() {
         let check =
-            |seconds: u64, expected: &str| assert_eq!(rfc3339(Duration::from_secs(seconds)), expected);
-        check(0, "1970-01-01T00:00:00Z");
-        check(951_782_400, "2000-02-29T00:00:00Z");
-        check(1_709_251_199, "2024-02-29T23:59:59Z");
-        check(1_795_219_205, "2026-11-21T00:00:05Z");
-        check(4_102_444_800, "2100-01-01T00:00:00Z");
+            |millis: u64, expected: &str| assert_eq!(rfc3339(Duration::from_millis(millis)), expected);
+        let now = Duration::from_millis(1_795_219_205_678);
+        assert_eq!(prony_model::since_1970(&rfc3339(now)), Some(now));
+        check(0, "1970-01-01T00:00:00.000Z");
+        check(951_782_400_007, "2000-02-29T00:00:00.007Z");
+        check(1_709_251_199_999, "2024-02-29T23:59:59.999Z");
+        check(1_795_219_205_000, "2026-11-21T00:00:05.000Z");
+        check(4_102_444_800_000, "2100-01-01T00:00:00.000Z");
     }
 }

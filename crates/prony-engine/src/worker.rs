@@ -97,6 +97,8 @@ pub(crate) struct Worker {
     next_look: Nanos,
     /// The connection that was looked at last.
     looked_at: Slot,
+    /// When the last of the bytes at hand arrived at the kernel; 0 for unknown.
+    pub(crate) arrived: Nanos,
     /// The first event of the current batch, for the loop gap; 0 for none.
     pub(crate) woken: Nanos,
     control: Control,
@@ -140,6 +142,7 @@ impl Worker {
             next_look: 0,
             looked_at: 0,
             woken: 0,
+            arrived: 0,
             control,
             wake: WakeUp::new(),
             plan,

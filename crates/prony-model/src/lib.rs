@@ -4,11 +4,14 @@
 //! This crate holds data and its file format only. It never opens a socket, reads a clock or a file,
 //! and never computes a statistic: `prony-engine` measures, `prony-stats` computes, `prony-report` draws.
 
+mod check;
+mod clock;
 pub mod duration;
 mod environment;
 mod event;
 mod finding;
 mod format;
+mod moment;
 mod outcome;
 mod plan;
 mod redact;
@@ -17,10 +20,13 @@ mod status;
 mod target;
 mod units;
 
+pub use check::Contradiction;
+pub use clock::Clock;
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
-pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, to_json};
+pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
+pub use moment::since_1970;
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,

@@ -18,6 +18,9 @@ pub struct RunResult {
     pub verdict: Verdict,
     /// What was asked.
     pub plan: RunPlan,
+    /// What was loaded, in the words of whoever asked for the run: a commit, a version, a variant.
+    #[serde(default)]
+    pub target_commit: Option<String>,
     /// The addresses that the target's name stood for.
     pub addresses: Vec<String>,
     /// The driver that did it.
@@ -104,7 +107,7 @@ pub struct FirstResponse {
 /// When, and for how long; seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timing {
-    /// Start of the load, RFC 3339 in UTC.
+    /// Start of the load, warm-up included: RFC 3339 in UTC, to the millisecond.
     pub started_at: String,
     /// Time that resolving the target's name took, before the load.
     pub resolve_s: f64,

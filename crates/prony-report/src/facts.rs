@@ -12,6 +12,7 @@ use crate::number::{bytes, count, duration, percent, rate, rough_percent, second
 pub(crate) fn choices(result: &RunResult) -> Vec<String> {
     let plan = &result.plan;
     let mut parts = vec![format!("{} {}", plan.request.method, plan.target)];
+    parts.extend(result.target_commit.clone());
     parts.extend(request(result));
     parts.push(load(&plan.load, plan.threads));
     parts.push(when(result));

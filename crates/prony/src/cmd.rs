@@ -1,7 +1,10 @@
 //! The commands, one file each.
 
+pub(crate) mod ab;
 pub(crate) mod demo;
 pub(crate) mod pages;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod truth_log;
+pub(crate) mod wrk;

@@ -5,6 +5,7 @@
 mod answers;
 mod client;
 mod course;
+mod delay;
 mod load;
 mod machine;
 mod network;
@@ -66,6 +67,8 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         client::run_queue_wait,
         client::send_lag,
         client::loop_gap,
+        delay::tail_blame,
+        delay::receive_delay,
         load::rate_not_reached,
         load::blocked,
         load::connections_not_reached,

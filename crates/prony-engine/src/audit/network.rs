@@ -170,6 +170,7 @@ mod tests {
                 version: Version::Http11,
                 keep_alive: true,
                 pipeline: 1,
+                verbatim: false,
             },
             load: Load::Closed { connections: 500 },
             end: End::Duration(Duration::from_secs(1)),

@@ -1,5 +1,5 @@
-//! All `unsafe` code of Prony: the io_uring rings, and two socket options, a setting of the C library and a
-//! scheduling attribute that no crate wraps.
+//! All `unsafe` code of Prony: the io_uring rings, and socket options, time stamps of sockets, a setting of the C
+//! library and a scheduling attribute that no crate wraps.
 //!
 //! Everything here has a safe interface: no use of it can break memory, only make the kernel return an error.
 #![allow(unsafe_code, reason = "the one module that talks to the kernel below the safe wrappers")]
@@ -10,6 +10,7 @@ mod priority;
 mod ring;
 mod sockopt;
 mod tcp_info;
+mod timestamping;
 
 pub(crate) use buffers::Buffers;
 pub(crate) use memory::map_large_allocations;
@@ -17,3 +18,4 @@ pub(crate) use priority::ask_for_short_slices;
 pub(crate) use ring::{BATCH, Completion, Ring, RingSetup, Socket};
 pub(crate) use sockopt::defer_port_choice;
 pub(crate) use tcp_info::{TcpInfo, tcp_info};
+pub(crate) use timestamping::{ask_for_stamps, departure, receive_stamped};

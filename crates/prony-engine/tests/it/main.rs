@@ -21,6 +21,7 @@ mod descriptors;
 mod errors;
 mod findings;
 mod freeze;
+mod kernel_clock;
 mod namespace;
 mod open;
 mod peers;

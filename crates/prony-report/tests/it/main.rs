@@ -1,5 +1,10 @@
 //! Reports of constructed results, as people see them.
 
+mod ab;
+mod exports;
 mod fixtures;
+mod hostile;
 mod markdown;
+mod scripts;
 mod text;
+mod wrk;

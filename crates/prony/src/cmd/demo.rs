@@ -70,6 +70,7 @@ fn measure(
         request: RequestPlan {
             method: "GET".to_owned(),
             headers: Vec::new(),
+            verbatim: false,
             body: Body::default(),
             version: Version::Http11,
             // The original closes after each reply, too.

@@ -1,11 +1,17 @@
 //! The built binary, as people and scripts meet it; and what the workspace must never become.
 
+mod ab;
+mod ab_flags;
 mod bad_servers;
 mod binary;
 mod edges;
 mod files;
+mod folder;
 mod pages;
+mod report;
 mod runs;
 mod server;
 mod servers;
+mod shape;
 mod usage;
+mod wrk;

@@ -25,10 +25,13 @@ fn every_help_fits_a_screen() {
         &["help"],
         &["run", "--help"],
         &["http://127.0.0.1/", "--help"],
+        &["report", "--help"],
         &["serve", "--help"],
         &["serve", "null", "--help"],
         &["serve", "rudy", "--help"],
         &["demo", "--help"],
+        &["ab", "-h"],
+        &["wrk", "--help"],
         &["completions", "--help"],
     ] {
         fits(words);
@@ -37,7 +40,7 @@ fn every_help_fits_a_screen() {
 
 #[test]
 fn the_main_helps_show_three_examples() {
-    for words in [&["--help"][..], &["run", "--help"], &["serve", "--help"]] {
+    for words in [&["--help"][..], &["run", "--help"], &["report", "--help"], &["serve", "--help"]] {
         let help = fits(words);
         let examples = help.split("Examples:\n").nth(1).expect("examples");
         assert_eq!(examples.lines().filter(|line| line.starts_with("  prony ")).count(), 3, "{help}");
