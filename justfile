@@ -38,7 +38,7 @@ doc:
 review:
     cargo insta test --workspace --review
 
-# Write docs/schema/run-v1.json anew
+# Write the schemas in docs/schema anew
 schema:
     PRONY_WRITE_SCHEMA=1 cargo test -p prony-model schema
 

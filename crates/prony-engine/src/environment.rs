@@ -20,7 +20,7 @@ const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// What can be said before the run. The commit is the caller's to add.
-pub(crate) fn before() -> Environment {
+pub fn before() -> Environment {
     let system = uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     let kernel = format!("{} {} {}", text(system.sysname()), text(system.release()), text(system.version()));

@@ -43,5 +43,6 @@ mod wake;
 mod worker;
 
 pub use control::Control;
+pub use environment::before as environment;
 pub use error::RunError;
 pub use run::run;

@@ -1,9 +1,11 @@
 //! The words and units of Prony: what a run is asked to do ([`RunPlan`]), what it tells while it runs
-//! ([`RunEvent`]), what it found out ([`RunResult`]) and what makes a number doubtful ([`Finding`]).
+//! ([`RunEvent`]), what it found out ([`RunResult`]) and what makes a number doubtful ([`Finding`]); and what a
+//! machine can do as a client ([`Calibration`]).
 //!
 //! This crate holds data and its file format only. It never opens a socket, reads a clock or a file,
 //! and never computes a statistic: `prony-engine` measures, `prony-stats` computes, `prony-report` draws.
 
+mod calibration;
 mod check;
 mod clock;
 pub mod duration;
@@ -20,6 +22,10 @@ mod status;
 mod target;
 mod units;
 
+pub use calibration::{
+    CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
+    CalibrationPoint, CalibrationSetting, judge,
+};
 pub use check::Contradiction;
 pub use clock::Clock;
 pub use environment::Environment;

@@ -386,19 +386,26 @@ pub struct MachineUse {
 pub struct CalibrationUse {
     /// When it was measured, RFC 3339 in UTC.
     pub measured_at: String,
-    /// How long ago that was when the run ended, seconds.
+    /// How long ago that was when the measured part ended, seconds.
     pub age_s: f64,
+    /// The prony that measured it.
+    #[serde(default)]
+    pub prony_version: String,
     /// Connections and threads of the calibration that was compared with.
     pub connections: u32,
     /// Its worker threads.
     pub threads: u32,
     /// Responses per second that this client gets from the null server.
     pub null_rate_per_s: f64,
+    /// Responses per second that this client can get: `null_rate_per_s`, or more where the null server was the
+    /// limit of that, by the client's use of CPU.
+    #[serde(default)]
+    pub capacity_per_s: f64,
     /// Response time's median against the null server at little load, milliseconds.
     pub floor_p50_ms: Option<f64>,
     /// Its p99.
     pub floor_p99_ms: Option<f64>,
-    /// The run's rate as a share of that (0..1, or more).
+    /// The run's rate as a share of `capacity_per_s` (0..1, or more).
     pub share: f64,
 }
 

@@ -1,5 +1,5 @@
 //! Draws what a run found out: as text for a terminal, as Markdown, as ab and wrk would, and for other tools as
-//! CSV and in the formats of HdrHistogram; JSON is the stored result itself.
+//! CSV and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, too.
 //!
 //! This crate turns a [`prony_model::RunResult`] into text and never judges: verdicts, findings and withheld
 //! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
@@ -9,6 +9,7 @@ pub mod ab;
 mod bars;
 pub mod brief;
 mod calendar;
+pub mod calibration;
 mod clean;
 pub mod csv;
 mod distribution;
@@ -27,7 +28,7 @@ pub mod wrk;
 
 pub use clean::clean;
 pub use distribution::{DistributionError, check_distributions};
-pub use number::{count, percent, rate, seconds};
+pub use number::{age, count, percent, rate, seconds};
 pub use page::wrap;
 pub use prony_model::to_json as json;
 pub use style::Style;

@@ -1,6 +1,7 @@
 //! What was typed: the command line as clap reads it, nothing inferred. [`crate::meant`] says what it means.
 
 mod ab;
+mod calibrate;
 mod errors;
 mod report;
 mod run;
@@ -14,6 +15,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use ab::AbArgs;
+pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
@@ -74,6 +76,8 @@ enum Typed {
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV
     TruthLog(TruthLogArgs),
+    /// Measure what this machine can do as a client; every run is compared with it
+    Calibrate(Box<CalibrateArgs>),
     /// Load a slow server and a quick one, and say what differs
     Demo(DemoArgs),
     /// Load a server with the flags of ab, and report as ab does
@@ -93,6 +97,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Serve(ServeArgs),
     TruthLog(TruthLogArgs),
+    Calibrate(Box<CalibrateArgs>),
     Demo(DemoArgs),
     Ab(Box<AbArgs>),
     Wrk(WrkArgs),
@@ -154,6 +159,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
             Typed::Report(args) => Command::Report(args),
             Typed::Serve(args) => Command::Serve(args),
             Typed::TruthLog(args) => Command::TruthLog(args),
+            Typed::Calibrate(args) => Command::Calibrate(args),
             Typed::Demo(args) => Command::Demo(args),
             Typed::Ab(args) => Command::Ab(args),
             Typed::Wrk(args) => Command::Wrk(args),

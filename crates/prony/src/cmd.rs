@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod ab;
+pub(crate) mod calibrate;
 pub(crate) mod demo;
 pub(crate) mod pages;
 pub(crate) mod report;

@@ -3,6 +3,8 @@
 //! measured here.
 
 mod args;
+mod calibration;
+mod clock;
 mod cmd;
 mod complaint;
 mod exit;
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         Command::Report(args) => cmd::report::report(&args),
         Command::Serve(args) => cmd::serve::serve(&args),
         Command::TruthLog(args) => cmd::truth_log::truth_log(&args),
+        Command::Calibrate(args) => cmd::calibrate::calibrate(&args),
         Command::Demo(args) => cmd::demo::demo(&args),
         Command::Ab(args) => cmd::ab::ab(&args),
         Command::Wrk(args) => cmd::wrk::wrk(&args),

@@ -25,7 +25,7 @@ const WARMUP_S: u64 = 1;
 /// A commit, a version or a variant has a name that people can read.
 const MAX_TARGET_COMMIT_BYTES: usize = 200;
 /// A body is held in memory and stored in every result.
-const MAX_BODY_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_BODY_BYTES: u64 = 64 << 20;
 
 /// A run, and what to do with its result.
 #[derive(Debug)]

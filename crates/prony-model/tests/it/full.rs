@@ -203,6 +203,21 @@ fn rate(interval_per_s: Option<Interval>) -> RateSummary {
     RateSummary { asked_per_s: None, sent_per_s: 9.5, answered_per_s: 7.0, done_per_s: 6.0, interval_per_s }
 }
 
+fn calibration() -> CalibrationUse {
+    CalibrationUse {
+        measured_at: "2026-01-02T01:04:05Z".to_owned(),
+        age_s: 7200.0,
+        prony_version: "0.1.0".to_owned(),
+        connections: 64,
+        threads: 1,
+        null_rate_per_s: 180_000.0,
+        capacity_per_s: 250_000.0,
+        floor_p50_ms: Some(0.05),
+        floor_p99_ms: None,
+        share: 0.62,
+    }
+}
+
 fn client() -> Client {
     let thread = ThreadUse {
         thread: 1,
@@ -214,19 +229,6 @@ fn client() -> Client {
         polls: 1_000,
     };
     Client { cpu_s: 0.5, requests_per_cpu_s: Some(200.0), peak_rss_bytes: Some(1), threads: vec![thread] }
-}
-
-fn calibration() -> CalibrationUse {
-    CalibrationUse {
-        measured_at: "2026-01-02T01:04:05Z".to_owned(),
-        age_s: 7200.0,
-        connections: 64,
-        threads: 1,
-        null_rate_per_s: 250_000.0,
-        floor_p50_ms: Some(0.05),
-        floor_p99_ms: None,
-        share: 0.62,
-    }
 }
 
 fn environment() -> Environment {

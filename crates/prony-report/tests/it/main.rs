@@ -1,6 +1,7 @@
 //! Reports of constructed results, as people see them.
 
 mod ab;
+mod calibration;
 mod exports;
 mod fixtures;
 mod hostile;

@@ -94,6 +94,9 @@ pub(crate) struct RunArgs {
     /// Good is a body as long as the first one
     #[arg(long, value_name = "LENGTH", value_enum, hide_short_help = true)]
     pub(crate) expect_length: Option<BodyLength>,
+    /// Leave out the comparison with what `prony calibrate` measured
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_calibration: bool,
     /// What is loaded, kept with the result: a commit, a version, a variant
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(crate) target_commit: Option<String>,

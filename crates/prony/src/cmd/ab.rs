@@ -11,7 +11,7 @@ use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::ab::Ab;
 use crate::progress::ProgressLine;
-use crate::{meant, output, signals, terminal};
+use crate::{calibration, meant, output, signals, terminal};
 
 /// What the banner calls this program.
 pub(crate) const PROGRAM: &str = concat!("prony ", env!("CARGO_PKG_VERSION"));
@@ -33,7 +33,7 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit, Complaint> {
     let every = meant.plan.end.requests().and_then(ab::heartbeat).filter(|_| meant.options.progress);
     let mut heartbeat = every.map(Heartbeat::new);
     let mut requests = Requests::default();
-    let result = prony_engine::run(&meant.plan, &control, &mut |event| {
+    let mut result = prony_engine::run(&meant.plan, &control, &mut |event| {
         match &event {
             RunEvent::Samples(samples) => samples.iter().for_each(|sample| requests.add(sample)),
             RunEvent::SamplesLost(lost) => requests.lose(*lost),
@@ -43,6 +43,7 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit, Complaint> {
             heartbeat.tell(&event);
         }
     })?;
+    calibration::compare(&mut result);
     let requests = requests.sorted();
     if let Some(heartbeat) = &mut heartbeat {
         heartbeat.finish(result.requests.done + result.requests.failed);

@@ -9,7 +9,7 @@ use crate::meant::{Meant, meant};
 use crate::progress::ProgressLine;
 use crate::render::{Named, render};
 use crate::samples::SampleFile;
-use crate::{output, signals};
+use crate::{calibration, output, signals};
 
 /// The commit that this prony was built from, if it was built from one.
 const COMMIT: Option<&str> = option_env!("PRONY_COMMIT");
@@ -35,6 +35,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
     let mut result = result?;
     result.environment.prony_commit = COMMIT.map(str::to_owned);
     result.target_commit = target_commit;
+    if !args.no_calibration {
+        calibration::compare(&mut result);
+    }
     // The report first: should the file fail now, the numbers are at least seen.
     let rendered = render(&[Named { file: "", result: &result }], format, clock);
     output::print(&rendered.expect("invariant: the engine's histograms are whole"))?;

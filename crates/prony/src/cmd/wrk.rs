@@ -12,7 +12,7 @@ use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::wrk::Wrk;
 use crate::progress::ProgressLine;
-use crate::{meant, output, signals, terminal};
+use crate::{calibration, meant, output, signals, terminal};
 
 /// Runs what `args` mean.
 pub(crate) fn wrk(args: &WrkArgs) -> Result<Exit, Complaint> {
@@ -39,7 +39,8 @@ pub(crate) fn wrk(args: &WrkArgs) -> Result<Exit, Complaint> {
         progress.tell(&event);
     });
     drop(progress);
-    let result = result?;
+    let mut result = result?;
+    calibration::compare(&mut result);
     output::print(&wrk::report(&result, &rates, latency))?;
     output::tell(&format!("\n{}", brief::run(&result, &[], &[], &terminal::error_style())));
     Ok(Exit::of_run(&result))

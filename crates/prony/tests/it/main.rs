@@ -4,6 +4,7 @@ mod ab;
 mod ab_flags;
 mod bad_servers;
 mod binary;
+mod calibration;
 mod edges;
 mod files;
 mod folder;

@@ -29,6 +29,7 @@ fn every_help_fits_a_screen() {
         &["serve", "--help"],
         &["serve", "null", "--help"],
         &["serve", "rudy", "--help"],
+        &["calibrate", "--help"],
         &["demo", "--help"],
         &["ab", "-h"],
         &["wrk", "--help"],
