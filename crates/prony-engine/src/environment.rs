@@ -9,7 +9,7 @@ use rustix::system::uname;
 const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// What can be said before the run. Version and commit are the caller's to add.
-pub(crate) fn before() -> Environment {
+pub fn before() -> Environment {
     let system = uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     Environment {
@@ -32,7 +32,7 @@ pub(crate) fn before() -> Environment {
 }
 
 /// The load average over a minute.
-pub(crate) fn load_average() -> Option<f64> {
+pub fn load_average() -> Option<f64> {
     line("/proc/loadavg")?.split(' ').next()?.parse().ok()
 }
 

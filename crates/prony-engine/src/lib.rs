@@ -38,5 +38,6 @@ mod wake;
 mod worker;
 
 pub use control::Control;
+pub use environment::{before as environment, load_average};
 pub use error::RunError;
 pub use run::run;

@@ -7,8 +7,10 @@
 pub mod duration;
 mod environment;
 mod event;
+mod exec;
 mod finding;
 mod format;
+mod moment;
 mod outcome;
 mod plan;
 mod redact;
@@ -19,8 +21,15 @@ mod units;
 
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
+pub use exec::{
+    CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonVerdict, EXEC_FORMAT, EXEC_VERSION,
+    ExecCommand, ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
+    ExpectedExits, MemorySummary, ShellUse, StartUpPlan, StartUpShare, StartUpSource, TimeSummary,
+    exec_from_json, exec_json_schema, exec_to_json,
+};
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
 pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, to_json};
+pub use moment::rfc3339;
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,
