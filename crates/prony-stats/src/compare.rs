@@ -233,10 +233,7 @@ impl Comparison {
     pub fn without_direction(self, margin: f64) -> Self {
         let names_direction = matches!(
             self.verdict,
-            Verdict::Faster
-                | Verdict::Slower
-                | Verdict::FasterSizeUncertain
-                | Verdict::SlowerSizeUncertain
+            Verdict::Faster | Verdict::Slower | Verdict::FasterSizeUncertain | Verdict::SlowerSizeUncertain
         );
         if !names_direction {
             return self;

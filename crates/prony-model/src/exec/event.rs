@@ -34,7 +34,7 @@ pub enum ExecEvent {
         expected: u32,
         /// Which command, from 0; `None` for a start-up command.
         command: Option<usize>,
-        /// Median of this command's runs so far.
-        median: Option<Duration>,
+        /// Time of this command's last run.
+        last: Option<Duration>,
     },
 }

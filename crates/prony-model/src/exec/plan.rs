@@ -7,6 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::result::CommandExit;
+
 /// A plan that contradicts itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExecPlanError {
@@ -205,9 +207,9 @@ impl ExecPlan {
 }
 
 impl ExpectedExits {
-    /// Whether `code` is a good one.
-    pub fn is_good(&self, code: i32) -> bool {
-        code == 0 || self.good.contains(&code)
+    /// Whether a run that ended so did what it should.
+    pub fn is_good(&self, exit: CommandExit) -> bool {
+        matches!(exit, CommandExit::Code(code) if code == 0 || self.good.contains(&code))
     }
 }
 
@@ -226,7 +228,7 @@ mod tests {
             exits: ExpectedExits { good: Vec::new(), go_on: false },
             input: None,
             output: ExecOutput::Null,
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_mins(1),
             seed: 1,
         }
     }
