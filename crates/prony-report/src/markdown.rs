@@ -71,7 +71,7 @@ fn latencies(table: &Table) -> String {
 }
 
 /// A finding on one line, its code linked to the explanation.
-fn sentence(finding: &Finding) -> String {
+pub(crate) fn sentence(finding: &Finding) -> String {
     let code = finding.code.name();
     format!(
         "{} — {} ([{code}](docs/findings.md#{code}))",
@@ -81,7 +81,7 @@ fn sentence(finding: &Finding) -> String {
 }
 
 /// `text` with everything that Markdown or HTML would take as markup made plain.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in clean(text).chars() {
         match character {

@@ -38,12 +38,7 @@ pub fn run(result: &RunResult, style: &Style) -> String {
         page.gap();
     }
     for finding in others {
-        let label = match finding.severity {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Invalid => "invalid",
-        };
-        self::finding(&mut page, label, None, finding);
+        self::finding(&mut page, label(finding.severity), None, finding);
     }
     page.finish()
 }
@@ -64,8 +59,17 @@ fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Finding] {
     others
 }
 
+/// How a finding that is not the worst begins.
+pub(crate) fn label(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Invalid => "invalid",
+    }
+}
+
 /// What was seen, what to do, and where it is explained.
-fn finding(page: &mut Page, label: &str, colour: Option<Colour>, finding: &Finding) {
+pub(crate) fn finding(page: &mut Page, label: &str, colour: Option<Colour>, finding: &Finding) {
     page.labelled(label, colour, &finding.message);
     let anchor = format!("(docs/findings.md#{})", finding.code.name());
     page.labelled("", None, format!("{} {anchor}", finding.advice).trim_start());
