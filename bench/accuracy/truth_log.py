@@ -1,4 +1,4 @@
-"""The truth server's log, version 1: what it really did with each request. The format is described in
+"""The truth server's log, version 2: what it really did with each request. The format is described in
 `crates/prony-targets/src/truth/log.rs`.
 """
 
@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 
 _HEADER = struct.Struct("<8sIIQQq")
-_RECORD = struct.Struct("<QQQQQQQQII")
+_RECORD = struct.Struct("<8Q2HI")
 _END = b"PRONYEND"
 _SUCCESS = 0
 _STAMPED, _CLOCK_MOVED = 1, 2
@@ -19,6 +19,8 @@ class Served:
 
     arrival_ns: int
     reply_ns: int
+    # The client's.
+    port: int
 
     def residence_ms(self):
         """From the last byte's arrival in the kernel to the moment the reply was handed to the kernel."""
@@ -60,7 +62,7 @@ def read(path):
     """Reads a whole log; the server that wrote it must have ended."""
     data = pathlib.Path(path).read_bytes()
     magic, version, record_bytes, *_ = _HEADER.unpack_from(data)
-    if magic != b"PRONYTRU" or version != 1 or record_bytes != _RECORD.size:
+    if magic != b"PRONYTRU" or version != 2 or record_bytes != _RECORD.size:
         raise SystemExit("the truth log is of another version than this script reads")
     body = data[_HEADER.size :]
     end = body[-_RECORD.size :]
@@ -68,11 +70,11 @@ def read(path):
         raise SystemExit("the truth log was cut short")
     _, _, lost = struct.unpack_from("<8sQQ", end)
     records = list(_RECORD.iter_unpack(body[: -_RECORD.size]))
-    served = [Served(record[2], record[6]) for record in records if record[8] == _SUCCESS]
+    served = [Served(record[2], record[6], record[9]) for record in records if record[8] == _SUCCESS]
     served.sort(key=lambda one: one.arrival_ns)
     return Log(
         served=served,
         lost=lost,
-        unstamped=sum(not record[9] & _STAMPED for record in records),
-        clock_moved=sum(bool(record[9] & _CLOCK_MOVED) for record in records),
+        unstamped=sum(not record[10] & _STAMPED for record in records),
+        clock_moved=sum(bool(record[10] & _CLOCK_MOVED) for record in records),
     )

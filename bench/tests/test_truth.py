@@ -5,16 +5,16 @@ import struct
 import tempfile
 import unittest
 
-from accuracy import freeze, truth_log
+from accuracy import freeze, requests, truth_log
 
 MS = 1_000_000
 
 
 def log_of(records):
-    text = struct.pack("<8sIIQQq", b"PRONYTRU", 1, 72, 1, 0, 0)
+    text = struct.pack("<8sIIQQq", b"PRONYTRU", 2, 72, 1, 0, 0)
     for index, (arrival_ms, reply_ms, outcome) in enumerate(records):
         times = (int(arrival_ms * MS), 0, 0, 0, int(reply_ms * MS), 0)
-        text += struct.pack("<8Q2I", index, 0, *times, outcome, 1)
+        text += struct.pack("<8Q2HI", index, 0, *times, outcome, 40_000, 1)
     return text + struct.pack("<8sQQ48x", b"PRONYEND", len(records), 0)
 
 
@@ -53,3 +53,19 @@ class Truth(unittest.TestCase):
 
     def test_freeze_behind_few_connections_clears_slower(self):
         self.assertAlmostEqual(freeze.against_truth.quantile(freeze.seen_by_users(10), 0.99), 911, delta=1)
+
+
+class Requests(unittest.TestCase):
+    def test_the_nth_of_a_connection_is_the_nth_that_was_served_on_it(self):
+        log = read(log_of([(10, 11, 0), (20, 22, 0), (30, 31, 0)]))
+        header = "port,sent_ns,tx_ns,rx_ns,done_ns\n"
+        rows = "40000,19900000,19950000,22050000,22100000\n40000,9900000,0,0,11200000\n"
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "samples")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(header + rows)
+            found = requests._join("prony", "const:1ms", log, path)
+        self.assertEqual((found.joined, found.unmatched), (2, 1))
+        self.assertEqual([round(value, 3) for value in found.service_us], [300.0, 200.0])
+        self.assertEqual([round(value, 3) for value in found.kernel_us], [100.0])
+        self.assertIn("+100.0", requests.table([found]))

@@ -9,6 +9,7 @@ mod exit;
 mod meant;
 mod output;
 mod progress;
+mod samples;
 mod signals;
 mod suggest;
 mod terminal;

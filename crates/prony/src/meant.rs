@@ -29,6 +29,7 @@ pub(crate) struct Meant {
     pub(crate) plan: RunPlan,
     pub(crate) format: Format,
     pub(crate) destination: Option<Destination>,
+    pub(crate) samples: Option<Destination>,
     pub(crate) quiet: bool,
 }
 
@@ -36,8 +37,13 @@ pub(crate) struct Meant {
 pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
     let plan = plan(args, seed)?;
     let (format, file) = outputs(args)?;
+    if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples == file) {
+        return Err(Complaint::usage(format!("--json and --samples both want {}", path.display()))
+            .hint("give each a file of its own"));
+    }
     let destination = file.map(|path| Destination::prepare(&path, args.force)).transpose()?;
-    Ok(Meant { plan, format, destination, quiet: args.quiet })
+    let samples = args.samples.as_deref().map(|path| Destination::prepare(path, args.force)).transpose()?;
+    Ok(Meant { plan, format, destination, samples, quiet: args.quiet })
 }
 
 fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
@@ -71,7 +77,7 @@ fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
             KernelStamps::Auto => KernelClock::Auto,
             KernelStamps::Off => KernelClock::Off,
         },
-        samples: false,
+        samples: args.samples.is_some(),
         seed: args.seed.unwrap_or(seed),
         // Last, because it may read stdin: everything that can be refused without it is.
         request: request(args)?,

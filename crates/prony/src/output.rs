@@ -1,7 +1,7 @@
 //! Where results go: stdout, and files that are written whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -21,6 +21,47 @@ pub(crate) fn written(result: io::Result<()>) -> Result<(), Complaint> {
             Err(Complaint::internal(format!("can't write to stdout ({error})")))
         }
         _ => Ok(()),
+    }
+}
+
+/// A file that is being written; gone, unless it is finished.
+pub(crate) struct Growing<'a> {
+    destination: &'a Destination,
+    file: BufWriter<File>,
+    /// The first error: nothing is written after it.
+    state: io::Result<()>,
+    finished: bool,
+}
+
+impl Growing<'_> {
+    /// Adds `bytes`; an error is told when the file is finished.
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        if self.state.is_ok() {
+            self.state = self.file.write_all(bytes);
+        }
+    }
+
+    /// Gives the file its name.
+    pub(crate) fn finish(mut self) -> Result<(), Complaint> {
+        let state = std::mem::replace(&mut self.state, Ok(()));
+        let written = state.and_then(|()| self.file.flush()).and_then(|()| {
+            if self.destination.kind == Kind::Special {
+                return Ok(());
+            }
+            self.file.get_ref().sync_all()?;
+            self.destination.rename(&self.destination.temporary())
+        });
+        self.finished = written.is_ok();
+        written.map_err(|error| self.destination.failed(&error))
+    }
+}
+
+impl Drop for Growing<'_> {
+    fn drop(&mut self) {
+        if !self.finished && self.destination.kind != Kind::Special {
+            // The first error is the one to tell.
+            let _ = fs::remove_file(self.destination.temporary());
+        }
     }
 }
 
@@ -76,22 +117,24 @@ impl Destination {
 
     /// Writes `text`, whole or not at all.
     pub(crate) fn write(&self, text: &str) -> Result<(), Complaint> {
-        let failed = |error: io::Error| {
-            Complaint::internal(format!("can't write {} any more ({error})", self.path.display()))
+        let mut growing = self.open()?;
+        growing.write(text.as_bytes());
+        growing.finish()
+    }
+
+    /// A file that grows under another name, until it is whole.
+    pub(crate) fn open(&self) -> Result<Growing<'_>, Complaint> {
+        let file = if self.kind == Kind::Special {
+            OpenOptions::new().write(true).open(&self.path)
+        } else {
+            File::create_new(self.temporary())
         };
-        if self.kind == Kind::Special {
-            let file = OpenOptions::new().write(true).open(&self.path);
-            return file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed);
-        }
-        let temporary = self.temporary();
-        let written = File::create_new(&temporary)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-            .and_then(|()| self.rename(&temporary));
-        if written.is_err() {
-            // The first error is the one to tell.
-            let _ = fs::remove_file(&temporary);
-        }
-        written.map_err(failed)
+        let file = BufWriter::new(file.map_err(|error| self.failed(&error))?);
+        Ok(Growing { destination: self, file, state: Ok(()), finished: false })
+    }
+
+    fn failed(&self, error: &io::Error) -> Complaint {
+        Complaint::internal(format!("can't write {} any more ({error})", self.path.display()))
     }
 
     /// Gives the finished file its name; a file that came in the meantime is not replaced.

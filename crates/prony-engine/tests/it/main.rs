@@ -24,3 +24,4 @@ mod peers;
 mod pipelining;
 mod protocol;
 mod stop;
+mod truth;

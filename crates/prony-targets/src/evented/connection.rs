@@ -21,6 +21,8 @@ pub(super) const INPUT_BYTES: usize = 16 * 1024;
 pub(super) struct Connection<T> {
     pub(super) socket: OwnedFd,
     pub(super) number: u64,
+    /// The client's port; 0 if it has left already.
+    pub(super) peer_port: u16,
     pub(super) reader: Reader,
     pub(super) phase: Phase<T>,
     /// When it opened, finished its last reply, or began the request that is under way.
@@ -89,6 +91,7 @@ pub(super) enum Sent {
 impl<T> Connection<T> {
     pub(super) fn new(socket: OwnedFd, number: u64, since_ns: u64) -> Self {
         Self {
+            peer_port: peer_port(&socket),
             socket,
             number,
             reader: Reader::default(),
@@ -138,6 +141,13 @@ impl<T> Connection<T> {
             }
         }
     }
+}
+
+/// The port at the other end of `socket`.
+fn peer_port(socket: &OwnedFd) -> u16 {
+    let name = rustix::net::getpeername(socket).ok().flatten();
+    let address = name.and_then(|name| std::net::SocketAddr::try_from(name).ok());
+    address.map_or(0, |address| address.port())
 }
 
 impl<T> Replying<T> {

@@ -223,7 +223,14 @@ impl<S: Script> Worker<S> {
         self.counters.enter();
         let close = !(request.keep_alive && self.options.keep_alive);
         let Arrival { at_ns: arrival_ns, read_ns, stamped, clock_moved } = arrival;
-        let came = Came { connection: connection.number, arrival_ns, read_ns, stamped, clock_moved };
+        let came = Came {
+            connection: connection.number,
+            peer_port: connection.peer_port,
+            arrival_ns,
+            read_ns,
+            stamped,
+            clock_moved,
+        };
         let (due_ns, ticket) = self.script.plan(request, came);
         connection.phase = Phase::Waiting { ticket, close };
         self.due.push(due_ns, slot);

@@ -1,12 +1,12 @@
 //! The log of what a truth server did, one record per request.
 //!
-//! # Format, version 1
+//! # Format, version 2
 //! All numbers are little-endian; times are ns on `CLOCK_MONOTONIC` of the machine that served.
 //!
 //! | part | bytes | content |
 //! |---|---|---|
 //! | header | 40 | magic `PRONYTRU`; u32 version; u32 bytes per record (72); u64 seed; u64 start of the server; i64 `CLOCK_REALTIME` − `CLOCK_MONOTONIC` at the start |
-//! | record, any number | 72 | u64 id, connection, arrival, read, start, delay, first, last; u32 outcome; u32 flags |
+//! | record, any number | 72 | u64 id, connection, arrival, read, start, delay, first, last; u16 outcome; u16 port of the client; u32 flags |
 //! | trailer | 72 | magic `PRONYEND`; u64 number of records; u64 records lost; zeroes |
 //!
 //! Outcomes are those of [`Outcome`] from 0 up. Flag 1: the arrival is the kernel's; flag 2: the clocks moved.
@@ -22,7 +22,7 @@ use crate::clock::Clocks;
 const MAGIC: &[u8; 8] = b"PRONYTRU";
 const END: &[u8; 8] = b"PRONYEND";
 /// The format written here.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 const HEADER_BYTES: usize = 40;
 
 /// Why a log can't be read; the texts fit after "failed to ".
@@ -194,6 +194,7 @@ mod tests {
         Record {
             id,
             connection: 2,
+            peer_port: 40_000,
             arrival_ns: 3,
             read_ns: 4,
             start_ns: 5,
@@ -239,8 +240,8 @@ mod tests {
         assert_eq!(parse(b"").unwrap_err(), Fault::NotALog);
         assert_eq!(parse(b"GET / HTTP/1.1\r\n\r\n").unwrap_err(), Fault::NotALog);
         let mut newer = log();
-        newer[8] = 2;
-        assert_eq!(parse(&newer).unwrap_err(), Fault::Version(2));
+        newer[8] = 3;
+        assert_eq!(parse(&newer).unwrap_err(), Fault::Version(3));
         let mut damaged = log();
         damaged[HEADER_BYTES + RECORD_BYTES + 64] = 77;
         assert_eq!(parse(&damaged).unwrap_err(), Fault::Damaged(1));

@@ -13,6 +13,8 @@ pub struct Record {
     pub id: u64,
     /// The number of its connection: the first is 0.
     pub connection: u64,
+    /// The client's port of that connection.
+    pub peer_port: u16,
     /// When its last byte reached the machine.
     pub arrival_ns: u64,
     /// When the server had read it.
@@ -69,7 +71,8 @@ impl Record {
         for (place, number) in slot.chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
-        slot[64..68].copy_from_slice(&(self.outcome as u32).to_le_bytes());
+        slot[64..66].copy_from_slice(&(self.outcome as u16).to_le_bytes());
+        slot[66..68].copy_from_slice(&self.peer_port.to_le_bytes());
         slot[68..].copy_from_slice(&flags.to_le_bytes());
         out.write_all(&slot)
     }
@@ -87,7 +90,8 @@ impl Record {
             delay_ns: number(5),
             first_ns: number(6),
             last_ns: number(7),
-            outcome: match u32_at(slot, 64) {
+            peer_port: u16_at(slot, 66),
+            outcome: match u16_at(slot, 64) {
                 0 => Outcome::Success,
                 1 => Outcome::Error,
                 2 => Outcome::Reset,
@@ -102,6 +106,10 @@ impl Record {
 
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("invariant: eight bytes"))
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes[at..at + 2].try_into().expect("invariant: two bytes"))
 }
 
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -58,6 +58,7 @@ impl Script for Truth {
         let record = Record {
             id,
             connection: came.connection,
+            peer_port: came.peer_port,
             arrival_ns: came.arrival_ns,
             read_ns: came.read_ns,
             start_ns: times.start_ns,

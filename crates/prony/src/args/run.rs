@@ -97,9 +97,12 @@ pub(crate) struct RunArgs {
     /// Keep the whole result in this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Replace the file of --json if it exists
+    /// Replace the files of --json and --samples if they exist
     #[arg(long, hide_short_help = true)]
     pub(crate) force: bool,
+    /// Keep every request, one by one, in this file, as CSV
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) samples: Option<PathBuf>,
     /// What to print [default: text]
     #[arg(short, long, value_name = "FORMAT", value_enum)]
     pub(crate) output: Option<Format>,

@@ -8,11 +8,13 @@ use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::{Meant, meant};
 use crate::progress::ProgressLine;
+use crate::samples::SampleFile;
 use crate::{output, signals, terminal};
 
 /// Runs what `args` mean.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
-    let Meant { plan, format, destination, quiet } = meant(args, seed()?)?;
+    let Meant { plan, format, destination, samples, quiet } = meant(args, seed()?)?;
+    let mut samples = samples.as_ref().map(SampleFile::new).transpose()?;
     let control = Control::default();
     let on_interrupt = control.clone();
     signals::on_interrupt(move || {
@@ -20,13 +22,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
         ProgressLine::stopping();
     })?;
     let mut progress = ProgressLine::new(&plan, quiet);
-    let result = prony_engine::run(&plan, &control, &mut |event| progress.tell(&event));
+    let result = prony_engine::run(&plan, &control, &mut |event| {
+        progress.tell(&event);
+        if let Some(samples) = &mut samples {
+            samples.tell(&event);
+        }
+    });
     drop(progress);
     let result = result?;
     // The report first: should the file fail now, the numbers are at least seen.
     output::print(&render(&result, format))?;
     if let Some(destination) = destination {
         destination.write(&prony_model::to_json(&result))?;
+    }
+    if let Some(samples) = samples {
+        samples.finish()?;
     }
     Ok(Exit::of_run(&result))
 }

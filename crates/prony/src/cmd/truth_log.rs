@@ -9,7 +9,7 @@ use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::output;
 
-const HEADER: &str = "id,connection,arrival_ns,read_ns,start_ns,delay_ns,first_ns,last_ns,residence_ns,outcome,\
+const HEADER: &str = "id,connection,peer_port,arrival_ns,read_ns,start_ns,delay_ns,first_ns,last_ns,residence_ns,outcome,\
                       arrival_from_kernel,clock_moved\n";
 
 /// Prints the whole log; times are ns on the monotonic clock of the machine that served.
@@ -44,9 +44,10 @@ fn line(record: &Record, out: &mut impl std::io::Write) -> std::io::Result<()> {
     };
     writeln!(
         out,
-        "{},{},{},{},{},{},{},{},{},{outcome},{},{}",
+        "{},{},{},{},{},{},{},{},{},{},{outcome},{},{}",
         record.id,
         record.connection,
+        record.peer_port,
         record.arrival_ns,
         record.read_ns,
         record.start_ns,

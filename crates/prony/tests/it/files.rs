@@ -89,3 +89,43 @@ fn a_result_is_written_whole() {
     assert_eq!(prony_model::from_json(&text).expect("a result").requests.done, 5);
     assert_eq!(folder.names(), ["result.json"]);
 }
+
+#[test]
+fn samples_are_written_one_by_one_and_fit_the_result() {
+    let folder = Folder::new("samples");
+    let (samples, json) = (folder.0.join("samples.csv"), folder.0.join("result.json"));
+    let (samples, json) = (samples.display().to_string(), json.display().to_string());
+    let server = Server::good();
+    let arguments = [&server.url, "-n", "200", "-c", "4", "--samples", &samples, "--json", &json, "-q"];
+    let said = prony(&arguments);
+    // A busy machine makes the numbers invalid, not the files.
+    assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+    let text = fs::read_to_string(&samples).expect("the samples");
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let column = |name: &str| header.iter().position(|found| *found == name).expect("a column");
+    let (intended, done, status) = (column("intended_ns"), column("done_ns"), column("status"));
+    let (mut count, mut longest_ns) = (0, 0);
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!((cells.len(), cells[status]), (header.len(), "200"), "{line}");
+        let number = |at: usize| cells[at].parse::<u64>().expect("a number");
+        longest_ns = longest_ns.max(number(done) - number(intended));
+        count += 1;
+    }
+    assert_eq!(count, 200);
+    let result = prony_model::from_json(&fs::read_to_string(&json).expect("the result")).expect("a result");
+    assert_eq!(result.latency.response.max_ms, Some(longest_ns as f64 / 1e6));
+    assert_eq!(folder.names().len(), 2, "nothing else is left: {:?}", folder.names());
+
+    let again = prony(&arguments);
+    assert_eq!(again.code, Some(2), "{again:?}");
+    assert!(again.err.contains("exists"), "{again:?}");
+}
+
+#[test]
+fn one_file_cant_hold_both() {
+    let said = prony(&["127.0.0.1:1", "-n", "1", "--samples", "x.csv", "--json", "x.csv"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.contains("--json and --samples both want x.csv"), "{said:?}");
+}

@@ -1,0 +1,143 @@
+//! Every reported number is exactly what the single samples of the same run say.
+
+use std::time::Duration;
+
+use prony_model::{LatencySummary, RunPlan, SampleRecord};
+use prony_targets::truth::{Config, Delay};
+
+use super::{Measured, measure};
+use crate::plans::{closed, for_ms, open, poisson, requests};
+
+/// A bucket's width relative to its values: 2^-10 (prony-stats, HdrHistogram's layout).
+const BUCKET: f64 = 1.0 / 1024.0;
+
+/// Holds `reported` against the same moments of the samples.
+fn check(name: &str, reported: &LatencySummary, mut nanos: Vec<u64>) {
+    nanos.sort_unstable();
+    let milliseconds = |nanos: u64| nanos as f64 / 1e6;
+    assert_eq!(reported.count, nanos.len() as u64, "{name}");
+    assert_eq!(reported.min_ms, nanos.first().copied().map(milliseconds), "{name}");
+    assert_eq!(reported.max_ms, nanos.last().copied().map(milliseconds), "{name}");
+    let sum: f64 = nanos.iter().map(|nanos| milliseconds(*nanos)).sum();
+    if let Some(mean_ms) = reported.mean_ms {
+        assert!((mean_ms - sum / nanos.len() as f64).abs() <= 1e-6, "{name}: mean {mean_ms}");
+    }
+    let mut printed = 0;
+    for (quantile, value) in &reported.quantiles_ms {
+        let Some(value) = value else { continue };
+        let q: f64 = quantile.parse().expect("a number");
+        let order_statistic = nanos[rank(q, nanos.len()) - 1];
+        let truth = milliseconds(order_statistic);
+        assert!(
+            (truth..=truth * (1.0 + BUCKET) + 1e-6).contains(value),
+            "{name} p{quantile}: {value} ms, and the samples say {truth} ms"
+        );
+        printed += 1;
+    }
+    assert!(nanos.len() < 40 || printed > 0, "{name}: nothing was printed of {} samples", nanos.len());
+}
+
+/// ⌈q·n⌉, at least 1.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank is small and positive")]
+fn rank(q: f64, count: usize) -> usize {
+    // The product of two doubles may lie a hair above the whole number that it stands for.
+    ((q * count as f64 - 1e-9).ceil() as usize).max(1)
+}
+
+/// Holds every clock and count of `measured` against its samples.
+fn check_all(measured: &Measured) {
+    let Measured { result, samples, answered_in_slices, .. } = measured;
+    let good: Vec<&SampleRecord> =
+        samples.iter().filter(|sample| sample.outcome.error_kind().is_none()).collect();
+    let of = |value: fn(&SampleRecord) -> u64| good.iter().map(|sample| value(sample)).collect::<Vec<_>>();
+    check("response", &result.latency.response, of(|sample| sample.done_ns - sample.intended_ns));
+    check("service", &result.latency.service, of(|sample| sample.done_ns - sample.sent_ns));
+    let all = |value: fn(&SampleRecord) -> u64| samples.iter().map(value).collect::<Vec<_>>();
+    check("lag", &result.latency.lag, all(|sample| sample.sent_ns - sample.ready_ns));
+
+    let requests = &result.requests;
+    assert_eq!(samples.len() as u64, requests.done + requests.failed);
+    assert_eq!(good.len() as u64, requests.done);
+    assert_eq!(
+        requests.intended,
+        requests.done + requests.failed + requests.censored + requests.never_sent,
+        "{requests:?}"
+    );
+    for outcome in &result.outcomes {
+        let count = samples.iter().filter(|sample| sample.outcome.name() == outcome.outcome).count();
+        assert_eq!(outcome.count, count as u64, "{}", outcome.outcome);
+    }
+    // What came in the drain is part of no slice's rate.
+    assert!(*answered_in_slices <= requests.answered, "{answered_in_slices} {requests:?}");
+}
+
+/// The server of these tests: exponential delays, some errors, some resets.
+fn mixed() -> Config {
+    let delay = Delay::Exponential { mean: Duration::from_millis(1) };
+    Config { delay, error_share: 0.1, reset_share: 0.02, ..Config::default() }
+}
+
+on_both_drivers! {
+    fn closed_loop(driver) {
+        let measured = measure(driver, mixed(), |plan| {
+            RunPlan { load: closed(8), threads: 2, end: requests(1500), ..plan }
+        });
+        assert_eq!(measured.result.requests.intended, 1500);
+        assert!(measured.result.requests.failed > 50, "{:?}", measured.result.requests);
+        check_all(&measured);
+    }
+
+    fn open_loop(driver) {
+        let measured = measure(driver, mixed(), |plan| {
+            RunPlan { load: open(2000.0, 100), threads: 2, end: for_ms(600), ..plan }
+        });
+        assert_eq!(measured.result.requests.intended, 1200, "the schedule says how many, not the server");
+        check_all(&measured);
+    }
+
+    fn few_connections_for_random_arrivals(driver) {
+        let delay = Delay::CappedPareto {
+            scale: Duration::from_micros(200),
+            shape: 1.2,
+            cap: Duration::from_millis(50),
+        };
+        let measured = measure(driver, Config { delay, ..Config::default() }, |plan| {
+            RunPlan { load: poisson(2000.0, 3), end: requests(1500), ..plan }
+        });
+        check_all(&measured);
+        let blocked: Vec<u64> = measured
+            .samples
+            .iter()
+            .filter(|sample| sample.ready_ns > sample.intended_ns)
+            .map(|sample| sample.ready_ns - sample.intended_ns)
+            .collect();
+        check("blocked", &measured.result.latency.blocked, blocked);
+    }
+
+    fn one_connection_a_request(driver) {
+        let measured = measure(driver, Config::default(), |plan| {
+            let mut plan = RunPlan { load: closed(4), end: requests(300), ..plan };
+            plan.request.keep_alive = false;
+            plan
+        });
+        check_all(&measured);
+        let took: Vec<u64> = measured.samples.iter().map(|sample| sample.connect_ns).collect();
+        check("connect", &measured.result.latency.connect, took);
+    }
+
+    fn what_is_told_of_an_answer(driver) {
+        let measured = measure(driver, Config { body_bytes: 345, ..Config::default() }, |plan| {
+            RunPlan { load: closed(2), end: requests(20), ..plan }
+        });
+        let told = |sample: &SampleRecord| (sample.status, sample.body_bytes, sample.outcome.name());
+        assert!(
+            measured.samples.iter().all(|sample| told(sample) == (200, 345, "2xx".to_owned())),
+            "{:?}",
+            measured.samples
+        );
+        let opened = measured.samples.iter().filter(|sample| sample.connect_ns > 0).count();
+        assert_eq!(opened, 2, "the first request of each connection has the time that it took to open");
+        let first = measured.result.first_response.expect("there was one");
+        assert_eq!((first.status, first.body_bytes), (200, 345));
+    }
+}

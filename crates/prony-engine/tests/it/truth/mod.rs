@@ -1,0 +1,80 @@
+//! The truth suite: known truth in, reported truth out.
+//!
+//! A truth server logs what it did with each request, the engine tells what it saw of each request, and the
+//! result is held against both: exactly (a reported number is the order statistic of the run's own samples),
+//! request by request (what the client saw is what the server did, and never less), and as a whole (no request
+//! of a freeze is left out). How near the client comes to the truth is a matter of time, which no test measures:
+//! that is `bench/accuracy`. `mutations/` proves that this suite can fail.
+
+mod exact;
+mod per_request;
+mod whole;
+
+use std::collections::HashMap;
+use std::sync::mpsc::sync_channel;
+
+use prony_engine::Control;
+use prony_model::{DriverChoice, RunEvent, RunPlan, RunResult, SampleRecord};
+use prony_targets::truth::log::Record;
+use prony_targets::truth::{Config, start};
+
+use crate::plans::{plan, run_with};
+
+/// More requests than any of these runs makes.
+const RECORDS_MAX: usize = 100_000;
+
+/// A run, as reported, as seen and as served.
+pub(crate) struct Measured {
+    /// What was reported.
+    pub(crate) result: RunResult,
+    /// What the client saw of each request.
+    pub(crate) samples: Vec<SampleRecord>,
+    /// What the server did with each request.
+    pub(crate) records: Vec<Record>,
+    /// Complete responses, as counted slice by slice.
+    pub(crate) answered_in_slices: u64,
+}
+
+/// Runs what `change` makes of a plan against a truth server of `config`.
+pub(crate) fn measure(
+    driver: DriverChoice,
+    config: Config,
+    change: impl FnOnce(RunPlan) -> RunPlan,
+) -> Measured {
+    let (give, take) = sync_channel(RECORDS_MAX);
+    let server = start(Config { records: Some(give), ..config }).expect("a truth server can be started");
+    let plan = change(RunPlan { samples: true, ..plan(&format!("http://{}/", server.local_addr())) });
+    let (mut samples, mut answered_in_slices) = (Vec::new(), 0);
+    let result = run_with(driver, plan, &Control::default(), &mut |event| match event {
+        RunEvent::Samples(more) => samples.extend(more),
+        RunEvent::SamplesLost(lost) => panic!("{lost} samples were lost"),
+        RunEvent::Slice(slice) => answered_in_slices += slice.answered,
+        RunEvent::Starting { .. } | RunEvent::Phase(_) | RunEvent::Progress(_) => {}
+    });
+    let report = server.stop();
+    assert_eq!(report.counts.records_lost, 0);
+    Measured { result, samples, records: take.try_iter().collect(), answered_in_slices }
+}
+
+impl Measured {
+    /// Each sample with the record of the same request: the n-th of a connection is the n-th that was served on
+    /// it. Only for runs in which every request that was sent is among the samples.
+    pub(crate) fn pairs(&self) -> Vec<(SampleRecord, Record)> {
+        let mut served: HashMap<u16, Vec<Record>> = HashMap::new();
+        let mut records = self.records.clone();
+        records.sort_by_key(|record| std::cmp::Reverse(record.read_ns));
+        for record in records {
+            served.entry(record.peer_port).or_default().push(record);
+        }
+        let mut samples = self.samples.clone();
+        samples.sort_by_key(|sample| sample.done_ns);
+        let pairs = samples.into_iter().map(|sample| {
+            let record = served.get_mut(&sample.port).and_then(Vec::pop);
+            (sample, record.unwrap_or_else(|| panic!("the server did not see {sample:?}")))
+        });
+        let pairs: Vec<_> = pairs.collect();
+        let left: usize = served.values().map(Vec::len).sum();
+        assert_eq!(left, 0, "the client did not tell of {left} requests that were served");
+        pairs
+    }
+}
