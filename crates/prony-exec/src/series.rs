@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use prony_model::{
-    CommandExit, CommandRun, Environment, ExecEvent, ExecOrder, ExecPlan, ExecResult, ShellUse, StartUpSource,
+    CommandExit, CommandRun, Environment, ExecEvent, ExecOrder, ExecPlan, ExecResult, ShellUse,
+    StartUpSource, StartUpTry,
 };
 
 use crate::control::Control;
@@ -147,13 +148,25 @@ impl Series<'_> {
             let mut place = 0;
             for at in orders.next(commands.len() + start_ups.len()) {
                 if let Some(start_up) = at.checked_sub(commands.len()).map(|at| start_ups[at]) {
-                    (self.sink)(&ExecEvent::Run { done: rounds, expected, command: None, last: None });
+                    (self.sink)(&ExecEvent::Run {
+                        elapsed: clock::since(begun),
+                        done: rounds,
+                        expected,
+                        command: None,
+                        last: None,
+                    });
                     self.time_start_up(start_up)?;
                     continue;
                 }
                 let command = commands.start + at;
                 let last = self.runs[command].last().map(|run| Duration::from_secs_f64(run.wall_s));
-                (self.sink)(&ExecEvent::Run { done: rounds, expected, command: Some(command), last });
+                (self.sink)(&ExecEvent::Run {
+                    elapsed: clock::since(begun),
+                    done: rounds,
+                    expected,
+                    command: Some(command),
+                    last,
+                });
                 let at = clock::since(self.begun);
                 let (ended, exit) = self.measure(command, &format!("run {}", rounds + 1))?;
                 let run = self.run_of(&ended, exit, rounds, place, at);
@@ -238,9 +251,8 @@ impl Series<'_> {
     fn find_start_ups(&mut self, commands: Range<usize>) -> Result<(), Halt> {
         let plan = self.plan;
         for command in commands {
-            let Some(start_up) = &plan.commands[command].start_up else { continue };
-            for (line, source) in start_up::candidates(start_up) {
-                if self.stands_for_start(command, line, source)? {
+            for StartUpTry { line, source } in &plan.commands[command].start_up {
+                if self.stands_for_start(command, line, *source)? {
                     break;
                 }
             }
@@ -249,12 +261,7 @@ impl Series<'_> {
     }
 
     /// Tries `line`, once for all commands, and notes it for `command` if it works.
-    fn stands_for_start(
-        &mut self,
-        command: usize,
-        line: String,
-        source: StartUpSource,
-    ) -> Result<bool, Halt> {
+    fn stands_for_start(&mut self, command: usize, line: &str, source: StartUpSource) -> Result<bool, Halt> {
         let is_same = |known: &&mut StartUp| known.line == line && known.source == source;
         if let Some(known) = self.start_ups.iter_mut().find(is_same) {
             known.commands.push(command);
@@ -263,12 +270,13 @@ impl Series<'_> {
         let named = source == StartUpSource::Named;
         let timeout = if named { self.plan.timeout } else { start_up::PATIENCE.min(self.plan.timeout) };
         let limits = Limits { timeout, heeds_stop: true, ends_group: true };
-        let (ended, exit) = self.process(&line, Purpose::Looked, limits)?;
+        let (ended, exit) = self.process(line, Purpose::Looked, limits)?;
         let stands = start_up::is_start(&ended, source);
         if stands {
+            let line = line.to_owned();
             self.start_ups.push(StartUp { line, source, commands: vec![command], times_s: Vec::new() });
         } else if named {
-            return Err(failed(&line, exit, "start-up", false, &ended).into());
+            return Err(failed(line, exit, "start-up", false, &ended).into());
         }
         Ok(stands)
     }

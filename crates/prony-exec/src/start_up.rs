@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::{CommandExit, StartUpPlan, StartUpSource};
+use prony_model::{CommandExit, StartUpSource};
 
 use crate::process::{End, Ended};
 
@@ -29,13 +29,6 @@ impl StartUp {
     }
 }
 
-/// The start-up commands that `plan` names, in the order in which they are tried.
-pub(crate) fn candidates(plan: &StartUpPlan) -> impl Iterator<Item = (String, StartUpSource)> {
-    let source = if plan.named { StartUpSource::Named } else { StartUpSource::Version };
-    let fallback = plan.fallback.iter().map(|line| (line.clone(), StartUpSource::Least));
-    std::iter::once((plan.line.clone(), source)).chain(fallback)
-}
-
 /// Whether what was tried stands for a start: it worked, and where it should print a version, it did. A program that
 /// ignores `--version` and does its work would pass its whole time for start-up.
 pub(crate) fn is_start(ended: &Ended, source: StartUpSource) -> bool {
@@ -60,18 +53,5 @@ mod tests {
         check("usage: tool [-v]", false);
         check("5. item", false);
         check("", false);
-    }
-
-    #[test]
-    fn what_is_tried() {
-        let plan = StartUpPlan {
-            line: "wget --version".to_owned(),
-            named: false,
-            fallback: Some("true".to_owned()),
-        };
-        let tried: Vec<_> = candidates(&plan).collect();
-        let expected = [("wget --version", StartUpSource::Version), ("true", StartUpSource::Least)]
-            .map(|(l, s)| (l.to_owned(), s));
-        assert_eq!(tried, expected);
     }
 }

@@ -24,7 +24,7 @@ pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
 pub use exec::{
     CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonVerdict, EXEC_FORMAT, EXEC_VERSION,
     ExecCommand, ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
-    ExpectedExits, MemorySummary, ShellUse, StartUpPlan, StartUpShare, StartUpSource, TimeSummary,
+    ExpectedExits, MemorySummary, ShellUse, StartUpShare, StartUpSource, StartUpTry, TimeSummary,
     exec_from_json, exec_json_schema, exec_to_json,
 };
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};

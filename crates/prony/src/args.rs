@@ -1,6 +1,7 @@
 //! What was typed: the command line as clap reads it, nothing inferred. [`crate::meant`] says what it means.
 
 mod errors;
+mod exec;
 mod run;
 mod serve;
 mod truth;
@@ -10,6 +11,7 @@ use std::ffi::OsString;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
@@ -61,6 +63,9 @@ enum Typed {
     /// Load a server and report (the default: `prony URL`)
     #[command(after_help = RUN_EXAMPLES, after_long_help = run_details())]
     Run(Box<RunArgs>),
+    /// Time commands that take turns, and say which is faster
+    #[command(after_help = exec::EXAMPLES, after_long_help = exec_details())]
+    Exec(Box<ExecArgs>),
     /// Start a reference server to try things on
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV
@@ -77,6 +82,7 @@ enum Typed {
 #[derive(Debug)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Exec(Box<ExecArgs>),
     Serve(ServeArgs),
     TruthLog(TruthLogArgs),
     Demo(DemoArgs),
@@ -123,6 +129,17 @@ fn run_details() -> String {
     )
 }
 
+fn exec_details() -> String {
+    format!(
+        "{}\n\n\
+         The flags are hyperfine's, where hyperfine has them. What differs: commands take turns in rounds,\n\
+         each in a random order; runs are compared in pairs; the program's start is timed beside it.\n\
+         What a measured command leaves running is ended with it; --setup may start a server.\n\n{}",
+        exec::EXAMPLES,
+        exit::TABLE
+    )
+}
+
 /// The command line for completions and the manual.
 pub(crate) fn definition() -> clap::Command {
     Cli::command().after_long_help(exit::TABLE)
@@ -135,6 +152,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
     match read {
         Ok(Cli { command: Some(command), .. }) => Ok(match command {
             Typed::Run(args) => Command::Run(args),
+            Typed::Exec(args) => Command::Exec(args),
             Typed::Serve(args) => Command::Serve(args),
             Typed::TruthLog(args) => Command::TruthLog(args),
             Typed::Demo(args) => Command::Demo(args),

@@ -22,6 +22,7 @@ use complaint::Complaint;
 fn main() -> ExitCode {
     let exit = args::parse(std::env::args_os()).and_then(|command| match command {
         Command::Run(args) => cmd::run::run(&args),
+        Command::Exec(args) => cmd::exec::exec(&args),
         Command::Serve(args) => cmd::serve::serve(&args),
         Command::TruthLog(args) => cmd::truth_log::truth_log(&args),
         Command::Demo(args) => cmd::demo::demo(&args),

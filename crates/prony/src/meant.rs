@@ -12,7 +12,12 @@ use crate::args::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 use crate::complaint::Complaint;
 use crate::output::Destination;
 
+mod exec;
+mod parameters;
+mod program;
 mod sources;
+
+pub(crate) use exec::{Export, MeantExec, meant_exec};
 
 /// Connections in a closed loop, when nobody says how many.
 const CONNECTIONS: u32 = 50;

@@ -87,7 +87,7 @@ impl Destination {
     pub(crate) fn prepare(path: &Path, force: bool) -> Result<Self, Complaint> {
         let refused = |error: &io::Error| {
             Complaint::usage(format!("can't write {} ({error})", path.display()))
-                .hint("nothing was sent: name a file that can be written, or use --json - for stdout")
+                .hint("nothing was started: name a file that can be written, or use --json - for stdout")
         };
         let kind = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
@@ -96,7 +96,7 @@ impl Destination {
             }
             Ok(metadata) if metadata.is_file() && !force => {
                 return Err(Complaint::usage(format!("{} exists", path.display()))
-                    .hint("nothing was sent: name another file, or replace it with --force"));
+                    .hint("nothing was started: name another file, or replace it with --force"));
             }
             Ok(metadata) if metadata.is_file() => Kind::Replace,
             Ok(_) => Kind::Special,

@@ -1,6 +1,6 @@
 //! What is measured of each run. Bounds are those that the kernel guarantees.
 
-use prony_model::{ExecOutput, StartUpPlan, StartUpSource};
+use prony_model::{ExecOutput, StartUpSource, StartUpTry};
 
 use crate::fixture::{Folder, direct, plan, run};
 
@@ -60,38 +60,46 @@ fn output_goes_where_it_should() {
 
 #[test]
 fn start_up_is_measured_beside() {
-    let start_up = |line: &str, fallback: Option<&str>| {
+    let start_up = |tries: &[(&str, StartUpSource)]| {
         let mut plan = direct(&["sleep 0.05"], 8);
-        plan.commands[0].start_up = Some(StartUpPlan {
-            line: line.to_owned(),
-            named: fallback.is_none(),
-            fallback: fallback.map(str::to_owned),
-        });
+        plan.commands[0].start_up = tries.iter().map(|(line, source)| of(line, *source)).collect();
         let result = run(&plan).expect("a result");
         result.commands[0].start_up.clone().expect("a start-up command that works")
     };
+    let least = ("true", StartUpSource::Least);
     // `sleep` of the GNU tools prints a version; others refuse the flag.
-    let own = start_up("sleep --version", Some("true"));
+    let own = start_up(&[("sleep --version", StartUpSource::Version), least]);
     assert!(matches!(own.source, StartUpSource::Version | StartUpSource::Least));
     assert_eq!(own.wall.count, 8);
-    let none = start_up("false", Some("true"));
+    let none = start_up(&[("false", StartUpSource::Version), least]);
     assert_eq!((none.line.as_str(), none.source), ("true", StartUpSource::Least));
     // It works, but doesn't print a version: it may have done the program's work.
-    let silent = start_up("true", Some("true"));
+    let silent = start_up(&[("true", StartUpSource::Version), least]);
     assert_eq!(silent.source, StartUpSource::Least);
-    let named = start_up("true", None);
+    let named = start_up(&[("true", StartUpSource::Named)]);
     assert_eq!(named.source, StartUpSource::Named);
 }
 
 #[test]
 fn a_share_above_the_threshold_is_a_finding() {
     let mut plan = direct(&["sleep 0.02"], 4);
-    let start_up = StartUpPlan { line: "sleep 0.015".to_owned(), named: true, fallback: None };
-    plan.commands[0].start_up = Some(start_up);
+    plan.commands[0].start_up = vec![of("sleep 0.015", StartUpSource::Named)];
     let result = run(&plan).expect("a result");
     let share = result.commands[0].start_up.as_ref().expect("it ran").share;
     let is_told =
         result.findings.iter().any(|finding| finding.code == prony_model::FindingCode::StartUpShare);
     // On a busy machine the median of the shorter sleep may come out above that of the longer one.
     assert_eq!(is_told, share.is_some_and(|share| share > 0.2), "{:?}", result.findings);
+}
+
+#[test]
+fn a_start_up_command_that_was_named_must_work() {
+    let mut plan = direct(&["true"], 1);
+    plan.commands[0].start_up = vec![of("false", StartUpSource::Named)];
+    let error = run(&plan).expect_err("it was named");
+    assert_eq!(error.to_string(), "`false` ended with exit code 1 (start-up)");
+}
+
+fn of(line: &str, source: StartUpSource) -> StartUpTry {
+    StartUpTry { line: line.to_owned(), source }
 }

@@ -28,6 +28,8 @@ pub enum ExecEvent {
     },
     /// A measured run begins.
     Run {
+        /// Since the first round began.
+        elapsed: Duration,
         /// Rounds that are over.
         done: u32,
         /// How many there will be at least, as far as that can be told.

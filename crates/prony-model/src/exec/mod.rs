@@ -7,11 +7,12 @@ mod result;
 
 pub use event::ExecEvent;
 pub use plan::{
-    ExecCommand, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecRuns, ExpectedExits, StartUpPlan,
+    ExecCommand, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecRuns, ExpectedExits, StartUpSource,
+    StartUpTry,
 };
 pub use result::{
     CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonVerdict, ExecResult, ExecTiming,
-    MemorySummary, ShellUse, StartUpShare, StartUpSource, TimeSummary,
+    MemorySummary, ShellUse, StartUpShare, TimeSummary,
 };
 
 use crate::FormatError;

@@ -104,19 +104,29 @@ pub struct ExecCommand {
     pub conclude: Option<String>,
     /// Run once after the last run.
     pub cleanup: Option<String>,
-    /// What tells the time of the program's start.
-    pub start_up: Option<StartUpPlan>,
+    /// What may tell the time of the program's start: the first that works is taken. Empty: it is not measured.
+    pub start_up: Vec<StartUpTry>,
 }
 
-/// How the start of a command's program is timed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StartUpPlan {
-    /// The same program doing nothing.
+/// One way to time the start of a command's program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StartUpTry {
+    /// What is run.
     pub line: String,
-    /// Whether somebody named it; else it is tried first, and taken only if it prints a version.
-    pub named: bool,
-    /// What is timed instead where `line` doesn't work.
-    pub fallback: Option<String>,
+    /// Where it comes from. A `version` must print one to be taken, a `named` one must work.
+    pub source: StartUpSource,
+}
+
+/// What stands for the program's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartUpSource {
+    /// A command that somebody named.
+    Named,
+    /// The program's own `--version`.
+    Version,
+    /// A program that does nothing: the least that any process takes.
+    Least,
 }
 
 /// How often each command runs.

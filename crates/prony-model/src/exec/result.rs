@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, ExecPlan, Finding, Interval, Verdict};
+use crate::{Environment, ExecPlan, Finding, Interval, StartUpSource, Verdict};
 
 /// One series of commands, whole: enough to print any report of it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -151,18 +151,6 @@ pub struct StartUpShare {
     pub wall: TimeSummary,
     /// Its median over the command's median; `None` where that is above 1, and so says nothing.
     pub share: Option<f64>,
-}
-
-/// What stands for the program's start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum StartUpSource {
-    /// A command that somebody named.
-    Named,
-    /// The program's own `--version`.
-    Version,
-    /// A program that does nothing: the least that any process takes.
-    Least,
 }
 
 /// One command against the reference.

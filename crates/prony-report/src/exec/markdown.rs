@@ -44,9 +44,7 @@ fn table(result: &ExecResult) -> String {
     for (at, (planned, measured)) in result.plan.commands.iter().zip(&result.commands).enumerate() {
         let mut cells = vec![(at + 1).to_string(), escaped(&planned.name)];
         match &measured.wall {
-            None => {
-                cells.extend((2..HEADINGS.len()).map(|column| if column == 5 { "0" } else { "–" }.to_owned()))
-            }
+            None => cells.extend(["–", "–", "–", "0", "–", "–", "–"].map(str::to_owned)),
             Some(wall) => {
                 let cpu = facts::cpu(measured).map(|(user, system)| format!("{user} + {system}"));
                 let start_up = facts::start_up(measured)
