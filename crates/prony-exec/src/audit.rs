@@ -13,6 +13,8 @@ const START_UP_SHARE: f64 = 0.20;
 /// Below this mean the shell's start is as long as the command, and what is subtracted for it as uncertain
 /// (hyperfine warns from the same time).
 const SHORT_S: f64 = 0.005;
+/// Fewer runs have no spread to be far from.
+const FEWEST: usize = 6;
 /// Commands that a finding names.
 const MOST_NAMED: usize = 5;
 
@@ -124,7 +126,7 @@ fn slow_first_run(result: &ExecResult) -> Option<Finding> {
     let code = FindingCode::SlowFirstRun;
     seen_in_commands(result, code, ("first", "s"), "", advice.to_owned(), |measured, _| {
         let (first, median) = (measured.runs.first()?.wall_s, measured.wall.as_ref()?.median_s);
-        let slow = first > median && outliers(&times(measured)).first() == Some(&0);
+        let slow = first > median && far(&times(measured)).first() == Some(&0);
         let words =
             format!("the first run took {}, the median is {}", milliseconds(first), milliseconds(median));
         slow.then_some(Seen { value: first, words })
@@ -139,11 +141,8 @@ fn outlier_runs(result: &ExecResult) -> Option<Finding> {
         let times = times(measured);
         let median_s = measured.wall.as_ref()?.median_s;
         // A slow first run is a finding of its own.
-        let far: Vec<f64> = outliers(&times)
-            .into_iter()
-            .filter(|at| *at > 0 || times[0] < median_s)
-            .map(|at| times[at])
-            .collect();
+        let far: Vec<f64> =
+            far(&times).into_iter().filter(|at| *at > 0 || times[0] < median_s).map(|at| times[at]).collect();
         let farthest = far
             .iter()
             .copied()
@@ -187,6 +186,11 @@ fn failed_runs(result: &ExecResult) -> Option<Finding> {
     })
 }
 
+/// Which of `times` are far from the others.
+fn far(times: &[f64]) -> Vec<usize> {
+    if times.len() < FEWEST { Vec::new() } else { outliers(times) }
+}
+
 fn times(command: &CommandResult) -> Vec<f64> {
     command.runs.iter().map(|run| run.wall_s).collect()
 }
@@ -207,6 +211,7 @@ fn milliseconds(seconds: f64) -> String {
     match seconds {
         value if value >= 10.0 => format!("{value:.1} s"),
         value if value >= 0.1 => format!("{:.0} ms", value * 1e3),
+        value if value >= 0.01 => format!("{:.1} ms", value * 1e3),
         value if value >= 0.001 => format!("{:.2} ms", value * 1e3),
         value => format!("{:.0} µs", value * 1e6),
     }
@@ -215,6 +220,12 @@ fn milliseconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_handful_of_runs_has_no_outliers() {
+        assert_eq!(far(&[1.0, 1.0, 1.0, 1.0, 50.0]), Vec::<usize>::new());
+        assert_eq!(far(&[1.0, 1.0, 1.0, 1.0, 1.0, 50.0]), [5]);
+    }
 
     #[test]
     fn urls() {
@@ -228,6 +239,6 @@ mod tests {
     #[test]
     fn times_as_people_say_them() {
         let all = [12.34, 0.5, 0.0123, 0.000_45].map(milliseconds);
-        assert_eq!(all, ["12.3 s", "500 ms", "12.30 ms", "450 µs"]);
+        assert_eq!(all, ["12.3 s", "500 ms", "12.3 ms", "450 µs"]);
     }
 }

@@ -101,7 +101,8 @@ fn memory(runs: &[CommandRun], floor_bytes: u64) -> Option<MemorySummary> {
 fn share(start_up: &StartUp, command: &CommandResult) -> Option<StartUpShare> {
     let wall = times(&start_up.times_s)?;
     let share = wall.median_s / command.wall.as_ref()?.median_s;
-    let share = (share <= MOST_SHARE).then_some(share.min(1.0));
+    // Nothing takes no time: then the shell's share, which was subtracted, was all.
+    let share = (share > 0.0 && share <= MOST_SHARE).then_some(share.min(1.0));
     Some(StartUpShare { line: start_up.line.clone(), source: start_up.source, wall, share })
 }
 
@@ -141,6 +142,7 @@ mod tests {
         // Doing nothing can't be a part of something shorter.
         check(2.0, 1.0, None);
         check(1.0, 0.0, None);
+        check(0.0, 1.0, None);
     }
 
     #[test]

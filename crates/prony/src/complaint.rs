@@ -3,8 +3,8 @@
 use std::io::Write as _;
 
 use prony_engine::RunError;
-use prony_exec::ExecError;
-use prony_model::ExecPlan;
+use prony_exec::{ExecError, How};
+use prony_model::{CommandExit, ExecPlan};
 use prony_report::clean;
 
 use crate::exit::Exit;
@@ -111,17 +111,19 @@ impl From<ExecError> for Complaint {
             ExecError::Start { .. } | ExecError::File { .. } => {
                 Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) }
             }
-            ExecError::Failed { measured, stderr, .. } => {
+            ExecError::Failed { how, measured, stderr, .. } => {
                 let mut complaint = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };
                 let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
                 for line in &lines[lines.len().saturating_sub(MOST_LINES)..] {
                     complaint = complaint.hint(format!("| {line}"));
                 }
-                if *measured {
-                    complaint.hint("-i goes on after failures; -i=1 says that exit code 1 is good")
-                } else {
-                    complaint.hint("`|| true` behind a command ignores its failures")
-                }
+                complaint.hint(match (*measured, how) {
+                    (true, How(CommandExit::Code(code))) => {
+                        format!("-i goes on after failures; -i={code} says that exit code {code} is good")
+                    }
+                    (true, _) => "-i goes on after failures".to_owned(),
+                    (false, _) => "`|| true` behind a command ignores its failures".to_owned(),
+                })
             }
             ExecError::System { .. } => Self::internal(format!("failed to {error}")),
         }

@@ -149,7 +149,7 @@ pub struct StartUpShare {
     pub source: StartUpSource,
     /// Its times.
     pub wall: TimeSummary,
-    /// Its median over the command's median; `None` where that is above 1, and so says nothing.
+    /// Its median over the command's median; `None` where that is 0 or above 1, and so says nothing.
     pub share: Option<f64>,
 }
 

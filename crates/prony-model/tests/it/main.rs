@@ -1,5 +1,6 @@
 //! The file format: what is written fits the published schema, and is read back as it was.
 
+mod exec;
 mod full;
 
 use prony_model::{from_json, to_json};

@@ -8,7 +8,7 @@ use prony_model::{
 };
 
 use crate::facts::plural;
-use crate::number::{bytes, count, rough_percent, seconds};
+use crate::number::{bytes, count, rough_percent, seconds, significant};
 use crate::page::Colour;
 
 /// Exit codes that a line names.
@@ -56,22 +56,46 @@ pub(super) fn choices(result: &ExecResult) -> Vec<String> {
 
 /// Mean and spread; the mean alone of a single run.
 pub(super) fn mean(wall: &TimeSummary) -> String {
-    let spread = wall.stddev_s.map(|spread| format!(" ± {}", seconds(spread))).unwrap_or_default();
-    format!("{}{spread}", seconds(wall.mean_s))
+    let unit = Unit::of(wall);
+    let spread = wall.stddev_s.map(|spread| format!(" ± {}", unit.number(spread))).unwrap_or_default();
+    format!("{}{spread} {}", unit.number(wall.mean_s), unit.name)
 }
 
 /// Median and its interval.
 pub(super) fn median(wall: &TimeSummary) -> String {
+    let unit = Unit::of(wall);
     let interval = wall
         .median_interval_s
-        .map(|interval| format!(" [{}, {}]", seconds(interval.low), seconds(interval.high)))
+        .map(|interval| format!(" [{}, {}]", unit.number(interval.low), unit.number(interval.high)))
         .unwrap_or_default();
-    format!("{}{interval}", seconds(wall.median_s))
+    format!("{}{interval} {}", unit.number(wall.median_s), unit.name)
 }
 
 /// Least and most.
 pub(super) fn range(wall: &TimeSummary) -> String {
-    format!("{} … {}", seconds(wall.min_s), seconds(wall.max_s))
+    let unit = Unit::of(wall);
+    format!("{} … {} {}", unit.number(wall.min_s), unit.number(wall.max_s), unit.name)
+}
+
+/// The unit of all times of one command.
+struct Unit {
+    name: &'static str,
+    per_s: f64,
+}
+
+impl Unit {
+    /// The one that a person would say the mean in.
+    fn of(wall: &TimeSummary) -> Self {
+        match wall.mean_s {
+            mean if mean >= 0.9995 => Self { name: "s", per_s: 1.0 },
+            mean if mean >= 0.000_999_5 => Self { name: "ms", per_s: 1e3 },
+            _ => Self { name: "µs", per_s: 1e6 },
+        }
+    }
+
+    fn number(&self, time_s: f64) -> String {
+        significant(time_s * self.per_s)
+    }
 }
 
 /// CPU time, means.
@@ -89,6 +113,10 @@ pub(super) fn memory(command: &CommandResult) -> Option<String> {
 /// The share of the start, and how it is known.
 pub(super) fn start_up(command: &CommandResult) -> Option<(String, String)> {
     let start_up = command.start_up.as_ref()?;
+    if start_up.wall.median_s == 0.0 {
+        let how = format!("{} takes no longer than the shell (n = {})", start_up.line, start_up.wall.count);
+        return Some(("–".to_owned(), how));
+    }
     let how = format!(
         "{} takes {} (median, n = {})",
         start_up.line,

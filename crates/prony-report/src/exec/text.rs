@@ -4,6 +4,7 @@ use prony_model::{CommandResult, ExecResult, Finding, Verdict};
 
 use super::facts;
 use crate::Style;
+use crate::number::count;
 use crate::page::{Colour, Page};
 use crate::text::{finding, label};
 
@@ -66,22 +67,15 @@ fn command(page: &mut Page, result: &ExecResult, at: usize, measured: &CommandRe
         page.labelled("wall", None, "not one run");
         return;
     };
-    let parts = [
-        facts::mean(wall),
-        format!("median {}", facts::median(wall)),
-        facts::range(wall),
-        format!("n = {}", wall.count),
-    ];
+    let runs = format!("n = {}", count(wall.count.into()));
+    let parts = [facts::mean(wall), facts::range(wall), runs.clone()];
     page.labelled("wall", None, &parts.join(BETWEEN));
+    page.labelled("median", None, &[facts::median(wall), runs.clone()].join(BETWEEN));
     if let Some((user, system)) = facts::cpu(measured) {
-        page.labelled(
-            "CPU",
-            None,
-            &format!("user {user}{BETWEEN}system {system} (means, n = {})", wall.count),
-        );
+        page.labelled("CPU", None, &format!("user {user}{BETWEEN}system {system} (means, {runs})"));
     }
     if let Some(memory) = facts::memory(measured) {
-        page.labelled("memory", None, &format!("{memory} at the peak of {} runs", wall.count));
+        page.labelled("memory", None, &format!("{memory} (peak, {runs})"));
     }
     if let Some((share, how)) = facts::start_up(measured) {
         page.labelled("start-up", None, &format!("{share}{BETWEEN}{how}"));

@@ -1,5 +1,6 @@
 //! Reports of constructed results, as people see them.
 
+mod exec;
 mod fixtures;
 mod markdown;
 mod text;

@@ -18,17 +18,17 @@ pub(crate) struct ExecArgs {
     /// Commands, each in quotes if it has several words
     #[arg(value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
-    /// Runs of each command that don't count, first
+    /// Runs before those that count
     #[arg(short, long, value_name = "N", value_parser = whole_u32)]
     pub(crate) warmup: Option<u32>,
-    /// Exactly so many runs of each command
+    /// Exactly so many runs of each
     #[arg(short, long, value_name = "N", value_parser = whole_u32, conflicts_with_all = ["min_runs", "max_runs"])]
     pub(crate) runs: Option<u32>,
     /// At least so many [default: 10]
-    #[arg(short, long, value_name = "N", value_parser = whole_u32)]
+    #[arg(short, long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
     pub(crate) min_runs: Option<u32>,
     /// At most so many
-    #[arg(short = 'M', long, value_name = "N", value_parser = whole_u32)]
+    #[arg(short = 'M', long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
     pub(crate) max_runs: Option<u32>,
     /// Go on for this long, for each command on average [default: 3s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
@@ -36,7 +36,9 @@ pub(crate) struct ExecArgs {
     /// End a run that takes longer [default: 1h]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) timeout: Option<Duration>,
-    /// Run before each run; once for all commands, or once for each
+    /// Run this before each run
+    ///
+    /// Given once it holds for all commands; given several times, for one command each
     #[arg(short, long, value_name = "CMD")]
     pub(crate) prepare: Vec<String>,
     /// Run after each run; once for all commands, or once for each
@@ -58,9 +60,11 @@ pub(crate) struct ExecArgs {
     #[arg(short = 'S', long, value_name = "SHELL", hide_short_help = true)]
     pub(crate) shell: Option<String>,
     /// Go on when a run fails; with codes, take these as good: -i=1,2
-    #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, default_missing_value = ALL_FAILURES)]
+    #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, default_missing_value = ALL_FAILURES, hide_short_help = true)]
     pub(crate) ignore_failure: Option<String>,
-    /// What tells the time of the program's start [default: its --version]; `none` leaves it out
+    /// Time this as the program's start
+    ///
+    /// By default the program's own --version, if it is a binary that prints one, else `true`; `none` leaves it out
     #[arg(long, value_name = "CMD")]
     pub(crate) startup: Option<String>,
     /// Show what the commands print
@@ -76,7 +80,7 @@ pub(crate) struct ExecArgs {
     #[arg(short = 'n', long = "command-name", value_name = "NAME", hide_short_help = true)]
     pub(crate) names: Vec<String>,
     /// Replace {VAR} by each of the values `a,b,c`; may be repeated, for every combination
-    #[arg(short = 'L', long, num_args = 2, value_names = ["VAR", "VALUES"], allow_hyphen_values = true)]
+    #[arg(short = 'L', long, num_args = 2, value_names = ["VAR", "VALUES"], allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) parameter_list: Vec<String>,
     /// Replace {VAR} by each number from MIN to MAX
     #[arg(short = 'P', long, num_args = 3, value_names = ["VAR", "MIN", "MAX"], allow_hyphen_values = true, hide_short_help = true)]
@@ -90,7 +94,7 @@ pub(crate) struct ExecArgs {
     /// Seed of the order [default: from the system, and stored]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
-    /// Keep the whole result in this file; `-` is stdout
+    /// Keep the whole result; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Keep what hyperfine would: times as JSON

@@ -76,8 +76,13 @@ impl<'a> SeriesLine<'a> {
             }
             self.written = Some(*elapsed);
         }
-        // `prepare` and `conclude` come with every run, whose line says more.
-        if !matches!(event, ExecEvent::Around { what: "prepare" | "conclude" }) {
+        // `prepare` and `conclude` come with every run, whose line says more; the shell's starts are too quick.
+        let is_news = match event {
+            ExecEvent::Around { what } => !matches!(*what, "prepare" | "conclude"),
+            ExecEvent::Shell { done, .. } => *done == 0,
+            ExecEvent::Warmup { .. } | ExecEvent::Run { .. } => true,
+        };
+        if is_news {
             self.line.write(&self.said(event));
         }
     }
@@ -85,7 +90,7 @@ impl<'a> SeriesLine<'a> {
     fn said(&self, event: &ExecEvent) -> String {
         let name = |command: usize| prony_report::clean(&self.plan.commands[command].name);
         match event {
-            ExecEvent::Shell { done, total } => format!("timing the shell's start: {done} of {total}"),
+            ExecEvent::Shell { total, .. } => format!("timing the shell's start, {total} times"),
             ExecEvent::Around { what } => (*what).to_owned(),
             ExecEvent::Warmup { done, total, command } => {
                 format!("warm-up {} of {total} · {}", done + 1, name(*command))

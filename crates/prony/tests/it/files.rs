@@ -9,10 +9,10 @@ use crate::binary::prony;
 use crate::server::Server;
 
 /// A folder of its own for a test, gone afterwards.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         // What an aborted run may have left.
         let _ = fs::remove_dir_all(&path);

@@ -3,6 +3,7 @@
 mod bad_servers;
 mod binary;
 mod edges;
+mod exec;
 mod files;
 mod pages;
 mod runs;

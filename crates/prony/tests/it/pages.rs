@@ -25,6 +25,7 @@ fn every_help_fits_a_screen() {
         &["help"],
         &["run", "--help"],
         &["http://127.0.0.1/", "--help"],
+        &["exec", "--help"],
         &["serve", "--help"],
         &["serve", "null", "--help"],
         &["serve", "rudy", "--help"],
@@ -37,7 +38,7 @@ fn every_help_fits_a_screen() {
 
 #[test]
 fn the_main_helps_show_three_examples() {
-    for words in [&["--help"][..], &["run", "--help"], &["serve", "--help"]] {
+    for words in [&["--help"][..], &["run", "--help"], &["exec", "--help"], &["serve", "--help"]] {
         let help = fits(words);
         let examples = help.split("Examples:\n").nth(1).expect("examples");
         assert_eq!(examples.lines().filter(|line| line.starts_with("  prony ")).count(), 3, "{help}");
