@@ -1,6 +1,6 @@
 //! From the target to the addresses that answer, before the load: the worker loop reads no names.
 
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -23,6 +23,8 @@ pub(crate) struct Peers {
     pub names: Vec<String>,
     /// How long the resolver took.
     pub took: Duration,
+    /// Whether one of them is an address of this machine.
+    pub here: bool,
 }
 
 /// Resolves the plan's target and finds out which of its addresses accept a connection. No request is sent.
@@ -50,8 +52,21 @@ pub(crate) fn resolve(plan: &RunPlan) -> Result<Peers, RunError> {
             addresses: answering.iter().copied().map(network_address).collect(),
             names: answering.iter().map(ToString::to_string).collect(),
             took,
+            here: answering.iter().any(is_here),
         }),
     }
+}
+
+/// Whether `address` is one of this machine: the kernel then chooses the same one to send from. A connected
+/// datagram socket asks for that choice and sends nothing.
+fn is_here(address: &SocketAddr) -> bool {
+    let any: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let chosen = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect(address)?;
+        socket.local_addr()
+    });
+    address.ip().is_loopback() || chosen.is_ok_and(|chosen| chosen.ip() == address.ip())
 }
 
 /// Every address of the target's name, without repetitions.
@@ -75,7 +90,7 @@ fn of_family(mut addresses: Vec<SocketAddr>, sources: &[IpAddr]) -> Result<Vec<S
         if addresses.is_empty() {
             return Err(RunError::SourceFamily { address: *source });
         }
-        std::net::UdpSocket::bind((*source, 0))
+        UdpSocket::bind((*source, 0))
             .map_err(|error| RunError::Source { address: *source, source: error })?;
     }
     Ok(addresses)
@@ -85,7 +100,9 @@ fn unix(path: &Path) -> Result<Peers, RunError> {
     let address = unix_address(path).map_err(|_| RunError::UnixPath { path: path.to_owned() })?;
     let name = path.display().to_string();
     match UnixStream::connect(path) {
-        Ok(_) => Ok(Peers { addresses: Box::new([address]), names: vec![name], took: Duration::ZERO }),
+        Ok(_) => {
+            Ok(Peers { addresses: Box::new([address]), names: vec![name], took: Duration::ZERO, here: true })
+        }
         Err(error) => Err(RunError::NothingAnswers { address: name, why: plain(&error) }),
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use prony_http::EncodedRequest;
 use prony_model::{
     Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
-    Histograms, Interval, KernelClockUse, MachineUse, Outcome, OutcomeSummary, RateSummary, Requests,
-    RunPlan, RunResult, ThreadUse, Timing, VERSION, Verdict,
+    Histograms, Interval, KernelClockUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
+    ThreadUse, Timing, VERSION, Verdict,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 
@@ -24,6 +24,8 @@ pub(crate) struct Run<'a> {
     pub request: &'a EncodedRequest,
     pub peers: &'a Peers,
     pub driver: DriverUsed,
+    /// Without the counts.
+    pub kernel_clock: KernelClockUse,
     pub environment: Environment,
     /// Since 1970.
     pub started_at: Duration,
@@ -45,9 +47,15 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         version: VERSION,
         verdict: Verdict::Valid,
         plan: run.plan.clone(),
+        target_commit: None,
         addresses: run.peers.names.clone(),
         driver: run.driver.clone(),
-        kernel_clock: KernelClockUse::default(),
+        kernel_clock: KernelClockUse {
+            arrivals_stamped: totals.stamps.arrival.count(),
+            departures_stamped: totals.stamps.departure.count(),
+            discarded: totals.stamps.discarded,
+            ..run.kernel_clock.clone()
+        },
         timing: timing(run),
         rate: rate(run.plan, totals),
         bytes: Bytes {
@@ -66,7 +74,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             body_bytes: first.body_bytes,
         }),
         client: client(totals),
-        machine: MachineUse::default(),
+        machine: totals.machine.clone(),
         calibration: None,
         findings: Vec::new(),
         environment: run.environment.clone(),
@@ -74,7 +82,14 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         requests,
         latency,
     };
-    let facts = Facts { result: &result, request: run.request, totals, responses: &good_responses };
+    let facts = Facts {
+        result: &result,
+        request: run.request,
+        here: run.peers.here,
+        totals,
+        responses: &good_responses,
+        services: &good_services,
+    };
     result.findings = audit::findings(&facts);
     result.verdict = Verdict::from_findings(&result.findings);
     result
@@ -255,6 +270,8 @@ fn histograms(
         lag: histogram_data(&totals.all.lag),
         blocked: histogram_data(&totals.all.blocked),
         censored: histogram_data(cut_off),
-        ..Histograms::default()
+        departure: histogram_data(&totals.stamps.departure),
+        network: histogram_data(&totals.stamps.network),
+        arrival: histogram_data(&totals.stamps.arrival),
     }
 }

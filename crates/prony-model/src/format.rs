@@ -45,6 +45,22 @@ pub fn to_json(result: &RunResult) -> String {
     write(result)
 }
 
+/// What kind of result `text` holds: the value of its `format`, such as [`FORMAT`].
+pub fn stored_format(text: &str) -> Result<String, FormatError> {
+    #[derive(Deserialize)]
+    struct Header {
+        format: String,
+    }
+    serde_json::from_str(text).map(|header: Header| header.format).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => FormatError::Foreign,
+        _ => json_error(&error),
+    })
+}
+
+fn json_error(error: &serde_json::Error) -> FormatError {
+    FormatError::Json { line: error.line(), column: error.column(), message: error.to_string() }
+}
+
 /// Reads what [`to_json`] wrote.
 pub fn from_json(text: &str) -> Result<RunResult, FormatError> {
     read(text, FORMAT, VERSION, FormatError::Foreign)
@@ -75,11 +91,7 @@ pub(crate) fn read<T: DeserializeOwned>(
         format: String,
         version: u64,
     }
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| FormatError::Json {
-        line: error.line(),
-        column: error.column(),
-        message: error.to_string(),
-    })?;
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| json_error(&error))?;
     let header = Header::deserialize(&value).ok().filter(|header| header.format == format).ok_or(foreign)?;
     if header.version != u64::from(version) {
         return Err(FormatError::Version { found: header.version });
@@ -120,6 +132,20 @@ mod tests {
     fn check(text: &str, expected: fn(&FormatError) -> bool) {
         let error = from_json(text).expect_err(text);
         assert!(expected(&error), "{text}: {error:?}");
+    }
+
+    #[test]
+    fn the_kind_of_a_result_is_told_before_it_is_read() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(stored_format(text).ok().as_deref(), expected, "{text}");
+        };
+        check("{\"format\": \"prony.run\", \"version\": 7}", Some("prony.run"));
+        check("{\"x\": [{}], \"format\": \"k6\"}", Some("k6"));
+        check("{\"format\": 5}", None);
+        check("[1, 2]", None);
+        check("{\"format\": \"prony.run\", ", None);
+        assert!(matches!(stored_format("{}"), Err(FormatError::Foreign)));
+        assert!(matches!(stored_format("{"), Err(FormatError::Json { .. })));
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! The words and units of Prony: what a run is asked to do ([`RunPlan`]), what it tells while it runs
-//! ([`RunEvent`]), what it found out ([`RunResult`]) and what makes a number doubtful ([`Finding`]).
+//! ([`RunEvent`]), what it found out ([`RunResult`]) and what makes a number doubtful ([`Finding`]); and what a
+//! machine can do as a client ([`Calibration`]).
 //!
 //! This crate holds data and its file format only. It never opens a socket, reads a clock or a file,
 //! and never computes a statistic: `prony-engine` measures, `prony-stats` computes, `prony-report` draws.
 
+mod calibration;
+mod check;
+mod clock;
 pub mod duration;
 mod environment;
 mod event;
@@ -19,6 +23,12 @@ mod status;
 mod target;
 mod units;
 
+pub use calibration::{
+    CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
+    CalibrationPoint, CalibrationSetting, judge,
+};
+pub use check::Contradiction;
+pub use clock::Clock;
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
 pub use exec::{
@@ -28,8 +38,8 @@ pub use exec::{
     exec_from_json, exec_json_schema, exec_to_json,
 };
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
-pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, to_json};
-pub use moment::rfc3339;
+pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
+pub use moment::{rfc3339, since_1970};
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,

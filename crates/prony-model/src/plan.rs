@@ -125,6 +125,9 @@ pub struct RequestPlan {
     /// Headers beyond those that Prony writes itself; the values of secret ones are stored as `[redacted]`.
     #[serde(serialize_with = "crate::redact::headers")]
     pub headers: Vec<(String, String)>,
+    /// Whether `headers` are all there are: Prony adds none of its own but the length that a body needs.
+    #[serde(default)]
+    pub verbatim: bool,
     /// The body.
     pub body: Body,
     /// Protocol version.

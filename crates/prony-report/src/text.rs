@@ -3,7 +3,7 @@
 use prony_model::{Finding, RunResult, Severity, Verdict};
 
 use crate::bars::{bars, drawn};
-use crate::latency::{Table, Unit, headings, table};
+use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
 use crate::{Style, facts, failures};
@@ -32,19 +32,39 @@ pub fn run(result: &RunResult, style: &Style) -> String {
     throughput(&mut page, result);
     page.gap();
     if result.requests.done > 0 {
-        latencies(&mut page, &table(result));
+        latencies(&mut page, &table(result, KernelRows::Network));
         page.gap();
         distribution(&mut page, result);
         page.gap();
     }
-    for finding in others {
-        self::finding(&mut page, label(finding.severity), None, finding);
-    }
+    labelled(&mut page, others);
     page.finish()
 }
 
+/// Findings alone, each with its severity.
+pub fn findings(findings: &[Finding], style: &Style) -> String {
+    let mut page = Page::new(style);
+    labelled(&mut page, findings);
+    page.finish()
+}
+
+pub(crate) fn labelled(page: &mut Page, findings: &[Finding]) {
+    for finding in findings {
+        self::finding(page, severity_word(finding.severity), None, finding);
+    }
+}
+
+/// The word for a severity.
+pub(crate) fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Invalid => "invalid",
+    }
+}
+
 /// The verdict with its reason; returns the findings that are still to be told.
-fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Finding] {
+pub(crate) fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Finding] {
     let colour = match result.verdict {
         Verdict::Valid => Colour::Green,
         Verdict::Doubtful => Colour::Yellow,
@@ -59,15 +79,6 @@ fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Finding] {
     others
 }
 
-/// How a finding that is not the worst begins.
-pub(crate) fn label(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Note => "note",
-        Severity::Warning => "warning",
-        Severity::Invalid => "invalid",
-    }
-}
-
 /// What was seen, what to do, and where it is explained.
 pub(crate) fn finding(page: &mut Page, label: &str, colour: Option<Colour>, finding: &Finding) {
     page.labelled(label, colour, &finding.message);
@@ -75,7 +86,7 @@ pub(crate) fn finding(page: &mut Page, label: &str, colour: Option<Colour>, find
     page.labelled("", None, format!("{} {anchor}", finding.advice).trim_start());
 }
 
-fn success(page: &mut Page, result: &RunResult) {
+pub(crate) fn success(page: &mut Page, result: &RunResult) {
     let (share, text) = facts::success(result);
     let colour = (result.requests.done == 0).then_some(Colour::Red);
     page.labelled("SUCCESS", colour, &format!("{share:<9} {text}"));

@@ -26,6 +26,11 @@ impl Complaint {
         Self { what: what.into(), advice: Vec::new(), exit: Exit::Usage }
     }
 
+    /// A server that does not do what it should.
+    pub(crate) fn target_failed(what: impl Into<String>) -> Self {
+        Self { exit: Exit::TargetFailed, ..Self::usage(what) }
+    }
+
     /// Something that should have worked.
     pub(crate) fn internal(what: impl Into<String>) -> Self {
         Self { exit: Exit::Internal, ..Self::usage(what) }

@@ -14,6 +14,8 @@ const BLOCKED_SHARE: f64 = 0.01;
 const CONNECTION_SHARE: (f64, f64) = (1.0, 0.5);
 /// Share of the local ports that may be in use.
 const PORT_SHARE: f64 = 0.70;
+/// Share of the mean response time that connecting may take without being told.
+const CONNECT_SHARE: f64 = 0.20;
 /// Share of the requests that should have found their connection open.
 const REUSED_SHARE: f64 = 0.5;
 
@@ -232,6 +234,32 @@ pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
             milliseconds(implied_ms)
         ),
         format!("to see the server at a load that you choose: --rate {half}"),
+    ))
+}
+
+/// Every request opened a connection of its own, which took much of its time.
+pub(super) fn connection_per_request(facts: &Facts<'_>) -> Option<Finding> {
+    let latency = &facts.result.latency;
+    let (connect_ms, response_ms) = (latency.connect.mean_ms?, latency.response.mean_ms?);
+    let share = connect_ms / response_ms;
+    // Where the server closes its connections against our wish, that is another finding.
+    if facts.request.keep_alive() || facts.totals.whole_run.reused > 0 || share <= CONNECT_SHARE {
+        return None;
+    }
+    Some(finding(
+        FindingCode::ConnectionPerRequest,
+        Severity::Note,
+        &[
+            ("connect_mean", connect_ms, "ms"),
+            ("response_mean", response_ms, "ms"),
+            ("share", share, "share"),
+        ],
+        format!(
+            "every request opened a connection of its own: connecting takes {} on average, and a response {} with it",
+            milliseconds(connect_ms),
+            milliseconds(response_ms)
+        ),
+        "leave out --no-keepalive (and --http1.0) to see the server's work alone",
     ))
 }
 

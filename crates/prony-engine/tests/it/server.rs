@@ -245,6 +245,11 @@ impl Peer {
         }
     }
 
+    /// From now on a small piece waits until the one before it is acknowledged, as it does by default.
+    pub(crate) fn delay_small_pieces(&mut self) {
+        rustix::net::sockopt::set_tcp_nodelay(&self.stream, false).expect("a TCP socket");
+    }
+
     /// Says nothing more until the client goes.
     pub(crate) fn hold(&mut self) {
         while self.read_more().is_some() {

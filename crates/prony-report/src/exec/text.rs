@@ -6,7 +6,7 @@ use super::facts;
 use crate::Style;
 use crate::number::count;
 use crate::page::{Colour, Page};
-use crate::text::{finding, label};
+use crate::text::{finding, labelled};
 
 /// Columns of the words of comparisons: `no difference` and two spaces.
 const WORD: usize = 15;
@@ -33,9 +33,7 @@ pub fn text(result: &ExecResult, style: &Style) -> String {
         }
         page.gap();
     }
-    for other in others {
-        finding(&mut page, label(other.severity), None, other);
-    }
+    labelled(&mut page, others);
     page.finish()
 }
 

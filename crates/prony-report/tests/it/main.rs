@@ -1,6 +1,12 @@
 //! Reports of constructed results, as people see them.
 
+mod ab;
+mod calibration;
 mod exec;
+mod exports;
 mod fixtures;
+mod hostile;
 mod markdown;
+mod scripts;
 mod text;
+mod wrk;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
-use prony_model::parse_duration;
+use prony_model::{parse_bytes, parse_duration};
 
 use super::TruthArgs;
 use super::run::whole_u32;
@@ -54,6 +54,9 @@ pub(crate) struct NullArgs {
     /// Threads
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
     pub(crate) workers: u32,
+    /// Length of the answer's body
+    #[arg(long, value_name = "BYTES", default_value = "12", value_parser = parse_bytes)]
+    pub(crate) body_bytes: u64,
 }
 
 /// `prony serve rudy`

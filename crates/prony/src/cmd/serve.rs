@@ -36,6 +36,7 @@ fn start_null(args: NullArgs) -> Result<Running, StartError> {
     null::start(null::Config {
         listen: address(args.listen),
         workers: args.workers as usize,
+        body_bytes: usize::try_from(args.body_bytes).unwrap_or(usize::MAX),
         allow_remote: args.listen.allow_remote,
         ..null::Config::default()
     })
@@ -102,7 +103,9 @@ pub(crate) fn complaint(error: &StartError) -> Complaint {
             Complaint::usage(format!("this machine does not have the address {}", address.ip()))
                 .hint("`ip address` shows those that it has")
         }
-        StartError::Setting { setting, reason } => Complaint::usage(format!("--{setting}: {reason}")),
+        StartError::Setting { setting, reason } => {
+            Complaint::usage(format!("--{}: {reason}", setting.replace('_', "-")))
+        }
         other => match std::error::Error::source(other) {
             Some(source) => Complaint::internal(format!("failed to {other} ({source})")),
             None => Complaint::internal(format!("failed to {other}")),

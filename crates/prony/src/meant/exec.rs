@@ -42,6 +42,18 @@ pub(crate) enum Export {
     Csv,
 }
 
+impl Export {
+    /// The flag that asks for it.
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Own => "--json",
+            Self::Json => "--export-json",
+            Self::Markdown => "--export-markdown",
+            Self::Csv => "--export-csv",
+        }
+    }
+}
+
 /// What `args` mean. `seed` stands in for one that was not typed.
 pub(crate) fn meant_exec(args: &ExecArgs, seed: u64) -> Result<MeantExec, Complaint> {
     let shell = shell(args)?;
@@ -228,7 +240,7 @@ fn files(args: &ExecArgs, output: &ExecOutput) -> Result<(Format, Vec<(Export, P
         all.into_iter().filter_map(|(export, path)| Some((export, path?.clone()))).collect();
     let mut paths: Vec<&PathBuf> = files.iter().map(|(_, path)| path).collect();
     if let ExecOutput::File(path) = output {
-        Destination::prepare(path, args.force)?;
+        Destination::prepare("--output", path, args.force)?;
         paths.push(path);
     }
     let is_special = |path: &Path| path.metadata().is_ok_and(|file| !file.is_file());

@@ -8,7 +8,7 @@ use prony_model::{ExecResult, exec_from_json};
 use serde_json::Value;
 
 use crate::binary::{Said, command, prony, said};
-use crate::files::Folder;
+use crate::folder::Folder;
 
 /// A test that waits longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,12 +1,19 @@
 //! The built binary, as people and scripts meet it; and what the workspace must never become.
 
+mod ab;
+mod ab_flags;
 mod bad_servers;
 mod binary;
+mod calibration;
 mod edges;
 mod exec;
 mod files;
+mod folder;
 mod pages;
+mod report;
 mod runs;
 mod server;
 mod servers;
+mod shape;
 mod usage;
+mod wrk;

@@ -26,10 +26,14 @@ fn every_help_fits_a_screen() {
         &["run", "--help"],
         &["http://127.0.0.1/", "--help"],
         &["exec", "--help"],
+        &["report", "--help"],
         &["serve", "--help"],
         &["serve", "null", "--help"],
         &["serve", "rudy", "--help"],
+        &["calibrate", "--help"],
         &["demo", "--help"],
+        &["ab", "-h"],
+        &["wrk", "--help"],
         &["completions", "--help"],
     ] {
         fits(words);
@@ -38,7 +42,13 @@ fn every_help_fits_a_screen() {
 
 #[test]
 fn the_main_helps_show_three_examples() {
-    for words in [&["--help"][..], &["run", "--help"], &["exec", "--help"], &["serve", "--help"]] {
+    for words in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["exec", "--help"],
+        &["report", "--help"],
+        &["serve", "--help"],
+    ] {
         let help = fits(words);
         let examples = help.split("Examples:\n").nth(1).expect("examples");
         assert_eq!(examples.lines().filter(|line| line.starts_with("  prony ")).count(), 3, "{help}");
