@@ -48,7 +48,7 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
     page.finish()
 }
 
-fn labelled(page: &mut Page, findings: &[Finding]) {
+pub(crate) fn labelled(page: &mut Page, findings: &[Finding]) {
     for finding in findings {
         self::finding(page, severity_word(finding.severity), None, finding);
     }

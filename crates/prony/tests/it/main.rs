@@ -6,6 +6,7 @@ mod bad_servers;
 mod binary;
 mod calibration;
 mod edges;
+mod exec;
 mod files;
 mod folder;
 mod pages;
