@@ -44,14 +44,18 @@ fn a_request_timed_with_its_program() {
 fn the_reciprocal_of_throughput_taken_for_a_time() {
     let server = Server::good();
     check(
-        &["ab", "-n", "2000", "-c", "20", &server.url],
+        &["ab", "-n", "500", "-c", "20", &server.url],
         &[
             "is 1 / throughput: no request took that long",
             "with 20 connections the response time follows from the rate",
             "docs/findings.md#closed-loop",
-            "docs/findings.md#resolution",
         ],
     );
+    let said = all_said(&["ab", "-n", "500", "-c", "1", &server.url]);
+    let (_, rest) = said.split_once("Time per request: ").expect("ab's words");
+    let mean_ms: f64 = rest.split(' ').next().and_then(|number| number.parse().ok()).expect("a number");
+    // Rounded to whole milliseconds, a time below 5 ms can be wrong by a tenth; a busy machine may take longer.
+    assert!(mean_ms > 5.0 || said.contains("docs/findings.md#resolution"), "{said}");
 }
 
 /// A server that takes its time to accept makes the set-up of connections a good part of each request.
