@@ -72,7 +72,7 @@ const LOAD_AVERAGE: &str = "/proc/loadavg";
 const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
 /// The load average over a minute.
-pub(crate) fn load_average() -> Option<f64> {
+pub fn load_average() -> Option<f64> {
     line(&file, LOAD_AVERAGE).as_deref().and_then(first_number)
 }
 

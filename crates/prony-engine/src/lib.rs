@@ -46,7 +46,7 @@ mod wake;
 mod worker;
 
 pub use control::Control;
-pub use environment::before as environment;
+pub use environment::{before as environment, load_average};
 pub use error::RunError;
 pub use probe::{BodyNotKept, KeptBody, probe};
 pub use run::run;

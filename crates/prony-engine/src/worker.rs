@@ -270,11 +270,9 @@ impl Worker {
     /// Asks the kernel about the next open connection.
     fn look<I: Io>(&mut self, io: &I) {
         let slots = self.plan.slots;
-        let next = (1..=slots).map(|step| (self.looked_at + step) % slots);
-        let Some(slot) = next.into_iter().find(|slot| self.connections[*slot as usize].state == State::Open)
-        else {
-            return;
-        };
+        let mut next = (1..=slots).map(|step| (self.looked_at + step) % slots);
+        let open = next.find(|slot| self.connections[*slot as usize].state == State::Open);
+        let Some(slot) = open else { return };
         self.looked_at = slot;
         if let Some(info) = io.tcp_info(slot) {
             self.recorder.look(info);

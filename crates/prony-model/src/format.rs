@@ -1,8 +1,9 @@
 //! The file format of a result: JSON, versioned, with a schema.
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use crate::RunResult;
+use crate::{EXEC_FORMAT, PROBE_FORMAT, RunResult};
 
 /// The value of `format` in every stored run.
 pub const FORMAT: &str = "prony.run";
@@ -25,6 +26,12 @@ pub enum FormatError {
     /// JSON of something else.
     #[error("not a result of prony: it has no \"format\": \"{FORMAT}\"")]
     Foreign,
+    /// JSON of something else than a result of `prony exec`.
+    #[error("not a result of prony exec: it has no \"format\": \"{EXEC_FORMAT}\"")]
+    ForeignExec,
+    /// JSON of something else than a result of `prony probe`.
+    #[error("not a result of prony probe: it has no \"format\": \"{PROBE_FORMAT}\"")]
+    ForeignProbe,
     /// Written by another version of Prony.
     #[error("its version is {found} and this prony reads {VERSION}: use the prony that wrote it")]
     Version {
@@ -38,9 +45,7 @@ pub enum FormatError {
 
 /// `result` as JSON text, with a line feed at the end.
 pub fn to_json(result: &RunResult) -> String {
-    let mut text = serde_json::to_string_pretty(result).expect("invariant: a result has string keys only");
-    text.push('\n');
-    text
+    write(result)
 }
 
 /// What kind of result `text` holds: the value of its `format`, such as [`FORMAT`].
@@ -61,28 +66,40 @@ fn json_error(error: &serde_json::Error) -> FormatError {
 
 /// Reads what [`to_json`] wrote.
 pub fn from_json(text: &str) -> Result<RunResult, FormatError> {
+    read(text, FORMAT, VERSION, FormatError::Foreign)
+}
+
+/// The JSON Schema of a stored run, as in docs/schema/run-v1.json.
+pub fn json_schema() -> String {
+    write(&schemars::schema_for!(RunResult))
+}
+
+/// `value` as JSON text, with a line feed at the end.
+pub(crate) fn write(value: &impl Serialize) -> String {
+    let mut text =
+        serde_json::to_string_pretty(value).expect("invariant: results and schemas have string keys only");
+    text.push('\n');
+    text
+}
+
+/// Reads a value of `format` and `version`; `foreign` says that it is something else.
+pub(crate) fn read<T: DeserializeOwned>(
+    text: &str,
+    format: &str,
+    version: u32,
+    foreign: FormatError,
+) -> Result<T, FormatError> {
     #[derive(Deserialize)]
     struct Header {
         format: String,
         version: u64,
     }
     let value: serde_json::Value = serde_json::from_str(text).map_err(|error| json_error(&error))?;
-    let header = Header::deserialize(&value)
-        .ok()
-        .filter(|header| header.format == FORMAT)
-        .ok_or(FormatError::Foreign)?;
-    if header.version != u64::from(VERSION) {
+    let header = Header::deserialize(&value).ok().filter(|header| header.format == format).ok_or(foreign)?;
+    if header.version != u64::from(version) {
         return Err(FormatError::Version { found: header.version });
     }
     serde_json::from_value(value).map_err(|error| FormatError::Schema(error.to_string()))
-}
-
-/// The JSON Schema of a stored run, as in docs/schema/run-v1.json.
-pub fn json_schema() -> String {
-    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(RunResult))
-        .expect("invariant: a schema has string keys only");
-    text.push('\n');
-    text
 }
 
 /// Bytes as base64 text.

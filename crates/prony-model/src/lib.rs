@@ -12,6 +12,7 @@ mod comparison;
 pub mod duration;
 mod environment;
 mod event;
+mod exec;
 mod finding;
 mod format;
 mod moment;
@@ -37,9 +38,15 @@ pub use comparison::{
 };
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
+pub use exec::{
+    CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonVerdict, EXEC_FORMAT, EXEC_VERSION,
+    ExecCommand, ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
+    ExpectedExits, MemorySummary, ShellUse, StartUpShare, StartUpSource, StartUpTry, TimeSummary,
+    exec_from_json, exec_json_schema, exec_to_json,
+};
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
 pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
-pub use moment::since_1970;
+pub use moment::{rfc3339, since_1970};
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,
@@ -48,7 +55,7 @@ pub use plan::{
 pub use probe::{
     BodyFraming, FailedAddress, InterimResponse, KernelTcp, LaterPhases, PROBE_FORMAT, PROBE_VERSION,
     PhaseSummary, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan, ProbeResult, ProbedRequest,
-    ProbedResponse, ServerMetric, ServerTimes, probe_json_schema, probe_to_json,
+    ProbedResponse, ServerMetric, ServerTimes, probe_from_json, probe_json_schema, probe_to_json,
 };
 pub use result::{
     Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, HistogramData,

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::format::{self, FormatError};
 use crate::{Environment, ErrorKind, PlanError, RequestPlan, StatusSet, Target, Timeouts};
 
 /// The value of `format` in every stored probe.
@@ -325,18 +326,17 @@ pub struct PhaseSummary {
 
 /// `result` as JSON text, with a line feed at the end.
 pub fn probe_to_json(result: &ProbeResult) -> String {
-    pretty(serde_json::to_string_pretty(result))
+    format::write(result)
+}
+
+/// Reads what [`probe_to_json`] wrote.
+pub fn probe_from_json(text: &str) -> Result<ProbeResult, FormatError> {
+    format::read(text, PROBE_FORMAT, PROBE_VERSION, FormatError::ForeignProbe)
 }
 
 /// The JSON Schema of a stored probe, as in docs/schema/probe-v1.json.
 pub fn probe_json_schema() -> String {
-    pretty(serde_json::to_string_pretty(&schemars::schema_for!(ProbeResult)))
-}
-
-fn pretty(text: serde_json::Result<String>) -> String {
-    let mut text = text.expect("invariant: results and schemas have string keys only");
-    text.push('\n');
-    text
+    format::write(&schemars::schema_for!(ProbeResult))
 }
 
 #[cfg(test)]

@@ -92,9 +92,8 @@ fn rows(page: &mut Page, points: &[&CalibrationPoint]) {
         return;
     }
     let line = |cells: &[String; 7], limit: &str| {
-        let cells: String =
-            cells.iter().zip(COLUMNS).map(|(cell, (_, columns))| format!("{cell:>columns$}")).collect();
-        format!("{cells}  {limit}")
+        let cells = cells.iter().zip(COLUMNS).map(|(cell, (_, columns))| format!("{cell:>columns$}"));
+        format!("{}  {limit}", cells.collect::<Vec<_>>().concat())
     };
     page.line(&line(&COLUMNS.map(|(heading, _)| heading.to_owned()), LIMIT));
     for point in points {

@@ -1,5 +1,6 @@
 //! Draws what a run found out: as text for a terminal, as Markdown, as ab and wrk would, and for other tools as
-//! CSV and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, too.
+//! CSV and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations and timed commands
+//! ([`exec`]), too, these also as hyperfine would.
 //!
 //! This crate turns a [`prony_model::RunResult`] into text and never judges: verdicts, findings and withheld
 //! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
@@ -13,10 +14,12 @@ pub mod calibration;
 mod clean;
 pub mod csv;
 mod distribution;
+pub mod exec;
 mod facts;
 mod failures;
 pub mod hgrm;
 pub mod hlog;
+pub mod hyperfine;
 mod latency;
 pub mod markdown;
 mod number;

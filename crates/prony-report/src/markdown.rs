@@ -91,7 +91,7 @@ fn latencies(table: &Table) -> String {
 }
 
 /// A finding on one line, its code linked to the explanation.
-fn sentence(finding: &Finding) -> String {
+pub(crate) fn sentence(finding: &Finding) -> String {
     let code = finding.code.name();
     format!(
         "{} — {} ([{code}](docs/findings.md#{code}))",

@@ -57,10 +57,15 @@ impl Page {
 
     /// `label` and, beside it, `text` wrapped.
     pub(crate) fn labelled(&mut self, label: &str, colour: Option<Colour>, text: &str) {
+        self.worded(label, LABEL, colour, text);
+    }
+
+    /// The same with a label column of `columns`.
+    pub(crate) fn worded(&mut self, label: &str, columns: usize, colour: Option<Colour>, text: &str) {
         let label = self.shown(label);
         let coloured = self.coloured(&label, colour);
-        let padding = " ".repeat(LABEL.saturating_sub(label.width()));
-        self.hanging(&format!("{coloured}{padding}"), LABEL, text);
+        let padding = " ".repeat(columns.saturating_sub(label.width()));
+        self.hanging(&format!("{coloured}{padding}"), columns, text);
     }
 
     /// `text` under the labelled texts, set in by as much again.

@@ -48,7 +48,7 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
     page.finish()
 }
 
-fn labelled(page: &mut Page, findings: &[Finding]) {
+pub(crate) fn labelled(page: &mut Page, findings: &[Finding]) {
     for finding in findings {
         self::finding(page, severity_word(finding.severity), None, finding);
     }
@@ -99,7 +99,7 @@ pub(crate) fn success(page: &mut Page, result: &RunResult) {
     }
 }
 
-fn throughput(page: &mut Page, result: &RunResult) {
+pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     let throughput = facts::throughput(result);
     page.labelled(throughput.label, None, &throughput.parts.join("     "));
     if let Some(remark) = throughput.remark {

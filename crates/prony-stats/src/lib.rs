@@ -16,6 +16,7 @@ mod wire;
 
 // What may be said of one run.
 mod bins;
+mod describe;
 mod interval;
 mod quantile;
 
@@ -42,6 +43,7 @@ pub use compare::{
     Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, DEFAULT_PAIRS, Errors, LEAST_PAIRS, LOOKS,
     Looks, MOST_ERRORS, NoVerdict, Verdict, compare, look_level, look_z,
 };
+pub use describe::{Description, describe};
 pub use freeze::freeze_quantile;
 pub use histogram::{Bucket, Histogram};
 pub use holm::holm;

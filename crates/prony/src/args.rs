@@ -3,6 +3,7 @@
 mod ab;
 mod calibrate;
 mod errors;
+mod exec;
 mod probe;
 mod report;
 mod run;
@@ -17,9 +18,10 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
-pub(crate) use probe::{ProbeArgs, ProbeFormat};
+pub(crate) use exec::{ALL_FAILURES, ExecArgs};
+pub(crate) use probe::ProbeArgs;
 pub(crate) use report::ReportArgs;
-pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, RunArgs};
+pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, PageFormat, RunArgs};
 pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
 pub(crate) use wrk::WrkArgs;
@@ -74,6 +76,9 @@ enum Typed {
     /// Send one request and say where its time went
     #[command(after_help = PROBE_EXAMPLES)]
     Probe(Box<ProbeArgs>),
+    /// Time commands that take turns, and say which is faster
+    #[command(after_help = exec::EXAMPLES, after_long_help = exec_details())]
+    Exec(Box<ExecArgs>),
     /// Print stored results again, in any format
     #[command(after_help = report::EXAMPLES)]
     Report(ReportArgs),
@@ -81,7 +86,7 @@ enum Typed {
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV
     TruthLog(TruthLogArgs),
-    /// Measure what this machine can do as a client; every run is compared with it
+    /// Measure what this machine can do as a client
     Calibrate(Box<CalibrateArgs>),
     /// Load a slow server and a quick one, and say what differs
     Demo(DemoArgs),
@@ -100,6 +105,7 @@ enum Typed {
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Probe(Box<ProbeArgs>),
+    Exec(Box<ExecArgs>),
     Report(ReportArgs),
     Serve(ServeArgs),
     TruthLog(TruthLogArgs),
@@ -156,6 +162,17 @@ fn run_details() -> String {
     )
 }
 
+fn exec_details() -> String {
+    format!(
+        "{}\n\n\
+         The flags are hyperfine's, where hyperfine has them. What differs: commands take turns in rounds,\n\
+         each in a random order; runs are compared in pairs; the program's start is timed beside it.\n\
+         What a measured command leaves running is ended with it; --setup may start a server.\n\n{}",
+        exec::EXAMPLES,
+        exit::TABLE
+    )
+}
+
 /// The command line for completions and the manual.
 pub(crate) fn definition() -> clap::Command {
     Cli::command().after_long_help(exit::TABLE)
@@ -169,6 +186,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
         Ok(Cli { command: Some(command), .. }) => Ok(match command {
             Typed::Run(args) => Command::Run(args),
             Typed::Probe(args) => Command::Probe(args),
+            Typed::Exec(args) => Command::Exec(args),
             Typed::Report(args) => Command::Report(args),
             Typed::Serve(args) => Command::Serve(args),
             Typed::TruthLog(args) => Command::TruthLog(args),

@@ -3,6 +3,7 @@
 pub(crate) mod ab;
 pub(crate) mod calibrate;
 pub(crate) mod demo;
+pub(crate) mod exec;
 pub(crate) mod pages;
 pub(crate) mod probe;
 pub(crate) mod report;

@@ -13,9 +13,14 @@ use crate::complaint::Complaint;
 use crate::output::Destination;
 
 pub(crate) mod ab;
+mod exec;
+mod parameters;
 pub(crate) mod probe;
+mod program;
 mod sources;
 pub(crate) mod wrk;
+
+pub(crate) use exec::{Export, MeantExec, meant_exec};
 
 /// Connections in a closed loop, when nobody says how many.
 const CONNECTIONS: u32 = 50;

@@ -98,7 +98,7 @@ impl Destination {
         let refused = |error: &io::Error| {
             let or = if flag == "--json" { ", or use --json - for stdout" } else { "" };
             Complaint::usage(format!("can't write {} ({error})", path.display()))
-                .hint(format!("nothing was sent: name a file that can be written{or}"))
+                .hint(format!("nothing was started: name a file that can be written{or}"))
         };
         let kind = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
@@ -107,7 +107,7 @@ impl Destination {
             }
             Ok(metadata) if metadata.is_file() && !force => {
                 return Err(Complaint::usage(format!("{} exists", path.display()))
-                    .hint("nothing was sent: name another file, or replace it with --force"));
+                    .hint("nothing was started: name another file, or replace it with --force"));
             }
             Ok(metadata) if metadata.is_file() => Kind::Replace,
             Ok(_) => Kind::Special,

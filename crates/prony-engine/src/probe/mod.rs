@@ -27,7 +27,6 @@ use self::transaction::{Ended, Transaction};
 use crate::clock::{self, Nanos};
 use crate::example::Detail;
 use crate::run::encode;
-use crate::summary::rfc3339;
 use crate::{Control, RunError, environment, sys};
 
 /// Sends the requests of `plan`, one after the other, and says where the time of each went. Blocks the calling
@@ -66,7 +65,7 @@ pub fn probe(
         format: PROBE_FORMAT.to_owned(),
         version: PROBE_VERSION,
         plan: plan.clone(),
-        started_at: rfc3339(started_at),
+        started_at: prony_model::rfc3339(started_at),
         interrupted: control.is_stopped(),
         later: later(&requests),
         requests,

@@ -2,6 +2,7 @@
 
 mod calibration;
 mod check;
+mod exec;
 mod full;
 mod probe;
 

@@ -2,6 +2,7 @@
 
 mod ab;
 mod calibration;
+mod exec;
 mod exports;
 mod fixtures;
 mod hostile;

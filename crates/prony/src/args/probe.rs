@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use prony_model::{StatusSet, parse_duration};
 
-use super::run::{statuses, whole_u32};
+use super::run::{PageFormat, statuses, whole_u32};
 
 /// `prony probe`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -66,19 +65,8 @@ pub(crate) struct ProbeArgs {
     pub(crate) force: bool,
     /// What to print [default: text]
     #[arg(short, long, value_name = "FORMAT", value_enum)]
-    pub(crate) output: Option<ProbeFormat>,
+    pub(crate) output: Option<PageFormat>,
     /// No progress line
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-
-/// What is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProbeFormat {
-    /// A report for people.
-    Text,
-    /// The whole result.
-    Json,
-    /// A report for issues and pull requests.
-    Markdown,
 }

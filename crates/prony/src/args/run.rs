@@ -137,6 +137,17 @@ pub(crate) enum Format {
     Hlog,
 }
 
+/// What stdout gets of a result that no tool for distributions can read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PageFormat {
+    /// A report for people.
+    Text,
+    /// The whole result.
+    Json,
+    /// A report for issues and pull requests.
+    Markdown,
+}
+
 /// How the kernel is asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Driver {

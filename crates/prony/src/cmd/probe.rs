@@ -1,14 +1,14 @@
 //! `prony probe`: one request, or a few, and where their time went.
 
 use prony_engine::{BodyNotKept, Control, KeptBody};
-use prony_model::ProbeResult;
-use prony_report::{clean, probe};
+use prony_report::clean;
 
-use crate::args::{ProbeArgs, ProbeFormat};
+use crate::args::ProbeArgs;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::probe::{BodyTo, Meant, meant};
 use crate::progress::StatusLine;
+use crate::render::render_probe;
 use crate::{output, signals, terminal};
 
 /// A body is kept in memory while its transfer is measured, so that no disk slows that down. Pages and most
@@ -31,9 +31,9 @@ pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, Complaint> {
     let result = result?;
     // The report first: should a file fail now, the numbers are at least seen.
     if matches!(body_to, Some(BodyTo::Stdout)) {
-        output::tell(&render(&result, format, &terminal::error_style()));
+        output::tell(&render_probe(&result, format, &terminal::error_style()));
     } else {
-        output::print(&render(&result, format, &terminal::style()))?;
+        output::print(&render_probe(&result, format, &terminal::style()))?;
     }
     if let Some(destination) = destination {
         destination.write(&prony_model::probe_to_json(&result))?;
@@ -42,14 +42,6 @@ pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, Complaint> {
         save(body, &to)?;
     }
     Ok(Exit::of_probe(&result))
-}
-
-fn render(result: &ProbeResult, format: ProbeFormat, style: &prony_report::Style) -> String {
-    match format {
-        ProbeFormat::Text => probe::text(result, style),
-        ProbeFormat::Json => prony_model::probe_to_json(result),
-        ProbeFormat::Markdown => probe::markdown(result),
-    }
 }
 
 /// Writes the whole body, or nothing.

@@ -2,14 +2,14 @@
 
 use std::io::Write as _;
 
-use prony_model::Finding;
+use prony_model::{Finding, RunResult};
 use prony_report::{Style, markdown, text};
 
-use crate::args::{Format, ReportArgs};
+use crate::args::{Format, PageFormat, ReportArgs};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::clock;
-use crate::render::{Named, render};
+use crate::render::{Named, render, render_any};
 use crate::{output, terminal};
 
 mod read;
@@ -32,9 +32,16 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Complaint> {
     for stored in &stored {
         doubt(stored, args.force)?;
     }
-    let runs: Vec<Named<'_>> =
-        stored.iter().map(|stored| Named { file: &stored.name, result: &stored.result }).collect();
-    let rendered = render(&runs, format, clock).map_err(|error| Complaint::usage(error.to_string()))?;
+    let runs: Vec<Named<'_>> = stored
+        .iter()
+        .filter_map(|stored| Some(Named { file: &stored.name, result: stored.result.run()? }))
+        .collect();
+    let rendered = if runs.len() == stored.len() {
+        render(&runs, format, clock).map_err(|error| Complaint::usage(error.to_string()))?
+    } else {
+        let results: Vec<_> = stored.iter().map(|stored| (stored.name.as_str(), &stored.result)).collect();
+        render_any(&results, page_format(format)?)
+    };
     let findings = together::findings(&runs);
     output::print(&(rendered + &beside(&findings, format)))?;
     if beside(&findings, format).is_empty() {
@@ -43,11 +50,24 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Complaint> {
     Ok(Exit::Good)
 }
 
+/// The format for results that are not all of runs.
+fn page_format(format: Format) -> Result<PageFormat, Complaint> {
+    match format {
+        Format::Text => Ok(PageFormat::Text),
+        Format::Markdown => Ok(PageFormat::Markdown),
+        Format::Json => Ok(PageFormat::Json),
+        Format::Csv | Format::Hgrm | Format::Hlog => {
+            Err(Complaint::usage("csv, hgrm and hlog are formats of runs, and not all of these are runs")
+                .hint("results of prony exec and prony probe can be text, markdown and json"))
+        }
+    }
+}
+
 /// Refuses a result that contradicts itself, or says so.
 fn doubt(stored: &Stored, force: bool) -> Result<(), Complaint> {
     /// Whoever edits one number makes several contradictions.
     const TOLD: usize = 3;
-    let found = stored.result.check();
+    let found = stored.result.run().map(RunResult::check).unwrap_or_default();
     let reasons = found.iter().take(TOLD).map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let what = format!("{} contradicts itself: {reasons}", stored.name);
     if found.is_empty() {

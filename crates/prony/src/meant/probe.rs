@@ -5,7 +5,7 @@ use std::path::Path;
 use prony_model::{ProbePlan, Target, Timeouts};
 
 use super::{request, sources};
-use crate::args::{ProbeArgs, ProbeFormat, RunArgs};
+use crate::args::{PageFormat, ProbeArgs, RunArgs};
 use crate::complaint::Complaint;
 use crate::output::Destination;
 
@@ -13,7 +13,7 @@ use crate::output::Destination;
 #[derive(Debug)]
 pub(crate) struct Meant {
     pub(crate) plan: ProbePlan,
-    pub(crate) format: ProbeFormat,
+    pub(crate) format: PageFormat,
     pub(crate) destination: Option<Destination>,
     pub(crate) body: Option<BodyTo>,
     pub(crate) quiet: bool,
@@ -32,12 +32,12 @@ pub(crate) fn meant(args: &ProbeArgs) -> Result<Meant, Complaint> {
     let stdout = Some(Path::new("-"));
     let (json, body) = (args.json.as_deref(), args.save_body.as_deref());
     let format = match (json == stdout, args.output) {
-        (true, Some(ProbeFormat::Text | ProbeFormat::Markdown)) => {
+        (true, Some(PageFormat::Text | PageFormat::Markdown)) => {
             return Err(Complaint::usage("--json - and --output both want stdout")
                 .hint("leave out one of them, or keep the JSON in a file: --json result.json"));
         }
-        (true, _) => ProbeFormat::Json,
-        (false, format) => format.unwrap_or(ProbeFormat::Text),
+        (true, _) => PageFormat::Json,
+        (false, format) => format.unwrap_or(PageFormat::Text),
     };
     if json.is_some() && json == body {
         let both = if json == stdout { "stdout" } else { "the same file" };
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn defaults() {
         let meant = meant(&args()).expect("a plan");
-        assert_eq!((meant.plan.count, meant.plan.reuse, meant.format), (1, false, ProbeFormat::Text));
+        assert_eq!((meant.plan.count, meant.plan.reuse, meant.format), (1, false, PageFormat::Text));
         assert_eq!(meant.plan.target.url, "http://127.0.0.1:3000/a");
         assert!(meant.plan.request.keep_alive && meant.destination.is_none() && meant.body.is_none());
     }
@@ -118,9 +118,9 @@ mod tests {
     fn only_one_thing_goes_to_stdout() {
         let (dash, file) = (|| Some("-".into()), || Some("/nonexistent/file".into()));
         let json = ProbeArgs { json: dash(), ..args() };
-        assert_eq!(meant(&json).expect("a plan").format, ProbeFormat::Json);
+        assert_eq!(meant(&json).expect("a plan").format, PageFormat::Json);
         refused(&ProbeArgs { save_body: dash(), ..json.clone() }, "--json and --save-body both want stdout");
-        let text = ProbeArgs { output: Some(ProbeFormat::Text), ..json };
+        let text = ProbeArgs { output: Some(PageFormat::Text), ..json };
         refused(&text, "--json - and --output both want stdout");
         let same = ProbeArgs { json: file(), save_body: file(), ..args() };
         refused(&same, "--json and --save-body both want the same file");

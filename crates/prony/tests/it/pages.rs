@@ -26,6 +26,7 @@ fn every_help_fits_a_screen() {
         &["run", "--help"],
         &["http://127.0.0.1/", "--help"],
         &["probe", "--help"],
+        &["exec", "--help"],
         &["report", "--help"],
         &["serve", "--help"],
         &["serve", "null", "--help"],
@@ -46,6 +47,7 @@ fn the_main_helps_show_three_examples() {
         &["--help"][..],
         &["run", "--help"],
         &["probe", "--help"],
+        &["exec", "--help"],
         &["report", "--help"],
         &["serve", "--help"],
     ] {

@@ -137,6 +137,31 @@ fn refused(folder: &Folder, file: &str, expected: &str) {
     assert!(said.err.starts_with(&format!("error: {expected}")), "{expected}\n{}", said.err);
 }
 
+/// What a command printed, and what is printed of its file, are the same.
+#[test]
+fn commands_and_probes_can_be_printed_again() {
+    let folder = with_stored("report-others");
+    let server = Server::good();
+    let file = |name: &str| folder.0.join(name).display().to_string();
+    let said = [
+        ("exec.json", prony(&["exec", "--runs", "3", "-N", "--json", &file("exec.json"), "true"])),
+        ("probe.json", prony(&["probe", &server.url, "--json", &file("probe.json")])),
+    ];
+    for (name, first) in &said {
+        assert!(first.is_measured(), "{first:?}");
+        let again = report(&folder, &[name]);
+        assert_eq!((again.code, &again.out), (Some(0), &first.out), "{again:?}");
+        let stored = fs::read_to_string(folder.0.join(name)).expect("it was written");
+        assert_eq!(report(&folder, &[name, "-o", "json"]).out, stored);
+        let csv = report(&folder, &[name, "-o", "csv"]);
+        assert_eq!(csv.code, Some(2), "{csv:?}");
+        assert!(csv.err.starts_with("error: csv, hgrm and hlog are formats of runs"), "{csv:?}");
+    }
+    let all = report(&folder, &["exec.json", "stored.json", "probe.json"]);
+    assert_eq!(all.code, Some(0), "{all:?}");
+    assert!(all.out.starts_with("exec.json\n") && all.out.contains("\nprobe.json\n"), "{all:?}");
+}
+
 #[test]
 fn files_that_are_no_results() {
     let folder = with_stored("report-bad");
@@ -162,8 +187,8 @@ fn files_that_are_no_results() {
     refused(&folder, "binary.json", "binary.json is not text");
     refused(&folder, "list.json", "list.json can't be used: not a result of prony");
     refused(&folder, "foreign.json", "foreign.json can't be used: not a result of prony");
-    refused(&folder, "exec.json", "exec.json is a result of `prony exec`, not of a run");
-    refused(&folder, "probe.json", "probe.json is a result of `prony probe`, not of a run");
+    refused(&folder, "exec.json", "exec.json can't be used: it says that it is a result of prony, but");
+    refused(&folder, "probe.json", "probe.json can't be used: it says that it is a result of prony, but");
     refused(&folder, "short.json", "short.json can't be used: it says that it is a result of prony, but");
     refused(&folder, "deep.json", "deep.json can't be used: not JSON, or cut short");
     refused(

@@ -4,22 +4,22 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use prony_model::{FormatError, RunResult, from_json, stored_format};
+use prony_model::{
+    EXEC_FORMAT, FormatError, PROBE_FORMAT, exec_from_json, from_json, probe_from_json, stored_format,
+};
 use prony_report::check_distributions;
 
 use crate::complaint::Complaint;
+use crate::render::AnyResult;
 
 /// More than any result has: a day in seconds takes 20 MB, the largest body 90 MB.
 const MAX_FILE_BYTES: u64 = 256 << 20;
-
-/// Results of other commands than `prony run`: the value of `format`, and the command.
-const OTHERS: [(&str, &str); 2] = [("prony.exec", "prony exec"), ("prony.probe", "prony probe")];
 
 /// A result, and what its file is called.
 #[derive(Debug)]
 pub(super) struct Stored {
     pub(super) name: String,
-    pub(super) result: RunResult,
+    pub(super) result: AnyResult,
 }
 
 pub(super) fn is_stdin(path: &Path) -> bool {
@@ -63,24 +63,30 @@ fn text(path: &Path, name: &str) -> Result<String, Complaint> {
     })
 }
 
-fn result(name: &str, text: &str) -> Result<RunResult, Complaint> {
-    let format = stored_format(text).map_err(|error| refused(name, &error))?;
-    if let Some((_, command)) = OTHERS.iter().find(|(other, _)| *other == format) {
-        return Err(Complaint::usage(format!("{name} is a result of `{command}`, not of a run"))
-            .hint(format!("`prony report` prints runs; `{command}` prints its own results")));
+fn result(name: &str, text: &str) -> Result<AnyResult, Complaint> {
+    let refused = |error: FormatError| refused(name, &error);
+    match stored_format(text).map_err(refused)?.as_str() {
+        EXEC_FORMAT => exec_from_json(text).map(|result| AnyResult::Exec(Box::new(result))).map_err(refused),
+        PROBE_FORMAT => {
+            probe_from_json(text).map(|result| AnyResult::Probe(Box::new(result))).map_err(refused)
+        }
+        _ => {
+            let result = from_json(text).map_err(refused)?;
+            check_distributions(&result).map_err(|error| {
+                Complaint::usage(format!("{name}: {error}")).hint("was the file edited, or cut short?")
+            })?;
+            Ok(AnyResult::Run(Box::new(result)))
+        }
     }
-    let result = from_json(text).map_err(|error| refused(name, &error))?;
-    check_distributions(&result).map_err(|error| {
-        Complaint::usage(format!("{name}: {error}")).hint("was the file edited, or cut short?")
-    })?;
-    Ok(result)
 }
 
 fn refused(name: &str, error: &FormatError) -> Complaint {
     let complaint = Complaint::usage(format!("{name} can't be used: {error}"));
     match error {
         FormatError::Json { .. } => complaint.hint("was the run that wrote it still going?"),
-        FormatError::Foreign => complaint.hint("name a file that `prony URL --json FILE` wrote"),
+        FormatError::Foreign | FormatError::ForeignExec | FormatError::ForeignProbe => {
+            complaint.hint("name a file that `prony URL --json FILE` wrote")
+        }
         FormatError::Version { .. } | FormatError::Schema(_) => complaint,
     }
 }
