@@ -12,6 +12,7 @@ pub mod brief;
 mod calendar;
 pub mod calibration;
 mod clean;
+pub mod compare;
 pub mod csv;
 mod distribution;
 pub mod exec;
@@ -32,7 +33,7 @@ pub mod wrk;
 
 pub use clean::clean;
 pub use distribution::{DistributionError, check_distributions};
-pub use number::{age, count, percent, rate, seconds};
+pub use number::{age, count, percent, rate, seconds, signed_percent};
 pub use page::wrap;
 pub use prony_model::to_json as json;
 pub use style::Style;

@@ -71,6 +71,12 @@ pub(crate) fn rough_percent(share: f64) -> String {
     }
 }
 
+/// A change 0.05 as `+5.0 %`, two significant digits.
+pub fn signed_percent(change: f64) -> String {
+    let sign = if change < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", rough_percent(change.abs()))
+}
+
 /// A number of bytes, three significant digits, binary prefixes: `512 B`, `2.90 MiB`.
 pub(crate) fn bytes(value: f64) -> String {
     let mut scaled = value;

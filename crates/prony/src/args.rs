@@ -2,6 +2,7 @@
 
 mod ab;
 mod calibrate;
+mod compare;
 mod errors;
 mod exec;
 mod probe;
@@ -18,6 +19,7 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
+pub(crate) use compare::{CompareArgs, CompareFormat, percent};
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::ReportArgs;
@@ -76,6 +78,9 @@ enum Typed {
     /// Send one request and say where its time went
     #[command(after_help = PROBE_EXAMPLES)]
     Probe(Box<ProbeArgs>),
+    /// Load two servers in turn, and say which is faster
+    #[command(after_help = compare::EXAMPLES, after_long_help = compare_details())]
+    Compare(Box<CompareArgs>),
     /// Time commands that take turns, and say which is faster
     #[command(after_help = exec::EXAMPLES, after_long_help = exec_details())]
     Exec(Box<ExecArgs>),
@@ -105,6 +110,7 @@ enum Typed {
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Probe(Box<ProbeArgs>),
+    Compare(Box<CompareArgs>),
     Exec(Box<ExecArgs>),
     Report(ReportArgs),
     Serve(ServeArgs),
@@ -162,6 +168,17 @@ fn run_details() -> String {
     )
 }
 
+fn compare_details() -> String {
+    format!(
+        "{}\n\n\
+         Both servers are loaded in blocks of 200 ms and more, in pairs of random order; what is judged are the\n\
+         differences within pairs. In one report stands one primary metric; the others are held to more.\n\
+         --fail-if compares with the whole interval: slower:5% holds where it is surely slower by 5 %.\n\n{}",
+        compare::EXAMPLES,
+        exit::TABLE
+    )
+}
+
 fn exec_details() -> String {
     format!(
         "{}\n\n\
@@ -186,6 +203,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
         Ok(Cli { command: Some(command), .. }) => Ok(match command {
             Typed::Run(args) => Command::Run(args),
             Typed::Probe(args) => Command::Probe(args),
+            Typed::Compare(args) => Command::Compare(args),
             Typed::Exec(args) => Command::Exec(args),
             Typed::Report(args) => Command::Report(args),
             Typed::Serve(args) => Command::Serve(args),

@@ -2,6 +2,7 @@
 
 pub(crate) mod ab;
 pub(crate) mod calibrate;
+pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod exec;
 pub(crate) mod pages;

@@ -9,6 +9,8 @@ use prony_model::{ExecResult, ProbeResult, RunResult, Verdict};
 pub(crate) enum Exit {
     /// All is well.
     Good = 0,
+    /// A condition of --fail-if holds.
+    ThresholdMissed = 1,
     /// The command line asks for something that can't be done.
     Usage = 2,
     /// The run's numbers say something about the client, or nothing at all.
@@ -21,11 +23,11 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
-/// The table as the help and the manual print it. Code 1 is promised for thresholds.
+/// The table as the help and the manual print it.
 pub(crate) const TABLE: &str = "\
 Exit codes:
   0    good
-  1    thresholds missed
+  1    thresholds missed: a condition of --fail-if holds
   2    usage: the command line asks for something that can't be done
   3    invalid run: its numbers can't be defended
   4    target failed: nothing answers, no answer was good, or a command failed

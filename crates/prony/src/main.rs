@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let exit = args::parse(std::env::args_os()).and_then(|command| match command {
         Command::Run(args) => cmd::run::run(&args),
         Command::Probe(args) => cmd::probe::probe(&args),
+        Command::Compare(args) => cmd::compare::compare(&args),
         Command::Exec(args) => cmd::exec::exec(&args),
         Command::Report(args) => cmd::report::report(&args),
         Command::Serve(args) => cmd::serve::serve(&args),

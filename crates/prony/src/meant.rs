@@ -13,6 +13,7 @@ use crate::complaint::Complaint;
 use crate::output::Destination;
 
 pub(crate) mod ab;
+pub(crate) mod compare;
 mod exec;
 mod parameters;
 pub(crate) mod probe;

@@ -8,7 +8,7 @@ use prony_model::{
 };
 
 use crate::facts::plural;
-use crate::number::{bytes, count, rough_percent, seconds, significant};
+use crate::number::{bytes, count, rough_percent, seconds, signed_percent, significant};
 use crate::page::Colour;
 
 /// Exit codes that a line names.
@@ -212,11 +212,6 @@ pub(super) fn grounds(comparison: &CommandComparison) -> String {
 
 fn times(change: f64) -> String {
     format!("{:.2}", 1.0 + change)
-}
-
-fn signed_percent(change: f64) -> String {
-    let sign = if change < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", rough_percent(change.abs()))
 }
 
 #[cfg(test)]

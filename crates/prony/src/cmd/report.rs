@@ -12,7 +12,7 @@ use crate::meant::clock;
 use crate::render::{Named, render, render_any};
 use crate::{output, terminal};
 
-mod read;
+pub(in crate::cmd) mod read;
 mod together;
 
 use read::Stored;

@@ -12,7 +12,7 @@ use crate::samples::SampleFile;
 use crate::{calibration, output, signals};
 
 /// The commit that this prony was built from, if it was built from one.
-const COMMIT: Option<&str> = option_env!("PRONY_COMMIT");
+pub(crate) const COMMIT: Option<&str> = option_env!("PRONY_COMMIT");
 
 /// Runs what `args` mean.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {

@@ -5,6 +5,7 @@ mod ab_flags;
 mod bad_servers;
 mod binary;
 mod calibration;
+mod compare;
 mod edges;
 mod exec;
 mod files;

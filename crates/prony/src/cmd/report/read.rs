@@ -5,7 +5,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use prony_model::{
-    EXEC_FORMAT, FormatError, PROBE_FORMAT, exec_from_json, from_json, probe_from_json, stored_format,
+    COMPARISON_FORMAT, EXEC_FORMAT, FormatError, PROBE_FORMAT, exec_from_json, from_json, probe_from_json,
+    stored_format,
 };
 use prony_report::check_distributions;
 
@@ -17,17 +18,17 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// A result, and what its file is called.
 #[derive(Debug)]
-pub(super) struct Stored {
-    pub(super) name: String,
-    pub(super) result: AnyResult,
+pub(in crate::cmd) struct Stored {
+    pub(in crate::cmd) name: String,
+    pub(in crate::cmd) result: AnyResult,
 }
 
-pub(super) fn is_stdin(path: &Path) -> bool {
+pub(in crate::cmd) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
 /// The result in the file `path`, or on stdin for `-`.
-pub(super) fn read(path: &Path) -> Result<Stored, Complaint> {
+pub(in crate::cmd) fn read(path: &Path) -> Result<Stored, Complaint> {
     let name = if is_stdin(path) { "stdin".to_owned() } else { path.display().to_string() };
     let text = text(path, &name)?;
     let result = result(&name, &text)?;
@@ -66,6 +67,10 @@ fn text(path: &Path, name: &str) -> Result<String, Complaint> {
 fn result(name: &str, text: &str) -> Result<AnyResult, Complaint> {
     let refused = |error: FormatError| refused(name, &error);
     match stored_format(text).map_err(refused)?.as_str() {
+        COMPARISON_FORMAT => {
+            Err(Complaint::usage(format!("{name} is a comparison, not a result of one run"))
+                .hint("`prony compare` prints it when it makes it: -o markdown or -o json"))
+        }
         EXEC_FORMAT => exec_from_json(text).map(|result| AnyResult::Exec(Box::new(result))).map_err(refused),
         PROBE_FORMAT => {
             probe_from_json(text).map(|result| AnyResult::Probe(Box::new(result))).map_err(refused)

@@ -1,0 +1,238 @@
+//! The report of a comparison: a line for each metric, the primary one first, then what to make of it.
+
+use std::fmt::Write as _;
+
+use prony_model::{
+    ChangeInterval, ComparisonKind, ComparisonMethod, ComparisonOutcome, ComparisonResult, Finding, Load,
+    LookPlan, Metric, MetricComparison, RunPlan, Severity, Verdict,
+};
+
+use crate::Style;
+use crate::facts::plural;
+use crate::markdown::{escaped, findings};
+use crate::number::{rate, seconds, signed_percent, significant};
+use crate::page::{Colour, Page};
+use crate::text::{finding, severity_word};
+
+/// Columns of the verdict word; `no difference` and a space fit.
+const WORD: usize = 14;
+/// Columns of the metric: `p99.9 response` and a space fit.
+const METRIC: usize = 15;
+/// Columns of the change.
+const CHANGE: usize = 9;
+/// Columns of the interval; `[−12.3 %, +12.3 %]` and two spaces fit.
+const INTERVAL: usize = 20;
+
+/// The report for a terminal; no line is wider than `style` says.
+pub fn text(result: &ComparisonResult, style: &Style) -> String {
+    let mut page = Page::new(style);
+    page.labelled("A", None, &result.a.name);
+    page.labelled("B", None, &result.b.name);
+    page.parts(&manner(result));
+    page.gap();
+    let (worst, others) = split(&result.findings);
+    if let Some(worst) = worst {
+        let (word, colour) = match result.verdict {
+            Verdict::Invalid => ("INVALID", Colour::Red),
+            Verdict::Valid | Verdict::Doubtful => ("DOUBTFUL", Colour::Yellow),
+        };
+        finding(&mut page, word, Some(colour), worst);
+        page.gap();
+    }
+    for told in &result.metrics {
+        let (word, colour) = word(told);
+        page.worded(&word, WORD, colour, &columns(told, result));
+    }
+    page.gap();
+    page.labelled("medians", None, &medians(result).join(" · "));
+    for other in others {
+        finding(&mut page, severity_word(other.severity), None, other);
+    }
+    for note in notes(result) {
+        page.labelled("note", None, &note);
+    }
+    page.finish()
+}
+
+/// The same for issues and pull requests.
+pub fn markdown(result: &ComparisonResult) -> String {
+    let mut text = format!(
+        "**B** {} against **A** {}  \n{}\n",
+        escaped(&result.b.name),
+        escaped(&result.a.name),
+        escaped(&manner(result).join(" · "))
+    );
+    if !result.findings.is_empty() {
+        let _ = write!(text, "\n{}", findings(&result.findings));
+    }
+    text.push_str("\n| | | change | interval | A | B | pairs | |\n|:--|:--|--:|:--|--:|--:|--:|:--|\n");
+    for told in &result.metrics {
+        // Writing to a `String` can't fail.
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            word(told).0,
+            name(told.metric),
+            told.change.map_or_else(dash, signed_percent),
+            told.interval.map_or_else(dash, interval),
+            value(told.metric, told.a),
+            value(told.metric, told.b),
+            told.pairs,
+            escaped(&remarks(told, result).join(", "))
+        );
+    }
+    text.push('\n');
+    for note in notes(result) {
+        let _ = writeln!(text, "- {}", escaped(&note));
+    }
+    text
+}
+
+/// The finding that decides whether the numbers can be used, and the others.
+fn split(findings: &[Finding]) -> (Option<&Finding>, &[Finding]) {
+    match findings.split_first() {
+        Some((worst, others)) if worst.severity > Severity::Note => (Some(worst), others),
+        _ => (None, findings),
+    }
+}
+
+/// How both were measured.
+fn manner(result: &ComparisonResult) -> Vec<String> {
+    let mut parts = load(&result.a.plan);
+    let counted = result.pairs.iter().filter(|pair| pair.dropped.is_none()).count() as u64;
+    match result.kind {
+        ComparisonKind::Interleaved => {
+            parts.push(format!("{} of blocks in random order", plural(counted, "pair")));
+            parts.extend(result.block_s.map(|block_s| format!("{} each", seconds(block_s))));
+        }
+        ComparisonKind::Stored => parts.push(format!("{} of stored runs", plural(counted, "pair"))),
+        ComparisonKind::TooFewRuns => parts.push(format!("{} of stored runs", plural(counted, "pair"))),
+    }
+    parts.extend(result.seed.map(|seed| format!("seed {seed}")));
+    parts
+}
+
+fn load(plan: &RunPlan) -> Vec<String> {
+    let threads = plural(plan.threads.into(), "thread");
+    match plan.load {
+        Load::Closed { connections } => {
+            vec![format!("closed loop, {}, {threads}", plural(connections.into(), "connection"))]
+        }
+        Load::Open { rate_per_s, .. } => {
+            vec![format!("open loop, {} /s, {threads}", rate(rate_per_s.as_per_second()))]
+        }
+    }
+}
+
+/// The word for what is said of B; the primary metric's stands out.
+fn word(told: &MetricComparison) -> (String, Option<Colour>) {
+    let (word, colour) = match told.outcome {
+        ComparisonOutcome::Faster | ComparisonOutcome::FasterSizeUncertain => ("FASTER", Some(Colour::Green)),
+        ComparisonOutcome::Slower | ComparisonOutcome::SlowerSizeUncertain => ("SLOWER", Some(Colour::Red)),
+        ComparisonOutcome::NoDifference => ("no difference", None),
+        ComparisonOutcome::TooNoisy { .. } => ("TOO NOISY", Some(Colour::Yellow)),
+        ComparisonOutcome::NoVerdict { .. } => ("NO VERDICT", Some(Colour::Yellow)),
+    };
+    if told.primary { (word.to_owned(), colour) } else { (word.to_lowercase(), None) }
+}
+
+fn name(metric: Metric) -> String {
+    if metric == Metric::Rate { "rate".to_owned() } else { format!("{} response", metric.name()) }
+}
+
+/// Everything of a line but the word.
+fn columns(told: &MetricComparison, result: &ComparisonResult) -> String {
+    let change = told.change.map_or_else(dash, signed_percent);
+    let interval = told.interval.map_or_else(dash, interval);
+    let pairs = plural(told.pairs, "pair");
+    let line = format!("{:<METRIC$}{change:<CHANGE$}{interval:<INTERVAL$}{pairs}", name(told.metric));
+    std::iter::once(line).chain(remarks(told, result)).collect::<Vec<_>>().join("   ")
+}
+
+fn interval(interval: ChangeInterval) -> String {
+    format!("[{}, {}]", signed_percent(interval.low), signed_percent(interval.high))
+}
+
+fn dash() -> String {
+    "–".to_owned()
+}
+
+/// What stands behind a line.
+fn remarks(told: &MetricComparison, result: &ComparisonResult) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let margin = format!("±{}", signed_percent(result.margin).trim_start_matches('+'));
+    match &told.outcome {
+        ComparisonOutcome::Faster | ComparisonOutcome::Slower => {}
+        ComparisonOutcome::FasterSizeUncertain | ComparisonOutcome::SlowerSizeUncertain => {
+            remarks.push("size uncertain".to_owned());
+        }
+        ComparisonOutcome::NoDifference => remarks.push(format!("within {margin}")),
+        ComparisonOutcome::TooNoisy { pairs_needed: Some(pairs), smallest_detectable } => {
+            let least = smallest_detectable.map(|least| format!("finds {} at best; ", signed_percent(least)));
+            remarks.push(format!(
+                "{}would need about {pairs} pairs for {margin}",
+                least.unwrap_or_default().replace('+', "±")
+            ));
+        }
+        ComparisonOutcome::TooNoisy { pairs_needed: None, .. } => {
+            remarks.extend(told.p.map(|p| format!("p = {}", significant(p))));
+        }
+        ComparisonOutcome::NoVerdict { reason } => remarks.push(reason.clone()),
+    }
+    if told.method == ComparisonMethod::LabelSwaps {
+        remarks.push("of all blocks together".to_owned());
+    }
+    if told.primary {
+        remarks.push("primary".to_owned());
+    }
+    remarks
+}
+
+fn medians(result: &ComparisonResult) -> Vec<String> {
+    let told = |told: &MetricComparison| {
+        format!("{} A {}, B {}", name(told.metric), value(told.metric, told.a), value(told.metric, told.b))
+    };
+    result.metrics.iter().map(told).collect()
+}
+
+fn value(metric: Metric, value: Option<f64>) -> String {
+    match (metric, value) {
+        (_, None) => dash(),
+        (Metric::Rate, Some(value)) => format!("{} /s", rate(value)),
+        (_, Some(value)) => seconds(value / 1e3),
+    }
+}
+
+/// What the words do not say.
+fn notes(result: &ComparisonResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    match result.kind {
+        ComparisonKind::Interleaved => notes.push(
+            "conditional on these two processes: started anew, either may be another few percent faster or slower"
+                .to_owned(),
+        ),
+        ComparisonKind::Stored => notes.push(
+            "conditional on these runs: they were not measured in turn, so a change of the machine in between \
+             looks like one of the server; better: prony compare URL_A URL_B"
+                .to_owned(),
+        ),
+        ComparisonKind::TooFewRuns => notes.push(
+            "conditional on these two runs: on a shared machine the next run of the same server differs by 30 % and \
+             more. Measure both in turn: prony compare URL_A URL_B, or store at least 6 runs of each"
+                .to_owned(),
+        ),
+    }
+    if result.looks == LookPlan::Sequential {
+        let looks: Vec<String> = result.looks_taken.iter().map(|look| look.pairs.to_string()).collect();
+        if !looks.is_empty() {
+            notes.push(format!("looked at after {} pairs; the intervals allow for that", looks.join(", ")));
+        }
+    }
+    if result.metrics.len() > 1 && result.kind != ComparisonKind::TooFewRuns {
+        notes.push(
+            "the metrics below the primary one are judged by Holm's method, for there are several".to_owned(),
+        );
+    }
+    notes.extend(result.notes.iter().cloned());
+    notes
+}

@@ -1,0 +1,205 @@
+//! The flags of `prony compare`; those that `prony run` has too mean the same.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use prony_model::{Metric, Rate, StatusSet, parse_duration};
+
+use super::run::{BodyLength, Driver, KernelStamps, statuses, whole_u32};
+
+/// `prony compare`, as typed: `None` where nothing was.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag that is there or not: nothing is inferred here"
+)]
+pub(crate) struct CompareArgs {
+    /// What B is compared with: a URL, or results of `prony run` (a file, or a folder of them)
+    #[arg(value_name = "A")]
+    pub(crate) a: Option<String>,
+    /// What is compared: likewise
+    #[arg(value_name = "B")]
+    pub(crate) b: Option<String>,
+    /// Results of A, with commas between; folders count for all results in them
+    #[arg(
+        long = "a",
+        value_name = "FILES",
+        value_delimiter = ',',
+        conflicts_with = "a",
+        hide_short_help = true
+    )]
+    pub(crate) files_a: Vec<PathBuf>,
+    /// Results of B, likewise
+    #[arg(
+        long = "b",
+        value_name = "FILES",
+        value_delimiter = ',',
+        conflicts_with = "b",
+        hide_short_help = true
+    )]
+    pub(crate) files_b: Vec<PathBuf>,
+    /// What decides: rate, p50, p90, p99 or p99.9 [default: rate; with --rate, p50]
+    #[arg(long, value_name = "METRIC", value_parser = metric())]
+    pub(crate) primary: Option<Metric>,
+    /// Take changes below this for none [default: 2%]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) margin: Option<f64>,
+    /// End with exit code 1 if so: slower, slower:5%, different, too-noisy, p99:slower:5%
+    #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
+    pub(crate) fail_if: Vec<String>,
+    /// Measure so many pairs [default: 20]
+    #[arg(long, value_name = "N", value_parser = whole_u32)]
+    pub(crate) pairs: Option<u32>,
+    /// Look after 10, 16, 24 and 40 pairs, and end with the answer
+    #[arg(long, conflicts_with = "pairs")]
+    pub(crate) sequential: bool,
+    /// Length of a block [default: 200ms, or what the primary metric needs]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    pub(crate) block: Option<Duration>,
+    /// Connections to the one that is loaded [default: 50; with --rate, 1000 at most]
+    #[arg(short, long, value_name = "N", value_parser = whole_u32)]
+    pub(crate) connections: Option<u32>,
+    /// Open loop: requests per second, come what may
+    #[arg(short, long, value_name = "RATE")]
+    pub(crate) rate: Option<Rate>,
+    /// Open loop with exponential gaps, as of many independent users
+    #[arg(long, hide_short_help = true)]
+    pub(crate) poisson: bool,
+    /// Worker threads [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = whole_u32)]
+    pub(crate) threads: Option<u32>,
+    /// Load each before, not counted [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) warmup: Option<Duration>,
+    /// Method [default: GET; POST with a body]
+    #[arg(short, long, value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+    /// A header, `Name: value`; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub(crate) headers: Vec<String>,
+    /// The request's body
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    pub(crate) body: Option<String>,
+    /// The request's body, from a file; `-` is stdin
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) body_file: Option<PathBuf>,
+    /// Wait this long for a response [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    pub(crate) timeout: Option<Duration>,
+    /// Wait this long for a connection [default: 5s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    pub(crate) connect_timeout: Option<Duration>,
+    /// Wait this long for the last responses of a block [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    pub(crate) drain: Option<Duration>,
+    /// A new connection for each request
+    #[arg(long)]
+    pub(crate) no_keepalive: bool,
+    /// Requests in flight on one connection [default: 1]
+    #[arg(long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
+    pub(crate) pipeline: Option<u32>,
+    /// Speak HTTP/1.0
+    #[arg(long = "http1.0", hide_short_help = true)]
+    pub(crate) http10: bool,
+    /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
+    #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
+    pub(crate) sources: Vec<String>,
+    /// How the kernel is asked
+    #[arg(long, value_name = "DRIVER", value_enum, default_value = "auto", hide_short_help = true)]
+    pub(crate) driver: Driver,
+    /// The kernel's own time stamps, which tell the client's delays from the server's
+    #[arg(long, value_name = "CLOCK", value_enum, default_value = "auto", hide_short_help = true)]
+    pub(crate) kernel_clock: KernelStamps,
+    /// Seed of everything random [default: from the system, and stored]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(crate) seed: Option<u64>,
+    /// Status codes that are good: `200`, `2xx`, `200-299`, lists with commas [default: 200-399]
+    #[arg(long, value_name = "STATUS", value_parser = statuses, hide_short_help = true)]
+    pub(crate) expect_status: Option<StatusSet>,
+    /// Good is a body of exactly this text
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    pub(crate) expect_body: Option<String>,
+    /// Good is a body that this regular expression matches somewhere
+    #[arg(long, value_name = "REGEX", hide_short_help = true)]
+    pub(crate) expect_body_regex: Option<String>,
+    /// Good is a body as long as the first one of its block
+    #[arg(long, value_name = "LENGTH", value_enum, hide_short_help = true)]
+    pub(crate) expect_length: Option<BodyLength>,
+    /// Keep the whole comparison in this file; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Replace the file of --json if it exists; show results that can't be compared, without a verdict
+    #[arg(long, hide_short_help = true)]
+    pub(crate) force: bool,
+    /// What to print [default: text]
+    #[arg(short, long, value_name = "FORMAT", value_enum)]
+    pub(crate) output: Option<CompareFormat>,
+    /// No progress line
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    /// A report for people.
+    Text,
+    /// The whole comparison.
+    Json,
+    /// A report for issues and pull requests.
+    Markdown,
+}
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prony compare http://127.0.0.1:3000/ http://127.0.0.1:3001/
+  prony compare http://old/ http://new/ --rate 2000 --primary p99 --fail-if slower:5%
+  prony compare before/ after/       stored results, at least 6 on each side";
+
+/// Reads the name of a metric.
+fn metric() -> impl TypedValueParser<Value = Metric> {
+    PossibleValuesParser::new(Metric::ALL.map(Metric::name)).map(|name| {
+        let named = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+        named.expect("invariant: only the names of metrics are possible")
+    })
+}
+
+/// `2%` as 0.02; a bare number is percent, too.
+pub(crate) fn percent(text: &str) -> Result<f64, PercentError> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
+    let value = number.parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= MAX_PERCENT);
+    value.map(|value| value / 100.0).ok_or_else(|| PercentError(text.to_owned()))
+}
+
+/// A change that is taken for none is hardly ever ten times as much.
+const MAX_PERCENT: f64 = 1000.0;
+
+/// A text that is no percentage.
+#[derive(Debug)]
+pub(crate) struct PercentError(String);
+
+impl std::fmt::Display for PercentError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "`{}` is not a percentage: write one above 0, such as 2% or 0.5%", self.0)
+    }
+}
+
+impl std::error::Error for PercentError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages() {
+        let check = |text: &str, expected: Option<f64>| assert_eq!(percent(text).ok(), expected, "{text}");
+        check("2%", Some(0.02));
+        check("0.5 %", Some(0.005));
+        check("50", Some(0.5));
+        for wrong in ["", "%", "0%", "-1%", "nan", "inf", "1001%", "a lot"] {
+            check(wrong, None);
+        }
+    }
+}

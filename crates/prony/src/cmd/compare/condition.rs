@@ -1,0 +1,159 @@
+//! `--fail-if`: what ends a comparison with exit code 1.
+
+use prony_model::{ChangeInterval, ComparisonOutcome, Metric, MetricComparison};
+
+use crate::args::percent;
+use crate::complaint::Complaint;
+
+/// What must not be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Condition {
+    /// Of this metric; `None` is the primary one.
+    metric: Option<Metric>,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum What {
+    /// Worse; surely by as much as this, if it is said.
+    Slower(Option<f64>),
+    /// Better or worse; surely by as much as this, if it is said.
+    Different(Option<f64>),
+    /// It can't be told.
+    TooNoisy,
+}
+
+/// Reads `slower`, `slower:5%`, `different`, `too-noisy`, each with a metric before it, if need be.
+pub(crate) fn condition(text: &str) -> Result<Condition, Complaint> {
+    let wrong = || {
+        Complaint::usage(format!("--fail-if `{text}` is not a condition"))
+            .hint("write slower, slower:5%, different, different:5% or too-noisy, or p99:slower:5%")
+    };
+    let mut parts: Vec<&str> = text.split(':').map(str::trim).collect();
+    let metric = Metric::ALL.into_iter().find(|metric| Some(&metric.name()) == parts.first());
+    if metric.is_some() {
+        parts.remove(0);
+    }
+    let size = |text: &str| percent(text).map(Some).map_err(|_| wrong());
+    let what = match parts[..] {
+        ["slower"] => What::Slower(None),
+        ["slower", by] => What::Slower(size(by)?),
+        ["different"] => What::Different(None),
+        ["different", by] => What::Different(size(by)?),
+        ["too-noisy"] => What::TooNoisy,
+        _ => return Err(wrong()),
+    };
+    Ok(Condition { metric, what })
+}
+
+impl Condition {
+    /// Whether `metrics`, of which one is primary, are as they must not be; `None` if the metric is not among
+    /// them.
+    pub(crate) fn holds(&self, metrics: &[MetricComparison]) -> Option<bool> {
+        let told = metrics.iter().find(|told| match self.metric {
+            Some(metric) => told.metric == metric,
+            None => told.primary,
+        })?;
+        Some(match self.what {
+            What::Slower(by) => is_slower(told, by),
+            What::Different(by) => is_slower(told, by) || is_faster(told, by),
+            What::TooNoisy => matches!(told.outcome, ComparisonOutcome::TooNoisy { .. }),
+        })
+    }
+
+    /// The metric it names.
+    pub(crate) fn metric(&self) -> Option<Metric> {
+        self.metric
+    }
+}
+
+fn is_slower(told: &MetricComparison, by: Option<f64>) -> bool {
+    match by {
+        None => {
+            matches!(told.outcome, ComparisonOutcome::Slower | ComparisonOutcome::SlowerSizeUncertain)
+        }
+        Some(by) => told.differs && worse(told).is_some_and(|(low, _)| low >= by.ln_1p()),
+    }
+}
+
+fn is_faster(told: &MetricComparison, by: Option<f64>) -> bool {
+    match by {
+        None => {
+            matches!(told.outcome, ComparisonOutcome::Faster | ComparisonOutcome::FasterSizeUncertain)
+        }
+        Some(by) => told.differs && worse(told).is_some_and(|(_, high)| high <= -by.ln_1p()),
+    }
+}
+
+/// The interval on the logarithmic scale, turned so that above 0 is worse.
+fn worse(told: &MetricComparison) -> Option<(f64, f64)> {
+    let ChangeInterval { low, high } = told.interval?;
+    let (low, high) = (low.ln_1p(), high.ln_1p());
+    Some(if told.metric == Metric::Rate { (-high, -low) } else { (low, high) })
+}
+
+#[cfg(test)]
+mod tests {
+    use prony_model::ComparisonMethod;
+
+    use super::*;
+
+    fn told(metric: Metric, low: f64, high: f64, outcome: ComparisonOutcome) -> [MetricComparison; 1] {
+        [MetricComparison {
+            metric,
+            primary: true,
+            method: ComparisonMethod::SignedRanks,
+            pairs: 20,
+            a: Some(1.0),
+            b: Some(1.0),
+            change: Some(f64::midpoint(low, high)),
+            interval: Some(ChangeInterval { low, high }),
+            spread: Some(0.01),
+            p: Some(0.01),
+            differs: low > 0.0 || high < 0.0,
+            outcome,
+        }]
+    }
+
+    fn check(text: &str, metrics: &[MetricComparison], expected: Option<bool>) {
+        assert_eq!(condition(text).expect(text).holds(metrics), expected, "{text}: {metrics:?}");
+    }
+
+    #[test]
+    fn a_slower_server() {
+        let slower = told(Metric::P50, 0.03, 0.06, ComparisonOutcome::Slower);
+        check("slower", &slower, Some(true));
+        check("slower:2%", &slower, Some(true));
+        check("slower:5%", &slower, Some(false));
+        check("p50:slower:2%", &slower, Some(true));
+        check("p99:slower:2%", &slower, None);
+        check("different", &slower, Some(true));
+        check("different:5%", &slower, Some(false));
+        check("too-noisy", &slower, Some(false));
+    }
+
+    #[test]
+    fn a_higher_rate_is_faster() {
+        let faster = told(Metric::Rate, 0.03, 0.06, ComparisonOutcome::Faster);
+        check("slower:2%", &faster, Some(false));
+        check("different:2%", &faster, Some(true));
+        let slower = told(Metric::Rate, -0.06, -0.03, ComparisonOutcome::Slower);
+        check("slower:2%", &slower, Some(true));
+    }
+
+    #[test]
+    fn what_can_not_be_told_is_neither() {
+        let noise = ComparisonOutcome::TooNoisy { smallest_detectable: Some(0.1), pairs_needed: Some(90) };
+        let noisy = told(Metric::P50, -0.1, 0.1, noise);
+        check("too-noisy", &noisy, Some(true));
+        check("slower", &noisy, Some(false));
+        check("different:1%", &noisy, Some(false));
+    }
+
+    #[test]
+    fn what_is_no_condition() {
+        for text in ["", "slow", "slower:", "slower:0%", "p98:slower", "too-noisy:2%", "slower:2%:p99"] {
+            assert!(condition(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! From pairs of blocks to what is said of each metric. Pure: numbers in, words out.
+
+use prony_model::{ChangeInterval, ComparisonMethod, ComparisonOutcome, LookPlan, Metric, MetricComparison};
+use prony_report::percent;
+use prony_stats::{
+    Better, Comparison, Criteria, Errors, Looks, NoVerdict, Quantile, Verdict, compare, holm, label_swap,
+    look_level, median, signed_rank_p,
+};
+
+use super::block::Block;
+
+/// What a comparison is judged by; decided before it starts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question {
+    /// The metric that decides.
+    pub(super) primary: Metric,
+    /// Whether a rate says something of the servers: not where it was asked for.
+    pub(super) closed_loop: bool,
+    /// 0.02 is 2 %.
+    pub(super) margin: f64,
+    pub(super) looks: Looks,
+    /// Of the label swaps.
+    pub(super) seed: u64,
+}
+
+impl Question {
+    /// What is looked at, the primary metric first.
+    fn metrics(&self) -> Vec<Metric> {
+        let usual = [Metric::Rate, Metric::P50, Metric::P90, Metric::P99];
+        let others = usual.into_iter().filter(|metric| *metric != Metric::Rate || self.closed_loop);
+        std::iter::once(self.primary).chain(others.filter(|metric| *metric != self.primary)).collect()
+    }
+
+    /// As results say it.
+    pub(super) fn look_plan(&self) -> LookPlan {
+        match self.looks {
+            Looks::Once => LookPlan::Once,
+            Looks::Sequential => LookPlan::Sequential,
+        }
+    }
+}
+
+/// What is said of every metric; `forbidden` says why nothing may be said, if so. At least
+/// [`prony_stats::LEAST_PAIRS`] pairs, and in a sequential comparison as many as at a look.
+pub(super) fn judge(
+    pairs: &[(Block, Block)],
+    question: &Question,
+    forbidden: Option<&str>,
+) -> Vec<MetricComparison> {
+    let mut told: Vec<MetricComparison> =
+        question.metrics().into_iter().map(|metric| judge_one(pairs, metric, question)).collect();
+    adjust(&mut told[1..], look_level(question.looks, pairs.len()));
+    let reason = forbidden.map(str::to_owned).or_else(|| refusal(pairs));
+    if let Some(reason) = reason {
+        for metric in &mut told {
+            metric.outcome = ComparisonOutcome::NoVerdict { reason: reason.clone() };
+            metric.differs = false;
+        }
+    }
+    told
+}
+
+/// The primary metric alone: what a look at a sequential comparison asks.
+pub(super) fn judge_primary(pairs: &[(Block, Block)], question: &Question) -> MetricComparison {
+    judge_one(pairs, question.primary, question)
+}
+
+/// Whether a sequential comparison has its answer.
+pub(super) fn is_final(told: &MetricComparison) -> bool {
+    matches!(
+        told.outcome,
+        ComparisonOutcome::Faster | ComparisonOutcome::Slower | ComparisonOutcome::NoDifference
+    )
+}
+
+/// The median change of `metric` so far, for people who wait.
+pub(super) fn estimate(pairs: &[(Block, Block)], metric: Metric) -> Option<f64> {
+    let changes: Option<Vec<f64>> = pairs
+        .iter()
+        .map(|(a, b)| Some((b.value(metric)? / a.value(metric)?).ln()).filter(|change| change.is_finite()))
+        .collect();
+    median(&changes?).map(f64::exp_m1)
+}
+
+fn judge_one(pairs: &[(Block, Block)], metric: Metric, question: &Question) -> MetricComparison {
+    let side = |pick: fn(&(Block, Block)) -> &Block| -> Option<f64> {
+        median(&pairs.iter().map(|pair| pick(pair).value(metric)).collect::<Option<Vec<f64>>>()?)
+    };
+    let mut told = MetricComparison {
+        metric,
+        primary: metric == question.primary,
+        method: ComparisonMethod::SignedRanks,
+        pairs: pairs.len() as u64,
+        a: side(|pair| &pair.0),
+        b: side(|pair| &pair.1),
+        change: None,
+        interval: None,
+        spread: None,
+        p: None,
+        differs: false,
+        outcome: ComparisonOutcome::NoVerdict { reason: "a block had no good response".to_owned() },
+    };
+    let quantile = metric.quantile().and_then(|(_, q)| Quantile::new(q).ok());
+    match quantile.filter(|q| is_out_of_reach(pairs, *q)) {
+        Some(q) => by_swaps(pairs, q, question, &mut told),
+        None => by_ranks(pairs, question, &mut told),
+    }
+    told
+}
+
+/// Whether some block has too few responses for a quantile of its own.
+fn is_out_of_reach(pairs: &[(Block, Block)], q: Quantile) -> bool {
+    let least = pairs.iter().flat_map(|(a, b)| [a, b]).map(|block| block.responses.count()).min();
+    least.unwrap_or_default() < q.samples_needed()
+}
+
+fn by_ranks(pairs: &[(Block, Block)], question: &Question, told: &mut MetricComparison) {
+    let values: Option<Vec<(f64, f64)>> =
+        pairs.iter().map(|(a, b)| Some((a.value(told.metric)?, b.value(told.metric)?))).collect();
+    let better = if told.metric == Metric::Rate { Better::Higher } else { Better::Lower };
+    let criteria = Criteria { better, margin: question.margin, looks: question.looks };
+    // Errors are judged for all metrics together.
+    let clean = [Errors { failed: 0, requests: 1 }; 2];
+    let Some((values, found)) =
+        values.and_then(|values| compare(&values, clean, criteria).ok().map(|found| (values, found)))
+    else {
+        return;
+    };
+    let differences: Vec<f64> = values.iter().map(|(a, b)| (b / a).ln()).collect();
+    told.change = Some(found.change);
+    told.interval = found.interval.map(|(low, high)| ChangeInterval { low, high });
+    told.spread = Some(found.spread);
+    told.p = Some(signed_rank_p(&differences));
+    told.differs = found.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+    told.outcome = outcome(&found);
+}
+
+fn by_swaps(pairs: &[(Block, Block)], q: Quantile, question: &Question, told: &mut MetricComparison) {
+    let blocks: Vec<_> = pairs.iter().map(|(a, b)| (a.responses.clone(), b.responses.clone())).collect();
+    told.method = ComparisonMethod::LabelSwaps;
+    let merged = |pick: fn(&(Block, Block)) -> &Block| {
+        let mut all = prony_stats::Histogram::new();
+        pairs.iter().for_each(|pair| all.add_sparse(&pick(pair).responses));
+        all.value_at_quantile(q.value()).map(|nanos| nanos as f64 / 1e6)
+    };
+    (told.a, told.b) = (merged(|pair| &pair.0), merged(|pair| &pair.1));
+    let total = |pick: fn(&(Block, Block)) -> &Block| -> u64 {
+        pairs.iter().map(|pair| pick(pair).responses.count()).sum()
+    };
+    if total(|pair| &pair.0).min(total(|pair| &pair.1)) < q.samples_needed() {
+        let reason = format!("all blocks together have too few responses for {}", told.metric.name());
+        (told.a, told.b) = (None, None);
+        told.outcome = ComparisonOutcome::NoVerdict { reason };
+        return;
+    }
+    let Some(found) = label_swap(&blocks, q, question.seed) else { return };
+    told.change = Some(found.difference.exp_m1());
+    told.p = Some(found.p);
+    told.differs = found.p < look_level(question.looks, pairs.len());
+    told.outcome = match (told.differs, found.difference > 0.0) {
+        (true, true) => ComparisonOutcome::SlowerSizeUncertain,
+        (true, false) => ComparisonOutcome::FasterSizeUncertain,
+        (false, _) => ComparisonOutcome::TooNoisy { smallest_detectable: None, pairs_needed: None },
+    };
+}
+
+/// Differences that only many looks at many metrics show are not claimed.
+fn adjust(others: &mut [MetricComparison], level: f64) {
+    let probabilities: Vec<f64> = others.iter().map(|told| told.p.unwrap_or(1.0)).collect();
+    for (told, p) in others.iter_mut().zip(holm(&probabilities)) {
+        told.p = told.p.map(|_| p);
+        let is_claimed = matches!(
+            told.outcome,
+            ComparisonOutcome::Faster
+                | ComparisonOutcome::Slower
+                | ComparisonOutcome::FasterSizeUncertain
+                | ComparisonOutcome::SlowerSizeUncertain
+        );
+        if p >= level {
+            told.differs = false;
+            if is_claimed {
+                told.outcome = ComparisonOutcome::TooNoisy { smallest_detectable: None, pairs_needed: None };
+            }
+        }
+    }
+}
+
+fn outcome(found: &Comparison) -> ComparisonOutcome {
+    match found.verdict {
+        Verdict::Faster => ComparisonOutcome::Faster,
+        Verdict::Slower => ComparisonOutcome::Slower,
+        Verdict::FasterSizeUncertain => ComparisonOutcome::FasterSizeUncertain,
+        Verdict::SlowerSizeUncertain => ComparisonOutcome::SlowerSizeUncertain,
+        Verdict::NoDifference { .. } => ComparisonOutcome::NoDifference,
+        Verdict::TooNoisy { smallest_detectable, pairs_needed } => ComparisonOutcome::TooNoisy {
+            smallest_detectable: Some(smallest_detectable),
+            pairs_needed: Some(pairs_needed),
+        },
+        Verdict::Refused { reason } => ComparisonOutcome::NoVerdict { reason: reason.to_string() },
+    }
+}
+
+/// Why sides that fail like these must not be compared.
+fn refusal(pairs: &[(Block, Block)]) -> Option<String> {
+    let [a, b] = errors(pairs);
+    let share = |errors: Errors| percent(errors.failed, errors.requests);
+    // Any values will do: only what is said of the errors counts.
+    let criteria = Criteria { better: Better::Lower, margin: 1.0, looks: Looks::Once };
+    let alike = [(1.0, 1.0); prony_stats::LEAST_PAIRS];
+    match compare(&alike, [a, b], criteria).ok()?.verdict {
+        Verdict::Refused { reason: NoVerdict::TooManyErrors { .. } } => {
+            Some(format!("{} of A's and {} of B's requests failed; 1 % is the most", share(a), share(b)))
+        }
+        Verdict::Refused { reason: NoVerdict::ErrorsDiffer { .. } } => Some(format!(
+            "{} of A's and {} of B's requests failed: they did not do the same",
+            share(a),
+            share(b)
+        )),
+        _ => None,
+    }
+}
+
+/// The requests of both sides.
+pub(super) fn errors(pairs: &[(Block, Block)]) -> [Errors; 2] {
+    let sum = |pick: fn(&(Block, Block)) -> &Block| {
+        pairs.iter().map(pick).fold(Errors { failed: 0, requests: 0 }, |sum, block| Errors {
+            failed: sum.failed + block.told.failed,
+            requests: sum.requests + block.told.requests,
+        })
+    };
+    [sum(|pair| &pair.0), sum(|pair| &pair.1)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::block::fixtures::block;
+    use super::*;
+
+    const QUESTION: Question =
+        Question { primary: Metric::P50, closed_loop: true, margin: 0.02, looks: Looks::Once, seed: 7 };
+
+    /// Pairs of blocks of so many responses around a millisecond, B's slower by `factor`, with some noise.
+    fn pairs(count: u64, responses: u64, factor: f64, noise: f64) -> Vec<(Block, Block)> {
+        (0..count)
+            .map(|k| {
+                let jitter = 1.0 + noise * ((k * 7 % count) as f64 / count as f64 - 0.5);
+                (block(responses, 1.0), block(responses, factor * jitter))
+            })
+            .collect()
+    }
+
+    fn words(told: &[MetricComparison]) -> Vec<(&'static str, ComparisonOutcome)> {
+        told.iter().map(|told| (told.metric.name(), told.outcome.clone())).collect()
+    }
+
+    #[test]
+    fn three_times_as_slow() {
+        let told = judge(&pairs(20, 2000, 3.0, 0.02), &QUESTION, None);
+        let names: Vec<&str> = told.iter().map(|told| told.metric.name()).collect();
+        assert_eq!(names, ["p50", "rate", "p90", "p99"]);
+        assert!(told.iter().all(|told| told.outcome == ComparisonOutcome::Slower), "{:?}", words(&told));
+        assert!(told[0].primary && told[1..].iter().all(|told| !told.primary));
+        assert!(told[0].change.is_some_and(|change| (change - 2.0).abs() < 0.1), "{told:?}");
+    }
+
+    #[test]
+    fn the_same_and_noise() {
+        let told = judge(&pairs(20, 2000, 1.0, 0.01), &QUESTION, None);
+        assert_eq!(told[0].outcome, ComparisonOutcome::NoDifference, "{:?}", words(&told));
+        let told = judge(&pairs(20, 2000, 1.0, 0.9), &QUESTION, None);
+        assert!(
+            matches!(told[0].outcome, ComparisonOutcome::TooNoisy { pairs_needed: Some(100..), .. }),
+            "{:?}",
+            words(&told)
+        );
+    }
+
+    #[test]
+    fn a_tail_that_no_block_reaches_is_judged_by_swaps() {
+        let told = judge(&pairs(20, 200, 3.0, 0.02), &QUESTION, None);
+        let tail = told.iter().find(|told| told.metric == Metric::P99).expect("it is looked at");
+        assert_eq!(
+            (tail.method, &tail.outcome),
+            (ComparisonMethod::LabelSwaps, &ComparisonOutcome::SlowerSizeUncertain)
+        );
+        let told = judge(&pairs(20, 30, 3.0, 0.02), &QUESTION, None);
+        let tail = told.iter().find(|told| told.metric == Metric::P99).expect("it is looked at");
+        assert!(matches!(tail.outcome, ComparisonOutcome::NoVerdict { .. }), "{tail:?}");
+    }
+
+    #[test]
+    fn nothing_is_said_of_servers_that_fail() {
+        let mut failing = pairs(20, 2000, 3.0, 0.02);
+        failing.iter_mut().for_each(|pair| pair.1.told.failed = 100);
+        for told in judge(&failing, &QUESTION, None) {
+            let ComparisonOutcome::NoVerdict { reason } = &told.outcome else { panic!("{told:?}") };
+            assert!(reason.contains("5 % of B's"), "{reason}");
+            assert!(!told.differs && told.change.is_some(), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn an_asked_rate_is_no_metric() {
+        let told = judge(&pairs(20, 2000, 1.0, 0.01), &Question { closed_loop: false, ..QUESTION }, None);
+        assert!(told.iter().all(|told| told.metric != Metric::Rate));
+    }
+
+    #[test]
+    fn a_look_is_final_once_it_has_an_answer() {
+        let question = Question { looks: Looks::Sequential, ..QUESTION };
+        let first = judge_primary(&pairs(10, 2000, 3.0, 0.02), &question);
+        assert!(first.interval.is_none() && !is_final(&first), "{first:?}");
+        let second = judge_primary(&pairs(16, 2000, 3.0, 0.02), &question);
+        assert!(is_final(&second), "{second:?}");
+    }
+
+    #[test]
+    fn the_others_pay_for_their_number() {
+        // Found by its own interval, and no longer when three were looked at.
+        let mut told = judge(&pairs(20, 2000, 3.0, 0.02), &QUESTION, None);
+        told[1..].iter_mut().for_each(|told| told.p = Some(0.04));
+        adjust(&mut told[1..], 0.05);
+        assert!(
+            told[1..]
+                .iter()
+                .all(|told| !told.differs && matches!(told.outcome, ComparisonOutcome::TooNoisy { .. })),
+            "{:?}",
+            words(&told)
+        );
+    }
+}

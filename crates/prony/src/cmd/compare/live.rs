@@ -1,0 +1,172 @@
+//! Two servers measured in turn: in short blocks, adjacent ones in random order, so that both meet the same moods
+//! of the machine.
+
+use std::time::Duration;
+
+use prony_model::{BlockOrder, ChangeInterval, End, Environment, Look, Metric, RunPlan, RunResult};
+use prony_stats::{DecodeError, LOOKS, Looks, PairOrder, pair_orders};
+
+use super::block::Block;
+use super::judge::{Question, is_final, judge_primary};
+use crate::complaint::Complaint;
+use crate::meant::compare::Live;
+
+/// Shorter blocks are mostly their own beginning; longer ones share less of the machine's mood.
+const LEAST_BLOCK: Duration = Duration::from_millis(200);
+/// A server too slow for this is judged by what came.
+const LONGEST_BLOCK: Duration = Duration::from_secs(10);
+/// The beginning of each block: connections open, caches fill.
+const BLOCK_WARMUP: Duration = Duration::from_millis(50);
+/// What the beginning of a block may take at most.
+const LONGEST_BLOCK_WARMUP: Duration = Duration::from_secs(5);
+/// In a closed loop the first answers are early, for nobody stands in line yet: two rounds until all do.
+const WARMUP_ROUNDS: u32 = 2;
+/// After the warm-up of each side, to see how quick it is.
+const PILOT: Duration = Duration::from_millis(300);
+/// The least number of responses beyond and below a quantile in a block.
+const EXCEEDANCES: f64 = 10.0;
+/// Of the pairs that are measured, at least one in so many must count.
+const MOST_PER_COUNTED: usize = 2;
+
+/// What came of it.
+pub(super) struct Measured {
+    pub(super) pairs: Vec<Pair>,
+    pub(super) looks: Vec<Look>,
+    pub(super) block: Duration,
+    pub(super) sides: [Side; 2],
+    pub(super) started_at: String,
+    pub(super) environment: Environment,
+    pub(super) interrupted: bool,
+}
+
+/// What is known of a side beside its numbers.
+pub(super) struct Side {
+    pub(super) addresses: Vec<String>,
+    pub(super) driver: String,
+    /// What each block was asked to do.
+    pub(super) plan: RunPlan,
+}
+
+/// Two blocks, A's and B's.
+pub(super) struct Pair {
+    pub(super) order: BlockOrder,
+    /// Why it does not count.
+    pub(super) dropped: Option<&'static str>,
+    pub(super) blocks: (Block, Block),
+}
+
+/// Puts the load of a plan on its target.
+pub(super) type Runner<'a> = dyn FnMut(&RunPlan) -> Result<RunResult, Complaint> + 'a;
+
+/// Measures warm-ups and pairs with `run`, and says after each pair what counts so far.
+pub(super) fn measure(
+    live: &Live,
+    question: &Question,
+    run: &mut Runner<'_>,
+    told: &mut dyn FnMut(&[(Block, Block)]),
+) -> Result<Measured, Complaint> {
+    let pilots = [run(&pilot(&live.plans[0]))?, run(&pilot(&live.plans[1]))?];
+    let mut interrupted = pilots.iter().any(|pilot| pilot.timing.interrupted);
+    for (name, pilot) in ["A", "B"].into_iter().zip(&pilots) {
+        if !interrupted && pilot.requests.done == 0 {
+            return Err(hopeless(name, pilot));
+        }
+    }
+    let block = live.block.unwrap_or_else(|| block_length(question.primary, &pilots));
+    let warmup = block_warmup(&pilots);
+    let plans =
+        live.plans.each_ref().map(|plan| RunPlan { end: End::Duration(block), warmup, ..plan.clone() });
+    let (mut pairs, mut counted, mut looks) = (Vec::new(), Vec::new(), Vec::new());
+    for order in pair_orders(live.pairs * MOST_PER_COUNTED, live.seed) {
+        if interrupted || counted.len() >= live.pairs {
+            break;
+        }
+        let Some(pair) = pair(order, &plans, run)? else {
+            interrupted = true;
+            break;
+        };
+        if pair.dropped.is_none() {
+            counted.push(pair.blocks.clone());
+        }
+        let is_counted = pair.dropped.is_none();
+        pairs.push(pair);
+        told(&counted);
+        if live.looks == Looks::Sequential && is_counted && LOOKS.contains(&counted.len()) {
+            let primary = judge_primary(&counted, question);
+            let ends = is_final(&primary);
+            looks.push(Look {
+                pairs: primary.pairs,
+                change: primary.change,
+                interval: primary.interval.map(|ChangeInterval { low, high }| ChangeInterval { low, high }),
+                outcome: primary.outcome,
+            });
+            if ends {
+                break;
+            }
+        }
+    }
+    let [a, b] = pilots;
+    let (started_at, environment) = (a.timing.started_at.clone(), a.environment.clone());
+    let [plan_a, plan_b] = plans;
+    let sides = [(a, plan_a), (b, plan_b)].map(|(pilot, plan)| Side {
+        addresses: pilot.addresses,
+        driver: pilot.driver.name,
+        plan,
+    });
+    Ok(Measured { pairs, looks, block, sides, started_at, environment, interrupted })
+}
+
+/// A's and B's block; `None` if it was interrupted.
+fn pair(order: PairOrder, plans: &[RunPlan; 2], run: &mut Runner<'_>) -> Result<Option<Pair>, Complaint> {
+    let mut block = |side: usize| -> Result<Option<Block>, Complaint> {
+        let result = run(&plans[side])?;
+        Ok(if result.timing.interrupted { None } else { Some(of_engine(Block::of(&result, None))) })
+    };
+    let (order, first, second) = match order {
+        PairOrder::AFirst => (BlockOrder::AFirst, 0, 1),
+        PairOrder::BFirst => (BlockOrder::BFirst, 1, 0),
+    };
+    let Some(one) = block(first)? else { return Ok(None) };
+    let Some(other) = block(second)? else { return Ok(None) };
+    let dropped = one.disturbance().or(other.disturbance());
+    let blocks = if first == 0 { (one, other) } else { (other, one) };
+    Ok(Some(Pair { order, dropped, blocks }))
+}
+
+fn of_engine(block: Result<Block, DecodeError>) -> Block {
+    block.expect("invariant: the engine's histograms are whole")
+}
+
+/// The warm-up of a side, and a look at how quick it is.
+fn pilot(plan: &RunPlan) -> RunPlan {
+    RunPlan { end: End::Duration(PILOT.max(plan.warmup / 4)), ..plan.clone() }
+}
+
+/// Enough for ten responses on either side of the primary metric's quantile, at the rate of the slower side.
+fn block_length(primary: Metric, pilots: &[RunResult; 2]) -> Duration {
+    let q = primary.quantile().map_or(0.5, |(_, q)| q);
+    let needed = EXCEEDANCES / (1.0 - q);
+    let slower = pilots.iter().map(|pilot| pilot.rate.done_per_s).fold(f64::INFINITY, f64::min);
+    let needed = Duration::try_from_secs_f64(needed / slower).unwrap_or(LONGEST_BLOCK);
+    needed.clamp(LEAST_BLOCK, LONGEST_BLOCK)
+}
+
+fn block_warmup(pilots: &[RunResult; 2]) -> Duration {
+    let medians = pilots.iter().filter_map(|pilot| *pilot.latency.response.quantiles_ms.get("0.5")?);
+    let slower_ms = medians.fold(0.0, f64::max);
+    let rounds = Duration::try_from_secs_f64(slower_ms / 1e3 * f64::from(WARMUP_ROUNDS));
+    rounds.unwrap_or(LONGEST_BLOCK_WARMUP).clamp(BLOCK_WARMUP, LONGEST_BLOCK_WARMUP)
+}
+
+fn hopeless(name: &str, pilot: &RunResult) -> Complaint {
+    let example = pilot.errors.first().map(|error| format!(" (first: {})", error.first_example));
+    let url = &pilot.plan.target;
+    Complaint::target_failed(format!(
+        "{name}, {url}: not one response was good{}",
+        example.unwrap_or_default()
+    ))
+    .hint(format!("try one request by hand: prony probe {url}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,306 @@
+//! Stored results against each other. They were not measured in turn, so little follows from them; what does not
+//! follow is not said.
+
+use std::path::{Path, PathBuf};
+
+use prony_model::{
+    BlockOrder, COMPARISON_FORMAT, COMPARISON_VERSION, ChangeInterval, ComparedPair, ComparedSide,
+    ComparisonKind, ComparisonMethod, ComparisonResult, Interval, Load, Metric, MetricComparison, RunPlan,
+    RunResult, Verdict, since_1970,
+};
+use prony_report::percent;
+use prony_stats::{Errors, LEAST_PAIRS, Looks, MOST_ERRORS};
+
+use super::block::Block;
+use super::judge::{Question, errors, judge};
+use crate::cmd::report::read;
+use crate::complaint::Complaint;
+use crate::render::AnyResult;
+
+/// A folder with more results is not one experiment.
+const MAX_FILES: usize = 1000;
+/// Differences that are told one by one.
+const MOST_TOLD: usize = 8;
+/// The label swaps of stored results start from here: the same files give the same probability.
+const SWAP_SEED: u64 = 1;
+
+/// One run, and what its file is called.
+struct Stored {
+    name: String,
+    result: RunResult,
+}
+
+/// Compares the results in `files`, those of A and those of B. Those that can't be compared are refused, or shown
+/// without a verdict with `force`.
+pub(super) fn compare(
+    files: &[Vec<PathBuf>; 2],
+    force: bool,
+    primary: Option<Metric>,
+    margin: f64,
+) -> Result<ComparisonResult, Complaint> {
+    let mut a = read_all(&files[0])?;
+    let mut b = read_all(&files[1])?;
+    let differences = differences(&a, &b);
+    if !differences.is_empty() && !force {
+        return Err(refused(&differences));
+    }
+    let start = |stored: &Stored| since_1970(&stored.result.timing.started_at);
+    a.sort_by_key(start);
+    b.sort_by_key(start);
+    let mut notes: Vec<String> = differences.into_iter().take(MOST_TOLD).collect();
+    notes.extend(left_out(a.len(), b.len()));
+    let count = a.len().min(b.len());
+    if count >= LEAST_PAIRS {
+        notes.extend(one_after_the_other(&a, &b));
+    }
+    let forbidden = if !notes.is_empty() && force && is_forced(&notes, &a, &b) {
+        Some("these results can't be compared: see the notes".to_owned())
+    } else if count < LEAST_PAIRS {
+        Some(format!("n = {count} on each side, and {LEAST_PAIRS} are the least"))
+    } else {
+        None
+    };
+    let blocks = blocks(&a, &b)?;
+    Ok(result(&a, &b, &blocks, &Asked { primary, margin, forbidden, notes }))
+}
+
+/// What a result is made of, beside the runs.
+struct Asked {
+    primary: Option<Metric>,
+    margin: f64,
+    forbidden: Option<String>,
+    notes: Vec<String>,
+}
+
+fn result(a: &[Stored], b: &[Stored], blocks: &[(Block, Block)], asked: &Asked) -> ComparisonResult {
+    let first = &a[0].result;
+    let closed_loop = matches!(first.plan.load, Load::Closed { .. });
+    let question = Question {
+        primary: asked.primary.unwrap_or(if closed_loop { Metric::Rate } else { Metric::P50 }),
+        closed_loop,
+        margin: asked.margin,
+        looks: Looks::Once,
+        seed: SWAP_SEED,
+    };
+    let mut metrics = judge(blocks, &question, asked.forbidden.as_deref());
+    let kind = if blocks.len() < LEAST_PAIRS { ComparisonKind::TooFewRuns } else { ComparisonKind::Stored };
+    if kind == ComparisonKind::TooFewRuns {
+        for told in &mut metrics {
+            single_runs(told, first, &b[0].result, blocks.len());
+        }
+    }
+    let [errors_a, errors_b] = errors(blocks);
+    let began = if since_1970(&first.timing.started_at) <= since_1970(&b[0].result.timing.started_at) {
+        first
+    } else {
+        &b[0].result
+    };
+    ComparisonResult {
+        format: COMPARISON_FORMAT.to_owned(),
+        version: COMPARISON_VERSION,
+        verdict: Verdict::Valid,
+        kind,
+        started_at: began.timing.started_at.clone(),
+        interrupted: false,
+        a: side(a, errors_a),
+        b: side(b, errors_b),
+        margin: asked.margin,
+        looks: question.look_plan(),
+        seed: None,
+        block_s: None,
+        pairs: blocks.iter().map(pair).collect(),
+        looks_taken: Vec::new(),
+        metrics,
+        notes: asked.notes.clone(),
+        findings: Vec::new(),
+        environment: first.environment.clone(),
+    }
+}
+
+/// Every result that `paths` name, a folder standing for the results in it.
+fn read_all(paths: &[PathBuf]) -> Result<Vec<Stored>, Complaint> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(in_folder(path)?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    if files.len() > MAX_FILES {
+        return Err(Complaint::usage(format!("{} results are more than {MAX_FILES}", files.len()))
+            .hint("name those that belong together"));
+    }
+    files.iter().map(|file| read_run(file)).collect()
+}
+
+fn read_run(file: &Path) -> Result<Stored, Complaint> {
+    let read::Stored { name, result } = read::read(file)?;
+    let AnyResult::Run(result) = result else {
+        return Err(Complaint::usage(format!("{name} is not a result of `prony run`"))
+            .hint("name files that `prony URL --json FILE` wrote; prony exec compares by itself"));
+    };
+    Ok(Stored { name, result: *result })
+}
+
+/// The files of `folder` that are called `*.json`, by name.
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Complaint> {
+    let unreadable = |error: std::io::Error| {
+        Complaint::usage(format!("can't read the folder {} ({error})", folder.display()))
+            .hint("name a folder of results that `prony URL --json FILE` wrote")
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(Complaint::usage(format!("{} holds no results", folder.display()))
+            .hint(format!("put some there: prony URL --json {}", folder.join("1.json").display())));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Everything that makes these results incomparable, each once.
+fn differences(a: &[Stored], b: &[Stored]) -> Vec<String> {
+    let reference = &a[0];
+    let mut found: Vec<String> = Vec::new();
+    for stored in a.iter().chain(b) {
+        for what in of_one(stored).into_iter().chain(of_two(reference, stored)) {
+            if !found.contains(&what) {
+                found.push(what);
+            }
+        }
+    }
+    found
+}
+
+/// What keeps a result from being compared with anything.
+fn of_one(stored: &Stored) -> Vec<String> {
+    let (name, result) = (&stored.name, &stored.result);
+    let mut found = Vec::new();
+    if let Some(contradiction) = result.check().first() {
+        found.push(format!("{name} contradicts itself: {contradiction}"));
+    }
+    if result.verdict == Verdict::Invalid {
+        found.push(format!("{name} is INVALID"));
+    }
+    let requests = &result.requests;
+    let errors = Errors {
+        failed: requests.failed + requests.censored + requests.never_sent,
+        requests: requests.intended,
+    };
+    if errors.share() > MOST_ERRORS {
+        found.push(format!("in {name} {} of the requests failed", percent(errors.failed, errors.requests)));
+    }
+    found
+}
+
+/// What two results were not measured alike in.
+fn of_two(reference: &Stored, stored: &Stored) -> Vec<String> {
+    let (one, other) = (&reference.result, &stored.result);
+    let (plan, other_plan) = (&one.plan, &other.plan);
+    let differ = [
+        ("the load (rate, connections)", plan.load != other_plan.load),
+        (
+            "the request (method, headers, body, version, keep-alive, pipeline)",
+            plan.request != other_plan.request,
+        ),
+        ("what makes an answer good", plan.checks != other_plan.checks),
+        ("the length", plan.end != other_plan.end),
+        ("the warm-up", plan.warmup != other_plan.warmup),
+        ("the threads", plan.threads != other_plan.threads),
+        ("the driver", one.driver.name != other.driver.name),
+        ("the machine", one.environment.fingerprint() != other.environment.fingerprint()),
+    ];
+    let of = |what: &str| format!("{} and {} differ in {what}", reference.name, stored.name);
+    differ.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| of(what)).collect()
+}
+
+fn refused(differences: &[String]) -> Complaint {
+    let mut complaint = Complaint::usage("these results can't be compared");
+    for what in differences.iter().take(MOST_TOLD) {
+        complaint = complaint.hint(what);
+    }
+    if let Some(more) = differences.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+        complaint = complaint.hint(format!("and {more} more"));
+    }
+    complaint.hint("to see them beside each other without a verdict, add --force")
+}
+
+/// Whether what `--force` shows may not be judged.
+fn is_forced(notes: &[String], a: &[Stored], b: &[Stored]) -> bool {
+    differences(a, b).iter().any(|what| notes.contains(what))
+}
+
+fn left_out(a: usize, b: usize) -> Option<String> {
+    let (side, more) = if a > b { ("A", a - b) } else { ("B", b - a) };
+    (more > 0).then(|| format!("{side} has {more} more: the last ones have no partner and are left out"))
+}
+
+/// Runs of one side that all came before those of the other.
+fn one_after_the_other(a: &[Stored], b: &[Stored]) -> Option<String> {
+    let start = |stored: &Stored| since_1970(&stored.result.timing.started_at);
+    let (first_a, last_a) = (a.first().and_then(start)?, a.last().and_then(start)?);
+    let (first_b, last_b) = (b.first().and_then(start)?, b.last().and_then(start)?);
+    (last_a < first_b || last_b < first_a).then(|| {
+        "all runs of one side came before those of the other: measured so, up to a third of the comparisons of a \
+         server with itself find a difference. Take turns (a, b, b, a, …)"
+            .to_owned()
+    })
+}
+
+fn blocks(a: &[Stored], b: &[Stored]) -> Result<Vec<(Block, Block)>, Complaint> {
+    let block = |stored: &Stored| {
+        Block::of(&stored.result, Some(stored.name.clone()))
+            .map_err(|error| Complaint::usage(format!("{}: {error}", stored.name)))
+    };
+    a.iter().zip(b).map(|(a, b)| Ok((block(a)?, block(b)?))).collect()
+}
+
+fn pair((a, b): &(Block, Block)) -> ComparedPair {
+    let start = |block: &Block| since_1970(&block.told.started_at);
+    let order = if start(a) <= start(b) { BlockOrder::AFirst } else { BlockOrder::BFirst };
+    ComparedPair { order, dropped: None, a: a.told.clone(), b: b.told.clone() }
+}
+
+fn side(runs: &[Stored], errors: Errors) -> ComparedSide {
+    let first = &runs[0];
+    let result = &first.result;
+    let more = if runs.len() > 1 { format!(" and {} more", runs.len() - 1) } else { String::new() };
+    let commit = result.target_commit.as_ref().map(|commit| format!(", {commit}")).unwrap_or_default();
+    ComparedSide {
+        name: format!("{}{commit} ({}{more})", result.plan.target, first.name),
+        plan: RunPlan::clone(&result.plan),
+        addresses: result.addresses.clone(),
+        driver: result.driver.name.clone(),
+        requests: errors.requests,
+        failed: errors.failed,
+    }
+}
+
+/// What may be said of two runs: how they differ, and how far each of them is known by its own sections.
+fn single_runs(told: &mut MetricComparison, a: &RunResult, b: &RunResult, runs: usize) {
+    told.method = ComparisonMethod::SingleRuns;
+    (told.p, told.spread, told.interval, told.differs) = (None, None, None, false);
+    let both = (interval(told.metric, a), interval(told.metric, b));
+    if let ((Some(a), Some(b)), Some(change), 1) = (both, told.change, runs) {
+        // Errors of independent runs add up as squares, on the scale of ratios.
+        let half = |interval: Interval| (interval.high / interval.low).ln() / 2.0;
+        let half = half(a).hypot(half(b));
+        let center = change.ln_1p();
+        told.interval =
+            Some(ChangeInterval { low: (center - half).exp_m1(), high: (center + half).exp_m1() })
+                .filter(|interval| interval.low.is_finite() && interval.high.is_finite());
+    }
+}
+
+fn interval(metric: Metric, result: &RunResult) -> Option<Interval> {
+    match metric.quantile() {
+        None => result.rate.interval_per_s,
+        Some((key, _)) => result.latency.response.intervals_ms.get(key).copied(),
+    }
+}

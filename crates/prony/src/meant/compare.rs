@@ -1,0 +1,229 @@
+//! What is meant by `prony compare`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use prony_model::{Load, Metric, RunPlan, Target};
+use prony_stats::{DEFAULT_MARGIN, DEFAULT_PAIRS, LEAST_PAIRS, Looks};
+
+use super::plan as run_plan;
+use crate::args::{CompareArgs, CompareFormat, RunArgs};
+use crate::cmd::compare::{Condition, condition};
+use crate::complaint::Complaint;
+use crate::output::Destination;
+
+/// As many as a comparison in an hour can have; more would say less than a better experiment.
+const MAX_PAIRS: u32 = 1000;
+/// A longer block is a run.
+const MAX_BLOCK: Duration = Duration::from_secs(60);
+/// Shorter blocks measure their own beginning.
+const LEAST_BLOCK: Duration = Duration::from_millis(10);
+
+/// A comparison, and what to do with its result.
+#[derive(Debug)]
+pub(crate) struct Meant {
+    pub(crate) what: What,
+    /// The metric that decides; `None` leaves it to the load.
+    pub(crate) primary: Option<Metric>,
+    /// 0.02 is 2 %.
+    pub(crate) margin: f64,
+    pub(crate) fail_if: Vec<Condition>,
+    pub(crate) format: CompareFormat,
+    pub(crate) destination: Option<Destination>,
+    pub(crate) quiet: bool,
+}
+
+/// What is compared.
+#[derive(Debug)]
+pub(crate) enum What {
+    /// Two servers, now.
+    Live(Box<Live>),
+    /// Results of A and of B.
+    Stored { files: [Vec<PathBuf>; 2], force: bool },
+}
+
+/// Two servers that are measured in turn.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// What is done to A and to B; `warmup` is that of the whole comparison, `end` is of no account.
+    pub(crate) plans: [RunPlan; 2],
+    /// Pairs that count; the most of them in a sequential comparison.
+    pub(crate) pairs: usize,
+    pub(crate) looks: Looks,
+    /// The measured part of each block; `None` leaves it to the pilot.
+    pub(crate) block: Option<Duration>,
+    /// Of the orders and of the label swaps.
+    pub(crate) seed: u64,
+}
+
+/// What `args` mean. `seed` stands in for one that was not typed.
+pub(crate) fn meant(args: &CompareArgs, seed: u64) -> Result<Meant, Complaint> {
+    let fail_if = args.fail_if.iter().map(|text| condition(text)).collect::<Result<Vec<_>, _>>()?;
+    let what = what(args, seed)?;
+    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    let format = match (to_stdout, args.output) {
+        (true, Some(CompareFormat::Text | CompareFormat::Markdown)) => {
+            return Err(Complaint::usage("--json - and --output both want stdout")
+                .hint("leave out one of them, or keep the JSON in a file: --json result.json"));
+        }
+        (true, _) => CompareFormat::Json,
+        (false, format) => format.unwrap_or(CompareFormat::Text),
+    };
+    let file = args.json.as_deref().filter(|_| !to_stdout);
+    let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
+    Ok(Meant {
+        what,
+        primary: args.primary,
+        margin: args.margin.unwrap_or(DEFAULT_MARGIN),
+        fail_if,
+        format,
+        destination,
+        quiet: args.quiet,
+    })
+}
+
+fn what(args: &CompareArgs, seed: u64) -> Result<What, Complaint> {
+    let two = || {
+        Complaint::usage("a comparison needs two sides, A and B")
+            .hint("for example: prony compare http://127.0.0.1:3000/ http://127.0.0.1:3001/")
+    };
+    let typed = [&args.a, &args.b].map(Option::as_deref);
+    let listed = [&args.files_a, &args.files_b];
+    let is_file = [0, 1].map(|side| !listed[side].is_empty() || typed[side].is_some_and(names_file));
+    match (typed, is_file) {
+        ([Some(a), Some(b)], [false, false]) => live(args, a, b, seed).map(|live| What::Live(Box::new(live))),
+        (_, [true, true]) => {
+            let files = [0, 1].map(|side| match typed[side] {
+                Some(file) => vec![PathBuf::from(file)],
+                None => listed[side].clone(),
+            });
+            Ok(What::Stored { files, force: args.force })
+        }
+        ([Some(_), Some(_)], _) => Err(Complaint::usage(
+            "one side is a URL and the other one stored results",
+        )
+        .hint("what was measured at another time says little: name two URLs, or results on both sides")),
+        _ => Err(two()),
+    }
+}
+
+/// Whether `text` means stored results: it is there, or is called like one.
+fn names_file(text: &str) -> bool {
+    let path = Path::new(text);
+    let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    !text.contains("://") && (path.exists() || is_json)
+}
+
+fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, Complaint> {
+    for text in [a, b] {
+        if text.contains(' ') && !text.contains("://") {
+            return Err(Complaint::usage(format!(
+                "`{text}` looks like a command, and prony compare loads servers"
+            ))
+            .hint(format!("to time commands: prony exec -- '{a}' '{b}'")));
+        }
+    }
+    let target = |text: &str| Target::parse(text).map_err(|error| Complaint::from_words(&error));
+    let other = target(b)?;
+    let seed = args.seed.unwrap_or(seed);
+    let plan = run_plan(&run_args(args, a), seed)?;
+    if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {
+        return Err(Complaint::usage("with --rate both sides have the same rate: it can't be what decides")
+            .hint("name a response time, such as --primary p50, or leave out --rate"));
+    }
+    let pairs = args.pairs.unwrap_or_else(|| u32::try_from(DEFAULT_PAIRS).unwrap_or(MAX_PAIRS));
+    if (pairs as usize) < LEAST_PAIRS || pairs > MAX_PAIRS {
+        return Err(Complaint::usage(format!("{pairs} pairs can't be compared"))
+            .hint(format!("use --pairs {LEAST_PAIRS} to {MAX_PAIRS}: fewer can't exclude anything")));
+    }
+    if let Some(block) = args.block.filter(|block| !(LEAST_BLOCK..=MAX_BLOCK).contains(block)) {
+        return Err(Complaint::usage(format!("{} ms is no length for a block", block.as_millis()))
+            .hint("use --block 200ms; 10 ms at least and 60 s at most"));
+    }
+    let second = RunPlan { target: other, ..plan.clone() };
+    Ok(Live {
+        plans: [plan, second],
+        pairs: if args.sequential {
+            prony_stats::LOOKS[prony_stats::LOOKS.len() - 1]
+        } else {
+            pairs as usize
+        },
+        looks: if args.sequential { Looks::Sequential } else { Looks::Once },
+        block: args.block,
+        seed,
+    })
+}
+
+/// The same load as `prony run` would put on `url`.
+fn run_args(args: &CompareArgs, url: &str) -> RunArgs {
+    RunArgs {
+        url: url.to_owned(),
+        connections: args.connections,
+        rate: args.rate,
+        poisson: args.poisson,
+        threads: args.threads,
+        warmup: args.warmup,
+        method: args.method.clone(),
+        headers: args.headers.clone(),
+        body: args.body.clone(),
+        body_file: args.body_file.clone(),
+        timeout: args.timeout,
+        connect_timeout: args.connect_timeout,
+        drain: args.drain,
+        no_keepalive: args.no_keepalive,
+        pipeline: args.pipeline,
+        http10: args.http10,
+        sources: args.sources.clone(),
+        driver: args.driver,
+        kernel_clock: args.kernel_clock,
+        expect_status: args.expect_status.clone(),
+        expect_body: args.expect_body.clone(),
+        expect_body_regex: args.expect_body_regex.clone(),
+        expect_length: args.expect_length,
+        ..RunArgs::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args() -> CompareArgs {
+        let url = |port: u16| Some(format!("http://127.0.0.1:{port}/"));
+        CompareArgs { a: url(3000), b: url(3001), ..CompareArgs::default() }
+    }
+
+    fn refused(args: &CompareArgs, expected: &str) {
+        let text = meant(args, 7).expect_err("it can't be done").text();
+        assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
+    fn both_sides_get_the_same_load() {
+        let meant = meant(&CompareArgs { connections: Some(8), ..args() }, 7).expect("a comparison");
+        let What::Live(live) = meant.what else { panic!("two URLs") };
+        let [a, b] = &live.plans;
+        assert_eq!((a.target.port, b.target.port, live.seed, live.pairs), (3000, 3001, 7, 20));
+        assert_eq!(RunPlan { target: b.target.clone(), ..a.clone() }, *b);
+        assert!((meant.margin - 0.02).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_sequential_comparison_may_take_all_looks() {
+        let sequential = CompareArgs { sequential: true, ..args() };
+        let What::Live(live) = meant(&sequential, 7).expect("a comparison").what else { panic!("two URLs") };
+        assert_eq!((live.looks, live.pairs), (Looks::Sequential, 40));
+    }
+
+    #[test]
+    fn contradictions() {
+        let rate = prony_model::Rate::per_second(100.0);
+        refused(&CompareArgs { b: None, ..args() }, "two sides");
+        refused(&CompareArgs { b: Some("after.json".to_owned()), ..args() }, "the other one stored results");
+        refused(&CompareArgs { a: Some("sleep 1".to_owned()), ..args() }, "prony exec -- 'sleep 1'");
+        refused(&CompareArgs { pairs: Some(5), ..args() }, "5 pairs");
+        refused(&CompareArgs { block: Some(Duration::from_millis(1)), ..args() }, "--block 200ms");
+        refused(&CompareArgs { rate, primary: Some(Metric::Rate), ..args() }, "the same rate");
+        refused(&CompareArgs { fail_if: vec!["slow".to_owned()], ..args() }, "slower:5%");
+    }
+}

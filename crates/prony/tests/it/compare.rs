@@ -1,0 +1,198 @@
+//! `prony compare`: two servers in turn, stored results, conditions and their exit codes.
+
+use std::fs;
+use std::time::Duration;
+
+use prony_model::{ComparisonOutcome, FindingCode, from_json, to_json};
+use prony_targets::Running;
+use prony_targets::truth::{self, Delay};
+use serde_json::Value;
+
+use crate::binary::{Said, prony};
+use crate::folder::Folder;
+use crate::server::Server;
+
+const STORED: &str = include_str!("stored.json");
+
+/// A server that takes so long, and its URL.
+fn truth(delay: Duration) -> (Running, String) {
+    let config = truth::Config { delay: Delay::Const(delay), ..truth::Config::default() };
+    let server = truth::start(config).expect("a free port");
+    let url = format!("http://{}/", server.local_addr());
+    (server, url)
+}
+
+/// Flags that make a comparison as short as it can be.
+const SHORT: [&str; 8] = ["--pairs", "6", "-c", "4", "--warmup", "100ms", "--block", "100ms"];
+
+fn path(folder: &Folder, name: &str) -> String {
+    folder.0.join(name).display().to_string()
+}
+
+fn compare(words: &[&str]) -> Said {
+    prony(&[&["compare"], words].concat())
+}
+
+/// The word for the primary metric.
+fn word(json: &str) -> String {
+    let result: Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!((&result["format"], &result["version"]), (&"prony.compare".into(), &1.into()), "{json}");
+    assert_eq!(result["metrics"][0]["primary"], true, "{json}");
+    result["metrics"][0]["outcome"]["word"].as_str().expect("a word").to_owned()
+}
+
+/// Three times as slow is found whatever the noise; only a client without any CPU may keep it from being said.
+#[test]
+fn a_server_three_times_as_slow() {
+    let (_quick, quick) = truth(Duration::from_millis(5));
+    let (_slow, slow) = truth(Duration::from_millis(15));
+    for (a, b, expected) in [(&quick, &slow, "slower"), (&slow, &quick, "faster")] {
+        let said = compare(&[&[a.as_str(), b.as_str(), "-o", "json"], &SHORT[..]].concat());
+        assert!(said.is_measured(), "{said:?}");
+        let word = word(&said.out);
+        assert!(word == expected || (said.code == Some(3) && word == "no-verdict"), "{word}: {}", said.out);
+    }
+}
+
+#[test]
+fn conditions_decide_on_the_exit_code() {
+    let (_quick, quick) = truth(Duration::from_millis(5));
+    let (_slow, slow) = truth(Duration::from_millis(15));
+    for (condition, expected) in
+        [("slower:50%", 1), ("p50:different", 1), ("slower:500%", 0), ("too-noisy", 0)]
+    {
+        let words = [&[quick.as_str(), &slow, "--fail-if", condition], &SHORT[..]].concat();
+        let said = compare(&words);
+        // Without a CPU of its own the client says so, and nothing else.
+        let is_valid = !said.out.contains("NO VERDICT");
+        assert_eq!(said.code, Some(if is_valid { expected } else { 3 }), "{condition}: {said:?}");
+    }
+}
+
+#[test]
+fn a_server_with_itself() {
+    let server = Server::good();
+    let url = server.url.as_str();
+    let said =
+        compare(&[&[url, url, "--rate", "200", "--primary", "p50", "--seed", "7"], &SHORT[..]].concat());
+    assert!(said.is_measured(), "{said:?}");
+    let words = ["SLOWER", "FASTER", "no difference", "TOO NOISY", "NO VERDICT"];
+    assert!(words.iter().any(|word| said.out.lines().any(|line| line.starts_with(word))), "{}", said.out);
+    for part in ["p50 response", "6 pairs", "primary", "seed 7", "conditional on these two processes"] {
+        assert!(said.out.contains(part), "{part}: {}", said.out);
+    }
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    assert!(!said.out.contains("\nrate"), "an asked rate is no metric: {}", said.out);
+}
+
+#[test]
+fn formats_and_files() {
+    let folder = Folder::new("compare-formats");
+    let server = Server::good();
+    let url = server.url.as_str();
+    let file = path(&folder, "result.json");
+    let said = compare(&[&[url, url, "-o", "markdown", "--json", &file], &SHORT[..]].concat());
+    assert!(said.is_measured() && said.out.contains("| | | change |"), "{said:?}");
+    let text = fs::read_to_string(&file).expect("the file of --json");
+    word(&text);
+    let result: Value = serde_json::from_str(&text).expect("JSON");
+    let pairs = result["pairs"].as_array().expect("pairs");
+    assert!(
+        pairs.len() >= 6 && pairs.iter().all(|pair| pair["a"]["histogram"]["data"].is_string()),
+        "{text}"
+    );
+    let said = compare(&[url, url, "--json", &file]);
+    assert!(said.code == Some(2) && said.err.contains("exists"), "{said:?}");
+    let said = prony(&["report", &file]);
+    assert!(said.code == Some(2) && said.err.contains("is a comparison"), "{said:?}");
+}
+
+#[test]
+fn what_can_not_be_compared() {
+    let check = |words: &[&str], code: i32, expected: &str| {
+        let said = compare(words);
+        assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{said:?}");
+        assert!(said.err.contains(expected), "{expected}: {said:?}");
+    };
+    check(&["http://127.0.0.1:1/"], 2, "two sides");
+    check(&["sleep 1", "sleep 2"], 2, "prony exec -- 'sleep 1' 'sleep 2'");
+    check(&["http://127.0.0.1:1/", "http://127.0.0.1:1/"], 4, "nothing answers");
+    check(&["/nonexistent/a.json", "/nonexistent/b.json"], 2, "can't read /nonexistent/a.json");
+    check(&["h:1", "h:2", "--fail-if", "worse"], 2, "is not a condition");
+    check(&["h:1", "h:2", "--margin", "0%"], 2, "is not a percentage");
+    let bad = Server::not_found();
+    let words = [&[bad.url.as_str(), bad.url.as_str()], &SHORT[..]].concat();
+    check(&words, 4, "not one response was good");
+}
+
+/// A run that began in a certain second, `change`d and stored.
+fn store(
+    folder: &Folder,
+    name: &str,
+    second: u32,
+    rate: f64,
+    change: fn(&mut prony_model::RunResult),
+) -> String {
+    let mut result = from_json(STORED).expect("a stored run");
+    result.timing.started_at = format!("2026-01-02T03:{:02}:{:02}.000Z", second / 60, second % 60);
+    result.findings.retain(|finding| finding.code == FindingCode::ClosedLoop);
+    result.verdict = prony_model::Verdict::Valid;
+    result.rate.done_per_s = rate;
+    change(&mut result);
+    let path = path(folder, name);
+    fs::write(&path, to_json(&result)).expect("the folder can be written");
+    path
+}
+
+#[test]
+fn one_run_of_each_is_no_comparison() {
+    let folder = Folder::new("compare-single");
+    let a = store(&folder, "a.json", 0, 1000.0, |_| {});
+    let b = store(&folder, "b.json", 20, 1500.0, |_| {});
+    let said = compare(&[&a, &b]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    for part in ["NO VERDICT", "+50 %", "n = 1 on each side", "prony compare URL_A URL_B"] {
+        assert!(said.out.contains(part), "{part}: {}", said.out);
+    }
+}
+
+#[test]
+fn six_runs_of_each_are_compared() {
+    let folders = [Folder::new("compare-before"), Folder::new("compare-after")];
+    for (k, (folder, rate)) in (0..12).map(|k| (k, (&folders[k % 2], 1000.0 + 500.0 * (k % 2) as f64))) {
+        let second = u32::try_from(k).expect("few") * 20;
+        store(folder, &format!("{k}.json"), second, rate, |_| {});
+    }
+    let [before, after] = [path(&folders[0], ""), path(&folders[1], "")];
+    let said = compare(&[&before, &after, "-o", "json", "--fail-if", "slower"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    assert_eq!(word(&said.out), "faster");
+    let said = compare(&["--a", &after, "--b", &before, "--fail-if", "slower"]);
+    assert!(said.code == Some(1) && said.out.contains("SLOWER"), "{said:?}");
+    assert!(!said.out.contains("all runs of one side"), "they took turns: {}", said.out);
+}
+
+#[test]
+fn runs_of_other_plans_are_refused() {
+    let folder = Folder::new("compare-refused");
+    let a = store(&folder, "a.json", 0, 1000.0, |_| {});
+    let b = store(&folder, "b.json", 20, 1500.0, |result| {
+        result.plan.load = prony_model::Load::Closed { connections: 77 };
+        result.environment.cpus += 1;
+    });
+    let said = compare(&[&a, &b]);
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
+    for part in ["differ in the load", "differ in the machine", "add --force"] {
+        assert!(said.err.contains(part), "{part}: {said:?}");
+    }
+    let said = compare(&[&a, &b, "--force"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    assert!(said.out.contains("NO VERDICT") && said.out.contains("differ in the load"), "{said:?}");
+}
+
+/// The words of the binary's JSON are those of the model.
+#[test]
+fn words_are_known() {
+    let told: ComparisonOutcome = serde_json::from_str("{\"word\": \"slower\"}").expect("a word");
+    assert_eq!(told, ComparisonOutcome::Slower);
+}
