@@ -135,6 +135,8 @@ pub struct ComparedBlock {
     pub response_ms: BTreeMap<String, f64>,
     /// Greatest share of a core that a worker thread of the client used (0..1).
     pub client_cpu_share: f64,
+    /// Longest time that a worker thread of the client waited for a core, seconds; null where the kernel does not say.
+    pub run_queue_wait_s: Option<f64>,
     /// Share of the machine's CPU time that the hypervisor gave to others (0..1); null where it does not say.
     pub steal_share: Option<f64>,
     /// What makes this block invalid by itself.

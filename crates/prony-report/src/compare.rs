@@ -43,6 +43,9 @@ pub fn text(result: &ComparisonResult, style: &Style) -> String {
         let (word, colour) = word(told);
         page.worded(&word, WORD, colour, &columns(told, result));
     }
+    if let Some(reason) = reason(result) {
+        page.worded("", WORD, None, reason);
+    }
     page.gap();
     page.labelled("medians", None, &medians(result).join(" · "));
     for other in others {
@@ -81,6 +84,9 @@ pub fn markdown(result: &ComparisonResult) -> String {
             escaped(&remarks(told, result).join(", "))
         );
     }
+    if let Some(reason) = reason(result) {
+        let _ = writeln!(text, "\n{}", escaped(reason));
+    }
     text.push('\n');
     for note in notes(result) {
         let _ = writeln!(text, "- {}", escaped(&note));
@@ -99,11 +105,11 @@ fn split(findings: &[Finding]) -> (Option<&Finding>, &[Finding]) {
 /// How both were measured.
 fn manner(result: &ComparisonResult) -> Vec<String> {
     let mut parts = load(&result.a.plan);
+    let each = result.block_s.map(|block_s| format!(" of {}", seconds(block_s))).unwrap_or_default();
     let counted = result.pairs.iter().filter(|pair| pair.dropped.is_none()).count() as u64;
     match result.kind {
         ComparisonKind::Interleaved => {
-            parts.push(format!("{} of blocks in random order", plural(counted, "pair")));
-            parts.extend(result.block_s.map(|block_s| format!("{} each", seconds(block_s))));
+            parts.push(format!("{} of blocks{each} in random order", plural(counted, "pair")));
         }
         ComparisonKind::Stored => parts.push(format!("{} of stored runs", plural(counted, "pair"))),
         ComparisonKind::TooFewRuns => parts.push(format!("{} of stored runs", plural(counted, "pair"))),
@@ -177,15 +183,25 @@ fn remarks(told: &MetricComparison, result: &ComparisonResult) -> Vec<String> {
         ComparisonOutcome::TooNoisy { pairs_needed: None, .. } => {
             remarks.extend(told.p.map(|p| format!("p = {}", significant(p))));
         }
+        // Said once for all, if it is the same for all.
+        ComparisonOutcome::NoVerdict { .. } if reason(result).is_some() => {}
         ComparisonOutcome::NoVerdict { reason } => remarks.push(reason.clone()),
     }
-    if told.method == ComparisonMethod::LabelSwaps {
+    let is_judged = !matches!(told.outcome, ComparisonOutcome::NoVerdict { .. });
+    if told.method == ComparisonMethod::LabelSwaps && is_judged {
         remarks.push("of all blocks together".to_owned());
     }
     if told.primary {
         remarks.push("primary".to_owned());
     }
     remarks
+}
+
+/// Why nothing is said of any metric, if that is so.
+fn reason(result: &ComparisonResult) -> Option<&str> {
+    let (first, others) = result.metrics.split_first()?;
+    let ComparisonOutcome::NoVerdict { reason } = &first.outcome else { return None };
+    others.iter().all(|told| told.outcome == first.outcome).then_some(reason)
 }
 
 fn medians(result: &ComparisonResult) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 mod calibration;
 mod check;
+mod comparison;
 mod exec;
 mod full;
 mod probe;

@@ -2,6 +2,7 @@
 
 mod ab;
 mod calibration;
+mod compare;
 mod exec;
 mod exports;
 mod fixtures;

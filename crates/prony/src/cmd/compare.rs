@@ -2,23 +2,24 @@
 
 mod block;
 mod condition;
+mod doubt;
 mod judge;
 mod live;
 mod stored;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prony_engine::Control;
 use prony_model::{
     COMPARISON_FORMAT, COMPARISON_VERSION, ComparedPair, ComparedSide, ComparisonKind, ComparisonOutcome,
-    ComparisonResult, Evidence, Finding, FindingCode, Load, Metric, RunPlan, Severity, Verdict,
+    ComparisonResult, Load, Metric, RunPlan, Verdict,
 };
 use prony_report::{Style, clean, compare as report, seconds};
-use prony_stats::{LEAST_PAIRS, Looks};
+use prony_stats::Looks;
 
 use self::block::Block;
 pub(crate) use self::condition::{Condition, condition};
+use self::doubt::Doubt;
 use self::judge::{Question, errors, estimate, judge};
 use self::live::{Measured, measure};
 use crate::args::{CompareArgs, CompareFormat};
@@ -29,9 +30,6 @@ use crate::exit::Exit;
 use crate::meant::compare::{Live, Meant, What, meant};
 use crate::progress::StatusLine;
 use crate::{clock, output, signals, terminal};
-
-/// The share of blocks made by the client rather than by the servers beyond which nothing is said.
-const MOST_CLIENT_BLOCKS: f64 = 0.1;
 
 /// Compares what `args` name, reports, and says by the exit code whether a condition holds.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Complaint> {
@@ -143,9 +141,9 @@ fn progress(counted: &[(Block, Block)], live: &Live, primary: Metric, elapsed: D
 fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonResult {
     let counted: Vec<(Block, Block)> =
         measured.pairs.iter().filter(|pair| pair.dropped.is_none()).map(|pair| pair.blocks.clone()).collect();
-    let findings = findings(&measured, counted.len());
-    let verdict = Verdict::from_findings(&findings);
-    let forbidden = forbidden(&measured, counted.len(), live, &findings);
+    let doubt = Doubt::of(&measured, &counted, live, question.primary);
+    let mut metrics = judge(&counted, question, doubt.forbidden.as_deref());
+    doubt.silence_tails(&mut metrics);
     let errors = errors(&counted);
     let mut sides = measured.sides.into_iter().zip(errors).map(|(side, errors)| ComparedSide {
         name: side.plan.target.to_string(),
@@ -162,7 +160,7 @@ fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonRes
     ComparisonResult {
         format: COMPARISON_FORMAT.to_owned(),
         version: COMPARISON_VERSION,
-        verdict,
+        verdict: Verdict::from_findings(&doubt.findings),
         kind: ComparisonKind::Interleaved,
         started_at: measured.started_at,
         interrupted: measured.interrupted,
@@ -172,7 +170,7 @@ fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonRes
         looks: question.look_plan(),
         seed: Some(live.seed),
         block_s: Some(measured.block.as_secs_f64()),
-        metrics: judge(&counted, question, forbidden.as_deref()),
+        metrics,
         pairs: measured
             .pairs
             .into_iter()
@@ -185,93 +183,7 @@ fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonRes
             .collect(),
         looks_taken: measured.looks,
         notes: Vec::new(),
-        findings,
+        findings: doubt.findings,
         environment,
     }
-}
-
-/// Why nothing may be said, if so.
-fn forbidden(measured: &Measured, counted: usize, live: &Live, findings: &[Finding]) -> Option<String> {
-    if measured.interrupted {
-        return Some(format!("ended by hand after {counted} of {} pairs", live.pairs));
-    }
-    if counted < LEAST_PAIRS || (live.looks == Looks::Sequential && measured.looks.is_empty()) {
-        return Some(format!("{counted} of {} pairs were left undisturbed", measured.pairs.len()));
-    }
-    let worst = findings.iter().find(|finding| finding.severity == Severity::Invalid)?;
-    Some(format!("see {}", worst.code.name()))
-}
-
-/// What makes the comparison doubtful, the worst first.
-fn findings(measured: &Measured, counted: usize) -> Vec<Finding> {
-    let mut findings: Vec<Finding> =
-        clients_fault(measured).into_iter().chain(disturbed(measured, counted)).collect();
-    if measured.interrupted {
-        findings.push(Finding {
-            code: FindingCode::Interrupted,
-            severity: Severity::Warning,
-            evidence: vec![Evidence::new("pairs", counted as f64, "count")],
-            message: "the comparison was ended by hand: whoever may stop when he likes what he sees finds a \
-                      difference in one of five comparisons of a server with itself"
-                .to_owned(),
-            advice: "let it run to its end, or use --sequential, which ends as soon as it may".to_owned(),
-        });
-    }
-    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
-    findings
-}
-
-/// Blocks that the client made.
-fn clients_fault(measured: &Measured) -> Option<Finding> {
-    let blocks = measured
-        .pairs
-        .iter()
-        .filter(|pair| pair.dropped.is_none())
-        .flat_map(|pair| [&pair.blocks.0, &pair.blocks.1]);
-    let (mut all, mut codes) = (0_u64, BTreeMap::<FindingCode, u64>::new());
-    for block in blocks {
-        all += 1;
-        if let Some(code) = block.clients_fault() {
-            *codes.entry(code).or_default() += 1;
-        }
-    }
-    let made: u64 = codes.values().sum();
-    let (code, _) = codes.into_iter().max_by_key(|(code, count)| (*count, std::cmp::Reverse(*code)))?;
-    let share = made as f64 / all as f64;
-    let (severity, advice) = if share > MOST_CLIENT_BLOCKS {
-        (
-            Severity::Invalid,
-            "leave the client a core of its own (`taskset`, fewer --threads, the servers elsewhere), or offer less: \
-             fewer --connections, or a --rate that both bear",
-        )
-    } else {
-        (Severity::Note, "a few blocks don't decide anything; the pairs count all the same")
-    };
-    Some(Finding {
-        code,
-        severity,
-        evidence: vec![
-            Evidence::new("client_blocks", made as f64, "count"),
-            Evidence::new("blocks", all as f64, "count"),
-        ],
-        message: format!("in {made} of {all} blocks the client made the numbers, not the servers"),
-        advice: advice.to_owned(),
-    })
-}
-
-/// Pairs that do not count.
-fn disturbed(measured: &Measured, counted: usize) -> Option<Finding> {
-    let dropped: Vec<&'static str> = measured.pairs.iter().filter_map(|pair| pair.dropped).collect();
-    let reason = dropped.first()?;
-    let is_left = counted >= LEAST_PAIRS;
-    Some(Finding {
-        code: FindingCode::Steal,
-        severity: if is_left { Severity::Note } else { Severity::Invalid },
-        evidence: vec![
-            Evidence::new("dropped_pairs", dropped.len() as f64, "count"),
-            Evidence::new("pairs", measured.pairs.len() as f64, "count"),
-        ],
-        message: format!("{} of {} pairs don't count: {reason}", dropped.len(), measured.pairs.len()),
-        advice: "compare at another time, or on another machine".to_owned(),
-    })
 }

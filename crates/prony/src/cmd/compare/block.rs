@@ -26,6 +26,7 @@ impl Block {
         let requests = &result.requests;
         let measured_s = result.timing.measured_s.max(f64::MIN_POSITIVE);
         let shares = result.client.threads.iter().map(|thread| thread.cpu_s / measured_s);
+        let waits = result.client.threads.iter().filter_map(|thread| thread.run_queue_wait_s);
         let quantile = |(key, q): (&str, f64)| {
             responses.value_at_quantile(q).map(|nanos| (key.to_owned(), nanos as f64 / 1e6))
         };
@@ -39,6 +40,7 @@ impl Block {
             rate_per_s: result.rate.done_per_s,
             response_ms: QUANTILES.into_iter().filter_map(quantile).collect::<BTreeMap<_, _>>(),
             client_cpu_share: shares.fold(0.0, f64::max),
+            run_queue_wait_s: waits.reduce(f64::max),
             steal_share: result.machine.steal_share,
             invalid: invalid.map(|finding| finding.code).collect(),
             histogram: histogram.clone(),
@@ -64,22 +66,25 @@ impl Block {
         })
     }
 
-    /// By what this block is the client's rather than the server's, if it is.
+    /// By what all numbers of this block are the client's rather than the server's, if they are. Waiting for a core
+    /// is judged over all blocks: in a short one a single wait is a great share.
     pub(super) fn clients_fault(&self) -> Option<FindingCode> {
-        self.told.invalid.iter().copied().find(|code| {
-            matches!(
-                code,
-                FindingCode::RateNotReached
-                    | FindingCode::ClientCpu
-                    | FindingCode::RunQueueWait
-                    | FindingCode::SendLag
-                    | FindingCode::ReceiveDelay
-                    | FindingCode::TailBlame
-                    | FindingCode::Ports
-                    | FindingCode::Descriptors
-                    | FindingCode::NearClientLimit
-            )
-        })
+        self.first_of(&[
+            FindingCode::RateNotReached,
+            FindingCode::ClientCpu,
+            FindingCode::Ports,
+            FindingCode::Descriptors,
+            FindingCode::NearClientLimit,
+        ])
+    }
+
+    /// By what the slowest responses of this block are the client's, if they are.
+    pub(super) fn clients_tail(&self) -> Option<FindingCode> {
+        self.first_of(&[FindingCode::SendLag, FindingCode::TailBlame, FindingCode::ReceiveDelay])
+    }
+
+    fn first_of(&self, codes: &[FindingCode]) -> Option<FindingCode> {
+        codes.iter().copied().find(|code| self.told.invalid.contains(code))
     }
 }
 
@@ -101,6 +106,7 @@ pub(super) mod fixtures {
             rate_per_s: 1000.0 / middle_ms,
             response_ms: BTreeMap::new(),
             client_cpu_share: 0.3,
+            run_queue_wait_s: Some(0.0),
             steal_share: Some(0.0),
             invalid: Vec::new(),
             histogram: prony_model::HistogramData::default(),
@@ -113,11 +119,12 @@ pub(super) mod fixtures {
         let with = |code| {
             let mut block = block(10, 1.0);
             block.told.invalid = vec![code];
-            (block.disturbance().is_some(), block.clients_fault().is_some())
+            (block.disturbance().is_some(), block.clients_fault().is_some(), block.clients_tail().is_some())
         };
-        assert_eq!(with(FindingCode::Steal), (true, false));
-        assert_eq!(with(FindingCode::ClockSource), (true, false));
-        assert_eq!(with(FindingCode::ClientCpu), (false, true));
-        assert_eq!(with(FindingCode::LittlesLaw), (false, false));
+        assert_eq!(with(FindingCode::Steal), (true, false, false));
+        assert_eq!(with(FindingCode::ClockSource), (true, false, false));
+        assert_eq!(with(FindingCode::ClientCpu), (false, true, false));
+        assert_eq!(with(FindingCode::SendLag), (false, false, true));
+        assert_eq!(with(FindingCode::LittlesLaw), (false, false, false));
     }
 }

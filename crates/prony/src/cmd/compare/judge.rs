@@ -93,7 +93,7 @@ fn judge_one(pairs: &[(Block, Block)], metric: Metric, question: &Question) -> M
         pairs: pairs.len() as u64,
         a: side(|pair| &pair.0),
         b: side(|pair| &pair.1),
-        change: None,
+        change: estimate(pairs, metric),
         interval: None,
         spread: None,
         p: None,
@@ -149,7 +149,7 @@ fn by_swaps(pairs: &[(Block, Block)], q: Quantile, question: &Question, told: &m
     };
     if total(|pair| &pair.0).min(total(|pair| &pair.1)) < q.samples_needed() {
         let reason = format!("all blocks together have too few responses for {}", told.metric.name());
-        (told.a, told.b) = (None, None);
+        (told.a, told.b, told.change) = (None, None, None);
         told.outcome = ComparisonOutcome::NoVerdict { reason };
         return;
     }

@@ -1,0 +1,82 @@
+"""The comparisons whose right answer is known: a server with itself, one slowed down, and one that is disturbed."""
+
+import contextlib
+import json
+import sys
+from dataclasses import dataclass
+
+from lib import child, servers
+
+# A comparison of 20 pairs takes 14 s; on a busy machine, and with pairs that are measured again, more.
+LIMIT_S = 60
+# What the servers take for each request.
+DELAY_US = 1000
+# From the start of a comparison until the hog: about half of it.
+HOG_AFTER_S = 7.0
+# The smallest change is at least this, for the servers keep their delay to a few microseconds.
+LEAST_EFFECT = 0.005
+FLAGS = ["--rate", "1000", "--primary", "p50", "-q", "-o", "json"]
+NAMES = ["same", "slower", "hog"]
+# Sleeps until half of the comparison is over, then keeps every core busy that it may use.
+HOG = f"import time\ntime.sleep({HOG_AFTER_S})\nwhile True: pass"
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is measured, and where everything runs."""
+
+    program: str
+    client: int
+    server: int
+
+
+@dataclass
+class Told:
+    """What one comparison said of its primary metric."""
+
+    name: str
+    # The word of the JSON; "failed" where there is no result.
+    word: str
+    change: float | None
+    interval: dict | None
+    spread: float | None
+    code: int
+
+
+def smallest_effect(place):
+    """The change that 20 pairs are predicted to find, from a comparison of a server with itself."""
+    told = run_one(place, "same", 0.0)
+    if told.spread is None:
+        raise SystemExit("the first comparison said nothing: is the machine too busy?")
+    # 2.9 standard errors of 20 pairs (crates/prony-stats/src/compare.rs), at least what the servers can keep.
+    return max(LEAST_EFFECT, 2.9 * told.spread / 20**0.5)
+
+
+def run_one(place, name, effect):
+    """One comparison with fresh servers; B is slower by `effect` where that is the question."""
+    slowed = DELAY_US * (1 + effect) if name == "slower" else DELAY_US
+    with contextlib.ExitStack() as stack:
+        a = stack.enter_context(_truth(place, DELAY_US))
+        b = stack.enter_context(_truth(place, slowed))
+        if name == "hog":
+            hog = child.start([sys.executable, "-c", HOG], {place.client, place.server})
+            stack.callback(hog.end)
+        argv = [place.program, "compare", a.url, b.url, *FLAGS]
+        return judge(name, child.run(argv, {place.client}, LIMIT_S))
+
+
+def judge(name, finished):
+    """What the result of a finished comparison says."""
+    try:
+        primary = json.loads(finished.stdout)["metrics"][0]
+    except (json.JSONDecodeError, KeyError, IndexError):
+        return Told(name, "failed", None, None, None, finished.code)
+    return Told(
+        name, primary["outcome"]["word"], primary["change"], primary["interval"], primary["spread"], finished.code
+    )
+
+
+def _truth(place, delay_us):
+    port = servers.free_port()
+    argv = [place.program, "serve", "truth", "--port", str(port), "--delay", f"const:{round(delay_us)}us"]
+    return servers.Server(argv, {place.server}, port)
