@@ -22,6 +22,8 @@ const METRIC: usize = 15;
 const CHANGE: usize = 9;
 /// Columns of the interval; `[−12.3 %, +12.3 %]` and two spaces fit.
 const INTERVAL: usize = 20;
+/// Columns of the number of pairs; `100 pairs` and two spaces fit.
+const PAIRS: usize = 11;
 
 /// The report for a terminal; no line is wider than `style` says.
 pub fn text(result: &ComparisonResult, style: &Style) -> String {
@@ -40,8 +42,7 @@ pub fn text(result: &ComparisonResult, style: &Style) -> String {
         page.gap();
     }
     for told in &result.metrics {
-        let (word, colour) = word(told);
-        page.worded(&word, WORD, colour, &columns(told, result));
+        row(&mut page, told, result);
     }
     if let Some(reason) = reason(result) {
         page.worded("", WORD, None, reason);
@@ -106,13 +107,14 @@ fn split(findings: &[Finding]) -> (Option<&Finding>, &[Finding]) {
 fn manner(result: &ComparisonResult) -> Vec<String> {
     let mut parts = load(&result.a.plan);
     let each = result.block_s.map(|block_s| format!(" of {}", seconds(block_s))).unwrap_or_default();
-    let counted = result.pairs.iter().filter(|pair| pair.dropped.is_none()).count() as u64;
+    let counted = result.metrics.first().map_or(0, |told| told.pairs);
     match result.kind {
         ComparisonKind::Interleaved => {
             parts.push(format!("{} of blocks{each} in random order", plural(counted, "pair")));
         }
-        ComparisonKind::Stored => parts.push(format!("{} of stored runs", plural(counted, "pair"))),
-        ComparisonKind::TooFewRuns => parts.push(format!("{} of stored runs", plural(counted, "pair"))),
+        ComparisonKind::Stored | ComparisonKind::TooFewRuns => {
+            parts.push(format!("{} of stored runs", plural(counted, "pair")));
+        }
     }
     parts.extend(result.seed.map(|seed| format!("seed {seed}")));
     parts
@@ -146,13 +148,25 @@ fn name(metric: Metric) -> String {
     if metric == Metric::Rate { "rate".to_owned() } else { format!("{} response", metric.name()) }
 }
 
-/// Everything of a line but the word.
-fn columns(told: &MetricComparison, result: &ComparisonResult) -> String {
+/// The line of a metric; its remarks get a line of their own where they don't fit.
+fn row(page: &mut Page, told: &MetricComparison, result: &ComparisonResult) {
+    let (word, colour) = word(told);
+    let room = page.style().columns() - WORD;
     let change = told.change.map_or_else(dash, signed_percent);
     let interval = told.interval.map_or_else(dash, interval);
-    let pairs = plural(told.pairs, "pair");
-    let line = format!("{:<METRIC$}{change:<CHANGE$}{interval:<INTERVAL$}{pairs}", name(told.metric));
-    std::iter::once(line).chain(remarks(told, result)).collect::<Vec<_>>().join("   ")
+    let (name, pairs) = (name(told.metric), plural(told.pairs, "pair"));
+    let wide = format!("{name:<METRIC$}{change:<CHANGE$}{interval:<INTERVAL$}{pairs:<PAIRS$}");
+    let line =
+        if wide.chars().count() <= room { wide } else { format!("{name} {change} {interval} {pairs}") };
+    let remarks = remarks(told, result).join(", ");
+    if line.chars().count() + remarks.chars().count() <= room {
+        page.worded(&word, WORD, colour, &format!("{line}{remarks}"));
+    } else {
+        page.worded(&word, WORD, colour, &line);
+        if !remarks.is_empty() {
+            page.worded("", WORD, None, &remarks);
+        }
+    }
 }
 
 fn interval(interval: ChangeInterval) -> String {
@@ -166,7 +180,8 @@ fn dash() -> String {
 /// What stands behind a line.
 fn remarks(told: &MetricComparison, result: &ComparisonResult) -> Vec<String> {
     let mut remarks = Vec::new();
-    let margin = format!("±{}", signed_percent(result.margin).trim_start_matches('+'));
+    // As it was typed: 2 %, not 2.0 %.
+    let margin = format!("±{} %", (1e4 * result.margin).round() / 100.0);
     match &told.outcome {
         ComparisonOutcome::Faster | ComparisonOutcome::Slower => {}
         ComparisonOutcome::FasterSizeUncertain | ComparisonOutcome::SlowerSizeUncertain => {

@@ -17,7 +17,7 @@ use prony_model::{
 use prony_report::{Style, clean, compare as report, seconds};
 use prony_stats::Looks;
 
-use self::block::Block;
+use self::block::BlockPair;
 pub(crate) use self::condition::{Condition, condition};
 use self::doubt::Doubt;
 use self::judge::{Question, errors, estimate, judge};
@@ -118,7 +118,7 @@ fn compare_live(live: &Live, meant: &Meant) -> Result<ComparisonResult, Complain
         clean(&live.plans[1].target.to_string())
     ));
     let began = clock::monotonic();
-    let mut told = |counted: &[(Block, Block)]| {
+    let mut told = |counted: &[BlockPair]| {
         status.write(&progress(counted, live, question.primary, clock::monotonic().saturating_sub(began)));
     };
     let measured = measure(live, &question, &mut run, &mut told)?;
@@ -127,7 +127,7 @@ fn compare_live(live: &Live, meant: &Meant) -> Result<ComparisonResult, Complain
 }
 
 /// How far it is, for people who wait.
-fn progress(counted: &[(Block, Block)], live: &Live, primary: Metric, elapsed: Duration) -> String {
+fn progress(counted: &[BlockPair], live: &Live, primary: Metric, elapsed: Duration) -> String {
     let (done, total) = (counted.len(), live.pairs);
     let left = elapsed.as_secs_f64() / done.max(1) as f64 * total.saturating_sub(done) as f64;
     let most = if live.looks == Looks::Sequential { "at most " } else { "" };
@@ -139,7 +139,7 @@ fn progress(counted: &[(Block, Block)], live: &Live, primary: Metric, elapsed: D
 
 /// Everything that is known of a comparison that is over.
 fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonResult {
-    let counted: Vec<(Block, Block)> =
+    let counted: Vec<BlockPair> =
         measured.pairs.iter().filter(|pair| pair.dropped.is_none()).map(|pair| pair.blocks.clone()).collect();
     let doubt = Doubt::of(&measured, &counted, live, question.primary);
     let mut metrics = judge(&counted, question, doubt.forbidden.as_deref());

@@ -15,7 +15,7 @@ use crate::output::Destination;
 /// As many as a comparison in an hour can have; more would say less than a better experiment.
 const MAX_PAIRS: u32 = 1000;
 /// A longer block is a run.
-const MAX_BLOCK: Duration = Duration::from_secs(60);
+const MAX_BLOCK: Duration = Duration::from_mins(1);
 /// Shorter blocks measure their own beginning.
 const LEAST_BLOCK: Duration = Duration::from_millis(10);
 

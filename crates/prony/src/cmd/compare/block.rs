@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use prony_model::{ComparedBlock, FindingCode, Metric, QUANTILES, RunResult, Severity};
 use prony_stats::{DecodeError, Histogram, Sparse};
 
+/// A's block and B's.
+pub(super) type BlockPair = (Block, Block);
+
 /// What a comparison knows of one run.
 #[derive(Debug, Clone)]
 pub(super) struct Block {

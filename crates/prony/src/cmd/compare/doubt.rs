@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use prony_model::{ComparisonOutcome, Evidence, Finding, FindingCode, Metric, MetricComparison, Severity};
 use prony_stats::{LEAST_PAIRS, Looks};
 
-use super::block::Block;
+use super::block::{Block, BlockPair};
 use super::live::Measured;
 use crate::meant::compare::Live;
 
@@ -30,7 +30,7 @@ pub(super) struct Doubt {
 
 impl Doubt {
     /// Looks for it in `measured`, of which `counted` are the pairs that count.
-    pub(super) fn of(measured: &Measured, counted: &[(Block, Block)], live: &Live, primary: Metric) -> Self {
+    pub(super) fn of(measured: &Measured, counted: &[BlockPair], live: &Live, primary: Metric) -> Self {
         let fault = made_by_client(counted, Block::clients_fault, "the numbers", Severity::Invalid);
         let severity = if is_tail(primary) { Severity::Invalid } else { Severity::Warning };
         let tail = made_by_client(counted, Block::clients_tail, "the slowest responses", severity);
@@ -90,7 +90,7 @@ fn interrupted(counted: usize) -> Finding {
 
 /// Blocks whose numbers, or a part of them, the client made; `worst` if there are too many.
 fn made_by_client(
-    counted: &[(Block, Block)],
+    counted: &[BlockPair],
     fault: fn(&Block) -> Option<FindingCode>,
     what: &str,
     worst: Severity,
@@ -116,7 +116,7 @@ fn made_by_client(
 }
 
 /// The client waited for a core, all blocks together.
-fn run_queue_wait(counted: &[(Block, Block)]) -> Option<Finding> {
+fn run_queue_wait(counted: &[BlockPair]) -> Option<Finding> {
     let blocks = || counted.iter().flat_map(|(a, b)| [&a.told, &b.told]);
     let waited: f64 = blocks().filter_map(|block| block.run_queue_wait_s).sum();
     let share = waited / blocks().map(|block| block.measured_s).sum::<f64>().max(f64::MIN_POSITIVE);
@@ -157,8 +157,8 @@ mod tests {
     use super::*;
 
     /// Twenty pairs of which the first `count` blocks of A are `change`d.
-    fn pairs(count: usize, change: fn(&mut Block)) -> Vec<(Block, Block)> {
-        let mut pairs: Vec<(Block, Block)> = (0..20).map(|_| (block(100, 1.0), block(100, 1.0))).collect();
+    fn pairs(count: usize, change: fn(&mut Block)) -> Vec<BlockPair> {
+        let mut pairs: Vec<BlockPair> = (0..20).map(|_| (block(100, 1.0), block(100, 1.0))).collect();
         pairs.iter_mut().take(count).for_each(|pair| change(&mut pair.0));
         pairs
     }

@@ -7,7 +7,7 @@ use prony_stats::{
     look_level, median, signed_rank_p,
 };
 
-use super::block::Block;
+use super::block::{Block, BlockPair};
 
 /// What a comparison is judged by; decided before it starts.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ impl Question {
 /// What is said of every metric; `forbidden` says why nothing may be said, if so. At least
 /// [`prony_stats::LEAST_PAIRS`] pairs, and in a sequential comparison as many as at a look.
 pub(super) fn judge(
-    pairs: &[(Block, Block)],
+    pairs: &[BlockPair],
     question: &Question,
     forbidden: Option<&str>,
 ) -> Vec<MetricComparison> {
@@ -61,7 +61,7 @@ pub(super) fn judge(
 }
 
 /// The primary metric alone: what a look at a sequential comparison asks.
-pub(super) fn judge_primary(pairs: &[(Block, Block)], question: &Question) -> MetricComparison {
+pub(super) fn judge_primary(pairs: &[BlockPair], question: &Question) -> MetricComparison {
     judge_one(pairs, question.primary, question)
 }
 
@@ -74,7 +74,7 @@ pub(super) fn is_final(told: &MetricComparison) -> bool {
 }
 
 /// The median change of `metric` so far, for people who wait.
-pub(super) fn estimate(pairs: &[(Block, Block)], metric: Metric) -> Option<f64> {
+pub(super) fn estimate(pairs: &[BlockPair], metric: Metric) -> Option<f64> {
     let changes: Option<Vec<f64>> = pairs
         .iter()
         .map(|(a, b)| Some((b.value(metric)? / a.value(metric)?).ln()).filter(|change| change.is_finite()))
@@ -82,8 +82,8 @@ pub(super) fn estimate(pairs: &[(Block, Block)], metric: Metric) -> Option<f64> 
     median(&changes?).map(f64::exp_m1)
 }
 
-fn judge_one(pairs: &[(Block, Block)], metric: Metric, question: &Question) -> MetricComparison {
-    let side = |pick: fn(&(Block, Block)) -> &Block| -> Option<f64> {
+fn judge_one(pairs: &[BlockPair], metric: Metric, question: &Question) -> MetricComparison {
+    let side = |pick: fn(&BlockPair) -> &Block| -> Option<f64> {
         median(&pairs.iter().map(|pair| pick(pair).value(metric)).collect::<Option<Vec<f64>>>()?)
     };
     let mut told = MetricComparison {
@@ -109,12 +109,12 @@ fn judge_one(pairs: &[(Block, Block)], metric: Metric, question: &Question) -> M
 }
 
 /// Whether some block has too few responses for a quantile of its own.
-fn is_out_of_reach(pairs: &[(Block, Block)], q: Quantile) -> bool {
+fn is_out_of_reach(pairs: &[BlockPair], q: Quantile) -> bool {
     let least = pairs.iter().flat_map(|(a, b)| [a, b]).map(|block| block.responses.count()).min();
     least.unwrap_or_default() < q.samples_needed()
 }
 
-fn by_ranks(pairs: &[(Block, Block)], question: &Question, told: &mut MetricComparison) {
+fn by_ranks(pairs: &[BlockPair], question: &Question, told: &mut MetricComparison) {
     let values: Option<Vec<(f64, f64)>> =
         pairs.iter().map(|(a, b)| Some((a.value(told.metric)?, b.value(told.metric)?))).collect();
     let better = if told.metric == Metric::Rate { Better::Higher } else { Better::Lower };
@@ -135,16 +135,18 @@ fn by_ranks(pairs: &[(Block, Block)], question: &Question, told: &mut MetricComp
     told.outcome = outcome(&found);
 }
 
-fn by_swaps(pairs: &[(Block, Block)], q: Quantile, question: &Question, told: &mut MetricComparison) {
+fn by_swaps(pairs: &[BlockPair], q: Quantile, question: &Question, told: &mut MetricComparison) {
     let blocks: Vec<_> = pairs.iter().map(|(a, b)| (a.responses.clone(), b.responses.clone())).collect();
     told.method = ComparisonMethod::LabelSwaps;
-    let merged = |pick: fn(&(Block, Block)) -> &Block| {
+    let merged = |pick: fn(&BlockPair) -> &Block| {
         let mut all = prony_stats::Histogram::new();
-        pairs.iter().for_each(|pair| all.add_sparse(&pick(pair).responses));
+        for pair in pairs {
+            all.add_sparse(&pick(pair).responses);
+        }
         all.value_at_quantile(q.value()).map(|nanos| nanos as f64 / 1e6)
     };
     (told.a, told.b) = (merged(|pair| &pair.0), merged(|pair| &pair.1));
-    let total = |pick: fn(&(Block, Block)) -> &Block| -> u64 {
+    let total = |pick: fn(&BlockPair) -> &Block| -> u64 {
         pairs.iter().map(|pair| pick(pair).responses.count()).sum()
     };
     if total(|pair| &pair.0).min(total(|pair| &pair.1)) < q.samples_needed() {
@@ -201,7 +203,7 @@ fn outcome(found: &Comparison) -> ComparisonOutcome {
 }
 
 /// Why sides that fail like these must not be compared.
-fn refusal(pairs: &[(Block, Block)]) -> Option<String> {
+fn refusal(pairs: &[BlockPair]) -> Option<String> {
     let [a, b] = errors(pairs);
     let share = |errors: Errors| percent(errors.failed, errors.requests);
     // Any values will do: only what is said of the errors counts.
@@ -221,8 +223,8 @@ fn refusal(pairs: &[(Block, Block)]) -> Option<String> {
 }
 
 /// The requests of both sides.
-pub(super) fn errors(pairs: &[(Block, Block)]) -> [Errors; 2] {
-    let sum = |pick: fn(&(Block, Block)) -> &Block| {
+pub(super) fn errors(pairs: &[BlockPair]) -> [Errors; 2] {
+    let sum = |pick: fn(&BlockPair) -> &Block| {
         pairs.iter().map(pick).fold(Errors { failed: 0, requests: 0 }, |sum, block| Errors {
             failed: sum.failed + block.told.failed,
             requests: sum.requests + block.told.requests,
@@ -240,7 +242,7 @@ mod tests {
         Question { primary: Metric::P50, closed_loop: true, margin: 0.02, looks: Looks::Once, seed: 7 };
 
     /// Pairs of blocks of so many responses around a millisecond, B's slower by `factor`, with some noise.
-    fn pairs(count: u64, responses: u64, factor: f64, noise: f64) -> Vec<(Block, Block)> {
+    fn pairs(count: u64, responses: u64, factor: f64, noise: f64) -> Vec<BlockPair> {
         (0..count)
             .map(|k| {
                 let jitter = 1.0 + noise * ((k * 7 % count) as f64 / count as f64 - 0.5);
@@ -291,7 +293,9 @@ mod tests {
     #[test]
     fn nothing_is_said_of_servers_that_fail() {
         let mut failing = pairs(20, 2000, 3.0, 0.02);
-        failing.iter_mut().for_each(|pair| pair.1.told.failed = 100);
+        for pair in &mut failing {
+            pair.1.told.failed = 100;
+        }
         for told in judge(&failing, &QUESTION, None) {
             let ComparisonOutcome::NoVerdict { reason } = &told.outcome else { panic!("{told:?}") };
             assert!(reason.contains("5 % of B's"), "{reason}");
@@ -318,7 +322,9 @@ mod tests {
     fn the_others_pay_for_their_number() {
         // Found by its own interval, and no longer when three were looked at.
         let mut told = judge(&pairs(20, 2000, 3.0, 0.02), &QUESTION, None);
-        told[1..].iter_mut().for_each(|told| told.p = Some(0.04));
+        for told in &mut told[1..] {
+            told.p = Some(0.04);
+        }
         adjust(&mut told[1..], 0.05);
         assert!(
             told[1..]

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use prony_model::{BlockOrder, ChangeInterval, End, Environment, Look, Metric, RunPlan, RunResult};
+use prony_model::{BlockOrder, End, Environment, Look, Metric, RunPlan, RunResult};
 use prony_stats::{DecodeError, LOOKS, Looks, PairOrder, pair_orders};
 
-use super::block::Block;
+use super::block::{Block, BlockPair};
 use super::judge::{Question, is_final, judge_primary};
 use crate::complaint::Complaint;
 use crate::meant::compare::Live;
@@ -52,7 +52,7 @@ pub(super) struct Pair {
     pub(super) order: BlockOrder,
     /// Why it does not count.
     pub(super) dropped: Option<&'static str>,
-    pub(super) blocks: (Block, Block),
+    pub(super) blocks: BlockPair,
 }
 
 /// Puts the load of a plan on its target.
@@ -63,7 +63,7 @@ pub(super) fn measure(
     live: &Live,
     question: &Question,
     run: &mut Runner<'_>,
-    told: &mut dyn FnMut(&[(Block, Block)]),
+    told: &mut dyn FnMut(&[BlockPair]),
 ) -> Result<Measured, Complaint> {
     let pilots = [run(&pilot(&live.plans[0]))?, run(&pilot(&live.plans[1]))?];
     let mut interrupted = pilots.iter().any(|pilot| pilot.timing.interrupted);
@@ -97,7 +97,7 @@ pub(super) fn measure(
             looks.push(Look {
                 pairs: primary.pairs,
                 change: primary.change,
-                interval: primary.interval.map(|ChangeInterval { low, high }| ChangeInterval { low, high }),
+                interval: primary.interval,
                 outcome: primary.outcome,
             });
             if ends {

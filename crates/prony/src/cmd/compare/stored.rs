@@ -11,7 +11,7 @@ use prony_model::{
 use prony_report::percent;
 use prony_stats::{Errors, LEAST_PAIRS, Looks, MOST_ERRORS};
 
-use super::block::Block;
+use super::block::{Block, BlockPair};
 use super::judge::{Question, errors, judge};
 use crate::cmd::report::read;
 use crate::complaint::Complaint;
@@ -72,7 +72,7 @@ struct Asked {
     notes: Vec<String>,
 }
 
-fn result(a: &[Stored], b: &[Stored], blocks: &[(Block, Block)], asked: &Asked) -> ComparisonResult {
+fn result(a: &[Stored], b: &[Stored], blocks: &[BlockPair], asked: &Asked) -> ComparisonResult {
     let first = &a[0].result;
     let closed_loop = matches!(first.plan.load, Load::Closed { .. });
     let question = Question {
@@ -253,7 +253,7 @@ fn one_after_the_other(a: &[Stored], b: &[Stored]) -> Option<String> {
     })
 }
 
-fn blocks(a: &[Stored], b: &[Stored]) -> Result<Vec<(Block, Block)>, Complaint> {
+fn blocks(a: &[Stored], b: &[Stored]) -> Result<Vec<BlockPair>, Complaint> {
     let block = |stored: &Stored| {
         Block::of(&stored.result, Some(stored.name.clone()))
             .map_err(|error| Complaint::usage(format!("{}: {error}", stored.name)))
@@ -261,7 +261,7 @@ fn blocks(a: &[Stored], b: &[Stored]) -> Result<Vec<(Block, Block)>, Complaint> 
     a.iter().zip(b).map(|(a, b)| Ok((block(a)?, block(b)?))).collect()
 }
 
-fn pair((a, b): &(Block, Block)) -> ComparedPair {
+fn pair((a, b): &BlockPair) -> ComparedPair {
     let start = |block: &Block| since_1970(&block.told.started_at);
     let order = if start(a) <= start(b) { BlockOrder::AFirst } else { BlockOrder::BFirst };
     ComparedPair { order, dropped: None, a: a.told.clone(), b: b.told.clone() }
