@@ -99,7 +99,7 @@ pub(crate) fn success(page: &mut Page, result: &RunResult) {
     }
 }
 
-fn throughput(page: &mut Page, result: &RunResult) {
+pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     let throughput = facts::throughput(result);
     page.labelled(throughput.label, None, &throughput.parts.join("     "));
     if let Some(remark) = throughput.remark {

@@ -86,7 +86,7 @@ enum Typed {
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV
     TruthLog(TruthLogArgs),
-    /// Measure what this machine can do as a client; every run is compared with it
+    /// Measure what this machine can do as a client
     Calibrate(Box<CalibrateArgs>),
     /// Load a slow server and a quick one, and say what differs
     Demo(DemoArgs),

@@ -94,9 +94,12 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
 pub(super) fn connections_not_reached(facts: &Facts<'_>) -> Option<Finding> {
     let Load::Closed { connections } = facts.plan().load else { return None };
     let reached = facts.result.connections.reached;
-    // Connections that carry one request each are rarely all open at one moment.
     let share = reached as f64 / f64::from(connections);
-    if share >= CONNECTION_SHARE.0 || !facts.request.keep_alive() || reuse_share(facts) < REUSED_SHARE {
+    // Connections that carry one request each are rarely all open at one moment; those that never opened have
+    // carried none.
+    let all_opened = facts.result.connections.opened >= u64::from(connections);
+    let one_each = !facts.request.keep_alive() || reuse_share(facts) < REUSED_SHARE;
+    if share >= CONNECTION_SHARE.0 || (all_opened && one_each) {
         return None;
     }
     let severity = if share < CONNECTION_SHARE.1 { Severity::Invalid } else { Severity::Warning };

@@ -217,14 +217,14 @@ fn target_commits() {
     }
 }
 
-/// Words as a shell splits them, single quotes alone.
+/// Words as a shell splits them, single quotes alone, up to where the output goes.
 fn shell(line: &str) -> Vec<String> {
     let quoted = line.split('\'').enumerate();
     let words = quoted.flat_map(|(index, part)| match index % 2 {
         0 => part.split_whitespace().map(str::to_owned).collect(),
         _ => vec![part.to_owned()],
     });
-    words.collect()
+    words.take_while(|word| word != ">").collect()
 }
 
 /// What the helps and messages tell people to paste must work.

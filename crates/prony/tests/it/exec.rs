@@ -199,7 +199,7 @@ fn wrong_command_lines() {
     check(&["true", "-r", "0"], "error: 0 runs measure nothing\n       use --runs 1 or more\n");
     check(
         &["true", "-r", "1", "-m", "1"],
-        "error: --runs can't stand beside --min-runs\n       leave out one of them\n",
+        "error: --runs <N> can't stand beside --min-runs <N>\n       leave out one of them\n",
     );
     check(
         &["true", "--reference", "2"],

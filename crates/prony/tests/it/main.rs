@@ -9,6 +9,7 @@ mod edges;
 mod exec;
 mod files;
 mod folder;
+mod mistakes;
 mod pages;
 mod probe;
 mod report;
