@@ -24,8 +24,10 @@ mod counters;
 mod evented;
 mod head;
 mod listen;
+mod poller;
 mod reader;
 mod reply;
+mod service;
 mod stop;
 mod sys;
 
