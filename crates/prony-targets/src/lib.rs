@@ -23,6 +23,7 @@ mod clock;
 mod counters;
 mod evented;
 mod head;
+mod lines;
 mod listen;
 mod poller;
 mod reader;
@@ -31,6 +32,7 @@ mod service;
 mod stop;
 mod sys;
 
+pub mod dashboard;
 pub mod null;
 pub mod rudy;
 pub mod truth;
