@@ -33,6 +33,7 @@ mod stop;
 mod sys;
 
 pub mod dashboard;
+pub mod kv;
 pub mod null;
 pub mod rudy;
 pub mod truth;
