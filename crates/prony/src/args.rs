@@ -11,7 +11,9 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, RunArgs};
-pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
+pub(crate) use serve::{
+    DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull,
+};
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
 
 use crate::complaint::Complaint;
