@@ -28,6 +28,8 @@ fn every_help_fits_a_screen() {
         &["serve", "--help"],
         &["serve", "null", "--help"],
         &["serve", "rudy", "--help"],
+        &["serve", "dashboard", "--help"],
+        &["serve", "kv", "--help"],
         &["demo", "--help"],
         &["completions", "--help"],
     ] {
