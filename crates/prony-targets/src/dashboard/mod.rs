@@ -96,7 +96,7 @@ pub fn start(config: Config) -> Result<Running, StartError> {
     if config.sites.len() > SITE_LIMIT {
         return Err(StartError::Setting { setting: "check", reason: "choose at most 100 sites" });
     }
-    let monitor = Monitor::new(config.sites)?;
+    let monitor = Monitor::new(&config.sites)?;
     let (listeners, local_addr) = listen::many(listen::Options { address, backlog, allow_remote }, workers)?;
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);

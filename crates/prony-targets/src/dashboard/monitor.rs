@@ -81,7 +81,7 @@ impl Target {
 }
 
 impl Monitor {
-    pub(super) fn new(sites: Vec<Site>) -> Result<Self, StartError> {
+    pub(super) fn new(sites: &[Site]) -> Result<Self, StartError> {
         let targets = sites.iter().map(Target::look_up).collect::<Result<Vec<_>, _>>()?;
         let found = Mutex::new(vec![Found::Nothing; targets.len()]);
         Ok(Self { targets, found })

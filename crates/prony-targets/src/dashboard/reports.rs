@@ -68,7 +68,8 @@ mod tests {
         assert_eq!(reports.put("7", "down"), Ok(()), "a name that is there");
         let mut page = Vec::new();
         reports.write(&mut page);
-        assert_eq!(page.iter().filter(|byte| **byte == b'\n').count(), NAME_LIMIT);
-        assert!(String::from_utf8(page).unwrap().contains("\n- 7: down\n"));
+        let page = String::from_utf8(page).unwrap();
+        assert_eq!(page.lines().count(), NAME_LIMIT);
+        assert!(page.contains("\n- 7: down\n"));
     }
 }

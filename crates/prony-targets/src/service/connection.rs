@@ -11,9 +11,8 @@ use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::head::{HEAD_LIMIT_BYTES, Head, Reject};
 use crate::reply::{CONTINUE, rejection};
 
-/// How much is read at once. Larger than a head may be, so a whole head always fits; large enough for a body of
-/// 1 MiB in 16 reads.
-pub(super) const INPUT_BYTES: usize = 64 * 1024;
+/// How much is read at once. Larger than a head may be, so a whole head always fits.
+pub(super) const INPUT_BYTES: usize = 16 * 1024;
 const _: () = assert!(INPUT_BYTES > HEAD_LIMIT_BYTES);
 /// Replies to pipelined requests leave together, up to about this length.
 const OUTPUT_BYTES: usize = 64 * 1024;
@@ -434,4 +433,144 @@ fn send_all(socket: &OwnedFd, bytes: &[u8]) -> (usize, Sent) {
         }
     }
     (taken, Sent::All)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Answers 1 MiB to a GET, ticks after an OPTIONS, and leaves the rest for later.
+    #[derive(Debug)]
+    struct Example;
+
+    #[derive(Debug)]
+    struct Ticks;
+
+    impl Stream for Ticks {
+        fn pull(&mut self, _out: &mut Vec<u8>) -> bool {
+            true
+        }
+
+        fn heartbeat(&self) -> &'static [u8] {
+            b"tick"
+        }
+    }
+
+    impl Service for Example {
+        type Outcome = &'static str;
+        type Stream = Ticks;
+
+        fn answer(&mut self, request: &Request<'_>, out: &mut Vec<u8>) -> Then<Ticks> {
+            match request.verb {
+                "GET" => request.owed.reply("200 OK", &vec![b'x'; 1024 * 1024]).write(out),
+                "OPTIONS" => return Then::Stream(Ticks),
+                _ => return Then::Later,
+            }
+            Then::Next
+        }
+
+        fn conclude(&mut self, outcome: &'static str, _owed: Owed, out: &mut Vec<u8>) {
+            out.extend_from_slice(outcome.as_bytes());
+        }
+    }
+
+    struct Ends {
+        client: UnixStream,
+        connection: Connection<Ticks>,
+    }
+
+    impl Ends {
+        fn new() -> Self {
+            let (client, server) = UnixStream::pair().unwrap();
+            client.set_nonblocking(true).unwrap();
+            server.set_nonblocking(true).unwrap();
+            Self { client, connection: Connection::new(server.into(), 0, 0) }
+        }
+
+        fn turn(
+            &mut self,
+            now_ns: u64,
+            overloaded: bool,
+            act: impl FnOnce(&mut Connection<Ticks>, &mut [u8; INPUT_BYTES], &mut Turn<'_, Example>) -> Fate,
+        ) -> Fate {
+            let options = Options { keep_alive: true, head_timeout: Duration::from_secs(10) };
+            let (service, out, tally) = (&mut Example, &mut Vec::new(), Tally::default());
+            let mut turn =
+                Turn { service, options, out, slot: 0, now_ns, stopping: false, overloaded, tally };
+            act(&mut self.connection, &mut [0; INPUT_BYTES], &mut turn)
+        }
+
+        /// All that has come back.
+        fn received(&mut self) -> String {
+            let mut bytes = Vec::new();
+            // It ends with an error: nothing more is there, but more could come.
+            let _ = self.client.read_to_end(&mut bytes);
+            String::from_utf8(bytes).unwrap()
+        }
+    }
+
+    /// Sends `input` at 1 s, and looks at the clock just before and just when `limit_ns` are over.
+    fn check(input: &str, limit_ns: u64, expected: Fate, reply: &str) {
+        let mut ends = Ends::new();
+        ends.client.write_all(input.as_bytes()).unwrap();
+        assert_eq!(ends.turn(SECOND_NS, false, Connection::drive), Fate::Open, "{input}");
+        for (now_ns, expected) in [(limit_ns - 1, Fate::Open), (limit_ns, expected)] {
+            let fate = ends.turn(SECOND_NS + now_ns, false, Connection::look_at_the_clock);
+            assert_eq!(fate, expected, "{input} after {now_ns} ns");
+        }
+        assert!(ends.received().contains(reply), "{input}");
+    }
+
+    #[test]
+    fn nothing_waits_for_ever() {
+        let head_limit_ns = 10 * SECOND_NS;
+        check("GET / HTT", head_limit_ns, Fate::Open, "HTTP/1.1 408 ");
+        check("PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc", BODY_LIMIT_NS, Fate::Open, "HTTP/1.1 408 ");
+        check("GET / HTTP/1.1\r\n\r\n", SEND_LIMIT_NS, Fate::Broken, "HTTP/1.1 200 OK");
+        check("nonsense\r\n\r\n", LINGER_LIMIT_NS, Fate::Done, "HTTP/1.1 400 ");
+        check("OPTIONS / HTTP/1.1\r\n\r\n", HEARTBEAT_NS, Fate::Open, "tick");
+        let mut silent = Ends::new();
+        assert_eq!(silent.turn(head_limit_ns, false, Connection::look_at_the_clock), Fate::Done);
+    }
+
+    #[test]
+    fn a_late_answer_keeps_its_place_among_the_requests() {
+        let mut ends = Ends::new();
+        ends.client.write_all(b"PUT /1 HTTP/1.1\r\n\r\nPUT /2 HTTP/1.1\r\n\r\nnonsense\r\n\r\n").unwrap();
+        assert_eq!(ends.turn(0, false, Connection::drive), Fate::Open);
+        assert_eq!(ends.received(), "");
+        for outcome in ["first", "second"] {
+            let fate =
+                ends.turn(0, false, |connection, input, turn| connection.conclude(outcome, input, turn));
+            assert_eq!(fate, Fate::Open);
+            assert!(ends.received().starts_with(outcome));
+        }
+        let fate = ends.turn(0, false, |connection, input, turn| connection.conclude("third", input, turn));
+        assert_eq!((fate, ends.received().as_str()), (Fate::Open, ""), "nobody waits for it");
+    }
+
+    #[test]
+    fn nothing_is_begun_when_too_much_is_half_done() {
+        let mut ends = Ends::new();
+        assert_eq!(ends.turn(0, true, Connection::drive), Fate::Open, "who sends nothing is left alone");
+        ends.client.write_all(b"PUT / HTTP/1.1\r\n\r\n").unwrap();
+        assert_eq!(ends.turn(0, true, Connection::drive), Fate::Open);
+        assert!(ends.received().starts_with("HTTP/1.1 503 "));
+    }
+
+    #[test]
+    fn what_is_half_done_is_counted_and_let_go() {
+        let mut ends = Ends::new();
+        ends.client.write_all(b"PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc").unwrap();
+        ends.turn(0, false, Connection::drive);
+        assert!(ends.connection.held_bytes() > 3);
+        ends.client.write_all(b"defghi").unwrap();
+        ends.turn(0, false, Connection::drive);
+        ends.turn(0, false, |connection, input, turn| connection.conclude("done", input, turn));
+        assert_eq!((ends.received().as_str(), ends.connection.held_bytes()), ("done", 0));
+    }
 }

@@ -120,10 +120,11 @@ mod tests {
 
     use super::*;
 
-    /// All requests of the pieces, as verb, target and body, and how it ended.
-    fn read_all<'a>(
-        pieces: impl IntoIterator<Item = &'a [u8]>,
-    ) -> (Vec<(String, String, Vec<u8>)>, Result<(), Reject>) {
+    /// Method, target and body.
+    type Seen = (String, String, Vec<u8>);
+
+    /// All requests of the pieces, and how it ended.
+    fn read_all<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Result<(), Reject>) {
         let (mut intake, mut rest, mut requests) = (Intake::default(), Vec::new(), Vec::new());
         for piece in pieces {
             rest.extend_from_slice(piece);
@@ -181,7 +182,8 @@ mod tests {
                 format!("POST /b HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length))
             }),
             4 => proptest::collection::vec("[a-z]{1,20}", 0..4).prop_map(|chunks| {
-                let chunks: String = chunks.iter().map(|text| format!("{:x}\r\n{text}\r\n", text.len())).collect();
+                let chunk = |text: &String| format!("{:x}\r\n{text}\r\n", text.len());
+                let chunks = chunks.iter().map(chunk).collect::<Vec<_>>().concat();
                 format!("PUT /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")
             }),
             1 => (8000_usize..8300).prop_map(|length| format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(length))),

@@ -104,7 +104,7 @@ impl<S: Service> Worker<S> {
                 if let Some(connection) = self.poller.connection(slot) {
                     connection.hung_up |= hung_up;
                 }
-                self.with(slot, |connection, input, turn| connection.drive(input, turn));
+                self.with(slot, Connection::drive);
             }
         }
     }
@@ -134,7 +134,7 @@ impl<S: Service> Worker<S> {
                     });
                 }
                 Note::Stirred => {
-                    self.with(ticket.slot, |connection, input, turn| connection.drive(input, turn));
+                    self.with(ticket.slot, Connection::drive);
                 }
             }
         }
@@ -187,7 +187,7 @@ impl<S: Service> Worker<S> {
         self.swept_ns = self.now_ns;
         self.poller.accept_anyway();
         for slot in self.poller.slots() {
-            self.with(slot, |connection, input, turn| connection.look_at_the_clock(input, turn));
+            self.with(slot, Connection::look_at_the_clock);
         }
     }
 
@@ -195,7 +195,7 @@ impl<S: Service> Worker<S> {
     fn begin_to_end(&mut self) {
         self.poller.stop_listening();
         for slot in self.poller.slots() {
-            self.with(slot, |connection, input, turn| connection.drive(input, turn));
+            self.with(slot, Connection::drive);
         }
     }
 

@@ -109,7 +109,7 @@ fn limits_are_kept() {
     each(|address, server| {
         for (request, status) in cases {
             let mut client = Client::connect(address);
-            assert_eq!(client.send_as_far_as_taken(request).reply().status, status, "{:.60}", request);
+            assert_eq!(client.send_as_far_as_taken(request).reply().status, status, "{request:.60}");
             assert!(client.ended());
         }
         let longest = format!("GET /no HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(8192 - 25));

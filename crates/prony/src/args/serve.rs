@@ -16,7 +16,7 @@ use super::run::whole_u32;
 #[command(
     subcommand_value_name = "NAME",
     subcommand_help_heading = "Servers",
-    after_help = "Examples:\n  prony serve null\n  prony serve rudy --port 3000\n  prony serve rudy --model pool --workers 4 --delay 10ms\n  prony serve kv --durable data"
+    after_help = "Examples:\n  prony serve null\n  prony serve rudy --model pool --workers 4 --delay 10ms\n  prony serve kv --port 3000 --durable data"
 )]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
@@ -113,10 +113,6 @@ pub(crate) struct DashboardArgs {
     prony serve kv --durable data --workers 2\n  \
     curl -X POST -d 'a value' http://127.0.0.1:3000/key\n  \
     curl -N -H 'Accept: text/event-stream' http://127.0.0.1:3000/key")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag that is there or not: nothing is inferred here"
-)]
 pub(crate) struct KvArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
