@@ -38,7 +38,7 @@ doc:
 review:
     cargo insta test --workspace --review
 
-# Write docs/schema/run-v1.json anew
+# Write the schemas in docs/schema anew
 schema:
     PRONY_WRITE_SCHEMA=1 cargo test -p prony-model schema
 
@@ -46,6 +46,11 @@ schema:
 fuzz seconds="60" target="http_response":
     mkdir -p fuzz/corpus/{{ target }}
     RUSTC_BOOTSTRAP=1 cargo fuzz run {{ target }} fuzz/corpus/{{ target }} fuzz/seeds/{{ target }} -- -max_total_time={{ seconds }} -max_len=1024 -dict=fuzz/seeds/http.dict
+
+# Fuzz the reader and the renderers of stored results for SECONDS
+fuzz-results seconds="60":
+    mkdir -p fuzz/corpus/stored_result
+    RUSTC_BOOTSTRAP=1 cargo fuzz run stored_result fuzz/corpus/stored_result fuzz/seeds/stored_result -- -max_total_time={{ seconds }} -max_len=16384
 
 # Licences, sources and known vulnerabilities (needs cargo-deny and the network)
 deny:

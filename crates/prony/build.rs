@@ -12,7 +12,10 @@ fn main() {
     }
     let version = env!("CARGO_PKG_VERSION");
     match git(&["rev-parse", "--short=12", "HEAD"]) {
-        Some(commit) => println!("cargo::rustc-env=PRONY_VERSION={version} ({commit})"),
+        Some(commit) => {
+            println!("cargo::rustc-env=PRONY_VERSION={version} ({commit})");
+            println!("cargo::rustc-env=PRONY_COMMIT={commit}");
+        }
         None => println!("cargo::rustc-env=PRONY_VERSION={version}"),
     }
 }

@@ -18,8 +18,12 @@ pub(crate) struct Checker {
     /// Whether a status is good, by status code.
     good: Box<[bool; 600]>,
     body: Option<Matcher>,
-    /// The length of the first body of the run, over all workers.
-    first_length: Option<Arc<AtomicU64>>,
+    /// Whether every body must be as long as the first one.
+    same_length: bool,
+    /// The length of the first good body of the run, over all workers.
+    first_length: Arc<AtomicU64>,
+    /// The same, once this worker knows it.
+    known_length: u64,
 }
 
 #[derive(Clone)]
@@ -45,8 +49,13 @@ impl Checker {
                 Some(Matcher::Regex(Regex::new(pattern).map_err(|error| RunError::Check(error.to_string()))?))
             }
         };
-        let first_length = checks.same_length.then(|| Arc::new(AtomicU64::new(UNKNOWN)));
-        Ok(Self { good, body, first_length })
+        Ok(Self {
+            good,
+            body,
+            same_length: checks.same_length,
+            first_length: Arc::new(AtomicU64::new(UNKNOWN)),
+            known_length: UNKNOWN,
+        })
     }
 
     /// Whether the body must be kept until the response is complete.
@@ -62,7 +71,7 @@ impl Checker {
         if !self.good.get(usize::from(status)).copied().unwrap_or(false) {
             return (Outcome::UnexpectedStatus(class), Detail::Status(status));
         }
-        if self.body.is_none() && self.first_length.is_none() {
+        if self.body.is_none() && !self.same_length {
             return (Outcome::Done(class), Detail::None);
         }
         match self.failure(body_bytes, body) {
@@ -81,10 +90,29 @@ impl Checker {
         if !good {
             return Some(Detail::body(body));
         }
-        let first = self.first_length.as_ref()?;
+        if !self.same_length {
+            return None;
+        }
+        let expected = self.first_or(body_bytes);
+        (expected != body_bytes).then_some(Detail::Length { expected, got: body_bytes })
+    }
+
+    /// The length of the first good body, if the length of this one differs from it.
+    #[inline]
+    pub(crate) fn other_length(&mut self, body_bytes: u64) -> Option<u64> {
+        if body_bytes == self.known_length {
+            return None;
+        }
+        self.known_length = self.first_or(body_bytes);
+        (self.known_length != body_bytes).then_some(self.known_length)
+    }
+
+    /// The length of the first good body: this one's if there was none before.
+    fn first_or(&self, body_bytes: u64) -> u64 {
+        let first = &self.first_length;
         match first.compare_exchange(UNKNOWN, body_bytes, Ordering::Relaxed, Ordering::Relaxed) {
-            Err(expected) if expected != body_bytes => Some(Detail::Length { expected, got: body_bytes }),
-            Ok(_) | Err(_) => None,
+            Ok(_) => body_bytes,
+            Err(first) => first,
         }
     }
 }
@@ -114,6 +142,19 @@ mod tests {
         );
         let checks = Checks { status: StatusSet::parse("404").expect("a set"), ..Checks::default() };
         check(&checks, &[(200, ""), (404, "")], &[status, None]);
+    }
+
+    #[test]
+    fn lengths_are_compared_with_the_first_one_of_all_workers() {
+        let mut first = Checker::new(&Checks::default()).expect("the checks are sound");
+        let mut second = first.clone();
+        let check = |checker: &mut Checker, body_bytes: u64, expected: Option<u64>| {
+            assert_eq!(checker.other_length(body_bytes), expected, "{body_bytes}");
+        };
+        check(&mut first, 5, None);
+        check(&mut second, 7, Some(5));
+        check(&mut second, 5, None);
+        check(&mut first, 0, Some(5));
     }
 
     #[test]

@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
-use prony_model::{Outcome, Phase, Progress, RunEvent, RunPlan, SliceCounts};
+use prony_model::{MachineUse, Outcome, Phase, Progress, RunEvent, RunPlan, SliceCounts};
 use prony_stats::Histogram;
 
 use crate::clock::{self, Nanos};
 use crate::environment::run_queue_wait_ns;
+use crate::observe::Observer;
 use crate::samples::Samples;
 use crate::series::Series;
 use crate::slice::{Clocks, Counters, SLICE, Slice};
+use crate::stamps::Stamps;
 
 /// When load, measurement and end are.
 #[derive(Debug, Clone, Copy)]
@@ -43,11 +45,15 @@ pub(crate) struct Totals {
     pub ended: Nanos,
     /// All records of the measured part and of the drain, in one slice.
     pub all: Slice,
+    /// What the kernel said of them.
+    pub stamps: Box<Stamps>,
     /// Counters of the whole run, warm-up included.
     pub whole_run: Counters,
     /// By thread.
     pub threads: Vec<ThreadTotals>,
     pub series: Series,
+    /// What the machine did beside the client.
+    pub machine: MachineUse,
 }
 
 /// What one worker used.
@@ -68,6 +74,7 @@ pub(crate) struct ThreadTotals {
 /// Merges what comes.
 pub(crate) struct Collector {
     totals: Totals,
+    observer: Observer,
     tids: Vec<Arc<AtomicI32>>,
     /// Run-queue wait of each thread at the last look before the measured part.
     waits_before: Vec<u64>,
@@ -87,13 +94,26 @@ impl Collector {
             measured_to: window.measure_from,
             ended: window.start,
             all: Slice::new(0, Samples::none()),
+            stamps: Box::new(Stamps::new()),
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads),
+            machine: MachineUse::default(),
         };
+        let observer = Observer::new(window, clock::now());
         let waits_before = vec![0; tids.len()];
         let good = Histogram::new();
-        Self { totals, tids, waits_before, measuring: false, draining: false, done: 0, failed: 0, good }
+        Self {
+            totals,
+            observer,
+            tids,
+            waits_before,
+            measuring: false,
+            draining: false,
+            done: 0,
+            failed: 0,
+            good,
+        }
     }
 
     /// Collects until every worker has ended.
@@ -105,6 +125,7 @@ impl Collector {
             match pipes.full.recv_timeout(Duration::from_nanos(SLICE)) {
                 Ok(mut slice) => {
                     self.merge(&slice, sink);
+                    self.totals.add_stamps(slice.stamps.take());
                     slice.clear();
                     // A worker that has ended takes nothing back.
                     let _gone = pipes.spares[slice.thread as usize].try_send(slice);
@@ -119,6 +140,7 @@ impl Collector {
     /// The totals, when all is collected.
     pub(crate) fn finish(mut self) -> Totals {
         self.totals.series.finish();
+        self.totals.machine = self.observer.finish(clock::now());
         self.totals.whole_run.open_peak = self.totals.threads.iter().map(|thread| thread.open_peak).sum();
         self.totals
     }
@@ -126,6 +148,7 @@ impl Collector {
     /// Phases begin by the clock, and the kernel is asked how long the workers waited.
     fn look_at_the_clock(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let now = clock::now();
+        self.observer.look(now);
         let measuring = now >= self.totals.window.measure_from;
         for (thread, tid) in self.tids.iter().enumerate() {
             let Some(wait) = run_queue_wait_ns(tid.load(Ordering::Relaxed)) else { continue };
@@ -203,6 +226,17 @@ impl Collector {
     }
 }
 
+impl Totals {
+    /// Adds those of one worker. The first ones are taken as they are, which saves their memory.
+    fn add_stamps(&mut self, stamps: Option<Box<Stamps>>) {
+        match stamps {
+            Some(stamps) if self.stamps.is_empty() => self.stamps = stamps,
+            Some(stamps) => self.stamps.add(&stamps),
+            None => {}
+        }
+    }
+}
+
 /// Tells the single samples of `slice`, where there are any.
 fn tell_samples(slice: &Slice, sink: &mut dyn FnMut(RunEvent)) {
     if !slice.samples.records().is_empty() {
@@ -255,6 +289,7 @@ impl Slice {
         self.tally.sent += other.tally.sent;
         self.tally.never_sent += other.tally.never_sent;
         self.tally.unfinished += other.tally.unfinished;
+        self.tally.lengths.add(&other.tally.lengths);
         if let Some(found) = &other.first_response
             && self.first_response.as_ref().is_none_or(|mine| found.at < mine.at)
         {
@@ -309,6 +344,7 @@ impl Counters {
         self.in_flight_ns += other.in_flight_ns;
         self.cpu += other.cpu;
         self.polls += other.polls;
+        self.looks.add(&other.looks);
         self.gaps_over_1ms += other.gaps_over_1ms;
         self.gap_max = self.gap_max.max(other.gap_max);
         self.open_peak = self.open_peak.max(other.open_peak);

@@ -36,6 +36,8 @@ pub(crate) struct Connection {
     pub first_byte: Nanos,
     /// How long it took to open, until its first request has ended; 0 afterwards.
     pub took: Nanos,
+    /// Requests that have ended, modulo 2^32: the number of the oldest one in flight.
+    ended: u32,
     /// Its local port, where single samples are kept; else 0.
     pub port: u16,
 }
@@ -49,6 +51,8 @@ pub(crate) struct Flight {
     pub ready: Nanos,
     /// When it was handed to the kernel; 0 while it is only queued.
     pub sent: Nanos,
+    /// When its last byte left the kernel; 0 if the kernel did not say.
+    pub departed: Nanos,
 }
 
 impl Connection {
@@ -64,6 +68,7 @@ impl Connection {
             waiting: 0,
             first_byte: 0,
             took: 0,
+            ended: 0,
             port: 0,
         }
     }
@@ -76,6 +81,7 @@ impl Connection {
         self.in_flight = 0;
         self.first_byte = 0;
         self.took = 0;
+        self.ended = 0;
         self.port = 0;
     }
 
@@ -87,6 +93,8 @@ impl Connection {
             intended: flight.intended,
             ready: flight.ready,
             sent: if flight.sent == 0 { done } else { flight.sent },
+            departed: flight.departed,
+            arrived: 0,
             first_byte: std::mem::take(&mut self.first_byte),
             done,
             connect: std::mem::take(&mut self.took),
@@ -149,7 +157,31 @@ impl Flights {
         let flight = self.oldest(slot, connection)?;
         connection.oldest = if connection.oldest + 1 == self.depth { 0 } else { connection.oldest + 1 };
         connection.in_flight -= 1;
+        connection.ended = connection.ended.wrapping_add(1);
         Some(flight)
+    }
+
+    /// The byte number `key` of `connection` (from 0, modulo 2^32) left the kernel at `now`, where a request has
+    /// `request_bytes`. Returns whether a request in flight ended with it. No more than 2^32 bytes may be in flight.
+    #[inline]
+    pub(crate) fn departed(
+        &mut self,
+        slot: u32,
+        connection: &Connection,
+        request_bytes: u32,
+        key: u32,
+        now: Nanos,
+    ) -> bool {
+        // Bytes from the end of the last request that has ended to the end of this one.
+        let bytes = key.wrapping_add(1).wrapping_sub(connection.ended.wrapping_mul(request_bytes));
+        let number = bytes / request_bytes;
+        if !bytes.is_multiple_of(request_bytes) || number == 0 || number > u32::from(connection.in_flight) {
+            return false;
+        }
+        let index = u16::try_from(number - 1).expect("invariant: less than the requests in flight");
+        let place = self.place(slot, connection.oldest, index);
+        self.places[place].departed = now;
+        true
     }
 
     /// Stamps those that were only queued: they are the newest.
@@ -182,7 +214,7 @@ mod tests {
     fn a_request_that_was_only_queued_took_no_time_of_the_server() {
         let check = |sent: Nanos, expected: Nanos| {
             let mut connection = Connection { took: 5, first_byte: 80, ..Connection::new() };
-            let flight = Flight { intended: 10, ready: 20, sent };
+            let flight = Flight { intended: 10, ready: 20, sent, departed: 0 };
             let sample = connection.ended(flight, 90);
             assert_eq!((sample.intended, sample.ready, sample.sent, sample.done), (10, 20, expected, 90));
             assert_eq!((sample.first_byte, sample.connect), (80, 5));
@@ -197,7 +229,7 @@ mod tests {
     fn flights_come_back_in_order_and_are_stamped_once() {
         let mut flights = Flights::new(2, 3);
         let mut connection = Connection::new();
-        let flight = |intended| Flight { intended, ready: intended, sent: 0 };
+        let flight = |intended| Flight { intended, ready: intended, sent: 0, departed: 0 };
         for round in 0..5 {
             flights.push(1, &mut connection, flight(round * 10 + 1));
             flights.stamp(1, &connection, 1000 + round);
@@ -217,5 +249,48 @@ mod tests {
             assert_eq!(popped, expected);
             assert!(flights.pop(1, &mut connection).is_none());
         }
+    }
+
+    /// Of four requests of `bytes` each in flight behind `ended` others: which one the byte `key` ends.
+    fn departed(bytes: u32, ended: u32, key: u32) -> Option<usize> {
+        let mut flights = Flights::new(1, 4);
+        let mut connection = Connection { ended, ..Connection::new() };
+        for intended in 1..=4 {
+            flights.push(0, &mut connection, Flight { intended, ready: intended, sent: 1, departed: 0 });
+        }
+        let found = flights.departed(0, &connection, bytes, key, 77);
+        let marks: Vec<Nanos> =
+            (0..4).filter_map(|_| flights.pop(0, &mut connection)).map(|flight| flight.departed).collect();
+        assert_eq!(marks.iter().filter(|mark| **mark == 77).count(), usize::from(found), "{marks:?}");
+        assert_eq!(connection.ended, ended.wrapping_add(4));
+        marks.iter().position(|mark| *mark == 77)
+    }
+
+    #[test]
+    fn a_key_is_that_of_a_requests_last_byte() {
+        let check = |bytes: u32, ended: u32, key: u32, expected: Option<usize>| {
+            assert_eq!(departed(bytes, ended, key), expected, "{bytes} bytes, {ended} ended, byte {key}");
+        };
+        check(100, 0, 99, Some(0));
+        check(100, 0, 399, Some(3));
+        check(100, 0, 100, None);
+        check(100, 0, 499, None);
+        check(100, 7, 699, None);
+        check(100, 7, 799, Some(0));
+        check(100, 7, 0, None);
+    }
+
+    #[test]
+    fn keys_and_requests_are_counted_round_and_round() {
+        let (bytes, ended) = (1000, u32::MAX / 1000);
+        // Bytes 4,294,967,000 to 4,294,967,999: the number wraps within this request.
+        let last = 4_294_967_999_u64;
+        for number in 0..4 {
+            let key = u32::try_from((last + number * 1000) % (1 << 32)).unwrap();
+            assert_eq!(departed(bytes, ended, key), usize::try_from(number).ok());
+        }
+        // The number of a request wraps too: the byte before request 2^32 is byte 2^32 · 1000 − 1.
+        assert_eq!(departed(bytes, u32::MAX, u32::MAX), Some(0));
+        assert_eq!(departed(bytes, u32::MAX, 999), Some(1));
     }
 }

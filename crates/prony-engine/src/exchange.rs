@@ -1,11 +1,11 @@
 //! What happens to a connection: begun, connected, answered, closed, broken, timed out.
 
 use prony_http::{End, Event, Finish, ProtocolError};
-use prony_model::ErrorKind;
+use prony_model::{ErrorKind, Outcome};
 use rustix::io::Errno;
 
 use crate::checks::BODY_MAX_BYTES;
-use crate::clock::Nanos;
+use crate::clock::{Nanos, Wall};
 use crate::conn::{Flight, State};
 use crate::driver::{Handler, Io, Slot};
 use crate::example::{Detail, Piece, kind_of};
@@ -46,9 +46,10 @@ impl<I: Io> Handler<I> for Worker {
     }
 
     #[inline]
-    fn received(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
+    fn received(&mut self, io: &mut I, slot: Slot, bytes: &[u8], arrived: Wall, now: Nanos) {
         self.note_event(now);
         self.recorder.received(bytes.len());
+        self.arrived = self.recorder.moment(arrived);
         let mut rest = bytes;
         while !rest.is_empty() {
             let connection = &mut self.connections[slot as usize];
@@ -85,6 +86,8 @@ impl<I: Io> Handler<I> for Worker {
             self.recorder.closed_by_server();
             return self.drop_idle(io, slot, now);
         }
+        // The end of a connection has no stamp.
+        self.arrived = 0;
         match connection.parser.finish() {
             Ok(Finish::BodyEnd(end)) => {
                 self.complete(io, slot, End { keep_alive: false, ..end }, None, &[], now);
@@ -114,6 +117,13 @@ impl<I: Io> Handler<I> for Worker {
             kind => kind,
         };
         self.lose(io, slot, kind, Detail::System(error), now);
+    }
+
+    fn departed(&mut self, slot: Slot, key: u32, at: Wall) -> bool {
+        let at = self.recorder.moment(at);
+        let connection = &self.connections[slot as usize];
+        let bytes = u32::try_from(self.plan.request_bytes).expect("invariant: Payload::new asks for as much");
+        self.flights.departed(slot, connection, bytes, key, at)
     }
 
     fn flushed(&mut self, slots: &[Slot], now: Nanos) {
@@ -179,7 +189,7 @@ impl Worker {
         let ready = intended.max(connection.since);
         let reused = std::mem::replace(&mut connection.used, true);
         // A driver that sends at once says when; the other one stamps the flight later.
-        let flight = Flight { intended, ready, sent: 0 };
+        let flight = Flight { intended, ready, sent: 0, departed: 0 };
         self.flights.push(slot, connection, flight);
         if let Some(sent) = io.send(slot) {
             self.flights.stamp(slot, connection, sent);
@@ -253,7 +263,7 @@ impl Worker {
         connection.since = now;
         let too_long = !rest.is_empty() && connection.in_flight() == 0 && end.keep_alive;
         let unasked = flight.sent == 0;
-        let sample = connection.ended(flight, now);
+        let sample = Sample { arrived: self.arrived, ..connection.ended(flight, now) };
         if too_long || unasked {
             // An answer longer than it said, or to a request that is only queued: neither can be trusted.
             let piece = Piece::of(if too_long { rest } else { body.unwrap_or_default() });
@@ -271,6 +281,11 @@ impl Worker {
         let answer = Answer { status: end.status, body_bytes: end.body_bytes };
         if let Some(first) = self.first.complete(slot, now, answer.status, answer.body_bytes) {
             self.recorder.first_response(first);
+        }
+        if matches!(outcome, Outcome::Done(_))
+            && let Some(first) = self.checker.other_length(end.body_bytes)
+        {
+            self.recorder.other_length(sample.intended, first, end.body_bytes);
         }
         self.recorder.answered(sample, outcome, answer, detail);
         if !(end.keep_alive && self.plan.keep_alive) {
@@ -357,8 +372,17 @@ impl Worker {
         };
         if let Some(intended) = intended {
             let ready = intended.max(began);
-            let sample =
-                Sample { intended, ready, sent: ready, first_byte: 0, done: now, connect: 0, port: 0 };
+            let sample = Sample {
+                intended,
+                ready,
+                sent: ready,
+                departed: 0,
+                arrived: 0,
+                first_byte: 0,
+                done: now,
+                connect: 0,
+                port: 0,
+            };
             self.recorder.unconnected(sample, kind, detail);
         }
         match self.pace {

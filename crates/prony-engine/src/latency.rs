@@ -25,9 +25,9 @@ pub(crate) fn latencies(
         connect: summary(&totals.all.connect, Censored::NONE),
         lag: summary(&totals.all.lag, Censored::NONE),
         blocked: summary(&totals.all.blocked, Censored::NONE),
-        departure: LatencySummary::default(),
-        network: LatencySummary::default(),
-        arrival: LatencySummary::default(),
+        departure: summary(&totals.stamps.departure, Censored::NONE),
+        network: summary(&totals.stamps.network, Censored::NONE),
+        arrival: summary(&totals.stamps.arrival, Censored::NONE),
     }
 }
 

@@ -8,6 +8,8 @@
 //! `exchange` (with `conn` and prony-http) what happened to a connection through `driver` (io_uring or
 //! epoll), and writes samples into `recorder`. Its `slice`s go to `collect`, which makes totals and `series`;
 //! `summary` makes the result of them and `audit` judges it.
+//!
+//! Beside it stands [`probe()`], which sends single requests without any of this and says where their time went.
 
 mod audit;
 mod checks;
@@ -21,10 +23,15 @@ mod error;
 mod example;
 mod exchange;
 mod first;
+mod kernel_clock;
 mod latency;
 mod limits;
+mod look;
+mod observe;
+mod own_delay;
 mod pacer;
 mod payload;
+mod probe;
 mod recorder;
 mod resolve;
 mod run;
@@ -32,11 +39,14 @@ mod samples;
 mod series;
 mod slice;
 mod socket;
+mod stamps;
 mod summary;
 mod sys;
 mod wake;
 mod worker;
 
 pub use control::Control;
+pub use environment::{before as environment, load_average};
 pub use error::RunError;
+pub use probe::{BodyNotKept, KeptBody, probe};
 pub use run::run;

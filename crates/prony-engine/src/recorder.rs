@@ -4,11 +4,14 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use prony_model::{ErrorKind, Outcome, SampleRecord};
 
-use crate::clock::{self, NEVER, Nanos};
+use crate::clock::{self, NEVER, Nanos, Wall};
 use crate::example::{Detail, Example};
 use crate::first::First;
+use crate::kernel_clock::Conversion;
 use crate::samples::Samples;
 use crate::slice::{SLICE, Slice};
+use crate::stamps::Stamps;
+use crate::sys::TcpInfo;
 
 /// The moments of one request that has ended.
 ///
@@ -21,6 +24,10 @@ pub(crate) struct Sample {
     pub ready: Nanos,
     /// When it was handed to the kernel (or its connection was begun, if that failed).
     pub sent: Nanos,
+    /// When its last byte left the kernel; 0 if the kernel did not say.
+    pub departed: Nanos,
+    /// When the last byte of the answer arrived at the kernel; 0 if it did not say.
+    pub arrived: Nanos,
     /// When the first byte of the answer was seen; 0 if none was.
     pub first_byte: Nanos,
     /// When it had ended.
@@ -58,6 +65,8 @@ pub(crate) struct Recorder {
     slice_ends: Nanos,
     open_loop: bool,
     keeps_samples: bool,
+    kernel_clock: Conversion,
+    stamps: Box<Stamps>,
 }
 
 impl Recorder {
@@ -70,6 +79,8 @@ impl Recorder {
     ) -> Self {
         Self {
             keeps_samples: first.samples.is_kept(),
+            kernel_clock: Conversion::new(),
+            stamps: Box::new(Stamps::new()),
             current: first,
             full,
             spare,
@@ -118,6 +129,7 @@ impl Recorder {
     /// Hands the current slice over, if an empty one is there to go on with.
     pub(crate) fn rotate(&mut self, now: Nanos) {
         self.weigh(now);
+        self.distrust_moved_clock(now);
         self.slice_ends = self.boundary(now);
         let Ok(spare) = self.spare.try_recv() else { return };
         let full = std::mem::replace(&mut self.current, spare);
@@ -129,7 +141,9 @@ impl Recorder {
     /// Hands the last slice over; `never_sent` and the like are in it.
     pub(crate) fn finish(mut self, now: Nanos) {
         self.weigh(now);
-        let last = std::mem::replace(&mut self.current, Box::new(Slice::new(0, Samples::none())));
+        self.distrust_moved_clock(now);
+        let mut last = std::mem::replace(&mut self.current, Box::new(Slice::new(0, Samples::none())));
+        last.stamps = Some(std::mem::replace(&mut self.stamps, Box::new(Stamps::new())));
         self.hand_over(last, now);
     }
 
@@ -200,7 +214,7 @@ impl Recorder {
     }
 
     #[inline]
-    fn ended(&mut self, sample: Sample, outcome: Outcome, answer: Option<Answer>, detail: Detail) {
+    fn ended(&mut self, mut sample: Sample, outcome: Outcome, answer: Option<Answer>, detail: Detail) {
         let counted = self.counts(sample.intended);
         let slice = &mut *self.current;
         if sample.done < self.measure_to {
@@ -218,7 +232,20 @@ impl Recorder {
         if sample.first_byte != 0 {
             slice.first_byte.record(sample.first_byte.saturating_sub(sample.sent));
         }
-        slice.lag.record(sample.sent.saturating_sub(sample.ready));
+        let lag = sample.sent.saturating_sub(sample.ready);
+        slice.lag.record(lag);
+        let mut own = lag;
+        if sample.departed | sample.arrived != 0 {
+            if self.kernel_clock.fits(&sample) {
+                own += self.stamps.record(&sample);
+            } else {
+                self.stamps.discarded += 1;
+                (sample.departed, sample.arrived) = (0, 0);
+            }
+        }
+        if matches!(outcome, Outcome::Done(_)) {
+            self.stamps.own_delay.record(sample.done.saturating_sub(sample.intended), own);
+        }
         if self.open_loop && sample.ready > sample.intended {
             slice.blocked.record(sample.ready - sample.intended);
         }
@@ -227,6 +254,20 @@ impl Recorder {
         }
         if let Some(kind) = outcome.error_kind() {
             self.show(kind, sample.done, detail);
+        }
+    }
+
+    /// `stamp` of the kernel's as a moment of ours; 0 if it is unknown.
+    #[inline]
+    pub(crate) fn moment(&self, stamp: Wall) -> Nanos {
+        self.kernel_clock.moment(stamp)
+    }
+
+    /// Discards the stamps so far, if the wall clock was moved while this slice lasted.
+    fn distrust_moved_clock(&mut self, now: Nanos) {
+        if self.kernel_clock.moved(now) {
+            self.stamps.discard();
+            self.current.samples.discard_stamps();
         }
     }
 
@@ -242,8 +283,8 @@ impl Recorder {
             intended_ns: sample.intended,
             ready_ns: sample.ready,
             sent_ns: sample.sent,
-            tx_ns: 0,
-            rx_ns: 0,
+            tx_ns: sample.departed,
+            rx_ns: sample.arrived,
             first_byte_ns: sample.first_byte,
             done_ns: sample.done,
             connect_ns: sample.connect,
@@ -251,6 +292,14 @@ impl Recorder {
             status: answer.map_or(0, |answer| answer.status),
             body_bytes: answer.map_or(0, |answer| answer.body_bytes),
         });
+    }
+
+    /// A good response has another length than the `first` one.
+    #[cold]
+    pub(crate) fn other_length(&mut self, intended: Nanos, first: u64, body_bytes: u64) {
+        if self.counts(intended) {
+            self.current.tally.lengths.note(first, body_bytes);
+        }
     }
 
     /// Whether every request is kept one by one.
@@ -317,6 +366,16 @@ impl Recorder {
     /// Bytes came that nobody had asked for.
     pub(crate) fn stray(&mut self) {
         self.current.counters.stray += 1;
+    }
+
+    /// The kernel said so much of a connection under load.
+    pub(crate) fn look(&mut self, info: TcpInfo) {
+        self.current.counters.looks.look(info);
+    }
+
+    /// The same at the end of the run.
+    pub(crate) fn last_look(&mut self, info: TcpInfo) {
+        self.current.counters.looks.last_look(info);
     }
 
     /// `gap` passed between two looks at the sockets.

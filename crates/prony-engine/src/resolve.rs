@@ -1,6 +1,6 @@
 //! From the target to the addresses that answer, before the load: the worker loop reads no names.
 
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -23,6 +23,8 @@ pub(crate) struct Peers {
     pub names: Vec<String>,
     /// How long the resolver took.
     pub took: Duration,
+    /// Whether one of them is an address of this machine.
+    pub here: bool,
 }
 
 /// Resolves the plan's target and finds out which of its addresses accept a connection. No request is sent.
@@ -50,12 +52,25 @@ pub(crate) fn resolve(plan: &RunPlan) -> Result<Peers, RunError> {
             addresses: answering.iter().copied().map(network_address).collect(),
             names: answering.iter().map(ToString::to_string).collect(),
             took,
+            here: answering.iter().any(is_here),
         }),
     }
 }
 
+/// Whether `address` is one of this machine: the kernel then chooses the same one to send from. A connected
+/// datagram socket asks for that choice and sends nothing.
+fn is_here(address: &SocketAddr) -> bool {
+    let any: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let chosen = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect(address)?;
+        socket.local_addr()
+    });
+    address.ip().is_loopback() || chosen.is_ok_and(|chosen| chosen.ip() == address.ip())
+}
+
 /// Every address of the target's name, without repetitions.
-fn look_up(target: &Target) -> Result<Vec<SocketAddr>, RunError> {
+pub(crate) fn look_up(target: &Target) -> Result<Vec<SocketAddr>, RunError> {
     let failed = |why: String| RunError::Resolve { host: target.host.clone(), why };
     let found =
         (target.host.as_str(), target.port).to_socket_addrs().map_err(|error| failed(plain(&error)))?;
@@ -69,13 +84,16 @@ fn look_up(target: &Target) -> Result<Vec<SocketAddr>, RunError> {
 }
 
 /// Those addresses that every source can reach: a connection can't change its family.
-fn of_family(mut addresses: Vec<SocketAddr>, sources: &[IpAddr]) -> Result<Vec<SocketAddr>, RunError> {
+pub(crate) fn of_family(
+    mut addresses: Vec<SocketAddr>,
+    sources: &[IpAddr],
+) -> Result<Vec<SocketAddr>, RunError> {
     for source in sources {
         addresses.retain(|address| address.is_ipv4() == source.is_ipv4());
         if addresses.is_empty() {
             return Err(RunError::SourceFamily { address: *source });
         }
-        std::net::UdpSocket::bind((*source, 0))
+        UdpSocket::bind((*source, 0))
             .map_err(|error| RunError::Source { address: *source, source: error })?;
     }
     Ok(addresses)
@@ -85,13 +103,15 @@ fn unix(path: &Path) -> Result<Peers, RunError> {
     let address = unix_address(path).map_err(|_| RunError::UnixPath { path: path.to_owned() })?;
     let name = path.display().to_string();
     match UnixStream::connect(path) {
-        Ok(_) => Ok(Peers { addresses: Box::new([address]), names: vec![name], took: Duration::ZERO }),
+        Ok(_) => {
+            Ok(Peers { addresses: Box::new([address]), names: vec![name], took: Duration::ZERO, here: true })
+        }
         Err(error) => Err(RunError::NothingAnswers { address: name, why: plain(&error) }),
     }
 }
 
 /// The system's words without its number, in lower case.
-fn plain(error: &std::io::Error) -> String {
+pub(crate) fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(text);

@@ -10,12 +10,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use prony_http::{EncodedRequest, HeadCache, Limits, Request};
-use prony_model::{DriverUsed, Load, RunEvent, RunPlan, RunResult, Version};
+use prony_model::{DriverUsed, Load, RequestPlan, RunEvent, RunPlan, RunResult, Target, Version};
 
 use crate::checks::Checker;
 use crate::clock::{self, NEVER, Nanos, span};
 use crate::collect::{Collector, Pipes, Window};
 use crate::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
+use crate::kernel_clock::Stamping;
 use crate::pacer::{Part, Schedule, share};
 use crate::recorder::Recorder;
 use crate::resolve::{Peers, resolve};
@@ -41,17 +42,19 @@ const START_DELAY: Nanos = 5_000_000;
 pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) -> Result<RunResult, RunError> {
     plan.check()?;
     sys::map_large_allocations();
-    let request = encode(plan)?;
+    let request = encode(&plan.target, &plan.request)?;
     let checker = Checker::new(&plan.checks)?;
     limits::make_room(u64::from(plan.load.connections()), u64::from(plan.threads))?;
-    let used = pick(plan.driver)?;
+    let driver = pick(plan.driver)?;
+    let stamping = Stamping::pick(plan, driver.name == "io_uring");
+    let kernel = Kernel { driver, stamping };
     let peers = resolve(plan)?;
     let mut environment = environment::before();
-    sink(RunEvent::Starting { addresses: peers.names.clone(), driver: used.clone() });
+    sink(RunEvent::Starting { addresses: peers.names.clone(), driver: kernel.driver.clone() });
 
-    let started_at = clock::wall();
+    let started_at = clock::wall() + Duration::from_nanos(START_DELAY);
     let window = window(plan);
-    let (workers, pipes) = start(plan, &request, &checker, &used, &peers, control, window)?;
+    let (workers, pipes) = start(plan, &request, &checker, &kernel, &peers, control, window)?;
     let mut collector =
         Collector::new(plan, window, workers.iter().map(|worker| Arc::clone(&worker.tid)).collect());
     collector.collect(&pipes, sink);
@@ -64,12 +67,19 @@ pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) ->
         plan,
         request: &request,
         peers: &peers,
-        driver: used,
+        driver: kernel.driver,
+        kernel_clock: kernel.stamping.used(),
         environment,
         started_at,
         stopped: control.is_stopped(),
         totals: collector.finish(),
     }))
+}
+
+/// How the kernel is asked.
+struct Kernel {
+    driver: DriverUsed,
+    stamping: Stamping,
 }
 
 /// A worker thread.
@@ -79,19 +89,20 @@ struct Started {
     tid: Arc<AtomicI32>,
 }
 
-/// The bytes of the plan's request.
-fn encode(plan: &RunPlan) -> Result<EncodedRequest, RunError> {
+/// The bytes of a plan's request.
+pub(crate) fn encode(target: &Target, request: &RequestPlan) -> Result<EncodedRequest, RunError> {
     let request = Request {
-        method: plan.request.method.clone(),
-        target: plan.target.path.clone(),
-        authority: plan.target.authority.clone(),
-        version: match plan.request.version {
+        method: request.method.clone(),
+        target: target.path.clone(),
+        authority: target.authority.clone(),
+        version: match request.version {
             Version::Http10 => prony_http::Version::Http10,
             Version::Http11 => prony_http::Version::Http11,
         },
-        keep_alive: plan.request.keep_alive,
-        headers: plan.request.headers.clone(),
-        body: plan.request.body.bytes.clone(),
+        keep_alive: request.keep_alive,
+        headers: request.headers.clone(),
+        verbatim: request.verbatim,
+        body: request.body.bytes.clone(),
     };
     request.encode().map_err(|error| RunError::Request(error.to_string()))
 }
@@ -110,7 +121,7 @@ fn start(
     plan: &RunPlan,
     request: &EncodedRequest,
     checker: &Checker,
-    used: &DriverUsed,
+    kernel: &Kernel,
     peers: &Peers,
     control: &Control,
     window: Window,
@@ -128,6 +139,7 @@ fn start(
             keep_alive: assignment.keep_alive,
             unpaced: request.bytes().len() * assignment.depth as usize <= WINDOW_BYTES
                 && environment::paces(),
+            stamps: kernel.stamping.wanted,
             peers: peers.addresses.clone(),
             sources: plan.sources.iter().map(|source| network_address((*source, 0).into())).collect(),
         };
@@ -139,7 +151,7 @@ fn start(
         let recorder = Recorder::new(slice(plan, thread), full.clone(), taken, plan.load.rate().is_some());
         let heads = HeadCache::new(request.kind(), Limits::default());
         let worker = Worker::new(assignment, heads, checker.clone(), recorder, control.clone());
-        workers.push(spawn(thread, worker, setup, used.name == "io_uring", window.start)?);
+        workers.push(spawn(thread, worker, setup, kernel.driver.name == "io_uring", window.start)?);
     }
     Ok((workers, Pipes { full: collected, spares }))
 }

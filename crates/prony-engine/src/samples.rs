@@ -45,6 +45,13 @@ impl Samples {
         }
     }
 
+    /// Forgets the kernel's stamps of what was kept.
+    pub(crate) fn discard_stamps(&mut self) {
+        for record in &mut self.records {
+            (record.tx_ns, record.rx_ns) = (0, 0);
+        }
+    }
+
     /// What was kept.
     pub(crate) fn records(&self) -> &[SampleRecord] {
         &self.records

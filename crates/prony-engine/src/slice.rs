@@ -6,7 +6,9 @@ use prony_stats::Histogram;
 use crate::clock::Nanos;
 use crate::example::Example;
 use crate::first::First;
+use crate::look::Looks;
 use crate::samples::Samples;
+use crate::stamps::Stamps;
 
 /// The length of a slice: 200 parts in a run of ten seconds, which the statistics of tails ask for. A worker
 /// that can't hand over a slice makes it longer instead.
@@ -50,6 +52,8 @@ pub(crate) struct Slice {
     pub samples: Samples,
     /// The worker's first complete response, if it came now.
     pub first_response: Option<First>,
+    /// What the kernel said of all of the worker's requests, in its last slice.
+    pub stamps: Option<Box<Stamps>>,
 }
 
 /// Both clocks of one outcome.
@@ -72,6 +76,39 @@ pub(crate) struct Tally {
     pub never_sent: u64,
     /// Outstanding at the end.
     pub unfinished: u64,
+    /// Good ones whose bodies were not as long as the first.
+    pub lengths: Lengths,
+}
+
+/// Bodies of good responses that are not as long as the first one of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    /// How many.
+    pub others: u64,
+    /// Length of the first one, bytes.
+    pub first: u64,
+    /// Of the shortest of the others.
+    pub shortest: u64,
+    /// Of the longest of the others.
+    pub longest: u64,
+}
+
+impl Lengths {
+    /// Counts a body of `body_bytes`, which differs from the `first` one.
+    pub(crate) fn note(&mut self, first: u64, body_bytes: u64) {
+        self.add(&Self { others: 1, first, shortest: body_bytes, longest: body_bytes });
+    }
+
+    /// Adds those of another stretch of time.
+    pub(crate) fn add(&mut self, more: &Self) {
+        if self.others == 0 {
+            *self = *more;
+        } else if more.others > 0 {
+            self.others += more.others;
+            self.shortest = self.shortest.min(more.shortest);
+            self.longest = self.longest.max(more.longest);
+        }
+    }
 }
 
 /// Counts of what happened in a stretch of time.
@@ -113,6 +150,8 @@ pub(crate) struct Counters {
     pub gaps_over_1ms: u64,
     /// Looks at the sockets.
     pub polls: u64,
+    /// What the kernel said of single connections.
+    pub looks: Looks,
 }
 
 impl Slice {
@@ -136,6 +175,7 @@ impl Slice {
             counters: Counters::default(),
             samples,
             first_response: None,
+            stamps: None,
         }
     }
 
@@ -156,5 +196,23 @@ impl Slice {
         self.counters = Counters::default();
         self.samples.clear();
         self.first_response = None;
+        self.stamps = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_add_up() {
+        let mut lengths = Lengths::default();
+        lengths.add(&Lengths::default());
+        assert_eq!(lengths, Lengths::default());
+        lengths.note(5, 7);
+        lengths.note(5, 0);
+        lengths.add(&Lengths::default());
+        lengths.add(&Lengths { others: 3, first: 5, shortest: 4, longest: 900 });
+        assert_eq!(lengths, Lengths { others: 5, first: 5, shortest: 0, longest: 900 });
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use prony_http::EncodedRequest;
 use prony_model::{
     Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
-    Histograms, Interval, KernelClockUse, MachineUse, Outcome, OutcomeSummary, RateSummary, Requests,
-    RunPlan, RunResult, ThreadUse, Timing, VERSION, Verdict,
+    Histograms, Interval, KernelClockUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
+    ThreadUse, Timing, VERSION, Verdict,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 
@@ -24,6 +24,8 @@ pub(crate) struct Run<'a> {
     pub request: &'a EncodedRequest,
     pub peers: &'a Peers,
     pub driver: DriverUsed,
+    /// Without the counts.
+    pub kernel_clock: KernelClockUse,
     pub environment: Environment,
     /// Since 1970.
     pub started_at: Duration,
@@ -45,9 +47,15 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         version: VERSION,
         verdict: Verdict::Valid,
         plan: run.plan.clone(),
+        target_commit: None,
         addresses: run.peers.names.clone(),
         driver: run.driver.clone(),
-        kernel_clock: KernelClockUse::default(),
+        kernel_clock: KernelClockUse {
+            arrivals_stamped: totals.stamps.arrival.count(),
+            departures_stamped: totals.stamps.departure.count(),
+            discarded: totals.stamps.discarded,
+            ..run.kernel_clock.clone()
+        },
         timing: timing(run),
         rate: rate(run.plan, totals),
         bytes: Bytes {
@@ -66,7 +74,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             body_bytes: first.body_bytes,
         }),
         client: client(totals),
-        machine: MachineUse::default(),
+        machine: totals.machine.clone(),
         calibration: None,
         findings: Vec::new(),
         environment: run.environment.clone(),
@@ -74,7 +82,14 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         requests,
         latency,
     };
-    let facts = Facts { result: &result, request: run.request, totals, responses: &good_responses };
+    let facts = Facts {
+        result: &result,
+        request: run.request,
+        here: run.peers.here,
+        totals,
+        responses: &good_responses,
+        services: &good_services,
+    };
     result.findings = audit::findings(&facts);
     result.verdict = Verdict::from_findings(&result.findings);
     result
@@ -127,7 +142,7 @@ fn timing(run: &Run<'_>) -> Timing {
     let totals = &run.totals;
     let window = totals.window;
     Timing {
-        started_at: rfc3339(run.started_at),
+        started_at: prony_model::rfc3339(run.started_at),
         resolve_s: run.peers.took.as_secs_f64(),
         warmup_s: seconds(window.measure_from.min(totals.ended) - window.start),
         measured_s: measured_s(totals),
@@ -255,38 +270,8 @@ fn histograms(
         lag: histogram_data(&totals.all.lag),
         blocked: histogram_data(&totals.all.blocked),
         censored: histogram_data(cut_off),
-        ..Histograms::default()
-    }
-}
-
-/// A moment since 1970 in UTC, to the second: the proleptic Gregorian calendar in 400-year eras
-/// (Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days).
-fn rfc3339(since_1970: Duration) -> String {
-    let seconds = since_1970.as_secs();
-    let days = seconds / 86_400 + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments() {
-        let check =
-            |seconds: u64, expected: &str| assert_eq!(rfc3339(Duration::from_secs(seconds)), expected);
-        check(0, "1970-01-01T00:00:00Z");
-        check(951_782_400, "2000-02-29T00:00:00Z");
-        check(1_709_251_199, "2024-02-29T23:59:59Z");
-        check(1_795_219_205, "2026-11-21T00:00:05Z");
-        check(4_102_444_800, "2100-01-01T00:00:00Z");
+        departure: histogram_data(&totals.stamps.departure),
+        network: histogram_data(&totals.stamps.network),
+        arrival: histogram_data(&totals.stamps.arrival),
     }
 }

@@ -14,6 +14,7 @@ use crate::clock::{self, NEVER, Nanos};
 use crate::conn::{Connection, Flights, State};
 use crate::driver::{Driver, Io, Slot};
 use crate::first::Watch;
+use crate::look::{LAST_LOOKS_MAX, LOOK_EVERY};
 use crate::pacer::Schedule;
 use crate::recorder::Recorder;
 use crate::wake::WakeUp;
@@ -93,6 +94,11 @@ pub(crate) struct Worker {
     next_sweep: Nanos,
     sweep_every: Nanos,
     next_control: Nanos,
+    next_look: Nanos,
+    /// The connection that was looked at last.
+    looked_at: Slot,
+    /// When the last of the bytes at hand arrived at the kernel; 0 for unknown.
+    pub(crate) arrived: Nanos,
     /// The first event of the current batch, for the loop gap; 0 for none.
     pub(crate) woken: Nanos,
     control: Control,
@@ -133,7 +139,10 @@ impl Worker {
             // A timeout is noticed at most 2 % late.
             sweep_every: (shortest / 50).clamp(1_000_000, 100_000_000),
             next_control: 0,
+            next_look: 0,
+            looked_at: 0,
             woken: 0,
+            arrived: 0,
             control,
             wake: WakeUp::new(),
             plan,
@@ -162,6 +171,7 @@ impl Worker {
                 break Err(error);
             }
         };
+        self.look_once_more(driver.io());
         self.finish();
         result
     }
@@ -249,6 +259,33 @@ impl Worker {
                     }
                 }
                 State::Connecting | State::Closed => {}
+            }
+        }
+        if now >= self.next_look {
+            self.next_look = now + LOOK_EVERY;
+            self.look(io);
+        }
+    }
+
+    /// Asks the kernel about the next open connection.
+    fn look<I: Io>(&mut self, io: &I) {
+        let slots = self.plan.slots;
+        let mut next = (1..=slots).map(|step| (self.looked_at + step) % slots);
+        let open = next.find(|slot| self.connections[*slot as usize].state == State::Open);
+        let Some(slot) = open else { return };
+        self.looked_at = slot;
+        if let Some(info) = io.tcp_info(slot) {
+            self.recorder.look(info);
+        }
+    }
+
+    /// Asks the kernel about each open connection, when nothing is measured any more.
+    fn look_once_more<I: Io>(&mut self, io: &I) {
+        for slot in 0..self.plan.slots.min(LAST_LOOKS_MAX) {
+            if self.connections[slot as usize].state == State::Open
+                && let Some(info) = io.tcp_info(slot)
+            {
+                self.recorder.last_look(info);
             }
         }
     }

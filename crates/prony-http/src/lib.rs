@@ -7,7 +7,7 @@
 //! Reading order: [`request`] and [`request_error`], [`limits`], [`event`] and [`response`] (the parser), then
 //! what it is made of: `scan` (where a head begins and ends), [`cache`] (heads that repeat), `framing` (what a
 //! head says about its body), `chunked`, [`head`] (the header fields for whoever wants them), [`error`] and
-//! [`excerpt`].
+//! [`excerpt`]; and on its own [`server_timing`], for whoever reads one response rather than many.
 //!
 //! # What is accepted
 //!
@@ -35,6 +35,7 @@ pub mod request;
 pub mod request_error;
 pub mod response;
 mod scan;
+pub mod server_timing;
 mod syntax;
 
 pub use cache::HeadCache;
@@ -46,3 +47,4 @@ pub use limits::Limits;
 pub use request::{EncodedRequest, Request, RequestKind, Version};
 pub use request_error::RequestError;
 pub use response::ResponseParser;
+pub use server_timing::{ServerTiming, TimingMetric, TimingProblem, TimingProblemKind};

@@ -4,6 +4,7 @@
 //!
 //! - `Host`, `User-Agent` and `Accept` are replaced. `Host` is always sent first, also in HTTP/1.0.
 //! - `Content-Length` may be given if it is right; a wrong one would shift the whole connection.
+//! - With [`Request::verbatim`], none of ours is sent at all, and those given keep their places.
 //! - `Connection` is sent as given, and [`EncodedRequest::keep_alive`] follows it.
 //! - `Expect`, `Transfer-Encoding`, `Upgrade` and the method CONNECT are refused: the engine sends the body at
 //!   once and with a length, and speaks nothing but HTTP on its connections.
@@ -37,7 +38,8 @@ pub enum RequestKind {
 pub struct Request {
     /// The method, a token. Methods are case-sensitive (RFC 9110 section 9.1).
     pub method: String,
-    /// The target in origin form, percent-encoded: `/path?query`; or `*` for OPTIONS.
+    /// The target in origin form, percent-encoded: `/path?query`; in absolute form, `http://…`, for a proxy; or
+    /// `*` for OPTIONS.
     pub target: String,
     /// The value of `Host`: `name`, `name:port` or `[address]:port`.
     pub authority: String,
@@ -47,6 +49,8 @@ pub struct Request {
     pub keep_alive: bool,
     /// Further header fields, name and value, in the order in which they are sent.
     pub headers: Vec<(String, String)>,
+    /// Whether `headers` are all fields there are: none of ours is added but the length that a body needs.
+    pub verbatim: bool,
     /// The body, sent with a content-length.
     pub body: Vec<u8>,
 }
@@ -92,6 +96,7 @@ impl Request {
             version: Version::Http11,
             keep_alive: true,
             headers: Vec::new(),
+            verbatim: false,
             body: Vec::new(),
         }
     }
@@ -107,26 +112,30 @@ impl Request {
             Version::Http10 => "HTTP/1.0",
             Version::Http11 => "HTTP/1.1",
         };
-        let mut head = format!("{} {} {version}\r\nHost: {host}\r\n", self.method, self.target);
+        let mut head = format!("{} {} {version}\r\n", self.method, self.target);
         let mut field = |name: &str, value: &str| {
             head.extend([name, ": ", value, "\r\n"]);
         };
-        for (name, value) in [("User-Agent", USER_AGENT), ("Accept", "*/*")] {
-            if self.header(name).is_none() {
-                field(name, value);
+        if !self.verbatim {
+            field("Host", host);
+            for (name, value) in [("User-Agent", USER_AGENT), ("Accept", "*/*")] {
+                if self.header(name).is_none() {
+                    field(name, value);
+                }
             }
         }
         for (name, value) in &self.headers {
-            if !name.eq_ignore_ascii_case("host") {
+            if self.verbatim || !name.eq_ignore_ascii_case("host") {
                 field(name, trimmed(value));
             }
         }
         // RFC 9110 section 8.6: a length is due with a body, and for methods that usually have one.
-        let expects_body = matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
+        let expects_body = !self.verbatim && matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
         if self.header("content-length").is_none() && (expects_body || !self.body.is_empty()) {
             field("Content-Length", &self.body.len().to_string());
         }
         match (self.header("connection"), self.version) {
+            _ if self.verbatim => {}
             (None, Version::Http10) if self.keep_alive => field("Connection", "keep-alive"),
             (None, Version::Http11) if !self.keep_alive => field("Connection", "close"),
             _ => {}
@@ -155,7 +164,8 @@ impl Request {
             .flat_map(|(_, value)| list(value.as_bytes()))
             .peekable();
         if options.peek().is_none() {
-            return self.keep_alive;
+            // HTTP/1.0 keeps a connection only where it is asked to, and nothing of ours asks.
+            return self.keep_alive && !(self.verbatim && self.version == Version::Http10);
         }
         let (mut close, mut keep_alive) = (false, false);
         for option in options {
@@ -174,7 +184,8 @@ impl Request {
             return Err(RequestError::Connect);
         }
         let is_asterisk = self.method == "OPTIONS" && self.target == "*";
-        if !self.target.starts_with('/') && !is_asterisk {
+        let is_absolute = self.target.starts_with("http://");
+        if !self.target.starts_with('/') && !is_absolute && !is_asterisk {
             return Err(RequestError::TargetForm { target: self.target.clone() });
         }
         // A fragment is the client's own and never sent (RFC 9110 section 7.1).
@@ -309,6 +320,38 @@ mod tests {
     }
 
     #[test]
+    fn verbatim_fields_are_all_there_is() {
+        let fields = [("Connection", "Keep-Alive"), ("X-A", "1"), ("Host", "other")];
+        check(
+            |request| {
+                with_headers(&fields)(request);
+                request.verbatim = true;
+            },
+            Ok("GET /status?a=b HTTP/1.1\nConnection: Keep-Alive\nX-A: 1\nHost: other"),
+        );
+        let post = |request: &mut Request| {
+            request.method = "POST".to_owned();
+            request.verbatim = true;
+        };
+        check(post, Ok("POST /status?a=b HTTP/1.1"));
+        check(
+            |request| {
+                post(request);
+                request.body = b"hello".to_vec();
+            },
+            Ok("POST /status?a=b HTTP/1.1\nContent-Length: 5"),
+        );
+    }
+
+    #[test]
+    fn verbatim_fields_that_say_nothing_of_the_connection() {
+        for (version, keep_alive) in [(Version::Http10, false), (Version::Http11, true)] {
+            let request = Request { version, verbatim: true, ..Request::get("a", "/") };
+            assert_eq!(request.encode().unwrap().keep_alive(), keep_alive, "{version:?}");
+        }
+    }
+
+    #[test]
     fn lengths() {
         for method in ["POST", "PUT", "PATCH"] {
             check(
@@ -345,7 +388,9 @@ mod tests {
             check(|r| r.method = method.to_owned(), Err(RequestError::Method { method: method.to_owned() }));
         }
         check(|r| r.method = "CONNECT".to_owned(), Err(RequestError::Connect));
-        for target in ["", "status", "http://example.org/", "*"] {
+        let absolute = |r: &mut Request| r.target = "http://example.org/a".to_owned();
+        check(absolute, Ok(&format!("GET http://example.org/a HTTP/1.1{REST}")));
+        for target in ["", "status", "ftp://example.org/", "*"] {
             check(
                 |r| r.target = target.to_owned(),
                 Err(RequestError::TargetForm { target: target.to_owned() }),

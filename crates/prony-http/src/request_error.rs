@@ -15,7 +15,7 @@ pub enum RequestError {
     /// CONNECT turns the connection into a tunnel.
     #[error("use CONNECT: a tunnel cannot be measured; request the target itself")]
     Connect,
-    /// The target does not begin with a slash.
+    /// The target begins with neither a slash nor `http://`.
     #[error("use {target:?} as a target: it must begin with `/`")]
     TargetForm {
         /// The target as given.

@@ -1,8 +1,9 @@
 //! The file format of a result: JSON, versioned, with a schema.
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use crate::RunResult;
+use crate::{EXEC_FORMAT, PROBE_FORMAT, RunResult};
 
 /// The value of `format` in every stored run.
 pub const FORMAT: &str = "prony.run";
@@ -25,6 +26,12 @@ pub enum FormatError {
     /// JSON of something else.
     #[error("not a result of prony: it has no \"format\": \"{FORMAT}\"")]
     Foreign,
+    /// JSON of something else than a result of `prony exec`.
+    #[error("not a result of prony exec: it has no \"format\": \"{EXEC_FORMAT}\"")]
+    ForeignExec,
+    /// JSON of something else than a result of `prony probe`.
+    #[error("not a result of prony probe: it has no \"format\": \"{PROBE_FORMAT}\"")]
+    ForeignProbe,
     /// Written by another version of Prony.
     #[error("its version is {found} and this prony reads {VERSION}: use the prony that wrote it")]
     Version {
@@ -38,39 +45,61 @@ pub enum FormatError {
 
 /// `result` as JSON text, with a line feed at the end.
 pub fn to_json(result: &RunResult) -> String {
-    let mut text = serde_json::to_string_pretty(result).expect("invariant: a result has string keys only");
-    text.push('\n');
-    text
+    write(result)
+}
+
+/// What kind of result `text` holds: the value of its `format`, such as [`FORMAT`].
+pub fn stored_format(text: &str) -> Result<String, FormatError> {
+    #[derive(Deserialize)]
+    struct Header {
+        format: String,
+    }
+    serde_json::from_str(text).map(|header: Header| header.format).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => FormatError::Foreign,
+        _ => json_error(&error),
+    })
+}
+
+fn json_error(error: &serde_json::Error) -> FormatError {
+    FormatError::Json { line: error.line(), column: error.column(), message: error.to_string() }
 }
 
 /// Reads what [`to_json`] wrote.
 pub fn from_json(text: &str) -> Result<RunResult, FormatError> {
+    read(text, FORMAT, VERSION, FormatError::Foreign)
+}
+
+/// The JSON Schema of a stored run, as in docs/schema/run-v1.json.
+pub fn json_schema() -> String {
+    write(&schemars::schema_for!(RunResult))
+}
+
+/// `value` as JSON text, with a line feed at the end.
+pub(crate) fn write(value: &impl Serialize) -> String {
+    let mut text =
+        serde_json::to_string_pretty(value).expect("invariant: results and schemas have string keys only");
+    text.push('\n');
+    text
+}
+
+/// Reads a value of `format` and `version`; `foreign` says that it is something else.
+pub(crate) fn read<T: DeserializeOwned>(
+    text: &str,
+    format: &str,
+    version: u32,
+    foreign: FormatError,
+) -> Result<T, FormatError> {
     #[derive(Deserialize)]
     struct Header {
         format: String,
         version: u64,
     }
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| FormatError::Json {
-        line: error.line(),
-        column: error.column(),
-        message: error.to_string(),
-    })?;
-    let header = Header::deserialize(&value)
-        .ok()
-        .filter(|header| header.format == FORMAT)
-        .ok_or(FormatError::Foreign)?;
-    if header.version != u64::from(VERSION) {
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| json_error(&error))?;
+    let header = Header::deserialize(&value).ok().filter(|header| header.format == format).ok_or(foreign)?;
+    if header.version != u64::from(version) {
         return Err(FormatError::Version { found: header.version });
     }
     serde_json::from_value(value).map_err(|error| FormatError::Schema(error.to_string()))
-}
-
-/// The JSON Schema of a stored run, as in docs/schema/run-v1.json.
-pub fn json_schema() -> String {
-    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(RunResult))
-        .expect("invariant: a schema has string keys only");
-    text.push('\n');
-    text
 }
 
 /// Bytes as base64 text.
@@ -106,6 +135,20 @@ mod tests {
     fn check(text: &str, expected: fn(&FormatError) -> bool) {
         let error = from_json(text).expect_err(text);
         assert!(expected(&error), "{text}: {error:?}");
+    }
+
+    #[test]
+    fn the_kind_of_a_result_is_told_before_it_is_read() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(stored_format(text).ok().as_deref(), expected, "{text}");
+        };
+        check("{\"format\": \"prony.run\", \"version\": 7}", Some("prony.run"));
+        check("{\"x\": [{}], \"format\": \"k6\"}", Some("k6"));
+        check("{\"format\": 5}", None);
+        check("[1, 2]", None);
+        check("{\"format\": \"prony.run\", ", None);
+        assert!(matches!(stored_format("{}"), Err(FormatError::Foreign)));
+        assert!(matches!(stored_format("{"), Err(FormatError::Json { .. })));
     }
 
     #[test]

@@ -1,30 +1,55 @@
 //! The words and units of Prony: what a run is asked to do ([`RunPlan`]), what it tells while it runs
-//! ([`RunEvent`]), what it found out ([`RunResult`]) and what makes a number doubtful ([`Finding`]).
+//! ([`RunEvent`]), what it found out ([`RunResult`]) and what makes a number doubtful ([`Finding`]); and what a
+//! machine can do as a client ([`Calibration`]).
 //!
 //! This crate holds data and its file format only. It never opens a socket, reads a clock or a file,
 //! and never computes a statistic: `prony-engine` measures, `prony-stats` computes, `prony-report` draws.
 
+mod calibration;
+mod check;
+mod clock;
 pub mod duration;
 mod environment;
 mod event;
+mod exec;
 mod finding;
 mod format;
+mod moment;
 mod outcome;
 mod plan;
+mod probe;
 mod redact;
 mod result;
 mod status;
 mod target;
 mod units;
 
+pub use calibration::{
+    CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
+    CalibrationPoint, CalibrationSetting, judge,
+};
+pub use check::Contradiction;
+pub use clock::Clock;
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
+pub use exec::{
+    CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonVerdict, EXEC_FORMAT, EXEC_VERSION,
+    ExecCommand, ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
+    ExpectedExits, MemorySummary, ShellUse, StartUpShare, StartUpSource, StartUpTry, TimeSummary,
+    exec_from_json, exec_json_schema, exec_to_json,
+};
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
-pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, to_json};
+pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
+pub use moment::{rfc3339, since_1970};
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,
     StatusSet, Timeouts, Version,
+};
+pub use probe::{
+    BodyFraming, FailedAddress, InterimResponse, KernelTcp, LaterPhases, PROBE_FORMAT, PROBE_VERSION,
+    PhaseSummary, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan, ProbeResult, ProbedRequest,
+    ProbedResponse, ServerMetric, ServerTimes, probe_from_json, probe_json_schema, probe_to_json,
 };
 pub use result::{
     Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, HistogramData,

@@ -76,6 +76,14 @@ pub enum PlanError {
     /// Pipelining over connections that carry one request each.
     #[error("--pipeline needs connections that stay open: leave out --no-keepalive (and --http1.0)")]
     PipelineWithoutKeepAlive,
+    /// More requests than [`crate::ProbePlan::MAX_COUNT`], or none.
+    #[error("{asked} requests are not a probe: use --count 1 to {max}, or put a load on it with prony run")]
+    ProbeCount {
+        /// What was asked.
+        asked: u32,
+        /// The bound.
+        max: u32,
+    },
     /// Source addresses with a Unix socket.
     #[error("--source names a network address, which a Unix socket doesn't have: leave out one of them")]
     SourceWithUnixSocket,
@@ -125,6 +133,9 @@ pub struct RequestPlan {
     /// Headers beyond those that Prony writes itself; the values of secret ones are stored as `[redacted]`.
     #[serde(serialize_with = "crate::redact::headers")]
     pub headers: Vec<(String, String)>,
+    /// Whether `headers` are all there are: Prony adds none of its own but the length that a body needs.
+    #[serde(default)]
+    pub verbatim: bool,
     /// The body.
     pub body: Body,
     /// Protocol version.

@@ -18,6 +18,9 @@ pub struct RunResult {
     pub verdict: Verdict,
     /// What was asked.
     pub plan: RunPlan,
+    /// What was loaded, in the words of whoever asked for the run: a commit, a version, a variant.
+    #[serde(default)]
+    pub target_commit: Option<String>,
     /// The addresses that the target's name stood for.
     pub addresses: Vec<String>,
     /// The driver that did it.
@@ -104,7 +107,7 @@ pub struct FirstResponse {
 /// When, and for how long; seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timing {
-    /// Start of the load, RFC 3339 in UTC.
+    /// Start of the load, warm-up included: RFC 3339 in UTC, to the millisecond.
     pub started_at: String,
     /// Time that resolving the target's name took, before the load.
     pub resolve_s: f64,
@@ -383,19 +386,26 @@ pub struct MachineUse {
 pub struct CalibrationUse {
     /// When it was measured, RFC 3339 in UTC.
     pub measured_at: String,
-    /// How long ago that was when the run ended, seconds.
+    /// How long ago that was when the measured part ended, seconds.
     pub age_s: f64,
+    /// The prony that measured it.
+    #[serde(default)]
+    pub prony_version: String,
     /// Connections and threads of the calibration that was compared with.
     pub connections: u32,
     /// Its worker threads.
     pub threads: u32,
     /// Responses per second that this client gets from the null server.
     pub null_rate_per_s: f64,
+    /// Responses per second that this client can get: `null_rate_per_s`, or more where the null server was the
+    /// limit of that, by the client's use of CPU.
+    #[serde(default)]
+    pub capacity_per_s: f64,
     /// Response time's median against the null server at little load, milliseconds.
     pub floor_p50_ms: Option<f64>,
     /// Its p99.
     pub floor_p99_ms: Option<f64>,
-    /// The run's rate as a share of that (0..1, or more).
+    /// The run's rate as a share of `capacity_per_s` (0..1, or more).
     pub share: f64,
 }
 

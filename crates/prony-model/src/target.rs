@@ -43,13 +43,16 @@ pub struct Target {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// What stands in the request line: path and query.
+    /// What stands in the request line: path and query, or the whole URL where a proxy is asked.
     pub path: String,
     /// The `Host` header: host, with the port unless it is 80.
     pub authority: String,
     /// A Unix-domain socket to connect to instead of host and port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unix: Option<PathBuf>,
+    /// The forward proxy that host and port name, as it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
 }
 
 impl Target {
@@ -87,15 +90,34 @@ impl Target {
             path,
             authority,
             unix: None,
+            proxy: None,
         })
+    }
+
+    /// Where a redirect of this target to `location` points, as a whole URL; `None` where that is none.
+    pub fn redirected(&self, location: &str) -> Option<String> {
+        url::Url::parse(&self.url).ok()?.join(location).ok().map(String::from)
+    }
+
+    /// The same URL, asked of the forward proxy that listens where `proxy` points to (RFC 9112 section 3.2.2).
+    #[must_use]
+    pub fn through(self, proxy: &Self) -> Self {
+        Self {
+            host: proxy.host.clone(),
+            port: proxy.port,
+            path: self.url.clone(),
+            proxy: Some(format!("{}:{}", proxy.host, proxy.port)),
+            ..self
+        }
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.unix {
-            None => formatter.write_str(&self.url),
-            Some(socket) => write!(formatter, "{} through {}", self.url, socket.display()),
+        match (&self.unix, &self.proxy) {
+            (Some(socket), _) => write!(formatter, "{} through {}", self.url, socket.display()),
+            (None, Some(proxy)) => write!(formatter, "{} through the proxy {proxy}", self.url),
+            (None, None) => formatter.write_str(&self.url),
         }
     }
 }
@@ -120,6 +142,29 @@ mod tests {
         check("http://localhost:8080//test2", "localhost", 8080, "//test2", "localhost:8080");
         check("http://h/with space?q=ä", "h", 80, "/with%20space?q=%C3%A4", "h");
         check("http://h/x#fragment", "h", 80, "/x", "h");
+    }
+
+    #[test]
+    fn redirects() {
+        let target = Target::parse("http://h:3000/a/b?c").expect("a URL");
+        let check = |location: &str, expected: &str| {
+            assert_eq!(target.redirected(location).as_deref(), Some(expected), "{location}");
+        };
+        check("/login?next=%2Fa", "http://h:3000/login?next=%2Fa");
+        check("d", "http://h:3000/a/d");
+        check("//other/", "http://other/");
+        check("https://h/", "https://h/");
+        assert_eq!(target.redirected("http://[/"), None);
+    }
+
+    #[test]
+    fn a_proxy_is_asked_for_the_whole_url() {
+        let [target, proxy] =
+            ["http://h:8080/a?b", "127.0.0.1:3128"].map(|url| Target::parse(url).expect(url));
+        let target = target.through(&proxy);
+        let got = (target.host.as_str(), target.port, target.path.as_str(), target.authority.as_str());
+        assert_eq!(got, ("127.0.0.1", 3128, "http://h:8080/a?b", "h:8080"));
+        assert_eq!(target.to_string(), "http://h:8080/a?b through the proxy 127.0.0.1:3128");
     }
 
     #[test]

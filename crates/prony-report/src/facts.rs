@@ -3,15 +3,17 @@
 use std::net::SocketAddr;
 
 use prony_model::{
-    Arrivals, BodyCheck, End, ErrorKind, Finding, Load, RunResult, StatusSet, Timeouts, Verdict, Version,
+    Arrivals, BodyCheck, CalibrationUse, End, ErrorKind, Finding, Load, RunResult, StatusSet, Timeouts,
+    Verdict, Version,
 };
 
-use crate::number::{bytes, count, duration, percent, rate, rough_percent, seconds};
+use crate::number::{age, bytes, count, duration, percent, rate, rough_percent, seconds, times};
 
 /// What was asked, also where nobody asked for it by hand; each part is one choice.
 pub(crate) fn choices(result: &RunResult) -> Vec<String> {
     let plan = &result.plan;
     let mut parts = vec![format!("{} {}", plan.request.method, plan.target)];
+    parts.extend(result.target_commit.clone());
     parts.extend(request(result));
     parts.push(load(&plan.load, plan.threads));
     parts.push(when(result));
@@ -120,15 +122,7 @@ fn leaves_machine(address: &str) -> bool {
 fn checks(result: &RunResult) -> Vec<String> {
     let checks = &result.plan.checks;
     let mut parts = Vec::new();
-    if checks.status != StatusSet::default() {
-        let ranges: Vec<String> = checks
-            .status
-            .0
-            .iter()
-            .map(|(low, high)| if low == high { low.to_string() } else { format!("{low}–{high}") })
-            .collect();
-        parts.push(format!("good is status {}", ranges.join(", ")));
-    }
+    parts.extend(good_statuses(&checks.status));
     match &checks.body {
         None => {}
         Some(BodyCheck::Exact(text)) => parts.push(format!("good is a body of exactly {} bytes", text.len())),
@@ -138,6 +132,15 @@ fn checks(result: &RunResult) -> Vec<String> {
         parts.push("good is a body as long as the first".to_owned());
     }
     parts
+}
+
+/// Which status codes are good, where they are not the usual ones.
+pub(crate) fn good_statuses(statuses: &StatusSet) -> Option<String> {
+    let range = |(low, high): &(u16, u16)| {
+        if low == high { low.to_string() } else { format!("{low}–{high}") }
+    };
+    let ranges: Vec<String> = statuses.0.iter().map(range).collect();
+    (*statuses != StatusSet::default()).then(|| format!("good is status {}", ranges.join(", ")))
 }
 
 /// The word for a verdict.
@@ -166,13 +169,34 @@ pub(crate) fn client(result: &RunResult) -> String {
     }
     let share = rough_percent(client.cpu_s / measured_s);
     let peak = client.threads.iter().map(|thread| thread.cpu_share_peak).fold(0.0, f64::max);
-    match client.threads.len() {
+    let used = match client.threads.len() {
         1 => format!("the client used {share} of a core, at most {} in a second", rough_percent(peak)),
         threads => format!(
             "the client used {share} of a core with {threads} threads, the busiest {} of its own",
             rough_percent(peak)
         ),
+    };
+    match result.calibration.as_ref().and_then(|calibration| reach(result, calibration)) {
+        Some(reach) => format!("{used}; {reach}"),
+        None => used,
     }
+}
+
+/// How much more the client could have done, and how old that knowledge is.
+fn reach(result: &RunResult, calibration: &CalibrationUse) -> Option<String> {
+    let is_known = calibration.share.is_finite() && calibration.share > 0.0;
+    let factor = is_known.then(|| times(1.0 / calibration.share))?;
+    let reach = if calibration.capacity_per_s > calibration.null_rate_per_s {
+        format!("by its use of the CPU against the null server it can do about {factor} this rate")
+    } else {
+        format!("against the null server it reaches {factor} this rate")
+    };
+    let other = if calibration.prony_version == result.environment.prony_version {
+        String::new()
+    } else {
+        format!(" with prony {}", calibration.prony_version)
+    };
+    Some(format!("{reach} (calibrated {}{other})", age(calibration.age_s)))
 }
 
 /// Good of all requests, and what became of the others; the denominator is everything that was due.

@@ -62,8 +62,17 @@ pub(crate) fn headings() -> Vec<&'static str> {
     SHOWN.iter().map(|(_, heading)| *heading).chain(["max", "mean", "n"]).collect()
 }
 
+/// Which of the kernel's delays the table shows beside the clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KernelRows {
+    /// Network and server alone.
+    Network,
+    /// Also the client's own: until a request left, and from an answer's arrival on.
+    All,
+}
+
 /// The latency table of `result`; both clocks always, the others where they say something.
-pub(crate) fn table(result: &RunResult) -> Table {
+pub(crate) fn table(result: &RunResult, kernel: KernelRows) -> Table {
     let unit = Unit::of(result);
     let latency = &result.latency;
     let mut shown = vec![("response", &latency.response), ("service", &latency.service)];
@@ -79,6 +88,15 @@ pub(crate) fn table(result: &RunResult) -> Table {
     if latency.blocked.max_ms.is_some_and(|max| max > 0.0) {
         shown.push(("blocked", &latency.blocked));
     }
+    let of_the_kernel = [
+        ("departure", &latency.departure, KernelRows::All),
+        ("network", &latency.network, KernelRows::Network),
+        ("arrival", &latency.arrival, KernelRows::All),
+    ];
+    let wanted = of_the_kernel
+        .into_iter()
+        .filter(|(_, summary, rows)| summary.count > 0 && (*rows == KernelRows::Network || kernel == *rows));
+    shown.extend(wanted.map(|(name, summary, _)| (name, summary)));
     let rows = shown.iter().map(|(name, summary)| row(name, summary, unit)).collect();
     let notes = notes(&shown, unit);
     Table { unit, rows, notes }

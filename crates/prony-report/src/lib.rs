@@ -1,22 +1,38 @@
-//! Draws what a run found out: as text for a terminal and as Markdown; JSON is the stored result itself.
+//! Draws what a run found out: as text for a terminal, as Markdown, as ab and wrk would, and for other tools as
+//! CSV and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations and timed commands
+//! ([`exec`]), too, these also as hyperfine would.
 //!
 //! This crate turns a [`prony_model::RunResult`] into text and never judges: verdicts, findings and withheld
 //! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
 //! or the environment, and no text that came from a server reaches a terminal uncleaned.
 
+pub mod ab;
 mod bars;
+pub mod brief;
+mod calendar;
+pub mod calibration;
 mod clean;
+pub mod csv;
+mod distribution;
+pub mod exec;
 mod facts;
 mod failures;
+pub mod hgrm;
+pub mod hlog;
+pub mod hyperfine;
 mod latency;
 pub mod markdown;
 mod number;
 mod page;
+pub mod probe;
+mod record;
 mod style;
 pub mod text;
+pub mod wrk;
 
 pub use clean::clean;
-pub use number::{count, percent, rate, seconds};
+pub use distribution::{DistributionError, check_distributions};
+pub use number::{age, count, percent, rate, seconds};
 pub use page::wrap;
 pub use prony_model::to_json as json;
 pub use style::Style;

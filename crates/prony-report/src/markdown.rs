@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use prony_model::{Finding, RunResult};
 
 use crate::clean::clean;
-use crate::latency::{Table, headings, table};
-use crate::{facts, failures};
+use crate::latency::{KernelRows, Table, headings, table};
+use crate::{facts, failures, record};
 
 /// The report of one run.
 pub fn run(result: &RunResult) -> String {
@@ -38,15 +38,35 @@ pub fn run(result: &RunResult) -> String {
     let mut text = lines.join("\n");
     text.push('\n');
     if result.requests.done > 0 {
-        text.push_str(&latencies(&table(result)));
+        text.push_str(&latencies(&table(result, KernelRows::All)));
     }
     if !others.is_empty() {
         text.push('\n');
     }
-    for finding in others {
+    text.push_str(&findings(others));
+    text.push_str(&folded(&record::rows(result)));
+    text
+}
+
+/// A heading over one of several reports.
+pub fn title(text: &str) -> String {
+    format!("## {}\n", escaped(text))
+}
+
+/// Findings alone, a line each.
+pub fn findings(findings: &[Finding]) -> String {
+    let lines: Vec<String> = findings.iter().map(|finding| format!("- {}\n", sentence(finding))).collect();
+    lines.concat()
+}
+
+/// What it takes to make the run again, shown on demand.
+fn folded(rows: &[(&'static str, String)]) -> String {
+    let mut text = "\n<details><summary>To make this run again</summary>\n\n| | |\n|:--|:--|\n".to_owned();
+    for (name, value) in rows {
         // Writing to a `String` can't fail.
-        let _ = writeln!(text, "- {}", sentence(finding));
+        let _ = writeln!(text, "| {name} | {} |", escaped(value));
     }
+    text.push_str("\n</details>\n");
     text
 }
 
@@ -71,7 +91,7 @@ fn latencies(table: &Table) -> String {
 }
 
 /// A finding on one line, its code linked to the explanation.
-fn sentence(finding: &Finding) -> String {
+pub(crate) fn sentence(finding: &Finding) -> String {
     let code = finding.code.name();
     format!(
         "{} — {} ([{code}](docs/findings.md#{code}))",
@@ -81,7 +101,7 @@ fn sentence(finding: &Finding) -> String {
 }
 
 /// `text` with everything that Markdown or HTML would take as markup made plain.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in clean(text).chars() {
         match character {

@@ -112,6 +112,33 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// How long ago, given in seconds, to the unit below: `12 min ago`, `2 h ago`, `1 day ago`.
+pub fn age(seconds: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+    let minutes = (seconds / 60.0) as u64;
+    match (minutes / 60 / 24, minutes / 60, minutes) {
+        (0, 0, 0) => "less than a minute ago".to_owned(),
+        (0, 0, minutes) => format!("{minutes} min ago"),
+        (0, hours, _) => format!("{hours} h ago"),
+        (1, _, _) => "1 day ago".to_owned(),
+        (days, _, _) => format!("{} days ago", count(days)),
+    }
+}
+
+/// A factor of something uncertain, two significant digits: `1.4x`, `13x`, `1,300x`.
+pub(crate) fn times(factor: f64) -> String {
+    if factor < 9.95 {
+        return format!("{factor:.1}x");
+    }
+    format!("{}x", fixed(two_digits(factor), 0))
+}
+
+/// Two significant digits: what is estimated is not known better.
+pub(crate) fn two_digits(value: f64) -> f64 {
+    let scale = 10_f64.powf(value.log10().floor() - 1.0);
+    if scale > 0.0 { (value / scale).round() * scale } else { 0.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,5 +173,29 @@ mod tests {
         let spans = [90_000, 7_200_000, 10_000, 250, 1_500, 61_000].map(Duration::from_millis).map(duration);
         assert_eq!(spans, ["1 min 30 s", "2 h", "10 s", "250 ms", "1.5 s", "1 min 1 s"]);
         assert_eq!([0.00004, 0.0025, 2.5].map(seconds), ["40 µs", "2.5 ms", "2.5 s"]);
+    }
+
+    #[test]
+    fn ages() {
+        let all = [0.0, 59.9, 60.0, 3_599.0, 7_200.0, 86_399.0, 86_400.0, 172_800.0, 4e6].map(age);
+        assert_eq!(
+            all,
+            [
+                "less than a minute ago",
+                "less than a minute ago",
+                "1 min ago",
+                "59 min ago",
+                "2 h ago",
+                "23 h ago",
+                "1 day ago",
+                "2 days ago",
+                "46 days ago"
+            ]
+        );
+    }
+
+    #[test]
+    fn factors() {
+        assert_eq!([1.0, 9.94, 9.96, 12.6, 1_264.0].map(times), ["1.0x", "9.9x", "10x", "13x", "1,300x"]);
     }
 }

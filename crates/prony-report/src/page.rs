@@ -57,10 +57,15 @@ impl Page {
 
     /// `label` and, beside it, `text` wrapped.
     pub(crate) fn labelled(&mut self, label: &str, colour: Option<Colour>, text: &str) {
+        self.worded(label, LABEL, colour, text);
+    }
+
+    /// The same with a label column of `columns`.
+    pub(crate) fn worded(&mut self, label: &str, columns: usize, colour: Option<Colour>, text: &str) {
         let label = self.shown(label);
         let coloured = self.coloured(&label, colour);
-        let padding = " ".repeat(LABEL.saturating_sub(label.width()));
-        self.hanging(&format!("{coloured}{padding}"), LABEL, text);
+        let padding = " ".repeat(columns.saturating_sub(label.width()));
+        self.hanging(&format!("{coloured}{padding}"), columns, text);
     }
 
     /// `text` under the labelled texts, set in by as much again.
@@ -80,6 +85,12 @@ impl Page {
     /// A line that its maker fitted to the width.
     pub(crate) fn line(&mut self, line: &str) {
         let line = self.shown(line);
+        debug_assert!(line.width() <= self.style.columns(), "invariant: `{line}` fits the width");
+        self.lines.push(line.trim_end().to_owned());
+    }
+
+    /// A line of a picture, which its maker has fitted to the width and made of characters that can be shown.
+    pub(crate) fn fitted(&mut self, line: &str) {
         debug_assert!(line.width() <= self.style.columns(), "invariant: `{line}` fits the width");
         self.lines.push(line.trim_end().to_owned());
     }

@@ -3,7 +3,7 @@
 use prony_model::{Finding, RunResult, Severity, Verdict};
 
 use crate::bars::{bars, drawn};
-use crate::latency::{Table, Unit, headings, table};
+use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
 use crate::{Style, facts, failures};
@@ -32,24 +32,39 @@ pub fn run(result: &RunResult, style: &Style) -> String {
     throughput(&mut page, result);
     page.gap();
     if result.requests.done > 0 {
-        latencies(&mut page, &table(result));
+        latencies(&mut page, &table(result, KernelRows::Network));
         page.gap();
         distribution(&mut page, result);
         page.gap();
     }
-    for finding in others {
-        let label = match finding.severity {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Invalid => "invalid",
-        };
-        self::finding(&mut page, label, None, finding);
-    }
+    labelled(&mut page, others);
     page.finish()
 }
 
+/// Findings alone, each with its severity.
+pub fn findings(findings: &[Finding], style: &Style) -> String {
+    let mut page = Page::new(style);
+    labelled(&mut page, findings);
+    page.finish()
+}
+
+pub(crate) fn labelled(page: &mut Page, findings: &[Finding]) {
+    for finding in findings {
+        self::finding(page, severity_word(finding.severity), None, finding);
+    }
+}
+
+/// The word for a severity.
+pub(crate) fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Invalid => "invalid",
+    }
+}
+
 /// The verdict with its reason; returns the findings that are still to be told.
-fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Finding] {
+pub(crate) fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Finding] {
     let colour = match result.verdict {
         Verdict::Valid => Colour::Green,
         Verdict::Doubtful => Colour::Yellow,
@@ -65,13 +80,13 @@ fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Finding] {
 }
 
 /// What was seen, what to do, and where it is explained.
-fn finding(page: &mut Page, label: &str, colour: Option<Colour>, finding: &Finding) {
+pub(crate) fn finding(page: &mut Page, label: &str, colour: Option<Colour>, finding: &Finding) {
     page.labelled(label, colour, &finding.message);
     let anchor = format!("(docs/findings.md#{})", finding.code.name());
     page.labelled("", None, format!("{} {anchor}", finding.advice).trim_start());
 }
 
-fn success(page: &mut Page, result: &RunResult) {
+pub(crate) fn success(page: &mut Page, result: &RunResult) {
     let (share, text) = facts::success(result);
     let colour = (result.requests.done == 0).then_some(Colour::Red);
     page.labelled("SUCCESS", colour, &format!("{share:<9} {text}"));
@@ -84,7 +99,7 @@ fn success(page: &mut Page, result: &RunResult) {
     }
 }
 
-fn throughput(page: &mut Page, result: &RunResult) {
+pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     let throughput = facts::throughput(result);
     page.labelled(throughput.label, None, &throughput.parts.join("     "));
     if let Some(remark) = throughput.remark {

@@ -226,6 +226,20 @@ impl Comparison {
         );
         !is_open || self.pairs >= LOOKS[LOOKS.len() - 1]
     }
+
+    /// The same comparison without a direction: for one of several, whose difference no longer stands out once all
+    /// of them are counted (see [`holm`](crate::holm)). Verdicts that name no direction stay.
+    #[must_use]
+    pub fn without_direction(self, margin: f64) -> Self {
+        let names_direction = matches!(
+            self.verdict,
+            Verdict::Faster | Verdict::Slower | Verdict::FasterSizeUncertain | Verdict::SlowerSizeUncertain
+        );
+        if !names_direction {
+            return self;
+        }
+        Self { verdict: too_noisy(self.spread, self.pairs, margin), ..self }
+    }
 }
 
 /// The verdict of an interval; `None` if there is no interval or it says nothing.

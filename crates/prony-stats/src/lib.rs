@@ -16,6 +16,7 @@ mod wire;
 
 // What may be said of one run.
 mod bins;
+mod describe;
 mod interval;
 mod quantile;
 
@@ -42,6 +43,7 @@ pub use compare::{
     Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, DEFAULT_PAIRS, Errors, LEAST_PAIRS, LOOKS,
     Looks, MOST_ERRORS, NoVerdict, Verdict, compare, look_z,
 };
+pub use describe::{Description, describe};
 pub use freeze::freeze_quantile;
 pub use histogram::{Bucket, Histogram};
 pub use holm::holm;
@@ -54,6 +56,7 @@ pub use little::{Impossible, LITTLE_TOLERANCE, LittleAudit, check_possible};
 pub use order::{PairOrder, pair_orders};
 pub use outliers::{OUTLIER_DEVIATIONS, outliers};
 pub use quantile::{Censored, Estimate, LEAST_EXCEEDANCES, Quantile, QuantileError, Withheld, estimate};
+pub use sample::median;
 pub use signed_rank::{Center, signed_rank_center, signed_rank_p};
 pub use sparse::{Sparse, SparseError};
 pub use steady::{NO_STEADY_STATE, Trend, mann_kendall};

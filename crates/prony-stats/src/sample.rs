@@ -3,7 +3,7 @@
 /// The median; the mean of the two middle values for an even number. `None` when empty.
 ///
 /// NaN has no place in any order, so no caller may pass one; it would be sorted to an end.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     median_of_sorted(&sorted)

@@ -1,20 +1,32 @@
 //! What was typed: the command line as clap reads it, nothing inferred. [`crate::meant`] says what it means.
 
+mod ab;
+mod calibrate;
 mod errors;
+mod exec;
+mod probe;
+mod report;
 mod run;
 mod serve;
 mod truth;
+mod wrk;
 
 use std::ffi::OsString;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, RunArgs};
+pub(crate) use ab::AbArgs;
+pub(crate) use calibrate::CalibrateArgs;
+pub(crate) use exec::{ALL_FAILURES, ExecArgs};
+pub(crate) use probe::ProbeArgs;
+pub(crate) use report::ReportArgs;
+pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, PageFormat, RunArgs};
 pub(crate) use serve::{
     DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull,
 };
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
+pub(crate) use wrk::WrkArgs;
 
 use crate::complaint::Complaint;
 use crate::exit::{self, Exit};
@@ -63,12 +75,27 @@ enum Typed {
     /// Load a server and report (the default: `prony URL`)
     #[command(after_help = RUN_EXAMPLES, after_long_help = run_details())]
     Run(Box<RunArgs>),
+    /// Send one request and say where its time went
+    #[command(after_help = PROBE_EXAMPLES)]
+    Probe(Box<ProbeArgs>),
+    /// Time commands that take turns, and say which is faster
+    #[command(after_help = exec::EXAMPLES, after_long_help = exec_details())]
+    Exec(Box<ExecArgs>),
+    /// Print stored results again, in any format
+    #[command(after_help = report::EXAMPLES)]
+    Report(ReportArgs),
     /// Start a reference server to try things on
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV
     TruthLog(TruthLogArgs),
+    /// Measure what this machine can do as a client
+    Calibrate(Box<CalibrateArgs>),
     /// Load a slow server and a quick one, and say what differs
     Demo(DemoArgs),
+    /// Load a server with the flags of ab, and report as ab does
+    Ab(Box<AbArgs>),
+    /// Load a server with the flags of wrk, and report as wrk does
+    Wrk(WrkArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, for man -l -
@@ -79,9 +106,15 @@ enum Typed {
 #[derive(Debug)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Probe(Box<ProbeArgs>),
+    Exec(Box<ExecArgs>),
+    Report(ReportArgs),
     Serve(ServeArgs),
     TruthLog(TruthLogArgs),
+    Calibrate(Box<CalibrateArgs>),
     Demo(DemoArgs),
+    Ab(Box<AbArgs>),
+    Wrk(WrkArgs),
     Completions(CompletionsArgs),
     Man,
     /// Help or the version was asked for and is printed.
@@ -113,6 +146,12 @@ Examples:
   prony http://127.0.0.1:3000/ --rate 500 --duration 30s --json result.json
   prony http://127.0.0.1:3000/key -b value -H 'Content-Type: text/plain' -n 10k";
 
+const PROBE_EXAMPLES: &str = "\
+Examples:
+  prony probe http://127.0.0.1:3000/
+  prony probe http://127.0.0.1:3000/ --count 20 --reuse --json probe.json
+  prony probe http://127.0.0.1:3000/ --save-body - > page.html";
+
 fn run_details() -> String {
     format!(
         "{RUN_EXAMPLES}\n\n\
@@ -125,6 +164,17 @@ fn run_details() -> String {
     )
 }
 
+fn exec_details() -> String {
+    format!(
+        "{}\n\n\
+         The flags are hyperfine's, where hyperfine has them. What differs: commands take turns in rounds,\n\
+         each in a random order; runs are compared in pairs; the program's start is timed beside it.\n\
+         What a measured command leaves running is ended with it; --setup may start a server.\n\n{}",
+        exec::EXAMPLES,
+        exit::TABLE
+    )
+}
+
 /// The command line for completions and the manual.
 pub(crate) fn definition() -> clap::Command {
     Cli::command().after_long_help(exit::TABLE)
@@ -133,19 +183,34 @@ pub(crate) fn definition() -> clap::Command {
 /// Reads the command line; help and version are printed here.
 pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Complaint> {
     let typed = with_command(typed.collect())?;
-    let read = definition().try_get_matches_from(typed).and_then(|matches| Cli::from_arg_matches(&matches));
+    let read = definition().try_get_matches_from(typed).and_then(|matches| read(&matches));
     match read {
         Ok(Cli { command: Some(command), .. }) => Ok(match command {
             Typed::Run(args) => Command::Run(args),
+            Typed::Probe(args) => Command::Probe(args),
+            Typed::Exec(args) => Command::Exec(args),
+            Typed::Report(args) => Command::Report(args),
             Typed::Serve(args) => Command::Serve(args),
             Typed::TruthLog(args) => Command::TruthLog(args),
+            Typed::Calibrate(args) => Command::Calibrate(args),
             Typed::Demo(args) => Command::Demo(args),
+            Typed::Ab(args) => Command::Ab(args),
+            Typed::Wrk(args) => Command::Wrk(args),
             Typed::Completions(args) => Command::Completions(args),
             Typed::Man => Command::Man,
         }),
         Ok(Cli { command: None, .. }) => Err(Complaint::usage("no command").hint("see prony --help")),
         Err(error) => errors::show(&error).map(Command::Shown),
     }
+}
+
+/// What the words say, and where it counts, their order.
+fn read(matches: &clap::ArgMatches) -> Result<Cli, clap::Error> {
+    let mut cli = Cli::from_arg_matches(matches)?;
+    if let (Some(Typed::Ab(args)), Some(matches)) = (&mut cli.command, matches.subcommand_matches("ab")) {
+        args.note_order(matches);
+    }
+    Ok(cli)
 }
 
 /// `prony URL` and `prony --rate 5 URL` are `prony run …`; a mistyped command is not a URL.

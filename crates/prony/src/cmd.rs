@@ -1,7 +1,13 @@
 //! The commands, one file each.
 
+pub(crate) mod ab;
+pub(crate) mod calibrate;
 pub(crate) mod demo;
+pub(crate) mod exec;
 pub(crate) mod pages;
+pub(crate) mod probe;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod truth_log;
+pub(crate) mod wrk;

@@ -3,9 +3,14 @@
 use std::io::Write as _;
 
 use prony_engine::RunError;
+use prony_exec::{ExecError, How};
+use prony_model::{CommandExit, ExecPlan};
 use prony_report::clean;
 
 use crate::exit::Exit;
+
+/// Lines of a failed command's stderr that are shown.
+const MOST_LINES: usize = 10;
 
 /// An error as a person reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +24,11 @@ impl Complaint {
     /// A command line that can't be followed.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self { what: what.into(), advice: Vec::new(), exit: Exit::Usage }
+    }
+
+    /// A server that does not do what it should.
+    pub(crate) fn target_failed(what: impl Into<String>) -> Self {
+        Self { exit: Exit::TargetFailed, ..Self::usage(what) }
     }
 
     /// Something that should have worked.
@@ -39,6 +49,18 @@ impl Complaint {
     pub(crate) fn hint(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
         self
+    }
+
+    /// Adds what is probably meant where every command of `plan` is one word.
+    pub(crate) fn about(self, plan: &ExecPlan) -> Self {
+        let words: Vec<&str> = plan.commands.iter().map(|command| command.line.as_str()).collect();
+        if self.exit != Exit::TargetFailed || words.len() < 2 || words.iter().any(|word| word.contains(' ')) {
+            return self;
+        }
+        self.hint(format!(
+            "each word is a command here; quote what belongs together: prony exec '{}'",
+            words.join(" ")
+        ))
     }
 
     /// Writes it to stderr and says how to end.
@@ -80,6 +102,35 @@ impl From<RunError> for Complaint {
                 }
             }
             RunError::System { .. } => Self::internal(error.to_string()),
+        }
+    }
+}
+
+impl From<ExecError> for Complaint {
+    fn from(error: ExecError) -> Self {
+        match &error {
+            ExecError::Plan(_) | ExecError::Words { .. } => Self::from_words(&error),
+            ExecError::NotFound { .. } | ExecError::Shell { .. } | ExecError::Terminal { .. } => {
+                Self { exit: Exit::TargetFailed, ..Self::from_words(&error) }
+            }
+            ExecError::Start { .. } | ExecError::File { .. } => {
+                Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) }
+            }
+            ExecError::Failed { how, measured, stderr, .. } => {
+                let mut complaint = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };
+                let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+                for line in &lines[lines.len().saturating_sub(MOST_LINES)..] {
+                    complaint = complaint.hint(format!("| {line}"));
+                }
+                complaint.hint(match (*measured, how) {
+                    (true, How(CommandExit::Code(code))) => {
+                        format!("-i goes on after failures; -i={code} says that exit code {code} is good")
+                    }
+                    (true, _) => "-i goes on after failures".to_owned(),
+                    (false, _) => "`|| true` behind a command ignores its failures".to_owned(),
+                })
+            }
+            ExecError::System { .. } => Self::internal(format!("failed to {error}")),
         }
     }
 }

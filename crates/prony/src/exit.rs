@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use prony_model::{RunResult, Verdict};
+use prony_model::{ExecResult, ProbeResult, RunResult, Verdict};
 
 /// How prony ends; scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ Exit codes:
   1    thresholds missed
   2    usage: the command line asks for something that can't be done
   3    invalid run: its numbers can't be defended
-  4    target failed: nothing answers, or no answer was good
+  4    target failed: nothing answers, no answer was good, or a command failed
   5    internal error
   130  interrupted; what was measured until then is reported";
 
@@ -41,6 +41,28 @@ impl Exit {
             Self::Interrupted
         } else if result.requests.done == 0 && !clients_fault {
             Self::TargetFailed
+        } else if result.verdict == Verdict::Invalid {
+            Self::Invalid
+        } else {
+            Self::Good
+        }
+    }
+
+    /// The code for a finished probe: every request must be good.
+    pub(crate) fn of_probe(result: &ProbeResult) -> Self {
+        if result.interrupted {
+            Self::Interrupted
+        } else if result.requests.iter().all(|request| request.failure.is_none()) {
+            Self::Good
+        } else {
+            Self::TargetFailed
+        }
+    }
+
+    /// The code for a series of commands.
+    pub(crate) fn of_exec(result: &ExecResult) -> Self {
+        if result.timing.interrupted {
+            Self::Interrupted
         } else if result.verdict == Verdict::Invalid {
             Self::Invalid
         } else {

@@ -3,12 +3,15 @@
 //! measured here.
 
 mod args;
+mod calibration;
+mod clock;
 mod cmd;
 mod complaint;
 mod exit;
 mod meant;
 mod output;
 mod progress;
+mod render;
 mod samples;
 mod signals;
 mod suggest;
@@ -22,9 +25,15 @@ use complaint::Complaint;
 fn main() -> ExitCode {
     let exit = args::parse(std::env::args_os()).and_then(|command| match command {
         Command::Run(args) => cmd::run::run(&args),
+        Command::Probe(args) => cmd::probe::probe(&args),
+        Command::Exec(args) => cmd::exec::exec(&args),
+        Command::Report(args) => cmd::report::report(&args),
         Command::Serve(args) => cmd::serve::serve(&args),
         Command::TruthLog(args) => cmd::truth_log::truth_log(&args),
+        Command::Calibrate(args) => cmd::calibrate::calibrate(&args),
         Command::Demo(args) => cmd::demo::demo(&args),
+        Command::Ab(args) => cmd::ab::ab(&args),
+        Command::Wrk(args) => cmd::wrk::wrk(&args),
         Command::Completions(args) => cmd::pages::completions(&args),
         Command::Man => cmd::pages::man(),
         Command::Shown(exit) => Ok(exit),

@@ -4,15 +4,23 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use prony_model::{
-    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, Target,
-    Timeouts, Version,
+    Arrivals, Body, BodyCheck, Checks, Clock, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan,
+    Target, Timeouts, Version,
 };
 
 use crate::args::{BodyLength, Driver, Format, KernelStamps, RunArgs};
 use crate::complaint::Complaint;
 use crate::output::Destination;
 
+pub(crate) mod ab;
+mod exec;
+mod parameters;
+pub(crate) mod probe;
+mod program;
 mod sources;
+pub(crate) mod wrk;
+
+pub(crate) use exec::{Export, MeantExec, meant_exec};
 
 /// Connections in a closed loop, when nobody says how many.
 const CONNECTIONS: u32 = 50;
@@ -20,14 +28,20 @@ const CONNECTIONS: u32 = 50;
 const OPEN_CONNECTIONS: u32 = 1000;
 const DURATION_S: u64 = 10;
 const WARMUP_S: u64 = 1;
+/// A commit, a version or a variant has a name that people can read.
+const MAX_TARGET_COMMIT_BYTES: usize = 200;
 /// A body is held in memory and stored in every result.
-const MAX_BODY_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_BODY_BYTES: u64 = 64 << 20;
 
 /// A run, and what to do with its result.
 #[derive(Debug)]
 pub(crate) struct Meant {
     pub(crate) plan: RunPlan,
+    /// What the target is, in the words of the person at the keyboard.
+    pub(crate) target_commit: Option<String>,
     pub(crate) format: Format,
+    /// The distribution for formats of one.
+    pub(crate) clock: Clock,
     pub(crate) destination: Option<Destination>,
     pub(crate) samples: Option<Destination>,
     pub(crate) quiet: bool,
@@ -35,15 +49,18 @@ pub(crate) struct Meant {
 
 /// What `args` mean. `seed` stands in for one that was not typed.
 pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
+    let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
     let plan = plan(args, seed)?;
     let (format, file) = outputs(args)?;
+    let clock = clock(args.clock, format)?;
     if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples == file) {
         return Err(Complaint::usage(format!("--json and --samples both want {}", path.display()))
             .hint("give each a file of its own"));
     }
-    let destination = file.map(|path| Destination::prepare(&path, args.force)).transpose()?;
-    let samples = args.samples.as_deref().map(|path| Destination::prepare(path, args.force)).transpose()?;
-    Ok(Meant { plan, format, destination, samples, quiet: args.quiet })
+    let destination = file.map(|path| Destination::prepare("--json", &path, args.force)).transpose()?;
+    let prepare = |path: &Path| Destination::prepare("--samples", path, args.force);
+    let samples = args.samples.as_deref().map(prepare).transpose()?;
+    Ok(Meant { plan, target_commit, format, clock, destination, samples, quiet: args.quiet })
 }
 
 fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
@@ -130,6 +147,7 @@ fn request(args: &RunArgs) -> Result<RequestPlan, Complaint> {
     Ok(RequestPlan {
         method,
         headers,
+        verbatim: false,
         body: Body { bytes: bytes.unwrap_or_default() },
         version: if args.http10 { Version::Http10 } else { Version::Http11 },
         keep_alive: !args.no_keepalive,
@@ -201,17 +219,36 @@ fn checks(args: &RunArgs) -> Result<Checks, Complaint> {
     Ok(Checks { status: args.expect_status.clone().unwrap_or_default(), body, same_length })
 }
 
+fn target_commit(typed: &str) -> Result<String, Complaint> {
+    let text = typed.trim();
+    if text.is_empty() || text.len() > MAX_TARGET_COMMIT_BYTES || text.chars().any(char::is_control) {
+        return Err(Complaint::usage(format!("`{typed}` does not name what is loaded")).hint(format!(
+            "write a commit, a version or a variant on one line of at most {MAX_TARGET_COMMIT_BYTES} bytes"
+        )));
+    }
+    Ok(text.to_owned())
+}
+
 /// What goes to stdout, and to which file.
 fn outputs(args: &RunArgs) -> Result<(Format, Option<PathBuf>), Complaint> {
     let to_stdout = args.json.as_deref() == Some(Path::new("-"));
     match (to_stdout, args.output) {
-        (true, Some(Format::Text | Format::Markdown)) => {
+        (true, Some(format)) if format != Format::Json => {
             Err(Complaint::usage("--json - and --output both want stdout")
                 .hint("leave out one of them, or keep the JSON in a file: --json result.json"))
         }
         (true, _) => Ok((Format::Json, None)),
         (false, format) => Ok((format.unwrap_or(Format::Text), args.json.clone())),
     }
+}
+
+/// The distribution that was chosen, where one can be.
+pub(crate) fn clock(typed: Option<Clock>, format: Format) -> Result<Clock, Complaint> {
+    if typed.is_some() && format != Format::Hgrm {
+        return Err(Complaint::usage("--clock chooses the distribution of -o hgrm")
+            .hint("add -o hgrm, or leave out --clock: the other formats have every clock"));
+    }
+    Ok(typed.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -10,8 +10,18 @@ use crate::complaint::Complaint;
 
 /// Writes `text` to stdout. A reader that has left, as in `prony … | head`, is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Complaint> {
+    print_bytes(text.as_bytes())
+}
+
+/// Writes `bytes`, which may be anything, to stdout.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Complaint> {
     let mut stdout = io::stdout().lock();
-    written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
+/// Writes `text` to stderr, beside a report on stdout. There is nobody left to tell that stderr is closed.
+pub(crate) fn tell(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// What became of a write to stdout.
@@ -83,20 +93,21 @@ enum Kind {
 }
 
 impl Destination {
-    /// Finds out whether `path` can be written, and leaves nothing behind.
-    pub(crate) fn prepare(path: &Path, force: bool) -> Result<Self, Complaint> {
+    /// Finds out whether `path`, the value of `flag`, can be written, and leaves nothing behind.
+    pub(crate) fn prepare(flag: &str, path: &Path, force: bool) -> Result<Self, Complaint> {
         let refused = |error: &io::Error| {
+            let or = if flag == "--json" { ", or use --json - for stdout" } else { "" };
             Complaint::usage(format!("can't write {} ({error})", path.display()))
-                .hint("nothing was sent: name a file that can be written, or use --json - for stdout")
+                .hint(format!("nothing was started: name a file that can be written{or}"))
         };
         let kind = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(Complaint::usage(format!("{} is a directory", path.display()))
-                    .hint(format!("name a file in it: --json {}", path.join("result.json").display())));
+                    .hint(format!("name a file in it: {flag} {}", path.join("result").display())));
             }
             Ok(metadata) if metadata.is_file() && !force => {
                 return Err(Complaint::usage(format!("{} exists", path.display()))
-                    .hint("nothing was sent: name another file, or replace it with --force"));
+                    .hint("nothing was started: name another file, or replace it with --force"));
             }
             Ok(metadata) if metadata.is_file() => Kind::Replace,
             Ok(_) => Kind::Special,

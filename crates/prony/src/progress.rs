@@ -10,7 +10,7 @@ use crate::terminal;
 
 /// Writes one line over and over, and takes it away at the end.
 pub(crate) struct ProgressLine {
-    shown: bool,
+    status: StatusLine,
     phase: Phase,
     warmup: Duration,
     end: End,
@@ -19,16 +19,17 @@ pub(crate) struct ProgressLine {
 impl ProgressLine {
     /// For a run of `plan`; never shown where `quiet`.
     pub(crate) fn new(plan: &RunPlan, quiet: bool) -> Self {
-        let shown = !quiet && terminal::has_progress_line();
-        Self { shown, phase: Phase::Warmup, warmup: plan.warmup, end: plan.end }
+        Self { status: StatusLine::new(quiet), phase: Phase::Warmup, warmup: plan.warmup, end: plan.end }
     }
 
     /// Shows what `event` says.
     pub(crate) fn tell(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::Starting { addresses, .. } => self.write(&format!("starting {}", addresses.join(", "))),
+            RunEvent::Starting { addresses, .. } => {
+                self.status.write(&format!("starting {}", addresses.join(", ")));
+            }
             RunEvent::Phase(phase) => self.phase = *phase,
-            RunEvent::Progress(progress) => self.write(&self.line(progress)),
+            RunEvent::Progress(progress) => self.status.write(&self.line(progress)),
             RunEvent::Slice(_) | RunEvent::Samples(_) | RunEvent::SamplesLost(_) => {}
         }
     }
@@ -62,8 +63,21 @@ impl ProgressLine {
             count(progress.failed)
         )
     }
+}
 
-    fn write(&self, line: &str) {
+/// A line on stderr that is written over and over, whatever it says, and taken away at the end.
+pub(crate) struct StatusLine {
+    shown: bool,
+}
+
+impl StatusLine {
+    /// Never shown where `quiet`, or where stderr is not a terminal.
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { shown: !quiet && terminal::has_progress_line() }
+    }
+
+    /// Shows `line` in the place of the one before.
+    pub(crate) fn write(&self, line: &str) {
         if self.shown {
             // One column is left free: a full line would wrap on some terminals and could not be taken back.
             let room = terminal::progress_width().saturating_sub(1);
@@ -74,7 +88,7 @@ impl ProgressLine {
     }
 }
 
-impl Drop for ProgressLine {
+impl Drop for StatusLine {
     fn drop(&mut self) {
         self.write("");
     }
@@ -94,7 +108,7 @@ mod tests {
             median: Some(Duration::from_micros(2_710)),
         };
         let mut line = ProgressLine {
-            shown: false,
+            status: StatusLine { shown: false },
             phase: Phase::Measure,
             warmup: Duration::from_secs(1),
             end: End::Duration(Duration::from_secs(10)),

@@ -11,6 +11,14 @@ use crate::exit::Exit;
 
 /// Calls `stop` at the first signal; must be called once, before the work starts.
 pub(crate) fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> Result<(), Complaint> {
+    on_interrupts(stop, || ())
+}
+
+/// The same, and calls `leave` at the second signal, just before the exit.
+pub(crate) fn on_interrupts(
+    stop: impl FnOnce() + Send + 'static,
+    leave: impl FnOnce() + Send + 'static,
+) -> Result<(), Complaint> {
     let failed = |error: std::io::Error| Complaint::internal(format!("can't listen for Ctrl-C ({error})"));
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     let listen = move || {
@@ -19,6 +27,7 @@ pub(crate) fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> Result<(), C
             stop();
         }
         if arrived.next().is_some() {
+            leave();
             // The progress line may be unfinished.
             let _ = std::io::stderr().write_all(b"\n");
             std::process::exit(Exit::Interrupted as i32);

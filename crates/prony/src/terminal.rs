@@ -14,6 +14,13 @@ pub(crate) fn style() -> Style {
     Style { width: width(), colour: colour(terminal, &variable), unicode: unicode(&variable) }
 }
 
+/// How verdicts on stderr are drawn, beside a report on stdout.
+pub(crate) fn error_style() -> Style {
+    let terminal = std::io::stderr().is_terminal();
+    let width = progress_width().min(MAX_WIDTH);
+    Style { width, colour: colour(terminal, &variable), unicode: unicode(&variable) }
+}
+
 /// Whether a line on stderr can be written over.
 pub(crate) fn has_progress_line() -> bool {
     std::io::stderr().is_terminal() && variable("TERM").as_deref() != Some("dumb")

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use prony_model::{Finding, FindingCode, Outcome, Severity, grouped};
-use prony_stats::{LittleAudit, check_possible, log_medians, mann_kendall};
+use prony_stats::{LittleAudit, check_possible};
 
 use super::{Facts, finding, milliseconds, percent};
+use crate::slice::Lengths;
 
 /// Share of failures above which nothing should be compared.
 const ERROR_SHARE: f64 = 0.01;
@@ -17,8 +18,6 @@ const NEAR_RUN_LENGTH: f64 = 0.5;
 const SAMPLES_FOR_P99: u64 = 1000;
 /// Requests below which the edges of a run weigh too much for Little's law.
 const LITTLE_LEAST: u64 = 1000;
-/// Change from the first to the last third of the run that matters.
-const DRIFT: f64 = 0.10;
 
 /// No response was good.
 pub(super) fn no_success(facts: &Facts<'_>) -> Option<Finding> {
@@ -160,27 +159,36 @@ pub(super) fn few_samples(facts: &Facts<'_>) -> Option<Finding> {
     ))
 }
 
-/// The rate did not settle.
-pub(super) fn not_steady(facts: &Facts<'_>) -> Option<Finding> {
-    let (parts, _) = facts.totals.series.parts(facts.totals.measured_to);
-    let medians: Vec<f64> = log_medians(parts).into_iter().map(|(_, median)| median).collect();
-    let trend = mann_kendall(&medians)?;
-    let third = medians.len() / 3;
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let change = (mean(&medians[medians.len() - third..]) - mean(&medians[..third])).exp_m1();
-    if trend.is_steady() || change.abs() < DRIFT {
+/// Good responses differ in length.
+pub(super) fn mixed_lengths(facts: &Facts<'_>) -> Option<Finding> {
+    let checks = &facts.plan().checks;
+    let Lengths { others, first, shortest, longest } = facts.totals.all.tally.lengths;
+    if others == 0 || checks.body.is_some() || checks.same_length {
         return None;
     }
-    let direction = if change > 0.0 { "rose" } else { "fell" };
+    let done = facts.result.requests.done;
+    let range = if shortest == longest {
+        format!("{} bytes", grouped(longest))
+    } else {
+        format!("{} to {} bytes", grouped(shortest), grouped(longest))
+    };
     Some(finding(
-        FindingCode::NotSteady,
-        Severity::Warning,
-        &[("change", change, "share"), ("tau", trend.tau, "ratio"), ("p", trend.p, "probability")],
+        FindingCode::MixedLengths,
+        Severity::Note,
+        &[
+            ("others", others as f64, "count"),
+            ("first", first as f64, "bytes"),
+            ("shortest_other", shortest as f64, "bytes"),
+            ("longest_other", longest as f64, "bytes"),
+        ],
         format!(
-            "the median response time {direction} by {} from the first to the last third of the run",
-            percent(change.abs())
+            "{} of {} good responses had another length than the first: {range} instead of {}; some servers report \
+             errors so, with status 200",
+            grouped(others),
+            grouped(done),
+            grouped(first)
         ),
-        "give a longer --warmup if it settles, or a longer --duration if it does not",
+        "if each body should be alike, say --expect-length same; if not, --expect-body-regex tells good from bad",
     ))
 }
 

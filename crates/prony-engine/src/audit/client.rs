@@ -41,7 +41,7 @@ pub(super) fn is_busy(facts: &Facts<'_>) -> bool {
 }
 
 /// What to do about a client that is too slow.
-fn more_threads(facts: &Facts<'_>, threads: u32) -> String {
+pub(super) fn more_threads(facts: &Facts<'_>, threads: u32) -> String {
     let cpus = facts.result.environment.cpus;
     let slower = if facts.plan().load.rate().is_some() { "a lower --rate, or " } else { "" };
     if threads < cpus {

@@ -14,6 +14,8 @@ const BLOCKED_SHARE: f64 = 0.01;
 const CONNECTION_SHARE: (f64, f64) = (1.0, 0.5);
 /// Share of the local ports that may be in use.
 const PORT_SHARE: f64 = 0.70;
+/// Share of the mean response time that connecting may take without being told.
+const CONNECT_SHARE: f64 = 0.20;
 /// Share of the requests that should have found their connection open.
 const REUSED_SHARE: f64 = 0.5;
 
@@ -92,9 +94,12 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
 pub(super) fn connections_not_reached(facts: &Facts<'_>) -> Option<Finding> {
     let Load::Closed { connections } = facts.plan().load else { return None };
     let reached = facts.result.connections.reached;
-    // Connections that carry one request each are rarely all open at one moment.
     let share = reached as f64 / f64::from(connections);
-    if share >= CONNECTION_SHARE.0 || !facts.request.keep_alive() || reuse_share(facts) < REUSED_SHARE {
+    // Connections that carry one request each are rarely all open at one moment; those that never opened have
+    // carried none.
+    let all_opened = facts.result.connections.opened >= u64::from(connections);
+    let one_each = !facts.request.keep_alive() || reuse_share(facts) < REUSED_SHARE;
+    if share >= CONNECTION_SHARE.0 || (all_opened && one_each) {
         return None;
     }
     let severity = if share < CONNECTION_SHARE.1 { Severity::Invalid } else { Severity::Warning };
@@ -232,6 +237,32 @@ pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
             milliseconds(implied_ms)
         ),
         format!("to see the server at a load that you choose: --rate {half}"),
+    ))
+}
+
+/// Every request opened a connection of its own, which took much of its time.
+pub(super) fn connection_per_request(facts: &Facts<'_>) -> Option<Finding> {
+    let latency = &facts.result.latency;
+    let (connect_ms, response_ms) = (latency.connect.mean_ms?, latency.response.mean_ms?);
+    let share = connect_ms / response_ms;
+    // Where the server closes its connections against our wish, that is another finding.
+    if facts.request.keep_alive() || facts.totals.whole_run.reused > 0 || share <= CONNECT_SHARE {
+        return None;
+    }
+    Some(finding(
+        FindingCode::ConnectionPerRequest,
+        Severity::Note,
+        &[
+            ("connect_mean", connect_ms, "ms"),
+            ("response_mean", response_ms, "ms"),
+            ("share", share, "share"),
+        ],
+        format!(
+            "every request opened a connection of its own: connecting takes {} on average, and a response {} with it",
+            milliseconds(connect_ms),
+            milliseconds(response_ms)
+        ),
+        "leave out --no-keepalive (and --http1.0) to see the server's work alone",
     ))
 }
 

@@ -4,7 +4,12 @@
 
 mod answers;
 mod client;
+mod course;
+mod delay;
 mod load;
+mod machine;
+mod network;
+mod spikes;
 
 use prony_http::EncodedRequest;
 use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity, grouped};
@@ -18,10 +23,14 @@ pub(crate) struct Facts<'a> {
     pub result: &'a RunResult,
     /// What was sent.
     pub request: &'a EncodedRequest,
+    /// Whether the target is on this machine.
+    pub here: bool,
     /// What was recorded.
     pub totals: &'a Totals,
     /// Response times of the good responses.
     pub responses: &'a Histogram,
+    /// Service times of the good responses.
+    pub services: &'a Histogram,
 }
 
 impl Facts<'_> {
@@ -52,12 +61,14 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         answers::latency_near_run_length,
         answers::littles_law,
         answers::few_samples,
-        answers::not_steady,
+        answers::mixed_lengths,
         answers::interrupted,
         client::client_cpu,
         client::run_queue_wait,
         client::send_lag,
         client::loop_gap,
+        delay::tail_blame,
+        delay::receive_delay,
         load::rate_not_reached,
         load::blocked,
         load::connections_not_reached,
@@ -65,10 +76,14 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         load::descriptors,
         load::not_reused,
         load::closed_loop,
+        load::connection_per_request,
     ]
     .iter()
     .filter_map(|judge| judge(facts))
     .collect();
+    for judges in [course::findings, network::findings, spikes::findings, machine::findings] {
+        findings.extend(judges(facts));
+    }
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
     findings
 }

@@ -12,10 +12,12 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, connect, recv, send, sockopt};
 
+use super::sampling::{DEPARTURES_AT_ONCE, Sampling};
 use super::{Driver, Handler, Io, Setup, Slot, route, tag};
-use crate::clock::{self, NEVER, Nanos};
+use crate::clock::{self, NEVER, Nanos, Wall};
 use crate::payload::Payload;
 use crate::socket;
+use crate::sys::{self, TcpInfo};
 
 /// Events delivered between two looks at the pacer and the clock.
 const BATCH: usize = 64;
@@ -41,6 +43,9 @@ pub(crate) struct EpollIo {
     peers: Box<[SocketAddrAny]>,
     sources: Box<[SocketAddrAny]>,
     unpaced: bool,
+    sampling: Sampling,
+    /// Whether a connection has one request in flight at most, so that no more than one stamp is there at a time.
+    one_by_one: bool,
     /// Connections on which a send failed, with the error: told at the next poll, because a handler can't be
     /// called from within itself.
     failures: Vec<(Slot, u32, Errno)>,
@@ -70,6 +75,8 @@ impl Driver for Epoll {
             peers: setup.peers.clone(),
             sources: setup.sources.clone(),
             unpaced: setup.unpaced,
+            sampling: Sampling::new(setup.stamps),
+            one_by_one: setup.depth == 1,
             failures: Vec::with_capacity(setup.slots as usize),
         };
         Ok(Self {
@@ -123,7 +130,10 @@ impl Epoll {
             let error = if failed { self.io.take_error(slot) } else { None };
             let now = clock::now();
             match error {
-                None => handler.connected(&mut self.io, slot, now),
+                None => {
+                    self.io.ask_for_stamps(slot);
+                    handler.connected(&mut self.io, slot, now);
+                }
                 Some(error) => {
                     self.io.close(slot);
                     return handler.connect_failed(slot, error, now);
@@ -132,10 +142,39 @@ impl Epoll {
         } else if flags.contains(EventFlags::OUT) && socket.unsent > 0 {
             self.io.push(slot);
         }
-        let ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        // An error alone may be a stamp in the error queue; a connection that broke hangs up as well.
+        let told = flags.contains(EventFlags::ERR) && self.departures(handler, slot);
+        let ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP)
+            || (flags.contains(EventFlags::ERR) && !told);
         if ending || flags.contains(EventFlags::IN) {
             self.read(handler, slot, data, ending);
         }
+    }
+
+    /// Takes stamps of sending off the error queue; false where there are none.
+    fn departures<H: Handler<EpollIo>>(&mut self, handler: &mut H, slot: Slot) -> bool {
+        let Some(fd) = self.io.slots[slot as usize].fd.as_ref().filter(|_| self.io.sampling.any()) else {
+            return false;
+        };
+        for read in 0..DEPARTURES_AT_ONCE {
+            let Some(departure) = sys::departure(fd.as_fd()) else { return read > 0 };
+            if handler.departed(slot, departure.key, departure.at) && self.io.one_by_one {
+                break;
+            }
+        }
+        true
+    }
+
+    /// One receive into the buffer: how many bytes came, and when, if the kernel is asked.
+    #[inline]
+    fn receive(&mut self, slot: Slot) -> Result<(usize, Wall), Errno> {
+        let Some(fd) = &self.io.slots[slot as usize].fd else { return Err(Errno::BADF) };
+        self.buffer.clear();
+        if self.io.sampling.arrivals {
+            return sys::receive_stamped(fd.as_fd(), &mut self.buffer);
+        }
+        recv(fd, spare_capacity(&mut self.buffer), RecvFlags::empty())
+            .map(|(_, count)| (count, Wall::UNKNOWN))
     }
 
     /// Reads what is there. A receive that does not fill the buffer has emptied the socket, unless the peer
@@ -143,16 +182,15 @@ impl Epoll {
     fn read<H: Handler<EpollIo>>(&mut self, handler: &mut H, slot: Slot, data: u64, ending: bool) {
         for _ in 0..RECEIVES_IN_A_ROW {
             let socket = &self.io.slots[slot as usize];
-            let Some(fd) = socket.fd.as_ref().filter(|_| tag(socket.generation, slot) == data) else {
+            if socket.fd.is_none() || tag(socket.generation, slot) != data {
                 return;
-            };
-            self.buffer.clear();
-            let result = recv(fd, spare_capacity(&mut self.buffer), RecvFlags::empty());
+            }
+            let result = self.receive(slot);
             let now = clock::now();
             match result {
-                Ok((_, 0)) => return handler.finished(&mut self.io, slot, now),
-                Ok((_, count)) => {
-                    handler.received(&mut self.io, slot, &self.buffer, now);
+                Ok((0, _)) => return handler.finished(&mut self.io, slot, now),
+                Ok((count, arrived)) => {
+                    handler.received(&mut self.io, slot, &self.buffer, arrived, now);
                     if count < BUFFER_BYTES && !ending {
                         return;
                     }
@@ -187,11 +225,12 @@ impl Epoll {
     fn read_last<H: Handler<EpollIo>>(&mut self, handler: &mut H, slot: Slot, generation: u32) {
         for _ in 0..RECEIVES_IN_A_ROW {
             let socket = &self.io.slots[slot as usize];
-            let Some(fd) = socket.fd.as_ref().filter(|_| socket.generation == generation) else { return };
-            self.buffer.clear();
-            match recv(fd, spare_capacity(&mut self.buffer), RecvFlags::empty()) {
-                Ok((_, count)) if count > 0 => {
-                    handler.received(&mut self.io, slot, &self.buffer, clock::now());
+            if socket.fd.is_none() || socket.generation != generation {
+                return;
+            }
+            match self.receive(slot) {
+                Ok((count, arrived)) if count > 0 => {
+                    handler.received(&mut self.io, slot, &self.buffer, arrived, clock::now());
                 }
                 Ok(_) | Err(_) => return,
             }
@@ -221,12 +260,19 @@ impl Io for EpollIo {
 
     #[inline]
     fn send(&mut self, slot: Slot) -> Option<Nanos> {
+        let picked = self.sampling.picks();
+        if picked {
+            self.ask_for_departures(slot, true);
+        }
         let now = clock::now();
         let socket = &mut self.slots[slot as usize];
         let waiting = socket.unsent > 0;
         socket.unsent += self.payload.request_bytes() as u64;
         if !waiting {
             self.push(slot);
+        }
+        if picked {
+            self.ask_for_departures(slot, false);
         }
         Some(now)
     }
@@ -242,6 +288,10 @@ impl Io for EpollIo {
 
     fn local_port(&self, slot: Slot) -> u16 {
         self.slots[slot as usize].fd.as_ref().map_or(0, socket::local_port)
+    }
+
+    fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
+        sys::tcp_info(self.slots[slot as usize].fd.as_ref()?.as_fd())
     }
 }
 
@@ -261,6 +311,21 @@ impl EpollIo {
                 Err(Errno::INTR) => {}
                 Err(error) => return self.failures.push((slot, socket.generation, error)),
             }
+        }
+    }
+
+    /// Asks for the stamps that are wanted of every request of a connection, before its first byte.
+    fn ask_for_stamps(&self, slot: Slot) {
+        if self.sampling.any() {
+            self.ask_for_departures(slot, self.sampling.every());
+        }
+    }
+
+    /// Where it is refused, there are no stamps, which the counts say.
+    #[cold]
+    fn ask_for_departures(&self, slot: Slot, departures: bool) {
+        if let Some(fd) = &self.slots[slot as usize].fd {
+            let _refused = sys::ask_for_stamps(fd.as_fd(), departures);
         }
     }
 

@@ -4,6 +4,7 @@
 //! means and when to give up is the worker's business ([`Handler`]).
 
 mod epoll;
+mod sampling;
 mod uring;
 
 use std::io;
@@ -18,7 +19,9 @@ pub(crate) use epoll::Epoll;
 pub(crate) use uring::Uring;
 
 use crate::RunError;
-use crate::clock::Nanos;
+use crate::clock::{Nanos, Wall};
+use crate::kernel_clock::Wanted;
+use crate::sys::TcpInfo;
 
 /// The number of a connection within one worker, from 0.
 pub(crate) type Slot = u32;
@@ -36,6 +39,8 @@ pub(crate) struct Setup {
     pub keep_alive: bool,
     /// Whether packets go out as they are written, whatever the system's congestion control.
     pub unpaced: bool,
+    /// Which of the kernel's time stamps are asked for.
+    pub stamps: Wanted,
     /// Where connections go, in turn.
     pub peers: Box<[SocketAddrAny]>,
     /// Where they come from, in turn; empty lets the system choose.
@@ -75,6 +80,9 @@ pub(crate) trait Io {
 
     /// The local port of `slot`; 0 where there is none, as with a Unix socket.
     fn local_port(&self, slot: Slot) -> u16;
+
+    /// What the kernel says of `slot`'s connection; `None` where there is none, or not of TCP.
+    fn tcp_info(&self, slot: Slot) -> Option<TcpInfo>;
 }
 
 /// What happens to a worker's connections.
@@ -83,8 +91,11 @@ pub(crate) trait Handler<I: Io> {
     fn connected(&mut self, io: &mut I, slot: Slot, now: Nanos);
     /// `slot` could not be connected; it is closed already.
     fn connect_failed(&mut self, slot: Slot, error: Errno, now: Nanos);
-    /// Bytes have come.
-    fn received(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos);
+    /// Bytes have come; the last of them `arrived` at the kernel at that moment, if it said so.
+    fn received(&mut self, io: &mut I, slot: Slot, bytes: &[u8], arrived: Wall, now: Nanos);
+    /// The byte with this number of all that were sent on the connection, from 0 and modulo 2^32, left the kernel at
+    /// that moment. Returns whether a request ended with it that is still in flight.
+    fn departed(&mut self, slot: Slot, key: u32, at: Wall) -> bool;
     /// The peer will send no more.
     fn finished(&mut self, io: &mut I, slot: Slot, now: Nanos);
     /// The connection broke.

@@ -9,11 +9,12 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
+use super::sampling::{DEPARTURES_AT_ONCE, Sampling};
 use super::{Driver, Handler, Io, Setup, Slot, route};
 use crate::clock::{self, Nanos};
 use crate::payload::Payload;
 use crate::socket;
-use crate::sys::{self, BATCH, Buffers, Completion, Ring, RingSetup};
+use crate::sys::{self, BATCH, Buffers, Completion, Ring, RingSetup, TcpInfo};
 
 /// Requests up to this size are sent without waiting to hear that they went: the answer tells. The socket's
 /// buffer is empty when the next one is sent, so that it is taken whole (the least default send buffer of
@@ -44,6 +45,7 @@ pub(crate) struct UringIo {
     unpaced: bool,
     multishot: bool,
     silent: bool,
+    sampling: Sampling,
 }
 
 #[derive(Default)]
@@ -54,6 +56,8 @@ struct Socket {
     connecting: bool,
     receiving: bool,
     sending: bool,
+    /// Requests that the kernel was asked about since its stamps were taken.
+    asked: u32,
     /// Where the next byte to be sent stands in the request.
     position: u32,
     /// Bytes not yet taken by the kernel, where sends report.
@@ -78,7 +82,13 @@ fn number(kind: Kind, generation: u32, slot: Slot) -> u64 {
 
 /// Says whether this kernel has, and lets us use, all that this driver needs; if not, why.
 pub(crate) fn probe() -> Result<(), String> {
-    let setup = RingSetup { connections: 1, payload: Box::new([]), peers: Box::new([]), long_lived: true };
+    let setup = RingSetup {
+        connections: 1,
+        payload: Box::new([]),
+        peers: Box::new([]),
+        long_lived: true,
+        stamped: false,
+    };
     match Ring::new(setup) {
         Ok((ring, buffers)) => {
             drop(ring);
@@ -102,6 +112,7 @@ impl Driver for Uring {
             payload: payload.bytes().into(),
             peers: setup.peers.clone(),
             long_lived: setup.keep_alive,
+            stamped: setup.stamps.arrivals,
         })?;
         let mut slots = Vec::new();
         slots.resize_with(setup.slots as usize, Socket::default);
@@ -117,6 +128,7 @@ impl Driver for Uring {
             unpaced: setup.unpaced,
             multishot: setup.keep_alive,
             silent,
+            sampling: Sampling::new(setup.stamps),
         };
         Ok(Self { io, buffers, batch: Vec::with_capacity(BATCH) })
     }
@@ -165,11 +177,21 @@ impl Uring {
     fn received<H: Handler<UringIo>>(&mut self, handler: &mut H, slot: Slot, completion: Completion) {
         let generation = self.io.slots[slot as usize].generation;
         self.io.slots[slot as usize].receiving = completion.more;
+        if self.io.slots[slot as usize].asked > 0 {
+            self.io.departures(handler, slot);
+        }
         let now = clock::now();
+        let mut finished = completion.result == 0;
         match (usize::try_from(completion.result), completion.buffer) {
             (Ok(0), _) => handler.finished(&mut self.io, slot, now),
             (Ok(count), Some(buffer)) => {
-                handler.received(&mut self.io, slot, self.buffers.bytes(buffer, count), now);
+                let (bytes, arrived) = self.io.ring.received(self.buffers.bytes(buffer, count));
+                finished = bytes.is_empty();
+                if finished {
+                    handler.finished(&mut self.io, slot, now);
+                } else {
+                    handler.received(&mut self.io, slot, bytes, arrived, now);
+                }
             }
             _ => match Errno::from_raw_os_error(-completion.result) {
                 // No buffer was free, which passes: armed again below.
@@ -178,11 +200,7 @@ impl Uring {
             },
         }
         let socket = &self.io.slots[slot as usize];
-        if !completion.more
-            && completion.result != 0
-            && socket.generation == generation
-            && socket.fd.is_some()
-        {
+        if !completion.more && !finished && socket.generation == generation && socket.fd.is_some() {
             self.io.receive(slot);
         }
     }
@@ -205,6 +223,7 @@ impl Io for UringIo {
     #[inline]
     fn send(&mut self, slot: Slot) -> Option<Nanos> {
         self.note_early();
+        self.sample(slot);
         let socket = &mut self.slots[slot as usize];
         let length = self.payload.request_bytes();
         if self.silent {
@@ -244,6 +263,10 @@ impl Io for UringIo {
     fn local_port(&self, slot: Slot) -> u16 {
         self.slots[slot as usize].fd.as_ref().map_or(0, socket::local_port)
     }
+
+    fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
+        sys::tcp_info(self.slots[slot as usize].fd.as_ref()?.as_fd())
+    }
 }
 
 impl UringIo {
@@ -274,6 +297,46 @@ impl UringIo {
         }
     }
 
+    /// Asks when the next request leaves, if it is one of those that are asked about.
+    #[inline]
+    fn sample(&mut self, slot: Slot) {
+        let picked = self.sampling.picks();
+        if picked {
+            self.ask_for_departures(slot, true);
+        }
+        if picked || self.sampling.every() {
+            let asked = &mut self.slots[slot as usize].asked;
+            *asked = asked.saturating_add(1);
+        }
+    }
+
+    /// Where it is refused, there are no stamps, which the counts say.
+    #[cold]
+    fn ask_for_departures(&self, slot: Slot, departures: bool) {
+        if let Some(fd) = &self.slots[slot as usize].fd {
+            let _refused = sys::ask_for_stamps(fd.as_fd(), departures);
+        }
+    }
+
+    /// Takes stamps of sending off the error queue. The ring could tell of each by a completion, for which all its
+    /// completions would have to be twice as long; and a stamp is needed when the answer is there, not before.
+    #[cold]
+    fn departures<H: Handler<Self>>(&mut self, handler: &mut H, slot: Slot) {
+        let socket = &mut self.slots[slot as usize];
+        socket.asked = 0;
+        let Some(fd) = &socket.fd else { return };
+        for _ in 0..DEPARTURES_AT_ONCE {
+            let Some(departure) = sys::departure(fd.as_fd()) else { break };
+            // One request in flight has one stamp.
+            if handler.departed(slot, departure.key, departure.at) && self.silent {
+                break;
+            }
+        }
+        if !self.sampling.every() {
+            self.ask_for_departures(slot, false);
+        }
+    }
+
     fn connected<H: Handler<Self>>(&mut self, handler: &mut H, slot: Slot, result: i32) {
         self.slots[slot as usize].connecting = false;
         let now = clock::now();
@@ -281,6 +344,9 @@ impl UringIo {
             self.close(slot);
             handler.connect_failed(slot, Errno::from_raw_os_error(-result), now);
         } else {
+            if self.sampling.any() {
+                self.ask_for_departures(slot, self.sampling.every());
+            }
             if self.multishot {
                 self.receive(slot);
             }

@@ -26,6 +26,12 @@ const SINGLE_BYTES: u32 = 4096 + 3 * 64;
 /// Such buffers, at least and at most: one for each connection lets a whole round of answers arrive at once.
 const SINGLE_COUNT: (u32, u32) = (64, 1024);
 
+/// Bytes of a buffer that holds what came with one stamp: as much as a buffer that is used up piece by piece. The kernel
+/// can't fill those with stamps: it puts a header before each piece, and stops for good where only that has no room.
+const STAMPED_BYTES: u32 = 16 * 1024 + 3 * 64;
+/// Such buffers, at least and at most; one for two connections between them. Small answers touch a page of each.
+const STAMPED_COUNT: (u32, u32) = (64, 256);
+
 /// Receive buffers shared with the kernel. Must outlive the ring that it is registered with: the driver drops
 /// the ring first.
 pub(crate) struct Buffers {
@@ -41,9 +47,12 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Registers buffers for `connections` connections.
-    pub(super) fn register(submitter: &Submitter<'_>, connections: u32) -> io::Result<Self> {
+    /// Registers buffers for `connections` connections; `stamped`: for receives that tell when they arrived.
+    pub(super) fn register(submitter: &Submitter<'_>, connections: u32, stamped: bool) -> io::Result<Self> {
         let count = |wanted: u32, bounds: (u32, u32)| wanted.next_power_of_two().clamp(bounds.0, bounds.1);
+        if stamped {
+            return Self::register_as(submitter, count(connections / 2, STAMPED_COUNT), STAMPED_BYTES, 0);
+        }
         let shared = count(connections / 32, SHARED_COUNT);
         match Self::register_as(submitter, shared, SHARED_BYTES, INCREMENTAL) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {

@@ -9,7 +9,8 @@ use rustix::net::SocketAddrAny;
 use rustix::net::addr::SocketAddrArg as _;
 
 use super::buffers::{Buffers, GROUP};
-use crate::clock::{self, NEVER, Nanos};
+use super::timestamping::{CONTROL_BYTES, arrival};
+use crate::clock::{self, NEVER, Nanos, Wall};
 
 /// What a ring is made for.
 pub(crate) struct RingSetup {
@@ -21,6 +22,8 @@ pub(crate) struct RingSetup {
     pub peers: Box<[SocketAddrAny]>,
     /// Whether sockets stay for long, so that it pays to register them with the ring.
     pub long_lived: bool,
+    /// Whether receives of such sockets tell when they arrived.
+    pub stamped: bool,
 }
 
 /// A connection's socket, by its two names.
@@ -53,6 +56,8 @@ pub(crate) struct Ring {
     io: IoUring,
     payload: Box<[u8]>,
     peers: Box<[SocketAddrAny]>,
+    /// What receives that tell when they arrived look like: no name, and room for a stamp.
+    stamped: Option<Box<libc::msghdr>>,
     batch: Box<[std::mem::MaybeUninit<cqueue::Entry>]>,
     /// Whether sockets are registered under the number of their slot, which spares each request a look-up.
     registered: bool,
@@ -84,12 +89,21 @@ impl Ring {
         // A convenience that saves a lookup per call; a kernel without it works as well.
         let mut submitter = ring.submitter();
         let _registered = submitter.register_ring_fd();
-        let buffers = Buffers::register(&submitter, setup.connections)?;
+        let stamped = (setup.stamped && setup.long_lived).then(|| Box::new(message_with_stamp()));
+        let buffers = Buffers::register(&submitter, setup.connections, stamped.is_some())?;
         let batch = Box::new_uninit_slice(BATCH);
         let registered =
             setup.long_lived && ring.submitter().register_files_sparse(setup.connections).is_ok();
         Ok((
-            Self { io: ring, payload: setup.payload, peers: setup.peers, batch, registered, early: None },
+            Self {
+                io: ring,
+                payload: setup.payload,
+                peers: setup.peers,
+                stamped,
+                batch,
+                registered,
+                early: None,
+            },
             buffers,
         ))
     }
@@ -131,7 +145,15 @@ impl Ring {
     #[inline]
     pub(crate) fn receive(&mut self, socket: Socket<'_>, user_data: u64, multishot: bool) {
         let fd = Fd(socket.fd.as_raw_fd());
+        let message = self.stamped.as_deref().filter(|_| multishot).map(std::ptr::from_ref);
         let entry = match (multishot, self.registered) {
+            (true, fixed) if let Some(message) = message => {
+                if fixed {
+                    opcode::RecvMsgMulti::new(Fixed(socket.slot), message, GROUP).build()
+                } else {
+                    opcode::RecvMsgMulti::new(fd, message, GROUP).build()
+                }
+            }
             (true, true) => opcode::RecvMulti::new(Fixed(socket.slot), GROUP).build(),
             (true, false) => opcode::RecvMulti::new(fd, GROUP).build(),
             (false, _) => opcode::Recv::new(fd, std::ptr::null_mut(), 0)
@@ -139,8 +161,25 @@ impl Ring {
                 .build()
                 .flags(squeue::Flags::BUFFER_SELECT),
         };
-        // SAFETY: the kernel writes into the registered buffers only, which outlive the ring.
+        // SAFETY: the kernel writes into the registered buffers only, which outlive the ring, and reads `message`,
+        // which is part of `self`, is never changed and is dropped after the ring.
         unsafe { self.push(&entry.user_data(user_data)) };
+    }
+
+    /// What is in the bytes of a completed receive: what the peer sent, and when that arrived, if the ring was made to
+    /// ask.
+    #[inline]
+    pub(crate) fn received<'a>(&self, bytes: &'a [u8]) -> (&'a [u8], Wall) {
+        if self.stamped.is_none() {
+            return (bytes, Wall::UNKNOWN);
+        }
+        // A header of the kernel's, room for control data, and then what was sent.
+        let Some((header, rest)) = bytes.split_first_chunk::<MESSAGE_HEADER_BYTES>() else {
+            return (&[], Wall::UNKNOWN);
+        };
+        let (control, payload) = rest.split_at(rest.len().min(CONTROL_BYTES));
+        let filled = u32::from_ne_bytes([header[4], header[5], header[6], header[7]]) as usize;
+        (payload, arrival(&control[..control.len().min(filled)]))
     }
 
     /// Queues a connection to `peers[peer]`.
@@ -233,4 +272,15 @@ impl Ring {
             self.hand_over();
         }
     }
+}
+
+/// Bytes of `struct io_uring_recvmsg_out`: the lengths of name, control data and payload, and flags, of 32 bits each.
+const MESSAGE_HEADER_BYTES: usize = 16;
+
+/// A message without name, with room for a stamp; its bytes go to provided buffers.
+fn message_with_stamp() -> libc::msghdr {
+    // SAFETY: a `msghdr` of zeros is valid: no name, no pieces, no control data.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_controllen = CONTROL_BYTES;
+    message
 }

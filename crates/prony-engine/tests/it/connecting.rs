@@ -11,7 +11,7 @@ use crate::server::{Server, ok};
 
 /// A listener on loopback whose queue has room for one connection more than `backlog`; the kernel ignores any
 /// other that wants in before one is accepted.
-fn listener(backlog: i32) -> TcpListener {
+pub(crate) fn listener(backlog: i32) -> TcpListener {
     let socket: OwnedFd =
         socket(AddressFamily::INET, SocketType::STREAM, None).expect("a descriptor is free");
     bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("loopback has free ports");

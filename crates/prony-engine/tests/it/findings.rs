@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use prony_engine::Control;
-use prony_model::{FindingCode, RunPlan, Severity, Timeouts, Verdict};
+use prony_model::{BodyCheck, Checks, FindingCode, RunPlan, Severity, Timeouts, Verdict};
 
 use crate::plans::{closed, finding, for_ms, has_finding, impatient, open, plan, requests, run, run_with};
 use crate::server::{Peer, Server, ok};
@@ -138,6 +138,55 @@ on_both_drivers! {
         finding(&result, FindingCode::RateNotReached);
     }
 
+    fn mixed_lengths(driver) {
+        let server = Server::start(|peer| {
+            while let Some(request) = peer.request() {
+                peer.answer(&ok(if request.number % 10 == 9 { "an error" } else { "hello" }));
+            }
+        });
+        let result = run(driver, RunPlan { end: requests(100), ..plan(server.url()) });
+        let found = finding(&result, FindingCode::MixedLengths);
+        assert_eq!(found.severity, Severity::Note);
+        let words = "10 of 100 good responses had another length than the first: 8 bytes instead of 5";
+        assert!(found.message.starts_with(words), "{}", found.message);
+        // Whoever says what is good has asked already.
+        let checks = Checks { body: Some(BodyCheck::Regex("hello|error".to_owned())), ..Checks::default() };
+        let result = run(driver, RunPlan { checks, end: requests(100), ..plan(server.url()) });
+        assert_eq!(result.requests.done, 100);
+        assert!(!has_finding(&result, FindingCode::MixedLengths));
+        let server = Server::answering(&ok("hello"));
+        let result =
+            run(driver, RunPlan { load: closed(4), threads: 2, end: requests(100), ..plan(server.url()) });
+        assert!(!has_finding(&result, FindingCode::MixedLengths), "{:#?}", result.findings);
+    }
+
+    fn connection_per_request(driver) {
+        let server = Server::answering(&ok("hello"));
+        let mut plan = RunPlan { end: requests(100), ..plan(server.url()) };
+        plan.request.keep_alive = false;
+        let result = run(driver, plan.clone());
+        let latency = &result.latency;
+        let large = latency.connect.mean_ms > latency.response.mean_ms.map(|mean| mean * 0.2);
+        assert_eq!(has_finding(&result, FindingCode::ConnectionPerRequest), large, "{latency:?}");
+        // Connecting to a server that takes its time is next to nothing.
+        let slow = Server::start(|peer| {
+            peer.request();
+            thread::sleep(Duration::from_millis(60));
+            peer.answer(&ok("hello"));
+        });
+        let target = prony_model::Target::parse(slow.url()).expect("a URL");
+        let result = run(driver, RunPlan { target, load: closed(2), end: requests(10), ..plan });
+        assert!(!has_finding(&result, FindingCode::ConnectionPerRequest), "{:#?}", result.findings);
+    }
+
+    fn resets(driver) {
+        let server = bad_every(20, Peer::reset);
+        let result = run(driver, RunPlan { load: closed(2), end: requests(200), ..plan(server.url()) });
+        let found = finding(&result, FindingCode::ErrorShare);
+        assert!(found.message.contains("5.0 % of the requests failed"), "{}", found.message);
+        assert!(found.message.contains("reset"), "{}", found.message);
+    }
+
     fn none_where_nothing_is_wrong(driver) {
         let server = Server::answering(&ok("hello"));
         let plan = RunPlan { load: open(500.0, 8), end: requests(100), ..plan(server.url()) };
@@ -152,6 +201,11 @@ on_both_drivers! {
             FindingCode::Interrupted,
             FindingCode::Descriptors,
             FindingCode::Ports,
+            FindingCode::SendBuffer,
+            FindingCode::DelayedAck,
+            FindingCode::ConnectionPerRequest,
+            FindingCode::MixedLengths,
+            FindingCode::ClockSource,
         ] {
             assert!(!has_finding(&result, code), "{:#?}", result.findings);
         }

@@ -33,6 +33,7 @@ pub(crate) fn get() -> RequestPlan {
     RequestPlan {
         method: "GET".to_owned(),
         headers: Vec::new(),
+        verbatim: false,
         body: Body::default(),
         version: Version::Http11,
         keep_alive: true,
@@ -117,6 +118,7 @@ pub(crate) fn has_finding(result: &RunResult, code: FindingCode) -> bool {
 
 /// What must hold for every result, whatever the server did.
 pub(crate) fn check(result: &RunResult) {
+    assert_eq!(result.check(), []);
     check_counts(result);
     check_outcomes(result);
     check_latencies(result);

@@ -245,6 +245,16 @@ impl Peer {
         }
     }
 
+    /// Reads until `bytes` bytes have come that were not taken, or the client goes.
+    pub(crate) fn hold_until(&mut self, bytes: usize) {
+        while self.read.len() < bytes && self.read_more().is_some() {}
+    }
+
+    /// From now on a small piece waits until the one before it is acknowledged, as it does by default.
+    pub(crate) fn delay_small_pieces(&mut self) {
+        rustix::net::sockopt::set_tcp_nodelay(&self.stream, false).expect("a TCP socket");
+    }
+
     /// Says nothing more until the client goes.
     pub(crate) fn hold(&mut self) {
         while self.read_more().is_some() {

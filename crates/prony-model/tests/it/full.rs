@@ -40,6 +40,7 @@ pub(crate) fn result() -> RunResult {
         version: VERSION,
         verdict: Verdict::Doubtful,
         plan: plan(),
+        target_commit: Some("0123abc".to_owned()),
         addresses: vec!["127.0.0.1:3000".to_owned()],
         driver: DriverUsed { name: "epoll".to_owned(), reason: "asked for".to_owned() },
         kernel_clock: KernelClockUse {
@@ -104,16 +105,7 @@ pub(crate) fn result() -> RunResult {
             clock_source_became: Some("hpet".to_owned()),
             ..MachineUse::default()
         },
-        calibration: Some(CalibrationUse {
-            measured_at: "2026-01-02T01:04:05Z".to_owned(),
-            age_s: 7200.0,
-            connections: 64,
-            threads: 1,
-            null_rate_per_s: 250_000.0,
-            floor_p50_ms: Some(0.05),
-            floor_p99_ms: None,
-            share: 0.62,
-        }),
+        calibration: Some(calibration()),
         findings: findings.collect(),
         environment: environment(),
         histograms: Histograms { response: histogram(), service: histogram(), ..Histograms::default() },
@@ -172,6 +164,7 @@ fn plan() -> RunPlan {
         request: RequestPlan {
             method: "POST".to_owned(),
             headers: vec![("Content-Type".to_owned(), "text/plain".to_owned())],
+            verbatim: false,
             body: Body { bytes: vec![0, 255, b'a'] },
             version: Version::Http10,
             keep_alive: true,
@@ -210,6 +203,21 @@ fn rate(interval_per_s: Option<Interval>) -> RateSummary {
     RateSummary { asked_per_s: None, sent_per_s: 9.5, answered_per_s: 7.0, done_per_s: 6.0, interval_per_s }
 }
 
+fn calibration() -> CalibrationUse {
+    CalibrationUse {
+        measured_at: "2026-01-02T01:04:05Z".to_owned(),
+        age_s: 7200.0,
+        prony_version: "0.1.0".to_owned(),
+        connections: 64,
+        threads: 1,
+        null_rate_per_s: 180_000.0,
+        capacity_per_s: 250_000.0,
+        floor_p50_ms: Some(0.05),
+        floor_p99_ms: None,
+        share: 0.62,
+    }
+}
+
 fn client() -> Client {
     let thread = ThreadUse {
         thread: 1,
@@ -239,6 +247,19 @@ fn environment() -> Environment {
         congestion_control: Some("cubic".to_owned()),
         load_average_before: Some(0.1),
         load_average_after: Some(0.5),
+        cpus_online: Some(4),
+        cores: Some(2),
+        cpu_quota: Some(1.5),
+        cpu_set: Some("0-1".to_owned()),
+        memory_limit_bytes: Some(1 << 32),
+        virtualisation: Some("KVM".to_owned()),
+        container: Some("docker".to_owned()),
+        hardware: Some("QEMU Standard PC".to_owned()),
+        boot_id: Some("1b4e28ba-2fa1-11d2-883f-0016d3cca427".to_owned()),
+        transparent_hugepages: Some("madvise".to_owned()),
+        listen_backlog_limit: Some(4096),
+        syn_backlog_limit: Some(2048),
+        time_wait_reuse: Some(2),
     }
 }
 

@@ -25,6 +25,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         version: VERSION,
         verdict: Verdict::Valid,
         plan: plan("http://127.0.0.1:3000/", Load::Closed { connections: 50 }),
+        target_commit: None,
         addresses: vec!["127.0.0.1:3000".to_owned()],
         driver: DriverUsed { name: "io_uring".to_owned(), reason: "the kernel has it".to_owned() },
         kernel_clock: KernelClockUse::default(),
@@ -113,6 +114,7 @@ pub(crate) fn plan(url: &str, load: Load) -> RunPlan {
         request: RequestPlan {
             method: "GET".to_owned(),
             headers: Vec::new(),
+            verbatim: false,
             body: Body::default(),
             version: Version::Http11,
             keep_alive: true,

@@ -1,5 +1,13 @@
 //! Reports of constructed results, as people see them.
 
+mod ab;
+mod calibration;
+mod exec;
+mod exports;
 mod fixtures;
+mod hostile;
 mod markdown;
+mod probe;
+mod scripts;
 mod text;
+mod wrk;

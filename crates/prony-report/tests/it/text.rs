@@ -31,6 +31,15 @@ pub(crate) fn healthy() -> RunResult {
     result
 }
 
+/// A closed loop, in which the kernel was asked about one departure in 64.
+pub(crate) fn stamped() -> RunResult {
+    let mut result = healthy();
+    result.latency.departure = summary(&tailed(1_280, 0.004));
+    result.latency.network = summary(&tailed(1_280, 2.5));
+    result.latency.arrival = summary(&tailed(18_000, 0.12));
+    result
+}
+
 pub(crate) fn lagging() -> RunResult {
     let mut result = open(&tailed(5_000, 12.0));
     result.latency.service = summary(&tailed(5_000, 2.0));
@@ -194,6 +203,7 @@ pub(crate) fn unix_socket() -> RunResult {
 #[test]
 fn reports() {
     check("healthy", &healthy(), plain());
+    check("stamped", &stamped(), plain());
     check("lagging", &lagging(), plain());
     check("not-found", &not_found(), plain());
     check("frozen", &frozen(), plain());
@@ -208,6 +218,7 @@ fn reports() {
 fn styles() {
     check("healthy-ascii", &healthy(), Style { unicode: false, ..plain() });
     check("healthy-narrow", &healthy(), Style { width: 44, ..plain() });
+    check("stamped-narrow", &stamped(), Style { width: 44, ..plain() });
     check("healthy-wide", &healthy(), Style { width: 120, ..plain() });
     check("lagging-coloured", &lagging(), Style { colour: true, ..plain() });
 }
@@ -215,6 +226,7 @@ fn styles() {
 pub(crate) fn all() -> Vec<RunResult> {
     vec![
         healthy(),
+        stamped(),
         lagging(),
         not_found(),
         frozen(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use prony_model::{Rate, StatusSet, UnitError, parse_count, parse_duration};
+use prony_model::{Clock, Rate, StatusSet, UnitError, parse_count, parse_duration};
 
 /// `prony run`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -94,6 +94,12 @@ pub(crate) struct RunArgs {
     /// Good is a body as long as the first one
     #[arg(long, value_name = "LENGTH", value_enum, hide_short_help = true)]
     pub(crate) expect_length: Option<BodyLength>,
+    /// Leave out the comparison with what `prony calibrate` measured
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_calibration: bool,
+    /// What is loaded, kept with the result: a commit, a version, a variant
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    pub(crate) target_commit: Option<String>,
     /// Keep the whole result in this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -106,6 +112,9 @@ pub(crate) struct RunArgs {
     /// What to print [default: text]
     #[arg(short, long, value_name = "FORMAT", value_enum)]
     pub(crate) output: Option<Format>,
+    /// The distribution for `-o hgrm` [default: response]
+    #[arg(long, value_name = "CLOCK", value_parser = super::report::clock(), hide_short_help = true)]
+    pub(crate) clock: Option<Clock>,
     /// No progress line
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -114,6 +123,23 @@ pub(crate) struct RunArgs {
 /// What stdout gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
+    /// A report for people.
+    Text,
+    /// The whole result.
+    Json,
+    /// A report for issues and pull requests.
+    Markdown,
+    /// A row for each clock and quantile.
+    Csv,
+    /// One distribution, as HdrHistogram prints it.
+    Hgrm,
+    /// Every distribution, as a log of HdrHistogram.
+    Hlog,
+}
+
+/// What stdout gets of a result that no tool for distributions can read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PageFormat {
     /// A report for people.
     Text,
     /// The whole result.
@@ -157,13 +183,13 @@ pub(super) fn whole_u32(text: &str) -> Result<u32, UnitError> {
     parse_count(text)?.try_into().map_err(|_| UnitError::Count(text.to_owned()))
 }
 
-fn statuses(text: &str) -> Result<StatusSet, StatusError> {
+pub(super) fn statuses(text: &str) -> Result<StatusSet, StatusError> {
     StatusSet::parse(text).ok_or_else(|| StatusError(text.to_owned()))
 }
 
 /// A text that is no set of status codes.
 #[derive(Debug)]
-struct StatusError(String);
+pub(super) struct StatusError(String);
 
 impl std::fmt::Display for StatusError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

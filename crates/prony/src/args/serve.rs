@@ -60,6 +60,9 @@ pub(crate) struct NullArgs {
     /// Threads
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
     pub(crate) workers: u32,
+    /// Length of the answer's body
+    #[arg(long, value_name = "BYTES", default_value = "12", value_parser = parse_bytes)]
+    pub(crate) body_bytes: u64,
 }
 
 /// `prony serve rudy`

@@ -15,7 +15,7 @@ use crate::cmd::{run::seed, serve};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::progress::ProgressLine;
-use crate::{output, signals, terminal};
+use crate::{calibration, output, signals, terminal};
 
 /// What Rudy sleeps in each reply.
 const DELAY: Duration = Duration::from_millis(40);
@@ -70,6 +70,7 @@ fn measure(
         request: RequestPlan {
             method: "GET".to_owned(),
             headers: Vec::new(),
+            verbatim: false,
             body: Body::default(),
             version: Version::Http11,
             // The original closes after each reply, too.
@@ -90,7 +91,8 @@ fn measure(
     };
     plan.check().map_err(|error| Complaint::from_words(&error))?;
     let mut progress = ProgressLine::new(&plan, false);
-    let result = prony_engine::run(&plan, control, &mut |event| progress.tell(&event))?;
+    let mut result = prony_engine::run(&plan, control, &mut |event| progress.tell(&event))?;
+    calibration::compare(&mut result);
     Ok(result)
 }
 

@@ -1,19 +1,22 @@
 //! `prony run`: load a server, say what it delivered.
 
 use prony_engine::Control;
-use prony_model::RunResult;
 
-use crate::args::{Format, RunArgs};
+use crate::args::RunArgs;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::{Meant, meant};
 use crate::progress::ProgressLine;
+use crate::render::{Named, render};
 use crate::samples::SampleFile;
-use crate::{output, signals, terminal};
+use crate::{calibration, output, signals};
+
+/// The commit that this prony was built from, if it was built from one.
+const COMMIT: Option<&str> = option_env!("PRONY_COMMIT");
 
 /// Runs what `args` mean.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
-    let Meant { plan, format, destination, samples, quiet } = meant(args, seed()?)?;
+    let Meant { plan, target_commit, format, clock, destination, samples, quiet } = meant(args, seed()?)?;
     let mut samples = samples.as_ref().map(SampleFile::new).transpose()?;
     let control = Control::default();
     let on_interrupt = control.clone();
@@ -29,9 +32,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
         }
     });
     drop(progress);
-    let result = result?;
+    let mut result = result?;
+    result.environment.prony_commit = COMMIT.map(str::to_owned);
+    result.target_commit = target_commit;
+    if !args.no_calibration {
+        calibration::compare(&mut result);
+    }
     // The report first: should the file fail now, the numbers are at least seen.
-    output::print(&render(&result, format))?;
+    let rendered = render(&[Named { file: "", result: &result }], format, clock);
+    output::print(&rendered.expect("invariant: the engine's histograms are whole"))?;
     if let Some(destination) = destination {
         destination.write(&prony_model::to_json(&result))?;
     }
@@ -39,14 +48,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
         samples.finish()?;
     }
     Ok(Exit::of_run(&result))
-}
-
-fn render(result: &RunResult, format: Format) -> String {
-    match format {
-        Format::Text => prony_report::text::run(result, &terminal::style()),
-        Format::Json => prony_model::to_json(result),
-        Format::Markdown => prony_report::markdown::run(result),
-    }
 }
 
 /// A seed from the operating system. 32 bits, so that it can be typed again, and read back whole by JSON

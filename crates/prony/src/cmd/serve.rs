@@ -46,6 +46,7 @@ fn start_null(args: NullArgs) -> Result<Running, StartError> {
     null::start(null::Config {
         listen: address(args.listen),
         workers: args.workers as usize,
+        body_bytes: usize::try_from(args.body_bytes).unwrap_or(usize::MAX),
         allow_remote: args.listen.allow_remote,
         ..null::Config::default()
     })

@@ -19,7 +19,7 @@ enum Reach {
 }
 
 /// From, to, how far, and what would be lost.
-const NEVER: [(&str, &str, Reach, &str); 21] = [
+const NEVER: [(&str, &str, Reach, &str); 24] = [
     ("prony-engine", "tokio", Reach::Any, "a runtime would sit between the worker loop and its sockets"),
     ("prony-engine", "serde", Reach::Direct, "the engine stores nothing: file formats are prony-model's"),
     ("prony-engine", "prony-study", Reach::Any, "the engine knows one plan, not why it is run"),
@@ -41,6 +41,9 @@ const NEVER: [(&str, &str, Reach, &str); 21] = [
     ("prony-report", "prony-targets", Reach::Any, "a report needs no server"),
     ("prony-http", "prony-model", Reach::Any, "the protocol core knows bytes alone"),
     ("prony-http", "prony-stats", Reach::Any, "the protocol core knows bytes alone"),
+    ("prony-exec", "prony-engine", Reach::Any, "commands are timed without a load engine"),
+    ("prony-exec", "prony-report", Reach::Any, "what times commands prints nothing"),
+    ("prony-report", "prony-exec", Reach::Any, "a report is drawn from a stored result alone"),
 ];
 
 /// All that the protocol core may be built from: none of it opens a socket or reads a clock.

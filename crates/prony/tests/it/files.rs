@@ -3,34 +3,10 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
-use std::path::PathBuf;
 
 use crate::binary::prony;
+use crate::folder::Folder;
 use crate::server::Server;
-
-/// A folder of its own for a test, gone afterwards.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        // What an aborted run may have left.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("the target folder can be written");
-        Self(path)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).expect("the folder is there");
-        entries.map(|entry| entry.expect("a name").file_name().to_string_lossy().into_owned()).collect()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Whatever is wrong with the file is said before anything is sent.
 fn refused(path: &str, what: &str) {

@@ -1,11 +1,21 @@
 //! The built binary, as people and scripts meet it; and what the workspace must never become.
 
+mod ab;
+mod ab_flags;
 mod bad_servers;
 mod binary;
+mod calibration;
 mod edges;
+mod exec;
 mod files;
+mod folder;
+mod mistakes;
 mod pages;
+mod probe;
+mod report;
 mod runs;
 mod server;
 mod servers;
+mod shape;
 mod usage;
+mod wrk;

@@ -25,12 +25,18 @@ fn every_help_fits_a_screen() {
         &["help"],
         &["run", "--help"],
         &["http://127.0.0.1/", "--help"],
+        &["probe", "--help"],
+        &["exec", "--help"],
+        &["report", "--help"],
         &["serve", "--help"],
         &["serve", "null", "--help"],
         &["serve", "rudy", "--help"],
         &["serve", "dashboard", "--help"],
         &["serve", "kv", "--help"],
+        &["calibrate", "--help"],
         &["demo", "--help"],
+        &["ab", "-h"],
+        &["wrk", "--help"],
         &["completions", "--help"],
     ] {
         fits(words);
@@ -39,7 +45,14 @@ fn every_help_fits_a_screen() {
 
 #[test]
 fn the_main_helps_show_three_examples() {
-    for words in [&["--help"][..], &["run", "--help"], &["serve", "--help"]] {
+    for words in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["probe", "--help"],
+        &["exec", "--help"],
+        &["report", "--help"],
+        &["serve", "--help"],
+    ] {
         let help = fits(words);
         let examples = help.split("Examples:\n").nth(1).expect("examples");
         assert_eq!(examples.lines().filter(|line| line.starts_with("  prony ")).count(), 3, "{help}");

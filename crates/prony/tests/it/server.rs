@@ -63,17 +63,22 @@ impl Server {
     }
 }
 
-/// Reads to the end of a head; no test sends a body to these servers.
-fn read_request(stream: &mut TcpStream) -> bool {
+/// Reads to the end of a head; a body that may follow is left unread.
+pub(crate) fn read_request(stream: &mut TcpStream) -> bool {
+    read_head(stream).is_some()
+}
+
+/// A head, with its empty line; `None` if the client left before.
+pub(crate) fn read_head(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
         match stream.read(&mut byte) {
-            Ok(0) => return false,
+            Ok(0) => return None,
             Ok(_) => head.push(byte[0]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => return false,
+            Err(_) => return None,
         }
     }
-    true
+    Some(String::from_utf8_lossy(&head).into_owned())
 }

@@ -12,7 +12,8 @@ use crate::plans::{closed, for_ms, open, poisson, requests};
 const BUCKET: f64 = 1.0 / 1024.0;
 
 /// Holds `reported` against the same moments of the samples.
-fn check(name: &str, reported: &LatencySummary, mut nanos: Vec<u64>) {
+/// `cut_off`: requests without an answer, which count as slower than all that have one.
+fn check(name: &str, reported: &LatencySummary, mut nanos: Vec<u64>, cut_off: u64) {
     nanos.sort_unstable();
     let milliseconds = |nanos: u64| nanos as f64 / 1e6;
     assert_eq!(reported.count, nanos.len() as u64, "{name}");
@@ -26,7 +27,7 @@ fn check(name: &str, reported: &LatencySummary, mut nanos: Vec<u64>) {
     for (quantile, value) in &reported.quantiles_ms {
         let Some(value) = value else { continue };
         let q: f64 = quantile.parse().expect("a number");
-        let order_statistic = nanos[rank(q, nanos.len()) - 1];
+        let order_statistic = nanos[rank(q, nanos.len() as u64 + cut_off) - 1];
         let truth = milliseconds(order_statistic);
         assert!(
             (truth..=truth * (1.0 + BUCKET) + 1e-6).contains(value),
@@ -39,7 +40,7 @@ fn check(name: &str, reported: &LatencySummary, mut nanos: Vec<u64>) {
 
 /// ⌈q·n⌉, at least 1.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank is small and positive")]
-fn rank(q: f64, count: usize) -> usize {
+fn rank(q: f64, count: u64) -> usize {
     // The product of two doubles may lie a hair above the whole number that it stands for.
     ((q * count as f64 - 1e-9).ceil() as usize).max(1)
 }
@@ -50,12 +51,15 @@ fn check_all(measured: &Measured) {
     let good: Vec<&SampleRecord> =
         samples.iter().filter(|sample| sample.outcome.error_kind().is_none()).collect();
     let of = |value: fn(&SampleRecord) -> u64| good.iter().map(|sample| value(sample)).collect::<Vec<_>>();
-    check("response", &result.latency.response, of(|sample| sample.done_ns - sample.intended_ns));
-    check("service", &result.latency.service, of(|sample| sample.done_ns - sample.sent_ns));
-    let all = |value: fn(&SampleRecord) -> u64| samples.iter().map(value).collect::<Vec<_>>();
-    check("lag", &result.latency.lag, all(|sample| sample.sent_ns - sample.ready_ns));
-
     let requests = &result.requests;
+    let timed_out =
+        requests.failed_by_kind.iter().filter(|(kind, _)| kind.is_censoring()).map(|(_, count)| count);
+    let cut_off = requests.censored + requests.never_sent + timed_out.sum::<u64>();
+    check("response", &result.latency.response, of(|sample| sample.done_ns - sample.intended_ns), cut_off);
+    check("service", &result.latency.service, of(|sample| sample.done_ns - sample.sent_ns), 0);
+    let all = |value: fn(&SampleRecord) -> u64| samples.iter().map(value).collect::<Vec<_>>();
+    check("lag", &result.latency.lag, all(|sample| sample.sent_ns - sample.ready_ns), 0);
+
     assert_eq!(samples.len() as u64, requests.done + requests.failed);
     assert_eq!(good.len() as u64, requests.done);
     assert_eq!(
@@ -111,7 +115,7 @@ on_both_drivers! {
             .filter(|sample| sample.ready_ns > sample.intended_ns)
             .map(|sample| sample.ready_ns - sample.intended_ns)
             .collect();
-        check("blocked", &measured.result.latency.blocked, blocked);
+        check("blocked", &measured.result.latency.blocked, blocked, 0);
     }
 
     fn one_connection_a_request(driver) {
@@ -122,7 +126,7 @@ on_both_drivers! {
         });
         check_all(&measured);
         let took: Vec<u64> = measured.samples.iter().map(|sample| sample.connect_ns).collect();
-        check("connect", &measured.result.latency.connect, took);
+        check("connect", &measured.result.latency.connect, took, 0);
     }
 
     fn what_is_told_of_an_answer(driver) {

@@ -1,0 +1,94 @@
+//! Signals that the client's own delays are part of the latencies, from the kernel's time stamps.
+
+use prony_model::{Finding, FindingCode, Severity};
+
+use super::client::more_threads;
+use super::{Facts, finding, graded, milliseconds, percent};
+
+/// The client's own share of the slowest responses: warn, invalid.
+const TAIL_SHARE: (f64, f64) = (0.10, 0.50);
+/// p99 of the delay in looking, as a share of the response time's p99: warn, invalid.
+const RECEIVE_SHARE: (f64, f64) = (0.05, 0.20);
+/// A delay of no more milliseconds is what it takes to wake up a thread, which any client on such a machine would have
+/// (p99 106 µs on the one of docs/decisions/010-waking-up.md): it is told one grade milder.
+const WAKE_UP_MS: f64 = 0.1;
+/// The slowest are those from the p99 on.
+const TAIL: f64 = 0.01;
+/// Good responses that there must be: ten from the p99 on.
+const LEAST_RESPONSES: u64 = 1000;
+
+/// The slowest responses were slow in the client.
+pub(super) fn tail_blame(facts: &Facts<'_>) -> Option<Finding> {
+    if facts.responses.count() < LEAST_RESPONSES {
+        return None;
+    }
+    let tail = facts.totals.stamps.own_delay.slowest(TAIL)?;
+    let (own, response) = (tail.own_ns / 1e6, tail.response_ns / 1e6);
+    let share = if response > 0.0 { own / response } else { 0.0 };
+    let severity = milder_if_short(graded(share, TAIL_SHARE.0, TAIL_SHARE.1)?, own);
+    let network = facts.totals.stamps.network.value_at_quantile(0.99).map(|nanos| nanos as f64 / 1e6);
+    let without = network.map_or_else(String::new, |network| {
+        format!("; by the kernel's clock p99 of network and server is {}", milliseconds(network))
+    });
+    let mut evidence =
+        vec![("own_mean", own, "ms"), ("response_mean", response, "ms"), ("share", share, "share")];
+    evidence.extend(network.map(|network| ("network_p99", network, "ms")));
+    let made = if severity == Severity::Invalid {
+        "the client made this p99, not the server"
+    } else {
+        "the client made part of this p99"
+    };
+    Some(finding(
+        FindingCode::TailBlame,
+        severity,
+        &evidence,
+        format!("{made}: {} of the slowest 1 % of responses is its own delay{without}", percent(share)),
+        more_threads(facts, facts.plan().threads),
+    ))
+}
+
+/// Answers lay in the kernel before the client looked at them.
+pub(super) fn receive_delay(facts: &Facts<'_>) -> Option<Finding> {
+    if facts.responses.count() < LEAST_RESPONSES {
+        return None;
+    }
+    let delay = facts.totals.stamps.arrival.value_at_quantile(0.99)? as f64 / 1e6;
+    let response = facts.response_ms("0.99", 0.99)?;
+    let share = if response > 0.0 { delay / response } else { 0.0 };
+    let severity = milder_if_short(graded(share, RECEIVE_SHARE.0, RECEIVE_SHARE.1)?, delay);
+    Some(finding(
+        FindingCode::ReceiveDelay,
+        severity,
+        &[("arrival_p99", delay, "ms"), ("response_p99", response, "ms"), ("share", share, "share")],
+        format!(
+            "answers waited for the client: the p99 of their delay, {}, is {} of the response time's p99",
+            milliseconds(delay),
+            percent(share)
+        ),
+        more_threads(facts, facts.plan().threads),
+    ))
+}
+
+/// `severity`, or the next milder one where the client's delay is no longer than waking up takes.
+fn milder_if_short(severity: Severity, delay_ms: f64) -> Severity {
+    match severity {
+        Severity::Invalid if delay_ms <= WAKE_UP_MS => Severity::Warning,
+        Severity::Warning if delay_ms <= WAKE_UP_MS => Severity::Note,
+        severity => severity,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waking_up_takes_is_told_one_grade_milder() {
+        let check = |severity, delay_ms, expected| assert_eq!(milder_if_short(severity, delay_ms), expected);
+        check(Severity::Invalid, 0.05, Severity::Warning);
+        check(Severity::Warning, 0.1, Severity::Note);
+        check(Severity::Note, 0.05, Severity::Note);
+        check(Severity::Invalid, 0.11, Severity::Invalid);
+        check(Severity::Warning, 4.0, Severity::Warning);
+    }
+}

@@ -1,0 +1,182 @@
+//! From a name to a connection: the first address that answers, in the resolver's order, as simple clients do.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use prony_http::ResponseParser;
+use prony_model::{ErrorKind, FailedAddress, PhaseTimes, ProbePhase, ProbePlan};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SocketAddrAny, getsockname, recv, sockopt};
+
+use super::ms;
+use super::wait::{Waited, wait};
+use crate::clock::{self, Nanos, span};
+use crate::driver::{network_address, unix_address};
+use crate::example::kind_of;
+use crate::resolve::{look_up, of_family, plain};
+use crate::{Control, RunError, socket};
+
+/// A connection and the parser of its responses.
+pub(super) struct Connection {
+    pub(super) socket: OwnedFd,
+    pub(super) parser: ResponseParser,
+    /// Address and port, or the path of the socket.
+    pub(super) remote: String,
+    /// When it stood.
+    pub(super) connected: Nanos,
+}
+
+/// A new connection and what it took.
+pub(super) struct Connected {
+    pub(super) connection: Connection,
+    /// `dns_ms` and `connect_ms`.
+    pub(super) phases: PhaseTimes,
+    /// What was tried before.
+    pub(super) failed_addresses: Vec<FailedAddress>,
+}
+
+/// Why there is none.
+pub(super) struct NoConnection {
+    /// The phase that did not end.
+    pub(super) phase: ProbePhase,
+    /// How long it took until then.
+    pub(super) after_ms: f64,
+    /// The look-up, where it came to an end.
+    pub(super) dns_ms: Option<f64>,
+    pub(super) failed_addresses: Vec<FailedAddress>,
+    pub(super) kind: Option<ErrorKind>,
+    /// In words; none where it was stopped by hand.
+    pub(super) error: Option<RunError>,
+}
+
+/// One place to connect to.
+struct Peer {
+    address: SocketAddrAny,
+    name: String,
+}
+
+/// Connects for request `number`, which began at `start`.
+pub(super) fn connect(
+    plan: &ProbePlan,
+    number: u32,
+    start: Nanos,
+    control: &Control,
+) -> Result<Connected, NoConnection> {
+    let source = source(&plan.sources, number);
+    let (peers, looked_up) = peers(plan, source, start)?;
+    let dns_ms = looked_up.map(|moment| ms(moment - start));
+    let resolved = looked_up.unwrap_or(start);
+    let source = source.map(|source| network_address((source, 0).into()));
+    let mut failed_addresses: Vec<FailedAddress> = Vec::new();
+    let mut last = None;
+    for peer in peers {
+        let began = clock::now();
+        let deadline = began.saturating_add(span(plan.timeouts.connect));
+        match open(&peer.address, source.as_ref(), deadline, control) {
+            Ok(Some(socket)) => {
+                let connected = clock::now();
+                let connect_ms = Some(ms(connected - resolved));
+                let phases = PhaseTimes { dns_ms, connect_ms, ..PhaseTimes::default() };
+                let parser = ResponseParser::new();
+                let connection = Connection { socket, parser, remote: peer.name, connected };
+                return Ok(Connected { connection, phases, failed_addresses });
+            }
+            Ok(None) => {
+                last = None;
+                break;
+            }
+            Err(error) => {
+                let (took_ms, why) = (ms(clock::now() - began), plain(&error.into()));
+                failed_addresses.push(FailedAddress { address: peer.name, why, took_ms });
+                last = Some(error);
+            }
+        }
+    }
+    Err(NoConnection {
+        phase: ProbePhase::Connect,
+        after_ms: ms(clock::now() - resolved),
+        dns_ms,
+        kind: last.map(kind_of),
+        error: last.and_then(|_| nothing_answers(&failed_addresses)),
+        failed_addresses,
+    })
+}
+
+impl Connection {
+    /// Whether it is still open and nothing has come on it since the last response.
+    pub(super) fn is_quiet(&self) -> bool {
+        let mut byte = [0];
+        let peeked = recv(&self.socket, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        matches!(peeked, Err(Errno::AGAIN))
+    }
+
+    /// The client's own address and port.
+    pub(super) fn local(&self) -> Option<String> {
+        let address = SocketAddr::try_from(getsockname(&self.socket).ok()?).ok()?;
+        Some(address.to_string())
+    }
+}
+
+/// The source of request `number`: each in turn.
+fn source(sources: &[IpAddr], number: u32) -> Option<IpAddr> {
+    let count = u32::try_from(sources.len()).ok().filter(|count| *count > 0)?;
+    sources.get((number % count) as usize).copied()
+}
+
+/// Where to connect to, in order; and when the resolver had answered, if it was asked.
+fn peers(
+    plan: &ProbePlan,
+    source: Option<IpAddr>,
+    start: Nanos,
+) -> Result<(Vec<Peer>, Option<Nanos>), NoConnection> {
+    let none = |phase, looked_up: Option<Nanos>, error| NoConnection {
+        phase,
+        after_ms: ms(clock::now() - looked_up.unwrap_or(start)),
+        dns_ms: looked_up.map(|moment| ms(moment - start)),
+        failed_addresses: Vec::new(),
+        kind: Some(ErrorKind::Other),
+        error: Some(error),
+    };
+    if let Some(path) = &plan.target.unix {
+        let address = unix_address(path)
+            .map_err(|_| none(ProbePhase::Connect, None, RunError::UnixPath { path: path.clone() }))?;
+        return Ok((vec![Peer { address, name: path.display().to_string() }], None));
+    }
+    let found = look_up(&plan.target).map_err(|error| none(ProbePhase::Dns, None, error))?;
+    let is_name = plan.target.host.parse::<IpAddr>().is_err();
+    let looked_up = is_name.then(clock::now);
+    let usable =
+        of_family(found, source.as_slice()).map_err(|error| none(ProbePhase::Connect, looked_up, error))?;
+    let peer = |address: SocketAddr| Peer { address: network_address(address), name: address.to_string() };
+    Ok((usable.into_iter().map(peer).collect(), looked_up))
+}
+
+/// A connected socket, or none if it was stopped by hand.
+fn open(
+    peer: &SocketAddrAny,
+    source: Option<&SocketAddrAny>,
+    deadline: Nanos,
+    control: &Control,
+) -> Result<Option<OwnedFd>, Errno> {
+    let socket = socket::open(peer, source, false)?;
+    match rustix::net::connect(&socket, peer) {
+        Ok(()) => return Ok(Some(socket)),
+        Err(Errno::INPROGRESS) => {}
+        Err(error) => return Err(error),
+    }
+    match wait(&socket, PollFlags::OUT, deadline, control)? {
+        Waited::Ready(_) => sockopt::socket_error(&socket)?.map(|()| Some(socket)),
+        Waited::TimedOut => Err(Errno::TIMEDOUT),
+        Waited::Stopped => Ok(None),
+    }
+}
+
+/// The last address that was tried, with the others in its words.
+fn nothing_answers(failed: &[FailedAddress]) -> Option<RunError> {
+    let (last, before) = failed.split_last()?;
+    let before: Vec<String> =
+        before.iter().map(|failed| format!("{}: {}", failed.address, failed.why)).collect();
+    let before = if before.is_empty() { String::new() } else { format!("; before it {}", before.join(", ")) };
+    Some(RunError::NothingAnswers { address: last.address.clone(), why: format!("{}{before}", last.why) })
+}

@@ -1,0 +1,244 @@
+//! What makes the numbers of a series doubtful. Thresholds are those of docs/findings.md, one section for each code.
+
+use prony_model::{
+    CommandExit, CommandResult, Evidence, ExecCommand, ExecResult, Finding, FindingCode, Severity,
+    StartUpSource,
+};
+use prony_stats::outliers;
+
+use crate::error::How;
+
+/// Above this share of start-up a command says more about how programs start than about what they do.
+const START_UP_SHARE: f64 = 0.20;
+/// Below this mean the shell's start is as long as the command, and what is subtracted for it as uncertain
+/// (hyperfine warns from the same time).
+const SHORT_S: f64 = 0.005;
+/// Fewer runs have no spread to be far from.
+const FEWEST: usize = 6;
+/// Commands that a finding names.
+const MOST_NAMED: usize = 5;
+
+/// All findings, the worst first. `unclean` are cleanups that failed, in words.
+pub(crate) fn findings(result: &ExecResult, unclean: &[String]) -> Vec<Finding> {
+    let judges = [interrupted, start_up_share, slow_first_run, outlier_runs, short_command, failed_runs];
+    let mut findings: Vec<Finding> = judges.iter().filter_map(|judge| judge(result)).collect();
+    findings.extend(unclean.iter().map(|error| Finding {
+        code: FindingCode::FailedRuns,
+        severity: Severity::Warning,
+        evidence: Vec::new(),
+        message: format!("a cleanup failed: {error}"),
+        advice: "the numbers stand; look at what it left behind".to_owned(),
+    }));
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
+    findings
+}
+
+/// What a judge saw in one command: a number for the evidence, and words.
+struct Seen {
+    value: f64,
+    words: String,
+}
+
+/// One finding for all commands in which `judge` sees something: `what`, then the words for each.
+fn seen_in_commands(
+    result: &ExecResult,
+    code: FindingCode,
+    (name, unit): (&str, &str),
+    what: &str,
+    advice: String,
+    judge: impl Fn(&CommandResult, &ExecCommand) -> Option<Seen>,
+) -> Option<Finding> {
+    let pairs = result.commands.iter().zip(&result.plan.commands);
+    let seen: Vec<(usize, Seen)> = pairs
+        .enumerate()
+        .filter_map(|(at, (measured, planned))| Some((at, judge(measured, planned)?)))
+        .collect();
+    let one_of_one = result.commands.len() == 1;
+    let mut words: Vec<String> = seen
+        .iter()
+        .take(MOST_NAMED)
+        .map(
+            |(at, seen)| {
+                if one_of_one { seen.words.clone() } else { format!("command {}: {}", at + 1, seen.words) }
+            },
+        )
+        .collect();
+    if seen.len() > MOST_NAMED {
+        words.push(format!("and {} more", seen.len() - MOST_NAMED));
+    }
+    let evidence = seen.iter().map(|(at, seen)| {
+        let name = if one_of_one { name.to_owned() } else { format!("{name}_{}", at + 1) };
+        Evidence::new(&name, seen.value, unit)
+    });
+    (!seen.is_empty()).then(|| Finding {
+        code,
+        severity: Severity::Warning,
+        evidence: evidence.collect(),
+        message: format!("{what}{}", words.join("; ")),
+        advice,
+    })
+}
+
+/// The series was ended by hand.
+fn interrupted(result: &ExecResult) -> Option<Finding> {
+    let rounds = result.timing.rounds;
+    result.timing.interrupted.then(|| Finding {
+        code: FindingCode::Interrupted,
+        severity: Severity::Note,
+        evidence: vec![Evidence::new("rounds", f64::from(rounds), "count")],
+        message: format!(
+            "the series was ended by hand after {rounds} rounds; what was measured until then is here"
+        ),
+        advice: "run it again to its end before you compare it".to_owned(),
+    })
+}
+
+/// Much of a command's time is its start.
+fn start_up_share(result: &ExecResult) -> Option<Finding> {
+    let url = result.plan.commands.iter().find_map(|command| url(&command.line));
+    let advice = match url {
+        Some(url) => format!("to time the request itself: prony {url}"),
+        None => "to time the work itself, let one process do it many times".to_owned(),
+    };
+    seen_in_commands(result, FindingCode::StartUpShare, ("share", "share"), "", advice, |measured, _| {
+        let start_up = measured.start_up.as_ref()?;
+        let share = start_up.share.filter(|share| *share > START_UP_SHARE)?;
+        let least = if start_up.source == StartUpSource::Least { "at least " } else { "" };
+        let words = format!(
+            "{least}{:.0} % of the time is process start-up ({} takes {}, n = {}, and the command {})",
+            100.0 * share,
+            quoted(&start_up.line),
+            milliseconds(start_up.wall.median_s),
+            start_up.wall.count,
+            milliseconds(measured.wall.as_ref()?.median_s)
+        );
+        Some(Seen { value: share, words })
+    })
+}
+
+/// The first run was slower than the others.
+fn slow_first_run(result: &ExecResult) -> Option<Finding> {
+    let advice = if result.plan.runs.warmup == 0 {
+        "use --warmup 3, or --prepare to start each run from the same state"
+    } else {
+        "use --prepare to start each run from the same state"
+    };
+    let code = FindingCode::SlowFirstRun;
+    seen_in_commands(result, code, ("first", "s"), "", advice.to_owned(), |measured, _| {
+        let (first, median) = (measured.runs.first()?.wall_s, measured.wall.as_ref()?.median_s);
+        let slow = first > median && far(&times(measured)).first() == Some(&0);
+        let words =
+            format!("the first run took {}, the median is {}", milliseconds(first), milliseconds(median));
+        slow.then_some(Seen { value: first, words })
+    })
+}
+
+/// Some runs took much longer, or much less, than the others.
+fn outlier_runs(result: &ExecResult) -> Option<Finding> {
+    let advice =
+        "stop what else runs here, and repeat; the median bears this better than the mean".to_owned();
+    seen_in_commands(result, FindingCode::OutlierRuns, ("runs", "count"), "", advice, |measured, _| {
+        let times = times(measured);
+        let median_s = measured.wall.as_ref()?.median_s;
+        // A slow first run is a finding of its own.
+        let far: Vec<f64> =
+            far(&times).into_iter().filter(|at| *at > 0 || times[0] < median_s).map(|at| times[at]).collect();
+        let farthest = far
+            .iter()
+            .copied()
+            .max_by(|a, b| f64::total_cmp(&(a - median_s).abs(), &(b - median_s).abs()))?;
+        let words = format!(
+            "{} of {} runs were far from the median of {}, the farthest at {}",
+            far.len(),
+            times.len(),
+            milliseconds(median_s),
+            milliseconds(farthest)
+        );
+        Some(Seen { value: far.len() as f64, words })
+    })
+}
+
+/// The command is about as short as the shell's start.
+fn short_command(result: &ExecResult) -> Option<Finding> {
+    let shell_s = result.shell?.wall_s;
+    let what = format!(
+        "shorter than 5 ms, and the {} that are subtracted for the shell vary as much: ",
+        milliseconds(shell_s)
+    );
+    let advice = "-N starts a program without a shell, and subtracts nothing".to_owned();
+    seen_in_commands(result, FindingCode::ShortCommand, ("mean", "s"), &what, advice, |measured, _| {
+        let mean_s = measured.wall.as_ref()?.mean_s;
+        (mean_s < SHORT_S)
+            .then(|| Seen { value: mean_s, words: format!("{} on average", milliseconds(mean_s)) })
+    })
+}
+
+/// Some runs did not do what they should.
+fn failed_runs(result: &ExecResult) -> Option<Finding> {
+    let exits = &result.plan.exits;
+    let advice = "make it work first; where an exit code is what you expect, say so: -i=1".to_owned();
+    seen_in_commands(result, FindingCode::FailedRuns, ("failed", "count"), "", advice, |measured, _| {
+        let failed: Vec<CommandExit> =
+            measured.runs.iter().map(|run| run.exit).filter(|exit| !exits.is_good(*exit)).collect();
+        let first = How(*failed.first()?);
+        let words = format!("{} of {} runs failed (the first {first})", failed.len(), measured.runs.len());
+        Some(Seen { value: failed.len() as f64, words })
+    })
+}
+
+/// Which of `times` are far from the others.
+fn far(times: &[f64]) -> Vec<usize> {
+    if times.len() < FEWEST { Vec::new() } else { outliers(times) }
+}
+
+fn times(command: &CommandResult) -> Vec<f64> {
+    command.runs.iter().map(|run| run.wall_s).collect()
+}
+
+/// The first word of `line` that is a URL that prony can load.
+fn url(line: &str) -> Option<String> {
+    let words = shell_words::split(line).unwrap_or_default();
+    words.into_iter().find(|word| word.starts_with("http://"))
+}
+
+/// `line` as a part of a sentence.
+fn quoted(line: &str) -> String {
+    format!("`{line}`")
+}
+
+/// Seconds in a unit that a person would say.
+fn milliseconds(seconds: f64) -> String {
+    match seconds {
+        value if value >= 10.0 => format!("{value:.1} s"),
+        value if value >= 0.1 => format!("{:.0} ms", value * 1e3),
+        value if value >= 0.01 => format!("{:.1} ms", value * 1e3),
+        value if value >= 0.001 => format!("{:.2} ms", value * 1e3),
+        value => format!("{:.0} µs", value * 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handful_of_runs_has_no_outliers() {
+        assert_eq!(far(&[1.0, 1.0, 1.0, 1.0, 50.0]), Vec::<usize>::new());
+        assert_eq!(far(&[1.0, 1.0, 1.0, 1.0, 1.0, 50.0]), [5]);
+    }
+
+    #[test]
+    fn urls() {
+        let check = |line: &str, expected: Option<&str>| assert_eq!(url(line).as_deref(), expected, "{line}");
+        check("wget -qO- 'http://127.0.0.1:3000/a b'", Some("http://127.0.0.1:3000/a b"));
+        check("curl https://h/", None);
+        check("true", None);
+        check("echo 'http://", None);
+    }
+
+    #[test]
+    fn times_as_people_say_them() {
+        let all = [12.34, 0.5, 0.0123, 0.000_45].map(milliseconds);
+        assert_eq!(all, ["12.3 s", "500 ms", "12.3 ms", "450 µs"]);
+    }
+}

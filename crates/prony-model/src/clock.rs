@@ -1,0 +1,97 @@
+//! The clocks of a run by name, for all that go through them or choose one.
+
+use crate::{HistogramData, LatencySummary, RunResult};
+
+/// One distribution of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// done − intended, of good responses.
+    #[default]
+    Response,
+    /// done − sent, of good responses.
+    Service,
+    /// first byte − sent.
+    FirstByte,
+    /// Connecting.
+    Connect,
+    /// The client's own lateness.
+    Lag,
+    /// The wait for a free connection.
+    Blocked,
+    /// From being handed to the kernel to being sent by it.
+    Departure,
+    /// From the kernel's sending to the kernel's receiving.
+    Network,
+    /// From the kernel's receiving to the client's looking.
+    Arrival,
+    /// Waiting times of requests that were cut off; without a summary, for the true latencies are unknown.
+    Censored,
+}
+
+impl Clock {
+    /// Every clock, the most important first.
+    pub const ALL: [Self; 10] = [
+        Self::Response,
+        Self::Service,
+        Self::FirstByte,
+        Self::Connect,
+        Self::Lag,
+        Self::Blocked,
+        Self::Departure,
+        Self::Network,
+        Self::Arrival,
+        Self::Censored,
+    ];
+
+    /// The stable name, as on the command line and in exported files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Service => "service",
+            Self::FirstByte => "first-byte",
+            Self::Connect => "connect",
+            Self::Lag => "lag",
+            Self::Blocked => "blocked",
+            Self::Departure => "departure",
+            Self::Network => "network",
+            Self::Arrival => "arrival",
+            Self::Censored => "censored",
+        }
+    }
+}
+
+impl RunResult {
+    /// The numbers of `clock`; none for [`Clock::Censored`].
+    pub fn summary(&self, clock: Clock) -> Option<&LatencySummary> {
+        let latency = &self.latency;
+        Some(match clock {
+            Clock::Response => &latency.response,
+            Clock::Service => &latency.service,
+            Clock::FirstByte => &latency.first_byte,
+            Clock::Connect => &latency.connect,
+            Clock::Lag => &latency.lag,
+            Clock::Blocked => &latency.blocked,
+            Clock::Departure => &latency.departure,
+            Clock::Network => &latency.network,
+            Clock::Arrival => &latency.arrival,
+            Clock::Censored => return None,
+        })
+    }
+
+    /// The distribution of `clock`.
+    pub fn histogram(&self, clock: Clock) -> &HistogramData {
+        let histograms = &self.histograms;
+        match clock {
+            Clock::Response => &histograms.response,
+            Clock::Service => &histograms.service,
+            Clock::FirstByte => &histograms.first_byte,
+            Clock::Connect => &histograms.connect,
+            Clock::Lag => &histograms.lag,
+            Clock::Blocked => &histograms.blocked,
+            Clock::Departure => &histograms.departure,
+            Clock::Network => &histograms.network,
+            Clock::Arrival => &histograms.arrival,
+            Clock::Censored => &histograms.censored,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The flags of `prony ab`: those of httpd 2.4's `ab`, letter for letter, and `--force`.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, ArgMatches};
+
+/// `prony ab`, as typed: `None` where nothing was.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(
+    // As getopt has it: the last of several wins.
+    args_override_self = true,
+    override_usage = "prony ab [OPTIONS] http://HOST[:PORT]/PATH",
+    after_help = EXAMPLES,
+    after_long_help = DETAILS
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag that is there or not: nothing is inferred here"
+)]
+pub(crate) struct AbArgs {
+    /// The server and the document
+    #[arg(value_name = "URL", required_unless_present = "version")]
+    pub(crate) url: Option<String>,
+    /// Requests [default: 1; 50000 with -t]
+    #[arg(short = 'n', value_name = "N", allow_hyphen_values = true)]
+    pub(crate) requests: Option<String>,
+    /// Connections [default: 1]
+    #[arg(short = 'c', value_name = "N", allow_hyphen_values = true)]
+    pub(crate) concurrency: Option<String>,
+    /// Stop after this long; -n counts only if it follows
+    #[arg(short = 't', value_name = "SECONDS", allow_hyphen_values = true)]
+    pub(crate) time_limit: Option<String>,
+    /// Wait this long for a connection or a response [default: 30]
+    #[arg(short = 's', value_name = "SECONDS", allow_hyphen_values = true)]
+    pub(crate) timeout: Option<String>,
+    /// Keep connections open
+    #[arg(short = 'k')]
+    pub(crate) keep_alive: bool,
+    /// POST the content of this file; see -T
+    #[arg(short = 'p', value_name = "FILE", allow_hyphen_values = true)]
+    pub(crate) post_file: Option<PathBuf>,
+    /// PUT the content of this file; see -T
+    #[arg(short = 'u', value_name = "FILE", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) put_file: Option<PathBuf>,
+    /// Content-type of the body [default: text/plain]
+    #[arg(short = 'T', value_name = "TYPE", allow_hyphen_values = true)]
+    pub(crate) content_type: Option<String>,
+    /// HEAD instead of GET
+    #[arg(short = 'i', hide_short_help = true)]
+    pub(crate) head: bool,
+    /// Any other method
+    #[arg(short = 'm', value_name = "METHOD", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) method: Option<String>,
+    /// A header, `Name: value`; may be repeated
+    #[arg(short = 'H', value_name = "HEADER", allow_hyphen_values = true)]
+    pub(crate) headers: Vec<String>,
+    /// A cookie, `name=value`; may be repeated, and all are sent (ab sends the last)
+    #[arg(short = 'C', value_name = "COOKIE", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) cookies: Vec<String>,
+    /// Basic authentication, `user:password`
+    #[arg(short = 'A', value_name = "USER:PASSWORD", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) credentials: Option<String>,
+    /// The same for the proxy
+    #[arg(short = 'P', value_name = "USER:PASSWORD", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) proxy_credentials: Option<String>,
+    /// Ask this forward proxy
+    #[arg(short = 'X', value_name = "PROXY:PORT", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) proxy: Option<String>,
+    /// Connect from this local address
+    #[arg(short = 'B', value_name = "ADDRESS", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) source: Option<String>,
+    /// Bodies may differ in length
+    #[arg(short = 'l')]
+    pub(crate) variable_length: bool,
+    /// Go on after broken connections: prony always does
+    #[arg(short = 'r', hide_short_help = true)]
+    pub(crate) resilient: bool,
+    /// No table of percentages
+    #[arg(short = 'd', hide_short_help = true)]
+    pub(crate) no_percentiles: bool,
+    /// No standard deviation, median and warnings
+    #[arg(short = 'S', hide_short_help = true)]
+    pub(crate) no_confidence: bool,
+    /// No progress on stderr
+    #[arg(short = 'q', hide_short_help = true)]
+    pub(crate) quiet: bool,
+    /// Write the percentages to this file, as CSV
+    #[arg(short = 'e', value_name = "FILE", allow_hyphen_values = true)]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write every request to this file, for gnuplot; moments in UTC
+    #[arg(short = 'g', value_name = "FILE", allow_hyphen_values = true)]
+    pub(crate) gnuplot: Option<PathBuf>,
+    /// Replace the files of -e and -g if they exist, as ab does
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Report as an HTML table
+    #[arg(short = 'w', hide_short_help = true)]
+    pub(crate) html: bool,
+    /// Attributes of the table; -w
+    #[arg(short = 'x', value_name = "ATTRIBUTES", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) table_attributes: Option<String>,
+    /// Attributes of its rows; -w
+    #[arg(short = 'y', value_name = "ATTRIBUTES", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) row_attributes: Option<String>,
+    /// Attributes of its cells; -w
+    #[arg(short = 'z', value_name = "ATTRIBUTES", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) cell_attributes: Option<String>,
+    /// Verbosity: 0 or 1; more is refused
+    #[arg(short = 'v', value_name = "LEVEL", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) verbosity: Option<String>,
+    /// Print the version
+    #[arg(short = 'V', hide_short_help = true)]
+    pub(crate) version: bool,
+    /// Refused: socket buffers are the kernel's
+    #[arg(short = 'b', value_name = "BYTES", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) window: Option<String>,
+    /// Refused, as is https: not supported yet
+    #[arg(short = 'I', action = ArgAction::SetTrue, hide_short_help = true)]
+    pub(crate) tls_no_sni: bool,
+    /// Refused, as is https
+    #[arg(short = 'Z', value_name = "CIPHERS", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) tls_ciphers: Option<String>,
+    /// Refused, as is https
+    #[arg(short = 'f', value_name = "PROTOCOL", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) tls_protocol: Option<String>,
+    /// Refused, as is https
+    #[arg(short = 'E', value_name = "FILE", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// Whether -n stands behind -t, and so counts.
+    #[arg(skip)]
+    pub(crate) requests_follow_limit: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  prony ab -n 1000 -c 10 http://127.0.0.1:3000/
+  prony ab -kc 10 -t 10 http://127.0.0.1:3000/
+  prony ab -n 100 -p body.json -T application/json http://127.0.0.1:3000/add";
+
+const DETAILS: &str = "\
+The report on stdout is ab's, line for line; the verdict and what speaks against
+the numbers are told on stderr.
+
+What differs from ab:
+  Broken connections and missing answers are counted, and the load goes on: -r
+  is always on. With -t, answers to what was sent in time are awaited for up to
+  a second, and the time until the last of them counts.
+  Exit codes are prony's own (prony --help-all): 0 only if an answer was good.
+  ab ends with 0 also if every request failed.
+  Files that exist are not replaced without --force.
+  -T without -p or -u changes nothing, as in ab, and is told.
+  Refused: https and its flags -I -Z -f -E; -b; -v from 2 on.";
+
+impl AbArgs {
+    /// Fills in what only the order of the words says.
+    pub(super) fn note_order(&mut self, matches: &ArgMatches) {
+        let last = |name: &str| matches.indices_of(name).and_then(Iterator::max);
+        self.requests_follow_limit = last("requests") > last("time_limit");
+    }
+
+    /// The first flag of those that only https has.
+    pub(crate) fn tls_flag(&self) -> Option<&'static str> {
+        [
+            ("-I", self.tls_no_sni),
+            ("-Z", self.tls_ciphers.is_some()),
+            ("-f", self.tls_protocol.is_some()),
+            ("-E", self.tls_certificate.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(flag, is_there)| is_there.then_some(flag))
+    }
+}

@@ -1,0 +1,72 @@
+//! The flags of `prony probe`; those that `prony run` has too mean the same.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use prony_model::{StatusSet, parse_duration};
+
+use super::run::{PageFormat, statuses, whole_u32};
+
+/// `prony probe`, as typed: `None` where nothing was.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag that is there or not: nothing is inferred here"
+)]
+pub(crate) struct ProbeArgs {
+    /// The server; `http://` may be left out
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    /// Send this many requests, one after the other [default: 1]
+    #[arg(long, value_name = "N", value_parser = whole_u32)]
+    pub(crate) count: Option<u32>,
+    /// With --count: use a connection again where the server lets it
+    #[arg(long)]
+    pub(crate) reuse: bool,
+    /// Method [default: GET; POST with a body]
+    #[arg(short, long, value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+    /// A header, `Name: value`; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub(crate) headers: Vec<String>,
+    /// The request's body
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) body: Option<String>,
+    /// The request's body, from a file; `-` is stdin
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) body_file: Option<PathBuf>,
+    /// Wait this long for a response [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Wait this long for a connection to each address [default: 5s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    pub(crate) connect_timeout: Option<Duration>,
+    /// Speak HTTP/1.0
+    #[arg(long = "http1.0", hide_short_help = true)]
+    pub(crate) http10: bool,
+    /// Connect to this Unix socket; the URL still names host and path
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    pub(crate) unix: Option<PathBuf>,
+    /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
+    #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
+    pub(crate) sources: Vec<String>,
+    /// Status codes that are good: `200`, `2xx`, `200-299`, lists with commas [default: 200-399]
+    #[arg(long, value_name = "STATUS", value_parser = statuses, hide_short_help = true)]
+    pub(crate) expect_status: Option<StatusSet>,
+    /// Keep the body of the first response in this file, up to 64 MiB; `-` is stdout, and the report goes to
+    /// stderr
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save_body: Option<PathBuf>,
+    /// Keep the whole result in this file; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Replace the files of --json and --save-body if they exist
+    #[arg(long, hide_short_help = true)]
+    pub(crate) force: bool,
+    /// What to print [default: text]
+    #[arg(short, long, value_name = "FORMAT", value_enum)]
+    pub(crate) output: Option<PageFormat>,
+    /// No progress line
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}

@@ -1,0 +1,125 @@
+//! Where calibrations are kept: one file for each machine, in the user's folder for state.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use prony_model::{Calibration, Environment, RunResult};
+use prony_report::clean;
+use rustix::fs::{Access, access};
+
+use crate::complaint::Complaint;
+use crate::output::{self, Destination};
+
+/// A calibration with as many settings as it may have takes a tenth of this.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// Compares `result` with what is known of this machine, if anything is.
+pub(crate) fn compare(result: &mut RunResult) {
+    if let Some(calibration) = load(&result.environment) {
+        result.compare_with(&calibration);
+    }
+}
+
+/// What is known of this machine. A file that can't be used is said on stderr and counts as none: no run fails for
+/// it.
+pub(crate) fn load(environment: &Environment) -> Option<Calibration> {
+    read(&file(environment)?, environment).unwrap_or_else(|why| {
+        warn(&why);
+        None
+    })
+}
+
+/// The file of one machine.
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    /// The one for the machine of `environment`.
+    pub(crate) fn of(environment: &Environment) -> Result<Self, Complaint> {
+        file(environment).map(Self).ok_or_else(|| {
+            Complaint::usage("there is no folder for calibrations: neither XDG_STATE_HOME nor HOME is set")
+                .hint("set one of them: HOME=/tmp prony calibrate")
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Makes the folder, and finds out whether it can be written.
+    pub(crate) fn prepare(&self) -> Result<(), Complaint> {
+        let folder = self.0.parent().unwrap_or(Path::new("/"));
+        let made = fs::create_dir_all(folder)
+            .and_then(|()| access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(Into::into));
+        made.map_err(|error| {
+            Complaint::usage(format!("can't keep a calibration in {} ({error})", folder.display()))
+                .hint("nothing was measured: set XDG_STATE_HOME to a folder that can be written")
+        })
+    }
+
+    /// Keeps `calibration` for the runs to come, whole or not at all.
+    pub(crate) fn keep(&self, calibration: &Calibration) -> Result<(), Complaint> {
+        Destination::prepare("XDG_STATE_HOME", &self.0, true)?.write(&calibration.to_json())
+    }
+}
+
+/// The file for the machine of `environment` (XDG Base Directory Specification 0.8); `None` where neither
+/// variable names a folder.
+fn file(environment: &Environment) -> Option<PathBuf> {
+    let folder = state_folder(|name| std::env::var_os(name).map(PathBuf::from))?;
+    Some(folder.join("prony").join(format!("calibration-{}.json", environment.fingerprint())))
+}
+
+/// A relative path is as good as none, by the specification.
+fn state_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let absolute = |name| variable(name).filter(|path| path.is_absolute());
+    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
+}
+
+/// The calibration in `path`, `None` if there is no such file, or why it can't be used.
+fn read(path: &Path, environment: &Environment) -> Result<Option<Calibration>, String> {
+    let told = |why: &dyn std::fmt::Display| format!("{} ({why})", path.display());
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
+    match read {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(told(&error)),
+        Ok(bytes) if bytes as u64 > MAX_FILE_BYTES => return Err(told(&"it is larger than 4 MiB")),
+        Ok(_) => {}
+    }
+    let calibration = Calibration::from_json(&text).map_err(|error| told(&error))?;
+    if calibration.fingerprint == environment.fingerprint() {
+        Ok(Some(calibration))
+    } else {
+        Err(told(&"it is of another machine"))
+    }
+}
+
+fn warn(why: &str) {
+    let text = format!(
+        "warning: the calibration {} is ignored\n         `prony calibrate` makes a new one\n",
+        clean(why)
+    );
+    output::tell(&text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(set: &'static [(&'static str, &'static str)], expected: Option<&str>) {
+        let folder =
+            state_folder(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()));
+        assert_eq!(folder, expected.map(PathBuf::from), "{set:?}");
+    }
+
+    #[test]
+    fn the_folder_is_the_one_of_the_specification() {
+        check(&[("XDG_STATE_HOME", "/state"), ("HOME", "/home/me")], Some("/state"));
+        check(&[("HOME", "/home/me")], Some("/home/me/.local/state"));
+        check(&[("XDG_STATE_HOME", ""), ("HOME", "/home/me")], Some("/home/me/.local/state"));
+        check(&[("XDG_STATE_HOME", "state"), ("HOME", "/home/me")], Some("/home/me/.local/state"));
+        check(&[("HOME", "")], None);
+        check(&[], None);
+    }
+}

@@ -1,0 +1,114 @@
+//! `prony ab`: ab's flags and ab's report; the verdict goes to stderr.
+
+use prony_engine::Control;
+use prony_model::{Phase, RunEvent, RunResult};
+use prony_report::ab::{self, Requests};
+use prony_report::{brief, count};
+
+use crate::args::AbArgs;
+use crate::cmd::run::seed;
+use crate::complaint::Complaint;
+use crate::exit::Exit;
+use crate::meant::ab::Ab;
+use crate::progress::ProgressLine;
+use crate::{calibration, meant, output, signals, terminal};
+
+/// What the banner calls this program.
+pub(crate) const PROGRAM: &str = concat!("prony ", env!("CARGO_PKG_VERSION"));
+
+/// Runs what `args` mean.
+pub(crate) fn ab(args: &AbArgs) -> Result<Exit, Complaint> {
+    if args.version {
+        output::print(&ab::banner(PROGRAM, false))?;
+        return Ok(Exit::Good);
+    }
+    let meant = meant::ab::ab(args, seed()?)?;
+    let control = Control::default();
+    let on_interrupt = control.clone();
+    signals::on_interrupt(move || {
+        on_interrupt.stop();
+        ProgressLine::stopping();
+    })?;
+    output::print(&ab::head(PROGRAM, &meant.options))?;
+    let every = meant.plan.end.requests().and_then(ab::heartbeat).filter(|_| meant.options.progress);
+    let mut heartbeat = every.map(Heartbeat::new);
+    let mut requests = Requests::default();
+    let mut result = prony_engine::run(&meant.plan, &control, &mut |event| {
+        match &event {
+            RunEvent::Samples(samples) => samples.iter().for_each(|sample| requests.add(sample)),
+            RunEvent::SamplesLost(lost) => requests.lose(*lost),
+            _ => {}
+        }
+        if let Some(heartbeat) = &mut heartbeat {
+            heartbeat.tell(&event);
+        }
+    })?;
+    calibration::compare(&mut result);
+    let requests = requests.sorted();
+    if let Some(heartbeat) = &mut heartbeat {
+        heartbeat.finish(result.requests.done + result.requests.failed);
+    }
+    output::print(&ab::report(&result, &requests, &meant.options))?;
+    if let Some(file) = &meant.csv {
+        file.write(&ab::csv(&requests))?;
+    }
+    if let Some(file) = &meant.gnuplot {
+        file.write(&ab::gnuplot(&result, &requests))?;
+    }
+    let findings: Vec<_> = ab::resolution(&requests, &meant.options).into_iter().collect();
+    let notes = notes(&meant, &result, &requests);
+    output::tell(&format!("\n{}", brief::run(&result, &findings, &notes, &terminal::error_style())));
+    Ok(Exit::of_run(&result))
+}
+
+/// What is to be known about this report, beside the findings.
+fn notes(meant: &Ab, result: &RunResult, requests: &Requests) -> Vec<String> {
+    let mut notes = meant.notes.clone();
+    notes.extend(ab::across_all(result));
+    if requests.broken() > 0 && !meant.resilient {
+        notes.push(format!(
+            "ab would have stopped at the first of {} broken connections, for want of -r; prony went on",
+            count(requests.broken())
+        ));
+    }
+    if requests.lost() > 0 {
+        notes.push(format!(
+            "{} requests came too quickly to be kept one by one: the counts and times above are of the others",
+            count(requests.lost())
+        ));
+    }
+    notes
+}
+
+/// ab's progress on stderr: a line after every so many requests.
+struct Heartbeat {
+    every: u64,
+    next: u64,
+    measuring: bool,
+}
+
+impl Heartbeat {
+    fn new(every: u64) -> Self {
+        Self { every, next: every, measuring: false }
+    }
+
+    fn tell(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Phase(phase) => self.measuring = *phase == Phase::Measure,
+            RunEvent::Progress(progress) if self.measuring => self.completed(progress.done + progress.failed),
+            _ => {}
+        }
+    }
+
+    fn completed(&mut self, ended: u64) {
+        while self.next <= ended {
+            output::tell(&format!("Completed {} requests\n", self.next));
+            self.next += self.every;
+        }
+    }
+
+    fn finish(&mut self, ended: u64) {
+        self.completed(ended);
+        output::tell(&format!("Finished {ended} requests\n"));
+    }
+}

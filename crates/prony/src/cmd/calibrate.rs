@@ -1,0 +1,210 @@
+//! `prony calibrate`: what this machine can do as a client, measured against a server that does nothing.
+
+mod grid;
+mod measure;
+mod server;
+mod steps;
+
+use std::path::Path;
+use std::time::Duration;
+
+use prony_engine::Control;
+use prony_model::{Calibration, CalibrationPoint, DriverChoice, Environment, Target, since_1970};
+use prony_report::age;
+
+use self::grid::Step;
+use self::measure::Manner;
+use self::steps::{Steps, name};
+use crate::args::{CalibrateArgs, Driver};
+use crate::calibration::{self, Place};
+use crate::cmd::run::seed;
+use crate::complaint::Complaint;
+use crate::exit::Exit;
+use crate::output::Destination;
+use crate::{clock, output, signals, terminal};
+
+const DURATION: Duration = Duration::from_secs(2);
+/// Enough answers for a median at the floor's rate.
+const QUICK_DURATION: Duration = Duration::from_millis(500);
+/// What a setting takes beyond its duration: warm-up, start and stop of the server.
+const OVERHEAD: Duration = Duration::from_millis(350);
+/// How often a setting is measured until others leave it alone.
+const ATTEMPTS: u32 = 2;
+/// Doubts that are told one by one; the table marks all.
+const TOLD_DOUBTS: usize = 3;
+
+/// Measures, prints, and keeps what `args` ask for.
+pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Exit, Complaint> {
+    let environment = prony_engine::environment();
+    let json = args.json.as_deref().map(|path| JsonTo::prepare(path, args.force)).transpose()?;
+    let place = Place::of(&environment)?;
+    if args.show {
+        return show(&environment, &place, json.as_ref());
+    }
+    place.prepare()?;
+    let (measured, is_whole) = session(args, &environment)?;
+    let mut known = calibration::load(&environment).unwrap_or_else(|| Calibration::new(environment.clone()));
+    known.environment = environment;
+    let mut kept = 0;
+    for (_, point) in &measured {
+        if is_whole && (point.doubt.is_none() || args.force) {
+            known.keep(point.clone());
+            kept += 1;
+        }
+    }
+    if kept > 0 {
+        place.keep(&known)?;
+    }
+    match json {
+        Some(json) => json.write(&known)?,
+        None => report(&measured, kept, is_whole, &place)?,
+    }
+    Ok(if !is_whole {
+        Exit::Interrupted
+    } else if kept < measured.len() {
+        Exit::Invalid
+    } else {
+        Exit::Good
+    })
+}
+
+/// Every setting that `args` ask for, until Ctrl-C; and whether all were measured.
+fn session(
+    args: &CalibrateArgs,
+    environment: &Environment,
+) -> Result<(Vec<(Step, CalibrationPoint)>, bool), Complaint> {
+    let target = args.target.as_deref().map(Target::parse).transpose();
+    let manner = Manner {
+        duration: args.duration.unwrap_or(if args.quick { QUICK_DURATION } else { DURATION }),
+        driver: driver(args.driver),
+        target: target.map_err(|error| Complaint::from_words(&error))?,
+        cpus: environment.cpus,
+        seed: seed()?,
+    };
+    let steps = grid::steps(args, environment.cpus);
+    manner.check(&steps)?;
+    let control = Control::default();
+    let on_interrupt = control.clone();
+    signals::on_interrupt(move || on_interrupt.stop())?;
+    let progress = Steps::new(steps.len(), manner.duration + OVERHEAD, args.quiet);
+    let mut done = Vec::new();
+    for step in steps {
+        progress.begin(done.len(), &step);
+        let Some(point) = undisturbed(&manner, &step, &control)? else {
+            progress.clear();
+            return Ok((done, false));
+        };
+        progress.end(done.len() + 1, &step, point.rate_per_s);
+        done.push((step, point));
+    }
+    progress.clear();
+    Ok((done, true))
+}
+
+/// Measures `step` until nothing disturbs it, but not forever; `None` if it was interrupted.
+fn undisturbed(
+    manner: &Manner,
+    step: &Step,
+    control: &Control,
+) -> Result<Option<CalibrationPoint>, Complaint> {
+    let mut point = manner.measure(step, control)?;
+    for _ in 1..ATTEMPTS {
+        if point.as_ref().is_some_and(|point| point.doubt.is_some()) {
+            point = manner.measure(step, control)?;
+        }
+    }
+    Ok(point)
+}
+
+fn driver(typed: Driver) -> DriverChoice {
+    match typed {
+        Driver::Auto => DriverChoice::Auto,
+        Driver::Epoll => DriverChoice::Epoll,
+        Driver::IoUring => DriverChoice::IoUring,
+    }
+}
+
+/// The table, and what became of it.
+fn report(
+    measured: &[(Step, CalibrationPoint)],
+    kept: usize,
+    is_whole: bool,
+    place: &Place,
+) -> Result<(), Complaint> {
+    let points: Vec<CalibrationPoint> = measured.iter().map(|(_, point)| point.clone()).collect();
+    let mut doubts: Vec<String> = measured
+        .iter()
+        .filter_map(|(step, point)| Some(format!("{}: {}", name(step), point.doubt.as_ref()?)))
+        .collect();
+    let more = doubts.len().saturating_sub(TOLD_DOUBTS);
+    if more > 0 {
+        doubts.truncate(TOLD_DOUBTS);
+        doubts.push(format!("and {more} more"));
+    }
+    let text = prony_report::calibration::text(&points, Some(&doubts), &terminal::style());
+    let end = if !is_whole {
+        "stopped by hand: nothing was kept\n".to_owned()
+    } else if kept == measured.len() {
+        format!("kept in {}; runs on this machine are compared with it\n", place.path().display())
+    } else {
+        let what = match kept {
+            0 => "nothing was kept".to_owned(),
+            kept => format!("the other {kept} are kept in {}", place.path().display()),
+        };
+        format!(
+            "{what}\nthe machine was busy: stop what else runs on it and calibrate again; --force keeps it all the \
+             same\n"
+        )
+    };
+    output::print(&format!("{text}\n{end}"))
+}
+
+/// What is known of this machine.
+fn show(environment: &Environment, place: &Place, json: Option<&JsonTo>) -> Result<Exit, Complaint> {
+    let known = calibration::load(environment).ok_or_else(|| {
+        Complaint::usage("this machine has not been calibrated")
+            .hint("`prony calibrate` does it, in under a minute")
+    })?;
+    if let Some(json) = json {
+        json.write(&known)?;
+        return Ok(Exit::Good);
+    }
+    let text = prony_report::calibration::text(&known.points, None, &terminal::style());
+    let now = clock::wall();
+    let ago = |point: Option<&CalibrationPoint>| {
+        let measured = point.and_then(|point| since_1970(&point.measured_at));
+        measured.map_or_else(
+            || "some time ago".to_owned(),
+            |measured| age(now.saturating_sub(measured).as_secs_f64()),
+        )
+    };
+    // They are kept in the order in which they were measured.
+    let (oldest, newest) = (ago(known.points.first()), ago(known.points.last()));
+    let when = if oldest == newest { newest } else { format!("{oldest} to {newest}") };
+    output::print(&format!("{text}\nmeasured {when}; kept in {}\n", place.path().display()))?;
+    Ok(Exit::Good)
+}
+
+/// Where the JSON goes.
+enum JsonTo {
+    Stdout,
+    File(Destination),
+}
+
+impl JsonTo {
+    /// Finds out whether `path` can be written; `-` is stdout.
+    fn prepare(path: &Path, force: bool) -> Result<Self, Complaint> {
+        if path == Path::new("-") {
+            Ok(Self::Stdout)
+        } else {
+            Destination::prepare("--json", path, force).map(Self::File)
+        }
+    }
+
+    fn write(&self, calibration: &Calibration) -> Result<(), Complaint> {
+        match self {
+            Self::Stdout => output::print(&calibration.to_json()),
+            Self::File(destination) => destination.write(&calibration.to_json()),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! `prony report`: stored results again, in any format, and what is to be said of several together.
+
+use std::io::Write as _;
+
+use prony_model::{Finding, RunResult};
+use prony_report::{Style, markdown, text};
+
+use crate::args::{Format, PageFormat, ReportArgs};
+use crate::complaint::Complaint;
+use crate::exit::Exit;
+use crate::meant::clock;
+use crate::render::{Named, render, render_any};
+use crate::{output, terminal};
+
+mod read;
+mod together;
+
+use read::Stored;
+
+/// Prints the results of all files, or, if one of them is bad, nothing but why.
+pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Complaint> {
+    let format = args.output.unwrap_or(Format::Text);
+    let clock = clock(args.clock, format)?;
+    if format == Format::Hgrm && args.files.len() > 1 {
+        return Err(Complaint::usage("-o hgrm is one distribution, and there are several files")
+            .hint("name one of them, or use -o hlog, which holds many"));
+    }
+    if args.files.iter().filter(|file| read::is_stdin(file)).count() > 1 {
+        return Err(Complaint::usage("stdin can be read once only").hint("write - once"));
+    }
+    let stored = args.files.iter().map(|file| read::read(file)).collect::<Result<Vec<_>, _>>()?;
+    for stored in &stored {
+        doubt(stored, args.force)?;
+    }
+    let runs: Vec<Named<'_>> = stored
+        .iter()
+        .filter_map(|stored| Some(Named { file: &stored.name, result: stored.result.run()? }))
+        .collect();
+    let rendered = if runs.len() == stored.len() {
+        render(&runs, format, clock).map_err(|error| Complaint::usage(error.to_string()))?
+    } else {
+        let results: Vec<_> = stored.iter().map(|stored| (stored.name.as_str(), &stored.result)).collect();
+        render_any(&results, page_format(format)?)
+    };
+    let findings = together::findings(&runs);
+    output::print(&(rendered + &beside(&findings, format)))?;
+    if beside(&findings, format).is_empty() {
+        tell(&text::findings(&findings, &Style::default()));
+    }
+    Ok(Exit::Good)
+}
+
+/// The format for results that are not all of runs.
+fn page_format(format: Format) -> Result<PageFormat, Complaint> {
+    match format {
+        Format::Text => Ok(PageFormat::Text),
+        Format::Markdown => Ok(PageFormat::Markdown),
+        Format::Json => Ok(PageFormat::Json),
+        Format::Csv | Format::Hgrm | Format::Hlog => {
+            Err(Complaint::usage("csv, hgrm and hlog are formats of runs, and not all of these are runs")
+                .hint("results of prony exec and prony probe can be text, markdown and json"))
+        }
+    }
+}
+
+/// Refuses a result that contradicts itself, or says so.
+fn doubt(stored: &Stored, force: bool) -> Result<(), Complaint> {
+    /// Whoever edits one number makes several contradictions.
+    const TOLD: usize = 3;
+    let found = stored.result.run().map(RunResult::check).unwrap_or_default();
+    let reasons = found.iter().take(TOLD).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let what = format!("{} contradicts itself: {reasons}", stored.name);
+    if found.is_empty() {
+        return Ok(());
+    }
+    if !force {
+        return Err(
+            Complaint::usage(what).hint("it is not as prony wrote it; to print it all the same, add --force")
+        );
+    }
+    tell(&format!("warning: {}\n", prony_report::clean(&what)));
+    Ok(())
+}
+
+/// The findings as a part of the report, for formats that people read.
+fn beside(findings: &[Finding], format: Format) -> String {
+    let drawn = match format {
+        _ if findings.is_empty() => return String::new(),
+        Format::Text => text::findings(findings, &terminal::style()),
+        Format::Markdown => markdown::findings(findings),
+        Format::Json | Format::Csv | Format::Hgrm | Format::Hlog => return String::new(),
+    };
+    format!("\n{drawn}")
+}
+
+fn tell(text: &str) {
+    // Whoever closed stderr does not want to know.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,92 @@
+//! Stored results, read. Every file is somebody's: each refusal names the file and says what it is instead.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use prony_model::{
+    EXEC_FORMAT, FormatError, PROBE_FORMAT, exec_from_json, from_json, probe_from_json, stored_format,
+};
+use prony_report::check_distributions;
+
+use crate::complaint::Complaint;
+use crate::render::AnyResult;
+
+/// More than any result has: a day in seconds takes 20 MB, the largest body 90 MB.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// A result, and what its file is called.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) name: String,
+    pub(super) result: AnyResult,
+}
+
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The result in the file `path`, or on stdin for `-`.
+pub(super) fn read(path: &Path) -> Result<Stored, Complaint> {
+    let name = if is_stdin(path) { "stdin".to_owned() } else { path.display().to_string() };
+    let text = text(path, &name)?;
+    let result = result(&name, &text)?;
+    Ok(Stored { name, result })
+}
+
+fn text(path: &Path, name: &str) -> Result<String, Complaint> {
+    let unreadable = |error: &std::io::Error| {
+        Complaint::usage(format!("can't read {name} ({error})"))
+            .hint("name a file that `prony URL --json FILE` wrote, or - for stdin")
+    };
+    let mut bytes = Vec::new();
+    let mut take = |source: &mut dyn std::io::Read| source.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    let taken = if is_stdin(path) {
+        take(&mut std::io::stdin().lock())
+    } else if path.is_dir() {
+        return Err(Complaint::usage(format!("{name} is a directory"))
+            .hint(format!("name the files in it: prony report {}", path.join("*.json").display())));
+    } else {
+        File::open(path).and_then(|mut file| take(&mut file))
+    };
+    taken.map_err(|error| unreadable(&error))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(Complaint::usage(format!("{name} is larger than 256 MiB, which no result is"))
+            .hint("name a file that `prony URL --json FILE` wrote"));
+    }
+    if bytes.trim_ascii().is_empty() {
+        return Err(Complaint::usage(format!("{name} is empty"))
+            .hint("for example: prony http://127.0.0.1:3000/ --json - | prony report -"));
+    }
+    String::from_utf8(bytes).map_err(|_| {
+        Complaint::usage(format!("{name} is not text")).hint("results of prony are JSON in UTF-8")
+    })
+}
+
+fn result(name: &str, text: &str) -> Result<AnyResult, Complaint> {
+    let refused = |error: FormatError| refused(name, &error);
+    match stored_format(text).map_err(refused)?.as_str() {
+        EXEC_FORMAT => exec_from_json(text).map(|result| AnyResult::Exec(Box::new(result))).map_err(refused),
+        PROBE_FORMAT => {
+            probe_from_json(text).map(|result| AnyResult::Probe(Box::new(result))).map_err(refused)
+        }
+        _ => {
+            let result = from_json(text).map_err(refused)?;
+            check_distributions(&result).map_err(|error| {
+                Complaint::usage(format!("{name}: {error}")).hint("was the file edited, or cut short?")
+            })?;
+            Ok(AnyResult::Run(Box::new(result)))
+        }
+    }
+}
+
+fn refused(name: &str, error: &FormatError) -> Complaint {
+    let complaint = Complaint::usage(format!("{name} can't be used: {error}"));
+    match error {
+        FormatError::Json { .. } => complaint.hint("was the run that wrote it still going?"),
+        FormatError::Foreign | FormatError::ForeignExec | FormatError::ForeignProbe => {
+            complaint.hint("name a file that `prony URL --json FILE` wrote")
+        }
+        FormatError::Version { .. } | FormatError::Schema(_) => complaint,
+    }
+}

@@ -1,0 +1,47 @@
+//! `prony wrk`: wrk's flags and wrk's report; the verdict goes to stderr.
+
+use prony_engine::Control;
+use prony_model::RunEvent;
+use prony_report::brief;
+use prony_report::wrk::{self, Rates};
+
+use crate::args::WrkArgs;
+use crate::cmd::ab::PROGRAM;
+use crate::cmd::run::seed;
+use crate::complaint::Complaint;
+use crate::exit::Exit;
+use crate::meant::wrk::Wrk;
+use crate::progress::ProgressLine;
+use crate::{calibration, meant, output, signals, terminal};
+
+/// Runs what `args` mean.
+pub(crate) fn wrk(args: &WrkArgs) -> Result<Exit, Complaint> {
+    if args.version {
+        output::print(&format!("wrk 4.2.0 <{PROGRAM}>\n"))?;
+        if args.url.is_none() {
+            return Ok(Exit::Good);
+        }
+    }
+    let Wrk { plan, url, duration, connections, latency } = meant::wrk::wrk(args, seed()?)?;
+    let control = Control::default();
+    let on_interrupt = control.clone();
+    signals::on_interrupt(move || {
+        on_interrupt.stop();
+        ProgressLine::stopping();
+    })?;
+    output::print(&wrk::head(&url, duration, plan.threads, connections))?;
+    let mut rates = Rates::default();
+    let mut progress = ProgressLine::new(&plan, false);
+    let result = prony_engine::run(&plan, &control, &mut |event| {
+        if let RunEvent::Slice(slice) = &event {
+            rates.add(slice);
+        }
+        progress.tell(&event);
+    });
+    drop(progress);
+    let mut result = result?;
+    calibration::compare(&mut result);
+    output::print(&wrk::report(&result, &rates, latency))?;
+    output::tell(&format!("\n{}", brief::run(&result, &[], &[], &terminal::error_style())));
+    Ok(Exit::of_run(&result))
+}

@@ -1,0 +1,113 @@
+//! What the flags of `prony wrk` mean.
+
+use std::time::Duration;
+
+use prony_model::{
+    Body, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, Target, Timeouts, Version,
+};
+
+use super::{header, sources};
+use crate::args::WrkArgs;
+use crate::complaint::Complaint;
+
+const CONNECTIONS: u64 = 10;
+const THREADS: u64 = 2;
+const DURATION_S: u64 = 10;
+/// wrk's patience with a response.
+const TIMEOUT_S: u64 = 2;
+
+/// A run, and how it is reported.
+#[derive(Debug)]
+pub(crate) struct Wrk {
+    pub(crate) plan: RunPlan,
+    /// As typed: wrk repeats it so.
+    pub(crate) url: String,
+    pub(crate) duration: Duration,
+    pub(crate) connections: u32,
+    pub(crate) latency: bool,
+}
+
+/// What `args` mean.
+pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, Complaint> {
+    if let Some(script) = &args.script {
+        return Err(Complaint::usage(format!("-s {script}: prony has no Lua"))
+            .hint("a method, a body or headers need no script: prony run URL --method PUT --body … -H …")
+            .hint("requests that differ from each other are not supported yet"));
+    }
+    let url = args.url.clone().unwrap_or_default();
+    let target = Target::parse(&url).map_err(|error| Complaint::from_words(&error))?;
+    let connections = number("-c", args.connections.as_deref(), CONNECTIONS)?;
+    let threads = number("-t", args.threads.as_deref(), THREADS)?;
+    if connections < threads {
+        return Err(Complaint::usage(format!("-c {connections} is less than -t {threads}"))
+            .hint(format!("every thread needs a connection: use -t {connections} or fewer")));
+    }
+    let duration = time("-d", args.duration.as_deref(), DURATION_S)?;
+    let timeout = time("--timeout", args.timeout.as_deref(), TIMEOUT_S)?;
+    let plan = RunPlan {
+        request: request(args, &target)?,
+        target,
+        load: Load::Closed { connections },
+        end: End::Duration(duration),
+        warmup: Duration::ZERO,
+        threads,
+        timeouts: Timeouts { connect: timeout, request: timeout, ..Timeouts::default() },
+        checks: Checks::default(),
+        sources: sources::addresses(&[])?,
+        driver: DriverChoice::Auto,
+        kernel_clock: KernelClock::Auto,
+        samples: false,
+        seed,
+    };
+    plan.check().map_err(|error| Complaint::from_words(&error))?;
+    Ok(Wrk { plan, url, duration, connections, latency: args.latency })
+}
+
+/// The request that wrk sends, field for field.
+fn request(args: &WrkArgs, target: &Target) -> Result<RequestPlan, Complaint> {
+    let mut headers = args.headers.iter().map(|typed| header(typed)).collect::<Result<Vec<_>, _>>()?;
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        headers.insert(0, ("Host".to_owned(), target.authority.clone()));
+    }
+    Ok(RequestPlan {
+        method: "GET".to_owned(),
+        headers,
+        verbatim: true,
+        body: Body::default(),
+        version: Version::Http11,
+        keep_alive: true,
+        pipeline: 1,
+    })
+}
+
+/// A count above 0, as wrk writes them: `400`, `1k`, `2M`.
+fn number(flag: &str, typed: Option<&str>, default: u64) -> Result<u32, Complaint> {
+    let Some(typed) = typed else { return Ok(u32::try_from(default).unwrap_or(u32::MAX)) };
+    let units = [("k", 1_000), ("m", 1_000_000), ("g", 1_000_000_000), ("", 1)];
+    scaled(typed, &units)
+        .and_then(|number| u32::try_from(number).ok())
+        .filter(|number| *number > 0)
+        .ok_or_else(|| {
+            Complaint::usage(format!("{flag} `{typed}` is not a count above 0"))
+                .hint(format!("write a whole number such as {flag} 400 or {flag} 1k"))
+        })
+}
+
+/// A time above 0, as wrk writes them: `30s`, `2m`, `1h`, `30`.
+fn time(flag: &str, typed: Option<&str>, default_s: u64) -> Result<Duration, Complaint> {
+    let units = [("s", 1), ("m", 60), ("h", 3_600), ("", 1)];
+    let seconds = typed.map_or(Some(default_s), |typed| scaled(typed, &units));
+    seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs).ok_or_else(|| {
+        let typed = typed.unwrap_or_default();
+        Complaint::usage(format!("{flag} `{typed}` is not a time above 0"))
+            .hint(format!("write a whole number with a unit: {flag} 30s, {flag} 2m or {flag} 1h"))
+    })
+}
+
+/// Digits and a unit, in letters of either case.
+fn scaled(typed: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let typed = typed.trim().to_ascii_lowercase();
+    let (digits, factor) =
+        units.iter().find_map(|(unit, factor)| Some((typed.strip_suffix(unit)?, *factor)))?;
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}

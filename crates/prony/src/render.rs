@@ -1,0 +1,109 @@
+//! Results in the format that was asked for: the same for a run that is just over and for stored ones.
+
+use prony_model::{Clock, ExecResult, ProbeResult, RunResult};
+use prony_report::{DistributionError, Style, csv, exec, hgrm, hlog, markdown, probe, text};
+
+use crate::args::{Format, PageFormat};
+use crate::terminal;
+
+/// A result, and the file that it was read from; none (an empty name) for a run that is just over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Named<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) result: &'a RunResult,
+}
+
+/// A result of any command.
+#[derive(Debug)]
+pub(crate) enum AnyResult {
+    /// Of `prony run`.
+    Run(Box<RunResult>),
+    /// Of `prony exec`.
+    Exec(Box<ExecResult>),
+    /// Of `prony probe`.
+    Probe(Box<ProbeResult>),
+}
+
+impl AnyResult {
+    /// The run, if it is one.
+    pub(crate) fn run(&self) -> Option<&RunResult> {
+        match self {
+            Self::Run(result) => Some(result),
+            Self::Exec(_) | Self::Probe(_) => None,
+        }
+    }
+}
+
+/// What stdout gets of `prony exec`.
+pub(crate) fn render_exec(result: &ExecResult, format: PageFormat, style: &Style) -> String {
+    match format {
+        PageFormat::Text => exec::text(result, style),
+        PageFormat::Json => prony_model::exec_to_json(result),
+        PageFormat::Markdown => exec::markdown(result),
+    }
+}
+
+/// What stdout gets of `prony probe`.
+pub(crate) fn render_probe(result: &ProbeResult, format: PageFormat, style: &Style) -> String {
+    match format {
+        PageFormat::Text => probe::text(result, style),
+        PageFormat::Json => prony_model::probe_to_json(result),
+        PageFormat::Markdown => probe::markdown(result),
+    }
+}
+
+/// What stdout gets of results of several kinds, each with the name of its file.
+pub(crate) fn render_any(results: &[(&str, &AnyResult)], format: PageFormat) -> String {
+    let style = terminal::style();
+    let drawn = results.iter().map(|(file, result)| {
+        let page = match result {
+            AnyResult::Run(result) => match format {
+                PageFormat::Text => text::run(result, &style),
+                PageFormat::Json => prony_model::to_json(result),
+                PageFormat::Markdown => markdown::run(result),
+            },
+            AnyResult::Exec(result) => render_exec(result, format, &style),
+            AnyResult::Probe(result) => render_probe(result, format, &style),
+        };
+        match format {
+            PageFormat::Json => page,
+            _ if results.len() == 1 => page,
+            PageFormat::Text => format!("{}\n\n{page}\n", prony_report::clean(file)),
+            PageFormat::Markdown => format!("{}\n{page}\n", markdown::title(file)),
+        }
+    });
+    drawn.collect::<Vec<_>>().concat()
+}
+
+/// What stdout gets of runs. An error only where a stored distribution is damaged.
+pub(crate) fn render(runs: &[Named<'_>], format: Format, clock: Clock) -> Result<String, DistributionError> {
+    match format {
+        Format::Text => {
+            let style = terminal::style();
+            let title = |file: &str| format!("{}\n", prony_report::clean(file));
+            Ok(reports(runs, title, |result| text::run(result, &style)))
+        }
+        Format::Markdown => Ok(reports(runs, markdown::title, markdown::run)),
+        // One after the other, as every reader of JSON streams takes them.
+        Format::Json => Ok(runs.iter().map(|run| prony_model::to_json(run.result)).collect()),
+        Format::Csv => {
+            let rows = runs.iter().map(|run| csv::rows(run.file, run.result));
+            Ok(std::iter::once(csv::HEADER.to_owned()).chain(rows).collect())
+        }
+        Format::Hgrm => runs.iter().map(|run| hgrm::run(run.result, clock)).collect(),
+        Format::Hlog => hlog::runs(&runs.iter().map(|run| run.result).collect::<Vec<_>>()),
+    }
+}
+
+/// One report after the other; with titles where there are several.
+fn reports(
+    runs: &[Named<'_>],
+    title: impl Fn(&str) -> String,
+    report: impl Fn(&RunResult) -> String,
+) -> String {
+    if let [only] = runs {
+        return report(only.result);
+    }
+    let titled = runs.iter().map(|run| format!("{}\n{}", title(run.file), report(run.result)));
+    titled.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,184 @@
+//! The mistakes of published measurements, each made again, and answered by the finding that names it. Whoever
+//! makes one here reads the answer beside the number.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::thread;
+use std::time::Duration;
+
+use crate::binary::prony;
+use crate::folder::Folder;
+use crate::server::Server;
+
+const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nHello World!";
+
+/// All that is said, on one line: reports break lines where they are full.
+fn all_said(words: &[&str]) -> String {
+    let said = prony(words);
+    format!("{} {}", said.out, said.err).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+fn check(words: &[&str], expected: &[&str]) {
+    let said = all_said(words);
+    for part in expected {
+        assert!(said.contains(part), "`{part}` is not said of {words:?}: {said}");
+    }
+}
+
+/// A client program around each request: most of what is timed is the program's start.
+#[test]
+fn a_request_timed_with_its_program() {
+    let server = Server::good();
+    let program = env!("CARGO_BIN_EXE_prony");
+    let command = format!("{program} {} -n 1 -c 1", server.url);
+    let start = format!("{program} --version");
+    check(
+        &["exec", "-N", "--runs", "10", "-i", "--startup", &start, &command],
+        &["start-up", "docs/findings.md#start-up-share"],
+    );
+}
+
+/// ab's second "time per request" read as the time of a request; a set-up of a connection in each; whole
+/// milliseconds.
+#[test]
+fn the_reciprocal_of_throughput_taken_for_a_time() {
+    let server = Server::good();
+    check(
+        &["ab", "-n", "500", "-c", "20", &server.url],
+        &[
+            "is 1 / throughput: no request took that long",
+            "with 20 connections the response time follows from the rate",
+            "docs/findings.md#closed-loop",
+        ],
+    );
+    let said = all_said(&["ab", "-n", "500", "-c", "1", &server.url]);
+    let (_, rest) = said.split_once("Time per request: ").expect("ab's words");
+    let mean_ms: f64 = rest.split(' ').next().and_then(|number| number.parse().ok()).expect("a number");
+    // Rounded to whole milliseconds, a time below 5 ms can be wrong by a tenth; a busy machine may take longer.
+    assert!(mean_ms > 5.0 || said.contains("docs/findings.md#resolution"), "{said}");
+}
+
+/// A server that takes its time to accept makes the set-up of connections a good part of each request.
+#[test]
+fn a_connection_for_each_request() {
+    let url = Server::accepting(|mut stream| {
+        if crate::server::read_request(&mut stream) {
+            // Whoever has left needs no answer.
+            let _ = std::io::Write::write_all(&mut stream, b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    // Names are resolved once, so that the first of two addresses costs nothing here: only connecting does.
+    let said = all_said(&["ab", "-n", "500", "-c", "1", &url]);
+    let named = said.contains("docs/findings.md#connection-per-request");
+    let json = prony(&[&url, "-n", "500", "-c", "1", "--no-keepalive", "-o", "json"]).out;
+    let result = prony_model::from_json(&json).expect("a result");
+    let share =
+        result.latency.connect.mean_ms.unwrap_or(0.0) / result.latency.response.mean_ms.unwrap_or(1.0);
+    let has =
+        result.findings.iter().any(|found| found.code == prony_model::FindingCode::ConnectionPerRequest);
+    assert_eq!(has, share > 0.20, "{share}");
+    assert!(named || !has || share < 0.30, "ab's words don't hide it: {said}");
+}
+
+/// A rate of errors called throughput.
+#[test]
+fn errors_called_throughput() {
+    let server = Server::not_found();
+    check(
+        &["wrk", "-t", "2", "-c", "8", "-d", "1s", &server.url],
+        &["Non-2xx or 3xx responses:", "SUCCESS 0 %", "goodput 0 /s", "404 Not Found"],
+    );
+}
+
+/// Most of the connections that were asked for never came to be: the server does not accept them, and its queue is
+/// short.
+#[test]
+fn connections_that_were_never_there() {
+    let listener = listener_with_a_short_queue().expect("a free port");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    check(&["wrk", "-t", "1", "-c", "40", "-d", "1s", &url], &["docs/findings.md#connections-not-reached"]);
+}
+
+/// Its queue takes one connection, or two, as the kernel counts.
+fn listener_with_a_short_queue() -> std::io::Result<TcpListener> {
+    use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    bind(&socket, &std::net::SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    listen(&socket, 0)?;
+    Ok(socket.into())
+}
+
+/// Latencies near the length of the run: the slower half is not among them.
+#[test]
+fn a_run_as_long_as_its_latencies() {
+    let server = Server::answering(|stream, _| {
+        thread::sleep(Duration::from_millis(800));
+        std::io::Write::write_all(stream, HELLO)
+    });
+    check(
+        &["wrk", "-t", "1", "-c", "4", "-d", "1s", &server.url],
+        &["docs/findings.md#latency-near-run-length"],
+    );
+}
+
+/// Errors with status 200: the rate of a server that fails.
+#[test]
+fn errors_with_status_200() {
+    let server = Server::answering(|stream, number| {
+        let error = b"HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nerror: too many users";
+        std::io::Write::write_all(stream, if number % 3 == 2 { error } else { HELLO })
+    });
+    check(
+        &[&server.url, "-n", "600", "-c", "2"],
+        &["of 600 good responses had another length than the first", "docs/findings.md#mixed-lengths"],
+    );
+    check(
+        &[&server.url, "-n", "600", "-c", "2", "--expect-body-regex", "^Hello"],
+        &[" check failed", "docs/findings.md#error-share"],
+    );
+}
+
+/// One run of each variant, and the better one named.
+#[test]
+fn one_run_each() {
+    let (folder, server) = (Folder::new("one-run-each"), Server::good());
+    let files = ["before", "after"].map(|name| folder.0.join(name).display().to_string());
+    for (file, commit) in files.iter().zip(["v1", "v2"]) {
+        prony(&[&server.url, "-n", "100", "-c", "1", "--target-commit", commit, "--json", file]);
+    }
+    check(
+        &["report", &files[0], &files[1]],
+        &["n = 1 for each of 2 variants", "docs/findings.md#single-run"],
+    );
+}
+
+/// A hundred requests, one after the other, and a total time.
+#[test]
+fn a_hundred_requests() {
+    let server = Server::good();
+    check(
+        &[&server.url, "-n", "100", "-c", "1"],
+        &["100 good responses support quantiles up to p90", "docs/findings.md#few-samples"],
+    );
+}
+
+/// Two clients started by hand, and their rates added.
+#[test]
+fn two_clients_started_by_hand() {
+    let (folder, server) = (Folder::new("two-clients"), Server::good());
+    let files = ["one", "other"].map(|name| folder.0.join(name).display().to_string());
+    let run = |file: &str, time: &str| {
+        let words = [&server.url, "-d", time, "--warmup", "0s", "-c", "1", "--json", file].map(str::to_owned);
+        thread::spawn(move || prony(&words))
+    };
+    let first = run(&files[0], "2s");
+    // The second one starts when the first is under way: its first requests have been read.
+    for _ in 0..10 {
+        server.requests.recv().expect("the server lives");
+    }
+    let second = run(&files[1], "500ms");
+    for client in [first, second] {
+        client.join().expect("no panic");
+    }
+    check(&["report", &files[0], &files[1]], &["overlapped", "docs/findings.md#overlap"]);
+}

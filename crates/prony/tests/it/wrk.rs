@@ -1,0 +1,73 @@
+//! `prony wrk` beside wrk: the same report, line for line; and its wrong command lines.
+
+use std::io::{Error, Write as _};
+
+use prony_targets::null;
+
+use crate::binary::prony;
+use crate::server::Server;
+use crate::shape::check;
+
+#[test]
+fn a_report() {
+    let server = null::start(null::Config::default()).expect("a free port");
+    let url = format!("http://{}/", server.local_addr());
+    check("wrk-plain", "wrk", &["-t2", "-c4", "-d1s", &url]);
+    check("wrk-latency", "wrk", &["--latency", "-t", "1", "-c", "2", "-d", "1", &url]);
+}
+
+#[test]
+fn answers_that_are_not_2xx() {
+    let server = Server::not_found();
+    check("wrk-not-found", "wrk", &["-t1", "-c2", "-d1s", "--latency", &server.url]);
+}
+
+/// Every tenth answer is not one.
+#[test]
+fn broken_answers() {
+    let server = Server::answering(|stream, number| {
+        if number % 10 == 9 {
+            stream.write_all(b"not HTTP at all\r\n\r\n")?;
+            return Err(Error::other("enough"));
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    });
+    check("wrk-broken", "wrk", &["-t1", "-c2", "-d1s", &server.url]);
+}
+
+/// The verdict is on stderr, and the exit code is prony's.
+#[test]
+fn a_verdict_beside_the_report() {
+    let server = Server::not_found();
+    let said = prony(&["wrk", "-t1", "-c1", "-d1s", &server.url]);
+    assert_eq!(said.code, Some(4), "{said:?}");
+    assert!(said.err.contains("#no-success)\n") && said.err.contains("\nSUCCESS   0 % "), "{said:?}");
+    assert!(said.out.ends_with("B\n") && !said.out.contains("SUCCESS"), "{said:?}");
+}
+
+fn refused(words: &[&str], what: &str) {
+    let said = prony(&[&["wrk"], words].concat());
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{words:?} {said:?}");
+    assert!(said.err.starts_with(&format!("error: {what}\n       ")), "{words:?} {said:?}");
+}
+
+#[test]
+fn what_is_refused() {
+    refused(&["-s", "post.lua", "h:1"], "-s post.lua: prony has no Lua");
+    refused(&["-c1", "-t2", "h:1"], "-c 1 is less than -t 2");
+    refused(&["-c0", "h:1"], "-c `0` is not a count above 0");
+    refused(&["-d", "0", "h:1"], "-d `0` is not a time above 0");
+    refused(&["-d", "1.5s", "h:1"], "-d `1.5s` is not a time above 0");
+    refused(&["--time", "2x", "h:1"], "--timeout `2x` is not a time above 0");
+    refused(&["https://h:1/"], "https is not supported yet");
+    refused(&["-j", "h:1"], "there is no flag -j");
+    refused(&["-H", "no colon", "h:1"], "`no colon` is not a header");
+    refused(&[], "<URL> is missing");
+}
+
+#[test]
+fn the_version() {
+    let said = prony(&["wrk", "-v"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert!(said.out.starts_with("wrk 4."), "{said:?}");
+}
