@@ -42,10 +42,10 @@ review:
 schema:
     PRONY_WRITE_SCHEMA=1 cargo test -p prony-model schema
 
-# Fuzz the response parser for SECONDS (needs cargo-fuzz; see fuzz/README.md)
-fuzz seconds="60":
-    mkdir -p fuzz/corpus/http_response
-    RUSTC_BOOTSTRAP=1 cargo fuzz run http_response fuzz/corpus/http_response fuzz/seeds/http_response -- -max_total_time={{ seconds }} -max_len=1024 -dict=fuzz/seeds/http.dict
+# Fuzz a parser, http_response or request, for SECONDS (needs cargo-fuzz; see fuzz/README.md)
+fuzz seconds="60" target="http_response":
+    mkdir -p fuzz/corpus/{{ target }}
+    RUSTC_BOOTSTRAP=1 cargo fuzz run {{ target }} fuzz/corpus/{{ target }} fuzz/seeds/{{ target }} -- -max_total_time={{ seconds }} -max_len=1024 -dict=fuzz/seeds/http.dict
 
 # Fuzz the reader and the renderers of stored results for SECONDS
 fuzz-results seconds="60":

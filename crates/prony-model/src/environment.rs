@@ -81,14 +81,14 @@ impl Environment {
     /// where the hardware or the kernel is another one. 16 hexadecimal digits.
     ///
     /// It is FNV-1a (64 bits; Fowler, Noll, Vo) over a line `name=value` each, ended by a line feed, of:
-    /// `cpu_model`, `cpus`, `memory_gib` (to the nearest, because kernels keep a little for themselves),
+    /// `cpu_model`, `cpus` (of the machine, not those that this process may use), `memory_gib` (to the nearest, because kernels keep a little for themselves),
     /// `architecture`, `virtualisation`, `kernel_release`; what the system does not say is empty. Host name,
     /// boot and load have no part in it.
     pub fn fingerprint(&self) -> String {
         let memory_gib = self.memory_bytes.map(|bytes| bytes.saturating_add(GIB_BYTES / 2) / GIB_BYTES);
         let parts = [
             ("cpu_model", self.cpu_model.clone().unwrap_or_default()),
-            ("cpus", self.cpus.to_string()),
+            ("cpus", self.cpus_online.unwrap_or(self.cpus).to_string()),
             ("memory_gib", memory_gib.map(|gib| gib.to_string()).unwrap_or_default()),
             ("architecture", self.architecture.clone()),
             ("virtualisation", self.virtualisation.clone().unwrap_or_default()),

@@ -121,7 +121,7 @@ pub struct PhaseTimes {
     /// The TLS handshake; absent without TLS.
     #[serde(default)]
     pub tls_ms: Option<f64>,
-    /// Until the request was handed to the kernel, or until the response began, if that came first.
+    /// Until the last of the request was handed to the kernel, or until the response began, if that came first.
     pub send_ms: Option<f64>,
     /// From then until the first byte of the final response: the server, and the network there and back.
     pub server_ms: Option<f64>,

@@ -10,7 +10,8 @@ pub struct Counts {
     pub connections: u64,
     /// Requests answered (or, where the server was told to, reset): all that was asked of it was done.
     pub requests: u64,
-    /// Requests that broke a rule or a limit and were answered 400, 408, 411, 413 or 431.
+    /// Requests that broke a rule or a limit and were answered 400, 408, 411, 413 or 431; or 503 for
+    /// want of memory.
     pub rejected: u64,
     /// Connections turned away with 503 because every handler was busy.
     pub refused: u64,
@@ -20,7 +21,8 @@ pub struct Counts {
     pub in_flight: u64,
     /// The highest `in_flight` so far.
     pub max_in_flight: u64,
-    /// Truth records that found the log's buffer or the records channel full.
+    /// Truth records that found the log's buffer or the records channel full, and lines of a log that could not
+    /// be written.
     pub records_lost: u64,
 }
 

@@ -71,4 +71,20 @@ pub enum StartError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The database can't be used.
+    #[error("use the store {}; check that the folder may be written and that no other server uses it", path.display())]
+    Store {
+        /// The file of the database.
+        path: PathBuf,
+        /// What the database or the kernel said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A site to check has no address.
+    #[error("find the host of {url}; check the spelling, or name the address")]
+    NoSuchHost {
+        /// The site.
+        url: String,
+        /// What the resolver said.
+        source: io::Error,
+    },
 }

@@ -14,9 +14,11 @@ const FIELD_LIMIT: usize = 100;
 pub(crate) struct Head<'a> {
     /// Its length, from the first byte of the input to behind the blank line.
     pub(crate) bytes: usize,
-    /// The length of the body that follows.
-    pub(crate) body_bytes: u64,
+    /// How the body that follows is delimited.
+    pub(crate) framing: Framing,
     pub(crate) target: &'a str,
+    /// The method as it was written.
+    pub(crate) verb: &'a str,
     pub(crate) method: Method,
     pub(crate) version: Version,
     /// What the client wants: the version's default unless a Connection field says otherwise.
@@ -25,6 +27,27 @@ pub(crate) struct Head<'a> {
     pub(crate) expects_continue: bool,
     /// The field X-Request-Id, if it is a number.
     pub(crate) request_id: Option<u64>,
+    /// The field Accept names `text/event-stream`.
+    pub(crate) wants_events: bool,
+}
+
+impl Head<'_> {
+    /// The length of the body, for a server that reads no other bodies.
+    pub(crate) fn known_length(&self) -> Result<u64, Reject> {
+        match self.framing {
+            Framing::Length(bytes) => Ok(bytes),
+            Framing::Chunked => Err(Reject::NoLength),
+        }
+    }
+}
+
+/// Where a body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// After so many bytes, [`BODY_LIMIT_BYTES`] at most; 0 for no body.
+    Length(u64),
+    /// After the chunk of length 0.
+    Chunked,
 }
 
 /// Only HEAD makes a difference here: its answer has no body.
@@ -48,12 +71,14 @@ pub(crate) enum Reject {
     Malformed,
     /// 408
     TooSlow,
-    /// 411: a chunked body. RFC 9112 section 6.1 lets a server ask for a length instead.
+    /// 411: a body of unknown length. RFC 9112 section 6.1 lets a server ask for a length instead.
     NoLength,
     /// 413
     BodyTooLong,
     /// 431
     HeadTooLong,
+    /// 503: as much is half done already as memory is set aside for.
+    Overloaded,
 }
 
 impl Reject {
@@ -65,6 +90,7 @@ impl Reject {
             Self::NoLength => "411 Length Required",
             Self::BodyTooLong => "413 Content Too Large",
             Self::HeadTooLong => "431 Request Header Fields Too Large",
+            Self::Overloaded => "503 Service Unavailable",
         }
     }
 }
@@ -87,20 +113,22 @@ pub(crate) fn parse(input: &[u8]) -> Result<Option<Head<'_>>, Reject> {
     let version = if request.version == Some(0) { Version::Http10 } else { Version::Http11 };
     let mut head = Head {
         bytes,
-        body_bytes: 0,
+        framing: Framing::Length(0),
         target: request.path.expect("invariant: a complete head has a target"),
+        verb: request.method.expect("invariant: a complete head has a method"),
         method: if request.method == Some("HEAD") { Method::Head } else { Method::Other },
         version,
         keep_alive: version == Version::Http11,
         expects_continue: false,
         request_id: None,
+        wants_events: false,
     };
     read_fields(request.headers, &mut head)?;
     Ok(Some(head))
 }
 
 fn read_fields(fields: &[httparse::Header<'_>], head: &mut Head<'_>) -> Result<(), Reject> {
-    let (mut length, mut chunked, mut close) = (None, false, false);
+    let (mut length, mut coding, mut close) = (None, None, false);
     for field in fields {
         // The length of the name tells most fields apart before a byte is compared.
         match field.name.len() {
@@ -115,25 +143,31 @@ fn read_fields(fields: &[httparse::Header<'_>], head: &mut Head<'_>) -> Result<(
                 }
                 length = Some(this);
             }
-            17 if field.name.eq_ignore_ascii_case("transfer-encoding") => chunked = true,
+            17 if field.name.eq_ignore_ascii_case("transfer-encoding") => {
+                // A second one makes it something else than `chunked` alone.
+                coding = Some(coding.is_none() && field.value.trim_ascii().eq_ignore_ascii_case(b"chunked"));
+            }
             6 if field.name.eq_ignore_ascii_case("expect") => {
                 head.expects_continue = has_token(field.value, b"100-continue");
+            }
+            6 if field.name.eq_ignore_ascii_case("accept") => {
+                head.wants_events |= has_token(field.value, b"text/event-stream");
             }
             12 if field.name.eq_ignore_ascii_case("x-request-id") => head.request_id = number(field.value),
             _ => {}
         }
     }
     head.keep_alive &= !close;
-    match (length, chunked) {
-        // Both is how requests are smuggled (RFC 9112 section 6.3).
-        (Some(_), true) => Err(Reject::Malformed),
-        (None, true) => Err(Reject::NoLength),
-        (Some(long), false) if long > BODY_LIMIT_BYTES => Err(Reject::BodyTooLong),
-        (length, false) => {
-            head.body_bytes = length.unwrap_or(0);
-            Ok(())
-        }
-    }
+    head.framing = match (length, coding) {
+        // Both is how requests are smuggled (RFC 9112 section 6.3), and HTTP/1.0 has no codings (section 6.1).
+        (Some(_), Some(_)) => return Err(Reject::Malformed),
+        (None, Some(_)) if head.version == Version::Http10 => return Err(Reject::Malformed),
+        (None, Some(true)) => Framing::Chunked,
+        (None, Some(false)) => return Err(Reject::NoLength),
+        (Some(long), None) if long > BODY_LIMIT_BYTES => return Err(Reject::BodyTooLong),
+        (length, None) => Framing::Length(length.unwrap_or(0)),
+    };
+    Ok(())
 }
 
 /// Whether a comma-separated list holds the word, in any case.
@@ -156,7 +190,8 @@ mod tests {
     use super::*;
 
     fn check(input: &str, expected: Result<Option<(usize, u64, bool)>, Reject>) {
-        let seen = parse(input.as_bytes()).map(|head| head.map(|h| (h.bytes, h.body_bytes, h.keep_alive)));
+        let seen = parse(input.as_bytes())
+            .and_then(|head| head.map(|h| Ok((h.bytes, h.known_length()?, h.keep_alive))).transpose());
         assert_eq!(seen, expected, "{input:?}");
     }
 
@@ -194,6 +229,19 @@ mod tests {
     }
 
     #[test]
+    fn only_chunked_alone_is_a_coding() {
+        let framing = |fields: &str| {
+            let head = format!("POST / HTTP/1.1\r\n{fields}\r\n");
+            parse(head.as_bytes()).map(|head| head.unwrap().framing)
+        };
+        assert_eq!(framing("Transfer-Encoding: Chunked\r\n"), Ok(Framing::Chunked));
+        assert_eq!(framing("Transfer-Encoding: gzip, chunked\r\n"), Err(Reject::NoLength));
+        let twice = "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n";
+        assert_eq!(framing(twice), Err(Reject::NoLength));
+        check("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", Err(Reject::Malformed));
+    }
+
+    #[test]
     fn a_head_may_be_as_long_as_the_limit_and_no_longer() {
         let frame = "GET / HTTP/1.1\r\nA: \r\n\r\n".len();
         let with = |padding: usize| format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(padding));
@@ -207,6 +255,8 @@ mod tests {
         let head = parse(b"HEAD /p?q HTTP/1.1\r\nX-Request-ID: 12\r\nExpect: 100-continue\r\n\r\n");
         let head = head.unwrap().unwrap();
         assert_eq!((head.method, head.target, head.request_id), (Method::Head, "/p?q", Some(12)));
-        assert!(head.expects_continue);
+        assert!(head.expects_continue && !head.wants_events);
+        let head = parse(b"GET / HTTP/1.1\r\nAccept: text/html, Text/Event-Stream\r\n\r\n").unwrap().unwrap();
+        assert!(head.verb == "GET" && head.wants_events);
     }
 }

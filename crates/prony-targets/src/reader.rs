@@ -48,7 +48,7 @@ impl Reader {
     pub(crate) fn next(&mut self) -> Result<Option<Event>, Reject> {
         if self.pending.is_none() {
             let Some(head) = head::parse(&self.buffer)? else { return Ok(None) };
-            self.body_left = head.body_bytes;
+            self.body_left = head.known_length()?;
             self.owes_continue = head.expects_continue;
             self.pending = Some(Request {
                 target: head.target.to_owned(),

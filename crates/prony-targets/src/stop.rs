@@ -46,6 +46,18 @@ impl Stop {
         self.cutoff_ns.load(Ordering::SeqCst)
     }
 
+    /// Sleeps until `due_ns` or the stop; true when stopped.
+    pub(crate) fn comes_before(&self, due_ns: u64) -> bool {
+        while !self.is_raised() {
+            let now_ns = monotonic_ns();
+            if now_ns >= due_ns {
+                return false;
+            }
+            let _ = poll(&mut [PollFd::new(&self.event, PollFlags::IN)], Some(&to_timespec(due_ns - now_ns)));
+        }
+        true
+    }
+
     /// Sleeps until `due_ns`, through a stop as well, but not beyond the cutoff; false when cut off.
     pub(crate) fn sleep_until(&self, due_ns: u64) -> bool {
         loop {
@@ -93,6 +105,14 @@ mod tests {
         let stop = Stop::new().unwrap();
         stop.raise(Duration::ZERO);
         assert!(!stop.sleep_until(u64::MAX));
+    }
+
+    #[test]
+    fn a_wait_for_the_stop_ends_with_it_or_when_due() {
+        let stop = Stop::new().unwrap();
+        assert!(!stop.comes_before(monotonic_ns() + 1_000_000));
+        stop.raise(Duration::ZERO);
+        assert!(stop.comes_before(u64::MAX));
     }
 
     #[test]

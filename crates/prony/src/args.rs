@@ -24,7 +24,9 @@ pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, PageFormat, RunArgs};
-pub(crate) use serve::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull};
+pub(crate) use serve::{
+    DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull,
+};
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
 pub(crate) use wrk::WrkArgs;
 

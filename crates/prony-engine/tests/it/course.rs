@@ -12,14 +12,14 @@ use crate::server::{Server, ok};
 
 on_both_drivers! {
     fn warm_up(driver) {
-        // The first 12 answers take 100 ms, which is 0.6 s with two connections; the others take 1 ms.
+        // The first 24 answers take 100 ms, which is 1.2 s with two connections; the others take 1 ms.
         let server = Server::start(|peer| {
             while let Some(request) = peer.request() {
-                thread::sleep(Duration::from_millis(if request.number < 12 { 100 } else { 1 }));
+                thread::sleep(Duration::from_millis(if request.number < 24 { 100 } else { 1 }));
                 peer.answer(&ok("hello"));
             }
         });
-        let result = run(driver, RunPlan { load: closed(2), end: requests(2400), ..plan(server.url()) });
+        let result = run(driver, RunPlan { load: closed(2), end: requests(1500), ..plan(server.url()) });
         let found = finding(&result, FindingCode::WarmUp);
         assert_eq!(found.severity, Severity::Warning);
         let length_s = found.evidence.iter().find(|evidence| evidence.name == "length").expect("it says how long").value;
@@ -38,14 +38,14 @@ on_both_drivers! {
     }
 
     fn outlier_slices(driver) {
-        // Everybody waits while one holds the gate: 400 ms of nothing after the 400th request.
+        // Everybody waits while one holds the gate: a second of nothing after the 400th request.
         let gate = RwLock::new(());
         let count = AtomicU64::new(0);
         let server = Server::start(move |peer| {
             while peer.request().is_some() {
                 if count.fetch_add(1, Ordering::SeqCst) == 400 {
                     let _closed = gate.write().expect("no panic");
-                    thread::sleep(Duration::from_millis(400));
+                    thread::sleep(Duration::from_secs(1));
                 }
                 drop(gate.read());
                 thread::sleep(Duration::from_millis(2));

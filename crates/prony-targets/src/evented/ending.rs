@@ -25,9 +25,9 @@ impl<S: Script> Worker<S> {
     pub(super) fn sweep(&mut self, now_ns: u64) {
         self.swept_ns = now_ns;
         self.stamps.compare_clocks();
-        self.accept_again |= self.listener.is_some();
-        for slot in 0..self.connections.len() {
-            let Some(connection) = &self.connections[slot] else { continue };
+        self.poller.accept_anyway();
+        for slot in self.poller.slots() {
+            let Some(connection) = self.poller.connection(slot) else { continue };
             let age_ns = now_ns.saturating_sub(connection.since_ns);
             match connection.phase {
                 Phase::Reading if connection.reader.is_idle() => {
@@ -45,16 +45,16 @@ impl<S: Script> Worker<S> {
 
     /// The stop: no new connections; those that wait for a request are closed once what came is read.
     pub(super) fn begin_to_end(&mut self) {
-        self.listener = None;
-        self.accept_again = false;
-        for slot in 0..self.connections.len() {
+        self.poller.stop_listening();
+        for slot in self.poller.slots() {
             self.wake(slot);
         }
     }
 
     /// Gives up what is unanswered. It stays in flight in the counters, and that is how the stop's report knows.
     pub(super) fn abandon(mut self) {
-        for connection in self.connections.drain(..).flatten() {
+        for slot in self.poller.slots() {
+            let Some(connection) = self.poller.close(slot) else { continue };
             let (ticket, end) = match connection.phase {
                 Phase::Waiting { ticket, .. } => (ticket, End { first_ns: 0, last_ns: 0, delivered: false }),
                 Phase::Replying(replying) => {

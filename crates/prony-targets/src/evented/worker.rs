@@ -4,9 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::io::Errno;
+use rustix::event::epoll::Event;
 use rustix::net::{Shutdown, send, shutdown, sockopt};
 
 use super::connection::{Connection, INPUT_BYTES, Phase, Read, Replying, Sent};
@@ -15,18 +13,15 @@ use super::spin::SpinBudget;
 use super::stamps::{Arrival, Stamps};
 use super::{Act, Came, End, Options, Script};
 use crate::StartError;
-use crate::clock::{monotonic_ns, to_timespec};
+use crate::clock::monotonic_ns;
 use crate::counters::{Counters, count};
 use crate::head::Reject;
-use crate::listen;
+use crate::poller::{Poller, Woken};
 use crate::reader::Request;
 use crate::reply::rejection;
 use crate::stop::Stop;
 use crate::sys;
 
-/// Tokens of what is no connection; slots are far below.
-const LISTENER: u64 = u64::MAX;
-const STOP: u64 = u64::MAX - 1;
 /// Events taken at once, and connections accepted between two looks at the others. Few, because answers that
 /// become due wait for them.
 const EVENTS_PER_TURN: usize = 64;
@@ -34,6 +29,7 @@ const ACCEPTS_PER_TURN: usize = 16;
 /// Answers between two looks at the sockets: one client that pipelines what is due at once can't keep the others
 /// out.
 const ANSWERS_PER_TURN: usize = 256;
+
 /// A thread of an evented server.
 #[derive(Debug)]
 pub(crate) struct Worker<S: Script> {
@@ -41,12 +37,7 @@ pub(crate) struct Worker<S: Script> {
     options: Options,
     pub(super) request_timeout_ns: u64,
     spin_ns: u64,
-    epoll: OwnedFd,
-    pub(super) listener: Option<OwnedFd>,
-    /// The listener may have more connections: edge-triggered polling won't say so again.
-    pub(super) accept_again: bool,
-    pub(super) connections: Vec<Option<Connection<S::Ticket>>>,
-    free_slots: Vec<usize>,
+    pub(super) poller: Poller<Connection<S::Ticket>>,
     due: DueTimes,
     spin: SpinBudget,
     pub(super) stamps: Stamps,
@@ -68,24 +59,13 @@ impl<S: Script> Worker<S> {
             // Accepted sockets inherit it. Without it arrivals are dated when they are read, and marked so.
             let _ = sys::stamp_arrivals(&listener);
         }
-        let polled = || {
-            let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-            epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN | EventFlags::ET)?;
-            epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN | EventFlags::ET)?;
-            Ok(epoll)
-        };
-        let epoll =
-            polled().map_err(|errno: Errno| StartError::Resource { what: "epoll", source: errno.into() })?;
+        let poller = Poller::new(listener, &stop)?;
         Ok(Self {
             script,
             options,
             request_timeout_ns: u64::try_from(options.request_timeout.as_nanos()).unwrap_or(u64::MAX),
             spin_ns: u64::try_from(options.spin.as_nanos()).unwrap_or(u64::MAX),
-            epoll,
-            listener: Some(listener),
-            accept_again: false,
-            connections: Vec::new(),
-            free_slots: Vec::new(),
+            poller,
             due: DueTimes::default(),
             spin: SpinBudget::default(),
             stamps: Stamps::new(),
@@ -107,15 +87,12 @@ impl<S: Script> Worker<S> {
                 self.handle(*event);
                 self.answer_due();
             }
-            if self.accept_again {
-                self.accept();
-            }
+            self.accept();
             let now_ns = monotonic_ns();
             if now_ns >= self.swept_ns.saturating_add(self.sweep_ns()) {
                 self.sweep(now_ns);
             }
-            let ended = self.listener.is_none() && self.free_slots.len() == self.connections.len();
-            if ended || now_ns >= self.stop.cutoff_ns() {
+            if self.poller.is_over() || now_ns >= self.stop.cutoff_ns() {
                 return self.abandon();
             }
         }
@@ -139,49 +116,29 @@ impl<S: Script> Worker<S> {
             }
             sleep_ns = sleep_ns.min(left_ns - spin_ns);
         }
-        if self.accept_again {
-            sleep_ns = 0;
-        }
-        // An interrupted wait is one without events.
-        let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&to_timespec(sleep_ns)));
+        self.poller.wait(events, sleep_ns);
     }
 
     fn handle(&mut self, event: Event) {
-        match event.data.u64() {
-            LISTENER => self.accept_again = true,
-            STOP => self.begin_to_end(),
-            slot => self.wake(usize::try_from(slot).expect("invariant: tokens are slots")),
+        match self.poller.what(event) {
+            Woken::Stop => self.begin_to_end(),
+            Woken::Slot { slot, .. } => self.wake(slot),
+            Woken::Listener | Woken::Mailbox => {}
         }
     }
 
     fn accept(&mut self) {
-        self.accept_again = false;
-        for _ in 0..ACCEPTS_PER_TURN {
-            let Some(socket) = self.listener.as_ref().and_then(listen::accept) else { return };
-            self.open(socket);
-        }
-        self.accept_again = true;
-    }
-
-    fn open(&mut self, socket: OwnedFd) {
-        let slot = self.free_slots.pop().unwrap_or_else(|| {
-            self.connections.push(None);
-            self.connections.len() - 1
+        let counters = &self.counters;
+        self.poller.accept(ACCEPTS_PER_TURN, |socket| {
+            let number = counters.connections.fetch_add(1, Relaxed);
+            Connection::new(socket, number, monotonic_ns())
         });
-        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        if epoll::add(&self.epoll, &socket, EventData::new_u64(slot as u64), interest).is_err() {
-            // Out of kernel memory or watches: as if it had not been accepted.
-            self.free_slots.push(slot);
-            return;
-        }
-        let number = self.counters.connections.fetch_add(1, Relaxed);
-        self.connections[slot] = Some(Connection::new(socket, number, monotonic_ns()));
     }
 
     /// Something happened on a connection, or may have. An event for one that ended earlier in this turn can
     /// reach its successor, so that every phase must bear being woken for nothing.
     pub(super) fn wake(&mut self, slot: usize) {
-        let Some(connection) = &mut self.connections[slot] else { return };
+        let Some(connection) = self.poller.connection(slot) else { return };
         match &connection.phase {
             Phase::Reading => self.read(slot),
             Phase::Replying(replying) if replying.blocked => self.send_on(slot),
@@ -195,11 +152,11 @@ impl<S: Script> Worker<S> {
     }
 
     fn read(&mut self, slot: usize) {
-        let Some(connection) = &mut self.connections[slot] else { return };
+        let Some(connection) = self.poller.connection(slot) else { return };
         match connection.read(&mut self.input, &mut self.stamps) {
             Read::Request(request, arrival) => self.plan(slot, request, arrival),
             Read::Empty if connection.reader.is_idle() => {
-                if self.listener.is_none() {
+                if !self.poller.is_listening() {
                     self.close(slot);
                 }
             }
@@ -219,7 +176,7 @@ impl<S: Script> Worker<S> {
     }
 
     fn plan(&mut self, slot: usize, request: Request, arrival: Arrival) {
-        let Some(connection) = &mut self.connections[slot] else { return };
+        let Some(connection) = self.poller.connection(slot) else { return };
         self.counters.enter();
         let close = !(request.keep_alive && self.options.keep_alive);
         let Arrival { at_ns: arrival_ns, read_ns, stamped, clock_moved } = arrival;
@@ -239,7 +196,7 @@ impl<S: Script> Worker<S> {
     fn answer_due(&mut self) {
         for _ in 0..ANSWERS_PER_TURN {
             let Some(slot) = self.due.pop(monotonic_ns()) else { return };
-            let connection = self.connections[slot].as_mut().expect("invariant: who waits is open");
+            let connection = self.poller.connection(slot).expect("invariant: who waits is open");
             if matches!(connection.phase, Phase::Waiting { .. }) {
                 self.answer(slot);
             } else {
@@ -249,12 +206,13 @@ impl<S: Script> Worker<S> {
     }
 
     fn answer(&mut self, slot: usize) {
-        let connection = self.connections[slot].as_mut().expect("invariant: who waits is open");
+        let stopping = !self.poller.is_listening();
+        let connection = self.poller.connection(slot).expect("invariant: who waits is open");
         let Phase::Waiting { ticket, close } = std::mem::replace(&mut connection.phase, Phase::Reading)
         else {
             return;
         };
-        let close = close || self.listener.is_none();
+        let close = close || stopping;
         connection.out.clear();
         let now_ns = monotonic_ns();
         let act = self.script.answer(&ticket, now_ns, close, &mut connection.out);
@@ -272,7 +230,7 @@ impl<S: Script> Worker<S> {
 
     /// Sends the next piece of a reply, or the rest of one.
     fn send_on(&mut self, slot: usize) {
-        let Some(connection) = &mut self.connections[slot] else { return };
+        let Some(connection) = self.poller.connection(slot) else { return };
         let Phase::Replying(replying) = &mut connection.phase else { return };
         match replying.send(&connection.socket, &connection.out) {
             Sent::Blocked => {}
@@ -282,7 +240,7 @@ impl<S: Script> Worker<S> {
     }
 
     fn finish(&mut self, slot: usize, delivered: bool) {
-        let connection = self.connections[slot].as_mut().expect("invariant: it was just sent to");
+        let connection = self.poller.connection(slot).expect("invariant: it was just sent to");
         let Phase::Replying(replying) = std::mem::replace(&mut connection.phase, Phase::Reading) else {
             return;
         };
@@ -307,7 +265,7 @@ impl<S: Script> Worker<S> {
 
     pub(super) fn reject(&mut self, slot: usize, reject: Reject) {
         count(&self.counters.rejected);
-        let Some(connection) = &mut self.connections[slot] else { return };
+        let Some(connection) = self.poller.connection(slot) else { return };
         // A fresh reply of 200 bytes fits the socket's buffer unless the client doesn't read; then it is lost.
         let _ = send(&connection.socket, &rejection(reject), rustix::net::SendFlags::NOSIGNAL);
         let _ = shutdown(&connection.socket, Shutdown::Write);
@@ -316,9 +274,7 @@ impl<S: Script> Worker<S> {
         self.wake(slot);
     }
 
-    /// Closing the socket takes it out of epoll.
     pub(super) fn close(&mut self, slot: usize) {
-        self.connections[slot] = None;
-        self.free_slots.push(slot);
+        self.poller.close(slot);
     }
 }

@@ -169,10 +169,11 @@ impl Connection {
             if start == *filled {
                 break self.settle(turn, half, Pause::NeedInput);
             }
-            match head::parse(&turn.input[start..*filled]) {
-                Ok(Some(head)) => {
+            let head = head::parse(&turn.input[start..*filled]);
+            match head.and_then(|head| head.map(|head| Ok((head.known_length()?, head))).transpose()) {
+                Ok(Some((body_bytes, head))) => {
                     start += head.bytes;
-                    half.body_left = head.body_bytes;
+                    half.body_left = body_bytes;
                     half.after_body = Some(Kind::of(&head));
                 }
                 Ok(None) => break self.settle(turn, half, Pause::NeedInput),

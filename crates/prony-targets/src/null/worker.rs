@@ -4,21 +4,16 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::io::Errno;
+use rustix::event::epoll::Event;
 
 use super::answers::Answers;
 use super::connection::{Connection, Fate, INPUT_BYTES, Turn};
 use crate::StartError;
-use crate::clock::{SECOND_NS, monotonic_ns, to_timespec};
+use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::counters::{Counters, count};
-use crate::listen;
+use crate::poller::{Poller, Woken};
 use crate::stop::Stop;
 
-/// Tokens of what is no connection; slots are far below.
-const LISTENER: u64 = u64::MAX;
-const STOP: u64 = u64::MAX - 1;
 /// Events taken at once, and connections accepted between two looks at the open ones.
 const EVENTS_PER_TURN: usize = 256;
 const ACCEPTS_PER_TURN: usize = 64;
@@ -30,12 +25,7 @@ const SWEEP_NS: u64 = SECOND_NS;
 /// The thread's state.
 #[derive(Debug)]
 pub(super) struct Worker {
-    epoll: OwnedFd,
-    listener: Option<OwnedFd>,
-    /// The listener may have more connections: edge-triggered polling won't say so again.
-    accept_again: bool,
-    connections: Vec<Option<Connection>>,
-    free_slots: Vec<usize>,
+    poller: Poller<Connection>,
     answers: Arc<Answers>,
     counters: Arc<Counters>,
     stop: Arc<Stop>,
@@ -51,20 +41,9 @@ impl Worker {
         counters: Arc<Counters>,
         stop: Arc<Stop>,
     ) -> Result<Self, StartError> {
-        let polled = || {
-            let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-            epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN | EventFlags::ET)?;
-            epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN | EventFlags::ET)?;
-            Ok(epoll)
-        };
-        let epoll =
-            polled().map_err(|errno: Errno| StartError::Resource { what: "epoll", source: errno.into() })?;
+        let poller = Poller::new(listener, &stop)?;
         Ok(Self {
-            epoll,
-            listener: Some(listener),
-            accept_again: false,
-            connections: Vec::new(),
-            free_slots: Vec::new(),
+            poller,
             answers,
             counters,
             stop,
@@ -78,68 +57,37 @@ impl Worker {
     pub(super) fn run(mut self) {
         let mut events = Vec::with_capacity(EVENTS_PER_TURN);
         loop {
-            events.clear();
             let until_cutoff_ns = self.stop.cutoff_ns().saturating_sub(self.now_ns);
-            let timeout = to_timespec(if self.accept_again { 0 } else { SWEEP_NS.min(until_cutoff_ns) });
-            // An interrupted wait is one without events.
-            let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&timeout));
+            self.poller.wait(&mut events, SWEEP_NS.min(until_cutoff_ns));
             self.now_ns = monotonic_ns();
             for event in &events {
                 self.handle(*event);
             }
-            if self.accept_again {
-                self.accept();
-            }
-            if self.now_ns >= self.swept_ns.saturating_add(SWEEP_NS) || self.listener.is_none() {
+            self.poller.accept(ACCEPTS_PER_TURN, |socket| {
+                count(&self.counters.connections);
+                Connection::new(socket)
+            });
+            if self.now_ns >= self.swept_ns.saturating_add(SWEEP_NS) || !self.poller.is_listening() {
                 self.sweep();
             }
-            if self.listener.is_none() && self.free_slots.len() == self.connections.len() {
+            if self.poller.is_over() {
                 return;
             }
         }
     }
 
     fn handle(&mut self, event: Event) {
-        match event.data.u64() {
-            LISTENER => self.accept_again = true,
-            STOP => self.close_idle(),
-            slot => {
-                let slot = usize::try_from(slot).expect("invariant: tokens are slots");
-                let flags = event.flags;
-                let until_empty = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
-                self.drive(slot, until_empty);
-            }
+        match self.poller.what(event) {
+            Woken::Stop => self.close_idle(),
+            Woken::Slot { slot, hung_up } => self.drive(slot, hung_up),
+            Woken::Listener | Woken::Mailbox => {}
         }
-    }
-
-    fn accept(&mut self) {
-        self.accept_again = false;
-        for _ in 0..ACCEPTS_PER_TURN {
-            let Some(socket) = self.listener.as_ref().and_then(listen::accept) else { return };
-            self.open(socket);
-        }
-        self.accept_again = true;
-    }
-
-    fn open(&mut self, socket: OwnedFd) {
-        let slot = self.free_slots.pop().unwrap_or_else(|| {
-            self.connections.push(None);
-            self.connections.len() - 1
-        });
-        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        if epoll::add(&self.epoll, &socket, EventData::new_u64(slot as u64), interest).is_err() {
-            // Out of kernel memory or watches: as if it had not been accepted.
-            self.free_slots.push(slot);
-            return;
-        }
-        count(&self.counters.connections);
-        self.connections[slot] = Some(Connection::new(socket));
     }
 
     fn drive(&mut self, slot: usize, until_empty: bool) {
         // An event for a connection that ended earlier in this turn, or for its successor: reading too often
         // does no harm.
-        let Some(connection) = &mut self.connections[slot] else { return };
+        let Some(connection) = self.poller.connection(slot) else { return };
         let expires_ns = self.now_ns + HALF_DONE_LIMIT_NS;
         let mut turn = Turn { answers: &self.answers, input: &mut self.input, answered: 0, expires_ns };
         let fate = connection.drive(&mut turn, until_empty);
@@ -152,38 +100,32 @@ impl Worker {
             Fate::Broken => count(&self.counters.broken),
             Fate::Rejected => count(&self.counters.rejected),
         }
-        self.close(slot);
-    }
-
-    /// Closing the socket takes it out of epoll.
-    fn close(&mut self, slot: usize) {
-        self.connections[slot] = None;
-        self.free_slots.push(slot);
+        self.poller.close(slot);
     }
 
     /// Once a second: ends what has been half done for too long.
     fn sweep(&mut self) {
         self.swept_ns = self.now_ns;
-        self.accept_again |= self.listener.is_some();
+        self.poller.accept_anyway();
         let cutoff_reached = self.now_ns >= self.stop.cutoff_ns();
-        for slot in 0..self.connections.len() {
-            let Some(connection) = &self.connections[slot] else { continue };
+        let listening = self.poller.is_listening();
+        for slot in self.poller.slots() {
+            let Some(connection) = self.poller.connection(slot) else { continue };
             let expired = connection.expires_ns().is_some_and(|due_ns| self.now_ns >= due_ns);
-            let idle_at_the_end = self.listener.is_none() && connection.is_idle();
+            let idle_at_the_end = !listening && connection.is_idle();
             if expired || cutoff_reached {
                 count(&self.counters.broken);
             }
             if expired || cutoff_reached || idle_at_the_end {
-                self.close(slot);
+                self.poller.close(slot);
             }
         }
     }
 
     /// The stop: no new connections, and no more than what the open ones have already sent.
     fn close_idle(&mut self) {
-        self.listener = None;
-        self.accept_again = false;
-        for slot in 0..self.connections.len() {
+        self.poller.stop_listening();
+        for slot in self.poller.slots() {
             self.drive(slot, true);
         }
     }

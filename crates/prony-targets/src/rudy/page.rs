@@ -12,8 +12,17 @@ pub(super) fn write(request: &Request, took_ns: u64, close: bool, out: &mut Vec<
     );
     let content_type = "text/html; charset=utf-8";
     let body = body.as_bytes();
-    Reply { status: "200 OK", content_type, body, took_ns, id: None, close, method: request.method }
-        .write(out);
+    Reply {
+        status: "200 OK",
+        content_type,
+        fields: "",
+        body,
+        took_ns,
+        id: None,
+        close,
+        method: request.method,
+    }
+    .write(out);
 }
 
 /// The path came from outside and must not become part of the page's markup.

@@ -81,7 +81,8 @@ impl Script for Truth {
         let Ticket { record, method, .. } = *ticket;
         let took_ns = now_ns.saturating_sub(record.arrival_ns);
         let id = Some(record.id);
-        let reply = Reply { status, content_type: "text/plain", body, took_ns, id, close, method };
+        let reply =
+            Reply { status, content_type: "text/plain", fields: "", body, took_ns, id, close, method };
         reply.write(out);
         match self.shared.slow_body {
             Some(SlowBody { pieces, over })

@@ -42,6 +42,11 @@ impl Client {
         Self { stream, ahead: Vec::new() }
     }
 
+    /// The same connection, to send on while replies are read from this one.
+    pub(crate) fn second(&self) -> Self {
+        Self { stream: self.stream.try_clone().unwrap(), ahead: Vec::new() }
+    }
+
     pub(crate) fn send(&mut self, text: impl AsRef<[u8]>) -> &mut Self {
         self.stream.write_all(text.as_ref()).unwrap();
         self
@@ -86,6 +91,20 @@ impl Client {
         Reply { status, head, body: Vec::new() }
     }
 
+    /// The next of a stream of events, without the blank line behind it; `None` when the stream has ended.
+    pub(crate) fn event(&mut self) -> Option<String> {
+        loop {
+            if let Some(at) = self.ahead.windows(2).position(|two| two == b"\n\n") {
+                let event: Vec<u8> = self.ahead.drain(..at + 2).collect();
+                return Some(String::from_utf8(event[..at].to_vec()).unwrap());
+            }
+            if !self.more() {
+                assert!(self.ahead.is_empty(), "the connection ended in an event");
+                return None;
+            }
+        }
+    }
+
     /// The server has closed and nothing is left.
     pub(crate) fn ended(&mut self) -> bool {
         self.ahead.is_empty() && !self.more()
@@ -119,4 +138,24 @@ pub(crate) fn wait_until_asked(server: &Running) {
 /// One request on a connection of its own.
 pub(crate) fn ask(address: SocketAddr, request: &str) -> Reply {
     Client::connect(address).send(request).reply()
+}
+
+/// Calls `ask` so many times with each of so many connections, which are busy all at once.
+pub(crate) fn many(
+    address: SocketAddr,
+    connections: usize,
+    kept: usize,
+    ask: impl Fn(usize, &mut Client) + Sync,
+) {
+    std::thread::scope(|scope| {
+        for number in 0..connections {
+            let ask = &ask;
+            scope.spawn(move || {
+                let mut client = Client::connect(address);
+                for _ in 0..kept {
+                    ask(number, &mut client);
+                }
+            });
+        }
+    });
 }

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod client;
+mod dashboard;
+mod kv;
 mod null;
+mod routed;
 mod rudy;
 mod truth;

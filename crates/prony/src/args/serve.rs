@@ -1,10 +1,12 @@
 //! The flags of `prony serve`.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
 use prony_model::{parse_bytes, parse_duration};
+use prony_targets::dashboard::Site;
 
 use super::TruthArgs;
 use super::run::whole_u32;
@@ -14,7 +16,7 @@ use super::run::whole_u32;
 #[command(
     subcommand_value_name = "NAME",
     subcommand_help_heading = "Servers",
-    after_help = "Examples:\n  prony serve null\n  prony serve rudy --port 3000\n  prony serve rudy --model pool --workers 4 --delay 10ms"
+    after_help = "Examples:\n  prony serve null\n  prony serve rudy --model pool --workers 4 --delay 10ms\n  prony serve kv --port 3000 --durable data"
 )]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
@@ -28,6 +30,10 @@ pub(crate) enum Served {
     Null(NullArgs),
     /// A small server that takes 40 ms for each request, in four ways to handle many
     Rudy(RudyArgs),
+    /// A status dashboard: pages, reports as JSON, and an uptime monitor
+    Dashboard(DashboardArgs),
+    /// A key-value store: GET, PUT, POST and DELETE /KEY, and events for changes
+    Kv(KvArgs),
     /// Takes exactly as long as it is told to, and logs what it did: to check a measurement
     Truth(TruthArgs),
 }
@@ -79,6 +85,75 @@ pub(crate) struct RudyArgs {
     /// Carry more than one request on a connection
     #[arg(long)]
     pub(crate) keepalive: bool,
+}
+
+/// `prony serve dashboard`
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    prony serve dashboard --port 8080 --access-log stdout\n  \
+    prony serve dashboard --check http://127.0.0.1:3000/ --check-every 10s")]
+pub(crate) struct DashboardArgs {
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    /// Threads
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
+    pub(crate) workers: u32,
+    /// Write a line for each request: `off`, `stdout` or a file
+    #[arg(long, value_name = "WHERE", default_value = "off", value_parser = log_to)]
+    pub(crate) access_log: LogTo,
+    /// Show under /status whether this URL answers; may be repeated
+    #[arg(long = "check", value_name = "URL", num_args = 1..)]
+    pub(crate) checks: Vec<Site>,
+    /// From one round of checks to the next
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    pub(crate) check_every: Duration,
+}
+
+/// `prony serve kv`
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    prony serve kv --port 8080\n  \
+    prony serve kv --durable data --workers 2\n  \
+    curl -X POST -d 'a value' http://127.0.0.1:3000/key\n  \
+    curl -N -H 'Accept: text/event-stream' http://127.0.0.1:3000/key")]
+pub(crate) struct KvArgs {
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    /// Threads
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
+    pub(crate) workers: u32,
+    /// Memory for keys and values
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_bytes)]
+    pub(crate) memory: u64,
+    /// Keep everything in this folder, too: a write is on disk before it is answered
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) durable: Option<PathBuf>,
+    /// One request on each connection
+    #[arg(long)]
+    pub(crate) no_keepalive: bool,
+    /// Print a line for each connection, to see what that costs
+    #[arg(long)]
+    pub(crate) log_connections: bool,
+    /// Copy each value before it is sent, to see what that costs
+    #[arg(long)]
+    pub(crate) copy_values: bool,
+}
+
+/// Where a log goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LogTo {
+    Off,
+    Stdout,
+    File(PathBuf),
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "clap wants a parser that could fail")]
+fn log_to(text: &str) -> Result<LogTo, std::convert::Infallible> {
+    Ok(match text {
+        "off" => LogTo::Off,
+        "stdout" | "-" => LogTo::Stdout,
+        file => LogTo::File(file.into()),
+    })
 }
 
 /// How many clients are handled.

@@ -1,13 +1,18 @@
 //! `prony serve`: the reference servers, until Ctrl-C.
 
+use std::fs::File;
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
 use std::sync::mpsc::sync_channel;
 
 use prony_report::count;
-use prony_targets::{Running, StartError, StopReport, null, rudy, truth};
+use prony_targets::{Running, StartError, StopReport, dashboard, kv, null, rudy, truth};
 
-use crate::args::{ListenArgs, Model, NullArgs, RudyArgs, ServeArgs, Served, TruthArgs, WhenFull};
+use crate::args::{
+    DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, TruthArgs,
+    WhenFull,
+};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::{output, signals};
@@ -22,6 +27,11 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
     let running = match &args.server {
         Served::Null(args) => start_null(*args),
         Served::Rudy(args) => start_rudy(*args),
+        Served::Dashboard(args) => start_dashboard(args, log(&args.access_log)?),
+        Served::Kv(args) => {
+            let log_to = if args.log_connections { LogTo::Stdout } else { LogTo::Off };
+            start_kv(args, log(&log_to)?)
+        }
         Served::Truth(args) => start_truth(args),
     }
     .map_err(|error| complaint(&error))?;
@@ -65,6 +75,50 @@ fn start_rudy(args: RudyArgs) -> Result<Running, StartError> {
     })
 }
 
+fn start_dashboard(args: &DashboardArgs, access_log: Option<File>) -> Result<Running, StartError> {
+    dashboard::start(dashboard::Config {
+        listen: address(args.listen),
+        workers: args.workers as usize,
+        access_log,
+        sites: args.checks.clone(),
+        check_every: args.check_every,
+        allow_remote: args.listen.allow_remote,
+        ..dashboard::Config::default()
+    })
+}
+
+fn start_kv(args: &KvArgs, connection_log: Option<File>) -> Result<Running, StartError> {
+    kv::start(kv::Config {
+        listen: address(args.listen),
+        workers: args.workers as usize,
+        memory_limit_bytes: args.memory,
+        durable: args.durable.clone(),
+        copy_values: args.copy_values,
+        connection_log,
+        keep_alive: !args.no_keepalive,
+        allow_remote: args.listen.allow_remote,
+        ..kv::Config::default()
+    })
+}
+
+/// Where a server writes its log. Lines are added to a file that is there.
+fn log(to: &LogTo) -> Result<Option<File>, Complaint> {
+    let opened = match to {
+        LogTo::Off => return Ok(None),
+        LogTo::Stdout => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
+        LogTo::File(path) => File::options().append(true).create(true).open(path),
+    };
+    let name = match to {
+        LogTo::File(path) => path.display().to_string(),
+        LogTo::Off | LogTo::Stdout => "stdout".to_owned(),
+    };
+    let failed = |error| {
+        Complaint::usage(format!("can't write the log {name} ({error})"))
+            .hint("check that the folder exists and has room")
+    };
+    opened.map(Some).map_err(failed)
+}
+
 fn start_truth(args: &TruthArgs) -> Result<Running, StartError> {
     truth::start(truth::Config {
         listen: address(args.listen),
@@ -106,6 +160,14 @@ pub(crate) fn complaint(error: &StartError) -> Complaint {
         StartError::Setting { setting, reason } => {
             Complaint::usage(format!("--{}: {reason}", setting.replace('_', "-")))
         }
+        StartError::NoSuchHost { url, source } => {
+            Complaint::usage(format!("the host of {url} has no address ({source})"))
+                .hint("check the spelling, or name the address: --check http://127.0.0.1:3000/")
+        }
+        StartError::Store { path, source } => {
+            Complaint::usage(format!("can't use the store {} ({source})", path.display()))
+                .hint("check that the folder may be written and that no other server uses it")
+        }
         other => match std::error::Error::source(other) {
             Some(source) => Complaint::internal(format!("failed to {other} ({source})")),
             None => Complaint::internal(format!("failed to {other}")),
@@ -127,6 +189,7 @@ fn tell(report: &StopReport) {
         (counts.refused, "connections refused"),
         (counts.broken, "broken off by clients"),
         (report.abandoned, "given up at the stop"),
+        (counts.records_lost, "lines or records of the log lost"),
     ];
     for (number, what) in rest {
         if number > 0 {

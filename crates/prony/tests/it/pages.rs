@@ -31,6 +31,8 @@ fn every_help_fits_a_screen() {
         &["serve", "--help"],
         &["serve", "null", "--help"],
         &["serve", "rudy", "--help"],
+        &["serve", "dashboard", "--help"],
+        &["serve", "kv", "--help"],
         &["calibrate", "--help"],
         &["demo", "--help"],
         &["ab", "-h"],

@@ -200,7 +200,7 @@ fn a_saved_body() {
     fs::write(&file, "precious").expect("a file");
     let again = prony(&["probe", &server.url, "--save-body", &path]);
     assert_eq!((again.code, again.out.as_str()), (Some(2), ""), "{again:?}");
-    assert!(again.err.starts_with(&format!("error: {path} exists\n       nothing was sent")), "{again:?}");
+    assert!(again.err.starts_with(&format!("error: {path} exists\n       nothing was started")), "{again:?}");
     assert_eq!(fs::read_to_string(&file).expect("it is there"), "precious");
     assert_eq!(server.requests.try_iter().count(), 1, "only the first call sent anything");
 

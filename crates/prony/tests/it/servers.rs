@@ -1,14 +1,24 @@
 //! `prony serve`: a line to wait for, a port to take, an end that counts.
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::Stdio;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::binary::{command, prony};
 
-#[test]
-fn it_says_where_it_listens_and_at_the_end_what_it_did() {
-    for words in [&["null"][..], &["rudy", "--delay", "0"], &["rudy", "--model", "pool", "--keepalive"]] {
-        let mut server = command()
+/// `prony serve` on a free port.
+struct Served {
+    process: Child,
+    url: String,
+    /// What comes behind the line that it is ready.
+    out: BufReader<ChildStdout>,
+}
+
+impl Served {
+    fn start(words: &[&str]) -> Self {
+        let mut process = command()
             .arg("serve")
             .args(words)
             .args(["--port", "0"])
@@ -17,19 +27,160 @@ fn it_says_where_it_listens_and_at_the_end_what_it_did() {
             .spawn()
             .expect("the binary was built");
         let mut line = String::new();
-        let stdout = server.stdout.take().expect("it is piped");
-        BufReader::new(stdout).read_line(&mut line).expect("a line");
-        let url = line.strip_prefix("listening on ").expect("the ready line").trim_end();
+        let mut out = BufReader::new(process.stdout.take().expect("it is piped"));
+        out.read_line(&mut line).expect("a line");
+        let url = line.strip_prefix("listening on ").expect("the ready line").trim_end().to_owned();
         assert!(url.starts_with("http://127.0.0.1:") && url.ends_with('/'), "{line}");
-        let load = prony(&[url, "-n", "7", "-c", "1"]);
-        assert!(load.is_measured() && load.out.contains("SUCCESS   100 %     7 of 7 requests"), "{load:?}");
-        let id = rustix::process::Pid::from_child(&server);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("the server lives");
-        let mut told = String::new();
-        server.stderr.take().expect("it is piped").read_to_string(&mut told).expect("text");
-        assert!(told.starts_with("7 requests answered on "), "{words:?}: {told}");
-        assert_eq!(server.wait().expect("it ends").code(), Some(0), "{words:?}");
+        Self { process, url, out }
     }
+
+    fn connect(&self) -> TcpStream {
+        let address = self.url.strip_prefix("http://").and_then(|rest| rest.strip_suffix('/'));
+        TcpStream::connect(address.expect("it is a URL of ours")).expect("it listens")
+    }
+
+    /// What it answers; the request must end the connection.
+    fn ask(&self, request: &str) -> String {
+        let mut stream = self.connect();
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers with text");
+        answer
+    }
+
+    /// Ends it with `signal`: what it printed on stdout and on stderr, and its exit code.
+    fn end(mut self, signal: Signal) -> (String, String, Option<i32>) {
+        kill_process(Pid::from_child(&self.process), signal).expect("the server lives");
+        let (mut out, mut told) = (String::new(), String::new());
+        self.out.read_to_string(&mut out).expect("text");
+        self.process.stderr.take().expect("it is piped").read_to_string(&mut told).expect("text");
+        (out, told, self.process.wait().expect("it ends").code())
+    }
+}
+
+#[test]
+fn it_says_where_it_listens_and_at_the_end_what_it_did() {
+    for words in [
+        &["null"][..],
+        &["rudy", "--delay", "0"],
+        &["rudy", "--model", "pool", "--keepalive"],
+        &["dashboard"],
+        &["dashboard", "--workers", "2"],
+    ] {
+        let server = Served::start(words);
+        let load = prony(&[&server.url, "-n", "7", "-c", "1"]);
+        assert!(load.is_measured() && load.out.contains("SUCCESS   100 %     7 of 7 requests"), "{load:?}");
+        let (_, told, code) = server.end(Signal::TERM);
+        assert!(told.starts_with("7 requests answered on "), "{words:?}: {told}");
+        assert_eq!(code, Some(0), "{words:?}");
+    }
+}
+
+#[test]
+fn the_dashboard_logs_to_stdout_or_to_a_file() {
+    let file = std::env::temp_dir().join(format!("prony-access-{}.log", std::process::id()));
+    for place in ["stdout", file.to_str().expect("the folder for temporary files has a plain name")] {
+        let server = Served::start(&["dashboard", "--access-log", place, "--check", "http://127.0.0.1:9/"]);
+        let answer = server.ask("GET /status HTTP/1.0\r\n\r\n");
+        assert!(answer.contains("\n- http://127.0.0.1:9/: "), "{answer}");
+        let (out, _, _) = server.end(Signal::TERM);
+        let log = if place == "stdout" { out } else { std::fs::read_to_string(&file).expect("a log") };
+        assert!(log.starts_with("GET /status processed in ") && log.ends_with(" ms\n"), "{log}");
+    }
+    std::fs::remove_file(&file).expect("it was there");
+}
+
+#[test]
+fn the_kv_server_prints_connections_where_it_is_told_to() {
+    let server = Served::start(&["kv", "--log-connections", "--no-keepalive", "--copy-values"]);
+    assert!(
+        server.ask("POST /a HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").starts_with("HTTP/1.1 201 Created\r\n")
+    );
+    assert!(server.ask("GET /a HTTP/1.1\r\n\r\n").ends_with("\r\n\r\nx"));
+    let (out, _, _) = server.end(Signal::TERM);
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines.len() == 2 && lines[0].starts_with("connection 0 from 127.0.0.1:"), "{out}");
+}
+
+/// Writers that each wait for an answer before they send the next value; the server is killed under them.
+#[test]
+fn a_kill_loses_no_acknowledged_write() {
+    const WRITERS: usize = 4;
+    const ACKNOWLEDGED: usize = 25;
+    let folder = std::env::temp_dir().join(format!("prony-durable-{}", std::process::id()));
+    let words =
+        ["kv", "--durable", folder.to_str().expect("the folder for temporary files has a plain name")];
+    let server = Served::start(&words);
+    let streams: Vec<TcpStream> = (0..WRITERS).map(|_| server.connect()).collect();
+    let (acknowledge, acknowledged) = std::sync::mpsc::sync_channel(WRITERS * ACKNOWLEDGED);
+    let writers: Vec<_> = streams
+        .into_iter()
+        .enumerate()
+        .map(|(writer, stream)| {
+            let acknowledge = acknowledge.clone();
+            std::thread::spawn(move || write_until_cut_off(writer, stream, &acknowledge))
+        })
+        .collect();
+    for _ in 0..WRITERS * ACKNOWLEDGED {
+        acknowledged.recv().expect("the server answers until it is killed");
+    }
+    assert_eq!(server.end(Signal::KILL).2, None, "killed, not ended");
+    drop(acknowledged);
+    let last: Vec<usize> = writers.into_iter().map(|writer| writer.join().expect("no panic")).collect();
+
+    let server = Served::start(&words);
+    for (writer, last) in last.into_iter().enumerate() {
+        for number in 0..=last {
+            let answer = server.ask(&format!("GET /{writer}/{number} HTTP/1.0\r\n\r\n"));
+            assert!(answer.ends_with(&format!("\r\n\r\n{number}")), "{writer}/{number} of {last}: {answer}");
+        }
+    }
+    server.end(Signal::TERM);
+    std::fs::remove_dir_all(&folder).expect("it was there");
+}
+
+/// The last number whose write was acknowledged.
+fn write_until_cut_off(
+    writer: usize,
+    mut stream: TcpStream,
+    acknowledge: &std::sync::mpsc::SyncSender<()>,
+) -> usize {
+    let mut last = None;
+    for number in 0_usize.. {
+        let text = number.to_string();
+        let length = text.len();
+        let request = format!("PUT /{writer}/{number} HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{text}");
+        let mut answer = Vec::new();
+        let mut byte = [0];
+        if stream.write_all(request.as_bytes()).is_err() {
+            break;
+        }
+        while !answer.ends_with(b"\r\n\r\nstored\n") && matches!(stream.read(&mut byte), Ok(1)) {
+            answer.push(byte[0]);
+        }
+        if !answer.starts_with(b"HTTP/1.1 201 ") || !answer.ends_with(b"stored\n") {
+            break;
+        }
+        last = Some(number);
+        // The test stops to listen when it has had enough.
+        let _ = acknowledge.try_send(());
+    }
+    last.expect("the first write is acknowledged before the server is killed")
+}
+
+#[test]
+fn a_store_in_use_and_a_site_that_cannot_be_checked() {
+    let folder = std::env::temp_dir().join(format!("prony-in-use-{}", std::process::id()));
+    let words = ["serve", "kv", "--port", "0", "--durable", folder.to_str().expect("a plain name")];
+    let server = Served::start(&["kv", "--durable", words[5]]);
+    let said = prony(&words);
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
+    assert!(said.err.contains("no other server uses it"), "{said:?}");
+    server.end(Signal::TERM);
+    std::fs::remove_dir_all(&folder).expect("it was there");
+    let said = prony(&["serve", "dashboard", "--check", "https://127.0.0.1/"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.contains("only http:// can be checked"), "{said:?}");
 }
 
 #[test]

@@ -84,7 +84,9 @@ on_both_drivers! {
         check(&measured);
         for (sample, record) in measured.pairs() {
             assert!(sample.done_ns >= record.last_ns, "complete with the last piece: {sample:?} {record:?}");
-            assert!(sample.done_ns > sample.first_byte_ns, "{sample:?}");
+            assert!(sample.first_byte_ns >= record.first_ns, "begun with the first: {sample:?} {record:?}");
         }
+        // A busy client may find all pieces of an answer at once, but not of every one.
+        assert!(measured.samples.iter().any(|sample| sample.done_ns > sample.first_byte_ns + 1_000_000));
     }
 }

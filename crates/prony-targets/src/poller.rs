@@ -1,0 +1,153 @@
+//! The sockets of one thread: an edge-triggered epoll over a listener, the server's stop, and connections in
+//! numbered slots.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+
+use crate::StartError;
+use crate::clock::to_timespec;
+use crate::listen;
+use crate::stop::Stop;
+
+/// Tokens of what is no connection; slots are far below.
+const LISTENER: u64 = u64::MAX;
+const STOP: u64 = u64::MAX - 1;
+const MAILBOX: u64 = u64::MAX - 2;
+
+/// What an event is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Woken {
+    Listener,
+    Stop,
+    /// What [`Poller::watch`] was given.
+    Mailbox,
+    Slot {
+        slot: usize,
+        /// The peer has closed its side, or there is an error. Edge-triggered polling won't say so again.
+        hung_up: bool,
+    },
+}
+
+/// Holds connections of the type `C`.
+#[derive(Debug)]
+pub(crate) struct Poller<C> {
+    epoll: OwnedFd,
+    listener: Option<OwnedFd>,
+    /// The listener may have more connections: edge-triggered polling won't say so again.
+    accept_again: bool,
+    slots: Vec<Option<C>>,
+    free: Vec<usize>,
+}
+
+impl<C> Poller<C> {
+    pub(crate) fn new(listener: OwnedFd, stop: &Stop) -> Result<Self, StartError> {
+        let polled = || {
+            let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+            epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN | EventFlags::ET)?;
+            epoll::add(&epoll, stop, EventData::new_u64(STOP), EventFlags::IN | EventFlags::ET)?;
+            Ok(epoll)
+        };
+        let epoll = polled().map_err(refused)?;
+        let (slots, free) = (Vec::new(), Vec::new());
+        Ok(Self { epoll, listener: Some(listener), accept_again: false, slots, free })
+    }
+
+    /// Has [`Woken::Mailbox`] said whenever `descriptor` becomes readable.
+    pub(crate) fn watch(&self, descriptor: impl AsFd) -> Result<(), StartError> {
+        let flags = EventFlags::IN | EventFlags::ET;
+        epoll::add(&self.epoll, descriptor, EventData::new_u64(MAILBOX), flags).map_err(refused)
+    }
+
+    /// Sleeps until something comes, `span_ns` at most, and not at all while the listener may have more.
+    pub(crate) fn wait(&self, events: &mut Vec<Event>, span_ns: u64) {
+        events.clear();
+        let span_ns = if self.accept_again { 0 } else { span_ns };
+        // An interrupted wait is one without events.
+        let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&to_timespec(span_ns)));
+    }
+
+    /// What an event is about. One for a connection that ended earlier in this turn can reach its successor, so
+    /// that a connection must bear being woken for nothing.
+    pub(crate) fn what(&mut self, event: Event) -> Woken {
+        match event.data.u64() {
+            LISTENER => {
+                self.accept_again = true;
+                Woken::Listener
+            }
+            STOP => Woken::Stop,
+            MAILBOX => Woken::Mailbox,
+            slot => {
+                let slot = usize::try_from(slot).expect("invariant: tokens are slots");
+                let flags = event.flags;
+                let hung_up = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+                Woken::Slot { slot, hung_up }
+            }
+        }
+    }
+
+    /// Accepts up to `limit` of the connections that wait, if any may.
+    pub(crate) fn accept(&mut self, limit: usize, mut make: impl FnMut(OwnedFd) -> C) {
+        if !std::mem::take(&mut self.accept_again) {
+            return;
+        }
+        for _ in 0..limit {
+            let Some(socket) = self.listener.as_ref().and_then(listen::accept) else { return };
+            let slot = self.free.pop().unwrap_or_else(|| {
+                self.slots.push(None);
+                self.slots.len() - 1
+            });
+            let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+            if epoll::add(&self.epoll, &socket, EventData::new_u64(slot as u64), interest).is_err() {
+                // Out of kernel memory or watches: as if it had not been accepted.
+                self.free.push(slot);
+                return;
+            }
+            self.slots[slot] = Some(make(socket));
+        }
+        self.accept_again = true;
+    }
+
+    /// Tries an accept again that the machine had no room for.
+    pub(crate) fn accept_anyway(&mut self) {
+        self.accept_again |= self.listener.is_some();
+    }
+
+    pub(crate) fn stop_listening(&mut self) {
+        self.listener = None;
+        self.accept_again = false;
+    }
+
+    pub(crate) fn is_listening(&self) -> bool {
+        self.listener.is_some()
+    }
+
+    /// It listens no more and every connection has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.listener.is_none() && self.free.len() == self.slots.len()
+    }
+
+    /// Every slot that there is; some may be empty.
+    pub(crate) fn slots(&self) -> std::ops::Range<usize> {
+        0..self.slots.len()
+    }
+
+    pub(crate) fn connection(&mut self, slot: usize) -> Option<&mut C> {
+        self.slots.get_mut(slot)?.as_mut()
+    }
+
+    /// Closing the socket takes it out of epoll.
+    pub(crate) fn close(&mut self, slot: usize) -> Option<C> {
+        let connection = self.slots[slot].take();
+        if connection.is_some() {
+            self.free.push(slot);
+        }
+        connection
+    }
+}
+
+fn refused(errno: Errno) -> StartError {
+    StartError::Resource { what: "epoll", source: errno.into() }
+}
