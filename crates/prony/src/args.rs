@@ -41,7 +41,7 @@ use crate::suggest::nearest;
     version = env!("PRONY_VERSION"),
     about = "Puts a known load on a web server and says what the server really delivers",
     override_usage = "prony [OPTIONS] <URL>\n       prony <COMMAND> …",
-    after_help = "Flags of a run: prony run --help. Exit codes and more: prony --help-all.\n\n\
+    after_help = "Flags of a run: prony run --help. Exit codes and more: prony --help-all.\n\
                   Examples:\n  \
                   prony http://127.0.0.1:3000/                            as much as it takes\n  \
                   prony http://127.0.0.1:3000/ --rate 500 --duration 30s  as much as you say\n  \

@@ -16,7 +16,7 @@ use super::run::{BodyLength, Driver, KernelStamps, statuses, whole_u32};
     reason = "each is a flag that is there or not: nothing is inferred here"
 )]
 pub(crate) struct CompareArgs {
-    /// What B is compared with: a URL, or results of `prony run` (a file, or a folder of them)
+    /// What B is compared with: a URL, or stored results (a file or a folder)
     #[arg(value_name = "A")]
     pub(crate) a: Option<String>,
     /// What is compared: likewise
@@ -40,25 +40,25 @@ pub(crate) struct CompareArgs {
         hide_short_help = true
     )]
     pub(crate) files_b: Vec<PathBuf>,
-    /// What decides: rate, p50, p90, p99 or p99.9 [default: rate; with --rate, p50]
-    #[arg(long, value_name = "METRIC", value_parser = metric())]
+    /// rate, p50, p90, p99, p99.9 [default: rate or p50]
+    #[arg(long, value_name = "METRIC", value_parser = metric(), hide_possible_values = true)]
     pub(crate) primary: Option<Metric>,
     /// Take changes below this for none [default: 2%]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) margin: Option<f64>,
-    /// End with exit code 1 if so: slower, slower:5%, different, too-noisy, p99:slower:5%
+    /// Exit code 1 if slower, slower:5%, too-noisy, …
     #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
     pub(crate) fail_if: Vec<String>,
     /// Measure so many pairs [default: 20]
     #[arg(long, value_name = "N", value_parser = whole_u32)]
     pub(crate) pairs: Option<u32>,
-    /// Look after 10, 16, 24 and 40 pairs, and end with the answer
+    /// Look after 10, 16, 24 and 40, and stop when clear
     #[arg(long, conflicts_with = "pairs")]
     pub(crate) sequential: bool,
     /// Length of a block [default: 200ms, or what the primary metric needs]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) block: Option<Duration>,
-    /// Connections to the one that is loaded [default: 50; with --rate, 1000 at most]
+    /// Connections [default: 50; with --rate, up to 1000]
     #[arg(short, long, value_name = "N", value_parser = whole_u32)]
     pub(crate) connections: Option<u32>,
     /// Open loop: requests per second, come what may
@@ -68,13 +68,13 @@ pub(crate) struct CompareArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) poisson: bool,
     /// Worker threads [default: 1]
-    #[arg(short, long, value_name = "N", value_parser = whole_u32)]
+    #[arg(short, long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
     pub(crate) threads: Option<u32>,
     /// Load each before, not counted [default: 1s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) warmup: Option<Duration>,
     /// Method [default: GET; POST with a body]
-    #[arg(short, long, value_name = "METHOD")]
+    #[arg(short, long, value_name = "METHOD", hide_short_help = true)]
     pub(crate) method: Option<String>,
     /// A header, `Name: value`; may be repeated
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
@@ -95,7 +95,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) drain: Option<Duration>,
     /// A new connection for each request
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_keepalive: bool,
     /// Requests in flight on one connection [default: 1]
     #[arg(long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
@@ -127,14 +127,14 @@ pub(crate) struct CompareArgs {
     /// Good is a body as long as the first one of its block
     #[arg(long, value_name = "LENGTH", value_enum, hide_short_help = true)]
     pub(crate) expect_length: Option<BodyLength>,
-    /// Keep the whole comparison in this file; `-` is stdout
+    /// Keep everything in this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Replace the file of --json if it exists; show results that can't be compared, without a verdict
     #[arg(long, hide_short_help = true)]
     pub(crate) force: bool,
-    /// What to print [default: text]
-    #[arg(short, long, value_name = "FORMAT", value_enum)]
+    /// text, json or markdown [default: text]
+    #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     pub(crate) output: Option<CompareFormat>,
     /// No progress line
     #[arg(short, long)]
@@ -155,7 +155,7 @@ pub(crate) enum CompareFormat {
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prony compare http://127.0.0.1:3000/ http://127.0.0.1:3001/
-  prony compare http://old/ http://new/ --rate 2000 --primary p99 --fail-if slower:5%
+  prony compare http://old/ http://new/ --rate 2k --fail-if slower:5%
   prony compare before/ after/       stored results, at least 6 on each side";
 
 /// Reads the name of a metric.
