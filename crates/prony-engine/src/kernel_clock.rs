@@ -12,11 +12,14 @@ use crate::clock::{self, Nanos, Wall};
 use crate::recorder::Sample;
 use crate::sys;
 
-/// Where a thread sends fewer requests per second, each is asked when it left: that costs 1 to 2 µs, 4 % of a core at
-/// most.
+/// Where a thread sends fewer requests per second, each is asked when it left and when its answer arrived: that costs
+/// 1 to 2 µs, 4 % of a core at most.
 const EVERY_BELOW_PER_S: f64 = 20_000.0;
-/// Elsewhere one of so many is.
-const ONE_IN: u32 = 64;
+/// Elsewhere one of so many is asked when it left,
+const DEPARTURES_ONE_IN: u32 = 64;
+/// and the answers of one in so many connections are: asking all of them takes 0.4 µs each with io_uring, which is 6 %
+/// of what a request costs there (docs/decisions/012-kernel-clock.md).
+const ARRIVALS_ONE_IN: u32 = 8;
 /// What two clocks may differ by. Reading both takes less; setting the wall clock by hand or by NTP moves it more.
 const SLACK: Nanos = 10_000;
 
@@ -32,15 +35,15 @@ pub(crate) struct Stamping {
 /// Which stamps a driver asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Of every answer.
-    pub arrivals: bool,
+    /// Of the answers on one in so many connections; 0 for none.
+    pub arrivals_one_in: u32,
     /// Of one in so many requests; 0 for none.
     pub departures_one_in: u32,
 }
 
 impl Wanted {
     /// No stamps.
-    pub(crate) const NONE: Self = Self { arrivals: false, departures_one_in: 0 };
+    pub(crate) const NONE: Self = Self { arrivals_one_in: 0, departures_one_in: 0 };
 }
 
 impl Stamping {
@@ -59,11 +62,9 @@ impl Stamping {
             );
         }
         match probe() {
-            Ok(held) => Self {
-                wanted: Wanted { arrivals: true, departures_one_in: departures_one_in(plan) },
-                reason: "this kernel has it".to_owned(),
-                _held: Some(held),
-            },
+            Ok(held) => {
+                Self { wanted: wanted(plan), reason: "this kernel has it".to_owned(), _held: Some(held) }
+            }
             Err(why) => none(&format!("this kernel does not have it: {why}")),
         }
     }
@@ -71,7 +72,8 @@ impl Stamping {
     /// For the result; what was counted is added there.
     pub(crate) fn used(&self) -> KernelClockUse {
         KernelClockUse {
-            arrivals: self.wanted.arrivals,
+            arrivals: self.wanted.arrivals_one_in > 0,
+            arrivals_one_in: self.wanted.arrivals_one_in,
             departures_one_in: self.wanted.departures_one_in,
             reason: self.reason.clone(),
             ..KernelClockUse::default()
@@ -87,9 +89,13 @@ fn probe() -> std::io::Result<OwnedFd> {
 }
 
 /// How fast a closed loop will be is not known before, and it may be as fast as it can.
-fn departures_one_in(plan: &RunPlan) -> u32 {
+fn wanted(plan: &RunPlan) -> Wanted {
     let slow = |rate: prony_model::Rate| rate.as_per_second() / f64::from(plan.threads) < EVERY_BELOW_PER_S;
-    if plan.load.rate().is_some_and(slow) { 1 } else { ONE_IN }
+    if plan.load.rate().is_some_and(slow) {
+        Wanted { arrivals_one_in: 1, departures_one_in: 1 }
+    } else {
+        Wanted { arrivals_one_in: ARRIVALS_ONE_IN, departures_one_in: DEPARTURES_ONE_IN }
+    }
 }
 
 /// How stamps become moments, on one worker.

@@ -65,6 +65,8 @@ pub(crate) struct Recorder {
     slice_ends: Nanos,
     open_loop: bool,
     keeps_samples: bool,
+    /// Whether the kernel is asked when answers arrive.
+    asks_kernel: bool,
     kernel_clock: Conversion,
     stamps: Box<Stamps>,
 }
@@ -76,9 +78,11 @@ impl Recorder {
         full: SyncSender<Box<Slice>>,
         spare: Receiver<Box<Slice>>,
         open_loop: bool,
+        asks_kernel: bool,
     ) -> Self {
         Self {
             keeps_samples: first.samples.is_kept(),
+            asks_kernel,
             kernel_clock: Conversion::new(),
             stamps: Box::new(Stamps::new()),
             current: first,
@@ -243,7 +247,8 @@ impl Recorder {
                 (sample.departed, sample.arrived) = (0, 0);
             }
         }
-        if matches!(outcome, Outcome::Done(_)) {
+        // Where only some are stamped, those stand for all: of the others the client's part is not known.
+        if matches!(outcome, Outcome::Done(_)) && (sample.arrived != 0 || !self.asks_kernel) {
             self.stamps.own_delay.record(sample.done.saturating_sub(sample.intended), own);
         }
         if self.open_loop && sample.ready > sample.intended {

@@ -148,7 +148,9 @@ fn start(
             spare.send(slice(plan, thread)).expect("invariant: the other end is in this function");
         }
         spares.push(spare);
-        let recorder = Recorder::new(slice(plan, thread), full.clone(), taken, plan.load.rate().is_some());
+        let asks_kernel = kernel.stamping.wanted.arrivals_one_in > 0;
+        let open_loop = plan.load.rate().is_some();
+        let recorder = Recorder::new(slice(plan, thread), full.clone(), taken, open_loop, asks_kernel);
         let heads = HeadCache::new(request.kind(), Limits::default());
         let worker = Worker::new(assignment, heads, checker.clone(), recorder, control.clone());
         workers.push(spawn(thread, worker, setup, kernel.driver.name == "io_uring", window.start)?);

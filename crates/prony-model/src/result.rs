@@ -81,6 +81,9 @@ pub struct DriverUsed {
 pub struct KernelClockUse {
     /// Whether the kernel said when answers arrived.
     pub arrivals: bool,
+    /// One connection of so many was asked when its answers arrived; 0 for none.
+    #[serde(default)]
+    pub arrivals_one_in: u32,
     /// One request of so many was asked when it left; 0 for none.
     pub departures_one_in: u32,
     /// Why: asked for, or what the probe of the kernel said.

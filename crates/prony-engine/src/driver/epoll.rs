@@ -75,7 +75,7 @@ impl Driver for Epoll {
             peers: setup.peers.clone(),
             sources: setup.sources.clone(),
             unpaced: setup.unpaced,
-            sampling: Sampling::new(setup.stamps),
+            sampling: Sampling::new(setup.stamps, setup.slots),
             one_by_one: setup.depth == 1,
             failures: Vec::with_capacity(setup.slots as usize),
         };
@@ -153,7 +153,8 @@ impl Epoll {
 
     /// Takes stamps of sending off the error queue; false where there are none.
     fn departures<H: Handler<EpollIo>>(&mut self, handler: &mut H, slot: Slot) -> bool {
-        let Some(fd) = self.io.slots[slot as usize].fd.as_ref().filter(|_| self.io.sampling.any()) else {
+        let asks = self.io.sampling.asks(slot);
+        let Some(fd) = self.io.slots[slot as usize].fd.as_ref().filter(|_| asks) else {
             return false;
         };
         for read in 0..DEPARTURES_AT_ONCE {
@@ -170,7 +171,7 @@ impl Epoll {
     fn receive(&mut self, slot: Slot) -> Result<(usize, Wall), Errno> {
         let Some(fd) = &self.io.slots[slot as usize].fd else { return Err(Errno::BADF) };
         self.buffer.clear();
-        if self.io.sampling.arrivals {
+        if self.io.sampling.asks(slot) {
             return sys::receive_stamped(fd.as_fd(), &mut self.buffer);
         }
         recv(fd, spare_capacity(&mut self.buffer), RecvFlags::empty())
@@ -260,7 +261,7 @@ impl Io for EpollIo {
 
     #[inline]
     fn send(&mut self, slot: Slot) -> Option<Nanos> {
-        let picked = self.sampling.picks();
+        let picked = self.sampling.asks(slot) && self.sampling.picks();
         if picked {
             self.ask_for_departures(slot, true);
         }
@@ -316,7 +317,7 @@ impl EpollIo {
 
     /// Asks for the stamps that are wanted of every request of a connection, before its first byte.
     fn ask_for_stamps(&self, slot: Slot) {
-        if self.sampling.any() {
+        if self.sampling.asks(slot) {
             self.ask_for_departures(slot, self.sampling.every());
         }
     }

@@ -11,10 +11,10 @@ use rustix::net::SocketAddrAny;
 
 use super::sampling::{DEPARTURES_AT_ONCE, Sampling};
 use super::{Driver, Handler, Io, Setup, Slot, route};
-use crate::clock::{self, Nanos};
+use crate::clock::{self, Nanos, Wall};
 use crate::payload::Payload;
 use crate::socket;
-use crate::sys::{self, BATCH, Buffers, Completion, Ring, RingSetup, TcpInfo};
+use crate::sys::{self, BATCH, BufferGroups, Completion, Receive, Ring, RingSetup, TcpInfo};
 
 /// Requests up to this size are sent without waiting to hear that they went: the answer tells. The socket's
 /// buffer is empty when the next one is sent, so that it is taken whole (the least default send buffer of
@@ -27,7 +27,7 @@ const EARLY_MAX: usize = 16;
 /// The driver. The ring is dropped before the buffers that the kernel writes to.
 pub(crate) struct Uring {
     io: UringIo,
-    buffers: Buffers,
+    buffers: BufferGroups,
     batch: Vec<Completion>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn probe() -> Result<(), String> {
         payload: Box::new([]),
         peers: Box::new([]),
         long_lived: true,
-        stamped: false,
+        stamped: 0,
     };
     match Ring::new(setup) {
         Ok((ring, buffers)) => {
@@ -107,12 +107,13 @@ impl Driver for Uring {
 
     fn new(setup: &Setup) -> io::Result<Self> {
         let payload = Payload::new(&setup.request, setup.depth);
+        let sampling = Sampling::new(setup.stamps, setup.slots);
         let (ring, buffers) = Ring::new(RingSetup {
             connections: setup.slots,
             payload: payload.bytes().into(),
             peers: setup.peers.clone(),
             long_lived: setup.keep_alive,
-            stamped: setup.stamps.arrivals,
+            stamped: sampling.asked(setup.slots),
         })?;
         let mut slots = Vec::new();
         slots.resize_with(setup.slots as usize, Socket::default);
@@ -128,7 +129,7 @@ impl Driver for Uring {
             unpaced: setup.unpaced,
             multishot: setup.keep_alive,
             silent,
-            sampling: Sampling::new(setup.stamps),
+            sampling,
         };
         Ok(Self { io, buffers, batch: Vec::with_capacity(BATCH) })
     }
@@ -164,7 +165,8 @@ impl Uring {
             // Also of the connection before: its buffer goes back all the same.
             if let Some(buffer) = completion.buffer {
                 let length = usize::try_from(completion.result).unwrap_or_default();
-                self.buffers.release(buffer, length, completion.buffer_more);
+                let buffers = self.buffers.of(self.io.sampling.asks(slot));
+                buffers.release(buffer, length, completion.buffer_more);
             }
         } else if current(Kind::Send) {
             self.io.sent(handler, slot, completion.result);
@@ -185,7 +187,9 @@ impl Uring {
         match (usize::try_from(completion.result), completion.buffer) {
             (Ok(0), _) => handler.finished(&mut self.io, slot, now),
             (Ok(count), Some(buffer)) => {
-                let (bytes, arrived) = self.io.ring.received(self.buffers.bytes(buffer, count));
+                let stamped = self.io.sampling.asks(slot);
+                let bytes = self.buffers.of(stamped).bytes(buffer, count);
+                let (bytes, arrived) = if stamped { sys::received(bytes) } else { (bytes, Wall::UNKNOWN) };
                 finished = bytes.is_empty();
                 if finished {
                     handler.finished(&mut self.io, slot, now);
@@ -300,6 +304,9 @@ impl UringIo {
     /// Asks when the next request leaves, if it is one of those that are asked about.
     #[inline]
     fn sample(&mut self, slot: Slot) {
+        if !self.sampling.asks(slot) {
+            return;
+        }
         let picked = self.sampling.picks();
         if picked {
             self.ask_for_departures(slot, true);
@@ -344,7 +351,7 @@ impl UringIo {
             self.close(slot);
             handler.connect_failed(slot, Errno::from_raw_os_error(-result), now);
         } else {
-            if self.sampling.any() {
+            if self.sampling.asks(slot) {
                 self.ask_for_departures(slot, self.sampling.every());
             }
             if self.multishot {
@@ -381,7 +388,12 @@ impl UringIo {
         let socket = &mut self.slots[slot as usize];
         let Some(fd) = &socket.fd else { return };
         let from = sys::Socket { slot, fd: fd.as_fd() };
-        self.ring.receive(from, number(Kind::Receive, socket.generation, slot), self.multishot);
+        let how = match (self.multishot, self.sampling.asks(slot)) {
+            (true, true) => Receive::Stamped,
+            (true, false) => Receive::Again,
+            (false, _) => Receive::Once,
+        };
+        self.ring.receive(from, number(Kind::Receive, socket.generation, slot), how);
         socket.receiving = true;
     }
 }

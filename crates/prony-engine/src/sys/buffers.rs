@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 
-/// The one buffer group that a worker registers.
+/// The buffers of receives that say nothing of when.
 pub(super) const GROUP: u16 = 0;
+/// The buffers of those that do.
+pub(super) const STAMPED_GROUP: u16 = 1;
 /// IOU_PBUF_RING_INC of the kernel's interface: buffers are used up piece by piece.
 const INCREMENTAL: u16 = 2;
 
@@ -30,7 +32,7 @@ const SINGLE_COUNT: (u32, u32) = (64, 1024);
 /// can't fill those with stamps: it puts a header before each piece, and stops for good where only that has no room.
 const STAMPED_BYTES: u32 = 16 * 1024 + 3 * 64;
 /// Such buffers, at least and at most; one for two connections between them. Small answers touch a page of each.
-const STAMPED_COUNT: (u32, u32) = (64, 256);
+const STAMPED_COUNT: (u32, u32) = (16, 256);
 
 /// Receive buffers shared with the kernel. Must outlive the ring that it is registered with: the driver drops
 /// the ring first.
@@ -46,23 +48,47 @@ pub(crate) struct Buffers {
     tail: u16,
 }
 
-impl Buffers {
-    /// Registers buffers for `connections` connections; `stamped`: for receives that tell when they arrived.
-    pub(super) fn register(submitter: &Submitter<'_>, connections: u32, stamped: bool) -> io::Result<Self> {
+/// The two groups of buffers of a worker.
+pub(crate) struct BufferGroups {
+    plain: Buffers,
+    /// None where no connection is stamped.
+    stamped: Option<Buffers>,
+}
+
+impl BufferGroups {
+    /// Registers buffers for `connections` connections, of which `stamped` are told when their bytes arrived.
+    pub(super) fn register(submitter: &Submitter<'_>, connections: u32, stamped: u32) -> io::Result<Self> {
         let count = |wanted: u32, bounds: (u32, u32)| wanted.next_power_of_two().clamp(bounds.0, bounds.1);
-        if stamped {
-            return Self::register_as(submitter, count(connections / 2, STAMPED_COUNT), STAMPED_BYTES, 0);
-        }
         let shared = count(connections / 32, SHARED_COUNT);
-        match Self::register_as(submitter, shared, SHARED_BYTES, INCREMENTAL) {
+        let plain = match Buffers::register_as(submitter, GROUP, shared, SHARED_BYTES, INCREMENTAL) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                Self::register_as(submitter, count(connections, SINGLE_COUNT), SINGLE_BYTES, 0)
+                Buffers::register_as(submitter, GROUP, count(connections, SINGLE_COUNT), SINGLE_BYTES, 0)
             }
             result => result,
-        }
+        }?;
+        let room = count(stamped / 2, STAMPED_COUNT);
+        let register = || Buffers::register_as(submitter, STAMPED_GROUP, room, STAMPED_BYTES, 0);
+        Ok(Self { plain, stamped: (stamped > 0).then(register).transpose()? })
     }
 
-    fn register_as(submitter: &Submitter<'_>, count: u32, buffer_bytes: u32, flags: u16) -> io::Result<Self> {
+    /// The buffers of connections that are `stamped`, or of the others.
+    #[inline]
+    pub(crate) fn of(&mut self, stamped: bool) -> &mut Buffers {
+        match &mut self.stamped {
+            Some(buffers) if stamped => buffers,
+            _ => &mut self.plain,
+        }
+    }
+}
+
+impl Buffers {
+    fn register_as(
+        submitter: &Submitter<'_>,
+        group: u16,
+        count: u32,
+        buffer_bytes: u32,
+        flags: u16,
+    ) -> io::Result<Self> {
         let count = u16::try_from(count).expect("invariant: the bounds above fit");
         assert!(
             count.is_power_of_two() && count <= 1 << 15,
@@ -74,7 +100,7 @@ impl Buffers {
         let mut buffers = Self { entries, memory, used, count, buffer_bytes, tail: 0 };
         // SAFETY: the entries are page-aligned, zeroed, `count` long, and unmapped only in `drop`, which runs
         // after the ring is gone (see the type's contract, kept by the field order in the driver).
-        unsafe { submitter.register_buf_ring_with_flags(entries.as_ptr() as u64, count, GROUP, flags)? };
+        unsafe { submitter.register_buf_ring_with_flags(entries.as_ptr() as u64, count, group, flags)? };
         for index in 0..count {
             buffers.give_back(index);
         }

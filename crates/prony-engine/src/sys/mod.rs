@@ -12,10 +12,10 @@ mod sockopt;
 mod tcp_info;
 mod timestamping;
 
-pub(crate) use buffers::Buffers;
+pub(crate) use buffers::BufferGroups;
 pub(crate) use memory::map_large_allocations;
 pub(crate) use priority::ask_for_short_slices;
-pub(crate) use ring::{BATCH, Completion, Ring, RingSetup, Socket};
+pub(crate) use ring::{BATCH, Completion, Receive, Ring, RingSetup, Socket, received};
 pub(crate) use sockopt::defer_port_choice;
 pub(crate) use tcp_info::{TcpInfo, tcp_info};
 pub(crate) use timestamping::{ask_for_stamps, departure, receive_stamped};

@@ -8,7 +8,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::net::SocketAddrAny;
 use rustix::net::addr::SocketAddrArg as _;
 
-use super::buffers::{Buffers, GROUP};
+use super::buffers::{BufferGroups, GROUP, STAMPED_GROUP};
 use super::timestamping::{CONTROL_BYTES, arrival};
 use crate::clock::{self, NEVER, Nanos, Wall};
 
@@ -23,7 +23,7 @@ pub(crate) struct RingSetup {
     /// Whether sockets stay for long, so that it pays to register them with the ring.
     pub long_lived: bool,
     /// Whether receives of such sockets tell when they arrived.
-    pub stamped: bool,
+    pub stamped: u32,
 }
 
 /// A connection's socket, by its two names.
@@ -33,6 +33,17 @@ pub(crate) struct Socket<'a> {
     pub slot: u32,
     /// With the process.
     pub fd: BorrowedFd<'a>,
+}
+
+/// How to receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Receive {
+    /// One piece.
+    Once,
+    /// Piece after piece.
+    Again,
+    /// Piece after piece, each with when it arrived: see [`received`].
+    Stamped,
 }
 
 /// What the kernel has finished.
@@ -57,7 +68,7 @@ pub(crate) struct Ring {
     payload: Box<[u8]>,
     peers: Box<[SocketAddrAny]>,
     /// What receives that tell when they arrived look like: no name, and room for a stamp.
-    stamped: Option<Box<libc::msghdr>>,
+    stamped: Box<libc::msghdr>,
     batch: Box<[std::mem::MaybeUninit<cqueue::Entry>]>,
     /// Whether sockets are registered under the number of their slot, which spares each request a look-up.
     registered: bool,
@@ -76,7 +87,7 @@ const BATCH_U32: u32 = 64;
 
 impl Ring {
     /// Sets up a ring for the calling thread, with its receive buffers.
-    pub(crate) fn new(setup: RingSetup) -> io::Result<(Self, Buffers)> {
+    pub(crate) fn new(setup: RingSetup) -> io::Result<(Self, BufferGroups)> {
         let wanted = setup.connections.saturating_mul(2).next_power_of_two();
         let submissions = wanted.clamp(SUBMISSIONS.0, SUBMISSIONS.1);
         let ring = IoUring::builder()
@@ -89,8 +100,8 @@ impl Ring {
         // A convenience that saves a lookup per call; a kernel without it works as well.
         let mut submitter = ring.submitter();
         let _registered = submitter.register_ring_fd();
-        let stamped = (setup.stamped && setup.long_lived).then(|| Box::new(message_with_stamp()));
-        let buffers = Buffers::register(&submitter, setup.connections, stamped.is_some())?;
+        let stamped = Box::new(message_with_stamp());
+        let buffers = BufferGroups::register(&submitter, setup.connections, setup.stamped)?;
         let batch = Box::new_uninit_slice(BATCH);
         let registered =
             setup.long_lived && ring.submitter().register_files_sparse(setup.connections).is_ok();
@@ -141,22 +152,19 @@ impl Ring {
         unsafe { self.push(&entry) };
     }
 
-    /// Queues a receive into a provided buffer; `multishot` ones complete again and again.
+    /// Queues a receive into a provided buffer.
     #[inline]
-    pub(crate) fn receive(&mut self, socket: Socket<'_>, user_data: u64, multishot: bool) {
+    pub(crate) fn receive(&mut self, socket: Socket<'_>, user_data: u64, how: Receive) {
         let fd = Fd(socket.fd.as_raw_fd());
-        let message = self.stamped.as_deref().filter(|_| multishot).map(std::ptr::from_ref);
-        let entry = match (multishot, self.registered) {
-            (true, fixed) if let Some(message) = message => {
-                if fixed {
-                    opcode::RecvMsgMulti::new(Fixed(socket.slot), message, GROUP).build()
-                } else {
-                    opcode::RecvMsgMulti::new(fd, message, GROUP).build()
-                }
+        let message = std::ptr::from_ref(&*self.stamped);
+        let entry = match (how, self.registered) {
+            (Receive::Stamped, true) => {
+                opcode::RecvMsgMulti::new(Fixed(socket.slot), message, STAMPED_GROUP).build()
             }
-            (true, true) => opcode::RecvMulti::new(Fixed(socket.slot), GROUP).build(),
-            (true, false) => opcode::RecvMulti::new(fd, GROUP).build(),
-            (false, _) => opcode::Recv::new(fd, std::ptr::null_mut(), 0)
+            (Receive::Stamped, false) => opcode::RecvMsgMulti::new(fd, message, STAMPED_GROUP).build(),
+            (Receive::Again, true) => opcode::RecvMulti::new(Fixed(socket.slot), GROUP).build(),
+            (Receive::Again, false) => opcode::RecvMulti::new(fd, GROUP).build(),
+            (Receive::Once, _) => opcode::Recv::new(fd, std::ptr::null_mut(), 0)
                 .buf_group(GROUP)
                 .build()
                 .flags(squeue::Flags::BUFFER_SELECT),
@@ -164,22 +172,6 @@ impl Ring {
         // SAFETY: the kernel writes into the registered buffers only, which outlive the ring, and reads `message`,
         // which is part of `self`, is never changed and is dropped after the ring.
         unsafe { self.push(&entry.user_data(user_data)) };
-    }
-
-    /// What is in the bytes of a completed receive: what the peer sent, and when that arrived, if the ring was made to
-    /// ask.
-    #[inline]
-    pub(crate) fn received<'a>(&self, bytes: &'a [u8]) -> (&'a [u8], Wall) {
-        if self.stamped.is_none() {
-            return (bytes, Wall::UNKNOWN);
-        }
-        // A header of the kernel's, room for control data, and then what was sent.
-        let Some((header, rest)) = bytes.split_first_chunk::<MESSAGE_HEADER_BYTES>() else {
-            return (&[], Wall::UNKNOWN);
-        };
-        let (control, payload) = rest.split_at(rest.len().min(CONTROL_BYTES));
-        let filled = u32::from_ne_bytes([header[4], header[5], header[6], header[7]]) as usize;
-        (payload, arrival(&control[..control.len().min(filled)]))
     }
 
     /// Queues a connection to `peers[peer]`.
@@ -276,6 +268,18 @@ impl Ring {
 
 /// Bytes of `struct io_uring_recvmsg_out`: the lengths of name, control data and payload, and flags, of 32 bits each.
 const MESSAGE_HEADER_BYTES: usize = 16;
+
+/// What is in the bytes of a completed [`Receive::Stamped`]: what the peer sent, and when that arrived.
+#[inline]
+pub(crate) fn received(bytes: &[u8]) -> (&[u8], Wall) {
+    // A header of the kernel's, room for control data, and then what was sent.
+    let Some((header, rest)) = bytes.split_first_chunk::<MESSAGE_HEADER_BYTES>() else {
+        return (&[], Wall::UNKNOWN);
+    };
+    let (control, payload) = rest.split_at(rest.len().min(CONTROL_BYTES));
+    let filled = u32::from_ne_bytes([header[4], header[5], header[6], header[7]]) as usize;
+    (payload, arrival(&control[..control.len().min(filled)]))
+}
 
 /// A message without name, with room for a stamp; its bytes go to provided buffers.
 fn message_with_stamp() -> libc::msghdr {

@@ -45,6 +45,7 @@ pub(crate) fn result() -> RunResult {
         driver: DriverUsed { name: "epoll".to_owned(), reason: "asked for".to_owned() },
         kernel_clock: KernelClockUse {
             arrivals: true,
+            arrivals_one_in: 8,
             departures_one_in: 64,
             reason: "this kernel has it".to_owned(),
             arrivals_stamped: 70,
