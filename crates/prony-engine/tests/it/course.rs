@@ -19,7 +19,7 @@ on_both_drivers! {
                 peer.answer(&ok("hello"));
             }
         });
-        let result = run(driver, RunPlan { load: closed(2), end: requests(1500), ..plan(server.url()) });
+        let result = run(driver, RunPlan { load: closed(2), end: requests(4000), ..plan(server.url()) });
         let found = finding(&result, FindingCode::WarmUp);
         assert_eq!(found.severity, Severity::Warning);
         let length_s = found.evidence.iter().find(|evidence| evidence.name == "length").expect("it says how long").value;
