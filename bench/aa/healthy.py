@@ -1,12 +1,19 @@
-"""Loads that a healthy client bears easily, on a server that nothing is wrong with."""
+"""Loads that a healthy client bears easily, on a server that nothing is wrong with.
+
+The null server is none: it answers so fast that the client is busy, and most of each response is the client's own.
+"""
 
 import json
+import os
+import tempfile
 from dataclasses import dataclass
 
 from lib import child, servers
 
 # From the end of the measured part: the drain, the report, a machine that is busy.
 GRACE_S = 20
+# Of every answer: as long as a quick page takes.
+DELAY = "const:5ms"
 
 
 @dataclass
@@ -18,8 +25,8 @@ class Healthy:
 
 
 LOADS = (
-    Healthy("closed", ["-c", "16"]),
-    Healthy("open", ["--rate", "2000"]),
+    Healthy("closed", ["-c", "8"]),
+    Healthy("open", ["--rate", "1000"]),
 )
 NAMES = [load.name for load in LOADS]
 
@@ -39,7 +46,9 @@ class Outcome:
 
 def run_one(program, load, seconds, *, client, server):
     """One run of `load`; the server is a new one."""
-    with servers.null(program, {server}) as target:
+    with tempfile.TemporaryDirectory(prefix="prony-bench-") as folder, servers.truth(
+        program, {server}, os.path.join(folder, "log"), DELAY
+    ) as target:
         argv = [program, "run", target.url, "-q", "-o", "json", "-d", f"{seconds}s", *load.flags]
         return judge(load.name, child.run(argv, {client}, seconds + GRACE_S))
 
