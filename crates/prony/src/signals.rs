@@ -3,11 +3,24 @@
 use std::io::Write as _;
 use std::thread;
 
+use prony_engine::Control;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::complaint::Complaint;
 use crate::exit::Exit;
+use crate::progress::ProgressLine;
+
+/// What ends a run, a probe or a series of them at the first signal.
+pub(crate) fn control() -> Result<Control, Complaint> {
+    let control = Control::default();
+    let stopped = control.clone();
+    on_interrupt(move || {
+        stopped.stop();
+        ProgressLine::stopping();
+    })?;
+    Ok(control)
+}
 
 /// Calls `stop` at the first signal; must be called once, before the work starts.
 pub(crate) fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> Result<(), Complaint> {

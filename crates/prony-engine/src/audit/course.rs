@@ -147,7 +147,7 @@ impl<'a> Course<'a> {
     fn outlier_slices(&self) -> Option<Finding> {
         let settled = self.settled();
         let medians: Vec<f64> = settled.iter().map(|(_, median)| median.exp() / 1e6).collect();
-        let center = median_of(&medians)?;
+        let center = prony_stats::median(&medians)?;
         let far = |index: &usize| (medians[*index] / center - 1.0).abs() > UNLIKE;
         let mut unlike: Vec<usize> = outliers(&medians).into_iter().filter(far).collect();
         if unlike.len() as f64 > medians.len() as f64 * MOMENTS_SHARE {
@@ -222,13 +222,6 @@ fn beginning(values: &[f64]) -> Option<(usize, f64)> {
         WarmUp::Cut { slices, .. } if slices == values.len() / 2 => beginning(&values[..slices]),
         WarmUp::Cut { slices, change } => Some((slices, change)),
     }
-}
-
-/// The value in the middle.
-fn median_of(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied()
 }
 
 #[cfg(test)]

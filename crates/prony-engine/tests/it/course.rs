@@ -12,10 +12,11 @@ use crate::server::{Server, ok};
 
 on_both_drivers! {
     fn warm_up(driver) {
-        // The first 24 answers take 100 ms, which is 1.2 s with two connections; the others take 1 ms.
+        // The first 40 answers take 20 ms, which is 0.4 s with two connections; the others take 1 ms. That is less
+        // than an eighth of the run: where the machine is faster in its second half, only the first half is looked at.
         let server = Server::start(|peer| {
             while let Some(request) = peer.request() {
-                thread::sleep(Duration::from_millis(if request.number < 24 { 100 } else { 1 }));
+                thread::sleep(Duration::from_millis(if request.number < 40 { 20 } else { 1 }));
                 peer.answer(&ok("hello"));
             }
         });
@@ -24,7 +25,7 @@ on_both_drivers! {
         assert_eq!(found.severity, Severity::Warning);
         let length_s = found.evidence.iter().find(|evidence| evidence.name == "length").expect("it says how long").value;
         // A busy machine makes the rest longer, not this.
-        assert!((0.5..result.timing.measured_s / 2.0).contains(&length_s), "{}", found.message);
+        assert!((0.3..result.timing.measured_s / 2.0).contains(&length_s), "{}", found.message);
         assert!(found.advice.contains("--warmup "), "{}", found.advice);
         // Left out, the beginning is no finding.
         let server = Server::start(|peer| {

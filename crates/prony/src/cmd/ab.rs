@@ -1,6 +1,5 @@
 //! `prony ab`: ab's flags and ab's report; the verdict goes to stderr.
 
-use prony_engine::Control;
 use prony_model::{Phase, RunEvent, RunResult};
 use prony_report::ab::{self, Requests};
 use prony_report::{brief, count};
@@ -10,7 +9,6 @@ use crate::cmd::run::seed;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::ab::Ab;
-use crate::progress::ProgressLine;
 use crate::{calibration, meant, output, signals, terminal};
 
 /// What the banner calls this program.
@@ -23,12 +21,7 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit, Complaint> {
         return Ok(Exit::Good);
     }
     let meant = meant::ab::ab(args, seed()?)?;
-    let control = Control::default();
-    let on_interrupt = control.clone();
-    signals::on_interrupt(move || {
-        on_interrupt.stop();
-        ProgressLine::stopping();
-    })?;
+    let control = signals::control()?;
     output::print(&ab::head(PROGRAM, &meant.options))?;
     let every = meant.plan.end.requests().and_then(ab::heartbeat).filter(|_| meant.options.progress);
     let mut heartbeat = every.map(Heartbeat::new);

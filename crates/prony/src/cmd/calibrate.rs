@@ -83,9 +83,7 @@ fn session(
     };
     let steps = grid::steps(args, environment.cpus);
     manner.check(&steps)?;
-    let control = Control::default();
-    let on_interrupt = control.clone();
-    signals::on_interrupt(move || on_interrupt.stop())?;
+    let control = signals::control()?;
     let progress = Steps::new(steps.len(), manner.duration + OVERHEAD, args.quiet);
     let mut done = Vec::new();
     for step in steps {

@@ -9,7 +9,6 @@ mod stored;
 
 use std::time::Duration;
 
-use prony_engine::Control;
 use prony_model::{
     COMPARISON_FORMAT, COMPARISON_VERSION, ComparedPair, ComparedSide, ComparisonKind, ComparisonOutcome,
     ComparisonResult, Load, Metric, RunPlan, Verdict,
@@ -100,9 +99,7 @@ fn compare_live(live: &Live, meant: &Meant) -> Result<ComparisonResult, Complain
         looks: live.looks,
         seed: live.seed,
     };
-    let control = Control::default();
-    let on_interrupt = control.clone();
-    signals::on_interrupt(move || on_interrupt.stop())?;
+    let control = signals::control()?;
     let known = calibration::load(&prony_engine::environment());
     let mut run = |plan: &RunPlan| {
         let mut result = prony_engine::run(plan, &control, &mut |_| {})?;

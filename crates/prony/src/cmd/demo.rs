@@ -27,9 +27,7 @@ const INDENT: usize = 2;
 
 /// Loads both servers, prints both reports, and what they teach.
 pub(crate) fn demo(args: &DemoArgs) -> Result<Exit, Complaint> {
-    let control = Control::default();
-    let on_interrupt = control.clone();
-    signals::on_interrupt(move || on_interrupt.stop())?;
+    let control = signals::control()?;
     let seed = seed()?;
     let models =
         [(rudy::Model::Sequential, "one request at a time"), (rudy::Model::Async, "all requests at once")];

@@ -1,6 +1,6 @@
 //! `prony probe`: one request, or a few, and where their time went.
 
-use prony_engine::{BodyNotKept, Control, KeptBody};
+use prony_engine::{BodyNotKept, KeptBody};
 use prony_report::clean;
 
 use crate::args::ProbeArgs;
@@ -18,9 +18,7 @@ const MAX_BODY_BYTES: u64 = 64 << 20;
 /// Sends what `args` mean and reports.
 pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, Complaint> {
     let Meant { plan, format, destination, body: body_to, quiet } = meant(args)?;
-    let control = Control::default();
-    let on_interrupt = control.clone();
-    signals::on_interrupt(move || on_interrupt.stop())?;
+    let control = signals::control()?;
     let mut body = body_to.as_ref().map(|_| KeptBody::new(MAX_BODY_BYTES));
     let status = StatusLine::new(quiet);
     let result = prony_engine::probe(&plan, &control, body.as_mut(), &mut |number| {

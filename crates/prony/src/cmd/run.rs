@@ -1,7 +1,5 @@
 //! `prony run`: load a server, say what it delivered.
 
-use prony_engine::Control;
-
 use crate::args::RunArgs;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
@@ -18,12 +16,7 @@ pub(crate) const COMMIT: Option<&str> = option_env!("PRONY_COMMIT");
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
     let Meant { plan, target_commit, format, clock, destination, samples, quiet } = meant(args, seed()?)?;
     let mut samples = samples.as_ref().map(SampleFile::new).transpose()?;
-    let control = Control::default();
-    let on_interrupt = control.clone();
-    signals::on_interrupt(move || {
-        on_interrupt.stop();
-        ProgressLine::stopping();
-    })?;
+    let control = signals::control()?;
     let mut progress = ProgressLine::new(&plan, quiet);
     let result = prony_engine::run(&plan, &control, &mut |event| {
         progress.tell(&event);

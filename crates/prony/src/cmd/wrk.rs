@@ -1,6 +1,5 @@
 //! `prony wrk`: wrk's flags and wrk's report; the verdict goes to stderr.
 
-use prony_engine::Control;
 use prony_model::RunEvent;
 use prony_report::brief;
 use prony_report::wrk::{self, Rates};
@@ -23,12 +22,7 @@ pub(crate) fn wrk(args: &WrkArgs) -> Result<Exit, Complaint> {
         }
     }
     let Wrk { plan, url, duration, connections, latency } = meant::wrk::wrk(args, seed()?)?;
-    let control = Control::default();
-    let on_interrupt = control.clone();
-    signals::on_interrupt(move || {
-        on_interrupt.stop();
-        ProgressLine::stopping();
-    })?;
+    let control = signals::control()?;
     output::print(&wrk::head(&url, duration, plan.threads, connections))?;
     let mut rates = Rates::default();
     let mut progress = ProgressLine::new(&plan, false);
