@@ -47,8 +47,10 @@ impl WarmUp {
 
 /// Finds the warm-up in the logarithms of the medians of consecutive slices.
 ///
-/// d* = argmin over d <= n/2 of Σ over i > d of (Z_i − mean)²/(n − d)², and a cut only if the medians
-/// before and after differ by more than max(5 %, 3·MAD of what follows).
+/// d* = argmin over d <= n/2 of Σ over i > d of (Z_i − mean)²/(n − d)². What follows d* tells what is like the rest:
+/// no further from its median than max(5 %, 3·MAD). The cut is where, up to d*, the unlike outnumber the alike the most:
+/// d* itself moves far to the right if the rest gets but a little calmer on its way. A cut at n/2 says that the run
+/// changed later than in its beginning.
 pub fn warm_up(log_medians: &[f64]) -> WarmUp {
     if log_medians.len() < LEAST_VALUES {
         return WarmUp::None;
@@ -61,17 +63,32 @@ pub fn warm_up(log_medians: &[f64]) -> WarmUp {
     let slices = (0..=log_medians.len() / 2)
         .min_by(|&a, &b| error(a).total_cmp(&error(b)))
         .expect("invariant: the range holds at least 0");
-    let (before, rest) = log_medians.split_at(slices);
-    let (Some(start), Some(settled), Some(spread)) =
-        (median(before), median(rest), median_absolute_deviation(rest))
-    else {
+    let rest = &log_medians[slices..];
+    let (Some(settled), Some(spread)) = (median(rest), median_absolute_deviation(rest)) else {
         return WarmUp::None;
     };
-    let difference = start - settled;
-    if difference.abs() <= LEAST_CHANGE.ln_1p().max(LEAST_DEVIATIONS * spread) {
-        return WarmUp::None;
+    let alike = LEAST_CHANGE.ln_1p().max(LEAST_DEVIATIONS * spread);
+    let apart = unlike_most(&log_medians[..slices], settled, alike);
+    // At the limit, and mostly unlike up to it: the run changed later than its beginning.
+    let slices = if slices == log_medians.len() / 2 && apart > slices / 2 { slices } else { apart };
+    match median(&log_medians[..slices]) {
+        Some(start) if (start - settled).abs() > alike => {
+            WarmUp::Cut { slices, change: (start - settled).exp_m1() }
+        }
+        _ => WarmUp::None,
     }
-    WarmUp::Cut { slices, change: difference.exp_m1() }
+}
+
+/// How many of the first values to take for the most surplus of those further than `alike` from `settled`.
+fn unlike_most(values: &[f64], settled: f64, alike: f64) -> usize {
+    let (mut count, mut most, mut surplus) = (0, 0, 0);
+    for (index, value) in values.iter().enumerate() {
+        surplus += if (value - settled).abs() > alike { 1 } else { -1 };
+        if surplus > most {
+            (count, most) = (index + 1, surplus);
+        }
+    }
+    count
 }
 
 /// The logarithm of the median (in nanoseconds) of each of [`WARM_UP_SLICES`] groups of consecutive
@@ -112,6 +129,17 @@ mod tests {
         // 4 % slower is not worth a cut, however clear.
         check(&[10.06; 6], &[10.02; 50], 0);
         check(&[20.0; 4], &[10.0; 5], 0);
+    }
+
+    #[test]
+    fn a_rest_that_gets_a_little_calmer_is_not_cut_with_the_beginning() {
+        let rough = |i: i32| 10.0 + 0.005 * f64::from(i * 7 % 11 - 5);
+        let calm = |i: i32| 10.02 + 0.001 * f64::from(i % 3);
+        let rest: Vec<f64> = (0..19).map(rough).chain((0..30).map(calm)).collect();
+        check(&[13.0; 11], &rest, 11);
+        check(&[], &rest, 0);
+        // One part like the rest within the beginning does not end it, one unlike later on does not prolong it.
+        check(&[13.0, 13.0, 10.0, 13.0, 13.0, 10.0, 10.0, 13.0], &rest, 5);
     }
 
     #[test]
