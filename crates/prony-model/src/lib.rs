@@ -73,4 +73,4 @@ pub use study::{
     ThresholdOutcome, study_from_json, study_json_schema, study_to_json,
 };
 pub use target::{Target, TargetError};
-pub use units::{Rate, UnitError, grouped, parse_bytes, parse_count, parse_duration};
+pub use units::{Rate, UnitError, grouped, parse_bytes, parse_count, parse_duration, percent};

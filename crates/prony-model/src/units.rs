@@ -148,6 +148,24 @@ pub fn grouped(value: u64) -> String {
     grouped
 }
 
+/// A share as percent. Only everything is `100 %` and only nothing is `0 %`; in between as many decimals, up to
+/// two, as it takes to be neither.
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 || part == 0 {
+        return "0 %".to_owned();
+    }
+    if part >= whole {
+        return "100 %".to_owned();
+    }
+    let value = 100.0 * part as f64 / whole as f64;
+    match value {
+        value if value < 0.01 => "<0.01 %".to_owned(),
+        value if value > 99.99 => ">99.99 %".to_owned(),
+        value if !(0.995..99.95).contains(&value) => format!("{value:.2} %"),
+        value => format!("{} %", format!("{value:.1}").trim_end_matches(".0")),
+    }
+}
+
 /// The number before the first suffix of `units` that matches, times that unit's factor.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let (number, factor) =
@@ -222,5 +240,21 @@ mod tests {
     fn counts_are_grouped() {
         let all = [0, 7, 999, 1000, 182_340, 1_000_000].map(grouped);
         assert_eq!(all, ["0", "7", "999", "1,000", "182,340", "1,000,000"]);
+    }
+
+    #[test]
+    fn only_everything_is_a_hundred_percent() {
+        let all = [
+            (0, 0),
+            (0, 5),
+            (5, 5),
+            (1, 3),
+            (999_999, 1_000_000),
+            (9_996, 10_000),
+            (1, 1_000_000),
+            (3, 1000),
+        ]
+        .map(|(part, whole)| percent(part, whole));
+        assert_eq!(all, ["0 %", "0 %", "100 %", "33.3 %", ">99.99 %", "99.96 %", "<0.01 %", "0.30 %"]);
     }
 }

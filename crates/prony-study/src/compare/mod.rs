@@ -1,0 +1,9 @@
+//! Two servers, block by block or run by run: what is said of the differences.
+
+mod block;
+mod judge;
+
+#[cfg(test)]
+pub(crate) use block::fixtures;
+pub use block::{Block, BlockPair};
+pub use judge::{Question, errors, estimate, is_final, judge, judge_primary, withhold};
