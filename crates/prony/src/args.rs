@@ -19,7 +19,7 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
-pub(crate) use compare::{CompareArgs, CompareFormat, percent};
+pub(crate) use compare::{CompareArgs, percent};
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::ReportArgs;

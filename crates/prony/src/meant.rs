@@ -1,7 +1,7 @@
 //! What is meant: the plan behind what was typed, with every default filled in and every contradiction refused.
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use prony_model::{
     Arrivals, Body, BodyCheck, Checks, Clock, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan,
@@ -15,6 +15,7 @@ use crate::output::Destination;
 pub(crate) mod ab;
 pub(crate) mod compare;
 mod exec;
+mod outputs;
 mod parameters;
 pub(crate) mod probe;
 mod program;
@@ -52,13 +53,13 @@ pub(crate) struct Meant {
 pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
     let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
     let plan = plan(args, seed)?;
-    let (format, file) = outputs(args)?;
+    let (format, file) = outputs::outputs(args.json.as_deref(), "--output", args.output)?;
     let clock = clock(args.clock, format)?;
-    if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples == file) {
+    if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples.as_deref() == file) {
         return Err(Complaint::usage(format!("--json and --samples both want {}", path.display()))
             .hint("give each a file of its own"));
     }
-    let destination = file.map(|path| Destination::prepare("--json", &path, args.force)).transpose()?;
+    let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
     let prepare = |path: &Path| Destination::prepare("--samples", path, args.force);
     let samples = args.samples.as_deref().map(prepare).transpose()?;
     Ok(Meant { plan, target_commit, format, clock, destination, samples, quiet: args.quiet })
@@ -228,19 +229,6 @@ fn target_commit(typed: &str) -> Result<String, Complaint> {
         )));
     }
     Ok(text.to_owned())
-}
-
-/// What goes to stdout, and to which file.
-fn outputs(args: &RunArgs) -> Result<(Format, Option<PathBuf>), Complaint> {
-    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
-    match (to_stdout, args.output) {
-        (true, Some(format)) if format != Format::Json => {
-            Err(Complaint::usage("--json - and --output both want stdout")
-                .hint("leave out one of them, or keep the JSON in a file: --json result.json"))
-        }
-        (true, _) => Ok((Format::Json, None)),
-        (false, format) => Ok((format.unwrap_or(Format::Text), args.json.clone())),
-    }
 }
 
 /// The distribution that was chosen, where one can be.

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use prony_model::{Metric, Rate, StatusSet, parse_duration};
 
-use super::run::{BodyLength, Driver, KernelStamps, statuses, whole_u32};
+use super::run::{BodyLength, Driver, KernelStamps, PageFormat, statuses, whole_u32};
 
 /// `prony compare`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -135,21 +134,10 @@ pub(crate) struct CompareArgs {
     pub(crate) force: bool,
     /// text, json or markdown [default: text]
     #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
-    pub(crate) output: Option<CompareFormat>,
+    pub(crate) output: Option<PageFormat>,
     /// No progress line
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-
-/// What is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompareFormat {
-    /// A report for people.
-    Text,
-    /// The whole comparison.
-    Json,
-    /// A report for issues and pull requests.
-    Markdown,
 }
 
 pub(super) const EXAMPLES: &str = "\

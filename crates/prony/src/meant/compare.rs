@@ -6,8 +6,9 @@ use std::time::Duration;
 use prony_model::{Load, Metric, RunPlan, Target};
 use prony_stats::{DEFAULT_MARGIN, DEFAULT_PAIRS, LEAST_PAIRS, Looks};
 
+use super::outputs::outputs;
 use super::plan as run_plan;
-use crate::args::{CompareArgs, CompareFormat, RunArgs};
+use crate::args::{CompareArgs, PageFormat, RunArgs};
 use crate::cmd::compare::{Condition, condition};
 use crate::complaint::Complaint;
 use crate::output::Destination;
@@ -28,7 +29,7 @@ pub(crate) struct Meant {
     /// 0.02 is 2 %.
     pub(crate) margin: f64,
     pub(crate) fail_if: Vec<Condition>,
-    pub(crate) format: CompareFormat,
+    pub(crate) format: PageFormat,
     pub(crate) destination: Option<Destination>,
     pub(crate) quiet: bool,
 }
@@ -60,16 +61,7 @@ pub(crate) struct Live {
 pub(crate) fn meant(args: &CompareArgs, seed: u64) -> Result<Meant, Complaint> {
     let fail_if = args.fail_if.iter().map(|text| condition(text)).collect::<Result<Vec<_>, _>>()?;
     let what = what(args, seed)?;
-    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
-    let format = match (to_stdout, args.output) {
-        (true, Some(CompareFormat::Text | CompareFormat::Markdown)) => {
-            return Err(Complaint::usage("--json - and --output both want stdout")
-                .hint("leave out one of them, or keep the JSON in a file: --json result.json"));
-        }
-        (true, _) => CompareFormat::Json,
-        (false, format) => format.unwrap_or(CompareFormat::Text),
-    };
-    let file = args.json.as_deref().filter(|_| !to_stdout);
+    let (format, file) = outputs(args.json.as_deref(), "--output", args.output)?;
     let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
     Ok(Meant {
         what,

@@ -1,13 +1,12 @@
 //! What is meant by `prony probe`.
 
-use std::path::Path;
-
 use prony_model::{ProbePlan, Target, Timeouts};
 
+use super::outputs::outputs;
 use super::{request, sources};
 use crate::args::{PageFormat, ProbeArgs, RunArgs};
 use crate::complaint::Complaint;
-use crate::output::Destination;
+use crate::output::{Destination, Outlet, is_stdout};
 
 /// A probe, and what to do with its result.
 #[derive(Debug)]
@@ -15,42 +14,24 @@ pub(crate) struct Meant {
     pub(crate) plan: ProbePlan,
     pub(crate) format: PageFormat,
     pub(crate) destination: Option<Destination>,
-    pub(crate) body: Option<BodyTo>,
+    /// Where the body of the first response goes.
+    pub(crate) body: Option<Outlet>,
     pub(crate) quiet: bool,
-}
-
-/// Where the body of the first response goes.
-#[derive(Debug)]
-pub(crate) enum BodyTo {
-    Stdout,
-    File(Destination),
 }
 
 /// What `args` mean.
 pub(crate) fn meant(args: &ProbeArgs) -> Result<Meant, Complaint> {
     let plan = plan(args)?;
-    let stdout = Some(Path::new("-"));
-    let (json, body) = (args.json.as_deref(), args.save_body.as_deref());
-    let format = match (json == stdout, args.output) {
-        (true, Some(PageFormat::Text | PageFormat::Markdown)) => {
-            return Err(Complaint::usage("--json - and --output both want stdout")
-                .hint("leave out one of them, or keep the JSON in a file: --json result.json"));
-        }
-        (true, _) => PageFormat::Json,
-        (false, format) => format.unwrap_or(PageFormat::Text),
-    };
-    if json.is_some() && json == body {
-        let both = if json == stdout { "stdout" } else { "the same file" };
+    let (format, file) = outputs(args.json.as_deref(), "--output", args.output)?;
+    if let (Some(path), true) = (&args.json, args.json == args.save_body) {
+        let both = if is_stdout(path) { "stdout" } else { "the same file" };
         return Err(Complaint::usage(format!("--json and --save-body both want {both}"))
             .hint("give one of them a file of its own"));
     }
-    let file = |flag, path: Option<&Path>| {
-        let path = path.filter(|path| Some(*path) != stdout);
-        path.map(|path| Destination::prepare(flag, path, args.force)).transpose()
-    };
     let body =
-        if body == stdout { Some(BodyTo::Stdout) } else { file("--save-body", body)?.map(BodyTo::File) };
-    Ok(Meant { plan, format, destination: file("--json", json)?, body, quiet: args.quiet })
+        args.save_body.as_deref().map(|path| Outlet::prepare("--save-body", path, args.force)).transpose()?;
+    let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
+    Ok(Meant { plan, format, destination, body, quiet: args.quiet })
 }
 
 fn plan(args: &ProbeArgs) -> Result<ProbePlan, Complaint> {
