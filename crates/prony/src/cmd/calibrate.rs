@@ -8,17 +8,18 @@ mod steps;
 use std::time::Duration;
 
 use prony_engine::Control;
-use prony_model::{Calibration, CalibrationPoint, DriverChoice, Environment, Target, since_1970};
+use prony_model::{Calibration, CalibrationPoint, Environment, Target, since_1970};
 use prony_report::age;
 
 use self::grid::Step;
 use self::measure::Manner;
 use self::steps::{Steps, name};
-use crate::args::{CalibrateArgs, Driver};
+use crate::args::CalibrateArgs;
 use crate::calibration::{self, Place};
 use crate::cmd::run::seed;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
+use crate::meant::driver;
 use crate::output::Outlet;
 use crate::{clock, output, signals, terminal};
 
@@ -111,14 +112,6 @@ fn undisturbed(
         }
     }
     Ok(point)
-}
-
-fn driver(typed: Driver) -> DriverChoice {
-    match typed {
-        Driver::Auto => DriverChoice::Auto,
-        Driver::Epoll => DriverChoice::Epoll,
-        Driver::IoUring => DriverChoice::IoUring,
-    }
 }
 
 /// The table, and what became of it.

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prony_model::{Load, Metric, RunPlan, Target};
+use prony_model::{Load, Metric, RunPlan};
 use prony_stats::{DEFAULT_MARGIN, DEFAULT_PAIRS, LEAST_PAIRS, Looks};
 
 use super::outputs::outputs;
-use super::plan as run_plan;
+use super::{plan as run_plan, target};
 use crate::args::{CompareArgs, PageFormat, RunArgs};
 use crate::cmd::compare::{Condition, condition};
 use crate::complaint::Complaint;
@@ -115,9 +115,8 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, Complai
             .hint(format!("to time commands: prony exec -- '{a}' '{b}'")));
         }
     }
-    let target = |text: &str| Target::parse(text).map_err(|error| Complaint::from_words(&error));
-    let other = target(b)?;
-    let seed = args.seed.unwrap_or(seed);
+    let other = target(b, None)?;
+    let seed = args.means.seed.unwrap_or(seed);
     let plan = run_plan(&run_args(args, a), seed)?;
     if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {
         return Err(Complaint::usage("with --rate both sides have the same rate: it can't be what decides")
@@ -151,27 +150,14 @@ fn run_args(args: &CompareArgs, url: &str) -> RunArgs {
     RunArgs {
         url: url.to_owned(),
         connections: args.connections,
-        rate: args.rate,
-        poisson: args.poisson,
-        threads: args.threads,
+        load: args.load,
         warmup: args.warmup,
-        method: args.method.clone(),
-        headers: args.headers.clone(),
-        body: args.body.clone(),
-        body_file: args.body_file.clone(),
-        timeout: args.timeout,
-        connect_timeout: args.connect_timeout,
+        request: args.request.clone(),
         drain: args.drain,
-        no_keepalive: args.no_keepalive,
-        pipeline: args.pipeline,
-        http10: args.http10,
+        connection: args.connection,
         sources: args.sources.clone(),
-        driver: args.driver,
-        kernel_clock: args.kernel_clock,
-        expect_status: args.expect_status.clone(),
-        expect_body: args.expect_body.clone(),
-        expect_body_regex: args.expect_body_regex.clone(),
-        expect_length: args.expect_length,
+        means: args.means,
+        checks: args.checks.clone(),
         ..RunArgs::default()
     }
 }
@@ -215,7 +201,9 @@ mod tests {
         refused(&CompareArgs { a: Some("sleep 1".to_owned()), ..args() }, "prony exec -- 'sleep 1'");
         refused(&CompareArgs { pairs: Some(5), ..args() }, "5 pairs");
         refused(&CompareArgs { block: Some(Duration::from_millis(1)), ..args() }, "--block 200ms");
-        refused(&CompareArgs { rate, primary: Some(Metric::Rate), ..args() }, "the same rate");
+        let mut open = CompareArgs { primary: Some(Metric::Rate), ..args() };
+        open.load.rate = rate;
+        refused(&open, "the same rate");
         refused(&CompareArgs { fail_if: vec!["slow".to_owned()], ..args() }, "slower:5%");
     }
 }

@@ -1,10 +1,10 @@
 //! What is meant by `prony probe`.
 
-use prony_model::{ProbePlan, Target, Timeouts};
+use prony_model::ProbePlan;
 
 use super::outputs::outputs;
-use super::{request, sources};
-use crate::args::{PageFormat, ProbeArgs, RunArgs};
+use super::{request, sources, target, timeouts};
+use crate::args::{ConnectionArgs, PageFormat, ProbeArgs};
 use crate::complaint::Complaint;
 use crate::output::{Destination, Outlet, is_stdout};
 
@@ -35,32 +35,22 @@ pub(crate) fn meant(args: &ProbeArgs) -> Result<Meant, Complaint> {
 }
 
 fn plan(args: &ProbeArgs) -> Result<ProbePlan, Complaint> {
-    let mut target = Target::parse(&args.url).map_err(|error| Complaint::from_words(&error))?;
-    target.unix.clone_from(&args.unix);
-    let timeouts = Timeouts::default();
+    let connection = ConnectionArgs {
+        http10: args.http10,
+        // As browsers and curl do, HTTP/1.1 is spoken as if another request might come. In HTTP/1.0 it must be
+        // asked for, and is where it is of use.
+        no_keepalive: args.http10 && !args.reuse,
+        pipeline: None,
+    };
     let plan = ProbePlan {
-        target,
+        target: target(&args.url, args.unix.as_deref())?,
         count: args.count.unwrap_or(1),
         reuse: args.reuse,
-        timeouts: Timeouts {
-            connect: args.connect_timeout.unwrap_or(timeouts.connect),
-            request: args.timeout.unwrap_or(timeouts.request),
-            ..timeouts
-        },
+        timeouts: timeouts(&args.request, None),
         expected: args.expect_status.clone().unwrap_or_default(),
         sources: sources::addresses(&args.sources)?,
         // Last, because it may read stdin: everything that can be refused without it is.
-        request: request(&RunArgs {
-            method: args.method.clone(),
-            headers: args.headers.clone(),
-            body: args.body.clone(),
-            body_file: args.body_file.clone(),
-            http10: args.http10,
-            // As browsers and curl do, HTTP/1.1 is spoken as if another request might come. In HTTP/1.0 it must be
-            // asked for, and is where it is of use.
-            no_keepalive: args.http10 && !args.reuse,
-            ..RunArgs::default()
-        })?,
+        request: request(&args.request, connection)?,
     };
     plan.check().map_err(|error| Complaint::from_words(&error))?;
     Ok(plan)
