@@ -39,8 +39,8 @@ pub use comparison::{
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
 pub use exec::{
-    CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonVerdict, EXEC_FORMAT, EXEC_VERSION,
-    ExecCommand, ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
+    CommandComparison, CommandExit, CommandResult, CommandRun, EXEC_FORMAT, EXEC_VERSION, ExecCommand,
+    ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
     ExpectedExits, MemorySummary, ShellUse, StartUpShare, StartUpSource, StartUpTry, TimeSummary,
     exec_from_json, exec_json_schema, exec_to_json,
 };

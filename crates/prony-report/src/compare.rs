@@ -134,14 +134,12 @@ fn load(plan: &RunPlan) -> Vec<String> {
 
 /// The word for what is said of B; the primary metric's stands out.
 fn word(told: &MetricComparison) -> (String, Option<Colour>) {
-    let (word, colour) = match told.outcome {
-        ComparisonOutcome::Faster | ComparisonOutcome::FasterSizeUncertain => ("FASTER", Some(Colour::Green)),
-        ComparisonOutcome::Slower | ComparisonOutcome::SlowerSizeUncertain => ("SLOWER", Some(Colour::Red)),
-        ComparisonOutcome::NoDifference => ("no difference", None),
-        ComparisonOutcome::TooNoisy { .. } => ("TOO NOISY", Some(Colour::Yellow)),
-        ComparisonOutcome::NoVerdict { .. } => ("NO VERDICT", Some(Colour::Yellow)),
-    };
-    if told.primary { (word.to_owned(), colour) } else { (word.to_lowercase(), None) }
+    let (word, colour) = (told.outcome.word(), Colour::of_outcome(&told.outcome));
+    match told.outcome {
+        _ if !told.primary => (word.to_owned(), None),
+        ComparisonOutcome::NoDifference => (word.to_owned(), colour),
+        _ => (word.to_uppercase(), colour),
+    }
 }
 
 fn name(metric: Metric) -> String {
