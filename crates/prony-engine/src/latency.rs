@@ -1,6 +1,7 @@
 //! Distributions as summaries: milliseconds, quantiles that may be printed, and why the others may not.
 
-use prony_model::{HistogramData, Interval, Latencies, LatencySummary, QUANTILES, QuantileNote, grouped};
+use prony_model::words::grouped;
+use prony_model::{HistogramData, Interval, Latencies, LatencySummary, QUANTILES, QuantileNote};
 use prony_stats::{
     Censored, Estimate, Histogram, Precision, Quantile, Sparse, Withheld, clusters_of_slices, estimate,
     sectioning,

@@ -24,6 +24,7 @@ mod result;
 mod status;
 mod target;
 mod units;
+pub mod words;
 
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
@@ -64,4 +65,4 @@ pub use result::{
 };
 pub use status::status_name;
 pub use target::{Target, TargetError};
-pub use units::{Rate, UnitError, grouped, parse_bytes, parse_count, parse_duration};
+pub use units::{Rate, UnitError, parse_bytes, parse_count, parse_duration};

@@ -8,9 +8,8 @@ use prony_model::{
 };
 
 use crate::Style;
-use crate::facts::plural;
 use crate::markdown::{escaped, findings};
-use crate::number::{rate, seconds, signed_percent, significant};
+use crate::number::{plural, rate, seconds, signed_percent, significant};
 use crate::page::{Colour, Page};
 use crate::text::{finding, severity_word};
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use prony_model::{Finding, FindingCode, Outcome, Severity, grouped};
+use prony_model::words::{grouped, milliseconds, percent};
+use prony_model::{Finding, FindingCode, Outcome, Severity};
 use prony_stats::{LittleAudit, check_possible};
 
-use super::{Facts, finding, milliseconds, percent};
+use super::{Facts, finding};
 use crate::slice::Lengths;
 
 /// Share of failures above which nothing should be compared.

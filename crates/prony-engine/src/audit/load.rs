@@ -1,9 +1,10 @@
 //! Signals that the load was not the one that was asked for.
 
-use prony_model::{ErrorKind, Finding, FindingCode, Load, Severity, grouped};
+use prony_model::words::{grouped, milliseconds, percent, whole};
+use prony_model::{ErrorKind, Finding, FindingCode, Load, Severity};
 
 use super::client::is_busy;
-use super::{Facts, finding, milliseconds, percent, whole};
+use super::{Facts, finding};
 use crate::environment::port_range;
 
 /// Share of the asked requests that may remain unsent.

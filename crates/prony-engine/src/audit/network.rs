@@ -1,8 +1,9 @@
 //! Signals that segments or connections were lost, or lay in the client's own buffer.
 
-use prony_model::{Finding, FindingCode, MachineUse, RunPlan, Severity, grouped};
+use prony_model::words::{grouped, percent};
+use prony_model::{Finding, FindingCode, MachineUse, RunPlan, Severity};
 
-use super::{Facts, finding, percent};
+use super::{Facts, finding};
 use crate::look::Looks;
 
 /// Share of the segments that may be sent again: more is loss that quantiles show.

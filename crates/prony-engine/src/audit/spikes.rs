@@ -2,10 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use prony_model::{ErrorKind, Finding, FindingCode, Severity, grouped};
+use prony_model::words::{grouped, milliseconds, percent};
+use prony_model::{ErrorKind, Finding, FindingCode, Severity};
 use prony_stats::Histogram;
 
-use super::{Facts, finding, milliseconds, percent};
+use super::{Facts, finding};
 use crate::clock::Nanos;
 
 const MILLISECOND: Nanos = 1_000_000;

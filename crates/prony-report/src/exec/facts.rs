@@ -7,8 +7,7 @@ use prony_model::{
     StartUpSource, TimeSummary,
 };
 
-use crate::facts::plural;
-use crate::number::{bytes, count, rough_percent, seconds, signed_percent, significant};
+use crate::number::{bytes, count, plural, rough_percent, seconds, signed_percent, significant};
 use crate::page::Colour;
 
 /// Exit codes that a line names.
