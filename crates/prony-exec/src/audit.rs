@@ -2,7 +2,8 @@
 
 use prony_model::{
     CommandExit, CommandResult, Evidence, ExecCommand, ExecResult, Finding, FindingCode, Severity,
-    StartUpSource, words::milliseconds,
+    StartUpSource,
+    words::{milliseconds, plural},
 };
 use prony_stats::outliers;
 
@@ -87,7 +88,8 @@ fn interrupted(result: &ExecResult) -> Option<Finding> {
         severity: Severity::Note,
         evidence: vec![Evidence::new("rounds", f64::from(rounds), "count")],
         message: format!(
-            "the series was ended by hand after {rounds} rounds; what was measured until then is here"
+            "the series was ended by hand after {}; what was measured until then is here",
+            plural(rounds.into(), "round")
         ),
         advice: "run it again to its end before you compare it".to_owned(),
     })
@@ -147,9 +149,10 @@ fn outlier_runs(result: &ExecResult) -> Option<Finding> {
             .copied()
             .max_by(|a, b| f64::total_cmp(&(a - median_s).abs(), &(b - median_s).abs()))?;
         let words = format!(
-            "{} of {} runs were far from the median of {}, the farthest at {}",
+            "{} of {} {} far from the median of {}, the farthest at {}",
             far.len(),
-            times.len(),
+            plural(times.len() as u64, "run"),
+            if far.len() == 1 { "was" } else { "were" },
             seconds(median_s),
             seconds(farthest)
         );
@@ -179,7 +182,11 @@ fn failed_runs(result: &ExecResult) -> Option<Finding> {
         let failed: Vec<CommandExit> =
             measured.runs.iter().map(|run| run.exit).filter(|exit| !exits.is_good(*exit)).collect();
         let first = How(*failed.first()?);
-        let words = format!("{} of {} runs failed (the first {first})", failed.len(), measured.runs.len());
+        let words = format!(
+            "{} of {} failed (the first {first})",
+            failed.len(),
+            plural(measured.runs.len() as u64, "run")
+        );
         Some(Seen { value: failed.len() as f64, words })
     })
 }

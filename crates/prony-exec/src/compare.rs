@@ -1,5 +1,6 @@
 //! Which command is faster: pairs of neighbouring runs, never one block of runs against another.
 
+use prony_model::words::plural;
 use prony_model::{CommandComparison, CommandResult, ComparisonOutcome, ExecOrder, ExecPlan, Interval};
 use prony_stats::{
     Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, Errors, LEAST_PAIRS, Looks, NoVerdict,
@@ -127,7 +128,9 @@ fn index(number: usize) -> u32 {
 fn no_comparison(error: &CompareError) -> String {
     match error {
         CompareError::TooFewPairs { pairs } => {
-            format!("{pairs} rounds are too few: at least {LEAST_PAIRS} are needed, 20 are better")
+            let are = if *pairs == 1 { "is" } else { "are" };
+            let rounds = plural(*pairs as u64, "round");
+            format!("{rounds} {are} too few: at least {LEAST_PAIRS} are needed, 20 are better")
         }
         CompareError::NotPositive { .. } => {
             "some runs took no longer than the shell alone: try -N, or give the command more work".to_owned()

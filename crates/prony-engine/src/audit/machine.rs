@@ -1,6 +1,6 @@
 //! Signals that the machine itself, or something else that runs on it, made a number.
 
-use prony_model::words::{grouped, percent, times};
+use prony_model::words::{percent, plural, times};
 use prony_model::{Finding, FindingCode, MachineUse, Severity};
 
 use super::{Facts, finding, graded};
@@ -137,9 +137,9 @@ impl Machine<'_> {
             Severity::Warning,
             &[("dropped", dropped as f64, "count")],
             format!(
-                "the network stack of this machine dropped {} packets because a CPU's queue of arrived ones was full: \
+                "the network stack of this machine dropped {} because a CPU's queue of arrived ones was full: \
                  each costs its connection 200 ms or more",
-                grouped(dropped)
+                plural(dropped, "packet")
             ),
             "offer less load, or let the queue be longer: `sysctl net.core.netdev_max_backlog=10000`",
         ))
