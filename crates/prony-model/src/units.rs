@@ -135,37 +135,6 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
         .ok_or_else(error)
 }
 
-/// A count, in groups of three: `182,340`.
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// A share as percent. Only everything is `100 %` and only nothing is `0 %`; in between as many decimals, up to
-/// two, as it takes to be neither.
-pub fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 || part == 0 {
-        return "0 %".to_owned();
-    }
-    if part >= whole {
-        return "100 %".to_owned();
-    }
-    let value = 100.0 * part as f64 / whole as f64;
-    match value {
-        value if value < 0.01 => "<0.01 %".to_owned(),
-        value if value > 99.99 => ">99.99 %".to_owned(),
-        value if !(0.995..99.95).contains(&value) => format!("{value:.2} %"),
-        value => format!("{} %", format!("{value:.1}").trim_end_matches(".0")),
-    }
-}
-
 /// The number before the first suffix of `units` that matches, times that unit's factor.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let (number, factor) =
@@ -234,27 +203,5 @@ mod tests {
         assert_eq!(parse_bytes("64KiB"), Ok(65_536));
         assert_eq!(parse_bytes("10MB"), Ok(10_000_000));
         assert!(parse_bytes("ten").is_err());
-    }
-
-    #[test]
-    fn counts_are_grouped() {
-        let all = [0, 7, 999, 1000, 182_340, 1_000_000].map(grouped);
-        assert_eq!(all, ["0", "7", "999", "1,000", "182,340", "1,000,000"]);
-    }
-
-    #[test]
-    fn only_everything_is_a_hundred_percent() {
-        let all = [
-            (0, 0),
-            (0, 5),
-            (5, 5),
-            (1, 3),
-            (999_999, 1_000_000),
-            (9_996, 10_000),
-            (1, 1_000_000),
-            (3, 1000),
-        ]
-        .map(|(part, whole)| percent(part, whole));
-        assert_eq!(all, ["0 %", "0 %", "100 %", "33.3 %", ">99.99 %", "99.96 %", "<0.01 %", "0.30 %"]);
     }
 }

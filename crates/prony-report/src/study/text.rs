@@ -4,7 +4,8 @@
 use prony_model::{Severity, StudyFailure, StudyResult, ThresholdOutcome, Verdict};
 
 use super::facts::{self, Column, Group};
-use crate::facts::{plural, verdict_word};
+use crate::facts::verdict_word;
+use crate::number::plural;
 use crate::page::{Colour, Page};
 use crate::text::{finding, severity_word};
 use crate::{Style, compare};

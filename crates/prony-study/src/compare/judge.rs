@@ -1,7 +1,8 @@
 //! From pairs of blocks to what is said of each metric. Pure: numbers in, words out.
 
 use prony_model::{
-    ChangeInterval, ComparisonMethod, ComparisonOutcome, LookPlan, Metric, MetricComparison, percent,
+    ChangeInterval, ComparisonMethod, ComparisonOutcome, LookPlan, Metric, MetricComparison,
+    words::percent_of,
 };
 use prony_stats::{
     Better, Comparison, Criteria, Errors, Looks, NoVerdict, Quantile, Verdict, compare, holm, label_swap,
@@ -175,13 +176,7 @@ fn adjust(others: &mut [MetricComparison], level: f64) {
     let probabilities: Vec<f64> = others.iter().map(|told| told.p.unwrap_or(1.0)).collect();
     for (told, p) in others.iter_mut().zip(holm(&probabilities)) {
         told.p = told.p.map(|_| p);
-        let is_claimed = matches!(
-            told.outcome,
-            ComparisonOutcome::Faster
-                | ComparisonOutcome::Slower
-                | ComparisonOutcome::FasterSizeUncertain
-                | ComparisonOutcome::SlowerSizeUncertain
-        );
+        let is_claimed = told.outcome.is_faster() || told.outcome.is_slower();
         if p >= level {
             told.differs = false;
             if is_claimed {
@@ -209,7 +204,7 @@ fn outcome(found: &Comparison) -> ComparisonOutcome {
 /// Why sides that fail like these must not be compared.
 fn refusal(pairs: &[BlockPair]) -> Option<String> {
     let [a, b] = errors(pairs);
-    let share = |errors: Errors| percent(errors.failed, errors.requests);
+    let share = |errors: Errors| percent_of(errors.failed, errors.requests);
     // Any values will do: only what is said of the errors counts.
     let criteria = Criteria { better: Better::Lower, margin: 1.0, looks: Looks::Once };
     let alike = [(1.0, 1.0); prony_stats::LEAST_PAIRS];

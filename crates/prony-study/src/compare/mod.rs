@@ -3,7 +3,5 @@
 mod block;
 mod judge;
 
-#[cfg(test)]
-pub(crate) use block::fixtures;
 pub use block::{Block, BlockPair};
 pub use judge::{Question, errors, estimate, is_final, judge, judge_primary, withhold};
