@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{COMPARISON_FORMAT, EXEC_FORMAT, PROBE_FORMAT, RunResult};
+use crate::{COMPARISON_FORMAT, EXEC_FORMAT, PROBE_FORMAT, RunResult, STUDY_FORMAT};
 
 /// The value of `format` in every stored run.
 pub const FORMAT: &str = "prony.run";
@@ -35,6 +35,9 @@ pub enum FormatError {
     /// JSON of something else than a comparison.
     #[error("not a comparison of prony: it has no \"format\": \"{COMPARISON_FORMAT}\"")]
     ForeignComparison,
+    /// JSON of something else than a study.
+    #[error("not a study of prony: it has no \"format\": \"{STUDY_FORMAT}\"")]
+    ForeignStudy,
     /// Written by another version of Prony.
     #[error("its version is {found} and this prony reads {VERSION}: use the prony that wrote it")]
     Version {

@@ -91,7 +91,8 @@ fn refused(name: &str, error: &FormatError) -> Complaint {
         FormatError::Foreign
         | FormatError::ForeignExec
         | FormatError::ForeignProbe
-        | FormatError::ForeignComparison => complaint.hint("name a file that `prony URL --json FILE` wrote"),
+        | FormatError::ForeignComparison
+        | FormatError::ForeignStudy => complaint.hint("name a file that `prony URL --json FILE` wrote"),
         FormatError::Version { .. } | FormatError::Schema(_) => complaint,
     }
 }
