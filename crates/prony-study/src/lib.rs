@@ -8,10 +8,14 @@
 //!
 //! In reading order: [`Study`] (what is to be done), [`Schedule`] (in which order), [`Runner`] (by whom).
 
+mod compare;
+mod digest;
 mod runner;
 mod schedule;
 mod study;
 
+pub use compare::{Block, BlockPair, Question, errors, estimate, is_final, judge, judge_primary, withhold};
+pub use digest::{DigestError, Stored, StoredError, digest};
 pub use runner::{Runner, RunnerError};
 pub use schedule::{Schedule, Step};
 pub use study::{
