@@ -8,9 +8,8 @@ use prony_model::{
 };
 
 use crate::Style;
-use crate::facts::plural;
 use crate::markdown::{escaped, findings};
-use crate::number::{rate, seconds, signed_percent, significant};
+use crate::number::{plural, rate, seconds, signed_percent, significant};
 use crate::page::{Colour, Page};
 use crate::text::{finding, severity_word};
 
@@ -134,14 +133,12 @@ fn load(plan: &RunPlan) -> Vec<String> {
 
 /// The word for what is said of B; the primary metric's stands out.
 fn word(told: &MetricComparison) -> (String, Option<Colour>) {
-    let (word, colour) = match told.outcome {
-        ComparisonOutcome::Faster | ComparisonOutcome::FasterSizeUncertain => ("FASTER", Some(Colour::Green)),
-        ComparisonOutcome::Slower | ComparisonOutcome::SlowerSizeUncertain => ("SLOWER", Some(Colour::Red)),
-        ComparisonOutcome::NoDifference => ("no difference", None),
-        ComparisonOutcome::TooNoisy { .. } => ("TOO NOISY", Some(Colour::Yellow)),
-        ComparisonOutcome::NoVerdict { .. } => ("NO VERDICT", Some(Colour::Yellow)),
-    };
-    if told.primary { (word.to_owned(), colour) } else { (word.to_lowercase(), None) }
+    let (word, colour) = (told.outcome.word(), Colour::of_outcome(&told.outcome));
+    match told.outcome {
+        _ if !told.primary => (word.to_owned(), None),
+        ComparisonOutcome::NoDifference => (word.to_owned(), colour),
+        _ => (word.to_uppercase(), colour),
+    }
 }
 
 fn name(metric: Metric) -> String {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-pub use prony_model::grouped as count;
+pub use prony_model::words::grouped as count;
+pub(crate) use prony_model::words::{plural, two_digits};
 
 /// Three significant digits, to the nearest; whole from 100 on, and grouped: `0.0417`, `2.74`, `12.3`, `1,234`.
 pub(crate) fn significant(value: f64) -> String {
@@ -137,12 +138,6 @@ pub(crate) fn times(factor: f64) -> String {
         return format!("{factor:.1}x");
     }
     format!("{}x", fixed(two_digits(factor), 0))
-}
-
-/// Two significant digits: what is estimated is not known better.
-pub(crate) fn two_digits(value: f64) -> f64 {
-    let scale = 10_f64.powf(value.log10().floor() - 1.0);
-    if scale > 0.0 { (value / scale).round() * scale } else { 0.0 }
 }
 
 #[cfg(test)]

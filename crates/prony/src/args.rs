@@ -9,6 +9,7 @@ mod probe;
 mod report;
 mod run;
 mod serve;
+mod shared;
 mod truth;
 mod wrk;
 
@@ -19,14 +20,15 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
-pub(crate) use compare::{CompareArgs, CompareFormat, percent};
+pub(crate) use compare::{CompareArgs, percent};
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::ReportArgs;
-pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, PageFormat, RunArgs};
+pub(crate) use run::{Format, PageFormat, RunArgs};
 pub(crate) use serve::{
     DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull,
 };
+pub(crate) use shared::{BodyLength, CheckArgs, ConnectionArgs, Driver, KernelStamps, RequestArgs};
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
 pub(crate) use wrk::WrkArgs;
 
@@ -134,7 +136,7 @@ pub(crate) struct DemoArgs {
     #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = prony_model::parse_duration)]
     pub(crate) duration: std::time::Duration,
     /// Connections
-    #[arg(short, long, value_name = "N", default_value = "8", value_parser = run::whole_u32)]
+    #[arg(short, long, value_name = "N", default_value = "8", value_parser = shared::whole_u32)]
     pub(crate) connections: u32,
 }
 

@@ -1,7 +1,7 @@
 //! Results in the format that was asked for: the same for a run that is just over and for stored ones.
 
-use prony_model::{Clock, ExecResult, ProbeResult, RunResult};
-use prony_report::{DistributionError, Style, csv, exec, hgrm, hlog, markdown, probe, text};
+use prony_model::{Clock, ComparisonResult, ExecResult, ProbeResult, RunResult};
+use prony_report::{DistributionError, Style, compare, csv, exec, hgrm, hlog, markdown, probe, text};
 
 use crate::args::{Format, PageFormat};
 use crate::terminal;
@@ -49,6 +49,15 @@ pub(crate) fn render_probe(result: &ProbeResult, format: PageFormat, style: &Sty
         PageFormat::Text => probe::text(result, style),
         PageFormat::Json => prony_model::probe_to_json(result),
         PageFormat::Markdown => probe::markdown(result),
+    }
+}
+
+/// What stdout gets of `prony compare`.
+pub(crate) fn render_comparison(result: &ComparisonResult, format: PageFormat, style: &Style) -> String {
+    match format {
+        PageFormat::Text => compare::text(result, style),
+        PageFormat::Json => prony_model::comparison_to_json(result),
+        PageFormat::Markdown => compare::markdown(result),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Signals that the client, not the server, made a number.
 
-use prony_model::{Finding, FindingCode, Severity, grouped};
+use prony_model::words::{milliseconds, percent, times};
+use prony_model::{Finding, FindingCode, Severity};
 
-use super::{Facts, finding, graded, milliseconds, percent};
+use super::{Facts, finding, graded};
 
 /// Share of a core that a worker thread may use: warn, invalid.
 const CPU_SHARE: (f64, f64) = (0.80, 0.95);
@@ -100,7 +101,7 @@ pub(super) fn loop_gap(facts: &Facts<'_>) -> Option<Finding> {
             "the client looked away from its sockets for {} at the longest, and for over 1 ms {}: \
              so much of the highest latencies may be its own",
             milliseconds(longest),
-            if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
+            times(count)
         ),
         "leave the client a core of its own, or read p99.9 and max with this in mind",
     ))

@@ -13,7 +13,7 @@ use prony_model::{
     COMPARISON_FORMAT, COMPARISON_VERSION, ComparedPair, ComparedSide, ComparisonKind, ComparisonOutcome,
     ComparisonResult, Load, Metric, RunPlan, Verdict,
 };
-use prony_report::{Style, clean, compare as report, seconds};
+use prony_report::{clean, seconds};
 use prony_stats::Looks;
 
 use self::block::BlockPair;
@@ -21,13 +21,14 @@ pub(crate) use self::condition::{Condition, condition};
 use self::doubt::Doubt;
 use self::judge::{Question, errors, estimate, judge};
 use self::live::{Measured, measure};
-use crate::args::{CompareArgs, CompareFormat};
+use crate::args::CompareArgs;
 use crate::calibration;
 use crate::cmd::run::{COMMIT, seed};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::compare::{Live, Meant, What, meant};
 use crate::progress::StatusLine;
+use crate::render::render_comparison;
 use crate::{clock, output, signals, terminal};
 
 /// Compares what `args` name, reports, and says by the exit code whether a condition holds.
@@ -38,19 +39,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Complaint> {
         What::Stored { files, force } => stored::compare(files, *force, meant.primary, meant.margin)?,
     };
     let holds = holds(&meant.fail_if, &result)?;
-    output::print(&render(&result, meant.format, &terminal::style()))?;
+    output::print(&render_comparison(&result, meant.format, &terminal::style()))?;
     if let Some(destination) = &meant.destination {
-        destination.write(&prony_model::comparison_to_json(&result))?;
+        destination.write(prony_model::comparison_to_json(&result))?;
     }
     Ok(exit(&result, holds))
-}
-
-fn render(result: &ComparisonResult, format: CompareFormat, style: &Style) -> String {
-    match format {
-        CompareFormat::Text => report::text(result, style),
-        CompareFormat::Json => prony_model::comparison_to_json(result),
-        CompareFormat::Markdown => report::markdown(result),
-    }
 }
 
 /// Whether any condition of `--fail-if` holds.

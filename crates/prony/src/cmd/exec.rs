@@ -37,7 +37,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<Exit, Complaint> {
     // The report first: should a file fail now, the numbers are at least seen.
     output::print(&render_exec(&result, format, &terminal::style()))?;
     for (export, destination) in files {
-        destination.write(&match export {
+        destination.write(match export {
             Export::Own => prony_model::exec_to_json(&result),
             Export::Json => hyperfine::json(&result),
             Export::Markdown => hyperfine::markdown(&result),

@@ -6,7 +6,8 @@ use prony_report::clean;
 use crate::args::ProbeArgs;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
-use crate::meant::probe::{BodyTo, Meant, meant};
+use crate::meant::probe::{Meant, meant};
+use crate::output::Outlet;
 use crate::progress::StatusLine;
 use crate::render::render_probe;
 use crate::{output, signals, terminal};
@@ -28,13 +29,13 @@ pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, Complaint> {
     drop(status);
     let result = result?;
     // The report first: should a file fail now, the numbers are at least seen.
-    if matches!(body_to, Some(BodyTo::Stdout)) {
+    if matches!(body_to, Some(Outlet::Stdout)) {
         output::tell(&render_probe(&result, format, &terminal::error_style()));
     } else {
         output::print(&render_probe(&result, format, &terminal::style()))?;
     }
     if let Some(destination) = destination {
-        destination.write(&prony_model::probe_to_json(&result))?;
+        destination.write(prony_model::probe_to_json(&result))?;
     }
     if let (Some(body), Some(to)) = (body, body_to) {
         save(body, &to)?;
@@ -43,7 +44,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, Complaint> {
 }
 
 /// Writes the whole body, or nothing.
-fn save(body: KeptBody, to: &BodyTo) -> Result<(), Complaint> {
+fn save(body: KeptBody, to: &Outlet) -> Result<(), Complaint> {
     let bytes = match body.whole() {
         Ok(bytes) => bytes,
         Err(BodyNotKept::Incomplete) => {
@@ -55,12 +56,5 @@ fn save(body: KeptBody, to: &BodyTo) -> Result<(), Complaint> {
             ));
         }
     };
-    match to {
-        BodyTo::Stdout => output::print_bytes(&bytes),
-        BodyTo::File(destination) => {
-            let mut file = destination.open()?;
-            file.write(&bytes);
-            file.finish()
-        }
-    }
+    to.write(&bytes)
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
     let rendered = render(&[Named { file: "", result: &result }], format, clock);
     output::print(&rendered.expect("invariant: the engine's histograms are whole"))?;
     if let Some(destination) = destination {
-        destination.write(&prony_model::to_json(&result))?;
+        destination.write(prony_model::to_json(&result))?;
     }
     if let Some(samples) = samples {
         samples.finish()?;

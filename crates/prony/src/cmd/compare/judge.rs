@@ -171,13 +171,7 @@ fn adjust(others: &mut [MetricComparison], level: f64) {
     let probabilities: Vec<f64> = others.iter().map(|told| told.p.unwrap_or(1.0)).collect();
     for (told, p) in others.iter_mut().zip(holm(&probabilities)) {
         told.p = told.p.map(|_| p);
-        let is_claimed = matches!(
-            told.outcome,
-            ComparisonOutcome::Faster
-                | ComparisonOutcome::Slower
-                | ComparisonOutcome::FasterSizeUncertain
-                | ComparisonOutcome::SlowerSizeUncertain
-        );
+        let is_claimed = told.outcome.is_faster() || told.outcome.is_slower();
         if p >= level {
             told.differs = false;
             if is_claimed {
