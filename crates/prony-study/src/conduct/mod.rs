@@ -157,7 +157,7 @@ impl Conductor<'_> {
                 "not tried: its target failed {MOST_FAILURES} times in a row, at last so: {}",
                 last.why
             );
-            let failure = StudyFailure { why, ..self.failure(step, String::new(), last.log_tail.clone()) };
+            let failure = StudyFailure { why, ..failure(step, String::new(), last.log_tail.clone()) };
             return self.fail(step, &failure, watch);
         }
         match self.measured(step, watch) {
@@ -174,11 +174,11 @@ impl Conductor<'_> {
             }
             Err(NoResult::Failed(TargetOrRun::Run(why))) => {
                 let log_tail = cell.target.map(|target| self.targets.log_tail(target)).unwrap_or_default();
-                let failure = self.failure(step, why, log_tail);
+                let failure = failure(step, why, log_tail);
                 self.fail(step, &failure, watch)?;
             }
             Err(NoResult::Failed(TargetOrRun::Target(failed))) => {
-                let failure = self.failure(step, failed.why.to_string(), failed.log_tail);
+                let failure = failure(step, failed.why.to_string(), failed.log_tail);
                 self.fail(step, &failure, watch)?;
                 self.count(cell.target, failure, watch);
             }
@@ -204,11 +204,6 @@ impl Conductor<'_> {
         measured.map_err(|why| {
             if watch.is_stopped() { NoResult::Interrupted } else { NoResult::Failed(TargetOrRun::Run(why)) }
         })
-    }
-
-    fn failure(&self, step: &Step, why: String, log_tail: String) -> StudyFailure {
-        let cell = u32::try_from(step.cell).expect("invariant: a study has at most 10,000 cells");
-        StudyFailure { cell, repeat: step.repeat, why, log_tail }
     }
 
     fn fail(
@@ -238,6 +233,11 @@ impl Conductor<'_> {
     fn given_up(&self, target: Option<usize>) -> Option<&(u32, StudyFailure)> {
         self.failures.get(&target?).filter(|(times, _)| *times >= MOST_FAILURES)
     }
+}
+
+fn failure(step: &Step, why: String, log_tail: String) -> StudyFailure {
+    let cell = u32::try_from(step.cell).expect("invariant: a study has at most 10,000 cells");
+    StudyFailure { cell, repeat: step.repeat, why, log_tail }
 }
 
 /// Whether the target `index` lives on after `step`, for the sake of what is `ahead`.

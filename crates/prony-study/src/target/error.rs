@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::grouped;
+use prony_model::words::grouped;
 
 /// Why a target can't be loaded, in words that end with what to try.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

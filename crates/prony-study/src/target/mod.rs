@@ -338,7 +338,9 @@ fn last_logs(logs: &std::path::Path) -> BTreeMap<String, u32> {
     for entry in fs::read_dir(logs).into_iter().flatten().flatten() {
         let file = entry.file_name();
         let parts = file.to_str().and_then(|file| file.strip_suffix(".log")?.rsplit_once('-'));
-        if let Some((name, number)) = parts.and_then(|(name, number)| Some((name, number.parse::<u32>().ok()?))) {
+        if let Some((name, number)) =
+            parts.and_then(|(name, number)| Some((name, number.parse::<u32>().ok()?)))
+        {
             let known: &mut u32 = last.entry(name.to_owned()).or_default();
             *known = number.max(*known);
         }

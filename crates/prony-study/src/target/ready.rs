@@ -64,7 +64,7 @@ impl Door {
 
 /// `path` on the server of `url`.
 pub(super) fn joined(url: &str, path: &str) -> String {
-    format!("{}/{}", url.trim_end_matches('/'), path.trim_start_matches('/'))
+    format!("{}/{}", url.strip_suffix('/').unwrap_or(url), path.strip_prefix('/').unwrap_or(path))
 }
 
 /// One request of `target`.
@@ -121,5 +121,6 @@ mod tests {
         check("http://h:1", "/", "http://h:1/");
         check("http://h:1/", "/a", "http://h:1/a");
         check("http://h:1/base/", "a?b", "http://h:1/base/a?b");
+        check("http://h:1", "//test2", "http://h:1//test2");
     }
 }
