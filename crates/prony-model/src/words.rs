@@ -101,6 +101,22 @@ mod tests {
     }
 
     #[test]
+    fn only_everything_is_a_hundred_percent() {
+        let all = [
+            (0, 0),
+            (0, 5),
+            (5, 5),
+            (1, 3),
+            (999_999, 1_000_000),
+            (9_996, 10_000),
+            (1, 1_000_000),
+            (3, 1000),
+        ]
+        .map(|(part, whole)| percent_of(part, whole));
+        assert_eq!(all, ["0 %", "0 %", "100 %", "33.3 %", ">99.99 %", "99.96 %", "<0.01 %", "0.30 %"]);
+    }
+
+    #[test]
     fn times_as_people_say_them() {
         let all = [12_340.0, 500.0, 12.3, 2.5, 0.45].map(milliseconds);
         assert_eq!(all, ["12.3 s", "500 ms", "12.3 ms", "2.50 ms", "450 µs"]);
