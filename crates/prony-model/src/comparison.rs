@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::outcome::ComparisonOutcome;
-use crate::{Environment, Finding, FindingCode, HistogramData, RunPlan, Verdict, format};
+use crate::{Environment, Finding, FindingCode, FormatError, HistogramData, RunPlan, Verdict, format};
 
 /// The value of `format` in every stored comparison.
 pub const COMPARISON_FORMAT: &str = "prony.compare";
-/// The version of [`ComparisonResult`] that this crate writes.
+/// The version of [`ComparisonResult`] that this crate writes; it reads this one only.
 pub const COMPARISON_VERSION: u32 = 1;
 
 /// A comparison of B against A, whole: enough to compute every number of its report again.
@@ -261,6 +261,11 @@ pub enum ComparisonMethod {
 /// `result` as JSON text, with a line feed at the end.
 pub fn comparison_to_json(result: &ComparisonResult) -> String {
     format::write(result)
+}
+
+/// Reads what [`comparison_to_json`] wrote.
+pub fn comparison_from_json(text: &str) -> Result<ComparisonResult, FormatError> {
+    format::read(text, COMPARISON_FORMAT, COMPARISON_VERSION, FormatError::ForeignComparison)
 }
 
 /// The JSON Schema of a stored comparison, as in docs/schema/compare-v1.json.

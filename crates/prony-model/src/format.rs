@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{EXEC_FORMAT, PROBE_FORMAT, RunResult, STUDY_FORMAT};
+use crate::{COMPARISON_FORMAT, EXEC_FORMAT, PROBE_FORMAT, RunResult, STUDY_FORMAT};
 
 /// The value of `format` in every stored run.
 pub const FORMAT: &str = "prony.run";
@@ -32,6 +32,9 @@ pub enum FormatError {
     /// JSON of something else than a result of `prony probe`.
     #[error("not a result of prony probe: it has no \"format\": \"{PROBE_FORMAT}\"")]
     ForeignProbe,
+    /// JSON of something else than a comparison.
+    #[error("not a comparison of prony: it has no \"format\": \"{COMPARISON_FORMAT}\"")]
+    ForeignComparison,
     /// JSON of something else than a study.
     #[error("not a study of prony: it has no \"format\": \"{STUDY_FORMAT}\"")]
     ForeignStudy,

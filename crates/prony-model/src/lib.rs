@@ -37,7 +37,7 @@ pub use clock::Clock;
 pub use comparison::{
     BlockOrder, COMPARISON_FORMAT, COMPARISON_VERSION, ChangeInterval, ComparedBlock, ComparedPair,
     ComparedSide, ComparisonKind, ComparisonMethod, ComparisonOutcome, ComparisonResult, Look, LookPlan,
-    Metric, MetricComparison, comparison_json_schema, comparison_to_json,
+    Metric, MetricComparison, comparison_from_json, comparison_json_schema, comparison_to_json,
 };
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};

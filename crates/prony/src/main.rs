@@ -6,6 +6,7 @@ mod args;
 mod calibration;
 mod clock;
 mod cmd;
+mod commit;
 mod complaint;
 mod exit;
 mod meant;

@@ -22,6 +22,8 @@ pub(crate) enum AnyResult {
     Exec(Box<ExecResult>),
     /// Of `prony probe`.
     Probe(Box<ProbeResult>),
+    /// Of `prony compare`.
+    Comparison(Box<ComparisonResult>),
 }
 
 impl AnyResult {
@@ -29,7 +31,7 @@ impl AnyResult {
     pub(crate) fn run(&self) -> Option<&RunResult> {
         match self {
             Self::Run(result) => Some(result),
-            Self::Exec(_) | Self::Probe(_) => None,
+            Self::Exec(_) | Self::Probe(_) | Self::Comparison(_) => None,
         }
     }
 }
@@ -73,6 +75,7 @@ pub(crate) fn render_any(results: &[(&str, &AnyResult)], format: PageFormat) -> 
             },
             AnyResult::Exec(result) => render_exec(result, format, &style),
             AnyResult::Probe(result) => render_probe(result, format, &style),
+            AnyResult::Comparison(result) => render_comparison(result, format, &style),
         };
         match format {
             PageFormat::Json => page,

@@ -11,6 +11,10 @@ use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs,
 
 /// `prony compare`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag that is there or not: nothing is inferred here"
+)]
 // The short help has room for what only a comparison has, and `-b` would be taken for B.
 #[command(
     mut_arg("threads", |flag| flag.hide_short_help(true)),
@@ -85,6 +89,9 @@ pub(crate) struct CompareArgs {
     pub(crate) means: MeansArgs,
     #[command(flatten)]
     pub(crate) checks: CheckArgs,
+    /// Leave out the comparison with what `prony calibrate` measured
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_calibration: bool,
     /// Keep everything in this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

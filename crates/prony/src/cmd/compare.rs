@@ -23,13 +23,13 @@ use self::judge::{Question, errors, estimate, judge};
 use self::live::{Measured, measure};
 use crate::args::CompareArgs;
 use crate::calibration;
-use crate::cmd::run::{COMMIT, seed};
+use crate::cmd::run::seed;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::compare::{Live, Meant, What, meant};
 use crate::progress::StatusLine;
 use crate::render::render_comparison;
-use crate::{clock, output, signals, terminal};
+use crate::{clock, commit, output, signals, terminal};
 
 /// Compares what `args` name, reports, and says by the exit code whether a condition holds.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Complaint> {
@@ -93,7 +93,7 @@ fn compare_live(live: &Live, meant: &Meant) -> Result<ComparisonResult, Complain
         seed: live.seed,
     };
     let control = signals::control()?;
-    let known = calibration::load(&prony_engine::environment());
+    let known = if live.calibrated { calibration::load(&prony_engine::environment()) } else { None };
     let mut run = |plan: &RunPlan| {
         let mut result = prony_engine::run(plan, &control, &mut |_| {})?;
         if let Some(known) = &known {
@@ -145,8 +145,8 @@ fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonRes
     });
     let mut side = || sides.next().expect("invariant: there are two sides");
     let mut environment = measured.environment;
-    environment.prony_commit = COMMIT.map(str::to_owned);
-    environment.load_average_after = prony_engine::environment().load_average_before;
+    commit::note(&mut environment);
+    environment.load_average_after = prony_engine::load_average();
     ComparisonResult {
         format: COMPARISON_FORMAT.to_owned(),
         version: COMPARISON_VERSION,

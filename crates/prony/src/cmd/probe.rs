@@ -10,7 +10,7 @@ use crate::meant::probe::{Meant, meant};
 use crate::output::Outlet;
 use crate::progress::StatusLine;
 use crate::render::render_probe;
-use crate::{output, signals, terminal};
+use crate::{commit, output, signals, terminal};
 
 /// A body is kept in memory while its transfer is measured, so that no disk slows that down. Pages and most
 /// downloads are smaller.
@@ -27,7 +27,8 @@ pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, Complaint> {
         status.write(&format!("request {} of {} · {target}", number + 1, plan.count));
     });
     drop(status);
-    let result = result?;
+    let mut result = result?;
+    commit::note(&mut result.environment);
     // The report first: should a file fail now, the numbers are at least seen.
     if matches!(body_to, Some(Outlet::Stdout)) {
         output::tell(&render_probe(&result, format, &terminal::error_style()));

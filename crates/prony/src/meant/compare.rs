@@ -55,6 +55,8 @@ pub(crate) struct Live {
     pub(crate) block: Option<Duration>,
     /// Of the orders and of the label swaps.
     pub(crate) seed: u64,
+    /// Whether blocks are compared with what is known of this machine.
+    pub(crate) calibrated: bool,
 }
 
 /// What `args` mean. `seed` stands in for one that was not typed.
@@ -142,6 +144,7 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, Complai
         looks: if args.sequential { Looks::Sequential } else { Looks::Once },
         block: args.block,
         seed,
+        calibrated: !args.no_calibration,
     })
 }
 
