@@ -10,6 +10,8 @@
 
 mod clock;
 mod conduct;
+#[cfg(test)]
+mod fixture;
 mod folder;
 mod runner;
 mod schedule;
