@@ -36,7 +36,7 @@ const ROUTES: [(&str, Route); 7] = [
 impl Route {
     /// As Express compares: in any case, and with a slash behind it or not.
     fn of(path: &str) -> Option<Self> {
-        let path = path.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(path);
+        let path = path.strip_suffix('/').filter(|rest| rest.len() > 1).unwrap_or(path);
         ROUTES.iter().find(|(known, _)| known.eq_ignore_ascii_case(path)).map(|(_, route)| *route)
     }
 

@@ -10,7 +10,8 @@ use tokio_postgres::config::{Host, SslMode};
 /// A database: `postgresql://user:password@host:port/name`, or the words of libpq (`host=… user=… dbname=…`).
 #[derive(Clone)]
 pub struct DatabaseUrl {
-    config: Config,
+    /// Boxed, because it has a field for everything that can be said of a connection.
+    config: Box<Config>,
 }
 
 /// Why a text does not name a database that can be reached.
@@ -30,7 +31,7 @@ pub enum DatabaseUrlError {
 
 impl DatabaseUrl {
     pub(super) fn of_socket(folder: &Path, user: &str, name: &str) -> Self {
-        let mut config = Config::new();
+        let mut config = Box::new(Config::new());
         config.host_path(folder).user(user).dbname(name);
         Self { config }
     }
@@ -44,7 +45,7 @@ impl FromStr for DatabaseUrl {
     type Err = DatabaseUrlError;
 
     fn from_str(text: &str) -> Result<Self, DatabaseUrlError> {
-        let config: Config = text.parse().map_err(DatabaseUrlError::Unreadable)?;
+        let config: Box<Config> = text.parse().map(Box::new).map_err(DatabaseUrlError::Unreadable)?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(DatabaseUrlError::NoHost);
         }
