@@ -5,6 +5,7 @@ mod calibrate;
 mod compare;
 mod errors;
 mod exec;
+mod keep;
 mod probe;
 mod report;
 mod run;
@@ -22,6 +23,7 @@ pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::{CompareArgs, percent};
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
+pub(crate) use keep::KeepArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use run::{Format, PageFormat, RunArgs};
@@ -108,6 +110,9 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page, for man -l -
     Man,
+    /// Start a command and see to it that nothing is left of it
+    #[command(hide = true)]
+    Keep(KeepArgs),
     /// Help or the version was asked for and is printed.
     #[command(skip)]
     Shown(Exit),

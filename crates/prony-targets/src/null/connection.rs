@@ -1,6 +1,6 @@
 //! One connection: bytes in, answers out, nothing kept unless something is half done.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -212,6 +212,12 @@ impl Connection {
     fn reject(&self, reject: Reject) -> Pause {
         let _ = send(&self.socket, &rejection(reject), SendFlags::NOSIGNAL);
         Pause::End(Fate::Rejected)
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
