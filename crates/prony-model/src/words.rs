@@ -46,6 +46,24 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A share as percent. Only everything is `100 %` and only nothing is `0 %`; in between as many decimals, up to
+/// two, as it takes to be neither.
+pub fn percent_of(part: u64, whole: u64) -> String {
+    if whole == 0 || part == 0 {
+        return "0 %".to_owned();
+    }
+    if part >= whole {
+        return "100 %".to_owned();
+    }
+    let value = 100.0 * part as f64 / whole as f64;
+    match value {
+        value if value < 0.01 => "<0.01 %".to_owned(),
+        value if value > 99.99 => ">99.99 %".to_owned(),
+        value if !(0.995..99.95).contains(&value) => format!("{value:.2} %"),
+        value => format!("{} %", format!("{value:.1}").trim_end_matches(".0")),
+    }
+}
+
 /// Milliseconds in a unit that a person would say, up to 10 s with three digits.
 pub fn milliseconds(value: f64) -> String {
     match value {
@@ -83,6 +101,22 @@ mod tests {
     }
 
     #[test]
+    fn only_everything_is_a_hundred_percent() {
+        let all = [
+            (0, 0),
+            (0, 5),
+            (5, 5),
+            (1, 3),
+            (999_999, 1_000_000),
+            (9_996, 10_000),
+            (1, 1_000_000),
+            (3, 1000),
+        ]
+        .map(|(part, whole)| percent_of(part, whole));
+        assert_eq!(all, ["0 %", "0 %", "100 %", "33.3 %", ">99.99 %", "99.96 %", "<0.01 %", "0.30 %"]);
+    }
+
+    #[test]
     fn times_as_people_say_them() {
         let all = [12_340.0, 500.0, 12.3, 2.5, 0.45].map(milliseconds);
         assert_eq!(all, ["12.3 s", "500 ms", "12.3 ms", "2.50 ms", "450 µs"]);
@@ -96,5 +130,21 @@ mod tests {
         close(99_600.0, 100_000.0);
         close(7.26, 7.3);
         close(0.0, 0.0);
+    }
+
+    #[test]
+    fn only_everything_is_a_hundred_percent() {
+        let all = [
+            (0, 0),
+            (0, 5),
+            (5, 5),
+            (1, 3),
+            (999_999, 1_000_000),
+            (9_996, 10_000),
+            (1, 1_000_000),
+            (3, 1000),
+        ]
+        .map(|(part, whole)| percent_of(part, whole));
+        assert_eq!(all, ["0 %", "0 %", "100 %", "33.3 %", ">99.99 %", "99.96 %", "<0.01 %", "0.30 %"]);
     }
 }

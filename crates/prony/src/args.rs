@@ -5,6 +5,7 @@ mod calibrate;
 mod compare;
 mod errors;
 mod exec;
+mod keep;
 mod probe;
 mod report;
 mod run;
@@ -22,6 +23,7 @@ pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::{CompareArgs, percent};
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
+pub(crate) use keep::KeepArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use run::{Format, PageFormat, RunArgs};
@@ -107,6 +109,9 @@ enum Typed {
     Completions(CompletionsArgs),
     /// Print the manual page, for man -l -
     Man,
+    /// Start a command and see to it that nothing is left of it
+    #[command(hide = true)]
+    Keep(KeepArgs),
 }
 
 /// What is to be done.
@@ -125,6 +130,7 @@ pub(crate) enum Command {
     Wrk(WrkArgs),
     Completions(CompletionsArgs),
     Man,
+    Keep(KeepArgs),
     /// Help or the version was asked for and is printed.
     Shown(Exit),
 }
@@ -218,6 +224,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
             Typed::Wrk(args) => Command::Wrk(args),
             Typed::Completions(args) => Command::Completions(args),
             Typed::Man => Command::Man,
+            Typed::Keep(args) => Command::Keep(args),
         }),
         Ok(Cli { command: None, .. }) => Err(Complaint::usage("no command").hint("see prony --help")),
         Err(error) => errors::show(&error).map(Command::Shown),

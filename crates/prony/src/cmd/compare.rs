@@ -1,9 +1,7 @@
 //! `prony compare`: which of two servers is faster, by how much, or that it can't be told.
 
-mod block;
 mod condition;
 mod doubt;
-mod judge;
 mod live;
 mod stored;
 
@@ -15,11 +13,10 @@ use prony_model::{
 };
 use prony_report::{clean, seconds};
 use prony_stats::Looks;
+use prony_study::{BlockPair, Question, errors, estimate, judge};
 
-use self::block::BlockPair;
 pub(crate) use self::condition::{Condition, condition};
 use self::doubt::Doubt;
-use self::judge::{Question, errors, estimate, judge};
 use self::live::{Measured, measure};
 use crate::args::CompareArgs;
 use crate::calibration;

@@ -5,8 +5,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use prony_model::{
-    COMPARISON_FORMAT, EXEC_FORMAT, FormatError, PROBE_FORMAT, comparison_from_json, exec_from_json,
-    from_json, probe_from_json, stored_format,
+    COMPARISON_FORMAT, EXEC_FORMAT, FormatError, PROBE_FORMAT, STUDY_FORMAT, comparison_from_json,
+    exec_from_json, from_json, probe_from_json, stored_format, study_from_json,
 };
 use prony_report::check_distributions;
 
@@ -71,6 +71,9 @@ fn result(name: &str, text: &str) -> Result<AnyResult, Complaint> {
             comparison_from_json(text).map(|result| AnyResult::Comparison(Box::new(result))).map_err(refused)
         }
         EXEC_FORMAT => exec_from_json(text).map(|result| AnyResult::Exec(Box::new(result))).map_err(refused),
+        STUDY_FORMAT => {
+            study_from_json(text).map(|result| AnyResult::Study(Box::new(result))).map_err(refused)
+        }
         PROBE_FORMAT => {
             probe_from_json(text).map(|result| AnyResult::Probe(Box::new(result))).map_err(refused)
         }
