@@ -136,6 +136,11 @@ impl<S: Stream> Connection<S> {
         self.number == ticket.number
     }
 
+    /// The kernel had no room for all that was to be sent.
+    pub(super) fn waits_for_room(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
     /// The memory that is taken by what is half done.
     pub(super) fn held_bytes(&self) -> usize {
         self.rest.capacity() + self.unsent.capacity() + self.intake.held_bytes()
