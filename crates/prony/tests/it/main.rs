@@ -18,5 +18,6 @@ mod runs;
 mod server;
 mod servers;
 mod shape;
+mod studies;
 mod usage;
 mod wrk;
