@@ -10,5 +10,6 @@ mod hostile;
 mod markdown;
 mod probe;
 mod scripts;
+mod study;
 mod text;
 mod wrk;
