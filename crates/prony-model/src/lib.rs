@@ -16,14 +16,17 @@ mod exec;
 mod finding;
 mod format;
 mod moment;
+mod options;
 mod outcome;
 mod plan;
 mod probe;
 mod redact;
 mod result;
 mod status;
+mod study;
 mod target;
 mod units;
+pub mod words;
 
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
@@ -34,19 +37,20 @@ pub use clock::Clock;
 pub use comparison::{
     BlockOrder, COMPARISON_FORMAT, COMPARISON_VERSION, ChangeInterval, ComparedBlock, ComparedPair,
     ComparedSide, ComparisonKind, ComparisonMethod, ComparisonOutcome, ComparisonResult, Look, LookPlan,
-    Metric, MetricComparison, comparison_json_schema, comparison_to_json,
+    Metric, MetricComparison, comparison_from_json, comparison_json_schema, comparison_to_json,
 };
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
 pub use exec::{
-    CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonVerdict, EXEC_FORMAT, EXEC_VERSION,
-    ExecCommand, ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
+    CommandComparison, CommandExit, CommandResult, CommandRun, EXEC_FORMAT, EXEC_VERSION, ExecCommand,
+    ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
     ExpectedExits, MemorySummary, ShellUse, StartUpShare, StartUpSource, StartUpTry, TimeSummary,
     exec_from_json, exec_json_schema, exec_to_json,
 };
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
 pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
 pub use moment::{rfc3339, since_1970};
+pub use options::{OptionsError, RequestOptions, RunOptions};
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,
@@ -63,5 +67,11 @@ pub use result::{
     QuantileNote, RateSummary, Requests, RunResult, SecondPoint, ThreadUse, Timing,
 };
 pub use status::status_name;
+pub use study::{
+    Course, CoursePoint, CurvePoint, Execution, FigureBasis, FindingPlace, HistogramBin, LoadKind,
+    PublishedFigure, STUDY_FORMAT, STUDY_VERSION, StudyAxis, StudyCell, StudyComparison, StudyFailure,
+    StudyFigure, StudyFinding, StudyMetric, StudyResult, StudyRun, StudyTarget, StudyText, StudyThreshold,
+    ThresholdOutcome, study_from_json, study_json_schema, study_to_json,
+};
 pub use target::{Target, TargetError};
-pub use units::{Rate, UnitError, grouped, parse_bytes, parse_count, parse_duration};
+pub use units::{Rate, UnitError, parse_bytes, parse_count, parse_duration};

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod exec;
 mod express;
+pub(crate) mod keep;
 pub(crate) mod pages;
 pub(crate) mod probe;
 pub(crate) mod report;

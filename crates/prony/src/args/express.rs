@@ -7,7 +7,7 @@ use prony_model::parse_duration;
 use prony_targets::postgres::DatabaseUrl;
 
 use super::ListenArgs;
-use super::run::whole_u32;
+use super::shared::whole_u32;
 
 /// `prony serve express`
 #[derive(Debug, Clone, clap::Args)]

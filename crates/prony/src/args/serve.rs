@@ -8,7 +8,7 @@ use clap::{Subcommand, ValueEnum};
 use prony_model::{parse_bytes, parse_duration};
 use prony_targets::dashboard::Site;
 
-use super::run::whole_u32;
+use super::shared::whole_u32;
 use super::{ExpressArgs, TruthArgs};
 
 /// `prony serve`, as typed.

@@ -1,0 +1,210 @@
+//! What may be said of a load, on a command line or in a study file, and the plan that it means: every default filled
+//! in, every contradiction refused.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::{
+    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, ProbePlan, Rate,
+    RequestPlan, RunPlan, StatusSet, Target, Timeouts, Version,
+};
+
+/// Connections in a closed loop, when nobody says how many.
+const CONNECTIONS: u32 = 50;
+/// Connections at most in an open loop: enough for 1000 requests per second that take a second each.
+const OPEN_CONNECTIONS: u32 = 1000;
+const DURATION: Duration = Duration::from_secs(10);
+const WARMUP: Duration = Duration::from_secs(1);
+
+/// A load as it was asked for: `None` where nothing was said.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunOptions {
+    /// Connections; in an open loop, connections at most.
+    pub connections: Option<u32>,
+    /// Length of the measured part.
+    pub duration: Option<Duration>,
+    /// Requests of the measured part.
+    pub requests: Option<u64>,
+    /// Requests per second: an open loop.
+    pub rate: Option<Rate>,
+    /// Exponential gaps.
+    pub poisson: bool,
+    /// Worker threads.
+    pub threads: Option<u32>,
+    /// Load before the measured part.
+    pub warmup: Option<Duration>,
+    /// The request.
+    pub request: RequestOptions,
+    /// Wait for the last responses.
+    pub drain: Option<Duration>,
+    /// Requests in flight on a connection.
+    pub pipeline: Option<u32>,
+    /// How the kernel is asked.
+    pub driver: DriverChoice,
+    /// Whether the kernel's time stamps are used.
+    pub kernel_clock: KernelClock,
+    /// What a body must be.
+    pub expect_body: Option<BodyCheck>,
+    /// Every body must be as long as the first one.
+    pub expect_same_length: bool,
+    /// Whether every request is told one by one.
+    pub samples: bool,
+}
+
+/// The request of a load or a probe as it was asked for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RequestOptions {
+    /// GET, or POST with a body, when nobody says.
+    pub method: Option<String>,
+    /// Headers beyond those that Prony writes itself.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+    /// Wait for a response.
+    pub timeout: Option<Duration>,
+    /// Wait for a connection.
+    pub connect_timeout: Option<Duration>,
+    /// A new connection for each request.
+    pub no_keepalive: bool,
+    /// Speak HTTP/1.0.
+    pub http10: bool,
+    /// Local addresses, used in turn.
+    pub sources: Vec<IpAddr>,
+    /// Good status codes.
+    pub expect_status: Option<StatusSet>,
+}
+
+/// Options that contradict one another.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// Two ends.
+    #[error("--duration and --requests both say when the run ends: leave out one of them")]
+    TwoEnds,
+    /// Gaps of no rate.
+    #[error("--poisson spreads the requests of a rate, and there is no rate: add one, --rate 500 --poisson")]
+    PoissonWithoutRate,
+    /// Not a method.
+    #[error("`{0}` is not an HTTP method: write one word such as GET, POST or DELETE")]
+    Method(String),
+    /// Not a header.
+    #[error("`{0}` is not a header: write a name, a colon and a value, `Accept: text/html`")]
+    Header(String),
+    /// A plan that can't be.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+impl RunOptions {
+    /// The plan that they mean for `target`.
+    pub fn plan(&self, target: Target, seed: u64) -> Result<RunPlan, OptionsError> {
+        let end = self.end()?;
+        let timeouts = self.request.timeouts();
+        let plan = RunPlan {
+            target,
+            load: self.load(end)?,
+            end,
+            warmup: self.warmup.unwrap_or(match end {
+                // People who ask for a number of requests count them at the server, too.
+                End::Requests(_) | End::First { .. } => Duration::ZERO,
+                End::Duration(_) => WARMUP,
+            }),
+            threads: self.threads.unwrap_or(1),
+            timeouts: Timeouts { drain: self.drain.unwrap_or(timeouts.drain), ..timeouts },
+            checks: Checks {
+                status: self.request.expect_status.clone().unwrap_or_default(),
+                body: self.expect_body.clone(),
+                same_length: self.expect_same_length,
+            },
+            sources: self.request.sources.clone(),
+            driver: self.driver,
+            kernel_clock: self.kernel_clock,
+            samples: self.samples,
+            seed,
+            request: self.request.plan(self.pipeline.unwrap_or(1))?,
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn end(&self) -> Result<End, OptionsError> {
+        match (self.duration, self.requests) {
+            (Some(_), Some(_)) => Err(OptionsError::TwoEnds),
+            (duration, None) => Ok(End::Duration(duration.unwrap_or(DURATION))),
+            (None, Some(requests)) => Ok(End::Requests(requests)),
+        }
+    }
+
+    /// A default number of connections bows to a small number of requests; a given one is refused by the plan.
+    fn load(&self, end: End) -> Result<Load, OptionsError> {
+        if let Some(rate_per_s) = self.rate {
+            let arrivals = if self.poisson { Arrivals::Poisson } else { Arrivals::Constant };
+            let max_connections = self.connections.unwrap_or(OPEN_CONNECTIONS);
+            return Ok(Load::Open { rate_per_s, arrivals, max_connections });
+        }
+        if self.poisson {
+            return Err(OptionsError::PoissonWithoutRate);
+        }
+        let connections = self.connections.unwrap_or_else(|| match end {
+            End::Requests(requests) | End::First { requests, .. } => {
+                CONNECTIONS.min(u32::try_from(requests).unwrap_or(CONNECTIONS)).max(1)
+            }
+            End::Duration(_) => CONNECTIONS,
+        });
+        Ok(Load::Closed { connections })
+    }
+}
+
+impl RequestOptions {
+    /// The plan of a probe of `target`: `count` requests, on one connection each or all on one.
+    pub fn probe(&self, target: Target, count: u32, reuse: bool) -> Result<ProbePlan, OptionsError> {
+        let plan = ProbePlan {
+            target,
+            request: self.plan(1)?,
+            count,
+            reuse,
+            timeouts: self.timeouts(),
+            expected: self.expect_status.clone().unwrap_or_default(),
+            sources: self.sources.clone(),
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn timeouts(&self) -> Timeouts {
+        let default = Timeouts::default();
+        Timeouts {
+            connect: self.connect_timeout.unwrap_or(default.connect),
+            request: self.timeout.unwrap_or(default.request),
+            ..default
+        }
+    }
+
+    fn plan(&self, pipeline: u32) -> Result<RequestPlan, OptionsError> {
+        for (name, value) in &self.headers {
+            if !is_token(name) || value.chars().any(char::is_control) {
+                return Err(OptionsError::Header(format!("{name}: {value}")));
+            }
+        }
+        let method = match &self.method {
+            Some(method) if is_token(method) => method.clone(),
+            Some(method) => return Err(OptionsError::Method(method.clone())),
+            None if self.body.is_some() => "POST".to_owned(),
+            None => "GET".to_owned(),
+        };
+        Ok(RequestPlan {
+            method,
+            headers: self.headers.clone(),
+            verbatim: false,
+            body: Body { bytes: self.body.clone().unwrap_or_default() },
+            version: if self.http10 { Version::Http10 } else { Version::Http11 },
+            keep_alive: !self.no_keepalive,
+            pipeline,
+        })
+    }
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token(text: &str) -> bool {
+    let is_token_character = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_token_character)
+}

@@ -1,0 +1,34 @@
+//! Studies: from a file that says what to measure to everything that its report shows.
+//!
+//! A study starts servers, puts several loads on each of them, several times and in an order that the seed decides,
+//! keeps what every run measured at once, and stops what it started. docs/decisions/016-studies.md is the map.
+//!
+//! This crate must never measure anything itself (it knows [`Runner`], which the binary plugs the engine into), never
+//! print, and never leave a process behind.
+//!
+//! In reading order: [`Study`] (what is to be done), [`Schedule`] (in which order), [`Runner`] (by whom).
+
+mod clock;
+mod compare;
+mod conduct;
+mod digest;
+#[cfg(test)]
+mod fixture;
+mod folder;
+mod runner;
+mod schedule;
+mod study;
+mod target;
+
+pub use compare::{Block, BlockPair, Question, errors, estimate, is_final, judge, judge_primary, withhold};
+pub use conduct::{Conducted, StudyEvent, conduct};
+pub use digest::{DigestError, Stored, StoredError, digest};
+pub use folder::{Begin, Folder, FolderError, failures};
+pub use runner::{Runner, RunnerError};
+pub use schedule::{Schedule, Step};
+pub use study::{
+    Ask, Build, Cell, CellLoad, Demand, Launch, Order, Publication, Ready, Restart, Stop, Study, Target,
+    Template, Wanted,
+};
+pub use target::keep::{Keep, become_kept, keep};
+pub use target::{TargetFailure, Trouble};

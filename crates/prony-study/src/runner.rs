@@ -1,0 +1,25 @@
+//! Whoever measures: the only way from a study to the engine.
+
+use prony_model::{ExecEvent, ExecPlan, ExecResult, ProbePlan, ProbeResult, RunEvent, RunPlan, RunResult};
+
+/// Why a run could not be made, in words that end with what to try.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct RunnerError(pub String);
+
+/// Measures what a plan says. A result that was ended by hand says so itself.
+pub trait Runner {
+    /// Puts a load on a server. `calibration`: whether it is set against what this machine can do.
+    fn run(
+        &mut self,
+        plan: &RunPlan,
+        calibration: bool,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> Result<RunResult, RunnerError>;
+
+    /// Sends single requests.
+    fn probe(&mut self, plan: &ProbePlan) -> Result<ProbeResult, RunnerError>;
+
+    /// Times a command.
+    fn exec(&mut self, plan: &ExecPlan, sink: &mut dyn FnMut(&ExecEvent)) -> Result<ExecResult, RunnerError>;
+}
