@@ -20,28 +20,28 @@ pub(crate) struct ExpressArgs {
     /// Threads, beside the one of the database
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
     pub(crate) workers: u32,
-    /// Use this PostgreSQL; DATABASE_URL is another way to name it
+    /// Use this PostgreSQL; else that of DATABASE_URL
     #[arg(long, value_name = "URL", conflicts_with = "postgres")]
     pub(crate) database: Option<DatabaseUrl>,
-    /// Start a private PostgreSQL, gone at the end: `auto`
+    /// `auto` starts a private PostgreSQL, gone at the end
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub(crate) postgres: Option<StartPostgres>,
     /// Connections in the pool
     #[arg(long, value_name = "N", default_value = "10", value_parser = whole_u32)]
     pub(crate) pool: u32,
-    /// Wait so long for one of them
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    /// Wait so long for a connection of the pool
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) pool_timeout: Duration,
     /// Wait so long for a new connection to the database
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) connect_timeout: Duration,
     /// Wait so long for a query
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) statement_timeout: Duration,
-    /// Sleep in the query of /pg2; the published code has 100ms
+    /// Sleep in the query of /pg2; the original: 100ms
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     pub(crate) pg_sleep: Duration,
-    /// Answer errors with status 500 or 503, not 200 as the original does
+    /// Answer errors with 500 or 503, not with 200 as the original
     #[arg(long)]
     pub(crate) errors_500: bool,
 }
