@@ -10,5 +10,7 @@ mod hostile;
 mod markdown;
 mod probe;
 mod scripts;
+mod study_fixture;
+mod study_html;
 mod text;
 mod wrk;

@@ -1,0 +1,141 @@
+//! What others published beside what was measured here.
+
+use prony_model::{Interval, Metric, PublishedFigure, StudyMetric, StudyResult};
+
+use super::figure::Figure;
+use super::table::{Html, Table, dash, numbers, words as text_column};
+use super::words::{cell_name, interval, link, name, said};
+use crate::number::times;
+use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape, escaped};
+
+const WIDTH: f64 = 680.0;
+const ROW: f64 = 24.0;
+/// Room for the names of cells at the left, and for the ratio at the right.
+const NAMES: f64 = 270.0;
+const RATIOS: f64 = 70.0;
+
+/// The comparison with the write-up; nothing where there is none.
+pub(super) fn section(result: &StudyResult) -> String {
+    if result.published.is_empty() {
+        return String::new();
+    }
+    let source = result.source.as_deref().map_or_else(String::new, |source| {
+        format!("<p>Published figures: {}, unless it says otherwise.</p>\n", escaped(source))
+    });
+    let figure = Figure {
+        id: "published".to_owned(),
+        title: title(&result.published),
+        caption: "Ours over theirs: right of the line we measured more, which is good for rates and bad for times. The \
+                  bar is the interval of ours; theirs has none. Machines differ, so the order of rows of one study says more \
+                  than one ratio."
+            .to_owned(),
+        legend: Vec::new(),
+        panels: drawing(result).into_iter().map(|drawing| (String::new(), drawing)).collect(),
+        table: table(result),
+        open: true,
+    };
+    format!(
+        "<section id=\"against\">\n<h2>Published and measured</h2>\n{source}{}</section>\n",
+        figure.html()
+    )
+}
+
+/// The metric of a study that a metric of a comparison is.
+pub(super) fn study_metric(metric: Metric) -> StudyMetric {
+    match metric {
+        Metric::Rate => StudyMetric::Rate,
+        Metric::P50 => StudyMetric::P50,
+        Metric::P90 => StudyMetric::P90,
+        Metric::P99 => StudyMetric::P99,
+        Metric::P999 => StudyMetric::P999,
+    }
+}
+
+/// A ratio that can be drawn.
+fn ratio(figure: &PublishedFigure) -> Option<f64> {
+    figure.ratio.filter(|ratio| ratio.is_normal() && *ratio > 0.0)
+}
+
+fn title(published: &[PublishedFigure]) -> String {
+    let ratios: Vec<f64> = published.iter().filter_map(ratio).collect();
+    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = ratios.iter().copied().fold(0.0, f64::max);
+    match ratios.len() {
+        0 => "Nothing was measured that could stand beside the published figures".to_owned(),
+        1 => format!("What was published, measured here: {} of it", times(most)),
+        _ => {
+            format!("What was measured is between {} and {} of what was published", times(least), times(most))
+        }
+    }
+}
+
+fn drawing(result: &StudyResult) -> Option<String> {
+    let shown: Vec<(&PublishedFigure, f64)> =
+        result.published.iter().filter_map(|figure| Some((figure, ratio(figure)?))).collect();
+    let least = shown.iter().map(|(_, ratio)| *ratio).fold(1.0, f64::min);
+    let most = shown.iter().map(|(_, ratio)| *ratio).fold(1.0, f64::max);
+    if shown.is_empty() {
+        return None;
+    }
+    let area = Area { left: NAMES, top: 8.0, right: WIDTH - RATIOS, bottom: 8.0 + ROW * shown.len() as f64 };
+    let mut drawing = Drawing::new(WIDTH, area.bottom + 40.0);
+    let scale = Scale::logarithmic(least, most, area.across());
+    let axis = Axis::new(scale, "measured over published", 5, |tick| {
+        format!("{}x", crate::number::significant(tick).trim_end_matches(".00"))
+    });
+    axis.below(&mut drawing, area);
+    drawing.line("axis", (scale.place(1.0), area.top), (scale.place(1.0), area.bottom));
+    for (index, (figure, ratio)) in shown.iter().enumerate() {
+        let y = area.top + ROW * (index as f64 + 0.5);
+        let label = format!("{} · {}", cell_name(result, figure.cell), figure.metric.name());
+        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &label, NAMES - 10.0);
+        if let Some(Interval { low, high, .. }) = figure.interval
+            && figure.published > 0.0
+        {
+            let (low, high) = (scale.place(low / figure.published), scale.place(high / figure.published));
+            drawing.line("l range s0", (low, y), (high, y));
+        }
+        drawing.point("d s0", Shape::Circle, (scale.place(*ratio), y), 5.0);
+        drawing.text("label end", (WIDTH, y + 4.0), Anchor::End, &times_finely(*ratio), RATIOS);
+    }
+    let description = format!("{} ratios of measured to published figures, on a log scale.", shown.len());
+    Some(drawing.finish("published-svg", "wide", &title(&result.published), &description))
+}
+
+/// Below a half, two digits more than `0.4x`.
+fn times_finely(ratio: f64) -> String {
+    if ratio < 0.995 { format!("{}x", crate::number::significant(ratio)) } else { times(ratio) }
+}
+
+fn table(result: &StudyResult) -> String {
+    let columns = vec![
+        text_column("metric", "number"),
+        numbers("published", "published"),
+        numbers("measured", "measured here"),
+        numbers("ratio", "ratio"),
+        text_column("note", "what the write-up could not see"),
+    ];
+    let mut table = Table::new("published-data", "Published figures and ours", "cell", columns);
+    for (index, figure) in result.published.iter().enumerate() {
+        let PublishedFigure { cell, metric, published, source, note, measured, interval: range, .. } = figure;
+        let ours = measured.map_or_else(dash, |value| match range {
+            Some(range) => Html::with_more(&said(*metric, value), "", &interval(*metric, *range)),
+            None => said(*metric, value).into(),
+        });
+        let theirs = said(*metric, *published);
+        table.row(
+            &index.to_string(),
+            &link(result, *cell),
+            &[
+                name(*metric).into(),
+                source
+                    .as_ref()
+                    .map_or_else(|| theirs.as_str().into(), |source| Html::with_more(&theirs, "", source)),
+                ours,
+                figure.ratio.map_or_else(dash, |ratio| times_finely(ratio).into()),
+                note.as_deref().map(Html::from).unwrap_or_default(),
+            ],
+        );
+    }
+    table.finish()
+}

@@ -1,0 +1,150 @@
+//! Numbers, names and verdicts as the page says them.
+
+use prony_model::{FigureBasis, Interval, StudyCell, StudyFigure, StudyMetric, StudyResult, Verdict};
+
+use super::table::{Html, dash};
+use crate::number::{cell, percent, rough_percent, seconds, significant};
+use crate::svg::escaped;
+
+/// A value in its metric's unit, without the unit.
+pub(super) fn value(metric: StudyMetric, value: f64) -> String {
+    match metric.unit() {
+        "share" => share(metric, value),
+        "ms" => cell(value),
+        _ => significant(value),
+    }
+}
+
+/// A value and its unit, as a person would say it.
+pub(super) fn said(metric: StudyMetric, value: f64) -> String {
+    match metric.unit() {
+        "per_s" => format!("{} /s", significant(value)),
+        "share" => share(metric, value),
+        "ms" => seconds(value / 1e3),
+        "s" => seconds(value),
+        unit => format!("{} {unit}", significant(value)),
+    }
+}
+
+/// Only everything is 100 %: a success of 99.999 % is not.
+fn share(metric: StudyMetric, share: f64) -> String {
+    /// Parts that a share is counted in: finer than any that is printed.
+    const PARTS: u64 = 1_000_000;
+    if metric == StudyMetric::StartUp {
+        return rough_percent(share);
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+    let parts = (share * PARTS as f64).floor() as u64;
+    percent(if share > 0.0 { parts.max(1) } else { 0 }, PARTS)
+}
+
+/// Both ends of an interval, without the unit.
+pub(super) fn interval(metric: StudyMetric, interval: Interval) -> String {
+    let hint = if interval.indicative { " indicative" } else { "" };
+    format!("[{}, {}]{hint}", value(metric, interval.low), value(metric, interval.high))
+}
+
+/// What an axis is of, and in which unit.
+pub(super) fn axis(metric: StudyMetric) -> String {
+    let unit = match metric.unit() {
+        "per_s" => "per second",
+        "share" => "%",
+        unit => unit,
+    };
+    format!("{}, {unit}", name(metric))
+}
+
+/// The metric in words.
+pub(super) fn name(metric: StudyMetric) -> &'static str {
+    match metric {
+        StudyMetric::Rate => "good responses",
+        StudyMetric::Success => "success",
+        StudyMetric::Mean => "mean response time",
+        StudyMetric::Min => "least response time",
+        StudyMetric::P50 => "p50 response time",
+        StudyMetric::P90 => "p90 response time",
+        StudyMetric::P95 => "p95 response time",
+        StudyMetric::P99 => "p99 response time",
+        StudyMetric::P999 => "p99.9 response time",
+        StudyMetric::Max => "greatest response time",
+        StudyMetric::Connect => "connect time",
+        StudyMetric::Total => "time of the whole run",
+        StudyMetric::WallMean => "mean time of the command",
+        StudyMetric::Wall => "median time of the command",
+        StudyMetric::User => "time in user mode",
+        StudyMetric::System => "time in the kernel",
+        StudyMetric::StartUp => "share of the start",
+        StudyMetric::Memory => "memory",
+        StudyMetric::Dns => "look-up",
+        StudyMetric::Tcp => "connecting",
+        StudyMetric::Server => "server",
+        StudyMetric::Transfer => "transfer",
+        StudyMetric::Probe => "time of the whole probe",
+    }
+}
+
+/// A verdict word with its shape: never colour alone.
+pub(super) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "<span class=\"word good\">✓ VALID</span>",
+        Verdict::Doubtful => "<span class=\"word care\">▲ DOUBTFUL</span>",
+        Verdict::Invalid => "<span class=\"word bad\">✕ INVALID</span>",
+    }
+}
+
+/// The figure of `cell` for `metric`, if it has one.
+pub(super) fn figure(cell: &StudyCell, metric: StudyMetric) -> Option<&StudyFigure> {
+    cell.figures.iter().find(|figure| figure.metric == metric)
+}
+
+/// The value of `cell` for `metric`, where it is known and can be drawn.
+pub(super) fn known(cell: &StudyCell, metric: StudyMetric) -> Option<f64> {
+    figure(cell, metric)?.value.filter(|value| value.is_finite() && *value >= 0.0)
+}
+
+/// The interval that speaks of the next run.
+pub(super) fn across(cell: &StudyCell, metric: StudyMetric) -> Option<Interval> {
+    let figure = figure(cell, metric).filter(|figure| figure.basis == FigureBasis::AcrossRuns)?;
+    figure.interval
+}
+
+/// A figure as a cell of a table: the value and, below it, its interval.
+pub(super) fn told(figure: Option<&StudyFigure>) -> Html {
+    let Some((figure, known)) = figure.and_then(|figure| Some((figure, figure.value?))) else {
+        return dash();
+    };
+    let number = value(figure.metric, known);
+    match (figure.interval, figure.basis) {
+        (Some(range), FigureBasis::AcrossRuns | FigureBasis::WithinRun) => {
+            let within = if figure.basis == FigureBasis::WithinRun { " within the run" } else { "" };
+            Html::with_more(&number, "", &format!("{}{within}", interval(figure.metric, range)))
+        }
+        _ => number.into(),
+    }
+}
+
+/// A cell's name, linked to its row.
+pub(super) fn link(result: &StudyResult, cell: u32) -> Html {
+    let index = cell as usize;
+    result.cells.get(index).map_or_else(dash, |found| {
+        Html::markup(format!("<a href=\"#cells-{index}\">{}</a>", escaped(&found.name)))
+    })
+}
+
+/// The name of cell `index`.
+pub(super) fn cell_name(result: &StudyResult, cell: u32) -> &str {
+    result.cells.get(cell as usize).map_or("–", |cell| cell.name.as_str())
+}
+
+/// Paragraphs, which are separated by empty lines in `text`.
+pub(super) fn paragraphs(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    paragraphs.filter(|part| !part.is_empty()).map(|part| format!("<p>{}</p>\n", escaped(&part))).collect()
+}
+
+/// Text whose lines stay lines.
+pub(super) fn lines(text: &str) -> String {
+    let lines: Vec<String> =
+        text.trim_end().lines().map(|line| escaped(&line.replace('\t', "    "))).collect();
+    lines.join("\n")
+}
