@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::clean::clean;
 
 /// Mean width of a character against the size of the type, in system fonts; a little more than they need.
-const CHARACTER: f64 = 0.56;
+const CHARACTER: f64 = 0.6;
 
 /// Beyond this many units a place is a fault; nothing is drawn so far away.
 const FARTHEST: f64 = 1e5;

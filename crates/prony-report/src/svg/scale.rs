@@ -20,7 +20,7 @@ impl Scale {
     /// From zero to a round number that is at least `most`. `range` is where zero and the end are drawn.
     pub(crate) fn linear(most: f64, range: (f64, f64)) -> Self {
         let most = if most.is_finite() && most > 0.0 { most.min(f64::MAX / 4.0) } else { 1.0 };
-        let step = step(most / 4.0);
+        let step = step(most / 5.0);
         Self { logarithmic: false, domain: (0.0, (most / step).ceil() * step), range }
     }
 

@@ -26,7 +26,7 @@ const OPEN_PANELS: usize = 12;
 impl Figure {
     /// The chart as HTML.
     pub(super) fn html(&self) -> String {
-        let mut html = format!("<figure id=\"{}\">\n<h3>{}</h3>\n", self.id, escaped(&self.title));
+        let mut html = format!("<div class=\"chart\" id=\"{}\">\n<h3>{}</h3>\n<figure>\n", self.id, escaped(&self.title));
         html.push_str(&self.explained());
         match self.panels.as_slice() {
             [] => {}
@@ -43,7 +43,7 @@ impl Figure {
                 }
             }
         }
-        html.push_str(&format!("<figcaption>{}</figcaption>\n", escaped(&self.caption)));
+        html.push_str(&format!("<figcaption>{}</figcaption>\n</figure>\n", escaped(&self.caption)));
         if self.open {
             html.push_str(&self.table);
         } else if !self.table.is_empty() {
@@ -52,7 +52,7 @@ impl Figure {
                 self.table
             ));
         }
-        html.push_str("</figure>\n");
+        html.push_str("</div>\n");
         html
     }
 

@@ -23,7 +23,7 @@ pub(super) fn fit(names: &[String], height: f64) -> bool {
 
 /// Units that `names` need at the right of an area.
 pub(super) fn room(names: &[String]) -> f64 {
-    GAP + names.iter().map(|name| text_width(name)).fold(0.0, f64::max)
+    2.0 * GAP + names.iter().map(|name| text_width(name)).fold(0.0, f64::max)
 }
 
 /// Writes the names at the right of the area, none over another, each with a thin line to its end.

@@ -4,8 +4,8 @@ use prony_model::{Interval, Metric, PublishedFigure, StudyMetric, StudyResult};
 
 use super::figure::Figure;
 use super::table::{Html, Table, dash, numbers, words as text_column};
-use super::words::{cell_name, interval, link, name, said};
-use crate::number::times;
+use super::words::{cell_name, interval, link, name, plain_tick, said};
+use crate::number::{times, two_digits};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape, escaped};
 
 const WIDTH: f64 = 680.0;
@@ -62,9 +62,9 @@ fn title(published: &[PublishedFigure]) -> String {
     let most = ratios.iter().copied().fold(0.0, f64::max);
     match ratios.len() {
         0 => "Nothing was measured that could stand beside the published figures".to_owned(),
-        1 => format!("What was published, measured here: {} of it", times(most)),
+        1 => format!("Measured here: {} what was published", times_finely(most)),
         _ => {
-            format!("What was measured is between {} and {} of what was published", times(least), times(most))
+            format!("Measured here: between {} and {} what was published", times_finely(least), times_finely(most))
         }
     }
 }
@@ -102,9 +102,9 @@ fn drawing(result: &StudyResult) -> Option<String> {
     Some(drawing.finish("published-svg", "wide", &title(&result.published), &description))
 }
 
-/// Below a half, two digits more than `0.4x`.
+/// Two digits, also below one.
 fn times_finely(ratio: f64) -> String {
-    if ratio < 0.995 { format!("{}x", crate::number::significant(ratio)) } else { times(ratio) }
+    if ratio < 0.995 { format!("{}x", plain_tick(two_digits(ratio))) } else { times(ratio) }
 }
 
 fn table(result: &StudyResult) -> String {

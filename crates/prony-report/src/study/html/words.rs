@@ -15,6 +15,20 @@ pub(super) fn value(metric: StudyMetric, value: f64) -> String {
     }
 }
 
+/// A value beside a tick: as [`value`], without zeros that say nothing.
+pub(super) fn tick(metric: StudyMetric, number: f64) -> String {
+    match metric.unit() {
+        "share" => share(metric, number),
+        _ => plain_tick(number),
+    }
+}
+
+/// A round number beside a tick.
+pub(super) fn plain_tick(number: f64) -> String {
+    let text = significant(number);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// A value and its unit, as a person would say it.
 pub(super) fn said(metric: StudyMetric, value: f64) -> String {
     match metric.unit() {

@@ -6,7 +6,7 @@ use super::super::figure::Figure;
 use super::super::labels::{self, End};
 use super::super::layout::{Layout, MOST_SERIES, Panel};
 use super::super::table::{Table, numbers};
-use super::super::words::{across, axis as axis_of, figure as of_cell, known, said, told, value};
+use super::super::words::{across, axis as axis_of, figure as of_cell, known, said, plain_tick, tick, told};
 use crate::number::{count, significant};
 use crate::svg::{Area, Axis, Drawing, Plot, Scale, Shape};
 
@@ -106,7 +106,7 @@ fn sentence(lines: &[Line<'_>], axis: &str) -> Option<String> {
         else {
             continue;
         };
-        let name = if line.name.is_empty() { "the rate" } else { &line.name };
+        let name = if line.name.is_empty() { "The rate" } else { &line.name };
         said_of.push(if *most < first.1 * FLAT {
             format!("{name} does not rise with {axis}")
         } else {
@@ -114,7 +114,7 @@ fn sentence(lines: &[Line<'_>], axis: &str) -> Option<String> {
         });
     }
     said_of.truncate(3);
-    (!said_of.is_empty()).then(|| super::dots::capital(&said_of.join("; ")))
+    (!said_of.is_empty()).then(|| said_of.join("; "))
 }
 
 fn drawing(
@@ -152,9 +152,9 @@ fn drawing(
     let mut tried: Vec<f64> = points().map(|(at, _)| *at).collect();
     tried.sort_by(f64::total_cmp);
     tried.dedup();
-    let mut x = Axis::new(along, axis, 5, significant);
+    let mut x = Axis::new(along, axis, 5, plain_tick);
     x.ticks = tried.into_iter().map(|at| (at, at.to_string())).collect();
-    let y = Axis::new(upwards, unit, 5, |tick| value(metric, tick));
+    let y = Axis::new(upwards, unit, 5, |number| tick(metric, number));
     let mut plot = Plot::new(Drawing::new(WIDTH, HEIGHT), area, x, y);
     let mut ends = Vec::new();
     for line in lines {

@@ -5,6 +5,7 @@ use prony_model::{Course, CoursePoint, LoadKind, Severity, StudyCell};
 use super::super::figure::Figure;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, numbers, words};
+use super::super::words::plain_tick;
 use crate::number::{cell as number, count, seconds, significant};
 use crate::svg::{Anchor, Area, Axis, Drawing, Plot, Scale, Shape, decimated};
 
@@ -31,7 +32,7 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
         let cell = &cells[*index];
         let marked = marked(layout, *index);
         for (upper, id) in [(true, "rate"), (false, "times")] {
-            let name = if upper { cell.name.clone() } else { String::new() };
+            let name = format!("{} · {}", cell.name, if upper { "rate" } else { "response times" });
             let id = format!("chart-course-{index}-{id}");
             panels.push((name, drawing(layout, cell, upper, points, &marked, &id)));
         }
@@ -39,7 +40,7 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     Some(Figure {
         id: "chart-course".to_owned(),
         title,
-        caption: "Good responses per second and, at the right, p50 (solid) and p99 (dotted) response time along each run; \
+        caption: "Good responses per second, and p50 (solid) and p99 (dotted) response time, along each run; \
                   a line is a run, thick dashes a run with a warning, which is named, a cross a moment with failures. \
                   Lines of many points keep the extremes of every stretch."
             .to_owned(),
@@ -107,15 +108,15 @@ fn drawing(
     let area = Area { left: 56.0, top: 24.0, right: WIDTH - 12.0, bottom: HEIGHT - 40.0 };
     let all = || cell.courses.iter().flat_map(|course| &course.points);
     let end = all().map(|point| point.at_s).filter(|at| at.is_finite()).fold(1.0, f64::max);
-    let x = Axis::new(Scale::exact(0.0, end, area.across()), "time, s", 6, significant);
+    let x = Axis::new(Scale::exact(0.0, end, area.across()), "time, s", 6, plain_tick);
     let y = if upper {
         let most = all().map(|point| point.rate_per_s).filter(|rate| rate.is_finite()).fold(0.0, f64::max);
-        Axis::new(Scale::linear(most, area.upwards()), "good responses, per second", 4, significant)
+        Axis::new(Scale::linear(most, area.upwards()), "good responses, per second", 4, plain_tick)
     } else {
         let times = all().flat_map(|point| [point.p50_ms, point.p99_ms]).flatten();
         let (least, most) =
             extremes(times.filter(|time| time.is_normal() && *time > 0.0)).unwrap_or((1.0, 10.0));
-        Axis::new(Scale::logarithmic(least, most, area.upwards()), "response time, ms", 4, number)
+        Axis::new(Scale::logarithmic(least, most, area.upwards()), "response time, ms", 4, plain_tick)
     };
     let mut plot = Plot::new(Drawing::new(WIDTH, HEIGHT), area, x, y);
     let colour = layout.colour(cell);
@@ -172,7 +173,7 @@ fn name_marked(plot: &mut Plot, marked: &[(u32, &str)]) {
         said.push(format!("{more} more"));
     }
     if !said.is_empty() {
-        let place = (plot.area.left + 4.0, plot.area.bottom - 8.0);
+        let place = (plot.area.left + 4.0, plot.area.bottom - 12.0);
         plot.drawing.point("mark-point", Shape::Triangle, (place.0 + 4.0, place.1 - 3.5), 4.0);
         plot.drawing.text(
             "label",

@@ -5,7 +5,7 @@ use prony_model::{StudyCell, StudyMetric};
 use super::super::figure::Figure;
 use super::super::layout::Layout;
 use super::super::table::{Table, dash, numbers};
-use super::super::words::{across, axis, figure as of_cell, known, name, said, told, value};
+use super::super::words::{across, axis, figure as of_cell, known, name, said, tick, told, value};
 use super::lead;
 use crate::number::count;
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape};
@@ -22,7 +22,7 @@ const MOST_ROWS: usize = 40;
 pub(super) fn figure(layout: &Layout<'_>, metric: StudyMetric) -> Option<Figure> {
     let all: Vec<&StudyCell> =
         layout.result().cells.iter().filter(|cell| known(cell, metric).is_some()).collect();
-    let title = lead::sentence(&all, metric)?;
+    let title = lead::sentence(layout, metric)?;
     let id = format!("chart-{}", metric.name().replace('.', "_"));
     let scale = scale(&all, metric);
     let panels = all
@@ -77,7 +77,7 @@ fn drawing(
 ) -> String {
     let area = Area { left: NAMES, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * cells.len() as f64 };
     let mut drawing = Drawing::new(WIDTH, area.bottom + 38.0);
-    Axis::new(scale, &axis(metric), 6, |tick| value(metric, tick)).below(&mut drawing, area);
+    Axis::new(scale, &axis(metric), 6, |number| tick(metric, number)).below(&mut drawing, area);
     for (index, cell) in cells.iter().enumerate() {
         let (colour, y) = (layout.colour(cell), area.top + ROW * (index as f64 + 0.5));
         drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, NAMES - 10.0);

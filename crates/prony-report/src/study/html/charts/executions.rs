@@ -5,7 +5,7 @@ use prony_model::{CommandExit, LoadKind, StudyCell, StudyMetric};
 use super::super::figure::Figure;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, dash, numbers};
-use super::super::words::{figure as of_cell, known, said, told};
+use super::super::words::{figure as of_cell, known, said, told, plain_tick};
 use super::lead;
 use crate::number::{cell as number, count, rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};
@@ -33,11 +33,11 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     let cells = with_executions(layout);
     let times: Vec<f64> = cells.iter().flat_map(|cell| walls(cell)).collect();
     let total = times.len() as u64;
-    let title = slowest(&cells).or_else(|| lead::sentence(&cells, StudyMetric::Wall))?;
+    let title = slowest(&cells).or_else(|| lead::sentence(layout, StudyMetric::Wall))?;
     let area = Area { left: NAMES, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * cells.len() as f64 };
     let scale = Scale::fitting(&times, area.across());
     let mut drawing = Drawing::new(WIDTH, area.bottom + 38.0);
-    Axis::new(scale, "wall-clock time of one execution, ms", 6, number).below(&mut drawing, area);
+    Axis::new(scale, "wall-clock time of one execution, ms", 6, plain_tick).below(&mut drawing, area);
     for (index, cell) in cells.iter().enumerate() {
         let y = area.top + ROW * (index as f64 + 0.5);
         drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, NAMES - 10.0);
@@ -143,7 +143,7 @@ pub(super) fn shares(layout: &Layout<'_>) -> Option<Figure> {
     // Bars begin at zero, so their lengths can be compared.
     let scale = Scale::linear(longest, area.across());
     let mut drawing = Drawing::new(WIDTH, area.bottom + 38.0);
-    Axis::new(scale, "wall-clock time, ms", 6, number).below(&mut drawing, area);
+    Axis::new(scale, "wall-clock time, ms", 6, plain_tick).below(&mut drawing, area);
     for (index, (cell, share, wall)) in known.iter().enumerate() {
         let (colour, y) = (layout.colour(cell), area.top + ROW * (index as f64 + 0.5));
         drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, NAMES - 10.0);

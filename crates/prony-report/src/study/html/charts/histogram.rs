@@ -5,7 +5,7 @@ use prony_model::{HistogramBin, LoadKind, StudyCell, StudyMetric};
 use super::super::figure::Figure;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, numbers};
-use super::super::words::known;
+use super::super::words::{known, plain_tick};
 use crate::number::{cell as number, count, percent, rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};
 
@@ -113,7 +113,7 @@ fn drawing(layout: &Layout<'_>, cells: &[&StudyCell], (least, most): (f64, f64),
     let area = Area { left: 8.0, top: 4.0, right: WIDTH - 8.0, bottom: 4.0 + ROW * cells.len() as f64 };
     let mut drawing = Drawing::new(WIDTH, area.bottom + 38.0);
     let scale = Scale::logarithmic(least, most, area.across());
-    Axis::new(scale, "response time, ms", 6, number).below(&mut drawing, area);
+    Axis::new(scale, "response time, ms", 6, plain_tick).below(&mut drawing, area);
     let share = |cell: &StudyCell, bin: &HistogramBin| bin.count as f64 / total(cell) as f64;
     let highest = cells
         .iter()

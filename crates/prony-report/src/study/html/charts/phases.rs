@@ -5,7 +5,7 @@ use prony_model::{LoadKind, StudyCell, StudyMetric};
 use super::super::figure::Figure;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, numbers};
-use super::super::words::{figure as of_cell, known, name, told};
+use super::super::words::{figure as of_cell, known, name, told, plain_tick};
 use crate::number::{cell as number, rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};
 
@@ -28,7 +28,7 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     let area = Area { left: NAMES, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * probed.len() as f64 };
     let scale = Scale::linear(most, area.across());
     let mut drawing = Drawing::new(WIDTH, area.bottom + 38.0);
-    Axis::new(scale, "time, ms", 6, number).below(&mut drawing, area);
+    Axis::new(scale, "time, ms", 6, plain_tick).below(&mut drawing, area);
     for (index, cell) in probed.iter().enumerate() {
         let y = area.top + ROW * (index as f64 + 0.5);
         drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, NAMES - 10.0);

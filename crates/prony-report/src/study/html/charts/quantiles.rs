@@ -6,6 +6,7 @@ use super::super::figure::Figure;
 use super::super::labels::{self, End};
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, dash, numbers};
+use super::super::words::plain_tick;
 use super::lead;
 use crate::number::cell as number;
 use crate::svg::{Area, Axis, Drawing, Plot, Scale, decimated};
@@ -36,9 +37,11 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     let cells = &layout.result().cells;
     let has_curve = |cell: &&StudyCell| cell.curve.iter().filter(|point| is_good(point)).count() > 1;
     let all: Vec<&StudyCell> = cells.iter().filter(has_curve).collect();
-    let title = lead::sentence(&all, StudyMetric::P99)
-        .or_else(|| lead::sentence(&all, StudyMetric::P50))
-        .or_else(|| all.first().map(|cell| format!("Response times of {} by quantile", cell.name)))?;
+    let title = all.first().map(|cell| format!("Response times of {} by quantile", cell.name))?;
+    let title = [StudyMetric::P999, StudyMetric::P99, StudyMetric::P50]
+        .into_iter()
+        .find_map(|metric| lead::sentence(layout, metric))
+        .unwrap_or(title);
     let upwards = domain(&all);
     let along = all
         .iter()
@@ -115,7 +118,7 @@ fn drawing(
             .filter(|(ratio, _)| *ratio <= along)
             .collect(),
     };
-    let y = Axis::new(Scale::logarithmic(least, most, area.upwards()), "response time, ms", 5, number);
+    let y = Axis::new(Scale::logarithmic(least, most, area.upwards()), "response time, ms", 5, plain_tick);
     let mut plot = Plot::new(Drawing::new(WIDTH, HEIGHT), area, x, y);
     let mut ends = Vec::new();
     for cell in cells {
