@@ -5,10 +5,12 @@ mod calibrate;
 mod compare;
 mod errors;
 mod exec;
+mod keep;
 mod probe;
 mod report;
 mod run;
 mod serve;
+mod shared;
 mod truth;
 mod wrk;
 
@@ -19,14 +21,16 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
-pub(crate) use compare::{CompareArgs, CompareFormat, percent};
+pub(crate) use compare::{CompareArgs, percent};
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
+pub(crate) use keep::KeepArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::ReportArgs;
-pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, PageFormat, RunArgs};
+pub(crate) use run::{Format, PageFormat, RunArgs};
 pub(crate) use serve::{
     DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull,
 };
+pub(crate) use shared::{BodyLength, CheckArgs, ConnectionArgs, Driver, KernelStamps, RequestArgs};
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
 pub(crate) use wrk::WrkArgs;
 
@@ -105,6 +109,9 @@ enum Typed {
     Completions(CompletionsArgs),
     /// Print the manual page, for man -l -
     Man,
+    /// Start a command and see to it that nothing is left of it
+    #[command(hide = true)]
+    Keep(KeepArgs),
 }
 
 /// What is to be done.
@@ -123,6 +130,7 @@ pub(crate) enum Command {
     Wrk(WrkArgs),
     Completions(CompletionsArgs),
     Man,
+    Keep(KeepArgs),
     /// Help or the version was asked for and is printed.
     Shown(Exit),
 }
@@ -134,7 +142,7 @@ pub(crate) struct DemoArgs {
     #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = prony_model::parse_duration)]
     pub(crate) duration: std::time::Duration,
     /// Connections
-    #[arg(short, long, value_name = "N", default_value = "8", value_parser = run::whole_u32)]
+    #[arg(short, long, value_name = "N", default_value = "8", value_parser = shared::whole_u32)]
     pub(crate) connections: u32,
 }
 
@@ -216,6 +224,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
             Typed::Wrk(args) => Command::Wrk(args),
             Typed::Completions(args) => Command::Completions(args),
             Typed::Man => Command::Man,
+            Typed::Keep(args) => Command::Keep(args),
         }),
         Ok(Cli { command: None, .. }) => Err(Complaint::usage("no command").hint("see prony --help")),
         Err(error) => errors::show(&error).map(Command::Shown),

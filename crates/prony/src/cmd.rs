@@ -5,6 +5,7 @@ pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod exec;
+pub(crate) mod keep;
 pub(crate) mod pages;
 pub(crate) mod probe;
 pub(crate) mod report;

@@ -6,6 +6,7 @@ mod args;
 mod calibration;
 mod clock;
 mod cmd;
+mod commit;
 mod complaint;
 mod exit;
 mod meant;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Wrk(args) => cmd::wrk::wrk(&args),
         Command::Completions(args) => cmd::pages::completions(&args),
         Command::Man => cmd::pages::man(),
+        Command::Keep(args) => cmd::keep::keep(&args),
         Command::Shown(exit) => Ok(exit),
     });
     exit.unwrap_or_else(|complaint: Complaint| complaint.tell()).into()

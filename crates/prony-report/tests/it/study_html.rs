@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use prony_model::StudyResult;
-use prony_report::study::study_html;
+use prony_report::study::html;
 
 use crate::study_fixture::{Chance, Server, journal, loaded, probed, study, timed};
 
 /// The page, after a look at what must hold for every page.
 fn check(result: &StudyResult) -> String {
-    let page = study_html(result);
+    let page = html(result);
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
     let document = roxmltree::Document::parse_with_options(&page, options)
         .unwrap_or_else(|error| panic!("{error}: {:?}", page.lines().nth(error.pos().row as usize - 1)));

@@ -2,8 +2,9 @@
 
 use prony_model::{LoadKind, StudyCell, StudyMetric, StudyResult, Verdict};
 
+use super::super::facts::{self, bare, figure};
 use super::table::{Column, Html, Table, dash, numbers};
-use super::words::{figure, paragraphs, told, value};
+use super::words::{paragraphs, told};
 use crate::number::{count, percent};
 use crate::svg::escaped;
 
@@ -56,7 +57,6 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> String {
         LoadKind::Exec => "cells-exec",
         LoadKind::Probe => "cells-probe",
     });
-    let mut notes = Vec::new();
     for (index, cell) in cells {
         let mut row = vec![runs(cell)];
         if kind != LoadKind::Probe {
@@ -66,12 +66,12 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> String {
         row.push(count(cell.figures.iter().map(|figure| figure.samples).max().unwrap_or_default()).into());
         let head = Html::with_more(&cell.name, "", &cell.load);
         table.row(&index.to_string(), &head, &row);
-        notes.extend(remarks(cell));
     }
     let mut html = table.finish();
+    let shown: Vec<facts::Column> = metrics.iter().map(|metric| facts::Column::Value(*metric)).collect();
+    let notes = facts::notes(&cells.iter().map(|(_, cell)| *cell).collect::<Vec<_>>(), &shown);
     if !notes.is_empty() {
-        let notes: Vec<String> =
-            gathered(notes).iter().map(|note| format!("<li>{}</li>\n", escaped(note))).collect();
+        let notes: Vec<String> = notes.iter().map(|note| format!("<li>{}</li>\n", escaped(note))).collect();
         html.push_str(&format!(
             "<details><summary>Why numbers or intervals are missing</summary>\n<ul>\n{}</ul></details>\n",
             notes.concat()
@@ -121,39 +121,6 @@ fn good(cell: &StudyCell) -> Html {
     }
 }
 
-/// Why a number or its interval is missing: the reason and where it applies.
-fn remarks(cell: &StudyCell) -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    for figure in &cell.figures {
-        all.extend(
-            figure
-                .note
-                .as_ref()
-                .map(|note| (note.clone(), format!("{} {}", cell.name, figure.metric.name()))),
-        );
-    }
-    all
-}
-
-/// Each reason once.
-fn gathered(notes: Vec<(String, String)>) -> Vec<String> {
-    /// Places that a note names.
-    const MOST_PLACES: usize = 6;
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for (reason, place) in notes {
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, places)) => places.push(place),
-            None => reasons.push((reason, vec![place])),
-        }
-    }
-    let said = |(reason, places): &(String, Vec<String>)| {
-        let more = places.len().saturating_sub(MOST_PLACES);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{reason}: {}{more}", places[..places.len().min(MOST_PLACES)].join(", "))
-    };
-    reasons.iter().map(said).collect()
-}
-
 /// Every run, folded.
 fn every_run(kind: LoadKind, cells: &[(usize, &StudyCell)], metrics: &[StudyMetric]) -> String {
     let mut columns = vec![
@@ -179,7 +146,7 @@ fn every_run(kind: LoadKind, cells: &[(usize, &StudyCell)], metrics: &[StudyMetr
                     .map(Html::from)
                     .into();
             row.extend(metrics.iter().map(|metric| {
-                run.figures.get(metric).map_or_else(dash, |number| value(*metric, *number).into())
+                run.figures.get(metric).map_or_else(dash, |number| bare(*metric, *number).into())
             }));
             row.push(Html::markup(super::words::verdict(run.verdict).to_owned()));
             row.push(Html::markup(format!("<code>{}</code>", escaped(&run.file))));

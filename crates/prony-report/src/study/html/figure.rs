@@ -26,7 +26,11 @@ const OPEN_PANELS: usize = 12;
 impl Figure {
     /// The chart as HTML.
     pub(super) fn html(&self) -> String {
-        let mut html = format!("<div class=\"chart\" id=\"{}\">\n<h3>{}</h3>\n<figure>\n", self.id, escaped(&self.title));
+        let mut html = format!(
+            "<div class=\"chart\" id=\"{}\">\n<h3>{}</h3>\n<figure>\n",
+            self.id,
+            escaped(&self.title)
+        );
         html.push_str(&self.explained());
         match self.panels.as_slice() {
             [] => {}

@@ -25,7 +25,7 @@ use prony_model::StudyResult;
 use layout::Layout;
 
 /// The page. Whatever text the study brings is escaped; what can't be drawn is left out, never an error.
-pub fn study_html(result: &StudyResult) -> String {
+pub fn html(result: &StudyResult) -> String {
     let layout = Layout::new(result);
     let mut body = verdict::section(result);
     body.push_str(&cells::section(result));

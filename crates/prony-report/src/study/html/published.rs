@@ -1,10 +1,11 @@
 //! What others published beside what was measured here.
 
-use prony_model::{Interval, Metric, PublishedFigure, StudyMetric, StudyResult};
+use prony_model::{Interval, PublishedFigure, StudyResult};
 
+use super::super::facts::{cell_name, value};
 use super::figure::Figure;
 use super::table::{Html, Table, dash, numbers, words as text_column};
-use super::words::{cell_name, interval, link, name, plain_tick, said};
+use super::words::{interval, link, name, plain_tick};
 use crate::number::{times, two_digits};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape, escaped};
 
@@ -40,17 +41,6 @@ pub(super) fn section(result: &StudyResult) -> String {
     )
 }
 
-/// The metric of a study that a metric of a comparison is.
-pub(super) fn study_metric(metric: Metric) -> StudyMetric {
-    match metric {
-        Metric::Rate => StudyMetric::Rate,
-        Metric::P50 => StudyMetric::P50,
-        Metric::P90 => StudyMetric::P90,
-        Metric::P99 => StudyMetric::P99,
-        Metric::P999 => StudyMetric::P999,
-    }
-}
-
 /// A ratio that can be drawn.
 fn ratio(figure: &PublishedFigure) -> Option<f64> {
     figure.ratio.filter(|ratio| ratio.is_normal() && *ratio > 0.0)
@@ -64,7 +54,11 @@ fn title(published: &[PublishedFigure]) -> String {
         0 => "Nothing was measured that could stand beside the published figures".to_owned(),
         1 => format!("Measured here: {} what was published", times_finely(most)),
         _ => {
-            format!("Measured here: between {} and {} what was published", times_finely(least), times_finely(most))
+            format!(
+                "Measured here: between {} and {} what was published",
+                times_finely(least),
+                times_finely(most)
+            )
         }
     }
 }
@@ -80,9 +74,7 @@ fn drawing(result: &StudyResult) -> Option<String> {
     let area = Area { left: NAMES, top: 8.0, right: WIDTH - RATIOS, bottom: 8.0 + ROW * shown.len() as f64 };
     let mut drawing = Drawing::new(WIDTH, area.bottom + 40.0);
     let scale = Scale::logarithmic(least, most, area.across());
-    let axis = Axis::new(scale, "measured over published", 5, |tick| {
-        format!("{}x", crate::number::significant(tick).trim_end_matches(".00"))
-    });
+    let axis = Axis::new(scale, "measured over published", 5, |tick| format!("{}x", plain_tick(tick)));
     axis.below(&mut drawing, area);
     drawing.line("axis", (scale.place(1.0), area.top), (scale.place(1.0), area.bottom));
     for (index, (figure, ratio)) in shown.iter().enumerate() {
@@ -118,11 +110,11 @@ fn table(result: &StudyResult) -> String {
     let mut table = Table::new("published-data", "Published figures and ours", "cell", columns);
     for (index, figure) in result.published.iter().enumerate() {
         let PublishedFigure { cell, metric, published, source, note, measured, interval: range, .. } = figure;
-        let ours = measured.map_or_else(dash, |value| match range {
-            Some(range) => Html::with_more(&said(*metric, value), "", &interval(*metric, *range)),
-            None => said(*metric, value).into(),
+        let ours = measured.map_or_else(dash, |number| match range {
+            Some(range) => Html::with_more(&value(*metric, number), "", &interval(*metric, *range)),
+            None => value(*metric, number).into(),
         });
-        let theirs = said(*metric, *published);
+        let theirs = value(*metric, *published);
         table.row(
             &index.to_string(),
             &link(result, *cell),

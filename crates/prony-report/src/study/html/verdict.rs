@@ -1,16 +1,14 @@
 //! What came of the study: one sentence, then what was demanded and what was compared, in words.
 
-use std::time::Duration;
-
 use prony_model::{
     ComparisonOutcome, MetricComparison, StudyComparison, StudyResult, StudyThreshold, ThresholdOutcome,
-    Verdict,
 };
 
+use super::super::facts;
 use super::table::{Html, Table, dash, numbers, words as text_column};
-use super::words::{cell_name, link, paragraphs, said, verdict};
-use crate::facts::plural;
-use crate::number::{count, duration, signed_percent};
+use super::words::{link, paragraphs, verdict};
+use crate::compare;
+use crate::number::{count, plural, signed_percent};
 use crate::svg::escaped;
 
 /// The top of the page.
@@ -40,54 +38,24 @@ pub(super) fn section(result: &StudyResult) -> String {
 
 /// Whether it is valid, whether it met its demands.
 fn sentence(result: &StudyResult) -> String {
-    let runs = || result.cells.iter().flat_map(|cell| &cell.runs);
-    let made = runs().count() as u64;
-    let planned: u64 = result.cells.iter().map(|cell| u64::from(cell.planned)).sum();
-    let with = |verdict| runs().filter(|run| run.verdict == verdict).count() as u64;
-    let (doubtful, invalid) = (with(Verdict::Doubtful), with(Verdict::Invalid));
-    let of = if made == planned { count(made) } else { format!("{} of {}", count(made), count(planned)) };
-    let noun = if planned == 1 { "run" } else { "runs" };
-    let mut said = format!("{of} {noun} of {} made", plural(result.cells.len() as u64, "cell"));
-    said.push_str(&match (invalid, doubtful) {
-        (0, 0) if made > 0 => ", nothing speaks against their numbers".to_owned(),
-        (0, 0) => String::new(),
-        (0, doubtful) => format!(", {} of them doubtful", count(doubtful)),
-        (invalid, 0) => format!(", {} of them invalid and not counted", count(invalid)),
-        (invalid, doubtful) => {
-            format!(", {} of them invalid and not counted, {} doubtful", count(invalid), count(doubtful))
-        }
-    });
     let outcome =
         |outcome| result.thresholds.iter().filter(|demand| demand.outcome == outcome).count() as u64;
     let demands = result.thresholds.len() as u64;
     let (met, unknown) = (outcome(ThresholdOutcome::Met), outcome(ThresholdOutcome::Unknown));
+    let mut said = facts::grounds(result);
     if demands > 0 {
         let open = if unknown > 0 { format!(", {} unknown", count(unknown)) } else { String::new() };
-        said.push_str(&format!("; {} of {} met{open}", count(met), plural(demands, "threshold")));
+        said = format!("{said}; {} of {} met{open}", count(met), plural(demands, "threshold"));
     }
-    said.push('.');
     said
 }
 
-/// When, how long, how often, in which order.
+/// How much was done, when, in which order.
 fn circumstances(result: &StudyResult) -> String {
-    let mut parts = vec![result.name.clone()];
+    let mut parts = facts::choices(result);
     parts.extend(result.started_at.as_ref().map(|start| format!("started {start}")));
-    parts.push(format!(
-        "took {}",
-        duration(Duration::from_secs_f64(if result.took_s.is_finite() {
-            result.took_s.clamp(0.0, 1e12).round()
-        } else {
-            0.0
-        },))
-    ));
-    parts.push(plural(result.repeats.into(), "repeat"));
-    parts.push(format!("seed {}", result.seed));
-    if result.short {
-        parts.push("the short form of the study".to_owned());
-    }
     if !result.complete {
-        parts.push("not complete: prony study --resume makes the missing runs".to_owned());
+        parts.push("prony study --resume makes the missing runs".to_owned());
     }
     parts.join(" · ")
 }
@@ -103,7 +71,7 @@ fn thresholds(result: &StudyResult) -> String {
             ThresholdOutcome::Missed => "<span class=\"word bad\">✕ MISSED</span>",
             ThresholdOutcome::Unknown => "<span class=\"word care\">? UNKNOWN</span>",
         };
-        let measured = measured.map_or_else(dash, |value| said(*metric, value).into());
+        let measured = measured.map_or_else(dash, |value| facts::value(*metric, value).into());
         let row = [text.as_str().into(), measured, link(result, *cell)];
         table.row(&index.to_string(), &Html::markup(word.to_owned()), &row);
     }
@@ -112,7 +80,7 @@ fn thresholds(result: &StudyResult) -> String {
 
 fn comparison(result: &StudyResult, index: usize, compared: &StudyComparison) -> String {
     let StudyComparison { title, a, b, margin, metrics } = compared;
-    let (a, b) = (cell_name(result, *a), cell_name(result, *b));
+    let (a, b) = (facts::cell_name(result, *a), facts::cell_name(result, *b));
     let columns = vec![
         text_column("metric", "metric"),
         numbers("change", "change"),
@@ -125,56 +93,36 @@ fn comparison(result: &StudyResult, index: usize, compared: &StudyComparison) ->
     let caption = format!("B, {b}, against A, {a}; up to ±{} counts as none", percent(*margin));
     let mut table = Table::new(&format!("compare-{index}"), &caption, "B is", columns);
     for told in metrics {
-        let metric = super::published::study_metric(told.metric);
-        let value = |value: Option<f64>| value.map_or_else(dash, |value| said(metric, value).into());
-        let primary = if told.primary { " (primary)" } else { "" };
-        table.row(
-            told.metric.name(),
-            &word(told),
-            &[
-                format!("{}{primary}", told.metric.name()).into(),
-                told.change.map_or_else(dash, |change| signed_percent(change).into()),
-                told.interval.map_or_else(dash, |range| {
-                    format!("[{}, {}]", signed_percent(range.low), signed_percent(range.high)).into()
-                }),
-                value(told.a),
-                value(told.b),
-                count(told.pairs).into(),
-                remark(told, *margin).into(),
-            ],
-        );
+        let value = |value| compare::value(told.metric, value);
+        let row = [
+            compare::name(told.metric),
+            told.change.map_or_else(facts::dash, signed_percent),
+            told.interval.map_or_else(facts::dash, compare::interval),
+            value(told.a),
+            value(told.b),
+            count(told.pairs),
+            compare::remarks(told, metrics, *margin).join(", "),
+        ];
+        table.row(told.metric.name(), &word(told), &row.map(Html::from));
     }
-    format!("<h3>{}</h3>\n{}", escaped(title), table.finish())
+    let reason =
+        compare::reason(metrics).map_or_else(String::new, |reason| format!("<p>{}</p>\n", escaped(reason)));
+    format!("<h3>{}</h3>\n{}{reason}", escaped(title), table.finish())
 }
 
 /// What is said of B, with its shape.
 fn word(told: &MetricComparison) -> Html {
-    let (shape, word, class) = match told.outcome {
-        ComparisonOutcome::Faster => ("▲", "FASTER", "good"),
-        ComparisonOutcome::FasterSizeUncertain => ("△", "FASTER", "good"),
-        ComparisonOutcome::Slower => ("▼", "SLOWER", "bad"),
-        ComparisonOutcome::SlowerSizeUncertain => ("▽", "SLOWER", "bad"),
-        ComparisonOutcome::NoDifference => ("=", "no difference", ""),
-        ComparisonOutcome::TooNoisy { .. } => ("?", "TOO NOISY", "care"),
-        ComparisonOutcome::NoVerdict { .. } => ("?", "NO VERDICT", "care"),
+    let (shape, class) = match told.outcome {
+        ComparisonOutcome::Faster => ("▲", "good"),
+        ComparisonOutcome::FasterSizeUncertain => ("△", "good"),
+        ComparisonOutcome::Slower => ("▼", "bad"),
+        ComparisonOutcome::SlowerSizeUncertain => ("▽", "bad"),
+        ComparisonOutcome::NoDifference => ("=", "soft"),
+        ComparisonOutcome::TooNoisy { .. } | ComparisonOutcome::NoVerdict { .. } => ("?", "care"),
     };
-    let word = if told.primary { word.to_owned() } else { word.to_lowercase() };
+    let word = told.outcome.word();
+    let word = if told.primary { word.to_uppercase() } else { word.to_owned() };
     Html::markup(format!("<span class=\"word {class}\">{shape} {word}</span>"))
-}
-
-/// What the word leaves open.
-fn remark(told: &MetricComparison, margin: f64) -> String {
-    match &told.outcome {
-        ComparisonOutcome::Faster | ComparisonOutcome::Slower => String::new(),
-        ComparisonOutcome::FasterSizeUncertain | ComparisonOutcome::SlowerSizeUncertain => {
-            "size uncertain".to_owned()
-        }
-        ComparisonOutcome::NoDifference => format!("within ±{}", percent(margin)),
-        ComparisonOutcome::TooNoisy { pairs_needed, .. } => pairs_needed.map_or_else(String::new, |pairs| {
-            format!("would need about {} pairs for ±{}", count(pairs), percent(margin))
-        }),
-        ComparisonOutcome::NoVerdict { reason } => reason.clone(),
-    }
 }
 
 /// As it was typed: 2 %, not 2.0 %.

@@ -2,23 +2,15 @@
 
 use prony_model::{FigureBasis, Interval, StudyCell, StudyFigure, StudyMetric, StudyResult, Verdict};
 
+use super::super::facts::{bare, figure};
 use super::table::{Html, dash};
-use crate::number::{cell, percent, rough_percent, seconds, significant};
+use crate::number::significant;
 use crate::svg::escaped;
-
-/// A value in its metric's unit, without the unit.
-pub(super) fn value(metric: StudyMetric, value: f64) -> String {
-    match metric.unit() {
-        "share" => share(metric, value),
-        "ms" => cell(value),
-        _ => significant(value),
-    }
-}
 
 /// A value beside a tick: as [`value`], without zeros that say nothing.
 pub(super) fn tick(metric: StudyMetric, number: f64) -> String {
     match metric.unit() {
-        "share" => share(metric, number),
+        "share" => bare(metric, number),
         _ => plain_tick(number),
     }
 }
@@ -29,33 +21,10 @@ pub(super) fn plain_tick(number: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// A value and its unit, as a person would say it.
-pub(super) fn said(metric: StudyMetric, value: f64) -> String {
-    match metric.unit() {
-        "per_s" => format!("{} /s", significant(value)),
-        "share" => share(metric, value),
-        "ms" => seconds(value / 1e3),
-        "s" => seconds(value),
-        unit => format!("{} {unit}", significant(value)),
-    }
-}
-
-/// Only everything is 100 %: a success of 99.999 % is not.
-fn share(metric: StudyMetric, share: f64) -> String {
-    /// Parts that a share is counted in: finer than any that is printed.
-    const PARTS: u64 = 1_000_000;
-    if metric == StudyMetric::StartUp {
-        return rough_percent(share);
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
-    let parts = (share * PARTS as f64).floor() as u64;
-    percent(if share > 0.0 { parts.max(1) } else { 0 }, PARTS)
-}
-
 /// Both ends of an interval, without the unit.
 pub(super) fn interval(metric: StudyMetric, interval: Interval) -> String {
     let hint = if interval.indicative { " indicative" } else { "" };
-    format!("[{}, {}]{hint}", value(metric, interval.low), value(metric, interval.high))
+    format!("[{}, {}]{hint}", bare(metric, interval.low), bare(metric, interval.high))
 }
 
 /// What an axis is of, and in which unit.
@@ -106,11 +75,6 @@ pub(super) fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The figure of `cell` for `metric`, if it has one.
-pub(super) fn figure(cell: &StudyCell, metric: StudyMetric) -> Option<&StudyFigure> {
-    cell.figures.iter().find(|figure| figure.metric == metric)
-}
-
 /// The value of `cell` for `metric`, where it is known and can be drawn.
 pub(super) fn known(cell: &StudyCell, metric: StudyMetric) -> Option<f64> {
     figure(cell, metric)?.value.filter(|value| value.is_finite() && *value >= 0.0)
@@ -127,7 +91,7 @@ pub(super) fn told(figure: Option<&StudyFigure>) -> Html {
     let Some((figure, known)) = figure.and_then(|figure| Some((figure, figure.value?))) else {
         return dash();
     };
-    let number = value(figure.metric, known);
+    let number = bare(figure.metric, known);
     match (figure.interval, figure.basis) {
         (Some(range), FigureBasis::AcrossRuns | FigureBasis::WithinRun) => {
             let within = if figure.basis == FigureBasis::WithinRun { " within the run" } else { "" };
@@ -143,11 +107,6 @@ pub(super) fn link(result: &StudyResult, cell: u32) -> Html {
     result.cells.get(index).map_or_else(dash, |found| {
         Html::markup(format!("<a href=\"#cells-{index}\">{}</a>", escaped(&found.name)))
     })
-}
-
-/// The name of cell `index`.
-pub(super) fn cell_name(result: &StudyResult, cell: u32) -> &str {
-    result.cells.get(cell as usize).map_or("–", |cell| cell.name.as_str())
 }
 
 /// Paragraphs, which are separated by empty lines in `text`.

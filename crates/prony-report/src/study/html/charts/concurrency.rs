@@ -2,11 +2,12 @@
 
 use prony_model::{LoadKind, StudyCell, StudyMetric};
 
+use super::super::super::facts::{figure as of_cell, value};
 use super::super::figure::Figure;
 use super::super::labels::{self, End};
 use super::super::layout::{Layout, MOST_SERIES, Panel};
 use super::super::table::{Table, numbers};
-use super::super::words::{across, axis as axis_of, figure as of_cell, known, said, plain_tick, tick, told};
+use super::super::words::{across, axis as axis_of, known, plain_tick, tick, told};
 use crate::number::{count, significant};
 use crate::svg::{Area, Axis, Drawing, Plot, Scale, Shape};
 
@@ -110,7 +111,7 @@ fn sentence(lines: &[Line<'_>], axis: &str) -> Option<String> {
         said_of.push(if *most < first.1 * FLAT {
             format!("{name} does not rise with {axis}")
         } else {
-            format!("{name} peaks at {} {axis} with {}", significant(*at), said(StudyMetric::Rate, *most))
+            format!("{name} peaks at {} {axis} with {}", significant(*at), value(StudyMetric::Rate, *most))
         });
     }
     said_of.truncate(3);

@@ -2,10 +2,11 @@
 
 use prony_model::{StudyCell, StudyMetric};
 
+use super::super::super::facts::{bare, figure as of_cell, value};
 use super::super::figure::Figure;
 use super::super::layout::Layout;
 use super::super::table::{Table, dash, numbers};
-use super::super::words::{across, axis, figure as of_cell, known, name, said, tick, told, value};
+use super::super::words::{across, axis, known, name, tick, told};
 use super::lead;
 use crate::number::count;
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape};
@@ -95,7 +96,7 @@ fn drawing(
         }
         let Some(number) = known(cell, metric) else { continue };
         drawing.point(&format!("d s{colour}"), Shape::of(colour), (scale.place(number), y), 5.0);
-        drawing.text("label end", (WIDTH, y + 4.0), Anchor::End, &said(metric, number), VALUES);
+        drawing.text("label end", (WIDTH, y + 4.0), Anchor::End, &value(metric, number), VALUES);
     }
     let description =
         format!("{} of {} cells, with intervals and single runs.", capital(name(metric)), cells.len());
@@ -113,7 +114,7 @@ fn table(cells: &[&StudyCell], metric: StudyMetric, id: &str) -> String {
     let mut table = Table::new(&format!("{id}-data"), &axis(metric), "cell", columns);
     for (index, cell) in cells.iter().enumerate() {
         let Some(figure) = of_cell(cell, metric) else { continue };
-        let end = |end: Option<f64>| end.map_or_else(dash, |number| value(metric, number).into());
+        let end = |end: Option<f64>| end.map_or_else(dash, |number| bare(metric, number).into());
         table.row(
             &index.to_string(),
             &cell.name.as_str().into(),

@@ -2,10 +2,11 @@
 
 use prony_model::{CommandExit, LoadKind, StudyCell, StudyMetric};
 
+use super::super::super::facts::{figure as of_cell, value};
 use super::super::figure::Figure;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, dash, numbers};
-use super::super::words::{figure as of_cell, known, said, told, plain_tick};
+use super::super::words::{known, plain_tick, told};
 use super::lead;
 use crate::number::{cell as number, count, rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};
@@ -160,7 +161,7 @@ pub(super) fn shares(layout: &Layout<'_>) -> Option<Figure> {
         vec![numbers("share", "share of the start"), numbers("wall", "median time")],
     );
     for (index, (cell, _, wall)) in known.iter().enumerate() {
-        let row = [told(of_cell(cell, StudyMetric::StartUp)), said(StudyMetric::Wall, *wall).into()];
+        let row = [told(of_cell(cell, StudyMetric::StartUp)), value(StudyMetric::Wall, *wall).into()];
         table.row(&index.to_string(), &cell.name.as_str().into(), &row);
     }
     Some(Figure {

@@ -2,8 +2,9 @@
 
 use prony_model::{StudyCell, StudyMetric};
 
+use super::super::super::facts::value;
 use super::super::layout::{Layout, Panel};
-use super::super::words::{across, known, said};
+use super::super::words::{across, known};
 use crate::number::{rough_percent, times};
 
 /// Who leads in `metric`, where it leads by most: only cells that differ in nothing but the variant are compared, for
@@ -38,7 +39,8 @@ impl<'a> Race<'a> {
         let ((best, first), (worst, last)) = (*ranked.first()?, *ranked.last()?);
         let (low, high) = (first.min(last), first.max(last));
         let ratio = if low > 0.0 { high / low } else { f64::INFINITY };
-        let clear = across(best, metric).zip(across(worst, metric)).map(|(a, b)| a.high < b.low || b.high < a.low);
+        let clear =
+            across(best, metric).zip(across(worst, metric)).map(|(a, b)| a.high < b.low || b.high < a.low);
         Some(Self { panel, best, worst, ratio, clear })
     }
 
@@ -50,8 +52,8 @@ impl<'a> Race<'a> {
     fn said(&self, layout: &Layout<'_>, metric: StudyMetric) -> String {
         let Self { panel, best, worst, ratio, clear } = self;
         if std::ptr::eq(*best, *worst) {
-            let value = known(best, metric).map_or_else(String::new, |value| said(metric, value));
-            return format!("{}: {value} {}", best.name, of(metric));
+            let median = known(best, metric).map_or_else(String::new, |median| value(metric, median));
+            return format!("{}: {median} {}", best.name, of(metric));
         }
         let (best, worst) = (layout.label(best), layout.label(worst));
         let place = if panel.name.is_empty() { String::new() } else { format!(" ({})", panel.name) };
@@ -92,7 +94,9 @@ fn plain(metric: StudyMetric) -> &'static str {
 /// The better one's advantage, up to the name of the other.
 fn superior(metric: StudyMetric, ratio: f64) -> String {
     match metric {
-        StudyMetric::Rate if ratio >= 1.95 => format!("answers {} as many requests per second as", times(ratio)),
+        StudyMetric::Rate if ratio >= 1.95 => {
+            format!("answers {} as many requests per second as", times(ratio))
+        }
         StudyMetric::Rate => format!("answers {} more requests per second than", rough_percent(ratio - 1.0)),
         _ if ratio >= 1.95 => format!("is {} as fast as", times(ratio)),
         _ => format!("takes {} less time than", rough_percent(1.0 - 1.0 / ratio)),

@@ -2,11 +2,12 @@
 
 use prony_model::{LoadKind, StudyCell, StudyMetric};
 
+use super::super::super::facts::figure as of_cell;
 use super::super::figure::Figure;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, numbers};
-use super::super::words::{figure as of_cell, known, name, told, plain_tick};
-use crate::number::{cell as number, rough_percent, seconds};
+use super::super::words::{known, name, plain_tick, told};
+use crate::number::{rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};
 
 const WIDTH: f64 = 720.0;
