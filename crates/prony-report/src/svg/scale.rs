@@ -75,6 +75,11 @@ impl Scale {
         self.logarithmic
     }
 
+    /// Where its least and its greatest value are drawn.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        self.range
+    }
+
     #[cfg(test)]
     fn domain(&self) -> (f64, f64) {
         self.domain

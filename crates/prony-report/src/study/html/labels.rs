@@ -26,6 +26,11 @@ pub(super) fn room(names: &[String]) -> f64 {
     2.0 * GAP + names.iter().map(|name| text_width(name)).fold(0.0, f64::max)
 }
 
+/// Units that the names of rows need at the left; at most `most`, where longer ones are cut.
+pub(super) fn column<'a>(names: impl Iterator<Item = &'a str>, most: f64) -> f64 {
+    (names.map(text_width).fold(0.0, f64::max) + GAP).min(most)
+}
+
 /// Writes the names at the right of the area, none over another, each with a thin line to its end.
 pub(super) fn draw(plot: &mut Plot, ends: &[End]) {
     let places: Vec<(f64, f64)> = ends.iter().map(|end| plot.place(end.value)).collect();

@@ -4,6 +4,7 @@ use prony_model::{Interval, PublishedFigure, StudyResult};
 
 use super::super::facts::{cell_name, value};
 use super::figure::Figure;
+use super::labels;
 use super::table::{Html, Table, dash, numbers, words as text_column};
 use super::words::{interval, link, name, plain_tick};
 use crate::number::{times, two_digits};
@@ -71,16 +72,18 @@ fn drawing(result: &StudyResult) -> Option<String> {
     if shown.is_empty() {
         return None;
     }
-    let area = Area { left: NAMES, top: 8.0, right: WIDTH - RATIOS, bottom: 8.0 + ROW * shown.len() as f64 };
+    let label = |figure: &PublishedFigure| format!("{} · {}", cell_name(result, figure.cell), figure.metric.name());
+    let names: Vec<String> = shown.iter().map(|(figure, _)| label(figure)).collect();
+    let left = labels::column(names.iter().map(String::as_str), NAMES);
+    let area = Area { left, top: 8.0, right: WIDTH - RATIOS, bottom: 8.0 + ROW * shown.len() as f64 };
     let mut drawing = Drawing::new(WIDTH, area.bottom + 40.0);
     let scale = Scale::logarithmic(least, most, area.across());
     let axis = Axis::new(scale, "measured over published", 5, |tick| format!("{}x", plain_tick(tick)));
     axis.below(&mut drawing, area);
     drawing.line("axis", (scale.place(1.0), area.top), (scale.place(1.0), area.bottom));
-    for (index, (figure, ratio)) in shown.iter().enumerate() {
+    for (index, ((figure, ratio), name)) in shown.iter().zip(&names).enumerate() {
         let y = area.top + ROW * (index as f64 + 0.5);
-        let label = format!("{} · {}", cell_name(result, figure.cell), figure.metric.name());
-        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &label, NAMES - 10.0);
+        drawing.text("label", (0.0, y + 4.0), Anchor::Start, name, area.left - 10.0);
         if let Some(Interval { low, high, .. }) = figure.interval
             && figure.published > 0.0
         {

@@ -4,6 +4,7 @@ use prony_model::{StudyCell, StudyMetric};
 
 use super::super::super::facts::{bare, figure as of_cell, value};
 use super::super::figure::Figure;
+use super::super::labels;
 use super::super::layout::Layout;
 use super::super::table::{Table, dash, numbers};
 use super::super::words::{across, axis, known, name, tick, told};
@@ -65,7 +66,8 @@ fn scale(cells: &[&StudyCell], metric: StudyMetric) -> Scale {
         values.extend(cell.runs.iter().filter_map(|run| run.figures.get(&metric).copied()));
         values.extend(across(cell, metric).into_iter().flat_map(|interval| [interval.low, interval.high]));
     }
-    Scale::fitting(&values, (NAMES, WIDTH - VALUES))
+    let names = labels::column(cells.iter().map(|cell| cell.name.as_str()), NAMES);
+    Scale::fitting(&values, (names, WIDTH - VALUES))
 }
 
 fn drawing(
@@ -76,12 +78,12 @@ fn drawing(
     id: &str,
     title: &str,
 ) -> String {
-    let area = Area { left: NAMES, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * cells.len() as f64 };
+    let area = Area { left: scale.range().0, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * cells.len() as f64 };
     let mut drawing = Drawing::new(WIDTH, area.bottom + 38.0);
     Axis::new(scale, &axis(metric), 6, |number| tick(metric, number)).below(&mut drawing, area);
     for (index, cell) in cells.iter().enumerate() {
         let (colour, y) = (layout.colour(cell), area.top + ROW * (index as f64 + 0.5));
-        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, NAMES - 10.0);
+        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, area.left - 10.0);
         for run in &cell.runs {
             if let Some(number) = run.figures.get(&metric).filter(|number| number.is_finite()) {
                 drawing.point(&format!("r s{colour}"), Shape::Circle, (scale.place(*number), y), 3.0);

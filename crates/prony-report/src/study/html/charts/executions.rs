@@ -4,6 +4,7 @@ use prony_model::{CommandExit, LoadKind, StudyCell, StudyMetric};
 
 use super::super::super::facts::{figure as of_cell, value};
 use super::super::figure::Figure;
+use super::super::labels;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, dash, numbers};
 use super::super::words::{known, plain_tick, told};
@@ -35,15 +36,16 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     let times: Vec<f64> = cells.iter().flat_map(|cell| walls(cell)).collect();
     let total = times.len() as u64;
     let title = slowest(&cells).or_else(|| lead::sentence(layout, StudyMetric::Wall))?;
-    let area = Area { left: NAMES, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * cells.len() as f64 };
+    let left = labels::column(cells.iter().map(|cell| cell.name.as_str()), NAMES);
+    let area = Area { left, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * cells.len() as f64 };
     let scale = Scale::fitting(&times, area.across());
     let mut drawing = Drawing::new(WIDTH, area.bottom + 38.0);
     Axis::new(scale, "wall-clock time of one execution, ms", 6, plain_tick).below(&mut drawing, area);
     for (index, cell) in cells.iter().enumerate() {
         let y = area.top + ROW * (index as f64 + 0.5);
-        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, NAMES - 10.0);
+        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, area.left - 10.0);
         drawing.strokes(&format!("k s{}", layout.colour(cell)), &places(cell, scale, true), y, 8.0);
-        drawing.strokes("x", &places(cell, scale, false), y, 8.0);
+        drawing.strokes("x", &places(cell, scale, false), y, 11.0);
         let n = format!("n = {}", count(cell.executions.len() as u64));
         drawing.text("label end", (WIDTH, y + 4.0), Anchor::End, &n, VALUES);
     }
@@ -140,14 +142,15 @@ pub(super) fn shares(layout: &Layout<'_>) -> Option<Figure> {
         ),
     };
     let longest = known.iter().map(|(_, _, wall)| *wall).fold(0.0, f64::max);
-    let area = Area { left: NAMES, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * known.len() as f64 };
+    let left = labels::column(known.iter().map(|(cell, _, _)| cell.name.as_str()), NAMES);
+    let area = Area { left, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * known.len() as f64 };
     // Bars begin at zero, so their lengths can be compared.
     let scale = Scale::linear(longest, area.across());
     let mut drawing = Drawing::new(WIDTH, area.bottom + 38.0);
     Axis::new(scale, "wall-clock time, ms", 6, plain_tick).below(&mut drawing, area);
     for (index, (cell, share, wall)) in known.iter().enumerate() {
         let (colour, y) = (layout.colour(cell), area.top + ROW * (index as f64 + 0.5));
-        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, NAMES - 10.0);
+        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, area.left - 10.0);
         let (zero, start, end) = (scale.place(0.0), scale.place(share * wall), scale.place(*wall));
         drawing.rectangle(&format!("h s{colour}"), (zero, y - 8.0), (start, y + 8.0));
         drawing.rectangle(&format!("h rest s{colour}"), (start, y - 8.0), (end, y + 8.0));

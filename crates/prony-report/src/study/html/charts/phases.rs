@@ -4,6 +4,7 @@ use prony_model::{LoadKind, StudyCell, StudyMetric};
 
 use super::super::super::facts::figure as of_cell;
 use super::super::figure::Figure;
+use super::super::labels;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, numbers};
 use super::super::words::{known, name, plain_tick, told};
@@ -26,13 +27,14 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
         layout.of_kind(LoadKind::Probe).map(|index| &cells[index]).filter(|cell| total(cell) > 0.0).collect();
     let title = longest(&probed)?;
     let most = probed.iter().map(|cell| total(cell)).fold(0.0, f64::max);
-    let area = Area { left: NAMES, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * probed.len() as f64 };
+    let left = labels::column(probed.iter().map(|cell| cell.name.as_str()), NAMES);
+    let area = Area { left, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * probed.len() as f64 };
     let scale = Scale::linear(most, area.across());
     let mut drawing = Drawing::new(WIDTH, area.bottom + 38.0);
     Axis::new(scale, "time, ms", 6, plain_tick).below(&mut drawing, area);
     for (index, cell) in probed.iter().enumerate() {
         let y = area.top + ROW * (index as f64 + 0.5);
-        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, NAMES - 10.0);
+        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, area.left - 10.0);
         let mut at = 0.0;
         for (colour, phase) in PHASES.iter().enumerate() {
             let time = known(cell, *phase).unwrap_or_default();
