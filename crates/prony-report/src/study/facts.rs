@@ -6,8 +6,7 @@ use prony_model::{
     FindingPlace, LoadKind, StudyCell, StudyFigure, StudyMetric, StudyResult, ThresholdOutcome, Verdict,
 };
 
-use crate::number::plural;
-use crate::number::{cell as in_table, count, rate, rough_percent, seconds, significant, times};
+use crate::number::{cell as in_table, count, plural, rate, rough_percent, seconds, significant, times};
 
 /// Cells that are named one by one.
 const MOST_NAMED: usize = 3;

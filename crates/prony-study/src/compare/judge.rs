@@ -2,7 +2,7 @@
 
 use prony_model::{
     ChangeInterval, ComparisonMethod, ComparisonOutcome, LookPlan, Metric, MetricComparison,
-    words::percent_of as percent,
+    words::percent_of,
 };
 use prony_stats::{
     Better, Comparison, Criteria, Errors, Looks, NoVerdict, Quantile, Verdict, compare, holm, label_swap,
@@ -204,7 +204,7 @@ fn outcome(found: &Comparison) -> ComparisonOutcome {
 /// Why sides that fail like these must not be compared.
 fn refusal(pairs: &[BlockPair]) -> Option<String> {
     let [a, b] = errors(pairs);
-    let share = |errors: Errors| percent(errors.failed, errors.requests);
+    let share = |errors: Errors| percent_of(errors.failed, errors.requests);
     // Any values will do: only what is said of the errors counts.
     let criteria = Criteria { better: Better::Lower, margin: 1.0, looks: Looks::Once };
     let alike = [(1.0, 1.0); prony_stats::LEAST_PAIRS];

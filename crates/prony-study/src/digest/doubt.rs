@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use prony_model::words::milliseconds;
 use prony_model::{
     Evidence, Finding, FindingCode, FindingPlace, Load, LoadKind, Severity, StudyFinding, StudyMetric,
 };
@@ -140,12 +141,12 @@ fn serial_server(study: &Study, cells: &[CellRecord]) -> Option<Found> {
         ],
         message: format!(
             "{} did {:.1} /s on {} connections and {:.1} /s on one: it works on one request at a time, so its \
-             capacity is 1 / service time = 1 / {:.3} ms, and more connections only wait longer",
+             capacity is one request every {}, and on more connections requests only wait longer",
             study.cells[many.cell].name,
             many.per_s,
             many.connections,
             one.per_s,
-            1e3 / one.per_s
+            milliseconds(1e3 / one.per_s)
         ),
         advice: "if that is not meant, look for a lock, a single worker, or an accept loop that handles the request \
                  itself"

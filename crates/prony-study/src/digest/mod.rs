@@ -15,8 +15,11 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use prony_model::{
     Environment, STUDY_FORMAT, STUDY_VERSION, StudyCell, StudyFailure, StudyResult, StudyTarget, Verdict,
+    since_1970,
 };
 
 use self::cell::CellRecord;
@@ -108,26 +111,25 @@ fn planned(study: &Study, schedule: &Schedule) -> Vec<u32> {
 struct Span {
     started_at: Option<String>,
     environment: Option<Environment>,
-    first_s: f64,
-    last_s: f64,
+    /// Both since 1970.
+    first: Duration,
+    last: Duration,
 }
 
 impl Span {
     fn add(&mut self, result: &Stored) {
-        let Some(from_s) = prony_model::since_1970(result.started_at()).map(|at| at.as_secs_f64()) else {
-            return;
-        };
-        let to_s = from_s + result.took_s();
-        if self.started_at.is_none() || from_s < self.first_s {
-            self.first_s = from_s;
+        let Some(from) = since_1970(result.started_at()) else { return };
+        if self.started_at.is_none() || from < self.first {
+            self.first = from;
             self.started_at = Some(result.started_at().to_owned());
             self.environment = Some(result.environment().clone());
         }
-        self.last_s = self.last_s.max(to_s);
+        let took = Duration::try_from_secs_f64(result.took_s()).unwrap_or_default();
+        self.last = self.last.max(from.saturating_add(took));
     }
 
     fn took_s(&self) -> f64 {
-        (self.last_s - self.first_s).max(0.0)
+        self.last.saturating_sub(self.first).as_secs_f64()
     }
 }
 
