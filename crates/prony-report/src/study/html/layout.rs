@@ -22,7 +22,7 @@ pub(super) struct Layout<'a> {
 pub(super) struct Panel {
     /// What they have in common; empty where there is only one panel.
     pub(super) name: String,
-    /// Indices of the cells, at most [`MOST_SERIES`].
+    /// Indices of the cells.
     pub(super) cells: Vec<usize>,
 }
 
@@ -64,12 +64,17 @@ impl<'a> Layout<'a> {
 
     /// The cells of `kind` in charts that overlay the variants.
     pub(super) fn panels(&self, kind: LoadKind) -> Vec<Panel> {
+        self.coloured(self.races(kind))
+    }
+
+    /// The cells of `kind` that differ in nothing but the variant, however many.
+    pub(super) fn races(&self, kind: LoadKind) -> Vec<Panel> {
         self.panels_without(kind, &[])
     }
 
     /// The same where the values of `axis` belong into one chart.
     pub(super) fn panels_along(&self, kind: LoadKind, axis: &str) -> Vec<Panel> {
-        self.panels_without(kind, &[axis])
+        self.coloured(self.panels_without(kind, &[axis]))
     }
 
     /// The axis that says how many requests were in flight, if it has several numbers among runs.
@@ -98,6 +103,26 @@ impl<'a> Layout<'a> {
             .map(|(index, _)| index)
     }
 
+    /// Panels whose variants have different colours: the ninth begins another panel.
+    fn coloured(&self, panels: Vec<Panel>) -> Vec<Panel> {
+        let part = |index: &usize| self.rank(&self.result.cells[*index]) / MOST_SERIES;
+        let mut coloured = Vec::new();
+        for Panel { name, cells } in panels {
+            let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            for index in cells {
+                parts.entry(part(&index)).or_default().push(index);
+            }
+            let all = parts.len();
+            for (number, cells) in parts.into_values().enumerate() {
+                let part = if all > 1 { format!("part {} of {all}", number + 1) } else { String::new() };
+                let said: Vec<&str> =
+                    [name.as_str(), &part].into_iter().filter(|said| !said.is_empty()).collect();
+                coloured.push(Panel { name: said.join(" · "), cells });
+            }
+        }
+        coloured
+    }
+
     fn panels_without(&self, kind: LoadKind, inner: &[&str]) -> Vec<Panel> {
         let outer: Vec<&str> = varied(self.result)
             .filter(|axis| Some(*axis) != self.variants && !inner.contains(axis))
@@ -123,15 +148,8 @@ impl<'a> Layout<'a> {
                 .filter(|(axis, value)| !value.is_empty() && differs(&order, &outer, axis))
                 .map(|(axis, value)| said(axis, value))
                 .collect();
-            let colours = |index: &usize| self.rank(&self.result.cells[*index]) / MOST_SERIES;
-            // Cells of one chart have different colours: the ninth variant begins another chart.
-            for cells in groups
-                .get(place)
-                .into_iter()
-                .flat_map(|cells| cells.chunk_by(|a, b| colours(a) == colours(b)))
-            {
-                panels.push(Panel { name: parts.join(" · "), cells: cells.to_vec() });
-            }
+            let cells = groups.remove(place).unwrap_or_default();
+            panels.push(Panel { name: parts.join(" · "), cells });
         }
         panels
     }

@@ -72,7 +72,8 @@ fn drawing(result: &StudyResult) -> Option<String> {
     if shown.is_empty() {
         return None;
     }
-    let label = |figure: &PublishedFigure| format!("{} · {}", cell_name(result, figure.cell), figure.metric.name());
+    let label =
+        |figure: &PublishedFigure| format!("{} · {}", cell_name(result, figure.cell), figure.metric.name());
     let names: Vec<String> = shown.iter().map(|(figure, _)| label(figure)).collect();
     let left = labels::column(names.iter().map(String::as_str), NAMES);
     let area = Area { left, top: 8.0, right: WIDTH - RATIOS, bottom: 8.0 + ROW * shown.len() as f64 };
@@ -91,7 +92,7 @@ fn drawing(result: &StudyResult) -> Option<String> {
             drawing.line("l range s0", (low, y), (high, y));
         }
         drawing.point("d s0", Shape::Circle, (scale.place(*ratio), y), 5.0);
-        drawing.text("label end", (WIDTH, y + 4.0), Anchor::End, &times_finely(*ratio), RATIOS);
+        drawing.text("label", (WIDTH, y + 4.0), Anchor::End, &times_finely(*ratio), RATIOS);
     }
     let description = format!("{} ratios of measured to published figures, on a log scale.", shown.len());
     Some(drawing.finish("published-svg", "wide", &title(&result.published), &description))

@@ -104,7 +104,7 @@ impl Table {
         let caption = escaped(&self.caption);
         format!(
             "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"{0}-caption\">\
-             <table id=\"{0}\"><caption id=\"{0}-caption\">{caption}</caption>\n{1}</tbody></table></div>\n",
+             <table id=\"{0}\"><caption id=\"{0}-caption\"><span>{caption}</span></caption>\n{1}</tbody></table></div>\n",
             self.name, self.rows
         )
     }

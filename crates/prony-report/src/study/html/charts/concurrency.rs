@@ -8,11 +8,14 @@ use super::super::labels::{self, End};
 use super::super::layout::{Layout, MOST_SERIES, Panel};
 use super::super::table::{Table, numbers};
 use super::super::words::{across, axis as axis_of, known, plain_tick, tick, told};
-use crate::number::{count, significant};
+use crate::number::count;
 use crate::svg::{Area, Axis, Drawing, Plot, Scale, Shape};
 
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 270.0;
+
+/// Lines that the title speaks of.
+const MOST_SAID: usize = 3;
 
 /// A rise below this is none: identical code differs by as much from one run to the next.
 const FLAT: f64 = 1.1;
@@ -111,10 +114,16 @@ fn sentence(lines: &[Line<'_>], axis: &str) -> Option<String> {
         said_of.push(if *most < first.1 * FLAT {
             format!("{name} does not rise with {axis}")
         } else {
-            format!("{name} peaks at {} {axis} with {}", significant(*at), value(StudyMetric::Rate, *most))
+            let (rate, last) = (value(StudyMetric::Rate, *most), rates.last().map(|rate| rate.0));
+            let manner = if last == Some(*at) { "still rises at" } else { "peaks at" };
+            format!("{name} {manner} {} {axis}, with {rate}", plain_tick(*at))
         });
     }
-    said_of.truncate(3);
+    let more = said_of.len().saturating_sub(MOST_SAID);
+    said_of.truncate(MOST_SAID);
+    if more > 0 {
+        said_of.push(format!("{more} more below"));
+    }
     (!said_of.is_empty()).then(|| said_of.join("; "))
 }
 

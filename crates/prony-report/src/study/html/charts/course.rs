@@ -6,7 +6,7 @@ use super::super::figure::Figure;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, numbers, words};
 use super::super::words::plain_tick;
-use crate::number::{cell as number, count, seconds, significant};
+use crate::number::{cell as number, count, plural, seconds, significant};
 use crate::svg::{Anchor, Area, Axis, Drawing, Plot, Scale, Shape, decimated};
 
 const WIDTH: f64 = 460.0;
@@ -145,7 +145,7 @@ fn drawing(
         name_marked(&mut plot, marked);
     }
     let what = if upper { "Good responses per second" } else { "p50 and p99 response time" };
-    let description = format!("{what} along {} runs of {}.", cell.courses.len(), cell.name);
+    let description = format!("{what} along {} of {}.", plural(cell.courses.len() as u64, "run"), cell.name);
     plot.drawing.finish(id, "half", what, &description)
 }
 

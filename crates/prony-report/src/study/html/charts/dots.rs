@@ -9,7 +9,7 @@ use super::super::layout::Layout;
 use super::super::table::{Table, dash, numbers};
 use super::super::words::{across, axis, known, name, tick, told};
 use super::lead;
-use crate::number::count;
+use crate::number::{count, plural};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape};
 
 const WIDTH: f64 = 720.0;
@@ -24,7 +24,9 @@ const MOST_ROWS: usize = 40;
 pub(super) fn figure(layout: &Layout<'_>, metric: StudyMetric) -> Option<Figure> {
     let all: Vec<&StudyCell> =
         layout.result().cells.iter().filter(|cell| known(cell, metric).is_some()).collect();
-    let title = lead::sentence(layout, metric)?;
+    // One number is no picture.
+    let dots: usize = all.iter().map(|cell| cell.runs.len()).sum();
+    let title = lead::sentence(layout, metric).filter(|_| dots > 1)?;
     let id = format!("chart-{}", metric.name().replace('.', "_"));
     let scale = scale(&all, metric);
     let panels = all
@@ -78,7 +80,12 @@ fn drawing(
     id: &str,
     title: &str,
 ) -> String {
-    let area = Area { left: scale.range().0, top: 6.0, right: WIDTH - VALUES, bottom: 6.0 + ROW * cells.len() as f64 };
+    let area = Area {
+        left: scale.range().0,
+        top: 6.0,
+        right: WIDTH - VALUES,
+        bottom: 6.0 + ROW * cells.len() as f64,
+    };
     let mut drawing = Drawing::new(WIDTH, area.bottom + 38.0);
     Axis::new(scale, &axis(metric), 6, |number| tick(metric, number)).below(&mut drawing, area);
     for (index, cell) in cells.iter().enumerate() {
@@ -98,10 +105,13 @@ fn drawing(
         }
         let Some(number) = known(cell, metric) else { continue };
         drawing.point(&format!("d s{colour}"), Shape::of(colour), (scale.place(number), y), 5.0);
-        drawing.text("label end", (WIDTH, y + 4.0), Anchor::End, &value(metric, number), VALUES);
+        drawing.text("label", (WIDTH, y + 4.0), Anchor::End, &value(metric, number), VALUES);
     }
-    let description =
-        format!("{} of {} cells, with intervals and single runs.", capital(name(metric)), cells.len());
+    let description = format!(
+        "{} of {}, with intervals and single runs.",
+        capital(name(metric)),
+        plural(cells.len() as u64, "cell")
+    );
     drawing.finish(id, "wide", title, &description)
 }
 

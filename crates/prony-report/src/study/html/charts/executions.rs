@@ -47,7 +47,7 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
         drawing.strokes(&format!("k s{}", layout.colour(cell)), &places(cell, scale, true), y, 8.0);
         drawing.strokes("x", &places(cell, scale, false), y, 11.0);
         let n = format!("n = {}", count(cell.executions.len() as u64));
-        drawing.text("label end", (WIDTH, y + 4.0), Anchor::End, &n, VALUES);
+        drawing.text("label", (WIDTH, y + 4.0), Anchor::End, &n, VALUES);
     }
     let description = format!("{} executions of {} commands, a stroke each.", count(total), cells.len());
     Some(Figure {
@@ -155,7 +155,7 @@ pub(super) fn shares(layout: &Layout<'_>) -> Option<Figure> {
         drawing.rectangle(&format!("h s{colour}"), (zero, y - 8.0), (start, y + 8.0));
         drawing.rectangle(&format!("h rest s{colour}"), (start, y - 8.0), (end, y + 8.0));
         let label = format!("{} start", rough_percent(*share));
-        drawing.text("label end", (WIDTH, y + 4.0), Anchor::End, &label, VALUES);
+        drawing.text("label", (WIDTH, y + 4.0), Anchor::End, &label, VALUES);
     }
     let mut table = Table::new(
         "chart-start-up-data",

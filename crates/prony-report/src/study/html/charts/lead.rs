@@ -5,12 +5,12 @@ use prony_model::{StudyCell, StudyMetric};
 use super::super::super::facts::value;
 use super::super::layout::{Layout, Panel};
 use super::super::words::{across, known};
-use crate::number::{rough_percent, times};
+use crate::number::{rough_percent, significant, times};
 
 /// Who leads in `metric`, where it leads by most: only cells that differ in nothing but the variant are compared, for
 /// of two things that differ neither could be said to be the reason. `None` where no cell has the metric.
 pub(super) fn sentence(layout: &Layout<'_>, metric: StudyMetric) -> Option<String> {
-    let panels = layout.panels(metric.kind());
+    let panels = layout.races(metric.kind());
     let races = panels.iter().filter_map(|panel| Race::new(layout, panel, metric));
     let widest = races.max_by(|a, b| a.rank().0.cmp(&b.rank().0).then(a.rank().1.total_cmp(&b.rank().1)))?;
     Some(widest.said(layout, metric))
@@ -52,8 +52,13 @@ impl<'a> Race<'a> {
     fn said(&self, layout: &Layout<'_>, metric: StudyMetric) -> String {
         let Self { panel, best, worst, ratio, clear } = self;
         if std::ptr::eq(*best, *worst) {
-            let median = known(best, metric).map_or_else(String::new, |median| value(metric, median));
-            return format!("{}: {median} {}", best.name, of(metric));
+            let Some(median) = known(best, metric) else { return best.name.clone() };
+            return match metric {
+                StudyMetric::Rate => {
+                    format!("{} answers {} requests per second", best.name, significant(median))
+                }
+                _ => format!("{}: {} {}", best.name, value(metric, median), plain(metric)),
+            };
         }
         let (best, worst) = (layout.label(best), layout.label(worst));
         let place = if panel.name.is_empty() { String::new() } else { format!(" ({})", panel.name) };
@@ -67,14 +72,6 @@ impl<'a> Race<'a> {
                 at(metric)
             ),
         }
-    }
-}
-
-/// The metric after a value.
-fn of(metric: StudyMetric) -> &'static str {
-    match metric {
-        StudyMetric::Rate => "answered well",
-        _ => plain(metric),
     }
 }
 

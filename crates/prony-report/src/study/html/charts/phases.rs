@@ -44,7 +44,7 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
             }
             at += time;
         }
-        drawing.text("label end", (WIDTH, y + 4.0), Anchor::End, &seconds(at / 1e3), VALUES);
+        drawing.text("label", (WIDTH, y + 4.0), Anchor::End, &seconds(at / 1e3), VALUES);
     }
     let columns =
         PHASES.iter().chain([&StudyMetric::Probe]).map(|metric| numbers(metric.name(), name(*metric)));

@@ -139,7 +139,7 @@ fn drawing(
         }
         let response = decimated(&response, POINTS);
         plot.line(&format!("l s{colour}"), &response);
-        ends.extend(response.last().filter(|_| direct && cells.len() > 1).map(|last| End {
+        ends.extend(response.last().filter(|_| direct).map(|last| End {
             colour,
             name: layout.label(cell),
             value: *last,
