@@ -16,6 +16,7 @@ use std::ffi::OsString;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+use prony_model::nearest;
 
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
@@ -32,7 +33,6 @@ pub(crate) use wrk::WrkArgs;
 
 use crate::complaint::Complaint;
 use crate::exit::{self, Exit};
-use crate::suggest::nearest;
 
 /// Everything that can be typed.
 #[derive(Debug, Parser)]

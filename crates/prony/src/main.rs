@@ -14,7 +14,6 @@ mod progress;
 mod render;
 mod samples;
 mod signals;
-mod suggest;
 mod terminal;
 
 use std::process::ExitCode;

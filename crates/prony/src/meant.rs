@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use prony_model::{
     Arrivals, Body, BodyCheck, Checks, Clock, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan,
-    Target, Timeouts, Version,
+    Target, Timeouts, Version, source_addresses,
 };
 
 use crate::args::{BodyLength, Driver, Format, KernelStamps, RunArgs};
@@ -18,7 +18,6 @@ mod exec;
 mod parameters;
 pub(crate) mod probe;
 mod program;
-mod sources;
 pub(crate) mod wrk;
 
 pub(crate) use exec::{Export, MeantExec, meant_exec};
@@ -85,7 +84,7 @@ fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
             drain: args.drain.unwrap_or(timeouts.drain),
         },
         checks: checks(args)?,
-        sources: sources::addresses(&args.sources)?,
+        sources: source_addresses(&args.sources).map_err(|error| Complaint::from_words(&error))?,
         driver: match args.driver {
             Driver::Auto => DriverChoice::Auto,
             Driver::Epoll => DriverChoice::Epoll,

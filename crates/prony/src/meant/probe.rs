@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use prony_model::{ProbePlan, Target, Timeouts};
+use prony_model::{ProbePlan, Target, Timeouts, source_addresses};
 
-use super::{request, sources};
+use super::request;
 use crate::args::{PageFormat, ProbeArgs, RunArgs};
 use crate::complaint::Complaint;
 use crate::output::Destination;
@@ -67,7 +67,7 @@ fn plan(args: &ProbeArgs) -> Result<ProbePlan, Complaint> {
             ..timeouts
         },
         expected: args.expect_status.clone().unwrap_or_default(),
-        sources: sources::addresses(&args.sources)?,
+        sources: source_addresses(&args.sources).map_err(|error| Complaint::from_words(&error))?,
         // Last, because it may read stdin: everything that can be refused without it is.
         request: request(&RunArgs {
             method: args.method.clone(),

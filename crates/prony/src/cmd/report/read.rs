@@ -89,9 +89,10 @@ fn refused(name: &str, error: &FormatError) -> Complaint {
     let complaint = Complaint::usage(format!("{name} can't be used: {error}"));
     match error {
         FormatError::Json { .. } => complaint.hint("was the run that wrote it still going?"),
-        FormatError::Foreign | FormatError::ForeignExec | FormatError::ForeignProbe => {
-            complaint.hint("name a file that `prony URL --json FILE` wrote")
-        }
+        FormatError::Foreign
+        | FormatError::ForeignExec
+        | FormatError::ForeignProbe
+        | FormatError::ForeignStudy => complaint.hint("name a file that `prony URL --json FILE` wrote"),
         FormatError::Version { .. } | FormatError::Schema(_) => complaint,
     }
 }
