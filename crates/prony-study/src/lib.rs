@@ -8,13 +8,15 @@
 //!
 //! In reading order: [`Study`] (what is to be done), [`Schedule`] (in which order), [`Runner`] (by whom).
 
+mod file;
 mod runner;
 mod schedule;
 mod study;
 
+pub use file::{Host, Mistake, Overrides, StudyError, study_file_json_schema};
 pub use runner::{Runner, RunnerError};
 pub use schedule::{Schedule, Step};
 pub use study::{
     Ask, Build, Cell, CellLoad, Demand, Launch, Order, Publication, Ready, Restart, Stop, Study, Target,
-    Template, Wanted,
+    Template, UnknownPlaceholder, Wanted,
 };
