@@ -1,6 +1,6 @@
 """The other tools: where they are, how they get here, which version they are.
 
-From the distribution: wrk, ab, nginx. Built once into `bench/.cache`: oha by cargo, hey, bombardier and vegeta by go
+From the distribution: wrk, ab, nginx, Erlang, Node, PostgreSQL. Built once into `bench/.cache`: oha by cargo, hey, bombardier and vegeta by go
 (pinned in `bench/peers`). wrk2 is in no registry.
 """
 
@@ -14,7 +14,9 @@ import sys
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 CACHE = BENCH / ".cache"
 OHA_VERSION = "1.16.0"
-PACKAGES = {"wrk": "wrk", "ab": "apache2-utils", "nginx": "nginx-light"}
+PACKAGES = {"wrk": "wrk", "ab": "apache2-utils", "nginx": "nginx-light", "erl": "erlang-base", "npm": "npm", "node": "nodejs"}
+# It says its version to nobody but itself.
+ERLANG_VERSION = ["-noinput", "-eval", 'io:format("~s", [erlang:system_info(version)]), halt().']
 MODULES = {
     "hey": "github.com/rakyll/hey",
     "bombardier": "github.com/codesenberg/bombardier",
@@ -49,7 +51,7 @@ def version(name):
         text = _output(["go", "version", "-m", program])
         found = re.search(rf"\t{re.escape(MODULES[name])}\tv(\S+)", text)
     else:
-        arguments = {"ab": ["-V"], "nginx": ["-v"], "wrk": ["--version"]}.get(name, ["--version"])
+        arguments = {"ab": ["-V"], "nginx": ["-v"], "wrk": ["--version"], "erl": ERLANG_VERSION}.get(name, ["--version"])
         found = re.search(r"\d+\.\d+(?:\.\d+)*", _output([program, *arguments]))
     return found.group(found.lastindex or 0) if found else "unknown"
 

@@ -2,22 +2,24 @@
 
 import os
 import socket
-import tempfile
 import time
 
 from lib import child, peers
 
 READY_S = 10.0
+# The first time, Express is installed.
+INSTALL_S = 180.0
+ORIGINALS = peers.BENCH.parent / "studies" / "originals"
 
 
 class Server:
     """A server that answers."""
 
-    def __init__(self, argv, cores, port):
+    def __init__(self, argv, cores, port, *, environment=None, ready_s=READY_S):
         self.port = port
         self.url = f"http://127.0.0.1:{port}/"
-        self.process = child.start(argv, cores)
-        self._await(argv)
+        self.process = child.start(argv, cores, environment=environment)
+        self._await(argv, ready_s)
 
     def stop(self):
         """Ends it."""
@@ -29,8 +31,8 @@ class Server:
     def __exit__(self, *_):
         self.stop()
 
-    def _await(self, argv):
-        until = time.monotonic() + READY_S
+    def _await(self, argv, ready_s):
+        until = time.monotonic() + ready_s
         while time.monotonic() < until:
             if not self.process.running():
                 self.process.end()
@@ -71,37 +73,22 @@ def truth(prony, cores, log, delay):
     return Server([prony, "serve", "truth", "--port", str(port), "--delay", delay, "--log", log], cores, port)
 
 
-class Nginx(Server):
-    """`return 200` with a body of the same length."""
-
-    def __init__(self, cores):
-        port = free_port()
-        self._folder = tempfile.TemporaryDirectory(prefix="prony-bench-")
-        config = os.path.join(self._folder.name, "nginx.conf")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(_NGINX.format(workers=len(cores), port=port, folder=self._folder.name))
-        super().__init__([peers.path("nginx"), "-p", self._folder.name, "-c", config, "-e", "/dev/null"], cores, port)
+def nginx(cores):
+    """`return 200` with a body of the same length as that of null."""
+    port = free_port()
+    return Server([str(ORIGINALS / "nginx" / "run"), str(port), str(len(cores))], cores, port)
 
 
-# By default nginx ends a connection after 1,000 requests, which would measure connecting.
-_NGINX = """daemon off;
-worker_processes {workers};
-worker_rlimit_nofile 65536;
-pid {folder}/nginx.pid;
-error_log /dev/null;
-events {{ worker_connections 32768; }}
-http {{
-  access_log off;
-  keepalive_requests 1000000000;
-  keepalive_timeout 3600s;
-  client_body_temp_path {folder}/body;
-  proxy_temp_path {folder}/proxy;
-  fastcgi_temp_path {folder}/fastcgi;
-  uwsgi_temp_path {folder}/uwsgi;
-  scgi_temp_path {folder}/scgi;
-  server {{
-    listen 127.0.0.1:{port} backlog=65535;
-    location / {{ default_type text/plain; return 200 "Hello World!"; }}
-  }}
-}}
-"""
+def erlang(cores, delay_ms):
+    """The sequential Rudy in Erlang. Its schedulers sleep when they have nothing to do, where by default they look
+    around for a while first: that would be CPU time without work, to its disadvantage."""
+    port = free_port()
+    sleepy = {"ERL_FLAGS": "+sbwt none +sbwtdcpu none +sbwtdio none"}
+    return Server([str(ORIGINALS / "rudy" / "run"), str(port), str(delay_ms)], cores, port, environment=sleepy)
+
+
+def node(cores, database_url):
+    """Express on Node, with a pool of ten."""
+    port = free_port()
+    environment = {"DATABASE_URL": database_url}
+    return Server([str(ORIGINALS / "express" / "run"), str(port)], cores, port, environment=environment, ready_s=INSTALL_S)

@@ -1,6 +1,7 @@
 """Children are bounded, measured, and ended."""
 
 import os
+import signal
 import time
 import unittest
 
@@ -42,3 +43,25 @@ class Children(unittest.TestCase):
         one.end()
         self.assertRaises(ProcessLookupError, os.kill, one.pid, 0)
         one.end()
+
+    def test_cpu_time_of_children_that_have_ended(self):
+        reader, writer = os.pipe()
+        burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+        null = os.open(os.devnull, os.O_WRONLY)
+        one = child.start(["sh", "-c", f"sh -c '{burn}'; echo done; exec sleep 60"], CORES, stdout=(writer, null))
+        os.close(writer)
+        os.close(null)
+        self.assertEqual(os.read(reader, 5), b"done\n")
+        self.assertGreater(one.cpu_s(), 0.02)
+        one.end()
+        os.close(reader)
+
+    def test_a_child_has_an_environment_and_a_signal_to_end_by(self):
+        reader, writer = os.pipe()
+        script = "trap 'echo $WORD; exit' INT; echo ready; while :; do sleep 0.05; done"
+        one = child.start(["sh", "-c", script], CORES, stdout=(writer, writer), environment={"WORD": "ours"}, end_signal=signal.SIGINT)
+        os.close(writer)
+        self.assertEqual(os.read(reader, 6), b"ready\n")
+        one.end()
+        self.assertEqual(os.read(reader, 5), b"ours\n")
+        os.close(reader)

@@ -151,25 +151,11 @@ impl Conversion {
 mod tests {
     use super::*;
 
-    fn sample(sent: Nanos, departed: Nanos, arrived: Nanos, done: Nanos) -> Sample {
-        Sample {
-            intended: sent,
-            ready: sent,
-            sent,
-            departed,
-            arrived,
-            first_byte: done,
-            done,
-            connect: 0,
-            port: 0,
-        }
-    }
-
     #[test]
     fn stamps_lie_between_the_other_moments_but_for_what_clocks_differ_by() {
         let clock = Conversion { offset: 0, trusted_from: 0 };
         let check = |departed, arrived, expected: bool| {
-            let found = clock.fits(&sample(1_000_000, departed, arrived, 2_000_000));
+            let found = clock.fits(&Sample::stamped(1_000_000, departed, arrived, 2_000_000));
             assert_eq!(found, expected, "{departed} {arrived}");
         };
         check(0, 0, true);
@@ -191,8 +177,11 @@ mod tests {
         assert!(!clock.found(9_000_000_000, 3_000_000));
         assert_eq!(clock.moment(Wall(9_000_000_007)), 7);
         assert_eq!(clock.moment(Wall::UNKNOWN), 0);
-        assert!(!clock.fits(&sample(1_999_999, 0, 2_000_100, 2_000_200)), "sent before it was moved");
-        assert!(clock.fits(&sample(2_000_000, 0, 2_000_100, 2_000_200)));
+        assert!(
+            !clock.fits(&Sample::stamped(1_999_999, 0, 2_000_100, 2_000_200)),
+            "sent before it was moved"
+        );
+        assert!(clock.fits(&Sample::stamped(2_000_000, 0, 2_000_100, 2_000_200)));
     }
 
     #[test]

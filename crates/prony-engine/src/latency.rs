@@ -1,6 +1,7 @@
 //! Distributions as summaries: milliseconds, quantiles that may be printed, and why the others may not.
 
-use prony_model::{HistogramData, Interval, Latencies, LatencySummary, QUANTILES, QuantileNote, grouped};
+use prony_model::words::{grouped, plural};
+use prony_model::{HistogramData, Interval, Latencies, LatencySummary, QUANTILES, QuantileNote};
 use prony_stats::{
     Censored, Estimate, Histogram, Precision, Quantile, Sparse, Withheld, clusters_of_slices, estimate,
     sectioning,
@@ -47,7 +48,7 @@ pub(crate) fn summary(histogram: &Histogram, censored: Censored<'_>) -> LatencyS
             Estimate::Value { nanos } => (Some(milliseconds(nanos)), None),
             Estimate::AtLeast { nanos, censored } => {
                 let reason =
-                    format!("{} requests had no answer in time: it is greater than this", grouped(censored));
+                    format!("{} had no answer in time: it is greater than this", plural(censored, "request"));
                 (None, Some(QuantileNote { reason, above_ms: Some(milliseconds(nanos)) }))
             }
             Estimate::Withheld { reason } => {

@@ -38,6 +38,24 @@ pub(crate) struct Sample {
     pub port: u16,
 }
 
+#[cfg(test)]
+impl Sample {
+    /// A request that was sent when it was due, with what the kernel said of it.
+    pub(crate) fn stamped(sent: Nanos, departed: Nanos, arrived: Nanos, done: Nanos) -> Self {
+        Self {
+            intended: sent,
+            ready: sent,
+            sent,
+            departed,
+            arrived,
+            first_byte: done,
+            done,
+            connect: 0,
+            port: 0,
+        }
+    }
+}
+
 /// What a complete response was.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answer {

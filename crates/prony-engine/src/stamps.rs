@@ -89,24 +89,10 @@ impl Stamps {
 mod tests {
     use super::*;
 
-    fn sample(sent: Nanos, departed: Nanos, arrived: Nanos, done: Nanos) -> Sample {
-        Sample {
-            intended: sent,
-            ready: sent,
-            sent,
-            departed,
-            arrived,
-            first_byte: 0,
-            done,
-            connect: 0,
-            port: 0,
-        }
-    }
-
     /// Records one request and returns its own delay with what departure, network and arrival hold.
     fn check(departed: Nanos, arrived: Nanos, expected: (Nanos, [Option<u64>; 3])) {
         let mut stamps = Stamps::new();
-        let own = stamps.record(&sample(1000, departed, arrived, 2000));
+        let own = stamps.record(&Sample::stamped(1000, departed, arrived, 2000));
         let found = [&stamps.departure, &stamps.network, &stamps.arrival].map(Histogram::max);
         assert_eq!((own, found), expected, "{departed} {arrived}");
     }
@@ -124,9 +110,9 @@ mod tests {
     fn a_moved_clock_takes_all_before_it() {
         let (mut one, mut other) = (Stamps::new(), Stamps::new());
         assert!(one.is_empty());
-        (0..5).for_each(|_| assert_eq!(one.record(&sample(1000, 0, 1900, 2000)), 100));
+        (0..5).for_each(|_| assert_eq!(one.record(&Sample::stamped(1000, 0, 1900, 2000)), 100));
         one.discard();
-        other.record(&sample(1000, 1100, 1900, 2000));
+        other.record(&Sample::stamped(1000, 1100, 1900, 2000));
         other.own_delay.record(1000, 200);
         one.add(&other);
         assert_eq!((one.discarded, one.arrival.count(), one.departure.count()), (5, 1, 1));

@@ -1,6 +1,7 @@
 //! Which command is faster: pairs of neighbouring runs, never one block of runs against another.
 
-use prony_model::{CommandComparison, CommandResult, ComparisonVerdict, ExecOrder, ExecPlan, Interval};
+use prony_model::words::plural;
+use prony_model::{CommandComparison, CommandResult, ComparisonOutcome, ExecOrder, ExecPlan, Interval};
 use prony_stats::{
     Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, Errors, LEAST_PAIRS, Looks, NoVerdict,
     Verdict, holm, signed_rank_p,
@@ -97,7 +98,8 @@ fn one(
         change: None,
         interval: None,
         p: None,
-        verdict: ComparisonVerdict::Withheld { reason },
+        margin: CRITERIA.margin,
+        verdict: ComparisonOutcome::NoVerdict { reason },
     };
     if plan.order == ExecOrder::Sequential {
         let reason = "the commands ran one after the other, so the machine's mood is part of the difference";
@@ -108,7 +110,7 @@ fn one(
         Err(error) => return withheld(no_comparison(&error)),
     };
     let is_chance = p.is_none_or(|p| p > CHANCE);
-    let told = if is_chance { told.without_direction(DEFAULT_MARGIN) } else { told };
+    let told = if is_chance { told.without_direction(CRITERIA.margin) } else { told };
     let verdict = verdict(&told, errors);
     CommandComparison {
         change: Some(told.change),
@@ -126,7 +128,9 @@ fn index(number: usize) -> u32 {
 fn no_comparison(error: &CompareError) -> String {
     match error {
         CompareError::TooFewPairs { pairs } => {
-            format!("{pairs} rounds are too few: at least {LEAST_PAIRS} are needed, 20 are better")
+            let are = if *pairs == 1 { "is" } else { "are" };
+            let rounds = plural(*pairs as u64, "round");
+            format!("{rounds} {are} too few: at least {LEAST_PAIRS} are needed, 20 are better")
         }
         CompareError::NotPositive { .. } => {
             "some runs took no longer than the shell alone: try -N, or give the command more work".to_owned()
@@ -135,23 +139,24 @@ fn no_comparison(error: &CompareError) -> String {
     }
 }
 
-fn verdict(told: &Comparison, errors: [Errors; 2]) -> ComparisonVerdict {
+fn verdict(told: &Comparison, errors: [Errors; 2]) -> ComparisonOutcome {
     match told.verdict {
-        Verdict::Faster => ComparisonVerdict::Faster,
-        Verdict::Slower => ComparisonVerdict::Slower,
-        Verdict::FasterSizeUncertain => ComparisonVerdict::FasterSizeUncertain,
-        Verdict::SlowerSizeUncertain => ComparisonVerdict::SlowerSizeUncertain,
-        Verdict::NoDifference { margin } => ComparisonVerdict::NoDifference { margin },
-        Verdict::TooNoisy { smallest_detectable, pairs_needed } => {
-            ComparisonVerdict::TooNoisy { smallest_detectable, pairs_needed }
-        }
+        Verdict::Faster => ComparisonOutcome::Faster,
+        Verdict::Slower => ComparisonOutcome::Slower,
+        Verdict::FasterSizeUncertain => ComparisonOutcome::FasterSizeUncertain,
+        Verdict::SlowerSizeUncertain => ComparisonOutcome::SlowerSizeUncertain,
+        Verdict::NoDifference { .. } => ComparisonOutcome::NoDifference,
+        Verdict::TooNoisy { smallest_detectable, pairs_needed } => ComparisonOutcome::TooNoisy {
+            smallest_detectable: Some(smallest_detectable),
+            pairs_needed: Some(pairs_needed),
+        },
         Verdict::Refused { reason: NoVerdict::TooManyErrors { .. } | NoVerdict::ErrorsDiffer { .. } } => {
             let [a, b] = errors;
             let reason = format!(
                 "{} of {} and {} of {} runs failed: say which exit codes are good, such as -i=1",
                 a.failed, a.requests, b.failed, b.requests
             );
-            ComparisonVerdict::Withheld { reason }
+            ComparisonOutcome::NoVerdict { reason }
         }
     }
 }
@@ -232,15 +237,15 @@ mod tests {
     #[test]
     fn no_verdict_without_grounds() {
         let commands = [command(5, 1.0, 0.01), command(5, 2.0, 0.01)];
-        check(&plan(2), &commands, 5, &[(1, "Withheld")]);
+        check(&plan(2), &commands, 5, &[(1, "NoVerdict")]);
         let commands = [command(20, 0.0, 0.0), command(20, 2.0, 0.01)];
-        check(&plan(2), &commands, 20, &[(1, "Withheld")]);
+        check(&plan(2), &commands, 20, &[(1, "NoVerdict")]);
         let commands = [command(20, 1.0, 0.01), command(20, 2.0, 0.01)];
         let sequential = ExecPlan { order: ExecOrder::Sequential, ..plan(2) };
-        check(&sequential, &commands, 20, &[(1, "Withheld")]);
+        check(&sequential, &commands, 20, &[(1, "NoVerdict")]);
         let mut failing = command(20, 2.0, 0.01);
         failing.runs[3].exit = CommandExit::Code(1);
-        check(&plan(2), &[command(20, 1.0, 0.01), failing.clone()], 20, &[(1, "Withheld")]);
+        check(&plan(2), &[command(20, 1.0, 0.01), failing.clone()], 20, &[(1, "NoVerdict")]);
         let good = ExecPlan { exits: ExpectedExits { good: vec![1], go_on: false }, ..plan(2) };
         check(&good, &[command(20, 1.0, 0.01), failing], 20, &[(1, "Slower")]);
     }
@@ -253,7 +258,7 @@ mod tests {
         let six: Vec<CommandResult> = (1..=6).map(|i| command(6, f64::from(i), 0.01)).collect();
         let (_, told) = compare(&plan(6), &six, 6);
         assert!(
-            told.iter().all(|told| matches!(told.verdict, ComparisonVerdict::TooNoisy { .. })),
+            told.iter().all(|told| matches!(told.verdict, ComparisonOutcome::TooNoisy { .. })),
             "{told:#?}"
         );
     }

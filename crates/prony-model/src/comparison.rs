@@ -1,15 +1,18 @@
 //! Two servers against each other: what `prony compare` measured of both, pair by pair, and what follows from it.
 
+mod outcome;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, Finding, FindingCode, HistogramData, RunPlan, Verdict};
+pub use self::outcome::ComparisonOutcome;
+use crate::{Environment, Finding, FindingCode, FormatError, HistogramData, RunPlan, Verdict, format};
 
 /// The value of `format` in every stored comparison.
 pub const COMPARISON_FORMAT: &str = "prony.compare";
-/// The version of [`ComparisonResult`] that this crate writes.
+/// The version of [`ComparisonResult`] that this crate writes; it reads this one only.
 pub const COMPARISON_VERSION: u32 = 1;
 
 /// A comparison of B against A, whole: enough to compute every number of its report again.
@@ -255,48 +258,19 @@ pub enum ComparisonMethod {
     SingleRuns,
 }
 
-/// What is said of B.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "word", rename_all = "kebab-case")]
-pub enum ComparisonOutcome {
-    /// Better by the margin or more.
-    Faster,
-    /// Worse by the margin or more.
-    Slower,
-    /// Better; whether by as much as the margin is open.
-    FasterSizeUncertain,
-    /// Worse; whether by as much as the margin is open.
-    SlowerSizeUncertain,
-    /// Neither by as much as the margin.
-    NoDifference,
-    /// The differences vary too much for these pairs.
-    TooNoisy {
-        /// The least change that this many pairs would usually find; null where that is not known.
-        smallest_detectable: Option<f64>,
-        /// Pairs needed to usually find a change of the margin; null where that is not known.
-        pairs_needed: Option<u64>,
-    },
-    /// Nothing.
-    NoVerdict {
-        /// Why not.
-        reason: String,
-    },
-}
-
 /// `result` as JSON text, with a line feed at the end.
 pub fn comparison_to_json(result: &ComparisonResult) -> String {
-    pretty(serde_json::to_string_pretty(result))
+    format::write(result)
+}
+
+/// Reads what [`comparison_to_json`] wrote.
+pub fn comparison_from_json(text: &str) -> Result<ComparisonResult, FormatError> {
+    format::read(text, COMPARISON_FORMAT, COMPARISON_VERSION, FormatError::ForeignComparison)
 }
 
 /// The JSON Schema of a stored comparison, as in docs/schema/compare-v1.json.
 pub fn comparison_json_schema() -> String {
-    pretty(serde_json::to_string_pretty(&schemars::schema_for!(ComparisonResult)))
-}
-
-fn pretty(text: serde_json::Result<String>) -> String {
-    let mut text = text.expect("invariant: results and schemas have string keys only");
-    text.push('\n');
-    text
+    format::write(&schemars::schema_for!(ComparisonResult))
 }
 
 #[cfg(test)]

@@ -134,6 +134,10 @@ pub enum FindingCode {
     Overlap,
     /// One run each is no comparison.
     SingleRun,
+    /// More connections bring no more responses.
+    SerialServer,
+    /// What is compared differs in several things at once.
+    TwoFactors,
     /// Most of a command's time is its start.
     StartUpShare,
     /// The first run was slower than the others.
@@ -148,7 +152,7 @@ pub enum FindingCode {
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 48] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -190,6 +194,8 @@ impl FindingCode {
         Self::Resolution,
         Self::Overlap,
         Self::SingleRun,
+        Self::SerialServer,
+        Self::TwoFactors,
         Self::StartUpShare,
         Self::SlowFirstRun,
         Self::OutlierRuns,
@@ -241,6 +247,8 @@ impl FindingCode {
             Self::Resolution => "resolution",
             Self::Overlap => "overlap",
             Self::SingleRun => "single-run",
+            Self::SerialServer => "serial-server",
+            Self::TwoFactors => "two-factors",
             Self::StartUpShare => "start-up-share",
             Self::SlowFirstRun => "slow-first-run",
             Self::OutlierRuns => "outlier-runs",

@@ -28,6 +28,7 @@ mod status;
 mod study;
 mod target;
 mod units;
+pub mod words;
 
 pub use advice::{nearest, what_and_advice};
 pub use calibration::{
@@ -39,13 +40,13 @@ pub use clock::Clock;
 pub use comparison::{
     BlockOrder, COMPARISON_FORMAT, COMPARISON_VERSION, ChangeInterval, ComparedBlock, ComparedPair,
     ComparedSide, ComparisonKind, ComparisonMethod, ComparisonOutcome, ComparisonResult, Look, LookPlan,
-    Metric, MetricComparison, comparison_json_schema, comparison_to_json,
+    Metric, MetricComparison, comparison_from_json, comparison_json_schema, comparison_to_json,
 };
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
 pub use exec::{
-    CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonVerdict, EXEC_FORMAT, EXEC_VERSION,
-    ExecCommand, ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
+    CommandComparison, CommandExit, CommandResult, CommandRun, EXEC_FORMAT, EXEC_VERSION, ExecCommand,
+    ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
     ExpectedExits, MemorySummary, ShellUse, StartUpShare, StartUpSource, StartUpTry, TimeSummary,
     exec_from_json, exec_json_schema, exec_to_json,
 };
@@ -77,4 +78,4 @@ pub use study::{
     ThresholdOutcome, study_from_json, study_json_schema, study_to_json,
 };
 pub use target::{Target, TargetError};
-pub use units::{Rate, UnitError, grouped, parse_bytes, parse_count, parse_duration};
+pub use units::{Rate, UnitError, parse_bytes, parse_count, parse_duration};

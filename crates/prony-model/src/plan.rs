@@ -44,10 +44,12 @@ pub enum PlanError {
         max: Duration,
     },
     /// A timeout of zero.
-    #[error("a {what} timeout of 0 fails every request: use --{what}-timeout 5s or leave it out")]
+    #[error("a {what} timeout of 0 fails every request: use {flag} 5s or leave it out")]
     NoTimeout {
         /// Which timeout.
         what: &'static str,
+        /// The flag that sets it.
+        flag: &'static str,
     },
     /// No thread at all, or more than [`RunPlan::MAX_THREADS`].
     #[error("{asked} threads: use 1 to {max}")]
@@ -274,6 +276,19 @@ pub struct Timeouts {
     pub drain: Duration,
 }
 
+impl Timeouts {
+    /// Finds one that no request could keep.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        if self.connect.is_zero() {
+            Err(PlanError::NoTimeout { what: "connect", flag: "--connect-timeout" })
+        } else if self.request.is_zero() {
+            Err(PlanError::NoTimeout { what: "request", flag: "--timeout" })
+        } else {
+            Ok(())
+        }
+    }
+}
+
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
@@ -413,11 +428,7 @@ impl RunPlan {
 
     /// The part of [`Self::check`] about how connections are used.
     fn check_connection_use(&self) -> Result<(), PlanError> {
-        for (what, timeout) in [("connect", self.timeouts.connect), ("request", self.timeouts.request)] {
-            if timeout.is_zero() {
-                return Err(PlanError::NoTimeout { what });
-            }
-        }
+        self.timeouts.check()?;
         let pipeline = self.request.pipeline;
         if !(1..=Self::MAX_PIPELINE).contains(&pipeline) {
             return Err(PlanError::Pipeline { asked: pipeline, max: Self::MAX_PIPELINE });

@@ -43,11 +43,7 @@ impl ProbePlan {
         if !(1..=Self::MAX_COUNT).contains(&self.count) {
             return Err(PlanError::ProbeCount { asked: self.count, max: Self::MAX_COUNT });
         }
-        for (what, timeout) in [("connect", self.timeouts.connect), ("request", self.timeouts.request)] {
-            if timeout.is_zero() {
-                return Err(PlanError::NoTimeout { what });
-            }
-        }
+        self.timeouts.check()?;
         if self.request.pipeline != 1 {
             return Err(PlanError::Pipeline { asked: self.request.pipeline, max: 1 });
         }

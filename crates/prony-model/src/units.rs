@@ -135,19 +135,6 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
         .ok_or_else(error)
 }
 
-/// A count, in groups of three: `182,340`.
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 /// The number before the first suffix of `units` that matches, times that unit's factor.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let (number, factor) =
@@ -216,11 +203,5 @@ mod tests {
         assert_eq!(parse_bytes("64KiB"), Ok(65_536));
         assert_eq!(parse_bytes("10MB"), Ok(10_000_000));
         assert!(parse_bytes("ten").is_err());
-    }
-
-    #[test]
-    fn counts_are_grouped() {
-        let all = [0, 7, 999, 1000, 182_340, 1_000_000].map(grouped);
-        assert_eq!(all, ["0", "7", "999", "1,000", "182,340", "1,000,000"]);
     }
 }

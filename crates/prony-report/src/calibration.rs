@@ -3,8 +3,7 @@
 use prony_model::{CalibrationLimit, CalibrationPoint, CalibrationSetting, Version};
 
 use crate::Style;
-use crate::facts::plural;
-use crate::number::{bytes, cell, count, rate, rough_percent, significant, two_digits};
+use crate::number::{bytes, cell, count, plural, rate, rough_percent, significant, two_digits};
 use crate::page::{Colour, Page};
 
 /// The headings and the columns of each at least; all together fit 80 columns.

@@ -8,9 +8,8 @@ use prony_model::{
 };
 
 use crate::Style;
-use crate::facts::plural;
 use crate::markdown::{escaped, findings};
-use crate::number::{rate, seconds, signed_percent, significant};
+use crate::number::{plural, rate, seconds, signed_percent, significant};
 use crate::page::{Colour, Page};
 use crate::text::{finding, severity_word};
 
@@ -41,12 +40,7 @@ pub fn text(result: &ComparisonResult, style: &Style) -> String {
         finding(&mut page, word, Some(colour), worst);
         page.gap();
     }
-    for told in &result.metrics {
-        row(&mut page, told, result);
-    }
-    if let Some(reason) = reason(result) {
-        page.worded("", WORD, None, reason);
-    }
+    rows(&mut page, &result.metrics, result.margin);
     page.gap();
     page.labelled("medians", None, &medians(result).join(" · "));
     for other in others {
@@ -69,8 +63,29 @@ pub fn markdown(result: &ComparisonResult) -> String {
     if !result.findings.is_empty() {
         let _ = write!(text, "\n{}", findings(&result.findings));
     }
-    text.push_str("\n| | | change | interval | A | B | pairs | |\n|:--|:--|--:|:--|--:|--:|--:|:--|\n");
-    for told in &result.metrics {
+    text.push_str(&table(&result.metrics, result.margin));
+    text.push('\n');
+    for note in notes(result) {
+        let _ = writeln!(text, "- {}", escaped(&note));
+    }
+    text
+}
+
+/// A line for each metric, and why nothing is said, if that is so.
+pub(crate) fn rows(page: &mut Page, metrics: &[MetricComparison], margin: f64) {
+    for told in metrics {
+        row(page, told, &remarks(told, metrics, margin).join(", "));
+    }
+    if let Some(reason) = reason(metrics) {
+        page.worded("", WORD, None, reason);
+    }
+}
+
+/// The same as a table in Markdown.
+pub(crate) fn table(metrics: &[MetricComparison], margin: f64) -> String {
+    let mut text =
+        "\n| | | change | interval | A | B | pairs | |\n|:--|:--|--:|:--|--:|--:|--:|:--|\n".to_owned();
+    for told in metrics {
         // Writing to a `String` can't fail.
         let _ = writeln!(
             text,
@@ -82,15 +97,11 @@ pub fn markdown(result: &ComparisonResult) -> String {
             value(told.metric, told.a),
             value(told.metric, told.b),
             told.pairs,
-            escaped(&remarks(told, result).join(", "))
+            escaped(&remarks(told, metrics, margin).join(", "))
         );
     }
-    if let Some(reason) = reason(result) {
+    if let Some(reason) = reason(metrics) {
         let _ = writeln!(text, "\n{}", escaped(reason));
-    }
-    text.push('\n');
-    for note in notes(result) {
-        let _ = writeln!(text, "- {}", escaped(&note));
     }
     text
 }
@@ -134,14 +145,12 @@ fn load(plan: &RunPlan) -> Vec<String> {
 
 /// The word for what is said of B; the primary metric's stands out.
 fn word(told: &MetricComparison) -> (String, Option<Colour>) {
-    let (word, colour) = match told.outcome {
-        ComparisonOutcome::Faster | ComparisonOutcome::FasterSizeUncertain => ("FASTER", Some(Colour::Green)),
-        ComparisonOutcome::Slower | ComparisonOutcome::SlowerSizeUncertain => ("SLOWER", Some(Colour::Red)),
-        ComparisonOutcome::NoDifference => ("no difference", None),
-        ComparisonOutcome::TooNoisy { .. } => ("TOO NOISY", Some(Colour::Yellow)),
-        ComparisonOutcome::NoVerdict { .. } => ("NO VERDICT", Some(Colour::Yellow)),
-    };
-    if told.primary { (word.to_owned(), colour) } else { (word.to_lowercase(), None) }
+    let (word, colour) = (told.outcome.word(), Colour::of_outcome(&told.outcome));
+    match told.outcome {
+        _ if !told.primary => (word.to_owned(), None),
+        ComparisonOutcome::NoDifference => (word.to_owned(), colour),
+        _ => (word.to_uppercase(), colour),
+    }
 }
 
 fn name(metric: Metric) -> String {
@@ -149,7 +158,7 @@ fn name(metric: Metric) -> String {
 }
 
 /// The line of a metric; its remarks get a line of their own where they don't fit.
-fn row(page: &mut Page, told: &MetricComparison, result: &ComparisonResult) {
+fn row(page: &mut Page, told: &MetricComparison, remarks: &str) {
     let (word, colour) = word(told);
     let room = page.style().columns() - WORD;
     let change = told.change.map_or_else(dash, signed_percent);
@@ -158,13 +167,12 @@ fn row(page: &mut Page, told: &MetricComparison, result: &ComparisonResult) {
     let wide = format!("{name:<METRIC$}{change:<CHANGE$}{interval:<INTERVAL$}{pairs:<PAIRS$}");
     let line =
         if wide.chars().count() <= room { wide } else { format!("{name} {change} {interval} {pairs}") };
-    let remarks = remarks(told, result).join(", ");
     if line.chars().count() + remarks.chars().count() <= room {
         page.worded(&word, WORD, colour, &format!("{line}{remarks}"));
     } else {
         page.worded(&word, WORD, colour, &line);
         if !remarks.is_empty() {
-            page.worded("", WORD, None, &remarks);
+            page.worded("", WORD, None, remarks);
         }
     }
 }
@@ -178,10 +186,10 @@ fn dash() -> String {
 }
 
 /// What stands behind a line.
-fn remarks(told: &MetricComparison, result: &ComparisonResult) -> Vec<String> {
+fn remarks(told: &MetricComparison, metrics: &[MetricComparison], margin: f64) -> Vec<String> {
     let mut remarks = Vec::new();
     // As it was typed: 2 %, not 2.0 %.
-    let margin = format!("±{} %", (1e4 * result.margin).round() / 100.0);
+    let margin = format!("±{} %", (1e4 * margin).round() / 100.0);
     match &told.outcome {
         ComparisonOutcome::Faster | ComparisonOutcome::Slower => {}
         ComparisonOutcome::FasterSizeUncertain | ComparisonOutcome::SlowerSizeUncertain => {
@@ -199,7 +207,7 @@ fn remarks(told: &MetricComparison, result: &ComparisonResult) -> Vec<String> {
             remarks.extend(told.p.map(|p| format!("p = {}", significant(p))));
         }
         // Said once for all, if it is the same for all.
-        ComparisonOutcome::NoVerdict { .. } if reason(result).is_some() => {}
+        ComparisonOutcome::NoVerdict { .. } if reason(metrics).is_some() => {}
         ComparisonOutcome::NoVerdict { reason } => remarks.push(reason.clone()),
     }
     let is_judged = !matches!(told.outcome, ComparisonOutcome::NoVerdict { .. });
@@ -213,8 +221,8 @@ fn remarks(told: &MetricComparison, result: &ComparisonResult) -> Vec<String> {
 }
 
 /// Why nothing is said of any metric, if that is so.
-fn reason(result: &ComparisonResult) -> Option<&str> {
-    let (first, others) = result.metrics.split_first()?;
+fn reason(metrics: &[MetricComparison]) -> Option<&str> {
+    let (first, others) = metrics.split_first()?;
     let ComparisonOutcome::NoVerdict { reason } = &first.outcome else { return None };
     others.iter().all(|told| told.outcome == first.outcome).then_some(reason)
 }

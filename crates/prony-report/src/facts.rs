@@ -7,7 +7,7 @@ use prony_model::{
     Verdict, Version,
 };
 
-use crate::number::{age, bytes, count, duration, percent, rate, rough_percent, seconds, times};
+use crate::number::{age, bytes, count, duration, percent, plural, rate, rough_percent, seconds, times};
 
 /// What was asked, also where nobody asked for it by hand; each part is one choice.
 pub(crate) fn choices(result: &RunResult) -> Vec<String> {
@@ -279,10 +279,4 @@ pub(crate) fn connections(result: &RunResult) -> Option<String> {
         parts.push(format!("{} closed by the server between requests", count(connections.closed_by_server)));
     }
     Some(parts.join(", "))
-}
-
-/// `1 thread`, `2 threads`.
-pub(crate) fn plural(number: u64, noun: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", count(number))
 }

@@ -27,6 +27,7 @@ mod number;
 mod page;
 pub mod probe;
 mod record;
+pub mod study;
 mod style;
 pub mod text;
 pub mod wrk;

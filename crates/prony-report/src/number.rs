@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-pub use prony_model::grouped as count;
+pub use prony_model::words::{grouped as count, percent_of as percent};
+pub(crate) use prony_model::words::{plural, two_digits};
 
 /// Three significant digits, to the nearest; whole from 100 on, and grouped: `0.0417`, `2.74`, `12.3`, `1,234`.
 pub(crate) fn significant(value: f64) -> String {
@@ -40,24 +41,6 @@ fn fixed(value: f64, decimals: usize) -> String {
 /// Requests per second, without the unit: `18,234`, `24.9`.
 pub fn rate(per_s: f64) -> String {
     significant(per_s)
-}
-
-/// A share as percent. Only everything is `100 %` and only nothing is `0 %`; in between as many decimals, up to
-/// two, as it takes to be neither.
-pub fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 || part == 0 {
-        return "0 %".to_owned();
-    }
-    if part >= whole {
-        return "100 %".to_owned();
-    }
-    let value = 100.0 * part as f64 / whole as f64;
-    match value {
-        value if value < 0.01 => "<0.01 %".to_owned(),
-        value if value > 99.99 => ">99.99 %".to_owned(),
-        value if !(0.995..99.95).contains(&value) => format!("{value:.2} %"),
-        value => format!("{} %", format!("{value:.1}").trim_end_matches(".0")),
-    }
 }
 
 /// A share 0..1 of something uncertain as percent, two significant digits: `31 %`, `1.2 %`, `0.04 %`.
@@ -139,12 +122,6 @@ pub(crate) fn times(factor: f64) -> String {
     format!("{}x", fixed(two_digits(factor), 0))
 }
 
-/// Two significant digits: what is estimated is not known better.
-pub(crate) fn two_digits(value: f64) -> f64 {
-    let scale = 10_f64.powf(value.log10().floor() - 1.0);
-    if scale > 0.0 { (value / scale).round() * scale } else { 0.0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,22 +132,6 @@ mod tests {
         assert_eq!(all, ["0", "0.0417", "0.417", "2.74", "10.0", "12.3", "100", "938", "18,234"]);
         let cells = [0.0, 0.000_04, 0.0417, 0.9996, 12.34].map(cell);
         assert_eq!(cells, ["0", "<0.001", "0.042", "1.00", "12.3"]);
-    }
-
-    #[test]
-    fn only_everything_is_a_hundred_percent() {
-        let all = [
-            (0, 0),
-            (0, 5),
-            (5, 5),
-            (1, 3),
-            (999_999, 1_000_000),
-            (9_996, 10_000),
-            (1, 1_000_000),
-            (3, 1000),
-        ]
-        .map(|(part, whole)| percent(part, whole));
-        assert_eq!(all, ["0 %", "0 %", "100 %", "33.3 %", ">99.99 %", "99.96 %", "<0.01 %", "0.30 %"]);
     }
 
     #[test]

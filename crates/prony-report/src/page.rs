@@ -1,5 +1,6 @@
 //! A page of text under construction: labels in a column of their own, texts wrapped beside them.
 
+use prony_model::ComparisonOutcome;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::Style;
@@ -14,6 +15,18 @@ pub(crate) enum Colour {
     Green,
     Yellow,
     Red,
+}
+
+impl Colour {
+    /// Of the words of comparisons.
+    pub(crate) fn of_outcome(outcome: &ComparisonOutcome) -> Option<Self> {
+        match outcome {
+            outcome if outcome.is_faster() => Some(Self::Green),
+            outcome if outcome.is_slower() => Some(Self::Red),
+            ComparisonOutcome::TooNoisy { .. } | ComparisonOutcome::NoVerdict { .. } => Some(Self::Yellow),
+            _ => None,
+        }
+    }
 }
 
 /// Lines that are never wider than the style allows.

@@ -2,7 +2,7 @@
 
 use prony_model::RunResult;
 
-use crate::facts::plural;
+use crate::number::plural;
 use crate::number::{bytes, count};
 
 /// Each thing that is known, by name; what the system did not say is absent.

@@ -8,15 +8,31 @@
 //!
 //! In reading order: [`Study`] (what is to be done), [`Schedule`] (in which order), [`Runner`] (by whom).
 
+mod clock;
+mod compare;
+mod conduct;
+mod digest;
+mod estimate;
 mod file;
+#[cfg(test)]
+mod fixture;
+mod folder;
 mod runner;
 mod schedule;
 mod study;
+mod target;
 
+pub use compare::{Block, BlockPair, Question, errors, estimate, is_final, judge, judge_primary, withhold};
+pub use conduct::{Conducted, StudyEvent, conduct};
+pub use digest::{DigestError, Stored, StoredError, digest};
+pub use estimate::Estimate;
 pub use file::{Host, Mistake, Overrides, StudyError, study_file_json_schema};
+pub use folder::{Begin, Folder, FolderError, failures};
 pub use runner::{Runner, RunnerError};
 pub use schedule::{Schedule, Step};
 pub use study::{
     Ask, Build, Cell, CellLoad, Demand, Launch, Order, Publication, Ready, Restart, Stop, Study, Target,
-    Template, UnknownPlaceholder, Wanted,
+    Template, Wanted,
 };
+pub use target::keep::{Keep, become_kept, keep};
+pub use target::{TargetFailure, Trouble};

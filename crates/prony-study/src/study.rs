@@ -8,8 +8,6 @@ use prony_model::{
     ExecPlan, LoadKind, RequestOptions, RunOptions, StatusSet, StudyAxis, StudyMetric, StudyText,
 };
 
-use crate::file::template::{Piece, pieces};
-
 /// A study. Indices (`usize`) of targets and cells are into its own lists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
@@ -81,26 +79,9 @@ pub enum Restart {
 /// Text with placeholders that are known only when targets run: `{port}` and `{url}` of the target itself,
 /// `{NAME.port}` and `{NAME.url}` of a service. Those of the axes are filled in already.
 ///
-/// Braces that are meant as such stand in double braces around a name, `{{name}}`: see [`Self::filled`].
+/// Braces that are meant as such are doubled around a name, `{{name}}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template(pub String);
-
-/// A placeholder that nothing is known of.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("nothing is called {{{0}}}")]
-pub struct UnknownPlaceholder(pub String);
-
-impl Template {
-    /// The text with each placeholder replaced by its `value`, and `{{name}}` by `{name}`.
-    pub fn filled(&self, value: impl Fn(&str) -> Option<String>) -> Result<String, UnknownPlaceholder> {
-        let piece = |piece| match piece {
-            Piece::Text(text) => Ok(text.to_owned()),
-            Piece::Name(name) => value(name).ok_or_else(|| UnknownPlaceholder(name.to_owned())),
-            Piece::Literal(name) => Ok(format!("{{{name}}}")),
-        };
-        pieces(&self.0).into_iter().map(piece).collect()
-    }
-}
 
 /// A server, or a service that servers need.
 #[derive(Debug, Clone, PartialEq)]

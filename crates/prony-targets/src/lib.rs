@@ -26,6 +26,8 @@ mod evented;
 mod head;
 mod lines;
 mod listen;
+#[cfg(test)]
+mod pieces;
 mod poller;
 mod reader;
 mod reply;

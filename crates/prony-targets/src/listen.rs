@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, accept_with, bind, getsockname, ipproto, listen, socket_with,
+    AddressFamily, SocketFlags, SocketType, acceptfrom_with, bind, getsockname, ipproto, listen, socket_with,
     sockopt,
 };
 
@@ -52,12 +52,26 @@ pub(crate) fn many(options: Options, count: usize) -> Result<(Vec<OwnedFd>, Sock
     Ok((listeners, address))
 }
 
-/// The next connection that waits, non-blocking. `None`: none is left, or the machine has no room for one (MFILE,
-/// NFILE, NOBUFS), and the next look tries again.
-pub(crate) fn accept(listener: &OwnedFd) -> Option<OwnedFd> {
+/// An accepted connection.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    /// Non-blocking.
+    pub(crate) socket: OwnedFd,
+    /// The client's end; the kernel says it with the connection, even when the client has left already.
+    pub(crate) peer: Option<SocketAddr>,
+}
+
+/// The next connection that waits. `None`: none is left, or the machine has no room for one (MFILE, NFILE,
+/// NOBUFS), and the next look tries again.
+pub(crate) fn accept(listener: &OwnedFd) -> Option<Accepted> {
     loop {
-        match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-            Ok(socket) => return Some(socket),
+        match acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            Ok((socket, peer)) => {
+                return Some(Accepted {
+                    socket,
+                    peer: peer.and_then(|peer| SocketAddr::try_from(peer).ok()),
+                });
+            }
             // The client left while it waited: the queue is shorter by one.
             Err(Errno::CONNABORTED | Errno::INTR) => {}
             Err(_) => return None,

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::StartError;
 use crate::clock::to_timespec;
-use crate::listen;
+use crate::listen::{self, Accepted};
 use crate::stop::Stop;
 
 /// Tokens of what is no connection; slots are far below.
@@ -42,7 +42,7 @@ pub(crate) struct Poller<C> {
     free: Vec<usize>,
 }
 
-impl<C> Poller<C> {
+impl<C: AsFd> Poller<C> {
     pub(crate) fn new(listener: OwnedFd, stop: &Stop) -> Result<Self, StartError> {
         let polled = || {
             let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -88,26 +88,33 @@ impl<C> Poller<C> {
         }
     }
 
-    /// Accepts up to `limit` of the connections that wait, if any may.
-    pub(crate) fn accept(&mut self, limit: usize, mut make: impl FnMut(OwnedFd) -> C) {
-        if !std::mem::take(&mut self.accept_again) {
-            return;
+    /// Accepts a connection, if one may wait: its slot. Nothing is said of it before [`watch_slot`]: its request
+    /// is often here already, and a connection that ends with that need not be watched at all, which saves a
+    /// system call.
+    ///
+    /// [`watch_slot`]: Self::watch_slot
+    pub(crate) fn accept(&mut self, make: impl FnOnce(Accepted) -> C) -> Option<usize> {
+        if !self.accept_again {
+            return None;
         }
-        for _ in 0..limit {
-            let Some(socket) = self.listener.as_ref().and_then(listen::accept) else { return };
-            let slot = self.free.pop().unwrap_or_else(|| {
-                self.slots.push(None);
-                self.slots.len() - 1
-            });
-            let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-            if epoll::add(&self.epoll, &socket, EventData::new_u64(slot as u64), interest).is_err() {
-                // Out of kernel memory or watches: as if it had not been accepted.
-                self.free.push(slot);
-                return;
-            }
-            self.slots[slot] = Some(make(socket));
-        }
-        self.accept_again = true;
+        let Some(accepted) = self.listener.as_ref().and_then(listen::accept) else {
+            self.accept_again = false;
+            return None;
+        };
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = Some(make(accepted));
+        Some(slot)
+    }
+
+    /// Has [`Woken::Slot`] said of an accepted connection from now on, and of what it has for us already. False when
+    /// the kernel is out of memory or watches: then it is best closed.
+    pub(crate) fn watch_slot(&self, slot: usize) -> bool {
+        let Some(connection) = &self.slots[slot] else { return true };
+        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.epoll, connection, EventData::new_u64(slot as u64), interest).is_ok()
     }
 
     /// Tries an accept again that the machine had no room for.

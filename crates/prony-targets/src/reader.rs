@@ -91,6 +91,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::pieces::{cuts, long_head, pieces, post};
 
     /// All requests of the pieces, and how it ended.
     fn read_all<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Request>, Result<(), Reject>) {
@@ -157,10 +158,8 @@ mod tests {
     fn stream() -> impl Strategy<Value = Vec<u8>> {
         let part = prop_oneof![
             8 => "(GET|HEAD|POST) /[a-z]{0,5}(\\?id=[0-9]{1,3})? HTTP/1\\.[01]\r\n(A: [a-z]{0,9}\r\n){0,3}\r\n",
-            4 => (0_usize..40).prop_map(|length| {
-                format!("POST /b HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length))
-            }),
-            1 => (8000_usize..8300).prop_map(|length| format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(length))),
+            4 => post(),
+            1 => long_head(),
             1 => Just("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned()),
             1 => "[ -~\r\n]{0,30}",
         ];
@@ -171,13 +170,9 @@ mod tests {
         #[test]
         fn any_split_gives_the_same_requests(
             input in stream(),
-            cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..20),
+            cuts in cuts(),
         ) {
-            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(input.len() + 1)).collect();
-            cuts.extend([0, input.len()]);
-            cuts.sort_unstable();
-            let pieces = cuts.windows(2).map(|pair| &input[pair[0]..pair[1]]);
-            prop_assert_eq!(read_all(pieces), read_all([&input[..]]));
+            prop_assert_eq!(read_all(pieces(&input, &cuts)), read_all([&input[..]]));
             prop_assert_eq!(read_all(input.chunks(1)), read_all([&input[..]]));
         }
 

@@ -5,10 +5,13 @@ mod calibrate;
 mod compare;
 mod errors;
 mod exec;
+mod keep;
 mod probe;
 mod report;
 mod run;
 mod serve;
+mod shared;
+mod study;
 mod truth;
 mod wrk;
 
@@ -20,14 +23,17 @@ use prony_model::nearest;
 
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
-pub(crate) use compare::{CompareArgs, CompareFormat, percent};
+pub(crate) use compare::{CompareArgs, percent};
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
+pub(crate) use keep::KeepArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::ReportArgs;
-pub(crate) use run::{BodyLength, Driver, Format, KernelStamps, PageFormat, RunArgs};
+pub(crate) use run::{Format, PageFormat, RunArgs};
 pub(crate) use serve::{
     DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull,
 };
+pub(crate) use shared::{BodyLength, CheckArgs, ConnectionArgs, Driver, KernelStamps, RequestArgs};
+pub(crate) use study::StudyArgs;
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
 pub(crate) use wrk::WrkArgs;
 
@@ -86,6 +92,9 @@ enum Typed {
     /// Time commands that take turns, and say which is faster
     #[command(after_help = exec::EXAMPLES, after_long_help = exec_details())]
     Exec(Box<ExecArgs>),
+    /// Do what a study file says, and write it up
+    #[command(after_help = study::EXAMPLES)]
+    Study(StudyArgs),
     /// Print stored results again, in any format
     #[command(after_help = report::EXAMPLES)]
     Report(ReportArgs),
@@ -105,6 +114,9 @@ enum Typed {
     Completions(CompletionsArgs),
     /// Print the manual page, for man -l -
     Man,
+    /// Start a command and see to it that nothing is left of it
+    #[command(hide = true)]
+    Keep(KeepArgs),
 }
 
 /// What is to be done.
@@ -114,6 +126,7 @@ pub(crate) enum Command {
     Probe(Box<ProbeArgs>),
     Compare(Box<CompareArgs>),
     Exec(Box<ExecArgs>),
+    Study(StudyArgs),
     Report(ReportArgs),
     Serve(ServeArgs),
     TruthLog(TruthLogArgs),
@@ -123,6 +136,7 @@ pub(crate) enum Command {
     Wrk(WrkArgs),
     Completions(CompletionsArgs),
     Man,
+    Keep(KeepArgs),
     /// Help or the version was asked for and is printed.
     Shown(Exit),
 }
@@ -134,7 +148,7 @@ pub(crate) struct DemoArgs {
     #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = prony_model::parse_duration)]
     pub(crate) duration: std::time::Duration,
     /// Connections
-    #[arg(short, long, value_name = "N", default_value = "8", value_parser = run::whole_u32)]
+    #[arg(short, long, value_name = "N", default_value = "8", value_parser = shared::whole_u32)]
     pub(crate) connections: u32,
 }
 
@@ -207,6 +221,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
             Typed::Probe(args) => Command::Probe(args),
             Typed::Compare(args) => Command::Compare(args),
             Typed::Exec(args) => Command::Exec(args),
+            Typed::Study(args) => Command::Study(args),
             Typed::Report(args) => Command::Report(args),
             Typed::Serve(args) => Command::Serve(args),
             Typed::TruthLog(args) => Command::TruthLog(args),
@@ -216,9 +231,21 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
             Typed::Wrk(args) => Command::Wrk(args),
             Typed::Completions(args) => Command::Completions(args),
             Typed::Man => Command::Man,
+            Typed::Keep(args) => Command::Keep(args),
         }),
         Ok(Cli { command: None, .. }) => Err(Complaint::usage("no command").hint("see prony --help")),
         Err(error) => errors::show(&error).map(Command::Shown),
+    }
+}
+
+/// Whether `prony serve` takes `words`, in which placeholders may stand; else why not, with what to try.
+pub(crate) fn check_serve(words: &[String]) -> Result<(), String> {
+    // What is known only when targets run: a port fits wherever an address or a number does.
+    let filled = words.iter().map(|word| word.replace("{port}", "1"));
+    let words = ["prony", "serve"].into_iter().map(str::to_owned).chain(filled);
+    match definition().try_get_matches_from(words) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(errors::complaint(&error).in_words()),
     }
 }
 

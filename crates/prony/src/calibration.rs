@@ -59,7 +59,7 @@ impl Place {
 
     /// Keeps `calibration` for the runs to come, whole or not at all.
     pub(crate) fn keep(&self, calibration: &Calibration) -> Result<(), Complaint> {
-        Destination::prepare("XDG_STATE_HOME", &self.0, true)?.write(&calibration.to_json())
+        Destination::prepare("XDG_STATE_HOME", &self.0, true)?.write(calibration.to_json())
     }
 }
 

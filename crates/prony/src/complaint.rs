@@ -63,6 +63,12 @@ impl Complaint {
         ))
     }
 
+    /// On one line: `what: what to try`.
+    pub(crate) fn in_words(&self) -> String {
+        let advice = self.advice.join("; ");
+        if advice.is_empty() { self.what.clone() } else { format!("{}: {advice}", self.what) }
+    }
+
     /// Writes it to stderr and says how to end.
     pub(crate) fn tell(&self) -> Exit {
         // There is nobody left to tell that stderr is closed.

@@ -6,6 +6,7 @@ mod args;
 mod calibration;
 mod clock;
 mod cmd;
+mod commit;
 mod complaint;
 mod exit;
 mod meant;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => cmd::compare::compare(&args),
         Command::Exec(args) => cmd::exec::exec(&args),
         Command::Report(args) => cmd::report::report(&args),
+        Command::Study(args) => cmd::study::study(&args),
         Command::Serve(args) => cmd::serve::serve(&args),
         Command::TruthLog(args) => cmd::truth_log::truth_log(&args),
         Command::Calibrate(args) => cmd::calibrate::calibrate(&args),
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Command::Wrk(args) => cmd::wrk::wrk(&args),
         Command::Completions(args) => cmd::pages::completions(&args),
         Command::Man => cmd::pages::man(),
+        Command::Keep(args) => cmd::keep::keep(&args),
         Command::Shown(exit) => Ok(exit),
     });
     exit.unwrap_or_else(|complaint: Complaint| complaint.tell()).into()

@@ -1,26 +1,31 @@
 //! What is meant: the plan behind what was typed, with every default filled in and every contradiction refused.
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::Duration;
 
 use prony_model::{
     Arrivals, Body, BodyCheck, Checks, Clock, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan,
     Target, Timeouts, Version, source_addresses,
 };
 
-use crate::args::{BodyLength, Driver, Format, KernelStamps, RunArgs};
+use crate::args::{
+    BodyLength, CheckArgs, ConnectionArgs, Driver, Format, KernelStamps, RequestArgs, RunArgs,
+};
 use crate::complaint::Complaint;
 use crate::output::Destination;
 
 pub(crate) mod ab;
 pub(crate) mod compare;
 mod exec;
+mod outputs;
 mod parameters;
 pub(crate) mod probe;
 mod program;
 pub(crate) mod wrk;
 
 pub(crate) use exec::{Export, MeantExec, meant_exec};
+pub(crate) use program::start_ups;
 
 /// Connections in a closed loop, when nobody says how many.
 const CONNECTIONS: u32 = 50;
@@ -51,75 +56,88 @@ pub(crate) struct Meant {
 pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
     let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
     let plan = plan(args, seed)?;
-    let (format, file) = outputs(args)?;
+    let (format, file) = outputs::outputs(args.json.as_deref(), "--output", args.output)?;
     let clock = clock(args.clock, format)?;
-    if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples == file) {
+    if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples.as_deref() == file) {
         return Err(Complaint::usage(format!("--json and --samples both want {}", path.display()))
             .hint("give each a file of its own"));
     }
-    let destination = file.map(|path| Destination::prepare("--json", &path, args.force)).transpose()?;
+    let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
     let prepare = |path: &Path| Destination::prepare("--samples", path, args.force);
     let samples = args.samples.as_deref().map(prepare).transpose()?;
     Ok(Meant { plan, target_commit, format, clock, destination, samples, quiet: args.quiet })
 }
 
 fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
-    let mut target = Target::parse(&args.url).map_err(|error| Complaint::from_words(&error))?;
-    target.unix.clone_from(&args.unix);
+    let target = target(&args.url, args.unix.as_deref())?;
     let end = end(args)?;
-    let timeouts = Timeouts::default();
     let plan = RunPlan {
         target,
         load: load(args, end)?,
         end,
         warmup: args.warmup.unwrap_or(match end {
             // People who ask for a number of requests count them at the server, too.
-            End::Requests(_) | End::First { .. } => std::time::Duration::ZERO,
-            End::Duration(_) => std::time::Duration::from_secs(WARMUP_S),
+            End::Requests(_) | End::First { .. } => Duration::ZERO,
+            End::Duration(_) => Duration::from_secs(WARMUP_S),
         }),
-        threads: args.threads.unwrap_or(1),
-        timeouts: Timeouts {
-            connect: args.connect_timeout.unwrap_or(timeouts.connect),
-            request: args.timeout.unwrap_or(timeouts.request),
-            drain: args.drain.unwrap_or(timeouts.drain),
-        },
-        checks: checks(args)?,
+        threads: args.load.threads.unwrap_or(1),
+        timeouts: timeouts(&args.request, args.drain),
+        checks: checks(&args.checks)?,
         sources: source_addresses(&args.sources).map_err(|error| Complaint::from_words(&error))?,
-        driver: match args.driver {
-            Driver::Auto => DriverChoice::Auto,
-            Driver::Epoll => DriverChoice::Epoll,
-            Driver::IoUring => DriverChoice::IoUring,
-        },
-        kernel_clock: match args.kernel_clock {
+        driver: driver(args.means.driver),
+        kernel_clock: match args.means.kernel_clock {
             KernelStamps::Auto => KernelClock::Auto,
             KernelStamps::Off => KernelClock::Off,
         },
         samples: args.samples.is_some(),
-        seed: args.seed.unwrap_or(seed),
+        seed: args.means.seed.unwrap_or(seed),
         // Last, because it may read stdin: everything that can be refused without it is.
-        request: request(args)?,
+        request: request(&args.request, args.connection)?,
     };
     plan.check().map_err(|error| Complaint::from_words(&error))?;
     Ok(plan)
+}
+
+fn target(url: &str, unix: Option<&Path>) -> Result<Target, Complaint> {
+    let target = Target::parse(url).map_err(|error| Complaint::from_words(&error))?;
+    Ok(Target { unix: unix.map(Path::to_owned), ..target })
+}
+
+fn timeouts(args: &RequestArgs, drain: Option<Duration>) -> Timeouts {
+    let default = Timeouts::default();
+    Timeouts {
+        connect: args.connect_timeout.unwrap_or(default.connect),
+        request: args.timeout.unwrap_or(default.request),
+        drain: drain.unwrap_or(default.drain),
+    }
+}
+
+/// The driver that is meant by `typed`.
+pub(crate) fn driver(typed: Driver) -> DriverChoice {
+    match typed {
+        Driver::Auto => DriverChoice::Auto,
+        Driver::Epoll => DriverChoice::Epoll,
+        Driver::IoUring => DriverChoice::IoUring,
+    }
 }
 
 fn end(args: &RunArgs) -> Result<End, Complaint> {
     match (args.duration, args.requests) {
         (Some(_), Some(_)) => Err(Complaint::usage("--duration and --requests both say when the run ends")
             .hint("leave out one of them")),
-        (duration, None) => Ok(End::Duration(duration.unwrap_or(std::time::Duration::from_secs(DURATION_S)))),
+        (duration, None) => Ok(End::Duration(duration.unwrap_or(Duration::from_secs(DURATION_S)))),
         (None, Some(requests)) => Ok(End::Requests(requests)),
     }
 }
 
 /// A default number of connections bows to a small number of requests; a typed one is refused by the plan.
 fn load(args: &RunArgs, end: End) -> Result<Load, Complaint> {
-    if let Some(rate_per_s) = args.rate {
-        let arrivals = if args.poisson { Arrivals::Poisson } else { Arrivals::Constant };
+    if let Some(rate_per_s) = args.load.rate {
+        let arrivals = if args.load.poisson { Arrivals::Poisson } else { Arrivals::Constant };
         let max_connections = args.connections.unwrap_or(OPEN_CONNECTIONS);
         return Ok(Load::Open { rate_per_s, arrivals, max_connections });
     }
-    if args.poisson {
+    if args.load.poisson {
         return Err(Complaint::usage("--poisson spreads the requests of a rate, and there is no rate")
             .hint("add one: --rate 500 --poisson"));
     }
@@ -132,7 +150,7 @@ fn load(args: &RunArgs, end: End) -> Result<Load, Complaint> {
     Ok(Load::Closed { connections })
 }
 
-fn request(args: &RunArgs) -> Result<RequestPlan, Complaint> {
+fn request(args: &RequestArgs, connection: ConnectionArgs) -> Result<RequestPlan, Complaint> {
     let headers = args.headers.iter().map(|header| self::header(header)).collect::<Result<Vec<_>, _>>()?;
     let bytes = body(args)?;
     let method = match &args.method {
@@ -149,9 +167,9 @@ fn request(args: &RunArgs) -> Result<RequestPlan, Complaint> {
         headers,
         verbatim: false,
         body: Body { bytes: bytes.unwrap_or_default() },
-        version: if args.http10 { Version::Http10 } else { Version::Http11 },
-        keep_alive: !args.no_keepalive,
-        pipeline: args.pipeline.unwrap_or(1),
+        version: if connection.http10 { Version::Http10 } else { Version::Http11 },
+        keep_alive: !connection.no_keepalive,
+        pipeline: connection.pipeline.unwrap_or(1),
     })
 }
 
@@ -174,7 +192,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_token_character)
 }
 
-fn body(args: &RunArgs) -> Result<Option<Vec<u8>>, Complaint> {
+fn body(args: &RequestArgs) -> Result<Option<Vec<u8>>, Complaint> {
     match (&args.body, &args.body_file) {
         (Some(_), Some(_)) => Err(Complaint::usage("--body and --body-file are two bodies for one request")
             .hint("leave out one of them")),
@@ -204,7 +222,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Complaint> {
     Ok(bytes)
 }
 
-fn checks(args: &RunArgs) -> Result<Checks, Complaint> {
+fn checks(args: &CheckArgs) -> Result<Checks, Complaint> {
     let body = match (&args.expect_body, &args.expect_body_regex) {
         (Some(_), Some(_)) => {
             return Err(Complaint::usage(
@@ -227,19 +245,6 @@ fn target_commit(typed: &str) -> Result<String, Complaint> {
         )));
     }
     Ok(text.to_owned())
-}
-
-/// What goes to stdout, and to which file.
-fn outputs(args: &RunArgs) -> Result<(Format, Option<PathBuf>), Complaint> {
-    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
-    match (to_stdout, args.output) {
-        (true, Some(format)) if format != Format::Json => {
-            Err(Complaint::usage("--json - and --output both want stdout")
-                .hint("leave out one of them, or keep the JSON in a file: --json result.json"))
-        }
-        (true, _) => Ok((Format::Json, None)),
-        (false, format) => Ok((format.unwrap_or(Format::Text), args.json.clone())),
-    }
 }
 
 /// The distribution that was chosen, where one can be.

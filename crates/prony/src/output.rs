@@ -14,7 +14,7 @@ pub(crate) fn print(text: &str) -> Result<(), Complaint> {
 }
 
 /// Writes `bytes`, which may be anything, to stdout.
-pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Complaint> {
+fn print_bytes(bytes: &[u8]) -> Result<(), Complaint> {
     let mut stdout = io::stdout().lock();
     written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
@@ -24,6 +24,11 @@ pub(crate) fn tell(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
+/// Whether `path`, as typed, stands for stdout.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// What became of a write to stdout.
 pub(crate) fn written(result: io::Result<()>) -> Result<(), Complaint> {
     match result {
@@ -31,6 +36,34 @@ pub(crate) fn written(result: io::Result<()>) -> Result<(), Complaint> {
             Err(Complaint::internal(format!("can't write to stdout ({error})")))
         }
         _ => Ok(()),
+    }
+}
+
+/// Stdout, or a file, for flags that take either.
+#[derive(Debug)]
+pub(crate) enum Outlet {
+    /// `-`
+    Stdout,
+    /// Anything else.
+    File(Destination),
+}
+
+impl Outlet {
+    /// Finds out whether `path`, the value of `flag`, can be written.
+    pub(crate) fn prepare(flag: &str, path: &Path, force: bool) -> Result<Self, Complaint> {
+        if is_stdout(path) {
+            Ok(Self::Stdout)
+        } else {
+            Destination::prepare(flag, path, force).map(Self::File)
+        }
+    }
+
+    /// Writes `bytes`; to a file whole or not at all.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Complaint> {
+        match self {
+            Self::Stdout => print_bytes(bytes),
+            Self::File(destination) => destination.write(bytes),
+        }
     }
 }
 
@@ -126,10 +159,10 @@ impl Destination {
         Ok(destination)
     }
 
-    /// Writes `text`, whole or not at all.
-    pub(crate) fn write(&self, text: &str) -> Result<(), Complaint> {
+    /// Writes `bytes`, whole or not at all.
+    pub(crate) fn write(&self, bytes: impl AsRef<[u8]>) -> Result<(), Complaint> {
         let mut growing = self.open()?;
-        growing.write(text.as_bytes());
+        growing.write(bytes.as_ref());
         growing.finish()
     }
 

@@ -1,7 +1,7 @@
 //! Results in the format that was asked for: the same for a run that is just over and for stored ones.
 
-use prony_model::{Clock, ExecResult, ProbeResult, RunResult};
-use prony_report::{DistributionError, Style, csv, exec, hgrm, hlog, markdown, probe, text};
+use prony_model::{Clock, ComparisonResult, ExecResult, ProbeResult, RunResult, StudyResult};
+use prony_report::{DistributionError, Style, compare, csv, exec, hgrm, hlog, markdown, probe, study, text};
 
 use crate::args::{Format, PageFormat};
 use crate::terminal;
@@ -22,6 +22,10 @@ pub(crate) enum AnyResult {
     Exec(Box<ExecResult>),
     /// Of `prony probe`.
     Probe(Box<ProbeResult>),
+    /// Of `prony compare`.
+    Comparison(Box<ComparisonResult>),
+    /// Of `prony study`.
+    Study(Box<StudyResult>),
 }
 
 impl AnyResult {
@@ -29,7 +33,7 @@ impl AnyResult {
     pub(crate) fn run(&self) -> Option<&RunResult> {
         match self {
             Self::Run(result) => Some(result),
-            Self::Exec(_) | Self::Probe(_) => None,
+            Self::Exec(_) | Self::Probe(_) | Self::Comparison(_) | Self::Study(_) => None,
         }
     }
 }
@@ -52,6 +56,24 @@ pub(crate) fn render_probe(result: &ProbeResult, format: PageFormat, style: &Sty
     }
 }
 
+/// What stdout gets of `prony compare`.
+pub(crate) fn render_comparison(result: &ComparisonResult, format: PageFormat, style: &Style) -> String {
+    match format {
+        PageFormat::Text => compare::text(result, style),
+        PageFormat::Json => prony_model::comparison_to_json(result),
+        PageFormat::Markdown => compare::markdown(result),
+    }
+}
+
+/// What stdout gets of a study.
+pub(crate) fn render_study(result: &StudyResult, format: PageFormat, style: &Style) -> String {
+    match format {
+        PageFormat::Text => study::text(result, style),
+        PageFormat::Json => study::json(result),
+        PageFormat::Markdown => study::markdown(result),
+    }
+}
+
 /// What stdout gets of results of several kinds, each with the name of its file.
 pub(crate) fn render_any(results: &[(&str, &AnyResult)], format: PageFormat) -> String {
     let style = terminal::style();
@@ -64,6 +86,8 @@ pub(crate) fn render_any(results: &[(&str, &AnyResult)], format: PageFormat) -> 
             },
             AnyResult::Exec(result) => render_exec(result, format, &style),
             AnyResult::Probe(result) => render_probe(result, format, &style),
+            AnyResult::Comparison(result) => render_comparison(result, format, &style),
+            AnyResult::Study(result) => render_study(result, format, &style),
         };
         match format {
             PageFormat::Json => page,

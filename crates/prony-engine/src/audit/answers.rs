@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use prony_model::{Finding, FindingCode, Outcome, Severity, grouped};
+use prony_model::words::{grouped, milliseconds, percent, plural};
+use prony_model::{Finding, FindingCode, Outcome, Severity};
 use prony_stats::{LittleAudit, check_possible};
 
-use super::{Facts, finding, milliseconds, percent};
+use super::{Facts, finding};
 use crate::slice::Lengths;
 
 /// Share of failures above which nothing should be compared.
@@ -79,8 +80,8 @@ pub(super) fn censored(facts: &Facts<'_>) -> Option<Finding> {
         severity,
         &[("without_answer", count as f64, "count"), ("share", share, "share")],
         format!(
-            "{} requests ({}) had no answer when they were given up: quantiles that they reach are printed as \"> x\"",
-            grouped(count),
+            "{} ({}) had no answer when time was up: quantiles that reach so far are printed as \"> x\"",
+            plural(count, "request"),
             percent(share)
         ),
         "run longer than the slowest answer, or offer less load (--rate, fewer --connections)",
@@ -168,9 +169,9 @@ pub(super) fn mixed_lengths(facts: &Facts<'_>) -> Option<Finding> {
     }
     let done = facts.result.requests.done;
     let range = if shortest == longest {
-        format!("{} bytes", grouped(longest))
+        plural(longest, "byte")
     } else {
-        format!("{} to {} bytes", grouped(shortest), grouped(longest))
+        format!("{} to {}", grouped(shortest), plural(longest, "byte"))
     };
     Some(finding(
         FindingCode::MixedLengths,
@@ -182,10 +183,10 @@ pub(super) fn mixed_lengths(facts: &Facts<'_>) -> Option<Finding> {
             ("longest_other", longest as f64, "bytes"),
         ],
         format!(
-            "{} of {} good responses had another length than the first: {range} instead of {}; some servers report \
+            "{} of {} had another length than the first: {range} instead of {}; some servers report \
              errors so, with status 200",
             grouped(others),
-            grouped(done),
+            plural(done, "good response"),
             grouped(first)
         ),
         "if each body should be alike, say --expect-length same; if not, --expect-body-regex tells good from bad",

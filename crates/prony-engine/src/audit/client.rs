@@ -1,8 +1,9 @@
 //! Signals that the client, not the server, made a number.
 
-use prony_model::{Finding, FindingCode, Severity, grouped};
+use prony_model::words::{milliseconds, percent, times};
+use prony_model::{Environment, Finding, FindingCode, Severity};
 
-use super::{Facts, finding, graded, milliseconds, percent};
+use super::{Facts, finding, graded};
 
 /// Share of a core that a worker thread may use: warn, invalid.
 const CPU_SHARE: (f64, f64) = (0.80, 0.95);
@@ -42,12 +43,22 @@ pub(super) fn is_busy(facts: &Facts<'_>) -> bool {
 
 /// What to do about a client that is too slow.
 pub(super) fn more_threads(facts: &Facts<'_>, threads: u32) -> String {
-    let cpus = facts.result.environment.cpus;
     let slower = if facts.plan().load.rate().is_some() { "a lower --rate, or " } else { "" };
-    if threads < cpus {
-        format!("try --threads {}, {slower}agents on other machines", threads + 1)
-    } else {
-        format!("every CPU has a thread already: try {slower}agents on other machines")
+    more_threads_on(&facts.result.environment, threads, slower)
+}
+
+fn more_threads_on(machine: &Environment, threads: u32, slower: &str) -> String {
+    if threads < machine.cpus {
+        return format!("try --threads {}, {slower}agents on other machines", threads + 1);
+    }
+    match machine.cpus_online {
+        // `taskset`, a control group or a quota keeps this process from the others.
+        Some(online) if machine.cpus < online => format!(
+            "every CPU that prony may use has a thread already ({} of {online}): try more CPUs (taskset, or the \
+             container's limit) with more --threads, {slower}agents on other machines",
+            machine.cpus
+        ),
+        _ => format!("every CPU has a thread already: try {slower}agents on other machines"),
     }
 }
 
@@ -100,8 +111,26 @@ pub(super) fn loop_gap(facts: &Facts<'_>) -> Option<Finding> {
             "the client looked away from its sockets for {} at the longest, and for over 1 ms {}: \
              so much of the highest latencies may be its own",
             milliseconds(longest),
-            if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
+            times(count)
         ),
         "leave the client a core of its own, or read p99.9 and max with this in mind",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_cpus_that_may_be_used_can_get_a_thread() {
+        let check = |threads: u32, cpus: u32, cpus_online: Option<u32>, expected: &str| {
+            let machine = Environment { cpus, cpus_online, ..Environment::default() };
+            let told = more_threads_on(&machine, threads, "");
+            assert!(told.starts_with(expected), "{told}");
+        };
+        check(1, 2, Some(4), "try --threads 2, agents");
+        check(2, 2, Some(2), "every CPU has a thread already: ");
+        check(2, 2, None, "every CPU has a thread already: ");
+        check(2, 2, Some(4), "every CPU that prony may use has a thread already (2 of 4): try more CPUs");
+    }
 }

@@ -1,9 +1,10 @@
 //! Signals in how the run went along.
 
+use prony_model::words::{milliseconds, percent, whole};
 use prony_model::{Finding, FindingCode, Severity};
 use prony_stats::{Histogram, Sparse, WARM_UP_SLICES, WarmUp, log_medians, mann_kendall, outliers, warm_up};
 
-use super::{Facts, finding, milliseconds, percent, whole};
+use super::{Facts, finding};
 use crate::clock::Nanos;
 
 /// Change from the first to the last third of the run that matters.

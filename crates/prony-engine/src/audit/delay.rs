@@ -1,9 +1,10 @@
 //! Signals that the client's own delays are part of the latencies, from the kernel's time stamps.
 
+use prony_model::words::{milliseconds, percent};
 use prony_model::{Finding, FindingCode, Severity};
 
 use super::client::more_threads;
-use super::{Facts, finding, graded, milliseconds, percent};
+use super::{Facts, finding, graded};
 
 /// The client's own share of the slowest responses: warn, invalid.
 const TAIL_SHARE: (f64, f64) = (0.10, 0.50);

@@ -1,9 +1,10 @@
 //! Signals that the load was not the one that was asked for.
 
-use prony_model::{ErrorKind, Finding, FindingCode, Load, Severity, grouped};
+use prony_model::words::{grouped, milliseconds, percent, plural, whole};
+use prony_model::{ErrorKind, Finding, FindingCode, Load, Severity};
 
 use super::client::is_busy;
-use super::{Facts, finding, milliseconds, percent, whole};
+use super::{Facts, finding};
 use crate::environment::port_range;
 
 /// Share of the asked requests that may remain unsent.
@@ -61,16 +62,16 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
     let never_sent = facts.result.requests.never_sent;
     let message = if held_back {
         format!(
-            "the server did not take the asked rate: {} requests were still waiting for one of {} connections \
-             at the end",
-            grouped(never_sent),
-            grouped(u64::from(max_connections))
+            "the server did not take the asked rate: {} still waited for one of {} at the end",
+            plural(never_sent, "request"),
+            plural(max_connections.into(), "connection")
         )
     } else {
         format!(
-            "{} of the requests waited for one of {max_connections} connections (p99 {}); \
+            "{} of the requests waited for one of {} (p99 {}); \
              their response time counts that",
             percent(share),
+            plural(max_connections.into(), "connection"),
             milliseconds(p99)
         )
     };
@@ -130,10 +131,10 @@ pub(super) fn ports(facts: &Facts<'_>) -> Option<Finding> {
             ("opened", opened as f64, "count"),
         ],
         format!(
-            "{} connections found no free local port; {} were opened, and there are {} ports to one address",
-            grouped(failed),
+            "{} found no free local port, with {} opened and {} to one address",
+            plural(failed, "connection"),
             grouped(opened),
-            grouped(ports)
+            plural(ports, "port")
         ),
         "add source addresses (--source 127.0.0.2,127.0.0.3), or keep connections open (leave out --no-keepalive)",
     ))
@@ -169,9 +170,9 @@ pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
         Severity::Invalid,
         &[("failed", failed as f64, "count"), ("open_files_limit", limit as f64, "count")],
         format!(
-            "{} connections found no free file descriptor or socket memory (limit {} files)",
-            grouped(failed),
-            grouped(limit)
+            "{} found no free file descriptor or socket memory (limit {})",
+            plural(failed, "connection"),
+            plural(limit, "file")
         ),
         "raise the limit with `ulimit -n`, or use fewer --connections",
     ))
@@ -200,10 +201,10 @@ pub(super) fn not_reused(facts: &Facts<'_>) -> Option<Finding> {
         Severity::Note,
         &[("reused", connections.reused as f64, "count"), ("sent", sent as f64, "count")],
         format!(
-            "the server closed its connections: {} of {} requests found theirs open, so that most response times \
+            "the server closed its connections: {} of {} found theirs open, so that most response times \
              hold a connection set-up",
             grouped(connections.reused),
-            grouped(sent)
+            plural(sent, "request")
         ),
         "if that is how the server is meant to be used, --no-keepalive says so; else look at its keep-alive settings",
     ))
@@ -230,8 +231,8 @@ pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
             ("mean", mean_ms, "ms"),
         ],
         format!(
-            "with {} connections the response time follows from the rate ({} / {} per s = {})",
-            grouped(u64::from(connections)),
+            "with {} the response time follows from the rate ({} / {} per s = {})",
+            plural(connections.into(), "connection"),
             whole(in_flight),
             whole(rate),
             milliseconds(implied_ms)

@@ -1,8 +1,9 @@
 //! Signals that the machine itself, or something else that runs on it, made a number.
 
-use prony_model::{Finding, FindingCode, MachineUse, Severity, grouped};
+use prony_model::words::{percent, plural, times};
+use prony_model::{Finding, FindingCode, MachineUse, Severity};
 
-use super::{Facts, finding, graded, percent};
+use super::{Facts, finding, graded};
 
 /// Share of the CPU time that a hypervisor may give to others: warn, invalid.
 const STEAL_SHARE: (f64, f64) = (0.01, 0.05);
@@ -92,7 +93,7 @@ impl Machine<'_> {
 
     /// The control group's CPU quota ran out.
     fn throttled(&self) -> Option<Finding> {
-        let times = self.used.throttled.filter(|times| *times > 0)?;
+        let throttled = self.used.throttled.filter(|throttled| *throttled > 0)?;
         let advice = if self.threads > 1 {
             "give the container more CPU (docker: --cpus, Kubernetes: limits.cpu), or use fewer --threads"
         } else {
@@ -101,11 +102,11 @@ impl Machine<'_> {
         Some(finding(
             FindingCode::Throttled,
             Severity::Warning,
-            &[("throttled", times as f64, "count")],
+            &[("throttled", throttled as f64, "count")],
             format!(
                 "the CPU quota of the client's control group ran out {}: all its threads then stood still for up to a \
                  period (100 ms, if nobody changed it)",
-                if times == 1 { "once".to_owned() } else { format!("{} times", grouped(times)) }
+                times(throttled)
             ),
             advice,
         ))
@@ -136,9 +137,9 @@ impl Machine<'_> {
             Severity::Warning,
             &[("dropped", dropped as f64, "count")],
             format!(
-                "the network stack of this machine dropped {} packets because a CPU's queue of arrived ones was full: \
+                "the network stack of this machine dropped {} because a CPU's queue of arrived ones was full: \
                  each costs its connection 200 ms or more",
-                grouped(dropped)
+                plural(dropped, "packet")
             ),
             "offer less load, or let the queue be longer: `sysctl net.core.netdev_max_backlog=10000`",
         ))

@@ -12,7 +12,7 @@ mod network;
 mod spikes;
 
 use prony_http::EncodedRequest;
-use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity, grouped};
+use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity};
 use prony_stats::Histogram;
 
 use crate::collect::Totals;
@@ -106,37 +106,5 @@ fn graded(value: f64, warn: f64, invalid: f64) -> Option<Severity> {
         value if value > invalid => Some(Severity::Invalid),
         value if value > warn => Some(Severity::Warning),
         _ => None,
-    }
-}
-
-/// A number of whole things, or of things per second, in groups of three digits.
-fn whole(value: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "rounded, and the cast saturates"
-    )]
-    grouped(value.round() as u64)
-}
-
-/// A share as percent, with as many digits as it takes to see that it is not 0.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent >= 10.0 || percent == 0.0 {
-        format!("{percent:.0} %")
-    } else if percent >= 0.1 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.3} %")
-    }
-}
-
-/// Milliseconds in a unit that a person would say.
-fn milliseconds(value: f64) -> String {
-    match value {
-        value if value >= 10_000.0 => format!("{:.1} s", value / 1e3),
-        value if value >= 100.0 => format!("{value:.0} ms"),
-        value if value >= 1.0 => format!("{value:.2} ms"),
-        value => format!("{:.0} µs", value * 1e3),
     }
 }

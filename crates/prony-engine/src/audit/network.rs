@@ -1,8 +1,9 @@
 //! Signals that segments or connections were lost, or lay in the client's own buffer.
 
-use prony_model::{Finding, FindingCode, MachineUse, RunPlan, Severity, grouped};
+use prony_model::words::{grouped, percent, plural};
+use prony_model::{Finding, FindingCode, MachineUse, RunPlan, Severity};
 
-use super::{Facts, finding, percent};
+use super::{Facts, finding};
 use crate::look::Looks;
 
 /// Share of the segments that may be sent again: more is loss that quantiles show.
@@ -66,11 +67,11 @@ impl Network<'_> {
                 ("held_back", looks.held_back as f64, "count"),
             ],
             format!(
-                "{} of {} looks at connections found requests held back in the client's send buffer (up to {} bytes \
+                "{} of {} at connections found requests held back in the client's send buffer (up to {} \
                  unsent): the server or the network takes them more slowly than they come, which is in the latency",
                 grouped(caught),
-                grouped(looks.taken),
-                grouped(looks.unsent_bytes_max)
+                plural(looks.taken, "look"),
+                plural(looks.unsent_bytes_max, "byte")
             ),
             advice,
         ))
@@ -108,8 +109,8 @@ impl Network<'_> {
                 ("own", own as f64, "count"),
             ],
             format!(
-                "this machine sent {} TCP segments again ({} of {}), {whose}: each costs its request 200 ms or more",
-                grouped(machine),
+                "this machine sent {} again ({} of {}), {whose}: each costs its request 200 ms or more",
+                plural(machine, "TCP segment"),
                 percent(share),
                 grouped(sent)
             ),
@@ -136,9 +137,9 @@ impl Network<'_> {
             Severity::Warning,
             &[("overflows", overflows as f64, "count"), ("drops", drops as f64, "count")],
             format!(
-                "listeners of this machine turned away {} connection requests, {} of them because a listen queue was \
+                "listeners of this machine turned away {}, {} of them because a listen queue was \
                  full: most likely the server's, unless another program here listens under load",
-                grouped(worst),
+                plural(worst, "connection request"),
                 grouped(overflows)
             ),
             format!(

@@ -2,10 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use prony_model::{ErrorKind, Finding, FindingCode, Severity, grouped};
+use prony_model::words::{grouped, milliseconds, percent, plural};
+use prony_model::{ErrorKind, Finding, FindingCode, Severity};
 use prony_stats::Histogram;
 
-use super::{Facts, finding, milliseconds, percent};
+use super::{Facts, finding};
 use crate::clock::Nanos;
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -83,24 +84,24 @@ impl Connecting<'_> {
         let (severity, message) = if slow > 0 {
             let longest = milliseconds(self.times.max().unwrap_or_default() as f64 / 1e6);
             let message = format!(
-                "{} of {} connections took whole seconds to open (up to {longest}): the kernel waits so long before it \
+                "{} of {} took whole seconds to open (up to {longest}): the kernel waits so long before it \
                  asks again for a connection that had no answer",
                 grouped(slow),
-                grouped(self.times.count())
+                plural(self.times.count(), "connection")
             );
             (Severity::Warning, message)
         } else if again > 0 && self.unanswered > 0 {
             let message = format!(
-                "{} connection requests had no answer, and this machine sent {} SYNs again",
-                grouped(self.unanswered),
-                grouped(again)
+                "{} had no answer, and this machine sent {} again",
+                plural(self.unanswered, "connection request"),
+                plural(again, "SYN")
             );
             (Severity::Warning, message)
         } else if again > 0 && self.here {
             let message = format!(
-                "this machine sent {} SYNs, or answers to them, again, but this run's connections opened at once: a \
+                "this machine sent {}, or answers to SYNs, again, but this run's connections opened at once: a \
                  full listen queue, or another program",
-                grouped(again)
+                plural(again, "SYN")
             );
             (Severity::Note, message)
         } else {

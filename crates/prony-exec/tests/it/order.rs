@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use prony_model::{ComparisonVerdict, Environment, ExecEvent, ExecOrder, ExecRuns};
+use prony_model::{ComparisonOutcome, Environment, ExecEvent, ExecOrder, ExecRuns};
 
 use crate::fixture::{Folder, plan, run};
 
@@ -73,7 +73,7 @@ fn one_after_the_other() {
         expected.push(format!("cleanup-{name}"));
     }
     assert_eq!(folder.lines("log"), expected);
-    assert!(matches!(result.comparisons[0].verdict, ComparisonVerdict::Withheld { .. }));
+    assert!(matches!(result.comparisons[0].verdict, ComparisonOutcome::NoVerdict { .. }));
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use super::compare::shows_latency;
 use super::{Calibration, CalibrationPoint, CalibrationSetting};
 use crate::{
-    CalibrationUse, Evidence, Finding, FindingCode, RunResult, Severity, Timing, Verdict, grouped, since_1970,
+    CalibrationUse, Evidence, Finding, FindingCode, RunResult, Severity, Timing, Verdict, since_1970,
+    words::{two_digits, whole},
 };
 
 /// Share of the client's capacity: warn, invalid.
@@ -66,12 +67,9 @@ fn near_client_limit(
         share if share > CAPACITY_SHARE.0 => Severity::Warning,
         _ => return None,
     };
-    let seen = grouped_rate(used.null_rate_per_s);
+    let seen = whole(used.null_rate_per_s);
     let estimate = if nearest.is_estimate() {
-        format!(
-            ", and by its use of the CPU could get about {} /s",
-            grouped_rate(roughly(used.capacity_per_s))
-        )
+        format!(", and by its use of the CPU could get about {} /s", whole(two_digits(used.capacity_per_s)))
     } else {
         String::new()
     };
@@ -143,33 +141,4 @@ fn near_client_floor(result: &RunResult, used: &CalibrationUse) -> Option<Findin
         advice: "compare differences of such times, never ratios; or put the client on a faster machine"
             .to_owned(),
     })
-}
-
-/// Two significant digits: an estimate is not known better.
-fn roughly(value: f64) -> f64 {
-    let scale = 10_f64.powf(value.max(1.0).log10().floor() - 1.0);
-    (value / scale).round() * scale
-}
-
-/// To the nearest whole, in groups of three digits.
-fn grouped_rate(per_s: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "rounded, positive, and the cast saturates"
-    )]
-    grouped(per_s.round() as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn estimates_have_two_digits() {
-        let close = |value: f64, expected: f64| assert!((roughly(value) - expected).abs() < 1e-6, "{value}");
-        close(254_321.0, 250_000.0);
-        close(99_600.0, 100_000.0);
-        close(7.26, 7.3);
-    }
 }

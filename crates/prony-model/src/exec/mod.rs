@@ -11,8 +11,8 @@ pub use plan::{
     StartUpTry,
 };
 pub use result::{
-    CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonVerdict, ExecResult, ExecTiming,
-    MemorySummary, ShellUse, StartUpShare, TimeSummary,
+    CommandComparison, CommandExit, CommandResult, CommandRun, ExecResult, ExecTiming, MemorySummary,
+    ShellUse, StartUpShare, TimeSummary,
 };
 
 use crate::FormatError;

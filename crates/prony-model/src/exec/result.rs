@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, ExecPlan, Finding, Interval, StartUpSource, Verdict};
+use crate::{ComparisonOutcome, Environment, ExecPlan, Finding, Interval, StartUpSource, Verdict};
 
 /// One series of commands, whole: enough to print any report of it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -168,37 +168,8 @@ pub struct CommandComparison {
     pub interval: Option<Interval>,
     /// Probability of such differences if there were none, adjusted for the number of comparisons (Holm).
     pub p: Option<f64>,
+    /// The change that is taken as none: 0.02 is 2 %.
+    pub margin: f64,
     /// What it says.
-    pub verdict: ComparisonVerdict,
-}
-
-/// What a comparison says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ComparisonVerdict {
-    /// Faster, by the margin or more.
-    Faster,
-    /// Slower, by the margin or more.
-    Slower,
-    /// Faster; by how much is open.
-    FasterSizeUncertain,
-    /// Slower; by how much is open.
-    SlowerSizeUncertain,
-    /// No difference larger than the margin.
-    NoDifference {
-        /// 0.02 is 2 %.
-        margin: f64,
-    },
-    /// The differences vary too much.
-    TooNoisy {
-        /// The least change that this many pairs would usually find.
-        smallest_detectable: f64,
-        /// Pairs that would usually find a change of the margin.
-        pairs_needed: u64,
-    },
-    /// No verdict.
-    Withheld {
-        /// Why not.
-        reason: String,
-    },
+    pub verdict: ComparisonOutcome,
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use prony_model::{
     BlockOrder, COMPARISON_FORMAT, COMPARISON_VERSION, ChangeInterval, ComparedBlock, ComparedPair,
-    ComparedSide, ComparisonKind, ComparisonMethod, ComparisonOutcome, ComparisonResult, FindingCode, Look,
-    LookPlan, Metric, MetricComparison, comparison_to_json,
+    ComparedSide, ComparisonKind, ComparisonMethod, ComparisonOutcome, ComparisonResult, FindingCode,
+    FormatError, Look, LookPlan, Metric, MetricComparison, comparison_from_json, comparison_to_json,
 };
 use serde_json::Value;
 
@@ -100,7 +100,22 @@ fn check(what: &str, value: &Value, fits: bool) {
 fn what_is_written_fits_the_published_schema_and_is_read_back() {
     let text = comparison_to_json(&comparison());
     check("a comparison", &serde_json::from_str(&text).expect("JSON"), true);
-    assert_eq!(serde_json::from_str::<ComparisonResult>(&text).expect("own words"), comparison());
+    assert_eq!(comparison_from_json(&text).expect("own words"), comparison());
+}
+
+#[test]
+fn foreign_texts_are_refused_by_name() {
+    let check = |text: &str, expected: fn(&FormatError) -> bool| {
+        let error = comparison_from_json(text).expect_err(text);
+        assert!(expected(&error), "{text}: {error:?}");
+    };
+    check("{\"format\": \"prony.run\", \"version\": 1}", |error| {
+        matches!(error, FormatError::ForeignComparison)
+    });
+    check("{\"format\": \"prony.compare\", \"version\": 2}", |error| {
+        matches!(error, FormatError::Version { found: 2 })
+    });
+    check("{\"format\": \"prony.compare\", \"version\": 1}", |error| matches!(error, FormatError::Schema(_)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prony_model::{
-    CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonVerdict, EXEC_FORMAT, EXEC_VERSION,
+    CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonOutcome, EXEC_FORMAT, EXEC_VERSION,
     Environment, ExecCommand, ExecOrder, ExecOutput, ExecPlan, ExecResult, ExecRuns, ExecTiming,
     ExpectedExits, Finding, FindingCode, Interval, MemorySummary, Severity, ShellUse, StartUpShare,
     StartUpSource, StartUpTry, TimeSummary, Verdict, exec_from_json, exec_to_json,
@@ -28,13 +28,13 @@ fn full() -> ExecResult {
     };
     let exits = [CommandExit::Code(3), CommandExit::Signal(9), CommandExit::Timeout];
     let verdicts = [
-        ComparisonVerdict::Faster,
-        ComparisonVerdict::Slower,
-        ComparisonVerdict::FasterSizeUncertain,
-        ComparisonVerdict::SlowerSizeUncertain,
-        ComparisonVerdict::NoDifference { margin: 0.02 },
-        ComparisonVerdict::TooNoisy { smallest_detectable: 0.12, pairs_needed: 160 },
-        ComparisonVerdict::Withheld { reason: "too few".to_owned() },
+        ComparisonOutcome::Faster,
+        ComparisonOutcome::Slower,
+        ComparisonOutcome::FasterSizeUncertain,
+        ComparisonOutcome::SlowerSizeUncertain,
+        ComparisonOutcome::NoDifference,
+        ComparisonOutcome::TooNoisy { smallest_detectable: Some(0.12), pairs_needed: Some(160) },
+        ComparisonOutcome::NoVerdict { reason: "too few".to_owned() },
     ];
     let interval = Some(Interval { low: 1.5, high: 2.5, indicative: false });
     let comparison = |verdict| CommandComparison {
@@ -44,6 +44,7 @@ fn full() -> ExecResult {
         change: Some(0.5),
         interval,
         p: Some(0.01),
+        margin: 0.02,
         verdict,
     };
     let wall = times();

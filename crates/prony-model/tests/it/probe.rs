@@ -158,7 +158,10 @@ fn plans_that_make_no_sense() {
     }
     let connect = std::time::Duration::ZERO;
     let timeouts = Timeouts { connect, ..Timeouts::default() };
-    assert_eq!(refused(ProbePlan { timeouts, ..plan() }), PlanError::NoTimeout { what: "connect" });
+    assert_eq!(
+        refused(ProbePlan { timeouts, ..plan() }),
+        PlanError::NoTimeout { what: "connect", flag: "--connect-timeout" }
+    );
     let mut unix = plan();
     unix.target.unix = Some("/run/app.socket".into());
     assert_eq!(refused(unix), PlanError::SourceWithUnixSocket);

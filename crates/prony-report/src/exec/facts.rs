@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    CommandComparison, CommandExit, CommandResult, ComparisonVerdict, ExecOrder, ExecOutput, ExecResult,
+    CommandComparison, CommandExit, CommandResult, ComparisonOutcome, ExecOrder, ExecOutput, ExecResult,
     StartUpSource, TimeSummary,
 };
 
-use crate::facts::plural;
-use crate::number::{bytes, count, rough_percent, seconds, signed_percent, significant};
+use crate::number::{bytes, count, plural, rough_percent, seconds, signed_percent, significant};
 use crate::page::Colour;
 
 /// Exit codes that a line names.
@@ -164,21 +163,17 @@ pub(super) fn reference(result: &ExecResult) -> Option<String> {
 }
 
 /// The word of a comparison and its colour.
-pub(super) fn word(comparison: &CommandComparison) -> (&'static str, Option<Colour>) {
-    match comparison.verdict {
-        ComparisonVerdict::Faster => ("FASTER", Some(Colour::Green)),
-        ComparisonVerdict::Slower => ("SLOWER", Some(Colour::Red)),
-        ComparisonVerdict::FasterSizeUncertain => ("faster", Some(Colour::Green)),
-        ComparisonVerdict::SlowerSizeUncertain => ("slower", Some(Colour::Red)),
-        ComparisonVerdict::NoDifference { .. } => ("no difference", None),
-        ComparisonVerdict::TooNoisy { .. } => ("too noisy", Some(Colour::Yellow)),
-        ComparisonVerdict::Withheld { .. } => ("no verdict", Some(Colour::Yellow)),
-    }
+pub(super) fn word(comparison: &CommandComparison) -> (String, Option<Colour>) {
+    let outcome = &comparison.verdict;
+    // Only what is surely so, size and all, stands out.
+    let is_sure = matches!(outcome, ComparisonOutcome::Faster | ComparisonOutcome::Slower);
+    let word = if is_sure { outcome.word().to_uppercase() } else { outcome.word().to_owned() };
+    (word, Colour::of_outcome(outcome))
 }
 
 /// How large the difference is, with its interval, what it rests on, and what the verdict leaves open.
 pub(super) fn grounds(comparison: &CommandComparison) -> String {
-    if let ComparisonVerdict::Withheld { reason } = &comparison.verdict {
+    if let ComparisonOutcome::NoVerdict { reason } = &comparison.verdict {
         return reason.clone();
     }
     let size = comparison.change.map(|change| {
@@ -196,15 +191,17 @@ pub(super) fn grounds(comparison: &CommandComparison) -> String {
         rounds => format!("{} of {rounds} rounds each", plural(comparison.pairs.into(), "pair")),
     };
     let open = match &comparison.verdict {
-        ComparisonVerdict::FasterSizeUncertain | ComparisonVerdict::SlowerSizeUncertain => {
+        ComparisonOutcome::FasterSizeUncertain | ComparisonOutcome::SlowerSizeUncertain => {
             ", by how much is open".to_owned()
         }
-        ComparisonVerdict::NoDifference { margin } => format!(", within ±{}", rough_percent(*margin)),
-        ComparisonVerdict::TooNoisy { smallest_detectable, pairs_needed } => format!(
-            ", which would find {}; about {} pairs would find 2 %",
-            rough_percent(*smallest_detectable),
-            count(*pairs_needed)
-        ),
+        ComparisonOutcome::NoDifference => format!(", within ±{}", rough_percent(comparison.margin)),
+        ComparisonOutcome::TooNoisy { smallest_detectable: Some(least), pairs_needed: Some(pairs) } => {
+            format!(
+                ", which would find {}; about {} pairs would find 2 %",
+                rough_percent(*least),
+                count(*pairs)
+            )
+        }
         _ => String::new(),
     };
     format!("{}{pairs}{open}", size.unwrap_or_default())
@@ -220,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    fn check(change: f64, interval: (f64, f64), verdict: ComparisonVerdict, expected: &str) {
+    fn check(change: f64, interval: (f64, f64), verdict: ComparisonOutcome, expected: &str) {
         let comparison = CommandComparison {
             command: 1,
             pairs: 20,
@@ -228,6 +225,7 @@ mod tests {
             change: Some(change),
             interval: Some(Interval { low: interval.0, high: interval.1, indicative: false }),
             p: Some(0.01),
+            margin: 0.02,
             verdict,
         };
         assert_eq!(grounds(&comparison), expected);
@@ -235,18 +233,18 @@ mod tests {
 
     #[test]
     fn sizes_are_said_as_people_say_them() {
-        check(0.079, (0.051, 0.108), ComparisonVerdict::Slower, "+7.9 % [+5.1 %, +11 %]     20 pairs");
-        check(1.31, (1.25, 1.38), ComparisonVerdict::Slower, "2.31 [2.25, 2.38] times as long     20 pairs");
+        check(0.079, (0.051, 0.108), ComparisonOutcome::Slower, "+7.9 % [+5.1 %, +11 %]     20 pairs");
+        check(1.31, (1.25, 1.38), ComparisonOutcome::Slower, "2.31 [2.25, 2.38] times as long     20 pairs");
         check(
             0.003,
             (-0.008, 0.014),
-            ComparisonVerdict::NoDifference { margin: 0.02 },
+            ComparisonOutcome::NoDifference,
             "+0.3 % [−0.8 %, +1.4 %]     20 pairs, within ±2.0 %",
         );
         check(
             -0.03,
             (-0.19, 0.16),
-            ComparisonVerdict::TooNoisy { smallest_detectable: 0.12, pairs_needed: 1600 },
+            ComparisonOutcome::TooNoisy { smallest_detectable: Some(0.12), pairs_needed: Some(1600) },
             "−3.0 % [−19 %, +16 %]     20 pairs, which would find 12 %; about 1,600 pairs would find 2 %",
         );
     }

@@ -29,7 +29,12 @@ pub fn text(result: &ExecResult, style: &Style) -> String {
         for comparison in &result.comparisons {
             let (word, colour) = facts::word(comparison);
             let grounds = facts::grounds(comparison);
-            page.worded(word, WORD, colour, &format!("command {}{BETWEEN}{grounds}", comparison.command + 1));
+            page.worded(
+                &word,
+                WORD,
+                colour,
+                &format!("command {}{BETWEEN}{grounds}", comparison.command + 1),
+            );
         }
         page.gap();
     }

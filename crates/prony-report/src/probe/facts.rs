@@ -5,8 +5,8 @@ use prony_model::{
     TargetError, Timeouts, Version, status_name,
 };
 
-use crate::facts::{good_statuses, plural};
-use crate::number::{bytes, cell, count, duration, percent};
+use crate::facts::good_statuses;
+use crate::number::{bytes, cell, count, duration, percent, plural};
 
 /// How much longer a wait is advised to be than the one that was too short.
 const LONGER: f64 = 4.0;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prony_model::{
-    CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonVerdict, EXEC_FORMAT, EXEC_VERSION,
+    CommandComparison, CommandExit, CommandResult, CommandRun, ComparisonOutcome, EXEC_FORMAT, EXEC_VERSION,
     Environment, Evidence, ExecCommand, ExecOrder, ExecOutput, ExecPlan, ExecResult, ExecRuns, ExecTiming,
     ExpectedExits, Finding, FindingCode, Interval, MemorySummary, Severity, ShellUse, StartUpShare,
     StartUpSource, TimeSummary, Verdict,
@@ -105,7 +105,8 @@ fn two() -> ExecResult {
             change: Some(1.22),
             interval: Some(Interval { low: 1.2, high: 1.25, indicative: false }),
             p: Some(0.0001),
-            verdict: ComparisonVerdict::Slower,
+            margin: 0.02,
+            verdict: ComparisonOutcome::Slower,
         }],
         findings: vec![Finding {
             code: FindingCode::StartUpShare,

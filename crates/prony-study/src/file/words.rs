@@ -1,9 +1,9 @@
 //! How cells and loads are called: for people, and for files.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use prony_model::{Arrivals, End, ExecPlan, Load, ProbePlan, RequestPlan, RunPlan, Version, grouped};
+use prony_model::words::{length, plural, times};
+use prony_model::{Arrivals, End, ExecPlan, Load, ProbePlan, RequestPlan, RunPlan, Version};
 
 use super::matrix::{CHOOSING, Matrix, Point};
 
@@ -53,23 +53,23 @@ pub(super) fn of_run(path: &str, plan: &RunPlan) -> String {
     match plan.load {
         Load::Closed { connections } => {
             words.push("closed loop".to_owned());
-            words.push(counted(u64::from(connections), "connection"));
+            words.push(plural(u64::from(connections), "connection"));
         }
         Load::Open { rate_per_s, arrivals, max_connections } => {
             let gaps = if arrivals == Arrivals::Poisson { " (Poisson)" } else { "" };
             words.push(format!("open loop, {} /s{gaps}", rate_per_s.as_per_second()));
-            words.push(format!("at most {}", counted(u64::from(max_connections), "connection")));
+            words.push(format!("at most {}", plural(u64::from(max_connections), "connection")));
         }
     }
     words.extend(traits(&plan.request));
     if plan.threads > 1 {
-        words.push(counted(u64::from(plan.threads), "thread"));
+        words.push(plural(u64::from(plan.threads), "thread"));
     }
     words.push(match plan.end {
         End::Duration(duration) => length(duration),
-        End::Requests(requests) => counted(requests, "request"),
+        End::Requests(requests) => plural(requests, "request"),
         End::First { duration, requests } => {
-            format!("{} or {}", length(duration), counted(requests, "request"))
+            format!("{} or {}", length(duration), plural(requests, "request"))
         }
     });
     words.join(", ")
@@ -80,7 +80,7 @@ pub(super) fn of_probe(path: &str, plan: &ProbePlan) -> String {
     let connections = if plan.reuse { " on one connection" } else { "" };
     let mut words = vec![
         request(path, &plan.request),
-        format!("{}{connections}", counted(u64::from(plan.count), "single request")),
+        format!("{}{connections}", plural(u64::from(plan.count), "single request")),
     ];
     words.extend(traits(&plan.request).into_iter().filter(|_| plan.request.version == Version::Http10));
     words.join(", ")
@@ -91,9 +91,9 @@ pub(super) fn of_exec(plan: &ExecPlan) -> String {
     let name = plan.commands.first().map(|command| command.name.as_str()).unwrap_or_default();
     let runs = plan.runs;
     if runs.least == runs.most {
-        format!("{name}, {}", times(runs.least))
+        format!("{name}, {}", times(u64::from(runs.least)))
     } else {
-        format!("{name}, at least {} and {}", times(runs.least), length(runs.least_time))
+        format!("{name}, at least {} and {}", times(u64::from(runs.least)), length(runs.least_time))
     }
 }
 
@@ -138,29 +138,6 @@ fn traits(request: &RequestPlan) -> Vec<String> {
     words
 }
 
-fn times(number: u32) -> String {
-    if number == 1 { "once".to_owned() } else { format!("{} times", grouped(u64::from(number))) }
-}
-
-/// "1 connection", "2,000 connections"
-pub(crate) fn counted(number: u64, word: &str) -> String {
-    format!("{} {word}{}", grouped(number), if number == 1 { "" } else { "s" })
-}
-
-/// "30 s", "250 ms", "1 min 30 s"
-pub(crate) fn length(duration: Duration) -> String {
-    let whole = duration.as_secs();
-    if duration.subsec_nanos() != 0 && whole == 0 {
-        return format!("{} ms", duration.as_secs_f64() * 1e3);
-    }
-    if duration.subsec_nanos() != 0 || whole < 60 {
-        return format!("{} s", duration.as_secs_f64());
-    }
-    let parts = [(whole / 3600, "h"), (whole / 60 % 60, "min"), (whole % 60, "s")];
-    let parts = parts.iter().filter(|(number, _)| *number > 0);
-    parts.map(|(number, unit)| format!("{number} {unit}")).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,19 +151,6 @@ mod tests {
         check("../../etc", "etc");
         check("···", "cell");
         check("rate 2.5", "rate-2.5");
-    }
-
-    #[test]
-    fn lengths() {
-        let check = |milliseconds: u64, expected: &str| {
-            assert_eq!(length(Duration::from_millis(milliseconds)), expected);
-        };
-        check(250, "250 ms");
-        check(30_000, "30 s");
-        check(1_500, "1.5 s");
-        check(90_000, "1 min 30 s");
-        check(7_200_000, "2 h");
-        check(0, "0 s");
     }
 
     #[test]

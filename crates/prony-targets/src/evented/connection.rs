@@ -1,6 +1,6 @@
 //! One connection of the loop, and what the kernel does for it.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -9,9 +9,9 @@ use super::stamps::{Arrival, Stamps};
 use super::{Act, End};
 use crate::clock::monotonic_ns;
 use crate::head::Reject;
+use crate::listen::Accepted;
 use crate::reader::{Event, Reader, Request};
 use crate::reply::CONTINUE;
-use crate::sys;
 
 /// How much is read at once. A request larger than that takes more than one read.
 pub(super) const INPUT_BYTES: usize = 16 * 1024;
@@ -21,7 +21,7 @@ pub(super) const INPUT_BYTES: usize = 16 * 1024;
 pub(super) struct Connection<T> {
     pub(super) socket: OwnedFd,
     pub(super) number: u64,
-    /// The client's port; 0 if it has left already.
+    /// The client's port; 0 if the kernel did not say.
     pub(super) peer_port: u16,
     pub(super) reader: Reader,
     pub(super) phase: Phase<T>,
@@ -31,9 +31,20 @@ pub(super) struct Connection<T> {
     pub(super) midway: bool,
     /// Its last reply is finished and it may stay idle.
     pub(super) served: bool,
+    pub(super) incoming: Incoming,
     last_arrival: Arrival,
     /// The reply under way; kept empty for the next one.
     pub(super) out: Vec<u8>,
+}
+
+/// Whether a read would find something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Incoming {
+    Perhaps,
+    /// The last read took all there was, and no event has come since.
+    Nothing,
+    /// The client has closed its side, or there is an error: behind what it sent, a read finds that.
+    Last,
 }
 
 /// Where a connection is in its round.
@@ -89,23 +100,26 @@ pub(super) enum Sent {
 }
 
 impl<T> Connection<T> {
-    pub(super) fn new(socket: OwnedFd, number: u64, since_ns: u64) -> Self {
+    pub(super) fn new(accepted: Accepted, number: u64, since_ns: u64) -> Self {
         Self {
-            peer_port: peer_port(&socket),
-            socket,
+            socket: accepted.socket,
             number,
+            peer_port: accepted.peer.map_or(0, |peer| peer.port()),
             reader: Reader::default(),
             phase: Phase::Reading,
             since_ns,
             midway: false,
             served: false,
+            incoming: Incoming::Perhaps,
             last_arrival: Arrival::default(),
             out: Vec::new(),
         }
     }
 
-    /// Reads up to the next whole request. Events are edge-triggered, so it reads until nothing is left.
-    pub(super) fn read(&mut self, input: &mut [u8; INPUT_BYTES], stamps: &mut Stamps) -> Read {
+    /// Reads up to the next whole request. Events are edge-triggered, so it reads until nothing is left. A read that
+    /// does not fill the buffer is the last one, which saves a system call per request; but not if the client's end
+    /// is behind it, of which edge-triggered polling has said all it will.
+    pub(super) fn read(&mut self, input: &mut [u8; INPUT_BYTES], stamps: &Stamps) -> Read {
         loop {
             match self.reader.next() {
                 Ok(Some(Event::Request(request))) => return Read::Request(request, self.last_arrival),
@@ -117,10 +131,16 @@ impl<T> Connection<T> {
                 Ok(None) => {}
                 Err(reject) => return Read::Reject(reject),
             }
-            match sys::recv_stamped(&self.socket, input) {
+            if self.incoming == Incoming::Nothing {
+                return Read::Empty;
+            }
+            match stamps.receive(&self.socket, input) {
                 Ok((0, _)) => return Read::Gone { midway: !self.reader.is_idle() },
-                Ok((count, stamp_ns)) => {
-                    self.last_arrival = stamps.date(stamp_ns);
+                Ok((count, arrival)) => {
+                    self.last_arrival = arrival;
+                    if count < INPUT_BYTES && self.incoming == Incoming::Perhaps {
+                        self.incoming = Incoming::Nothing;
+                    }
                     self.reader.feed(&input[..count]);
                 }
                 Err(Errno::AGAIN) => return Read::Empty,
@@ -143,11 +163,10 @@ impl<T> Connection<T> {
     }
 }
 
-/// The port at the other end of `socket`.
-fn peer_port(socket: &OwnedFd) -> u16 {
-    let name = rustix::net::getpeername(socket).ok().flatten();
-    let address = name.and_then(|name| std::net::SocketAddr::try_from(name).ok());
-    address.map_or(0, |address| address.port())
+impl<T> AsFd for Connection<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 impl<T> Replying<T> {

@@ -37,7 +37,7 @@ pub(crate) trait Script: Send + 'static {
 pub(crate) struct Came {
     /// The number of the connection: the first is 0.
     pub(crate) connection: u64,
-    /// The client's port; 0 if it has left already.
+    /// The client's port; 0 if the kernel did not say.
     pub(crate) peer_port: u16,
     /// When its last byte reached the machine, as the kernel says, or else `read_ns`.
     pub(crate) arrival_ns: u64,

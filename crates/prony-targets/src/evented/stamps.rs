@@ -5,7 +5,10 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use crate::clock::{Clocks, clocks};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+
+use crate::clock::{Clocks, clocks, monotonic_ns};
 use crate::sys;
 
 /// A realtime clock that moves further than this between two looks (a second at most) is worth a mark.
@@ -28,12 +31,14 @@ pub(super) struct Arrival {
 /// and a step of the realtime clock spoils only what was waiting to be read just then.
 #[derive(Debug)]
 pub(super) struct Stamps {
+    /// The kernel was asked for them.
+    asked: bool,
     reference_offset_ns: i64,
 }
 
 impl Stamps {
-    pub(super) fn new() -> Self {
-        Self { reference_offset_ns: clocks().offset_ns() }
+    pub(super) fn new(asked: bool) -> Self {
+        Self { asked, reference_offset_ns: clocks().offset_ns() }
     }
 
     /// To be called once a second.
@@ -41,8 +46,19 @@ impl Stamps {
         self.reference_offset_ns = clocks().offset_ns();
     }
 
+    /// Reads what has come, and when that was.
+    pub(super) fn receive(&self, socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Arrival), Errno> {
+        if self.asked {
+            let (count, stamp_ns) = sys::recv_stamped(socket, buffer)?;
+            return Ok((count, self.date(stamp_ns)));
+        }
+        let (count, _) = recv(socket, buffer, RecvFlags::empty())?;
+        let read_ns = monotonic_ns();
+        Ok((count, Arrival { at_ns: read_ns, read_ns, stamped: false, clock_moved: false }))
+    }
+
     /// When bytes came that are being read now.
-    pub(super) fn date(&self, stamp_ns: Option<u64>) -> Arrival {
+    fn date(&self, stamp_ns: Option<u64>) -> Arrival {
         self.date_at(stamp_ns, clocks())
     }
 
@@ -91,7 +107,7 @@ mod tests {
     use super::*;
 
     fn check(stamp_ns: Option<u64>, now: (u64, u64), expected: (u64, bool, bool)) {
-        let stamps = Stamps { reference_offset_ns: 1_000_000_000 };
+        let stamps = Stamps { asked: true, reference_offset_ns: 1_000_000_000 };
         let now = Clocks { monotonic_ns: now.0, realtime_ns: now.1 };
         let Arrival { at_ns, stamped, clock_moved, read_ns } = stamps.date_at(stamp_ns, now);
         assert_eq!((at_ns, stamped, clock_moved), expected, "{stamp_ns:?} {now:?}");

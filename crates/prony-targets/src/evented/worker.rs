@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustix::event::epoll::Event;
 use rustix::net::{Shutdown, send, shutdown, sockopt};
 
-use super::connection::{Connection, INPUT_BYTES, Phase, Read, Replying, Sent};
+use super::connection::{Connection, INPUT_BYTES, Incoming, Phase, Read, Replying, Sent};
 use super::due::DueTimes;
 use super::spin::SpinBudget;
 use super::stamps::{Arrival, Stamps};
@@ -68,7 +68,7 @@ impl<S: Script> Worker<S> {
             poller,
             due: DueTimes::default(),
             spin: SpinBudget::default(),
-            stamps: Stamps::new(),
+            stamps: Stamps::new(options.kernel_stamps),
             counters,
             stop,
             input: Box::new([0; INPUT_BYTES]),
@@ -122,23 +122,39 @@ impl<S: Script> Worker<S> {
     fn handle(&mut self, event: Event) {
         match self.poller.what(event) {
             Woken::Stop => self.begin_to_end(),
-            Woken::Slot { slot, .. } => self.wake(slot),
+            Woken::Slot { slot, hung_up } => {
+                if let Some(connection) = self.poller.connection(slot).filter(|_| hung_up) {
+                    connection.incoming = Incoming::Last;
+                }
+                self.wake(slot);
+            }
             Woken::Listener | Woken::Mailbox => {}
         }
     }
 
     fn accept(&mut self) {
-        let counters = &self.counters;
-        self.poller.accept(ACCEPTS_PER_TURN, |socket| {
-            let number = counters.connections.fetch_add(1, Relaxed);
-            Connection::new(socket, number, monotonic_ns())
-        });
+        for _ in 0..ACCEPTS_PER_TURN {
+            let counters = &self.counters;
+            let slot = self.poller.accept(|accepted| {
+                let number = counters.connections.fetch_add(1, Relaxed);
+                Connection::new(accepted, number, monotonic_ns())
+            });
+            let Some(slot) = slot else { return };
+            self.wake(slot);
+            self.answer_due();
+            if !self.poller.watch_slot(slot) {
+                self.give_up(slot);
+            }
+        }
     }
 
     /// Something happened on a connection, or may have. An event for one that ended earlier in this turn can
     /// reach its successor, so that every phase must bear being woken for nothing.
     pub(super) fn wake(&mut self, slot: usize) {
         let Some(connection) = self.poller.connection(slot) else { return };
+        if connection.incoming == Incoming::Nothing {
+            connection.incoming = Incoming::Perhaps;
+        }
         match &connection.phase {
             Phase::Reading => self.read(slot),
             Phase::Replying(replying) if replying.blocked => self.send_on(slot),
@@ -153,7 +169,7 @@ impl<S: Script> Worker<S> {
 
     fn read(&mut self, slot: usize) {
         let Some(connection) = self.poller.connection(slot) else { return };
-        match connection.read(&mut self.input, &mut self.stamps) {
+        match connection.read(&mut self.input, &self.stamps) {
             Read::Request(request, arrival) => self.plan(slot, request, arrival),
             Read::Empty if connection.reader.is_idle() => {
                 if !self.poller.is_listening() {
@@ -195,17 +211,21 @@ impl<S: Script> Worker<S> {
 
     fn answer_due(&mut self) {
         for _ in 0..ANSWERS_PER_TURN {
-            let Some(slot) = self.due.pop(monotonic_ns()) else { return };
+            if self.due.next_ns().is_none() {
+                return;
+            }
+            let now_ns = monotonic_ns();
+            let Some(slot) = self.due.pop(now_ns) else { return };
             let connection = self.poller.connection(slot).expect("invariant: who waits is open");
             if matches!(connection.phase, Phase::Waiting { .. }) {
-                self.answer(slot);
+                self.answer(slot, now_ns);
             } else {
                 self.send_on(slot);
             }
         }
     }
 
-    fn answer(&mut self, slot: usize) {
+    fn answer(&mut self, slot: usize, now_ns: u64) {
         let stopping = !self.poller.is_listening();
         let connection = self.poller.connection(slot).expect("invariant: who waits is open");
         let Phase::Waiting { ticket, close } = std::mem::replace(&mut connection.phase, Phase::Reading)
@@ -214,7 +234,6 @@ impl<S: Script> Worker<S> {
         };
         let close = close || stopping;
         connection.out.clear();
-        let now_ns = monotonic_ns();
         let act = self.script.answer(&ticket, now_ns, close, &mut connection.out);
         if act == Act::Reset {
             // A linger time of zero makes closing a reset.
@@ -244,10 +263,10 @@ impl<S: Script> Worker<S> {
         let Phase::Replying(replying) = std::mem::replace(&mut connection.phase, Phase::Reading) else {
             return;
         };
-        connection.since_ns = monotonic_ns();
+        let end = replying.end(delivered);
+        connection.since_ns = end.last_ns;
         connection.served = true;
         connection.midway = false;
-        let end = replying.end(delivered);
         self.over(replying.ticket, end);
         if replying.close || !delivered {
             self.close(slot);
@@ -272,6 +291,17 @@ impl<S: Script> Worker<S> {
         connection.phase = Phase::Lingering;
         connection.since_ns = monotonic_ns();
         self.wake(slot);
+    }
+
+    /// The kernel can't watch it: the reply that is under way, if there is one, is its last.
+    fn give_up(&mut self, slot: usize) {
+        let Some(connection) = self.poller.connection(slot) else { return };
+        match &mut connection.phase {
+            Phase::Waiting { close, .. } => *close = true,
+            Phase::Replying(replying) if replying.blocked => self.finish(slot, false),
+            Phase::Replying(replying) => replying.close = true,
+            Phase::Reading | Phase::Lingering => self.close(slot),
+        }
     }
 
     pub(super) fn close(&mut self, slot: usize) {

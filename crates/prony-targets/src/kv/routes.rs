@@ -1,6 +1,6 @@
 //! What each request gets.
 
-use std::os::fd::OwnedFd;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
@@ -36,12 +36,11 @@ impl Service for KeyValue {
     type Outcome = Outcome;
     type Stream = Subscription;
 
-    fn opened(&mut self, number: u64, socket: &OwnedFd) {
+    fn opened(&mut self, number: u64, peer: Option<SocketAddr>) {
         let Some(log) = &mut self.connection_log else { return };
-        let peer = rustix::net::getpeername(socket).ok().flatten();
-        match peer.and_then(|peer| std::net::SocketAddr::try_from(peer).ok()) {
+        match peer {
             Some(peer) => log.add(format_args!("connection {number} from {peer}\n")),
-            None => log.add(format_args!("connection {number} has left already\n")),
+            None => log.add(format_args!("connection {number}\n")),
         }
         // At once, as the original did: to see what that costs is what the log is for.
         log.write();

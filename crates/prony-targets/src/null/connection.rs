@@ -1,6 +1,6 @@
 //! One connection: bytes in, answers out, nothing kept unless something is half done.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -215,6 +215,12 @@ impl Connection {
     }
 }
 
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
 impl HalfDone {
     fn is_under_way(&self, filled: usize) -> bool {
         filled > 0 || self.after_body.is_some() || self.owed.is_some()
@@ -229,6 +235,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::pieces::{cuts, pieces, post};
 
     /// What comes back when the input is sent piece by piece, and how it ends.
     fn exchange<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, u64, Fate) {
@@ -257,9 +264,7 @@ mod tests {
         let part = prop_oneof![
             8 => "(GET|HEAD) /[a-z]{0,5} HTTP/1\\.1\r\n(A: [a-z]{0,9}\r\n){0,3}\r\n",
             2 => Just("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned()),
-            4 => (0_usize..40).prop_map(|length| {
-                format!("POST /b HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length))
-            }),
+            4 => post(),
             1 => Just("GET / HTTP/1.1\r\nConnection: close\r\n\r\n".to_owned()),
             1 => "[ -~\r\n]{0,30}",
         ];
@@ -270,14 +275,10 @@ mod tests {
         #[test]
         fn any_split_gives_the_same_answers(
             input in stream(),
-            cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..20),
+            cuts in cuts(),
         ) {
             prop_assume!(!input.is_empty());
-            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(input.len() + 1)).collect();
-            cuts.extend([0, input.len()]);
-            cuts.sort_unstable();
-            cuts.dedup();
-            let pieces = cuts.windows(2).map(|pair| &input[pair[0]..pair[1]]);
+            let pieces = pieces(&input, &cuts).into_iter().filter(|piece| !piece.is_empty());
             prop_assert_eq!(exchange(pieces), exchange([&input[..]]));
         }
     }

@@ -63,10 +63,7 @@ impl Worker {
             for event in &events {
                 self.handle(*event);
             }
-            self.poller.accept(ACCEPTS_PER_TURN, |socket| {
-                count(&self.counters.connections);
-                Connection::new(socket)
-            });
+            self.accept();
             if self.now_ns >= self.swept_ns.saturating_add(SWEEP_NS) || !self.poller.is_listening() {
                 self.sweep();
             }
@@ -81,6 +78,17 @@ impl Worker {
             Woken::Stop => self.close_idle(),
             Woken::Slot { slot, hung_up } => self.drive(slot, hung_up),
             Woken::Listener | Woken::Mailbox => {}
+        }
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            let Some(slot) = self.poller.accept(|accepted| Connection::new(accepted.socket)) else { return };
+            count(&self.counters.connections);
+            self.drive(slot, false);
+            if !self.poller.watch_slot(slot) {
+                self.poller.close(slot);
+            }
         }
     }
 

@@ -1,22 +1,22 @@
 //! The page.
 
+use std::borrow::Cow;
+
 use crate::reader::Request;
 use crate::reply::Reply;
+
+const BEFORE_PATH: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><title>rudy</title></head><body>";
+const BEHIND_PATH: &str = "</body></html>\n";
 
 /// Puts the page for a request behind what is in `out`.
 pub(super) fn write(request: &Request, took_ns: u64, close: bool, out: &mut Vec<u8>) {
     let path = request.target.split('?').next().unwrap_or_default();
-    let body = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><title>rudy</title></head><body>{}</body></html>\n",
-        escaped(path)
-    );
-    let content_type = "text/html; charset=utf-8";
-    let body = body.as_bytes();
+    let body = [BEFORE_PATH, escaped(path).as_ref(), BEHIND_PATH].concat();
     Reply {
         status: "200 OK",
-        content_type,
+        content_type: "text/html; charset=utf-8",
         fields: "",
-        body,
+        body: body.as_bytes(),
         took_ns,
         id: None,
         close,
@@ -25,9 +25,13 @@ pub(super) fn write(request: &Request, took_ns: u64, close: bool, out: &mut Vec<
     .write(out);
 }
 
-/// The path came from outside and must not become part of the page's markup.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+/// The path came from outside and must not become part of the page's markup. Most have nothing to escape.
+fn escaped(text: &str) -> Cow<'_, str> {
+    if text.contains(['&', '<', '>']) {
+        Cow::Owned(text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 #[cfg(test)]

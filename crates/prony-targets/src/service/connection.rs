@@ -1,6 +1,6 @@
 //! One connection: requests in, replies and events out, nothing kept unless something is half done.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
@@ -397,6 +397,12 @@ impl<S: Stream> Connection<S> {
             self.unsent = Vec::new();
         }
         sent
+    }
+}
+
+impl<S> AsFd for Connection<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -119,6 +119,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::pieces::{cuts, long_head, pieces, post};
 
     /// Method, target and body.
     type Seen = (String, String, Vec<u8>);
@@ -178,15 +179,13 @@ mod tests {
     fn stream() -> impl Strategy<Value = Vec<u8>> {
         let part = prop_oneof![
             8 => "(GET|HEAD|POST) /[a-z]{0,5} HTTP/1\\.[01]\r\n(A: [a-z]{0,9}\r\n){0,3}\r\n",
-            4 => (0_usize..40).prop_map(|length| {
-                format!("POST /b HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length))
-            }),
+            4 => post(),
             4 => proptest::collection::vec("[a-z]{1,20}", 0..4).prop_map(|chunks| {
                 let chunk = |text: &String| format!("{:x}\r\n{text}\r\n", text.len());
                 let chunks = chunks.iter().map(chunk).collect::<Vec<_>>().concat();
                 format!("PUT /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")
             }),
-            1 => (8000_usize..8300).prop_map(|length| format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(length))),
+            1 => long_head(),
             1 => "[ -~\r\n]{0,30}",
         ];
         proptest::collection::vec(part, 0..6).prop_map(|parts| parts.concat().into_bytes())
@@ -196,13 +195,9 @@ mod tests {
         #[test]
         fn any_split_gives_the_same_requests(
             input in stream(),
-            cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..20),
+            cuts in cuts(),
         ) {
-            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(input.len() + 1)).collect();
-            cuts.extend([0, input.len()]);
-            cuts.sort_unstable();
-            let pieces = cuts.windows(2).map(|pair| &input[pair[0]..pair[1]]);
-            prop_assert_eq!(read_all(pieces), read_all([&input[..]]));
+            prop_assert_eq!(read_all(pieces(&input, &cuts)), read_all([&input[..]]));
             prop_assert_eq!(read_all(input.chunks(1)), read_all([&input[..]]));
         }
 

@@ -13,7 +13,7 @@ mod mailbox;
 mod worker;
 
 use std::fmt::Debug;
-use std::os::fd::OwnedFd;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::StartError;
@@ -34,8 +34,8 @@ pub(crate) trait Service: Debug + Send + 'static {
     /// What a connection sends on its own accord, once it was asked to.
     type Stream: Stream;
 
-    /// A connection has opened: its number, counted from 0 over all workers.
-    fn opened(&mut self, _number: u64, _socket: &OwnedFd) {}
+    /// A connection has opened: its number, counted from 0 over all workers, and the client's end.
+    fn opened(&mut self, _number: u64, _peer: Option<SocketAddr>) {}
 
     /// A request has come completely. Its reply, or the head of its stream, goes behind what is in `out`.
     fn answer(&mut self, request: &Request<'_>, out: &mut Vec<u8>) -> Then<Self::Stream>;

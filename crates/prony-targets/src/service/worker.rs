@@ -11,6 +11,7 @@ use super::{Mailbox, Note, Options, Service, Ticket};
 use crate::StartError;
 use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::counters::{Counters, count};
+use crate::listen::Accepted;
 use crate::poller::{Poller, Woken};
 use crate::stop::Stop;
 
@@ -110,12 +111,19 @@ impl<S: Service> Worker<S> {
     }
 
     fn accept(&mut self) {
-        let (service, counters, now_ns) = (&mut self.service, &self.counters, self.now_ns);
-        self.poller.accept(ACCEPTS_PER_TURN, |socket| {
-            let number = counters.connections.fetch_add(1, Relaxed);
-            service.opened(number, &socket);
-            Connection::new(socket, number, now_ns)
-        });
+        for _ in 0..ACCEPTS_PER_TURN {
+            let (service, counters, now_ns) = (&mut self.service, &self.counters, self.now_ns);
+            let slot = self.poller.accept(|Accepted { socket, peer }| {
+                let number = counters.connections.fetch_add(1, Relaxed);
+                service.opened(number, peer);
+                Connection::new(socket, number, now_ns)
+            });
+            let Some(slot) = slot else { return };
+            self.with(slot, Connection::drive);
+            if !self.poller.watch_slot(slot) {
+                self.with(slot, |_, _, _| Fate::Broken);
+            }
+        }
     }
 
     fn read_mail(&mut self) {
@@ -123,12 +131,14 @@ impl<S: Service> Worker<S> {
         let mut notes = std::mem::take(&mut self.notes);
         mailbox.take(&mut notes);
         for (ticket, note) in notes.drain(..) {
+            if matches!(note, Note::Outcome(_)) {
+                self.counters.leave();
+            }
             if !self.poller.connection(ticket.slot).is_some_and(|connection| connection.is(ticket)) {
                 continue;
             }
             match note {
                 Note::Outcome(outcome) => {
-                    self.counters.leave();
                     self.with(ticket.slot, |connection, input, turn| {
                         connection.conclude(outcome, input, turn)
                     });

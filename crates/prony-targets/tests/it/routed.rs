@@ -162,6 +162,16 @@ fn a_stop_lets_half_a_request_finish_and_ends_idle_connections() {
 }
 
 #[test]
+fn a_client_that_closes_its_side_gets_all_its_answers_and_the_end() {
+    each(|address, _server| {
+        let mut client = Client::connect(address);
+        client.send("GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n").finish_sending();
+        assert_eq!([client.reply().status, client.reply().status], [404, 404]);
+        assert!(client.ended());
+    });
+}
+
+#[test]
 fn a_client_that_leaves_in_the_middle_is_counted() {
     each(|address, server| {
         let mut client = Client::connect(address);

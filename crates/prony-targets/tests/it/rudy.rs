@@ -139,6 +139,21 @@ fn keep_alive_is_served_where_switched_on() {
     }
 }
 
+#[test]
+fn a_client_that_closes_its_side_gets_all_its_answers_and_the_end() {
+    for model in MODELS {
+        let server = start(Config { keep_alive: true, ..quick(model) }).unwrap();
+        let mut at_once = Client::connect(server.local_addr());
+        at_once.send("GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n").finish_sending();
+        assert!(at_once.reply().text().contains("/a"), "{model:?}");
+        assert!(at_once.reply().text().contains("/b"), "{model:?}");
+        assert!(at_once.ended(), "{model:?}");
+        let mut later = Client::connect(server.local_addr());
+        assert!(later.send("GET /c HTTP/1.1\r\n\r\n").reply().text().contains("/c"), "{model:?}");
+        assert!(later.finish_sending().ended(), "{model:?}");
+    }
+}
+
 /// Sends a request on each of `count` connections at once, then takes the replies.
 fn ask_at_once(server: &Running, count: usize) -> Vec<u16> {
     let mut clients: Vec<_> = (0..count).map(|_| Client::connect(server.local_addr())).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use prony_model::{parse_bytes, parse_duration};
 
 use super::Driver;
-use super::run::whole_u32;
+use super::shared::{ConnectionArgs, whole_u32};
 
 /// `prony calibrate`, as typed.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -26,15 +26,8 @@ pub(crate) struct CalibrateArgs {
     /// Worker threads [default: 1]
     #[arg(short, long, value_name = "N", value_parser = whole_u32)]
     pub(crate) threads: Option<u32>,
-    /// A new connection for each request
-    #[arg(long)]
-    pub(crate) no_keepalive: bool,
-    /// Requests in flight on one connection [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
-    pub(crate) pipeline: Option<u32>,
-    /// Speak HTTP/1.0
-    #[arg(long = "http1.0", hide_short_help = true)]
-    pub(crate) http10: bool,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
     /// Length of the request's body [default: 0]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, hide_short_help = true)]
     pub(crate) request_bytes: Option<u64>,

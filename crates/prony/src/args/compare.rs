@@ -3,17 +3,26 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use prony_model::{Metric, Rate, StatusSet, parse_duration};
+use prony_model::{Metric, parse_duration};
 
-use super::run::{BodyLength, Driver, KernelStamps, statuses, whole_u32};
+use super::run::PageFormat;
+use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs, whole_u32};
 
 /// `prony compare`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag that is there or not: nothing is inferred here"
+)]
+// The short help has room for what only a comparison has, and `-b` would be taken for B.
+#[command(
+    mut_arg("threads", |flag| flag.hide_short_help(true)),
+    mut_arg("method", |flag| flag.hide_short_help(true)),
+    mut_arg("body", |flag| flag.short(None).hide_short_help(true)),
+    mut_arg("timeout", |flag| flag.hide_short_help(true)),
+    mut_arg("no_keepalive", |flag| flag.hide_short_help(true)),
+    mut_arg("expect_length", |flag| flag.help("Good is a body as long as the first one of its block")),
 )]
 pub(crate) struct CompareArgs {
     /// What B is compared with: a URL, or stored results (a file or a folder)
@@ -61,72 +70,28 @@ pub(crate) struct CompareArgs {
     /// Connections [default: 50; with --rate, up to 1000]
     #[arg(short, long, value_name = "N", value_parser = whole_u32)]
     pub(crate) connections: Option<u32>,
-    /// Open loop: requests per second, come what may
-    #[arg(short, long, value_name = "RATE")]
-    pub(crate) rate: Option<Rate>,
-    /// Open loop with exponential gaps, as of many independent users
-    #[arg(long, hide_short_help = true)]
-    pub(crate) poisson: bool,
-    /// Worker threads [default: 1]
-    #[arg(short, long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
-    pub(crate) threads: Option<u32>,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
     /// Load each before, not counted [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) warmup: Option<Duration>,
-    /// Method [default: GET; POST with a body]
-    #[arg(short, long, value_name = "METHOD", hide_short_help = true)]
-    pub(crate) method: Option<String>,
-    /// A header, `Name: value`; may be repeated
-    #[arg(short = 'H', long = "header", value_name = "HEADER")]
-    pub(crate) headers: Vec<String>,
-    /// The request's body
-    #[arg(long, value_name = "TEXT", hide_short_help = true)]
-    pub(crate) body: Option<String>,
-    /// The request's body, from a file; `-` is stdin
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub(crate) body_file: Option<PathBuf>,
-    /// Wait this long for a response [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
-    pub(crate) timeout: Option<Duration>,
-    /// Wait this long for a connection [default: 5s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
-    pub(crate) connect_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
     /// Wait this long for the last responses of a block [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) drain: Option<Duration>,
-    /// A new connection for each request
-    #[arg(long, hide_short_help = true)]
-    pub(crate) no_keepalive: bool,
-    /// Requests in flight on one connection [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
-    pub(crate) pipeline: Option<u32>,
-    /// Speak HTTP/1.0
-    #[arg(long = "http1.0", hide_short_help = true)]
-    pub(crate) http10: bool,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
     /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
     #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
     pub(crate) sources: Vec<String>,
-    /// How the kernel is asked
-    #[arg(long, value_name = "DRIVER", value_enum, default_value = "auto", hide_short_help = true)]
-    pub(crate) driver: Driver,
-    /// The kernel's own time stamps, which tell the client's delays from the server's
-    #[arg(long, value_name = "CLOCK", value_enum, default_value = "auto", hide_short_help = true)]
-    pub(crate) kernel_clock: KernelStamps,
-    /// Seed of everything random [default: from the system, and stored]
-    #[arg(long, value_name = "N", hide_short_help = true)]
-    pub(crate) seed: Option<u64>,
-    /// Status codes that are good: `200`, `2xx`, `200-299`, lists with commas [default: 200-399]
-    #[arg(long, value_name = "STATUS", value_parser = statuses, hide_short_help = true)]
-    pub(crate) expect_status: Option<StatusSet>,
-    /// Good is a body of exactly this text
-    #[arg(long, value_name = "TEXT", hide_short_help = true)]
-    pub(crate) expect_body: Option<String>,
-    /// Good is a body that this regular expression matches somewhere
-    #[arg(long, value_name = "REGEX", hide_short_help = true)]
-    pub(crate) expect_body_regex: Option<String>,
-    /// Good is a body as long as the first one of its block
-    #[arg(long, value_name = "LENGTH", value_enum, hide_short_help = true)]
-    pub(crate) expect_length: Option<BodyLength>,
+    #[command(flatten)]
+    pub(crate) means: MeansArgs,
+    #[command(flatten)]
+    pub(crate) checks: CheckArgs,
+    /// Leave out the comparison with what `prony calibrate` measured
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_calibration: bool,
     /// Keep everything in this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -135,21 +100,10 @@ pub(crate) struct CompareArgs {
     pub(crate) force: bool,
     /// text, json or markdown [default: text]
     #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
-    pub(crate) output: Option<CompareFormat>,
+    pub(crate) output: Option<PageFormat>,
     /// No progress line
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-
-/// What is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompareFormat {
-    /// A report for people.
-    Text,
-    /// The whole comparison.
-    Json,
-    /// A report for issues and pull requests.
-    Markdown,
 }
 
 pub(super) const EXAMPLES: &str = "\

@@ -6,7 +6,7 @@ use std::time::Duration;
 use prony_model::parse_duration;
 
 use super::run::PageFormat;
-use super::run::whole_u32;
+use super::shared::whole_u32;
 
 /// `prony exec`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -1,14 +1,17 @@
 //! The flags of `prony probe`; those that `prony run` has too mean the same.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use prony_model::{StatusSet, parse_duration};
+use prony_model::StatusSet;
 
-use super::run::{PageFormat, statuses, whole_u32};
+use super::run::PageFormat;
+use super::shared::{RequestArgs, statuses, whole_u32};
 
 /// `prony probe`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[command(mut_arg("connect_timeout", |flag| {
+    flag.help("Wait this long for a connection to each address [default: 5s]")
+}))]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag that is there or not: nothing is inferred here"
@@ -23,24 +26,8 @@ pub(crate) struct ProbeArgs {
     /// With --count: use a connection again where the server lets it
     #[arg(long)]
     pub(crate) reuse: bool,
-    /// Method [default: GET; POST with a body]
-    #[arg(short, long, value_name = "METHOD")]
-    pub(crate) method: Option<String>,
-    /// A header, `Name: value`; may be repeated
-    #[arg(short = 'H', long = "header", value_name = "HEADER")]
-    pub(crate) headers: Vec<String>,
-    /// The request's body
-    #[arg(short, long, value_name = "TEXT")]
-    pub(crate) body: Option<String>,
-    /// The request's body, from a file; `-` is stdin
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub(crate) body_file: Option<PathBuf>,
-    /// Wait this long for a response [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub(crate) timeout: Option<Duration>,
-    /// Wait this long for a connection to each address [default: 5s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
-    pub(crate) connect_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
     /// Speak HTTP/1.0
     #[arg(long = "http1.0", hide_short_help = true)]
     pub(crate) http10: bool,

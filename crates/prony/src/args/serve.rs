@@ -9,7 +9,7 @@ use prony_model::{parse_bytes, parse_duration};
 use prony_targets::dashboard::Site;
 
 use super::TruthArgs;
-use super::run::whole_u32;
+use super::shared::whole_u32;
 
 /// `prony serve`, as typed.
 #[derive(Debug, clap::Args)]

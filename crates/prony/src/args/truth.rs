@@ -7,7 +7,7 @@ use prony_model::{parse_bytes, parse_duration};
 use prony_targets::truth::{Delay, SlowBody};
 
 use super::ListenArgs;
-use super::run::whole_u32;
+use super::shared::whole_u32;
 
 /// `prony serve truth`
 #[derive(Debug, Clone, clap::Args)]

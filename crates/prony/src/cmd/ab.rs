@@ -43,10 +43,10 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit, Complaint> {
     }
     output::print(&ab::report(&result, &requests, &meant.options))?;
     if let Some(file) = &meant.csv {
-        file.write(&ab::csv(&requests))?;
+        file.write(ab::csv(&requests))?;
     }
     if let Some(file) = &meant.gnuplot {
-        file.write(&ab::gnuplot(&result, &requests))?;
+        file.write(ab::gnuplot(&result, &requests))?;
     }
     let findings: Vec<_> = ab::resolution(&requests, &meant.options).into_iter().collect();
     let notes = notes(&meant, &result, &requests);

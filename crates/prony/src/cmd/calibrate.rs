@@ -5,22 +5,22 @@ mod measure;
 mod server;
 mod steps;
 
-use std::path::Path;
 use std::time::Duration;
 
 use prony_engine::Control;
-use prony_model::{Calibration, CalibrationPoint, DriverChoice, Environment, Target, since_1970};
+use prony_model::{Calibration, CalibrationPoint, Environment, Target, since_1970};
 use prony_report::age;
 
 use self::grid::Step;
 use self::measure::Manner;
 use self::steps::{Steps, name};
-use crate::args::{CalibrateArgs, Driver};
+use crate::args::CalibrateArgs;
 use crate::calibration::{self, Place};
 use crate::cmd::run::seed;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
-use crate::output::Destination;
+use crate::meant::driver;
+use crate::output::Outlet;
 use crate::{clock, output, signals, terminal};
 
 const DURATION: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ const TOLD_DOUBTS: usize = 3;
 /// Measures, prints, and keeps what `args` ask for.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Exit, Complaint> {
     let environment = prony_engine::environment();
-    let json = args.json.as_deref().map(|path| JsonTo::prepare(path, args.force)).transpose()?;
+    let json = args.json.as_deref().map(|path| Outlet::prepare("--json", path, args.force)).transpose()?;
     let place = Place::of(&environment)?;
     if args.show {
         return show(&environment, &place, json.as_ref());
@@ -56,7 +56,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Exit, Complaint> {
         place.keep(&known)?;
     }
     match json {
-        Some(json) => json.write(&known)?,
+        Some(json) => json.write(known.to_json().as_bytes())?,
         None => report(&measured, kept, is_whole, &place)?,
     }
     Ok(if !is_whole {
@@ -114,14 +114,6 @@ fn undisturbed(
     Ok(point)
 }
 
-fn driver(typed: Driver) -> DriverChoice {
-    match typed {
-        Driver::Auto => DriverChoice::Auto,
-        Driver::Epoll => DriverChoice::Epoll,
-        Driver::IoUring => DriverChoice::IoUring,
-    }
-}
-
 /// The table, and what became of it.
 fn report(
     measured: &[(Step, CalibrationPoint)],
@@ -158,13 +150,13 @@ fn report(
 }
 
 /// What is known of this machine.
-fn show(environment: &Environment, place: &Place, json: Option<&JsonTo>) -> Result<Exit, Complaint> {
+fn show(environment: &Environment, place: &Place, json: Option<&Outlet>) -> Result<Exit, Complaint> {
     let known = calibration::load(environment).ok_or_else(|| {
         Complaint::usage("this machine has not been calibrated")
             .hint("`prony calibrate` does it, in under a minute")
     })?;
     if let Some(json) = json {
-        json.write(&known)?;
+        json.write(known.to_json().as_bytes())?;
         return Ok(Exit::Good);
     }
     let text = prony_report::calibration::text(&known.points, None, &terminal::style());
@@ -181,28 +173,4 @@ fn show(environment: &Environment, place: &Place, json: Option<&JsonTo>) -> Resu
     let when = if oldest == newest { newest } else { format!("{oldest} to {newest}") };
     output::print(&format!("{text}\nmeasured {when}; kept in {}\n", place.path().display()))?;
     Ok(Exit::Good)
-}
-
-/// Where the JSON goes.
-enum JsonTo {
-    Stdout,
-    File(Destination),
-}
-
-impl JsonTo {
-    /// Finds out whether `path` can be written; `-` is stdout.
-    fn prepare(path: &Path, force: bool) -> Result<Self, Complaint> {
-        if path == Path::new("-") {
-            Ok(Self::Stdout)
-        } else {
-            Destination::prepare("--json", path, force).map(Self::File)
-        }
-    }
-
-    fn write(&self, calibration: &Calibration) -> Result<(), Complaint> {
-        match self {
-            Self::Stdout => output::print(&calibration.to_json()),
-            Self::File(destination) => destination.write(&calibration.to_json()),
-        }
-    }
 }

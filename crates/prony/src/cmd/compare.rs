@@ -1,9 +1,7 @@
 //! `prony compare`: which of two servers is faster, by how much, or that it can't be told.
 
-mod block;
 mod condition;
 mod doubt;
-mod judge;
 mod live;
 mod stored;
 
@@ -13,22 +11,22 @@ use prony_model::{
     COMPARISON_FORMAT, COMPARISON_VERSION, ComparedPair, ComparedSide, ComparisonKind, ComparisonOutcome,
     ComparisonResult, Load, Metric, RunPlan, Verdict,
 };
-use prony_report::{Style, clean, compare as report, seconds};
+use prony_report::{clean, seconds};
 use prony_stats::Looks;
+use prony_study::{BlockPair, Question, errors, estimate, judge};
 
-use self::block::BlockPair;
 pub(crate) use self::condition::{Condition, condition};
 use self::doubt::Doubt;
-use self::judge::{Question, errors, estimate, judge};
 use self::live::{Measured, measure};
-use crate::args::{CompareArgs, CompareFormat};
+use crate::args::CompareArgs;
 use crate::calibration;
-use crate::cmd::run::{COMMIT, seed};
+use crate::cmd::run::seed;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::compare::{Live, Meant, What, meant};
 use crate::progress::StatusLine;
-use crate::{clock, output, signals, terminal};
+use crate::render::render_comparison;
+use crate::{clock, commit, output, signals, terminal};
 
 /// Compares what `args` name, reports, and says by the exit code whether a condition holds.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Complaint> {
@@ -38,19 +36,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Complaint> {
         What::Stored { files, force } => stored::compare(files, *force, meant.primary, meant.margin)?,
     };
     let holds = holds(&meant.fail_if, &result)?;
-    output::print(&render(&result, meant.format, &terminal::style()))?;
+    output::print(&render_comparison(&result, meant.format, &terminal::style()))?;
     if let Some(destination) = &meant.destination {
-        destination.write(&prony_model::comparison_to_json(&result))?;
+        destination.write(prony_model::comparison_to_json(&result))?;
     }
     Ok(exit(&result, holds))
-}
-
-fn render(result: &ComparisonResult, format: CompareFormat, style: &Style) -> String {
-    match format {
-        CompareFormat::Text => report::text(result, style),
-        CompareFormat::Json => prony_model::comparison_to_json(result),
-        CompareFormat::Markdown => report::markdown(result),
-    }
 }
 
 /// Whether any condition of `--fail-if` holds.
@@ -100,7 +90,7 @@ fn compare_live(live: &Live, meant: &Meant) -> Result<ComparisonResult, Complain
         seed: live.seed,
     };
     let control = signals::control()?;
-    let known = calibration::load(&prony_engine::environment());
+    let known = if live.calibrated { calibration::load(&prony_engine::environment()) } else { None };
     let mut run = |plan: &RunPlan| {
         let mut result = prony_engine::run(plan, &control, &mut |_| {})?;
         if let Some(known) = &known {
@@ -152,8 +142,8 @@ fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonRes
     });
     let mut side = || sides.next().expect("invariant: there are two sides");
     let mut environment = measured.environment;
-    environment.prony_commit = COMMIT.map(str::to_owned);
-    environment.load_average_after = prony_engine::environment().load_average_before;
+    commit::note(&mut environment);
+    environment.load_average_after = prony_engine::load_average();
     ComparisonResult {
         format: COMPARISON_FORMAT.to_owned(),
         version: COMPARISON_VERSION,

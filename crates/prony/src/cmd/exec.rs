@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::meant::{Export, MeantExec, meant_exec};
 use crate::progress::{ProgressLine, StatusLine};
 use crate::render::render_exec;
-use crate::{output, signals, terminal};
+use crate::{commit, output, signals, terminal};
 
 /// The line is written anew so often at most; each time costs the machine that is measured a little.
 const BETWEEN_LINES: Duration = Duration::from_millis(100);
@@ -29,7 +29,8 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<Exit, Complaint> {
     };
     signals::on_interrupts(stop, move || on_leaving.kill())?;
     let mut line = SeriesLine::new(&plan, quiet);
-    let environment = prony_engine::environment();
+    let mut environment = prony_engine::environment();
+    commit::note(&mut environment);
     let result = prony_exec::run(&plan, environment, &control, &mut |event| line.tell(event));
     drop(line);
     let mut result = result.map_err(|error| Complaint::from(error).about(&plan))?;
@@ -37,7 +38,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<Exit, Complaint> {
     // The report first: should a file fail now, the numbers are at least seen.
     output::print(&render_exec(&result, format, &terminal::style()))?;
     for (export, destination) in files {
-        destination.write(&match export {
+        destination.write(match export {
             Export::Own => prony_model::exec_to_json(&result),
             Export::Json => hyperfine::json(&result),
             Export::Markdown => hyperfine::markdown(&result),

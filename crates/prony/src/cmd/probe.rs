@@ -6,10 +6,11 @@ use prony_report::clean;
 use crate::args::ProbeArgs;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
-use crate::meant::probe::{BodyTo, Meant, meant};
+use crate::meant::probe::{Meant, meant};
+use crate::output::Outlet;
 use crate::progress::StatusLine;
 use crate::render::render_probe;
-use crate::{output, signals, terminal};
+use crate::{commit, output, signals, terminal};
 
 /// A body is kept in memory while its transfer is measured, so that no disk slows that down. Pages and most
 /// downloads are smaller.
@@ -26,15 +27,16 @@ pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, Complaint> {
         status.write(&format!("request {} of {} · {target}", number + 1, plan.count));
     });
     drop(status);
-    let result = result?;
+    let mut result = result?;
+    commit::note(&mut result.environment);
     // The report first: should a file fail now, the numbers are at least seen.
-    if matches!(body_to, Some(BodyTo::Stdout)) {
+    if matches!(body_to, Some(Outlet::Stdout)) {
         output::tell(&render_probe(&result, format, &terminal::error_style()));
     } else {
         output::print(&render_probe(&result, format, &terminal::style()))?;
     }
     if let Some(destination) = destination {
-        destination.write(&prony_model::probe_to_json(&result))?;
+        destination.write(prony_model::probe_to_json(&result))?;
     }
     if let (Some(body), Some(to)) = (body, body_to) {
         save(body, &to)?;
@@ -43,7 +45,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, Complaint> {
 }
 
 /// Writes the whole body, or nothing.
-fn save(body: KeptBody, to: &BodyTo) -> Result<(), Complaint> {
+fn save(body: KeptBody, to: &Outlet) -> Result<(), Complaint> {
     let bytes = match body.whole() {
         Ok(bytes) => bytes,
         Err(BodyNotKept::Incomplete) => {
@@ -55,12 +57,5 @@ fn save(body: KeptBody, to: &BodyTo) -> Result<(), Complaint> {
             ));
         }
     };
-    match to {
-        BodyTo::Stdout => output::print_bytes(&bytes),
-        BodyTo::File(destination) => {
-            let mut file = destination.open()?;
-            file.write(&bytes);
-            file.finish()
-        }
-    }
+    to.write(&bytes)
 }

@@ -58,7 +58,7 @@ fn page_format(format: Format) -> Result<PageFormat, Complaint> {
         Format::Json => Ok(PageFormat::Json),
         Format::Csv | Format::Hgrm | Format::Hlog => {
             Err(Complaint::usage("csv, hgrm and hlog are formats of runs, and not all of these are runs")
-                .hint("results of prony exec and prony probe can be text, markdown and json"))
+                .hint("results of prony exec, probe and compare can be text, markdown and json"))
         }
     }
 }

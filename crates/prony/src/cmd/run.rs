@@ -7,10 +7,7 @@ use crate::meant::{Meant, meant};
 use crate::progress::ProgressLine;
 use crate::render::{Named, render};
 use crate::samples::SampleFile;
-use crate::{calibration, output, signals};
-
-/// The commit that this prony was built from, if it was built from one.
-pub(crate) const COMMIT: Option<&str> = option_env!("PRONY_COMMIT");
+use crate::{calibration, commit, output, signals};
 
 /// Runs what `args` mean.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
@@ -26,7 +23,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
     });
     drop(progress);
     let mut result = result?;
-    result.environment.prony_commit = COMMIT.map(str::to_owned);
+    commit::note(&mut result.environment);
     result.target_commit = target_commit;
     if !args.no_calibration {
         calibration::compare(&mut result);
@@ -35,7 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
     let rendered = render(&[Named { file: "", result: &result }], format, clock);
     output::print(&rendered.expect("invariant: the engine's histograms are whole"))?;
     if let Some(destination) = destination {
-        destination.write(&prony_model::to_json(&result))?;
+        destination.write(prony_model::to_json(&result))?;
     }
     if let Some(samples) = samples {
         samples.finish()?;

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prony_model::{Load, Metric, RunPlan, Target};
+use prony_model::{Load, Metric, RunPlan};
 use prony_stats::{DEFAULT_MARGIN, DEFAULT_PAIRS, LEAST_PAIRS, Looks};
 
-use super::plan as run_plan;
-use crate::args::{CompareArgs, CompareFormat, RunArgs};
+use super::outputs::outputs;
+use super::{plan as run_plan, target};
+use crate::args::{CompareArgs, PageFormat, RunArgs};
 use crate::cmd::compare::{Condition, condition};
 use crate::complaint::Complaint;
 use crate::output::Destination;
@@ -28,7 +29,7 @@ pub(crate) struct Meant {
     /// 0.02 is 2 %.
     pub(crate) margin: f64,
     pub(crate) fail_if: Vec<Condition>,
-    pub(crate) format: CompareFormat,
+    pub(crate) format: PageFormat,
     pub(crate) destination: Option<Destination>,
     pub(crate) quiet: bool,
 }
@@ -54,22 +55,15 @@ pub(crate) struct Live {
     pub(crate) block: Option<Duration>,
     /// Of the orders and of the label swaps.
     pub(crate) seed: u64,
+    /// Whether blocks are compared with what is known of this machine.
+    pub(crate) calibrated: bool,
 }
 
 /// What `args` mean. `seed` stands in for one that was not typed.
 pub(crate) fn meant(args: &CompareArgs, seed: u64) -> Result<Meant, Complaint> {
     let fail_if = args.fail_if.iter().map(|text| condition(text)).collect::<Result<Vec<_>, _>>()?;
     let what = what(args, seed)?;
-    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
-    let format = match (to_stdout, args.output) {
-        (true, Some(CompareFormat::Text | CompareFormat::Markdown)) => {
-            return Err(Complaint::usage("--json - and --output both want stdout")
-                .hint("leave out one of them, or keep the JSON in a file: --json result.json"));
-        }
-        (true, _) => CompareFormat::Json,
-        (false, format) => format.unwrap_or(CompareFormat::Text),
-    };
-    let file = args.json.as_deref().filter(|_| !to_stdout);
+    let (format, file) = outputs(args.json.as_deref(), "--output", args.output)?;
     let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
     Ok(Meant {
         what,
@@ -123,9 +117,8 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, Complai
             .hint(format!("to time commands: prony exec -- '{a}' '{b}'")));
         }
     }
-    let target = |text: &str| Target::parse(text).map_err(|error| Complaint::from_words(&error));
-    let other = target(b)?;
-    let seed = args.seed.unwrap_or(seed);
+    let other = target(b, None)?;
+    let seed = args.means.seed.unwrap_or(seed);
     let plan = run_plan(&run_args(args, a), seed)?;
     if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {
         return Err(Complaint::usage("with --rate both sides have the same rate: it can't be what decides")
@@ -151,6 +144,7 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, Complai
         looks: if args.sequential { Looks::Sequential } else { Looks::Once },
         block: args.block,
         seed,
+        calibrated: !args.no_calibration,
     })
 }
 
@@ -159,27 +153,14 @@ fn run_args(args: &CompareArgs, url: &str) -> RunArgs {
     RunArgs {
         url: url.to_owned(),
         connections: args.connections,
-        rate: args.rate,
-        poisson: args.poisson,
-        threads: args.threads,
+        load: args.load,
         warmup: args.warmup,
-        method: args.method.clone(),
-        headers: args.headers.clone(),
-        body: args.body.clone(),
-        body_file: args.body_file.clone(),
-        timeout: args.timeout,
-        connect_timeout: args.connect_timeout,
+        request: args.request.clone(),
         drain: args.drain,
-        no_keepalive: args.no_keepalive,
-        pipeline: args.pipeline,
-        http10: args.http10,
+        connection: args.connection,
         sources: args.sources.clone(),
-        driver: args.driver,
-        kernel_clock: args.kernel_clock,
-        expect_status: args.expect_status.clone(),
-        expect_body: args.expect_body.clone(),
-        expect_body_regex: args.expect_body_regex.clone(),
-        expect_length: args.expect_length,
+        means: args.means,
+        checks: args.checks.clone(),
         ..RunArgs::default()
     }
 }
@@ -223,7 +204,9 @@ mod tests {
         refused(&CompareArgs { a: Some("sleep 1".to_owned()), ..args() }, "prony exec -- 'sleep 1'");
         refused(&CompareArgs { pairs: Some(5), ..args() }, "5 pairs");
         refused(&CompareArgs { block: Some(Duration::from_millis(1)), ..args() }, "--block 200ms");
-        refused(&CompareArgs { rate, primary: Some(Metric::Rate), ..args() }, "the same rate");
+        let mut open = CompareArgs { primary: Some(Metric::Rate), ..args() };
+        open.load.rate = rate;
+        refused(&open, "the same rate");
         refused(&CompareArgs { fail_if: vec!["slow".to_owned()], ..args() }, "slower:5%");
     }
 }

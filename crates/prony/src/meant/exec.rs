@@ -7,6 +7,7 @@ use prony_model::{
     ExecCommand, ExecOptions, ExecOrder, ExecOutput, ExecPlan, ExpectedExits, StartUpSource, StartUpTry,
 };
 
+use super::outputs::outputs;
 use super::{parameters, program};
 use crate::args::{ALL_FAILURES, ExecArgs, PageFormat};
 use crate::complaint::Complaint;
@@ -206,21 +207,15 @@ fn reference(typed: &str, commands: &[ExecCommand]) -> Result<u32, Complaint> {
 
 /// What goes to stdout, and what to which file. A file of the commands' own output is looked at here, too.
 fn files(args: &ExecArgs, output: &ExecOutput) -> Result<(PageFormat, Vec<(Export, PathBuf)>), Complaint> {
-    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
-    if to_stdout && args.format.is_some_and(|format| format != PageFormat::Json) {
-        return Err(Complaint::usage("--json - and --format both want stdout")
-            .hint("leave out one of them, or keep the JSON in a file: --json result.json"));
-    }
-    let format = if to_stdout { PageFormat::Json } else { args.format.unwrap_or(PageFormat::Text) };
-    let own = args.json.as_ref().filter(|_| !to_stdout);
+    let (format, own) = outputs(args.json.as_deref(), "--format", args.format)?;
     let all = [
         (Export::Own, own),
-        (Export::Json, args.export_json.as_ref()),
-        (Export::Markdown, args.export_markdown.as_ref()),
-        (Export::Csv, args.export_csv.as_ref()),
+        (Export::Json, args.export_json.as_deref()),
+        (Export::Markdown, args.export_markdown.as_deref()),
+        (Export::Csv, args.export_csv.as_deref()),
     ];
     let files: Vec<(Export, PathBuf)> =
-        all.into_iter().filter_map(|(export, path)| Some((export, path?.clone()))).collect();
+        all.into_iter().filter_map(|(export, path)| Some((export, path?.to_owned()))).collect();
     let mut paths: Vec<&PathBuf> = files.iter().map(|(_, path)| path).collect();
     if let ExecOutput::File(path) = output {
         Destination::prepare("--output", path, args.force)?;

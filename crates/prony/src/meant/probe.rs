@@ -1,13 +1,12 @@
 //! What is meant by `prony probe`.
 
-use std::path::Path;
+use prony_model::{ProbePlan, source_addresses};
 
-use prony_model::{ProbePlan, Target, Timeouts, source_addresses};
-
-use super::request;
-use crate::args::{PageFormat, ProbeArgs, RunArgs};
+use super::outputs::outputs;
+use super::{request, target, timeouts};
+use crate::args::{ConnectionArgs, PageFormat, ProbeArgs};
 use crate::complaint::Complaint;
-use crate::output::Destination;
+use crate::output::{Destination, Outlet, is_stdout};
 
 /// A probe, and what to do with its result.
 #[derive(Debug)]
@@ -15,71 +14,43 @@ pub(crate) struct Meant {
     pub(crate) plan: ProbePlan,
     pub(crate) format: PageFormat,
     pub(crate) destination: Option<Destination>,
-    pub(crate) body: Option<BodyTo>,
+    /// Where the body of the first response goes.
+    pub(crate) body: Option<Outlet>,
     pub(crate) quiet: bool,
-}
-
-/// Where the body of the first response goes.
-#[derive(Debug)]
-pub(crate) enum BodyTo {
-    Stdout,
-    File(Destination),
 }
 
 /// What `args` mean.
 pub(crate) fn meant(args: &ProbeArgs) -> Result<Meant, Complaint> {
     let plan = plan(args)?;
-    let stdout = Some(Path::new("-"));
-    let (json, body) = (args.json.as_deref(), args.save_body.as_deref());
-    let format = match (json == stdout, args.output) {
-        (true, Some(PageFormat::Text | PageFormat::Markdown)) => {
-            return Err(Complaint::usage("--json - and --output both want stdout")
-                .hint("leave out one of them, or keep the JSON in a file: --json result.json"));
-        }
-        (true, _) => PageFormat::Json,
-        (false, format) => format.unwrap_or(PageFormat::Text),
-    };
-    if json.is_some() && json == body {
-        let both = if json == stdout { "stdout" } else { "the same file" };
+    let (format, file) = outputs(args.json.as_deref(), "--output", args.output)?;
+    if let (Some(path), true) = (&args.json, args.json == args.save_body) {
+        let both = if is_stdout(path) { "stdout" } else { "the same file" };
         return Err(Complaint::usage(format!("--json and --save-body both want {both}"))
             .hint("give one of them a file of its own"));
     }
-    let file = |flag, path: Option<&Path>| {
-        let path = path.filter(|path| Some(*path) != stdout);
-        path.map(|path| Destination::prepare(flag, path, args.force)).transpose()
-    };
     let body =
-        if body == stdout { Some(BodyTo::Stdout) } else { file("--save-body", body)?.map(BodyTo::File) };
-    Ok(Meant { plan, format, destination: file("--json", json)?, body, quiet: args.quiet })
+        args.save_body.as_deref().map(|path| Outlet::prepare("--save-body", path, args.force)).transpose()?;
+    let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
+    Ok(Meant { plan, format, destination, body, quiet: args.quiet })
 }
 
 fn plan(args: &ProbeArgs) -> Result<ProbePlan, Complaint> {
-    let mut target = Target::parse(&args.url).map_err(|error| Complaint::from_words(&error))?;
-    target.unix.clone_from(&args.unix);
-    let timeouts = Timeouts::default();
+    let connection = ConnectionArgs {
+        http10: args.http10,
+        // As browsers and curl do, HTTP/1.1 is spoken as if another request might come. In HTTP/1.0 it must be
+        // asked for, and is where it is of use.
+        no_keepalive: args.http10 && !args.reuse,
+        pipeline: None,
+    };
     let plan = ProbePlan {
-        target,
+        target: target(&args.url, args.unix.as_deref())?,
         count: args.count.unwrap_or(1),
         reuse: args.reuse,
-        timeouts: Timeouts {
-            connect: args.connect_timeout.unwrap_or(timeouts.connect),
-            request: args.timeout.unwrap_or(timeouts.request),
-            ..timeouts
-        },
+        timeouts: timeouts(&args.request, None),
         expected: args.expect_status.clone().unwrap_or_default(),
         sources: source_addresses(&args.sources).map_err(|error| Complaint::from_words(&error))?,
         // Last, because it may read stdin: everything that can be refused without it is.
-        request: request(&RunArgs {
-            method: args.method.clone(),
-            headers: args.headers.clone(),
-            body: args.body.clone(),
-            body_file: args.body_file.clone(),
-            http10: args.http10,
-            // As browsers and curl do, HTTP/1.1 is spoken as if another request might come. In HTTP/1.0 it must be
-            // asked for, and is where it is of use.
-            no_keepalive: args.http10 && !args.reuse,
-            ..RunArgs::default()
-        })?,
+        request: request(&args.request, connection)?,
     };
     plan.check().map_err(|error| Complaint::from_words(&error))?;
     Ok(plan)

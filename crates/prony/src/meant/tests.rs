@@ -109,6 +109,10 @@ fn sources() {
 #[test]
 fn contradictions_are_refused() {
     refused(
+        "x --timeout 0",
+        "error: a request timeout of 0 fails every request\n       use --timeout 5s or leave it out\n",
+    );
+    refused(
         "x -d 5s -n 5",
         "error: --duration and --requests both say when the run ends\n       leave out one of them\n",
     );

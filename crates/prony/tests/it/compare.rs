@@ -96,8 +96,8 @@ fn formats_and_files() {
     let server = Server::good();
     let url = server.url.as_str();
     let file = path(&folder, "result.json");
-    let said = compare(&[&[url, url, "-o", "markdown", "--json", &file], &SHORT[..]].concat());
-    assert!(said.is_measured() && said.out.contains("| | | change |"), "{said:?}");
+    let measured = compare(&[&[url, url, "-o", "markdown", "--json", &file], &SHORT[..]].concat());
+    assert!(measured.is_measured() && measured.out.contains("| | | change |"), "{measured:?}");
     let text = fs::read_to_string(&file).expect("the file of --json");
     word(&text);
     let result: Value = serde_json::from_str(&text).expect("JSON");
@@ -108,8 +108,16 @@ fn formats_and_files() {
     );
     let said = compare(&[url, url, "--json", &file]);
     assert!(said.code == Some(2) && said.err.contains("exists"), "{said:?}");
-    let said = prony(&["report", &file]);
-    assert!(said.code == Some(2) && said.err.contains("is a comparison"), "{said:?}");
+    let again = prony(&["report", &file, "-o", "markdown"]);
+    assert_eq!((again.code, &again.out), (Some(0), &measured.out), "the report as it was first printed");
+    let again = prony(&["report", &file, "-o", "json"]);
+    assert_eq!((again.code, &again.out), (Some(0), &text));
+    let again = prony(&["report", &file]);
+    assert!(again.code == Some(0) && again.out.starts_with("A "), "{again:?}");
+    let again = prony(&["report", &file, "-o", "csv"]);
+    assert!(again.code == Some(2) && again.err.contains("and compare can be text"), "{again:?}");
+    let again = prony(&["compare", &file, &file]);
+    assert!(again.code == Some(2) && again.err.contains("is not a result of `prony run`"), "{again:?}");
 }
 
 #[test]

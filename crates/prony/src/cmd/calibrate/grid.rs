@@ -55,9 +55,9 @@ const PLAIN: Step = Step {
 pub(super) fn steps(args: &CalibrateArgs, cpus: u32) -> Vec<Step> {
     let typed = Step {
         threads: args.threads.unwrap_or(PLAIN.threads),
-        keep_alive: !args.no_keepalive,
-        version: if args.http10 { Version::Http10 } else { Version::Http11 },
-        pipeline: args.pipeline.unwrap_or(PLAIN.pipeline),
+        keep_alive: !args.connection.no_keepalive,
+        version: if args.connection.http10 { Version::Http10 } else { Version::Http11 },
+        pipeline: args.connection.pipeline.unwrap_or(PLAIN.pipeline),
         request_bytes: args.request_bytes.unwrap_or(PLAIN.request_bytes),
         response_bytes: args.response_bytes.unwrap_or(PLAIN.response_bytes),
         ..PLAIN
@@ -140,7 +140,8 @@ mod tests {
         check(&connections(&[1, 50]), 2, &[1, 50], 1);
         let threads = CalibrateArgs { threads: Some(4), ..CalibrateArgs::default() };
         check(&threads, 2, &[4, 8, 16, 64, 256, 1], 1);
-        let fresh = CalibrateArgs { no_keepalive: true, ..connections(&[8]) };
+        let mut fresh = connections(&[8]);
+        fresh.connection.no_keepalive = true;
         assert!(steps(&fresh, 2).iter().all(|step| !step.keep_alive));
     }
 }

@@ -69,18 +69,14 @@ impl Condition {
 
 fn is_slower(told: &MetricComparison, by: Option<f64>) -> bool {
     match by {
-        None => {
-            matches!(told.outcome, ComparisonOutcome::Slower | ComparisonOutcome::SlowerSizeUncertain)
-        }
+        None => told.outcome.is_slower(),
         Some(by) => told.differs && worse(told).is_some_and(|(low, _)| low >= by.ln_1p()),
     }
 }
 
 fn is_faster(told: &MetricComparison, by: Option<f64>) -> bool {
     match by {
-        None => {
-            matches!(told.outcome, ComparisonOutcome::Faster | ComparisonOutcome::FasterSizeUncertain)
-        }
+        None => told.outcome.is_faster(),
         Some(by) => told.differs && worse(told).is_some_and(|(_, high)| high <= -by.ln_1p()),
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use prony_model::{ComparisonOutcome, Evidence, Finding, FindingCode, Metric, MetricComparison, Severity};
 use prony_stats::{LEAST_PAIRS, Looks};
+use prony_study::{Block, BlockPair};
 
-use super::block::{Block, BlockPair};
 use super::live::Measured;
 use crate::meant::compare::Live;
 
@@ -153,12 +153,34 @@ fn disturbed(measured: &Measured, counted: usize) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::block::fixtures::block;
+    use prony_model::{ComparedBlock, HistogramData};
+    use prony_stats::Histogram;
+
     use super::*;
+
+    /// A block of 200 ms without a fault.
+    fn block() -> Block {
+        let responses: Histogram = (0..100).map(|k| 1_000_000 + k).collect();
+        let told = ComparedBlock {
+            file: None,
+            started_at: "2026-01-02T03:04:05.000Z".to_owned(),
+            measured_s: 0.2,
+            requests: 100,
+            failed: 0,
+            rate_per_s: 500.0,
+            response_ms: BTreeMap::new(),
+            client_cpu_share: 0.3,
+            run_queue_wait_s: Some(0.0),
+            steal_share: Some(0.0),
+            invalid: Vec::new(),
+            histogram: HistogramData::default(),
+        };
+        Block { told, responses: responses.to_sparse() }
+    }
 
     /// Twenty pairs of which the first `count` blocks of A are `change`d.
     fn pairs(count: usize, change: fn(&mut Block)) -> Vec<BlockPair> {
-        let mut pairs: Vec<BlockPair> = (0..20).map(|_| (block(100, 1.0), block(100, 1.0))).collect();
+        let mut pairs: Vec<BlockPair> = (0..20).map(|_| (block(), block())).collect();
         pairs.iter_mut().take(count).for_each(|pair| change(&mut pair.0));
         pairs
     }

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use prony_model::{BlockOrder, End, Environment, Look, Metric, RunPlan, RunResult};
 use prony_stats::{DecodeError, LOOKS, Looks, PairOrder, pair_orders};
+use prony_study::{Block, BlockPair, Question, is_final, judge_primary};
 
-use super::block::{Block, BlockPair};
-use super::judge::{Question, is_final, judge_primary};
 use crate::complaint::Complaint;
 use crate::meant::compare::Live;
 

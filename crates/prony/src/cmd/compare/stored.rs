@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 
 use prony_model::{
     BlockOrder, COMPARISON_FORMAT, COMPARISON_VERSION, ChangeInterval, ComparedPair, ComparedSide,
-    ComparisonKind, ComparisonMethod, ComparisonResult, Interval, Load, Metric, MetricComparison, RunPlan,
-    RunResult, Verdict, since_1970,
+    ComparisonKind, ComparisonResult, Interval, Load, Metric, MetricComparison, RunPlan, RunResult, Verdict,
+    since_1970,
 };
 use prony_report::percent;
 use prony_stats::{Errors, LEAST_PAIRS, Looks, MOST_ERRORS};
+use prony_study::{Block, BlockPair, Question, errors, judge, withhold};
 
-use super::block::{Block, BlockPair};
-use super::judge::{Question, errors, judge};
 use crate::cmd::report::read;
 use crate::complaint::Complaint;
 use crate::render::AnyResult;
@@ -284,8 +283,7 @@ fn side(runs: &[Stored], errors: Errors) -> ComparedSide {
 
 /// What may be said of two runs: how they differ, and how far each of them is known by its own sections.
 fn single_runs(told: &mut MetricComparison, a: &RunResult, b: &RunResult, runs: usize) {
-    told.method = ComparisonMethod::SingleRuns;
-    (told.p, told.spread, told.interval, told.differs) = (None, None, None, false);
+    withhold(told);
     let both = (interval(told.metric, a), interval(told.metric, b));
     if let ((Some(a), Some(b)), Some(change), 1) = (both, told.change, runs) {
         // Errors of independent runs add up as squares, on the scale of ratios.

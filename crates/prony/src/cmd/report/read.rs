@@ -5,8 +5,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use prony_model::{
-    COMPARISON_FORMAT, EXEC_FORMAT, FormatError, PROBE_FORMAT, exec_from_json, from_json, probe_from_json,
-    stored_format,
+    COMPARISON_FORMAT, EXEC_FORMAT, FormatError, PROBE_FORMAT, STUDY_FORMAT, comparison_from_json,
+    exec_from_json, from_json, probe_from_json, stored_format, study_from_json,
 };
 use prony_report::check_distributions;
 
@@ -68,10 +68,12 @@ fn result(name: &str, text: &str) -> Result<AnyResult, Complaint> {
     let refused = |error: FormatError| refused(name, &error);
     match stored_format(text).map_err(refused)?.as_str() {
         COMPARISON_FORMAT => {
-            Err(Complaint::usage(format!("{name} is a comparison, not a result of one run"))
-                .hint("`prony compare` prints it when it makes it: -o markdown or -o json"))
+            comparison_from_json(text).map(|result| AnyResult::Comparison(Box::new(result))).map_err(refused)
         }
         EXEC_FORMAT => exec_from_json(text).map(|result| AnyResult::Exec(Box::new(result))).map_err(refused),
+        STUDY_FORMAT => {
+            study_from_json(text).map(|result| AnyResult::Study(Box::new(result))).map_err(refused)
+        }
         PROBE_FORMAT => {
             probe_from_json(text).map(|result| AnyResult::Probe(Box::new(result))).map_err(refused)
         }
@@ -92,6 +94,7 @@ fn refused(name: &str, error: &FormatError) -> Complaint {
         FormatError::Foreign
         | FormatError::ForeignExec
         | FormatError::ForeignProbe
+        | FormatError::ForeignComparison
         | FormatError::ForeignStudy => complaint.hint("name a file that `prony URL --json FILE` wrote"),
         FormatError::Version { .. } | FormatError::Schema(_) => complaint,
     }

@@ -20,7 +20,7 @@ fn live(pairs: usize, looks: Looks) -> Live {
     plan.target.port = 1;
     let mut other = plan.clone();
     other.target.port = 2;
-    Live { plans: [plan, other], pairs, looks, block: None, seed: 7 }
+    Live { plans: [plan, other], pairs, looks, block: None, seed: 7, calibrated: false }
 }
 
 const QUESTION: Question =

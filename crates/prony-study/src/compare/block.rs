@@ -6,19 +6,20 @@ use prony_model::{ComparedBlock, FindingCode, Metric, QUANTILES, RunResult, Seve
 use prony_stats::{DecodeError, Histogram, Sparse};
 
 /// A's block and B's.
-pub(super) type BlockPair = (Block, Block);
+pub type BlockPair = (Block, Block);
 
 /// What a comparison knows of one run.
 #[derive(Debug, Clone)]
-pub(super) struct Block {
-    pub(super) told: ComparedBlock,
+pub struct Block {
+    /// What is stored of it.
+    pub told: ComparedBlock,
     /// Response times of the good responses.
-    pub(super) responses: Sparse,
+    pub responses: Sparse,
 }
 
 impl Block {
     /// What `result` says; an error only where its distribution is damaged.
-    pub(super) fn of(result: &RunResult, file: Option<String>) -> Result<Self, DecodeError> {
+    pub fn of(result: &RunResult, file: Option<String>) -> Result<Self, DecodeError> {
         let histogram = &result.histograms.response;
         let responses = if histogram.data.is_empty() {
             Histogram::new()
@@ -52,7 +53,7 @@ impl Block {
     }
 
     /// What is compared: milliseconds, or responses per second; `None` where nothing was good.
-    pub(super) fn value(&self, metric: Metric) -> Option<f64> {
+    pub fn value(&self, metric: Metric) -> Option<f64> {
         match metric.quantile() {
             None => Some(self.told.rate_per_s).filter(|rate| *rate > 0.0),
             Some((_, q)) => self.responses.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6),
@@ -61,7 +62,7 @@ impl Block {
 
     /// Why a pair with this block does not count: signals of the machine that were chosen before anything was
     /// measured, so that nobody drops what he does not like.
-    pub(super) fn disturbance(&self) -> Option<&'static str> {
+    pub fn disturbance(&self) -> Option<&'static str> {
         self.told.invalid.iter().find_map(|code| match code {
             FindingCode::Steal => Some("the hypervisor gave the CPUs to others"),
             FindingCode::ClockSource => Some("the kernel changed its clock"),
@@ -71,7 +72,7 @@ impl Block {
 
     /// By what all numbers of this block are the client's rather than the server's, if they are. Waiting for a core
     /// is judged over all blocks: in a short one a single wait is a great share.
-    pub(super) fn clients_fault(&self) -> Option<FindingCode> {
+    pub fn clients_fault(&self) -> Option<FindingCode> {
         self.first_of(&[
             FindingCode::RateNotReached,
             FindingCode::ClientCpu,
@@ -82,7 +83,7 @@ impl Block {
     }
 
     /// By what the slowest responses of this block are the client's, if they are.
-    pub(super) fn clients_tail(&self) -> Option<FindingCode> {
+    pub fn clients_tail(&self) -> Option<FindingCode> {
         self.first_of(&[FindingCode::SendLag, FindingCode::TailBlame, FindingCode::ReceiveDelay])
     }
 
@@ -92,7 +93,7 @@ impl Block {
 }
 
 #[cfg(test)]
-pub(super) mod fixtures {
+pub(crate) mod fixtures {
     use super::*;
 
     /// `responses` responses of 200 ms, spread by a tenth around `middle_ms`.

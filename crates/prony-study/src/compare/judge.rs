@@ -1,7 +1,9 @@
 //! From pairs of blocks to what is said of each metric. Pure: numbers in, words out.
 
-use prony_model::{ChangeInterval, ComparisonMethod, ComparisonOutcome, LookPlan, Metric, MetricComparison};
-use prony_report::percent;
+use prony_model::{
+    ChangeInterval, ComparisonMethod, ComparisonOutcome, LookPlan, Metric, MetricComparison,
+    words::percent_of,
+};
 use prony_stats::{
     Better, Comparison, Criteria, Errors, Looks, NoVerdict, Quantile, Verdict, compare, holm, label_swap,
     look_level, median, signed_rank_p,
@@ -11,16 +13,17 @@ use super::block::{Block, BlockPair};
 
 /// What a comparison is judged by; decided before it starts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Question {
+pub struct Question {
     /// The metric that decides.
-    pub(super) primary: Metric,
+    pub primary: Metric,
     /// Whether a rate says something of the servers: not where it was asked for.
-    pub(super) closed_loop: bool,
+    pub closed_loop: bool,
     /// 0.02 is 2 %.
-    pub(super) margin: f64,
-    pub(super) looks: Looks,
+    pub margin: f64,
+    /// When it may be looked at.
+    pub looks: Looks,
     /// Of the label swaps.
-    pub(super) seed: u64,
+    pub seed: u64,
 }
 
 impl Question {
@@ -32,7 +35,7 @@ impl Question {
     }
 
     /// As results say it.
-    pub(super) fn look_plan(&self) -> LookPlan {
+    pub fn look_plan(&self) -> LookPlan {
         match self.looks {
             Looks::Once => LookPlan::Once,
             Looks::Sequential => LookPlan::Sequential,
@@ -40,13 +43,9 @@ impl Question {
     }
 }
 
-/// What is said of every metric; `forbidden` says why nothing may be said, if so. At least
-/// [`prony_stats::LEAST_PAIRS`] pairs, and in a sequential comparison as many as at a look.
-pub(super) fn judge(
-    pairs: &[BlockPair],
-    question: &Question,
-    forbidden: Option<&str>,
-) -> Vec<MetricComparison> {
+/// What is said of every metric; `forbidden` says why nothing may be said, if so: it must, where there are fewer than
+/// [`prony_stats::LEAST_PAIRS`] pairs. In a sequential comparison there are as many as at a look.
+pub fn judge(pairs: &[BlockPair], question: &Question, forbidden: Option<&str>) -> Vec<MetricComparison> {
     let mut told: Vec<MetricComparison> =
         question.metrics().into_iter().map(|metric| judge_one(pairs, metric, question)).collect();
     adjust(&mut told[1..], look_level(question.looks, pairs.len()));
@@ -61,12 +60,12 @@ pub(super) fn judge(
 }
 
 /// The primary metric alone: what a look at a sequential comparison asks.
-pub(super) fn judge_primary(pairs: &[BlockPair], question: &Question) -> MetricComparison {
+pub fn judge_primary(pairs: &[BlockPair], question: &Question) -> MetricComparison {
     judge_one(pairs, question.primary, question)
 }
 
 /// Whether a sequential comparison has its answer.
-pub(super) fn is_final(told: &MetricComparison) -> bool {
+pub fn is_final(told: &MetricComparison) -> bool {
     matches!(
         told.outcome,
         ComparisonOutcome::Faster | ComparisonOutcome::Slower | ComparisonOutcome::NoDifference
@@ -74,12 +73,18 @@ pub(super) fn is_final(told: &MetricComparison) -> bool {
 }
 
 /// The median change of `metric` so far, for people who wait.
-pub(super) fn estimate(pairs: &[BlockPair], metric: Metric) -> Option<f64> {
+pub fn estimate(pairs: &[BlockPair], metric: Metric) -> Option<f64> {
     let changes: Option<Vec<f64>> = pairs
         .iter()
         .map(|(a, b)| Some((b.value(metric)? / a.value(metric)?).ln()).filter(|change| change.is_finite()))
         .collect();
     median(&changes?).map(f64::exp_m1)
+}
+
+/// What may be said of too few runs: how they differ, and not whether another would.
+pub fn withhold(told: &mut MetricComparison) {
+    told.method = ComparisonMethod::SingleRuns;
+    (told.p, told.spread, told.interval, told.differs) = (None, None, None, false);
 }
 
 fn judge_one(pairs: &[BlockPair], metric: Metric, question: &Question) -> MetricComparison {
@@ -171,13 +176,7 @@ fn adjust(others: &mut [MetricComparison], level: f64) {
     let probabilities: Vec<f64> = others.iter().map(|told| told.p.unwrap_or(1.0)).collect();
     for (told, p) in others.iter_mut().zip(holm(&probabilities)) {
         told.p = told.p.map(|_| p);
-        let is_claimed = matches!(
-            told.outcome,
-            ComparisonOutcome::Faster
-                | ComparisonOutcome::Slower
-                | ComparisonOutcome::FasterSizeUncertain
-                | ComparisonOutcome::SlowerSizeUncertain
-        );
+        let is_claimed = told.outcome.is_faster() || told.outcome.is_slower();
         if p >= level {
             told.differs = false;
             if is_claimed {
@@ -205,7 +204,7 @@ fn outcome(found: &Comparison) -> ComparisonOutcome {
 /// Why sides that fail like these must not be compared.
 fn refusal(pairs: &[BlockPair]) -> Option<String> {
     let [a, b] = errors(pairs);
-    let share = |errors: Errors| percent(errors.failed, errors.requests);
+    let share = |errors: Errors| percent_of(errors.failed, errors.requests);
     // Any values will do: only what is said of the errors counts.
     let criteria = Criteria { better: Better::Lower, margin: 1.0, looks: Looks::Once };
     let alike = [(1.0, 1.0); prony_stats::LEAST_PAIRS];
@@ -223,7 +222,7 @@ fn refusal(pairs: &[BlockPair]) -> Option<String> {
 }
 
 /// The requests of both sides.
-pub(super) fn errors(pairs: &[BlockPair]) -> [Errors; 2] {
+pub fn errors(pairs: &[BlockPair]) -> [Errors; 2] {
     let sum = |pick: fn(&BlockPair) -> &Block| {
         pairs.iter().map(pick).fold(Errors { failed: 0, requests: 0 }, |sum, block| Errors {
             failed: sum.failed + block.told.failed,

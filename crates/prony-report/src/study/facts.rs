@@ -1,0 +1,329 @@
+//! What every report of a study says, whatever it is drawn as.
+
+use std::collections::BTreeMap;
+
+use prony_model::{
+    FindingPlace, LoadKind, StudyCell, StudyFigure, StudyMetric, StudyResult, ThresholdOutcome, Verdict,
+};
+
+use crate::number::{cell as in_table, count, plural, rate, rough_percent, seconds, significant, times};
+
+/// Cells that are named one by one.
+const MOST_NAMED: usize = 3;
+/// A share of which this little is missing is told with more digits.
+const NEARLY_ALL: f64 = 0.9995;
+
+/// What was done, each part one fact.
+pub(super) fn choices(result: &StudyResult) -> Vec<String> {
+    let runs: usize = result.cells.iter().map(|cell| cell.runs.len()).sum();
+    let planned: u64 = result.cells.iter().map(|cell| u64::from(cell.planned)).sum();
+    let mut parts = vec![result.name.clone()];
+    parts.extend(result.short.then(|| "short form".to_owned()));
+    parts.push(format!(
+        "{} x {}",
+        plural(result.cells.len() as u64, "cell"),
+        plural(result.repeats.into(), "repeat")
+    ));
+    parts.push(if result.complete {
+        format!("{} in {}", plural(planned, "run"), span(result.took_s))
+    } else {
+        format!("{} of {} in {}", count(runs as u64), plural(planned, "run"), span(result.took_s))
+    });
+    parts.push(format!("seed {}", result.seed));
+    parts
+}
+
+fn span(took_s: f64) -> String {
+    std::time::Duration::try_from_secs_f64(took_s.round())
+        .map_or_else(|_| seconds(took_s), crate::number::duration)
+}
+
+/// Why a study has its verdict, where no finding says it: runs that are missing, invalid runs, or nothing.
+pub(super) fn grounds(result: &StudyResult) -> String {
+    let runs = || result.cells.iter().flat_map(|cell| &cell.runs);
+    let planned: u64 = result.cells.iter().map(|cell| u64::from(cell.planned)).sum();
+    let (made, of) =
+        (runs().count() as u64, |verdict| runs().filter(|run| run.verdict == verdict).count() as u64);
+    let mut parts = Vec::new();
+    if !result.complete {
+        parts.push(format!("{} of {} missing", count(planned.saturating_sub(made)), plural(planned, "run")));
+    }
+    for (verdict, word) in [(Verdict::Invalid, "invalid"), (Verdict::Doubtful, "doubtful")] {
+        let number = of(verdict);
+        if number > 0 {
+            parts.push(format!("{} of {} {word}", count(number), plural(made, "run")));
+        }
+    }
+    if of(Verdict::Invalid) > 0 {
+        parts.push("the invalid ones count for nothing below".to_owned());
+    }
+    if parts.is_empty() { "nothing speaks against these numbers".to_owned() } else { parts.join("; ") }
+}
+
+/// Cells that a reader compares with each other: one kind of load, and one load of the file.
+pub(super) struct Group<'a> {
+    pub(super) kind: LoadKind,
+    /// What was done, as far as it is the same for all.
+    pub(super) title: String,
+    pub(super) cells: Vec<&'a StudyCell>,
+}
+
+/// The cells by load, in the order of the file.
+pub(super) fn groups(result: &StudyResult) -> Vec<Group<'_>> {
+    let mut groups: Vec<(LoadKind, Option<&String>, Vec<&StudyCell>)> = Vec::new();
+    for cell in &result.cells {
+        let load = cell.key.get("load");
+        match groups.iter_mut().find(|(kind, of, _)| *kind == cell.kind && *of == load) {
+            Some((_, _, cells)) => cells.push(cell),
+            None => groups.push((cell.kind, load, vec![cell])),
+        }
+    }
+    let is_one = groups.len() == 1;
+    let titled = groups.into_iter().map(|(kind, load, cells)| {
+        let words = &cells[0].load;
+        let is_same = cells.iter().all(|cell| cell.load == *words);
+        let load = load.filter(|_| !is_one).cloned();
+        let parts = load.into_iter().chain(is_same.then(|| words.clone())).collect::<Vec<_>>();
+        Group { kind, title: parts.join(": "), cells }
+    });
+    titled.collect()
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Column {
+    /// How many runs count, of how many.
+    Runs,
+    /// The value of a metric.
+    Value(StudyMetric),
+    /// Half of its interval, as a share of it.
+    Half(StudyMetric),
+}
+
+/// The columns of the terminal's table; `full` is the one of Markdown.
+pub(super) fn columns(kind: LoadKind, full: bool) -> Vec<Column> {
+    use StudyMetric as M;
+    let metrics: &[M] = match (kind, full) {
+        (LoadKind::Run, false) => &[M::Rate, M::P50, M::P90, M::P99, M::Success],
+        (LoadKind::Run, true) => &[
+            M::Rate,
+            M::Success,
+            M::Mean,
+            M::Min,
+            M::P50,
+            M::P90,
+            M::P95,
+            M::P99,
+            M::P999,
+            M::Max,
+            M::Connect,
+            M::Total,
+        ],
+        (LoadKind::Probe, _) => &[M::Dns, M::Tcp, M::Server, M::Transfer, M::Probe, M::Success],
+        (LoadKind::Exec, false) => &[M::Wall, M::User, M::System, M::StartUp],
+        (LoadKind::Exec, true) => &[M::WallMean, M::Wall, M::User, M::System, M::StartUp, M::Memory],
+    };
+    let mut columns = vec![Column::Runs];
+    for &metric in metrics {
+        columns.push(Column::Value(metric));
+        if !full && matches!(metric, M::Rate | M::Wall | M::Probe) {
+            columns.push(Column::Half(metric));
+        }
+    }
+    columns
+}
+
+impl Column {
+    pub(super) fn heading(self) -> String {
+        match self {
+            Self::Runs => "n".to_owned(),
+            Self::Half(_) => "±".to_owned(),
+            Self::Value(metric) => name(metric),
+        }
+    }
+
+    /// The unit, for a heading of its own.
+    pub(super) fn unit(self) -> &'static str {
+        match self {
+            Self::Value(metric) => match metric.unit() {
+                "per_s" => "/s",
+                "share" => "",
+                unit => unit,
+            },
+            Self::Runs | Self::Half(_) => "",
+        }
+    }
+
+    pub(super) fn shown(self, cell: &StudyCell) -> String {
+        match self {
+            Self::Runs => runs(cell),
+            Self::Value(metric) => figure(cell, metric)
+                .and_then(|figure| figure.value)
+                .map_or_else(dash, |value| bare(metric, value)),
+            Self::Half(metric) => figure(cell, metric).and_then(half).unwrap_or_else(dash),
+        }
+    }
+}
+
+/// The runs that count, and of how many where some do not.
+pub(super) fn runs(cell: &StudyCell) -> String {
+    let valid = cell.runs.iter().filter(|run| run.verdict != Verdict::Invalid).count() as u64;
+    let planned = u64::from(cell.planned);
+    if valid == planned { count(valid) } else { format!("{}/{}", count(valid), count(planned)) }
+}
+
+/// What people call a metric.
+pub(super) fn name(metric: StudyMetric) -> String {
+    match metric {
+        StudyMetric::Probe => "whole".to_owned(),
+        StudyMetric::WallMean => "mean wall".to_owned(),
+        metric => metric.name().to_owned(),
+    }
+}
+
+pub(super) fn figure(cell: &StudyCell, metric: StudyMetric) -> Option<&StudyFigure> {
+    cell.figures.iter().find(|figure| figure.metric == metric)
+}
+
+/// Half of the interval as a share of the value.
+fn half(figure: &StudyFigure) -> Option<String> {
+    let (interval, value) = (figure.interval?, figure.value?);
+    (value > 0.0).then(|| rough_percent((interval.high - interval.low) / 2.0 / value))
+}
+
+/// Without its unit, for a table.
+pub(super) fn bare(metric: StudyMetric, value: f64) -> String {
+    match metric.unit() {
+        "share" => share(value),
+        "ms" => in_table(value),
+        "per_s" => rate(value),
+        _ => significant(value),
+    }
+}
+
+/// With its unit.
+pub(super) fn value(metric: StudyMetric, value: f64) -> String {
+    match metric.unit() {
+        "share" => share(value),
+        "ms" => seconds(value / 1e3),
+        "per_s" => format!("{} /s", rate(value)),
+        "s" => seconds(value),
+        unit => format!("{} {unit}", significant(value)),
+    }
+}
+
+/// Only everything is `100 %`.
+fn share(value: f64) -> String {
+    match value {
+        value if value >= 1.0 => "100 %".to_owned(),
+        value if value > NEARLY_ALL => ">99.9 %".to_owned(),
+        value if value > 0.1 => format!("{} %", format!("{:.1}", 100.0 * value).trim_end_matches(".0")),
+        value => rough_percent(value),
+    }
+}
+
+/// The interval with its unit; what it rests on where that is one run.
+pub(super) fn interval(figure: &StudyFigure) -> Option<String> {
+    let interval = figure.interval?;
+    Some(format!("{} to {}", bare(figure.metric, interval.low), bare(figure.metric, interval.high)))
+}
+
+/// The least and the greatest run, where they differ.
+pub(super) fn range(figure: &StudyFigure) -> Option<String> {
+    let (least, greatest) = figure.range.filter(|_| figure.runs > 1)?;
+    Some(format!("{} to {}", bare(figure.metric, least), bare(figure.metric, greatest)))
+}
+
+pub(super) fn dash() -> String {
+    "–".to_owned()
+}
+
+/// Why numbers of `columns` have no value or no interval: each reason once, with where it holds.
+pub(super) fn notes(cells: &[&StudyCell], columns: &[Column]) -> Vec<String> {
+    let mut seen: BTreeMap<&str, (Vec<StudyMetric>, Vec<&str>)> = BTreeMap::new();
+    for cell in cells {
+        for column in columns {
+            let Column::Value(metric) = column else { continue };
+            let Some(note) = figure(cell, *metric).and_then(|figure| figure.note.as_deref()) else {
+                continue;
+            };
+            let (metrics, names) = seen.entry(note).or_default();
+            if !metrics.contains(metric) {
+                metrics.push(*metric);
+            }
+            if !names.contains(&cell.name.as_str()) {
+                names.push(&cell.name);
+            }
+        }
+    }
+    let told = seen.into_iter().map(|(note, (metrics, names))| {
+        // What is said of a number of runs is so for all of their numbers.
+        let of = if note.starts_with("n = ") {
+            String::new()
+        } else {
+            format!("{}: ", metrics.iter().map(|metric| name(*metric)).collect::<Vec<_>>().join(", "))
+        };
+        let at = if names.len() == cells.len() { String::new() } else { format!(" ({})", some_of(&names)) };
+        format!("{of}{note}{at}")
+    });
+    told.collect()
+}
+
+/// The first few of `names`, and how many more.
+fn some_of(names: &[&str]) -> String {
+    let first = names[..names.len().min(MOST_NAMED)].join("; ");
+    match names.len().saturating_sub(MOST_NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// The word for what became of a demand.
+pub(super) fn outcome_word(outcome: ThresholdOutcome) -> &'static str {
+    match outcome {
+        ThresholdOutcome::Met => "met",
+        ThresholdOutcome::Missed => "MISSED",
+        ThresholdOutcome::Unknown => "unknown",
+    }
+}
+
+/// Name of the cell with this index.
+pub(super) fn cell_name(result: &StudyResult, cell: u32) -> &str {
+    result.cells.get(cell as usize).map_or("–", |cell| cell.name.as_str())
+}
+
+/// Where a finding was seen: cells, with their repeats where not all.
+pub(super) fn places(result: &StudyResult, places: &[FindingPlace]) -> String {
+    let is_all = places.len() == result.cells.len() && places.iter().all(|place| is_whole(result, place));
+    if is_all {
+        return "in every run".to_owned();
+    }
+    let told: Vec<String> = places.iter().take(MOST_NAMED).map(|place| one_place(result, place)).collect();
+    let more = match places.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {}", plural(more as u64, "more cell")),
+    };
+    format!("in {}{more}", told.join("; "))
+}
+
+fn is_whole(result: &StudyResult, place: &FindingPlace) -> bool {
+    result.cells.get(place.cell as usize).is_some_and(|cell| cell.runs.len() == place.repeats.len())
+}
+
+fn one_place(result: &StudyResult, place: &FindingPlace) -> String {
+    let name = cell_name(result, place.cell);
+    if is_whole(result, place) {
+        return name.to_owned();
+    }
+    let word = if place.repeats.len() == 1 { "repeat" } else { "repeats" };
+    let repeats: Vec<String> = place.repeats.iter().map(u32::to_string).collect();
+    format!("{name} ({word} {})", repeats.join(", "))
+}
+
+/// Ours beside theirs: "443 /s published, 18,234 /s here: 41x".
+pub(super) fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or_else(
+        dash,
+        |ratio| if ratio < 0.0995 { format!("{}x", significant(ratio)) } else { times(ratio) },
+    )
+}

@@ -1,0 +1,223 @@
+//! A study as Markdown, complete: every number with its interval, every run's verdict, and the file itself.
+
+use std::fmt::Write as _;
+
+use prony_model::{StudyCell, StudyFigure, StudyResult, StudyRun, Verdict};
+
+use super::facts::{self, Column, Group};
+use crate::compare;
+use crate::facts::verdict_word;
+use crate::markdown::{escaped, sentence};
+use crate::number::count;
+
+/// The report of a study.
+pub fn markdown(result: &StudyResult) -> String {
+    let choices: Vec<String> = facts::choices(result).iter().map(|part| escaped(part)).collect();
+    let mut text = format!("# {}\n\n{}\n", escaped(&result.title), choices.join(" · "));
+    let _ = write!(text, "\n**{}** {}\n", verdict_word(result.verdict), escaped(&facts::grounds(result)));
+    text.push_str(&thresholds(result));
+    text.push_str(&failures(result));
+    text.push_str(&paragraphs(&result.intro));
+    for section in &result.texts {
+        let _ = write!(text, "\n## {}\n{}", escaped(&section.title), paragraphs(&section.body));
+    }
+    text.push_str("\n## Measured\n");
+    for group in facts::groups(result) {
+        text.push_str(&table(&group));
+    }
+    text.push_str(&comparisons(result));
+    text.push_str(&published(result));
+    text.push_str(&findings(result));
+    text.push_str(&record(result));
+    text
+}
+
+/// Text of the file as paragraphs, with nothing in it taken for markup.
+fn paragraphs(body: &str) -> String {
+    let paragraphs = body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
+    paragraphs
+        .map(|paragraph| {
+            let lines: Vec<String> = paragraph.lines().map(escaped).collect();
+            format!("\n{}\n", lines.join("\n"))
+        })
+        .collect()
+}
+
+fn thresholds(result: &StudyResult) -> String {
+    if result.thresholds.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n| | cell | demanded | measured |\n|:--|:--|:--|--:|\n".to_owned();
+    for told in &result.thresholds {
+        let measured = told.measured.map_or_else(facts::dash, |value| facts::value(told.metric, value));
+        // Writing to a `String` can't fail.
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {measured} |",
+            facts::outcome_word(told.outcome),
+            escaped(facts::cell_name(result, told.cell)),
+            escaped(&told.text)
+        );
+    }
+    text
+}
+
+fn failures(result: &StudyResult) -> String {
+    let mut text = String::new();
+    for failure in &result.failures {
+        let name = escaped(facts::cell_name(result, failure.cell));
+        let _ = write!(text, "\n**FAILED** {name}, repeat {}: {}\n", failure.repeat, escaped(&failure.why));
+        if !failure.log_tail.trim().is_empty() {
+            let _ = write!(text, "\n{}", indented(&failure.log_tail));
+        }
+    }
+    text
+}
+
+/// Text as it is: no fence inside it can end a block that is set in.
+fn indented(body: &str) -> String {
+    body.lines().map(|line| format!("    {}\n", crate::clean::clean(line))).collect()
+}
+
+fn table(group: &Group) -> String {
+    let columns: Vec<Column> = facts::columns(group.kind, true)
+        .into_iter()
+        .filter(|column| group.cells.iter().any(|cell| column.shown(cell) != facts::dash()))
+        .collect();
+    let heading = |column: &Column| {
+        let (heading, unit) = (column.heading(), column.unit());
+        if unit.is_empty() { heading } else { format!("{heading}, {unit}") }
+    };
+    let headings: Vec<String> = columns.iter().map(heading).collect();
+    let mut text = String::new();
+    if !group.title.is_empty() {
+        let _ = write!(text, "\n{}\n", escaped(&group.title));
+    }
+    let _ = write!(text, "\n| | {} |\n|:--|{}\n", headings.join(" | "), "--:|".repeat(columns.len()));
+    for cell in &group.cells {
+        let cells: Vec<String> = columns.iter().map(|column| full(*column, cell)).collect();
+        let _ = writeln!(text, "| {} | {} |", escaped(&cell.name), cells.join(" | "));
+    }
+    let notes = facts::notes(&group.cells, &columns);
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(text, "- {}", escaped(&note));
+    }
+    text
+}
+
+/// A number with its interval below, or with the range of its runs where there is none.
+fn full(column: Column, cell: &StudyCell) -> String {
+    let Column::Value(metric) = column else { return column.shown(cell) };
+    let below = facts::figure(cell, metric).and_then(spread).unwrap_or_default();
+    format!("{}{below}", column.shown(cell))
+}
+
+fn spread(figure: &StudyFigure) -> Option<String> {
+    match facts::interval(figure) {
+        Some(interval) => Some(format!("<br>[{interval}]")),
+        None => facts::range(figure).map(|range| format!("<br>({range})")),
+    }
+}
+
+fn comparisons(result: &StudyResult) -> String {
+    let mut text = String::new();
+    if !result.comparisons.is_empty() {
+        text.push_str("\n## Compared\n");
+    }
+    for told in &result.comparisons {
+        let (a, b) = (facts::cell_name(result, told.a), facts::cell_name(result, told.b));
+        let _ =
+            writeln!(text, "\n{}: **B** {} against **A** {}", escaped(&told.title), escaped(b), escaped(a));
+        text.push_str(&compare::table(&told.metrics, told.margin));
+    }
+    text
+}
+
+fn published(result: &StudyResult) -> String {
+    if result.published.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n## Published\n".to_owned();
+    if let Some(source) = &result.source {
+        let _ = write!(text, "\nSource: {}\n", escaped(source));
+    }
+    text.push_str("\n| cell | | published | here | here / published | |\n|:--|:--|--:|--:|--:|:--|\n");
+    for told in &result.published {
+        let measured = told.measured.map_or_else(facts::dash, |value| facts::value(told.metric, value));
+        let interval = told.interval.map_or_else(String::new, |interval| {
+            format!(
+                "<br>[{} to {}]",
+                facts::bare(told.metric, interval.low),
+                facts::bare(told.metric, interval.high)
+            )
+        });
+        let remarks: Vec<String> =
+            [&told.note, &told.source].into_iter().flatten().map(|text| escaped(text)).collect();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {measured}{interval} | {} | {} |",
+            escaped(facts::cell_name(result, told.cell)),
+            facts::name(told.metric),
+            facts::value(told.metric, told.published),
+            facts::ratio(told.ratio),
+            remarks.join("; ")
+        );
+    }
+    text
+}
+
+fn findings(result: &StudyResult) -> String {
+    let mut text = String::new();
+    if !result.findings.is_empty() {
+        text.push_str("\n## Reasons to doubt\n\n");
+    }
+    for told in &result.findings {
+        let places = escaped(&facts::places(result, &told.places));
+        let word = crate::text::severity_word(told.finding.severity);
+        let _ = writeln!(text, "- **{word}** {}; {places}", sentence(&told.finding));
+    }
+    text
+}
+
+/// What it takes to do it again, and what became of every run, shown on demand.
+fn record(result: &StudyResult) -> String {
+    let mut text = "\n<details><summary>Every run</summary>\n\n".to_owned();
+    text.push_str("| cell | repeat | place | started | verdict | requests | failed | file |\n");
+    text.push_str("|:--|--:|--:|:--|:--|--:|--:|:--|\n");
+    for cell in &result.cells {
+        for run in &cell.runs {
+            let _ = writeln!(text, "{}", row(cell, run));
+        }
+    }
+    text.push_str("\n</details>\n\n<details><summary>To make this study again</summary>\n\n");
+    for target in &result.targets {
+        let commit = target.commit.as_deref().map(|commit| format!(", {commit}")).unwrap_or_default();
+        let _ = writeln!(text, "- {}: {}{}", escaped(&target.name), escaped(&target.how), escaped(&commit));
+    }
+    if let Some(environment) = &result.environment {
+        let _ = writeln!(text, "- machine: {}", escaped(&environment.fingerprint()));
+    }
+    let _ = write!(text, "- seed: {}\n\n{}\n</details>\n", result.seed, indented(&result.file));
+    text
+}
+
+fn row(cell: &StudyCell, run: &StudyRun) -> String {
+    let word = match run.verdict {
+        Verdict::Valid => "valid",
+        Verdict::Doubtful => "doubtful",
+        Verdict::Invalid => "INVALID",
+    };
+    format!(
+        "| {} | {} | {} | {} | {word} | {} | {} | {} |",
+        escaped(&cell.name),
+        run.repeat,
+        run.place,
+        escaped(&run.started_at),
+        count(run.requests),
+        count(run.failed),
+        escaped(&run.file)
+    )
+}

@@ -1,0 +1,10 @@
+//! Draws what a study found out: verdicts first, a table for every load, what was compared, demanded and published,
+//! and every reason to doubt once.
+
+mod facts;
+mod markdown;
+mod text;
+
+pub use markdown::markdown;
+pub use prony_model::study_to_json as json;
+pub use text::text;

@@ -1,0 +1,180 @@
+//! The summary for a terminal: the verdict, what was missed, a table for every load, what is said of differences and
+//! of published figures, then why to doubt.
+
+use prony_model::{Severity, StudyFailure, StudyResult, ThresholdOutcome, Verdict};
+
+use super::facts::{self, Column, Group};
+use crate::facts::verdict_word;
+use crate::number::plural;
+use crate::page::{Colour, Page};
+use crate::text::{finding, severity_word};
+use crate::{Style, compare};
+
+/// Columns between two numbers at least.
+const GAP: usize = 2;
+/// Columns of a cell's name at most; a longer one gets a line of its own.
+const LONGEST_NAME: usize = 32;
+/// Lines of a target's log that are shown.
+const LOG_LINES: usize = 4;
+
+/// The summary of a study; no line is wider than `style` says.
+pub fn text(result: &StudyResult, style: &Style) -> String {
+    let mut page = Page::new(style);
+    page.parts(std::slice::from_ref(&result.title));
+    page.parts(&facts::choices(result));
+    page.gap();
+    verdict(&mut page, result);
+    thresholds(&mut page, result);
+    for failure in &result.failures {
+        failed(&mut page, result, failure);
+    }
+    for group in facts::groups(result) {
+        page.gap();
+        table(&mut page, &group);
+    }
+    for comparison in &result.comparisons {
+        page.gap();
+        page.parts(&[format!(
+            "{}: {} against {}",
+            comparison.title,
+            facts::cell_name(result, comparison.b),
+            facts::cell_name(result, comparison.a)
+        )]);
+        compare::rows(&mut page, &comparison.metrics, comparison.margin);
+    }
+    published(&mut page, result);
+    page.gap();
+    for told in &result.findings {
+        finding(&mut page, severity_word(told.finding.severity), None, &told.finding);
+        page.labelled("", None, &facts::places(result, &told.places));
+    }
+    page.finish()
+}
+
+fn verdict(page: &mut Page, result: &StudyResult) {
+    let colour = match result.verdict {
+        Verdict::Valid => Colour::Green,
+        Verdict::Doubtful => Colour::Yellow,
+        Verdict::Invalid => Colour::Red,
+    };
+    page.labelled(verdict_word(result.verdict), Some(colour), &facts::grounds(result));
+    if let Some(worst) = result.findings.first().filter(|told| told.finding.severity > Severity::Note) {
+        let places = facts::places(result, &worst.places);
+        page.labelled("", None, &format!("{} ({places})", worst.finding.message));
+    }
+}
+
+/// What was missed and what can't be told, one by one; what was met as a number.
+fn thresholds(page: &mut Page, result: &StudyResult) {
+    let all = result.thresholds.len() as u64;
+    for outcome in [ThresholdOutcome::Missed, ThresholdOutcome::Unknown] {
+        let colour = (outcome == ThresholdOutcome::Missed).then_some(Colour::Red);
+        for told in result.thresholds.iter().filter(|told| told.outcome == outcome) {
+            let measured = match told.measured {
+                Some(value) => facts::value(told.metric, value),
+                None => "no number".to_owned(),
+            };
+            let name = facts::cell_name(result, told.cell);
+            page.labelled(
+                facts::outcome_word(outcome),
+                colour,
+                &format!("{name}: {}, and it is {measured}", told.text),
+            );
+        }
+    }
+    let met = result.thresholds.iter().filter(|told| told.outcome == ThresholdOutcome::Met).count() as u64;
+    if all > 0 {
+        page.labelled("met", None, &format!("{met} of {}", plural(all, "threshold")));
+    }
+}
+
+fn failed(page: &mut Page, result: &StudyResult, failure: &StudyFailure) {
+    let name = facts::cell_name(result, failure.cell);
+    page.labelled(
+        "FAILED",
+        Some(Colour::Red),
+        &format!("{name}, repeat {}: {}", failure.repeat, failure.why),
+    );
+    let lines: Vec<&str> = failure.log_tail.lines().filter(|line| !line.trim().is_empty()).collect();
+    for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
+        page.labelled("", None, &format!("| {line}"));
+    }
+}
+
+/// A line for each cell; a paragraph where that does not fit.
+fn table(page: &mut Page, group: &Group) {
+    if !group.title.is_empty() {
+        page.parts(std::slice::from_ref(&group.title));
+    }
+    let columns: Vec<Column> = facts::columns(group.kind, false)
+        .into_iter()
+        .filter(|column| group.cells.iter().any(|cell| column.shown(cell) != facts::dash()))
+        .collect();
+    let heading = |column: &Column| {
+        let (heading, unit) = (column.heading(), column.unit());
+        if unit.is_empty() { heading } else { format!("{heading} {unit}") }
+    };
+    let headings: Vec<String> = columns.iter().map(heading).collect();
+    let rows: Vec<Vec<String>> =
+        group.cells.iter().map(|cell| columns.iter().map(|column| column.shown(cell)).collect()).collect();
+    let longest = group.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or_default();
+    let name = longest.min(LONGEST_NAME);
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([headings[column].chars().count()]).max().unwrap_or_default() + GAP
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    if name + widths.iter().sum::<usize>() > page.style().columns() {
+        paragraphs(page, group, &headings, &rows);
+    } else {
+        let joined = |cells: &[String]| {
+            cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect::<String>()
+        };
+        page.line(&format!("{:name$}{}", "", joined(&headings)));
+        for (cell, row) in group.cells.iter().zip(&rows) {
+            if cell.name.chars().count() > name {
+                page.parts(std::slice::from_ref(&cell.name));
+                page.line(&format!("{:name$}{}", "", joined(row)));
+            } else {
+                page.line(&format!("{:name$}{}", cell.name, joined(row)));
+            }
+        }
+    }
+    for note in facts::notes(&group.cells, &columns) {
+        page.labelled("note", None, &note);
+    }
+}
+
+fn paragraphs(page: &mut Page, group: &Group, headings: &[String], rows: &[Vec<String>]) {
+    for (cell, row) in group.cells.iter().zip(rows) {
+        page.parts(std::slice::from_ref(&cell.name));
+        let said: Vec<String> =
+            headings.iter().zip(row).map(|(heading, shown)| format!("{heading} {shown}")).collect();
+        page.labelled("", None, &said.join(", "));
+    }
+}
+
+fn published(page: &mut Page, result: &StudyResult) {
+    if result.published.is_empty() {
+        return;
+    }
+    page.gap();
+    let source = result.source.as_deref().map(|source| format!(" ({source})")).unwrap_or_default();
+    page.parts(&[format!("published{source} and measured")]);
+    for told in &result.published {
+        let measured = told.measured.map_or_else(facts::dash, |value| facts::value(told.metric, value));
+        page.labelled(
+            &facts::ratio(told.ratio),
+            None,
+            &format!(
+                "{} of {}: {} published, {measured} here",
+                facts::name(told.metric),
+                facts::cell_name(result, told.cell),
+                facts::value(told.metric, told.published),
+            ),
+        );
+        for more in [&told.source, &told.note].into_iter().flatten() {
+            page.labelled("", None, more);
+        }
+    }
+}

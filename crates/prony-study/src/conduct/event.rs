@@ -1,0 +1,80 @@
+//! What a study tells while it runs: the contract between the conductor and whoever shows it.
+
+use std::time::Duration;
+
+use prony_model::{ExecEvent, RunEvent, StudyFailure, Verdict};
+
+use crate::schedule::Step;
+use crate::study::Cell;
+
+/// Something happened in a study.
+#[derive(Debug)]
+pub enum StudyEvent<'a> {
+    /// It begins, or goes on.
+    Began {
+        /// Runs that are there already.
+        done: usize,
+        /// Runs in all.
+        of: usize,
+    },
+    /// A target is being made.
+    Building {
+        /// Which.
+        target: &'a str,
+        /// The command.
+        line: &'a str,
+    },
+    /// A target is being started, or looked for.
+    Starting {
+        /// Which.
+        target: &'a str,
+    },
+    /// A target can be loaded.
+    Ready {
+        /// Which.
+        target: &'a str,
+        /// Since it was started.
+        took: Duration,
+    },
+    /// A target is asked to stop.
+    Stopping {
+        /// Which.
+        target: &'a str,
+    },
+    /// A run begins.
+    Running {
+        /// Which.
+        step: &'a Step,
+        /// Of what.
+        cell: &'a Cell,
+    },
+    /// Something happened in the run.
+    Run(&'a RunEvent),
+    /// Something happened in the series of commands that is the run.
+    Exec(&'a ExecEvent),
+    /// A run is over, and stored.
+    Finished {
+        /// Which.
+        step: &'a Step,
+        /// Of what.
+        cell: &'a Cell,
+        /// What it says of itself; a probe says nothing.
+        verdict: Option<Verdict>,
+        /// With the start of its target and all that came before it.
+        took: Duration,
+    },
+    /// A run could not be made.
+    Failed {
+        /// Which.
+        step: &'a Step,
+        /// Of what.
+        cell: &'a Cell,
+        /// Why.
+        failure: &'a StudyFailure,
+    },
+    /// A target failed so often that its other runs are not tried.
+    GivenUp {
+        /// Which.
+        target: &'a str,
+    },
+}

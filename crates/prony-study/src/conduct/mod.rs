@@ -1,0 +1,254 @@
+//! The loop of a study: for each run a target that is ready, a measurement, a stored result.
+//!
+//! A run that can't be made is a failure of that run, and the study goes on: after an hour the other results are
+//! worth having. Only a folder that can't be written ends a study.
+
+mod event;
+mod run;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use prony_model::StudyFailure;
+
+pub use event::StudyEvent;
+
+use self::run::{Measured, measure};
+use crate::clock;
+use crate::folder::{Folder, FolderError};
+use crate::runner::Runner;
+use crate::schedule::Step;
+use crate::study::{Restart, Study};
+use crate::target::{NoTarget, TargetFailure, Targets};
+
+/// A target that fails so often in a row fails for ever: to try on would take hours and bring nothing.
+const MOST_FAILURES: u32 = 3;
+/// How often a pause looks whether the study was stopped.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What came of a study.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Conducted {
+    /// Runs that were made now.
+    pub finished: usize,
+    /// Runs that could not be made.
+    pub failed: usize,
+    /// Whether it was stopped by hand.
+    pub interrupted: bool,
+}
+
+/// Whom a study needs, and whom it tells.
+pub(crate) struct Watch<'a> {
+    runner: &'a mut dyn Runner,
+    sink: &'a mut dyn FnMut(StudyEvent<'_>),
+    is_stopped: &'a dyn Fn() -> bool,
+}
+
+impl Watch<'_> {
+    pub(crate) fn runner(&mut self) -> &mut dyn Runner {
+        self.runner
+    }
+
+    pub(crate) fn tell(&mut self, event: StudyEvent<'_>) {
+        (self.sink)(event);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        (self.is_stopped)()
+    }
+
+    /// Waits, unless the study is stopped meanwhile.
+    fn pause(&self, pause: Duration) {
+        let until = clock::now() + pause;
+        while !self.is_stopped() {
+            let left = until.saturating_sub(clock::now());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(LOOK));
+        }
+    }
+}
+
+/// Makes every run that `folder` has not yet. `is_stopped` says whether somebody wants the study to end; then the
+/// runner ends its run early, too, and that is not stored. Whatever was started is stopped when this returns.
+pub fn conduct(
+    study: &Study,
+    folder: &Folder,
+    runner: &mut dyn Runner,
+    is_stopped: &dyn Fn() -> bool,
+    sink: &mut dyn FnMut(StudyEvent<'_>),
+) -> Result<Conducted, FolderError> {
+    let steps = &folder.schedule().steps;
+    let missing: Vec<&Step> = steps.iter().filter(|step| !folder.is_done(step)).collect();
+    let mut watch = Watch { runner, sink, is_stopped };
+    watch.tell(StudyEvent::Began { done: steps.len() - missing.len(), of: steps.len() });
+    let mut conductor = Conductor {
+        study,
+        folder,
+        targets: Targets::new(study, folder.logs()),
+        failures: BTreeMap::new(),
+        conducted: Conducted::default(),
+    };
+    let outcome = conductor.all(&missing, &mut watch);
+    conductor.targets.stop_unless(|_| false, &mut watch);
+    outcome.map(|()| conductor.conducted)
+}
+
+struct Conductor<'a> {
+    study: &'a Study,
+    folder: &'a Folder,
+    targets: Targets<'a>,
+    /// How often in a row a target failed, and how at last.
+    failures: BTreeMap<usize, (u32, StudyFailure)>,
+    conducted: Conducted,
+}
+
+/// Why a run has no result.
+enum NoResult {
+    Failed(TargetOrRun),
+    Interrupted,
+}
+
+/// What failed.
+enum TargetOrRun {
+    Target(TargetFailure),
+    /// In words.
+    Run(String),
+}
+
+impl From<NoTarget> for NoResult {
+    fn from(none: NoTarget) -> Self {
+        match none {
+            NoTarget::Failed(failure) => Self::Failed(TargetOrRun::Target(failure)),
+            NoTarget::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+impl Conductor<'_> {
+    fn all(&mut self, missing: &[&Step], watch: &mut Watch<'_>) -> Result<(), FolderError> {
+        for (at, step) in missing.iter().enumerate() {
+            if at > 0 {
+                watch.pause(self.study.pause);
+            }
+            if watch.is_stopped() {
+                self.conducted.interrupted = true;
+                break;
+            }
+            self.one(step, watch)?;
+            if self.conducted.interrupted {
+                break;
+            }
+            let ahead = &missing[at + 1..];
+            let study = self.study;
+            self.targets.stop_unless(|index| is_needed(study, index, step, ahead), watch);
+        }
+        Ok(())
+    }
+
+    /// Makes one run and keeps what came of it.
+    fn one(&mut self, step: &Step, watch: &mut Watch<'_>) -> Result<(), FolderError> {
+        let cell = &self.study.cells[step.cell];
+        let begun = clock::now();
+        watch.tell(StudyEvent::Running { step, cell });
+        if let Some((_, last)) = self.given_up(cell.target) {
+            let why = format!(
+                "not tried: its target failed {MOST_FAILURES} times in a row, at last so: {}",
+                last.why
+            );
+            let failure = StudyFailure { why, ..failure(step, String::new(), last.log_tail.clone()) };
+            return self.fail(step, &failure, watch);
+        }
+        match self.measured(step, watch) {
+            Ok(Measured { interrupted: true, .. }) | Err(NoResult::Interrupted) => {
+                self.conducted.interrupted = true;
+            }
+            Ok(Measured { text, verdict, .. }) => {
+                if let Some(target) = cell.target {
+                    self.failures.remove(&target);
+                }
+                self.folder.store(step, &text)?;
+                self.conducted.finished += 1;
+                watch.tell(StudyEvent::Finished { step, cell, verdict, took: clock::since(begun) });
+            }
+            Err(NoResult::Failed(TargetOrRun::Run(why))) => {
+                let log_tail = cell.target.map(|target| self.targets.log_tail(target)).unwrap_or_default();
+                let failure = failure(step, why, log_tail);
+                self.fail(step, &failure, watch)?;
+            }
+            Err(NoResult::Failed(TargetOrRun::Target(failed))) => {
+                let failure = failure(step, failed.why.to_string(), failed.log_tail);
+                self.fail(step, &failure, watch)?;
+                self.count(cell.target, failure, watch);
+            }
+        }
+        Ok(())
+    }
+
+    /// A target that is ready, and the load on it.
+    fn measured(&mut self, step: &Step, watch: &mut Watch<'_>) -> Result<Measured, NoResult> {
+        let cell = &self.study.cells[step.cell];
+        if let Some(target) = cell.target {
+            self.targets.ensure(target, watch)?;
+            self.targets.prepare(target, watch)?;
+        }
+        let values = cell.target.map(|target| self.targets.values(target)).unwrap_or_default();
+        let commit = cell.target.and_then(|target| self.study.targets[target].commit.as_deref());
+        let seed = self.study.seed.wrapping_add(u64::from(step.place));
+        let measured = measure(&cell.load, &cell.name, &values, seed, commit, watch);
+        if let Some(target) = cell.target.filter(|_| !watch.is_stopped()) {
+            let lives = self.targets.still_lives(target, "during the run");
+            lives.map_err(|failure| NoResult::Failed(TargetOrRun::Target(failure)))?;
+        }
+        measured.map_err(|why| {
+            if watch.is_stopped() { NoResult::Interrupted } else { NoResult::Failed(TargetOrRun::Run(why)) }
+        })
+    }
+
+    fn fail(
+        &mut self,
+        step: &Step,
+        failure: &StudyFailure,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), FolderError> {
+        self.folder.store_failure(step, failure)?;
+        self.conducted.failed += 1;
+        let cell = &self.study.cells[step.cell];
+        watch.tell(StudyEvent::Failed { step, cell, failure });
+        Ok(())
+    }
+
+    /// Notes that a target failed, and stops what is left of it: it is started anew for its next run.
+    fn count(&mut self, target: Option<usize>, failure: StudyFailure, watch: &mut Watch<'_>) {
+        let Some(target) = target else { return };
+        self.targets.stop(target);
+        let entry = self.failures.entry(target).or_insert((0, failure.clone()));
+        *entry = (entry.0 + 1, failure);
+        if entry.0 == MOST_FAILURES {
+            watch.tell(StudyEvent::GivenUp { target: &self.study.targets[target].name });
+        }
+    }
+
+    fn given_up(&self, target: Option<usize>) -> Option<&(u32, StudyFailure)> {
+        self.failures.get(&target?).filter(|(times, _)| *times >= MOST_FAILURES)
+    }
+}
+
+fn failure(step: &Step, why: String, log_tail: String) -> StudyFailure {
+    let cell = u32::try_from(step.cell).expect("invariant: a study has at most 10,000 cells");
+    StudyFailure { cell, repeat: step.repeat, why, log_tail }
+}
+
+/// Whether the target `index` lives on after `step`, for the sake of what is `ahead`.
+fn is_needed(study: &Study, index: usize, step: &Step, ahead: &[&Step]) -> bool {
+    let uses = |other: &&&Step| study.cells[other.cell].target == Some(index);
+    match study.restart {
+        Restart::Run => false,
+        Restart::Repeat => ahead.iter().filter(uses).any(|other| other.repeat == step.repeat),
+        Restart::Never => ahead.iter().any(|other| uses(&other)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

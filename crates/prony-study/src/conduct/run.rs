@@ -1,0 +1,82 @@
+//! One run: the plan of its cell with everything filled in, measured, as it is stored.
+
+use prony_model::{ExecPlan, Verdict, exec_to_json, probe_to_json, to_json};
+
+use super::{StudyEvent, Watch};
+use crate::study::CellLoad;
+use crate::target::{Trouble, Values, fill};
+
+/// What a run brought.
+#[derive(Debug)]
+pub(super) struct Measured {
+    /// As it is stored.
+    pub(super) text: String,
+    pub(super) verdict: Option<Verdict>,
+    pub(super) interrupted: bool,
+}
+
+/// Runs `load` with `values` for its placeholders. `name` is the cell's. An error is in words for people.
+pub(super) fn measure(
+    load: &CellLoad,
+    name: &str,
+    values: &Values,
+    seed: u64,
+    commit: Option<&str>,
+    watch: &mut Watch<'_>,
+) -> Result<Measured, String> {
+    let Watch { runner, sink, .. } = watch;
+    match load {
+        CellLoad::Run { url, options, calibration } => {
+            let target = url_of(name, &url.filled(values))?;
+            let plan = options.plan(target, seed).map_err(|error| error.to_string())?;
+            let mut told = |event| sink(StudyEvent::Run(&event));
+            let mut result = runner.run(&plan, *calibration, &mut told).map_err(|error| error.to_string())?;
+            result.target_commit = commit.map(str::to_owned);
+            Ok(Measured {
+                text: to_json(&result),
+                verdict: Some(result.verdict),
+                interrupted: result.timing.interrupted,
+            })
+        }
+        CellLoad::Probe { url, options, count, reuse } => {
+            let target = url_of(name, &url.filled(values))?;
+            let plan = options.probe(target, *count, *reuse).map_err(|error| error.to_string())?;
+            let result = runner.probe(&plan).map_err(|error| error.to_string())?;
+            Ok(Measured { text: probe_to_json(&result), verdict: None, interrupted: result.interrupted })
+        }
+        CellLoad::Exec { plan } => {
+            let plan = filled(plan, values, seed);
+            let mut told = |event: &_| sink(StudyEvent::Exec(event));
+            let result = runner.exec(&plan, &mut told).map_err(|error| error.to_string())?;
+            Ok(Measured {
+                text: exec_to_json(&result),
+                verdict: Some(result.verdict),
+                interrupted: result.timing.interrupted,
+            })
+        }
+    }
+}
+
+fn url_of(name: &str, url: &str) -> Result<prony_model::Target, String> {
+    prony_model::Target::parse(url).map_err(|error| {
+        let (target, url, why) = (name.to_owned(), url.to_owned(), error.to_string());
+        Trouble::Url { target, url, why }.to_string()
+    })
+}
+
+/// `plan` with everything filled in.
+fn filled(plan: &ExecPlan, values: &Values, seed: u64) -> ExecPlan {
+    let mut plan = ExecPlan { seed, ..plan.clone() };
+    for command in &mut plan.commands {
+        let around = [&mut command.setup, &mut command.prepare, &mut command.conclude, &mut command.cleanup];
+        for line in around.into_iter().flatten() {
+            *line = fill(line, values);
+        }
+        for start_up in &mut command.start_up {
+            start_up.line = fill(&start_up.line, values);
+        }
+        command.name = fill(&command.name, values);
+        command.line = fill(&command.line, values);
+    }
+    plan
+}

@@ -1,0 +1,202 @@
+//! One cell: what stays of each of its runs, and what all of them say together.
+
+use std::collections::BTreeMap;
+
+use prony_model::{
+    Course, ErrorKind, ExecResult, Execution, Finding, FindingCode, HistogramData, Load, ProbeResult,
+    RunResult, StudyCell, StudyMetric, StudyRun, Verdict,
+};
+use prony_stats::{DecodeError, Histogram};
+
+use super::course::{course, is_kept};
+use super::distribution::{bins, curve};
+use super::figure::{Together, figure};
+use super::reading::{self, Reading, Readings};
+use super::stored::Stored;
+use crate::{Block, Cell, Step, Study};
+
+/// What is known of a cell while its results are read.
+pub(super) struct CellRecord {
+    repeats: u32,
+    /// Whether something is compared with it.
+    is_compared: bool,
+    pub(super) runs: Vec<RunRecord>,
+    response: Histogram,
+    service: Histogram,
+    /// Of the valid runs.
+    intended: u64,
+    failed: u64,
+    failed_by_kind: BTreeMap<ErrorKind, u64>,
+    statuses: BTreeMap<u16, u64>,
+    courses: Vec<Course>,
+    /// Each with the place of its run.
+    executions: Vec<(u32, Execution)>,
+}
+
+/// What stays of a run.
+pub(super) struct RunRecord {
+    pub(super) told: StudyRun,
+    pub(super) readings: Readings,
+    /// The load, if it was one.
+    pub(super) load: Option<Load>,
+    /// For comparisons, if it is valid.
+    pub(super) block: Option<Block>,
+}
+
+impl RunRecord {
+    pub(super) fn is_valid(&self) -> bool {
+        self.told.verdict != Verdict::Invalid
+    }
+}
+
+impl CellRecord {
+    /// Of the cell `index` of `study`.
+    pub(super) fn new(study: &Study, index: usize) -> Self {
+        Self {
+            repeats: study.repeats,
+            is_compared: study.wanted.iter().any(|wanted| wanted.a == index || wanted.b == index),
+            runs: Vec::new(),
+            response: Histogram::new(),
+            service: Histogram::new(),
+            intended: 0,
+            failed: 0,
+            failed_by_kind: BTreeMap::new(),
+            statuses: BTreeMap::new(),
+            courses: Vec::new(),
+            executions: Vec::new(),
+        }
+    }
+
+    /// Takes what stays of `result`.
+    pub(super) fn add(&mut self, step: &Step, result: &Stored) -> Result<(), DecodeError> {
+        let mut record = RunRecord {
+            told: StudyRun {
+                repeat: step.repeat,
+                place: step.place,
+                file: step.file.clone(),
+                started_at: result.started_at().to_owned(),
+                verdict: result.verdict(),
+                requests: 0,
+                failed: 0,
+                figures: BTreeMap::new(),
+                findings: codes(result.findings()),
+            },
+            readings: Readings::new(),
+            load: None,
+            block: None,
+        };
+        match result {
+            Stored::Run(result) => self.add_run(&mut record, result)?,
+            Stored::Probe(result) => self.add_probe(&mut record, result),
+            Stored::Exec(result) => self.add_exec(&mut record, result),
+        }
+        let values = record.readings.iter().filter_map(|(metric, reading)| Some((*metric, reading.value?)));
+        record.told.figures = values.collect();
+        self.runs.push(record);
+        Ok(())
+    }
+
+    fn add_run(&mut self, record: &mut RunRecord, result: &RunResult) -> Result<(), DecodeError> {
+        let requests = &result.requests;
+        record.readings = reading::of_run(result);
+        record.told.requests = requests.intended;
+        record.told.failed = requests.failed + requests.censored + requests.never_sent;
+        record.load = Some(result.plan.load);
+        for (kind, count) in &requests.failed_by_kind {
+            *self.failed_by_kind.entry(*kind).or_default() += count;
+        }
+        for (status, count) in &result.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        if is_kept(record.told.repeat, self.repeats) {
+            self.courses.push(course(record.told.repeat, &result.series));
+        }
+        if record.is_valid() {
+            add(&mut self.response, &result.histograms.response)?;
+            add(&mut self.service, &result.histograms.service)?;
+            self.intended += requests.intended;
+            self.failed += record.told.failed;
+            if self.is_compared {
+                let mut block = Block::of(result, Some(record.told.file.clone()))?;
+                // The run's own file has it.
+                block.told.histogram = HistogramData::default();
+                record.block = Some(block);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_probe(&mut self, record: &mut RunRecord, result: &ProbeResult) {
+        record.readings = reading::of_probe(result);
+        record.told.requests = result.requests.len() as u64;
+        for request in &result.requests {
+            if let Some(failure) = &request.failure {
+                record.told.failed += 1;
+                if let Some(kind) = failure.kind {
+                    *self.failed_by_kind.entry(kind).or_default() += 1;
+                }
+            }
+            if let Some(response) = &request.response {
+                *self.statuses.entry(response.status).or_default() += 1;
+            }
+        }
+    }
+
+    fn add_exec(&mut self, record: &mut RunRecord, result: &ExecResult) {
+        record.readings = reading::of_exec(result);
+        let runs = result.commands.first().map(|command| command.runs.as_slice()).unwrap_or_default();
+        record.told.requests = runs.len() as u64;
+        record.told.failed = runs.iter().filter(|run| !result.plan.exits.is_good(run.exit)).count() as u64;
+        let (place, repeat) = (record.told.place, record.told.repeat);
+        self.executions.extend(
+            runs.iter().map(|run| (place, Execution { repeat, wall_ms: run.wall_s * 1e3, exit: run.exit })),
+        );
+    }
+
+    /// Puts everything in the order of time.
+    pub(super) fn sort(&mut self) {
+        self.runs.sort_by_key(|run| run.told.place);
+        self.courses.sort_by_key(|course| course.repeat);
+        self.executions.sort_by_key(|(place, _)| *place);
+    }
+
+    /// What the valid runs say of `metric`, in the order of time.
+    pub(super) fn readings(&self, metric: StudyMetric) -> Vec<&Reading> {
+        let valid = self.runs.iter().filter(|run| run.is_valid());
+        valid.filter_map(|run| run.readings.get(&metric)).collect()
+    }
+
+    /// What is stored of the cell; `planned` are its runs in the schedule.
+    pub(super) fn told(&self, cell: &Cell, planned: u32) -> StudyCell {
+        let together = Together { response: &self.response, intended: self.intended, failed: self.failed };
+        let figures = StudyMetric::ALL
+            .into_iter()
+            .filter_map(|metric| figure(metric, &self.readings(metric), &together));
+        StudyCell {
+            name: cell.name.clone(),
+            key: cell.key.clone(),
+            kind: cell.load.kind(),
+            load: cell.words.clone(),
+            planned,
+            runs: self.runs.iter().map(|run| run.told.clone()).collect(),
+            figures: figures.collect(),
+            failed_by_kind: self.failed_by_kind.clone(),
+            statuses: self.statuses.clone(),
+            curve: curve(&self.response, &self.service, self.failed),
+            bins: bins(&self.response),
+            courses: self.courses.clone(),
+            executions: self.executions.iter().map(|(_, execution)| *execution).collect(),
+        }
+    }
+}
+
+fn add(all: &mut Histogram, data: &HistogramData) -> Result<(), DecodeError> {
+    if !data.data.is_empty() {
+        all.add(&Histogram::from_base64_v2(&data.data)?);
+    }
+    Ok(())
+}
+
+fn codes(findings: &[Finding]) -> Vec<FindingCode> {
+    findings.iter().map(|finding| finding.code).collect()
+}

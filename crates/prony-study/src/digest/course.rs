@@ -1,0 +1,117 @@
+//! A run second by second, in as many points as a chart can show.
+
+use prony_model::{Course, CoursePoint, SecondPoint};
+
+/// Points of a course at most: more than the columns of a small chart.
+const MOST_POINTS: usize = 300;
+/// Courses of a cell at most: more lines in a chart can't be told apart.
+const MOST_COURSES: u32 = 12;
+/// Points that are kept of a group of seconds.
+const KEPT: usize = 3;
+/// A rate over less of a second than this is chance.
+const LEAST_COVERED_S: f64 = 0.5;
+
+/// Whether the course of `repeat` of `repeats` is kept: as many as a chart can show, spread over the study.
+pub(super) fn is_kept(repeat: u32, repeats: u32) -> bool {
+    let courses = u64::from(MOST_COURSES.min(repeats));
+    let before = |repeat: u32| u64::from(repeat) * courses / u64::from(repeats.max(1));
+    before(repeat) > before(repeat.saturating_sub(1))
+}
+
+/// The course of a run; decimated by extremes, so that no spike is lost.
+pub(super) fn course(repeat: u32, series: &[SecondPoint]) -> Course {
+    let is_short = |second: &SecondPoint| second.covered_s < LEAST_COVERED_S;
+    let points: Vec<CoursePoint> = series
+        .iter()
+        .filter(|second| second.covered_s > 0.0 && (series.len() == 1 || !is_short(second)))
+        .map(point)
+        .collect();
+    Course { repeat, points: decimated(points) }
+}
+
+fn point(second: &SecondPoint) -> CoursePoint {
+    CoursePoint {
+        at_s: second.second as f64,
+        rate_per_s: second.done as f64 / second.covered_s,
+        failed_per_s: second.failed as f64 / second.covered_s,
+        p50_ms: second.p50_ms,
+        p99_ms: second.p99_ms,
+        max_ms: second.max_ms,
+    }
+}
+
+/// The least rate, the greatest rate and the greatest latency of each group of seconds, in the order of time.
+fn decimated(points: Vec<CoursePoint>) -> Vec<CoursePoint> {
+    if points.len() <= MOST_POINTS {
+        return points;
+    }
+    let group = points.len().div_ceil(MOST_POINTS / KEPT);
+    let mut kept = Vec::with_capacity(MOST_POINTS);
+    for seconds in points.chunks(group) {
+        let greatest = |of: fn(&CoursePoint) -> f64| {
+            (0..seconds.len()).max_by(|&one, &other| of(&seconds[one]).total_cmp(&of(&seconds[other])))
+        };
+        let mut extremes: Vec<usize> = [
+            greatest(|point| -point.rate_per_s),
+            greatest(|point| point.rate_per_s),
+            greatest(|point| point.max_ms.unwrap_or_default()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        extremes.sort_unstable();
+        extremes.dedup();
+        kept.extend(extremes.into_iter().map(|index| seconds[index]));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(second: u64, done: u64, max_ms: f64) -> SecondPoint {
+        SecondPoint { second, covered_s: 1.0, done, max_ms: Some(max_ms), ..SecondPoint::default() }
+    }
+
+    #[test]
+    fn no_spike_and_no_gap_is_lost() {
+        let mut series: Vec<SecondPoint> = (0..3600).map(|at| second(at, 1000, 1.0)).collect();
+        series[1234].max_ms = Some(900.0);
+        series[2345].done = 0;
+        let points = course(1, &series).points;
+        assert!(points.len() <= MOST_POINTS, "{}", points.len());
+        assert!(points.windows(2).all(|pair| pair[0].at_s < pair[1].at_s));
+        assert!(points.iter().any(|point| point.at_s == 1234.0 && point.max_ms == Some(900.0)));
+        assert!(points.iter().any(|point| point.at_s == 2345.0 && point.rate_per_s == 0.0));
+    }
+
+    #[test]
+    fn a_short_course_is_whole() {
+        let mut series: Vec<SecondPoint> = (0..10).map(|at| second(at, 1000, 1.0)).collect();
+        series.push(SecondPoint { covered_s: 0.01, ..second(10, 3, 1.0) });
+        let told = course(7, &series);
+        assert_eq!((told.repeat, told.points.len()), (7, 10));
+        assert_eq!(
+            course(7, &[SecondPoint { covered_s: 0.1, ..second(0, 5, 1.0) }]).points[0].rate_per_s,
+            50.0
+        );
+    }
+
+    #[test]
+    fn courses_are_spread_over_the_study() {
+        let check = |repeats: u32, expected: usize| {
+            assert_eq!(
+                (1..=repeats).filter(|repeat| is_kept(*repeat, repeats)).count(),
+                expected,
+                "{repeats}"
+            );
+        };
+        check(1, 1);
+        check(6, 6);
+        check(12, 12);
+        check(13, 12);
+        check(500, 12);
+        assert!(is_kept(500, 500));
+    }
+}

@@ -1,0 +1,134 @@
+//! What one run says of each metric.
+
+use std::collections::BTreeMap;
+
+use prony_model::{
+    CommandResult, ExecResult, Interval, LatencySummary, PhaseTimes, ProbeResult, QuantileNote, RunResult,
+    StudyMetric, TimeSummary,
+};
+use prony_stats::median;
+
+/// One metric of one run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Reading {
+    /// In the metric's unit; absent where it is withheld.
+    pub(super) value: Option<f64>,
+    /// What the run itself says of its precision.
+    pub(super) interval: Option<Interval>,
+    /// Requests or executions behind it.
+    pub(super) samples: u64,
+    /// Why there is no value.
+    pub(super) withheld: Option<QuantileNote>,
+}
+
+/// Every metric that a run has, withheld ones included.
+pub(super) type Readings = BTreeMap<StudyMetric, Reading>;
+
+/// The quantiles of studies: metric, key of [`LatencySummary`], and the quantile itself.
+pub(super) const QUANTILES: [(StudyMetric, &str, f64); 5] = [
+    (StudyMetric::P50, "0.5", 0.5),
+    (StudyMetric::P90, "0.9", 0.9),
+    (StudyMetric::P95, "0.95", 0.95),
+    (StudyMetric::P99, "0.99", 0.99),
+    (StudyMetric::P999, "0.999", 0.999),
+];
+
+/// Milliseconds of a second.
+const MS: f64 = 1e3;
+/// Bytes of a mebibyte.
+const MIB: f64 = (1_u64 << 20) as f64;
+
+pub(super) fn of_run(result: &RunResult) -> Readings {
+    let (response, requests) = (&result.latency.response, &result.requests);
+    let rate = Reading {
+        interval: result.rate.interval_per_s,
+        ..reading(Some(result.rate.done_per_s), requests.done)
+    };
+    let total = reading(Some(result.timing.measured_s), requests.done);
+    let mut readings = Readings::from([
+        (StudyMetric::Rate, rate),
+        (StudyMetric::Success, success(requests.done, requests.intended)),
+        (StudyMetric::Mean, reading(response.mean_ms, response.count)),
+        (StudyMetric::Min, reading(response.min_ms, response.count)),
+        (StudyMetric::Max, reading(response.max_ms, response.count)),
+        (StudyMetric::Total, total),
+    ]);
+    for (metric, key, _) in QUANTILES {
+        readings.insert(metric, quantile(response, key));
+    }
+    if result.latency.connect.count > 0 {
+        readings.insert(StudyMetric::Connect, quantile(&result.latency.connect, "0.5"));
+    }
+    readings
+}
+
+fn quantile(summary: &LatencySummary, key: &str) -> Reading {
+    Reading {
+        value: summary.quantiles_ms.get(key).copied().flatten(),
+        interval: summary.intervals_ms.get(key).copied(),
+        samples: summary.count,
+        withheld: summary.withheld.get(key).cloned(),
+    }
+}
+
+pub(super) fn of_probe(result: &ProbeResult) -> Readings {
+    let good = || result.requests.iter().filter(|request| request.failure.is_none());
+    let (all, done) = (result.requests.len() as u64, good().count() as u64);
+    let mut readings = Readings::from([(StudyMetric::Success, success(done, all))]);
+    let phases: [(StudyMetric, fn(&PhaseTimes) -> Option<f64>); 5] = [
+        (StudyMetric::Dns, |phases| phases.dns_ms),
+        (StudyMetric::Tcp, |phases| phases.connect_ms),
+        (StudyMetric::Server, |phases| phases.server_ms),
+        (StudyMetric::Transfer, |phases| phases.transfer_ms),
+        (StudyMetric::Probe, |phases| phases.total_ms),
+    ];
+    for (metric, phase) in phases {
+        let times: Vec<f64> = good().filter_map(|request| phase(&request.phases)).collect();
+        if !times.is_empty() {
+            readings.insert(metric, reading(median(&times), times.len() as u64));
+        }
+    }
+    readings
+}
+
+/// A step of a study times one command.
+pub(super) fn of_exec(result: &ExecResult) -> Readings {
+    result.commands.first().map(of_command).unwrap_or_default()
+}
+
+fn of_command(command: &CommandResult) -> Readings {
+    let mut readings = Readings::new();
+    let mut add =
+        |metric, reading: Option<Reading>| readings.extend(reading.map(|reading| (metric, reading)));
+    let mean = |times: &Option<TimeSummary>| {
+        times.as_ref().map(|times| reading(Some(times.mean_s * MS), times.count.into()))
+    };
+    let median = |times: &TimeSummary| Reading {
+        interval: times.median_interval_s.map(in_ms),
+        ..reading(Some(times.median_s * MS), times.count.into())
+    };
+    let runs = command.runs.len() as u64;
+    add(StudyMetric::WallMean, mean(&command.wall));
+    add(StudyMetric::Wall, command.wall.as_ref().map(median));
+    add(StudyMetric::User, mean(&command.user));
+    add(StudyMetric::System, mean(&command.system));
+    let start_up = command.start_up.as_ref().filter(|start_up| start_up.share.is_some());
+    add(StudyMetric::StartUp, start_up.map(|start_up| reading(start_up.share, start_up.wall.count.into())));
+    add(
+        StudyMetric::Memory,
+        command.memory.map(|memory| reading(Some(memory.median_bytes as f64 / MIB), runs)),
+    );
+    readings
+}
+
+fn in_ms(interval: Interval) -> Interval {
+    Interval { low: interval.low * MS, high: interval.high * MS, ..interval }
+}
+
+fn success(done: u64, all: u64) -> Reading {
+    reading((all > 0).then(|| done as f64 / all as f64), all)
+}
+
+fn reading(value: Option<f64>, samples: u64) -> Reading {
+    Reading { value, samples, ..Reading::default() }
+}

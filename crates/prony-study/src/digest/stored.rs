@@ -1,0 +1,116 @@
+//! A result as its file has it.
+
+use prony_model::{
+    EXEC_FORMAT, Environment, ExecResult, FORMAT, Finding, FormatError, PROBE_FORMAT, ProbeResult, RunResult,
+    Verdict, exec_from_json, from_json, probe_from_json, stored_format,
+};
+use prony_stats::DecodeError;
+
+/// What one step of a study measured.
+#[derive(Debug)]
+pub enum Stored {
+    /// A load.
+    Run(Box<RunResult>),
+    /// Single requests.
+    Probe(Box<ProbeResult>),
+    /// A command.
+    Exec(Box<ExecResult>),
+}
+
+/// A file that is no result of a step.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    /// Not one of ours, damaged, or of another version.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// Of another kind.
+    #[error("it holds a `{0}`, which no step of a study makes")]
+    Kind(String),
+}
+
+/// Why stored results can't be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum DigestError {
+    /// A distribution that does not decode.
+    #[error("{file}: {error}; delete it and use --resume to measure it again")]
+    Distribution {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        error: DecodeError,
+    },
+    /// A step of another study.
+    #[error(
+        "{file} belongs to cell {cell}, which this study does not have: is the schedule that of another study?"
+    )]
+    Cell {
+        /// The file.
+        file: String,
+        /// The cell, by index.
+        cell: usize,
+    },
+}
+
+impl Stored {
+    /// Reads what a step of a study stored.
+    pub fn from_json(text: &str) -> Result<Self, StoredError> {
+        match stored_format(text)?.as_str() {
+            FORMAT => Ok(Self::Run(Box::new(from_json(text)?))),
+            PROBE_FORMAT => Ok(Self::Probe(Box::new(probe_from_json(text)?))),
+            EXEC_FORMAT => Ok(Self::Exec(Box::new(exec_from_json(text)?))),
+            other => Err(StoredError::Kind(other.to_owned())),
+        }
+    }
+
+    /// Whether its numbers can be defended. A probe has no verdict of its own: it is as good as its requests.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self::Run(result) => result.verdict,
+            Self::Exec(result) => result.verdict,
+            Self::Probe(result) => {
+                let failed = result.requests.iter().filter(|request| request.failure.is_some()).count();
+                match failed {
+                    _ if failed == result.requests.len() => Verdict::Invalid,
+                    0 if !result.interrupted => Verdict::Valid,
+                    _ => Verdict::Doubtful,
+                }
+            }
+        }
+    }
+
+    pub(super) fn findings(&self) -> &[Finding] {
+        match self {
+            Self::Run(result) => &result.findings,
+            Self::Exec(result) => &result.findings,
+            Self::Probe(_) => &[],
+        }
+    }
+
+    pub(super) fn started_at(&self) -> &str {
+        match self {
+            Self::Run(result) => &result.timing.started_at,
+            Self::Exec(result) => &result.timing.started_at,
+            Self::Probe(result) => &result.started_at,
+        }
+    }
+
+    /// From its start to its end, seconds.
+    pub(super) fn took_s(&self) -> f64 {
+        match self {
+            Self::Run(result) => result.timing.warmup_s + result.timing.measured_s + result.timing.drain_s,
+            Self::Exec(result) => result.timing.total_s,
+            Self::Probe(result) => result
+                .requests
+                .last()
+                .map_or(0.0, |last| (last.started_ms + last.phases.total_ms.unwrap_or_default()) / 1e3),
+        }
+    }
+
+    pub(super) fn environment(&self) -> &Environment {
+        match self {
+            Self::Run(result) => &result.environment,
+            Self::Exec(result) => &result.environment,
+            Self::Probe(result) => &result.environment,
+        }
+    }
+}

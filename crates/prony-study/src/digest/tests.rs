@@ -1,0 +1,341 @@
+//! Studies of made results, end to end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use prony_model::{
+    ComparisonOutcome, Finding, FindingCode, Load, Metric, RunOptions, RunResult, Severity, StatusSet,
+    StudyAxis, StudyMetric, ThresholdOutcome, Verdict, from_json,
+};
+use prony_stats::Histogram;
+
+use super::*;
+use crate::{Cell, CellLoad, Demand, Order, Publication, Ready, Restart, Stop, Wanted};
+
+/// A short run, with what these tests need and no more.
+const STORED: &str = include_str!("../../../prony/tests/it/stored.json");
+
+/// A target by two numbers of connections and, for each, by two versions: cells 0 to 3.
+fn study(repeats: u32) -> Study {
+    let axis = |name: &str, values: [&str; 2]| StudyAxis {
+        name: name.to_owned(),
+        values: values.map(str::to_owned).to_vec(),
+    };
+    let cell = |connections: &str, version: &str| Cell {
+        name: format!("{connections}, {version}"),
+        slug: format!("{connections}-{version}"),
+        key: BTreeMap::from([
+            ("connections".to_owned(), connections.to_owned()),
+            ("version".to_owned(), version.to_owned()),
+        ]),
+        target: Some(usize::from(version == "new")),
+        load: CellLoad::Run {
+            url: Template("{url}/".to_owned()),
+            options: Box::new(RunOptions::default()),
+            calibration: false,
+        },
+        words: format!("GET /, closed loop, {connections} connections"),
+    };
+    Study {
+        name: "made".to_owned(),
+        title: "A made study".to_owned(),
+        source: None,
+        intro: String::new(),
+        texts: Vec::new(),
+        short: false,
+        repeats,
+        seed: 7,
+        order: Order::Random,
+        restart: Restart::Repeat,
+        pause: Duration::ZERO,
+        folder: PathBuf::new(),
+        axes: vec![axis("connections", ["1", "8"]), axis("version", ["old", "new"])],
+        targets: vec![target("old"), target("new")],
+        cells: vec![cell("1", "old"), cell("1", "new"), cell("8", "old"), cell("8", "new")],
+        wanted: Vec::new(),
+        demands: Vec::new(),
+        published: Vec::new(),
+        text: "name = \"made\"\n".to_owned(),
+    }
+}
+
+fn target(version: &str) -> Target {
+    Target {
+        name: "rudy".to_owned(),
+        key: BTreeMap::from([("version".to_owned(), version.to_owned())]),
+        launch: Launch::Serve(vec![Template("rudy".to_owned()), Template(format!("--{version}"))]),
+        url: Template("http://127.0.0.1:{port}".to_owned()),
+        port: None,
+        needs: Vec::new(),
+        ready: Ready { path: None, status: StatusSet::default(), within: Duration::from_secs(1) },
+        stop: Stop { signal: 15, within: Duration::from_secs(1) },
+        prepare: Vec::new(),
+        commit: None,
+    }
+}
+
+/// Every cell once in each repeat.
+fn schedule(study: &Study) -> Schedule {
+    let cells = study.cells.len();
+    let steps = (0..study.repeats as usize * cells).map(|at| Step {
+        place: index(at) + 1,
+        cell: at % cells,
+        repeat: index(at / cells) + 1,
+        file: format!("runs/{:04}.json", at + 1),
+    });
+    Schedule { seed: 7, fingerprint: "f".to_owned(), steps: steps.collect() }
+}
+
+fn index(index: usize) -> u32 {
+    u32::try_from(index).expect("a few")
+}
+
+/// A valid run of `responses` responses of about `middle_ms`, which follow from the number of connections.
+fn run(connections: u32, responses: u64, middle_ms: f64, place: u32) -> RunResult {
+    let mut result = from_json(STORED).expect("a stored run");
+    // No two runs are alike.
+    let middle_ms = middle_ms * (1.0 + 0.001 * f64::from(place * 7 % 5));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few milliseconds")]
+    let nanos = |k: u64| (middle_ms * 1e6 * (0.95 + 0.1 * k as f64 / responses as f64)) as u64;
+    let times: Histogram = (0..responses).map(nanos).collect();
+    result.findings.clear();
+    result.verdict = Verdict::Valid;
+    result.plan.load = Load::Closed { connections };
+    result.timing.started_at = format!("2026-01-02T03:{:02}:{:02}.000Z", place / 60, place % 60);
+    result.timing.measured_s = 1.0;
+    result.requests.intended = responses;
+    result.requests.done = responses;
+    result.rate.done_per_s = 1000.0 * f64::from(connections) / middle_ms;
+    result.latency.response.count = responses;
+    for (key, value) in &mut result.latency.response.quantiles_ms {
+        let q: f64 = key.parse().expect("a quantile");
+        *value = times.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6);
+    }
+    result.latency.response.withheld.clear();
+    let data = prony_model::HistogramData {
+        count: responses,
+        data: times.to_base64_v2(),
+        ..result.histograms.response.clone()
+    };
+    result.histograms.response = data.clone();
+    result.histograms.service = data;
+    result
+}
+
+/// The study with a result for every step; the times are those of the cell.
+fn digested(study: &Study, middle_ms: [f64; 4], change: fn(&Step, &mut RunResult)) -> StudyResult {
+    let schedule = schedule(study);
+    let stored = schedule.steps.iter().map(|step| {
+        let connections = if step.cell < 2 { 1 } else { 8 };
+        let mut result = run(connections, 2000, middle_ms[step.cell], step.place);
+        change(step, &mut result);
+        Ok((step.clone(), Stored::Run(Box::new(result))))
+    });
+    digest::<DigestError>(study, &schedule, stored, Vec::new()).expect("whole results")
+}
+
+/// A server that is as quick on eight connections as on one.
+const QUICK: [f64; 4] = [1.0, 1.0, 1.0, 1.0];
+
+fn nothing(_: &Step, _: &mut RunResult) {}
+
+fn codes(result: &StudyResult) -> Vec<FindingCode> {
+    result.findings.iter().map(|told| told.finding.code).collect()
+}
+
+fn finding(code: FindingCode, severity: Severity) -> Finding {
+    let words = String::new;
+    Finding { code, severity, evidence: Vec::new(), message: words(), advice: words() }
+}
+
+fn wanted(a: usize, b: usize) -> Wanted {
+    Wanted { title: "the new one".to_owned(), a, b, metric: Some(Metric::P50), margin: 0.02 }
+}
+
+#[test]
+fn a_whole_study() {
+    let result = digested(&study(6), QUICK, nothing);
+    assert!(result.complete && result.verdict == Verdict::Valid, "{:?}", result.findings);
+    assert_eq!((result.cells.len(), result.targets.len(), result.took_s), (4, 2, 24.001));
+    assert_eq!(result.started_at.as_deref(), Some("2026-01-02T03:00:01.000Z"));
+    let cell = &result.cells[3];
+    assert_eq!((cell.planned, cell.runs.len(), cell.statuses[&200]), (6, 6, 120));
+    assert_eq!(cell.runs[1].file, "runs/0008.json");
+    let p50 = cell.figures.iter().find(|figure| figure.metric == StudyMetric::P50).expect("a median");
+    assert!(p50.value.is_some_and(|value| (value - 1.0).abs() < 0.01) && p50.interval.is_some(), "{p50:?}");
+    assert_eq!((p50.runs, p50.samples), (6, 12_000));
+    assert_eq!(cell.bins.iter().map(|bin| bin.count).sum::<u64>(), 12_000);
+    assert!(cell.curve.last().is_some_and(|point| point.quantile > 0.999));
+    assert_eq!(cell.courses.len(), 6);
+    assert_eq!(codes(&result), []);
+}
+
+#[test]
+fn invalid_runs_count_for_nothing_and_are_told() {
+    let result = digested(&study(6), QUICK, |step, result| {
+        if step.cell == 2 && step.repeat < 3 {
+            result.verdict = Verdict::Invalid;
+            result.rate.done_per_s = 1e6;
+        }
+    });
+    assert_eq!(result.verdict, Verdict::Invalid);
+    let rate =
+        result.cells[2].figures.iter().find(|figure| figure.metric == StudyMetric::Rate).expect("a rate");
+    assert_eq!((rate.runs, rate.interval), (4, None));
+    assert!(rate.value.is_some_and(|value| value < 9000.0), "{rate:?}");
+    assert_eq!((result.cells[2].runs.len(), result.cells[2].curve.is_empty()), (6, false));
+}
+
+#[test]
+fn a_missing_run_makes_a_study_invalid() {
+    let study = study(1);
+    let schedule = schedule(&study);
+    let stored =
+        schedule.steps[..3].iter().map(|step| Ok((step.clone(), Stored::Run(Box::new(run(1, 20, 1.0, 1))))));
+    let result = digest::<DigestError>(&study, &schedule, stored, Vec::new()).expect("whole results");
+    assert!(!result.complete && result.verdict == Verdict::Invalid);
+    assert_eq!((result.cells[3].runs.len(), result.cells[3].figures.len()), (0, 0));
+}
+
+#[test]
+fn pairs_are_repeats() {
+    let mut study = study(6);
+    study.wanted = vec![wanted(2, 3)];
+    let result = digested(&study, [1.0, 1.0, 1.0, 3.0], nothing);
+    let told = &result.comparisons[0].metrics[0];
+    assert_eq!((told.metric, told.pairs, &told.outcome), (Metric::P50, 6, &ComparisonOutcome::Slower));
+    assert!(told.change.is_some_and(|change| (change - 2.0).abs() < 0.05), "{told:?}");
+}
+
+#[test]
+fn five_pairs_are_too_few_for_a_verdict() {
+    let mut study = study(6);
+    study.wanted = vec![wanted(2, 3)];
+    let result = digested(&study, [1.0, 1.0, 1.0, 3.0], |step, result| {
+        if step.cell == 3 && step.repeat == 4 {
+            result.verdict = Verdict::Invalid;
+        }
+    });
+    for told in &result.comparisons[0].metrics {
+        let reason = "n = 5 pairs, 6 are the least".to_owned();
+        assert_eq!((told.pairs, &told.outcome), (5, &ComparisonOutcome::NoVerdict { reason }));
+        assert!(
+            (told.p, told.interval, told.differs) == (None, None, false) && told.change.is_some(),
+            "{told:?}"
+        );
+    }
+}
+
+#[test]
+fn demands_and_published_figures() {
+    let mut study = study(6);
+    let demand = |at_least, at_most| Demand { cell: 2, metric: StudyMetric::P99, at_least, at_most };
+    study.demands = vec![demand(None, Some(50.0)), demand(Some(2.0), None), demand(Some(0.5), Some(0.6))];
+    study.published =
+        vec![Publication { cell: 2, metric: StudyMetric::Rate, value: 400.0, source: None, note: None }];
+    let result = digested(&study, QUICK, nothing);
+    let told: Vec<_> = result.thresholds.iter().map(|told| (told.text.as_str(), told.outcome)).collect();
+    let expected = [
+        ("p99 at most 50 ms", ThresholdOutcome::Met),
+        ("p99 at least 2 ms", ThresholdOutcome::Missed),
+        ("p99 at least 0.5 ms and at most 0.6 ms", ThresholdOutcome::Missed),
+    ];
+    assert_eq!(told, expected);
+    assert!(
+        result.published[0].ratio.is_some_and(|ratio| (ratio - 20.0).abs() < 0.1),
+        "{:?}",
+        result.published
+    );
+}
+
+#[test]
+fn what_is_withheld_is_not_met() {
+    let mut study = study(6);
+    study.demands = vec![
+        Demand { cell: 0, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
+        Demand { cell: 1, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
+    ];
+    let result = digested(&study, QUICK, |step, result| {
+        let above_ms = (step.cell == 1).then_some(30_000.0);
+        let note = prony_model::QuantileNote { reason: "cut off".to_owned(), above_ms };
+        result.requests.failed = 500;
+        result.latency.response.quantiles_ms.insert("0.99".to_owned(), None);
+        result.latency.response.withheld.insert("0.99".to_owned(), note);
+    });
+    let told: Vec<_> = result.thresholds.iter().map(|told| (told.measured, told.outcome)).collect();
+    assert_eq!(told, [(None, ThresholdOutcome::Unknown), (None, ThresholdOutcome::Missed)]);
+}
+
+#[test]
+fn a_single_run_is_told() {
+    let result = digested(&study(1), QUICK, nothing);
+    assert_eq!(codes(&result), [FindingCode::SingleRun]);
+    assert!(result.findings[0].finding.message.starts_with("n = 1 for each of 4 cells"));
+    assert_eq!((result.verdict, result.findings[0].places.len()), (Verdict::Doubtful, 4));
+}
+
+#[test]
+fn a_serial_server_is_told() {
+    // One request at a time, 40 ms each: eight connections wait for each other.
+    let result = digested(&study(6), [40.0, 40.0, 320.0, 320.0], nothing);
+    assert_eq!(codes(&result), [FindingCode::SerialServer]);
+    let told = &result.findings[0];
+    assert!(
+        told.finding.message.contains("24.9 /s on one: it works on one request at a time"),
+        "{}",
+        told.finding.message
+    );
+    assert_eq!(told.places.len(), 2);
+    // A client at its limit says nothing of the server.
+    let result = digested(&study(6), [40.0, 40.0, 320.0, 320.0], |_, result| {
+        result.findings = vec![finding(FindingCode::NearClientLimit, Severity::Note)];
+    });
+    assert_eq!(codes(&result), [FindingCode::NearClientLimit]);
+}
+
+#[test]
+fn two_factors_are_told() {
+    let mut study = study(6);
+    study.wanted = vec![wanted(2, 3), wanted(0, 3)];
+    let result = digested(&study, QUICK, nothing);
+    assert_eq!(codes(&result), [FindingCode::TwoFactors]);
+    let told = &result.findings[0];
+    assert!(told.finding.message.contains("8, new against 1, old: connections and version differ"));
+    assert_eq!(told.places.iter().map(|place| place.cell).collect::<Vec<_>>(), [0, 3]);
+}
+
+#[test]
+fn findings_are_told_once_with_their_places() {
+    let result = digested(&study(2), QUICK, |step, result| {
+        if step.cell == 1 {
+            let severity = if step.repeat == 2 { Severity::Warning } else { Severity::Note };
+            result.findings = vec![finding(FindingCode::Steal, severity)];
+        }
+    });
+    assert_eq!(codes(&result), [FindingCode::Steal]);
+    let told = &result.findings[0];
+    assert_eq!(told.finding.severity, Severity::Warning);
+    assert_eq!((told.places[0].cell, told.places[0].repeats.as_slice()), (1, [1, 2].as_slice()));
+}
+
+#[test]
+fn a_damaged_distribution_is_refused_by_name() {
+    let study = study(1);
+    let schedule = schedule(&study);
+    let mut damaged = run(1, 20, 1.0, 1);
+    damaged.histograms.response.data = "*".to_owned();
+    let stored = [Ok((schedule.steps[0].clone(), Stored::Run(Box::new(damaged))))];
+    let error = digest::<DigestError>(&study, &schedule, stored, Vec::new()).expect_err("it is damaged");
+    assert!(error.to_string().starts_with("runs/0001.json: "), "{error}");
+}
+
+#[test]
+fn a_file_of_something_else_is_refused() {
+    assert!(matches!(Stored::from_json(STORED), Ok(Stored::Run(_))));
+    assert!(matches!(
+        Stored::from_json("{\"format\": \"prony.compare\", \"version\": 1}"),
+        Err(StoredError::Kind(kind)) if kind == "prony.compare"
+    ));
+    assert!(matches!(Stored::from_json("{"), Err(StoredError::Format(_))));
+}

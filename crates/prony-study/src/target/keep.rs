@@ -1,0 +1,280 @@
+//! The guardian: a process between Prony and what it starts, so that nothing of that outlives Prony, however Prony
+//! ends.
+//!
+//! It gets its orders through a pipe. A pipe ends when its writer does, also by SIGKILL, so the guardian knows at
+//! once, whichever thread it was that started it (which the kernel's death signal depends on). It is the reaper of all
+//! that descends from it, so it also finds what put itself into the background. What it starts has the kernel's death
+//! signal: should somebody kill the guardian, too, that dies at once.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getppid, kill_process,
+    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, wait, waitid,
+};
+
+use crate::clock;
+
+/// The order to stop. The end of the pipe means that nobody is left to give one.
+pub(crate) const STOP: u8 = b's';
+/// The subcommand of the binary that is a guardian.
+pub(crate) const KEEP: &str = "keep";
+/// The program that runs now, also when its file was replaced meanwhile.
+pub(crate) const SELF: &str = "/proc/self/exe";
+
+/// How often the guardian looks for orphans and at the length of the log.
+const LOOK: Duration = Duration::from_millis(250);
+/// What was killed is gone within milliseconds, unless the kernel holds it in a call to a device.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+/// Between looks for what is left after a kill: from the time that a process takes to go, doubling.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// The longest pause.
+const LAST_PAUSE: Duration = Duration::from_millis(50);
+/// A log that is longer is cut: whole days of a server that logs its errors fit.
+const MOST_LOG_BYTES: u64 = 16 << 20;
+/// What is kept of a log that is cut: some hundred lines.
+const KEPT_LOG_BYTES: u64 = 64 << 10;
+
+/// What a guardian is to start and how to stop it.
+#[derive(Debug, Clone)]
+pub struct Keep {
+    /// Program and arguments.
+    pub words: Vec<OsString>,
+    /// Number of the signal that asks it to stop.
+    pub signal: i32,
+    /// After this long it is killed.
+    pub grace: Duration,
+}
+
+/// Starts what `keep` says and stays until that is over, or is to be. Everything that descends from it is then killed.
+///
+/// `orders` is the pipe's end, `report` gets one line at the end of the command (`ended code 1`), `log` what the
+/// command writes.
+pub fn keep(keep: &Keep, orders: impl AsFd, report: &mut dyn Write, log: &File) -> io::Result<()> {
+    set_child_subreaper(Some(getpid()))?;
+    let mut guard = Guard::start(keep, log)?;
+    let outcome = guard.watch(keep, &orders, report);
+    guard.kill_all();
+    outcome
+}
+
+/// Becomes the program of `words`, which dies with the process `parent` that called this. Returns only if that fails.
+pub fn become_kept(parent: u32, words: &[OsString]) -> io::Error {
+    let Some((program, arguments)) = words.split_first() else {
+        return io::Error::new(io::ErrorKind::InvalidInput, "no program is named");
+    };
+    if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
+        return error.into();
+    }
+    let is_parents = getppid().is_some_and(|pid| pid.as_raw_nonzero().get().cast_unsigned() == parent);
+    if !is_parents {
+        return io::Error::other("the process that asked for it is gone");
+    }
+    Command::new(program).args(arguments).exec()
+}
+
+/// The command, from its start until everything is reaped.
+struct Guard<'a> {
+    /// Its process, which leads a group.
+    main: Pid,
+    handle: OwnedFd,
+    /// Whether its number may be another's by now.
+    is_reaped: bool,
+    log: &'a File,
+}
+
+/// Why to look no longer.
+enum Turn {
+    Ended(String),
+    Stop,
+    Orphaned,
+}
+
+impl<'a> Guard<'a> {
+    fn start(keep: &Keep, log: &'a File) -> io::Result<Self> {
+        let child = Command::new(SELF)
+            .args([KEEP, "--under", &std::process::id().to_string(), "--"])
+            .args(&keep.words)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log.try_clone()?)
+            .process_group(0)
+            .spawn()?;
+        let main = Pid::from_child(&child);
+        Ok(Self { main, handle: pidfd_open(main, PidfdFlags::empty())?, is_reaped: false, log })
+    }
+
+    /// Until the command is over, was stopped, or nobody is left who wants it.
+    fn watch(&mut self, keep: &Keep, orders: &impl AsFd, report: &mut dyn Write) -> io::Result<()> {
+        let mut kill_at = None;
+        loop {
+            match self.turn(orders, kill_at)? {
+                Some(Turn::Ended(how)) => return writeln!(report, "ended {how}"),
+                Some(Turn::Orphaned) => return Ok(()),
+                Some(Turn::Stop) if kill_at.is_none() => {
+                    kill_at = Some(clock::now() + keep.grace);
+                    let signal = Signal::from_named_raw(keep.signal).unwrap_or(Signal::TERM);
+                    // The command alone: what it started is its own affair, as long as it lives.
+                    let _ = kill_process(self.main, signal);
+                }
+                Some(Turn::Stop) | None => {}
+            }
+            if kill_at.is_some_and(|at| clock::now() >= at) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for the next thing to happen, for a short time.
+    fn turn(&mut self, orders: &impl AsFd, kill_at: Option<Duration>) -> io::Result<Option<Turn>> {
+        let mut watched = [PollFd::new(&self.handle, PollFlags::IN), PollFd::new(orders, PollFlags::IN)];
+        let patience = kill_at.map_or(LOOK, |at| at.saturating_sub(clock::now()).min(LOOK));
+        match poll(&mut watched, Some(&clock::timespec(patience))) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [has_ended, has_order] = watched.map(|watched| !watched.revents().is_empty());
+        if has_ended {
+            return Ok(Some(Turn::Ended(self.end())));
+        }
+        if has_order {
+            let mut order = [0];
+            return Ok(match rustix::io::read(orders, &mut order) {
+                Ok(0) => Some(Turn::Orphaned),
+                Ok(_) if order[0] == STOP => Some(Turn::Stop),
+                Ok(_) | Err(Errno::INTR | Errno::AGAIN) => None,
+                Err(error) => return Err(error.into()),
+            });
+        }
+        if let Some(how) = self.reap_orphans() {
+            return Ok(Some(Turn::Ended(how)));
+        }
+        shorten(self.log)?;
+        Ok(None)
+    }
+
+    /// How the command ended, which stays a zombie, so that its number still is that of its group.
+    fn end(&self) -> String {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::PidFd(self.handle.as_fd()), options).ok().flatten();
+        let code = status.as_ref().and_then(rustix::process::WaitIdStatus::exit_status);
+        let signal = status.as_ref().and_then(rustix::process::WaitIdStatus::terminating_signal);
+        how(code, signal)
+    }
+
+    /// Reaps what was left to this process. The command may end right then; in that case says how.
+    fn reap_orphans(&mut self) -> Option<String> {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if pid == self.main {
+                self.is_reaped = true;
+                return Some(how(status.exit_status(), status.terminating_signal()));
+            }
+        }
+        None
+    }
+
+    /// Kills everything that descends from this process, and waits until it is gone.
+    fn kill_all(&mut self) {
+        if !self.is_reaped {
+            // At once for all, so that none can start another meanwhile.
+            let _ = kill_process_group(self.main, Signal::KILL);
+        }
+        let until = clock::now() + KILL_PATIENCE;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            loop {
+                match wait(WaitOptions::NOHANG) {
+                    Ok(Some(_)) | Err(Errno::INTR) => {}
+                    Ok(None) => break,
+                    Err(_) => return,
+                }
+            }
+            if clock::now() >= until {
+                return;
+            }
+            // The children of those that are killed become children of this process, and are found next time.
+            for child in children_of(getpid()) {
+                let _ = kill_process(child, Signal::KILL);
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+}
+
+fn how(code: Option<i32>, signal: Option<i32>) -> String {
+    match (code, signal) {
+        (Some(code), _) => format!("code {code}"),
+        (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+    }
+}
+
+/// The processes whose parent is `parent`.
+fn children_of(parent: Pid) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let child = |entry: fs::DirEntry| {
+        let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+        (parent_of(&entry.path())? == parent).then_some(pid)
+    };
+    entries.flatten().filter_map(child).collect()
+}
+
+/// The parent of the process with this folder in /proc (proc_pid_stat(5), the second field after the name).
+fn parent_of(process: &Path) -> Option<Pid> {
+    let stat = fs::read_to_string(process.join("stat")).ok()?;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    Pid::from_raw(after_name.split_whitespace().nth(1)?.parse().ok()?)
+}
+
+/// Cuts a log that is too long to its end. Its writers append, so they go on behind it.
+fn shorten(mut log: &File) -> io::Result<()> {
+    let length = log.metadata()?.len();
+    if length <= MOST_LOG_BYTES {
+        return Ok(());
+    }
+    let mut end = Vec::new();
+    log.seek(SeekFrom::Start(length - KEPT_LOG_BYTES))?;
+    log.take(KEPT_LOG_BYTES).read_to_end(&mut end)?;
+    log.set_len(0)?;
+    writeln!(log, "… {} bytes were left out here", length - KEPT_LOG_BYTES)?;
+    log.write_all(&end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_found_by_their_parent() {
+        let mut child = Command::new("sleep").arg("1000").spawn().expect("there is a sleep");
+        let children = children_of(getpid());
+        assert!(children.contains(&Pid::from_child(&child)), "{children:?}");
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+        assert!(!children_of(getpid()).contains(&Pid::from_child(&child)));
+    }
+
+    #[test]
+    fn a_log_that_is_too_long_keeps_its_end() {
+        let path = std::env::temp_dir().join(format!("prony-keep-{}.log", std::process::id()));
+        let mut log = File::options().create_new(true).read(true).append(true).open(&path).expect("a file");
+        log.write_all(&vec![b'x'; usize::try_from(MOST_LOG_BYTES).expect("it fits")]).expect("room");
+        shorten(&log).expect("it is short enough");
+        assert_eq!(log.metadata().expect("it is there").len(), MOST_LOG_BYTES);
+        log.write_all(b"last words").expect("room");
+        shorten(&log).expect("it can be cut");
+        let text = fs::read_to_string(&path).expect("text");
+        fs::remove_file(&path).expect("it is there");
+        assert!(text.starts_with("… ") && text.ends_with("xxlast words"), "{}", &text[..80]);
+        assert!((text.len() as u64) < 2 * KEPT_LOG_BYTES, "{}", text.len());
+    }
+}

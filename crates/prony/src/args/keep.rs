@@ -1,0 +1,25 @@
+//! The flags of `prony keep`, which studies call.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// `prony keep`, as typed by a study.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KeepArgs {
+    /// Number of the signal that asks the command to stop
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    pub(crate) signal: i32,
+    /// Kill it after this long, in milliseconds
+    #[arg(long, value_name = "N", default_value = "5000", value_parser = milliseconds)]
+    pub(crate) grace_ms: Duration,
+    /// Become the command, which dies with the process of this number
+    #[arg(long, value_name = "PID")]
+    pub(crate) under: Option<u32>,
+    /// The command
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<OsString>,
+}
+
+fn milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
+    text.parse().map(Duration::from_millis)
+}

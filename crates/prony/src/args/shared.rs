@@ -1,0 +1,141 @@
+//! Flags that several commands have, and that mean the same in each.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use prony_model::{Rate, StatusSet, UnitError, parse_count, parse_duration};
+
+/// What is sent, and how long it may take.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct RequestArgs {
+    /// Method [default: GET; POST with a body]
+    #[arg(short, long, value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+    /// A header, `Name: value`; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub(crate) headers: Vec<String>,
+    /// The request's body
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) body: Option<String>,
+    /// The request's body, from a file; `-` is stdin
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) body_file: Option<PathBuf>,
+    /// Wait this long for a response [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Wait this long for a connection [default: 5s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    pub(crate) connect_timeout: Option<Duration>,
+}
+
+/// How much load, and by how many threads; the number of connections has another default in each command.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct LoadArgs {
+    /// Open loop: requests per second, come what may
+    #[arg(short, long, value_name = "RATE")]
+    pub(crate) rate: Option<Rate>,
+    /// Open loop with exponential gaps, as of many independent users
+    #[arg(long, hide_short_help = true)]
+    pub(crate) poisson: bool,
+    /// Worker threads [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = whole_u32)]
+    pub(crate) threads: Option<u32>,
+}
+
+/// How connections are used.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct ConnectionArgs {
+    /// A new connection for each request
+    #[arg(long)]
+    pub(crate) no_keepalive: bool,
+    /// Requests in flight on one connection [default: 1]
+    #[arg(long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
+    pub(crate) pipeline: Option<u32>,
+    /// Speak HTTP/1.0
+    #[arg(long = "http1.0", hide_short_help = true)]
+    pub(crate) http10: bool,
+}
+
+/// By what means prony loads and looks.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct MeansArgs {
+    /// How the kernel is asked
+    #[arg(long, value_name = "DRIVER", value_enum, default_value = "auto", hide_short_help = true)]
+    pub(crate) driver: Driver,
+    /// The kernel's own time stamps, which tell the client's delays from the server's
+    #[arg(long, value_name = "CLOCK", value_enum, default_value = "auto", hide_short_help = true)]
+    pub(crate) kernel_clock: KernelStamps,
+    /// Seed of everything random [default: from the system, and stored]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(crate) seed: Option<u64>,
+}
+
+/// What makes a response good.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[expect(clippy::struct_field_names, reason = "each is named as its flag")]
+pub(crate) struct CheckArgs {
+    /// Status codes that are good: `200`, `2xx`, `200-299`, lists with commas [default: 200-399]
+    #[arg(long, value_name = "STATUS", value_parser = statuses, hide_short_help = true)]
+    pub(crate) expect_status: Option<StatusSet>,
+    /// Good is a body of exactly this text
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    pub(crate) expect_body: Option<String>,
+    /// Good is a body that this regular expression matches somewhere
+    #[arg(long, value_name = "REGEX", hide_short_help = true)]
+    pub(crate) expect_body_regex: Option<String>,
+    /// Good is a body as long as the first one
+    #[arg(long, value_name = "LENGTH", value_enum, hide_short_help = true)]
+    pub(crate) expect_length: Option<BodyLength>,
+}
+
+/// How the kernel is asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Driver {
+    /// io_uring where the kernel has it, else epoll.
+    #[default]
+    Auto,
+    /// Readiness.
+    Epoll,
+    /// Completions.
+    #[value(name = "io_uring")]
+    IoUring,
+}
+
+/// Whether the kernel's own time stamps are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KernelStamps {
+    /// Where the kernel has them.
+    #[default]
+    Auto,
+    /// Not at all.
+    Off,
+}
+
+/// What can be expected of a body's length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BodyLength {
+    /// That of the first one.
+    Same,
+}
+
+/// A count that fits the engine's numbers.
+pub(super) fn whole_u32(text: &str) -> Result<u32, UnitError> {
+    parse_count(text)?.try_into().map_err(|_| UnitError::Count(text.to_owned()))
+}
+
+pub(super) fn statuses(text: &str) -> Result<StatusSet, StatusError> {
+    StatusSet::parse(text).ok_or_else(|| StatusError(text.to_owned()))
+}
+
+/// A text that is no set of status codes.
+#[derive(Debug)]
+pub(super) struct StatusError(String);
+
+impl std::fmt::Display for StatusError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "`{}` is not a set of status codes: write 200, 2xx, 200-299 or 200,404", self.0)
+    }
+}
+
+impl std::error::Error for StatusError {}
