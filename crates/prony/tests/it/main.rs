@@ -21,5 +21,6 @@ mod server;
 mod servers;
 mod shape;
 mod studies;
+mod study;
 mod usage;
 mod wrk;
