@@ -22,7 +22,7 @@ mod target;
 
 pub use compare::{Block, BlockPair, Question, errors, estimate, is_final, judge, judge_primary, withhold};
 pub use conduct::{Conducted, StudyEvent, conduct};
-pub use digest::{DigestError, Stored, StoredError, digest};
+pub use digest::{DigestError, Stored, StoredError, digest, digest_folder};
 pub use folder::{Begin, Folder, FolderError, failures};
 pub use runner::{Runner, RunnerError};
 pub use schedule::{Schedule, Step};

@@ -4,6 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::express::DatabaseError;
+use crate::postgres::PostgresError;
+
 /// Why a reference server did not start; the texts fit after "failed to ".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -87,4 +90,10 @@ pub enum StartError {
         /// What the resolver said.
         source: io::Error,
     },
+    /// A private PostgreSQL could not be started.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
+    /// A database can't be used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
 }

@@ -10,6 +10,7 @@ mod hostile;
 mod markdown;
 mod probe;
 mod scripts;
+mod study;
 mod study_fixture;
 mod study_html;
 mod text;

@@ -20,5 +20,6 @@ mod runs;
 mod server;
 mod servers;
 mod shape;
+mod studies;
 mod usage;
 mod wrk;
