@@ -59,7 +59,8 @@ fn page(args: &ReportArgs) -> Result<Exit, Complaint> {
     // Nothing but a distribution has a clock.
     clock(args.clock, Format::Text)?;
     let not_one = || {
-        Complaint::usage("-o html is the page of one study").hint("name the report.json or the folder of a study")
+        Complaint::usage("-o html is the page of one study")
+            .hint("name the report.json or the folder of a study")
     };
     let [file] = args.files.as_slice() else { return Err(not_one()) };
     let stored = read::read(file)?;
