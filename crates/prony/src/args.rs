@@ -27,7 +27,7 @@ pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
 pub(crate) use keep::KeepArgs;
 pub(crate) use probe::ProbeArgs;
-pub(crate) use report::ReportArgs;
+pub(crate) use report::{ReportArgs, ReportFormat};
 pub(crate) use run::{Format, PageFormat, RunArgs};
 pub(crate) use serve::{
     DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull,
