@@ -72,6 +72,7 @@ fn start_rudy(args: RudyArgs) -> Result<Running, StartError> {
         model,
         delay: args.delay,
         keep_alive: args.keepalive,
+        files: args.files,
         allow_remote: args.listen.allow_remote,
         ..rudy::Config::default()
     })
