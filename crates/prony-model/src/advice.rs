@@ -4,8 +4,12 @@
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = typed.to_lowercase();
     let length = typed.chars().count();
-    // Two slips in a short word are another word.
-    let most = if length <= 4 { 1 } else { 2 };
+    // Two slips in a short word are another word, and so is one letter for another.
+    let most = match length {
+        0 | 1 => 0,
+        2..=4 => 1,
+        _ => 2,
+    };
     candidates
         .into_iter()
         // Words of other lengths are further away than that; typed text has no bound, so they are left out first.

@@ -67,3 +67,36 @@ fn length(load: &CellLoad) -> Option<Duration> {
     };
     Some(measured.saturating_add(plan.warmup))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::file::Overrides;
+
+    fn check(text: &str, least_ms: u64, unknown: usize, starts: usize) {
+        let study =
+            Study::read(Path::new("made.toml"), text, Overrides::default()).expect("the file is right");
+        let estimate = Estimate::new(&study, &Schedule::new(&study));
+        let told = (estimate.least(), estimate.unknown, estimate.starts);
+        assert_eq!(told, (Duration::from_millis(least_ms), unknown, starts), "{text}");
+    }
+
+    #[test]
+    fn what_is_known_is_added_up() {
+        let target = "[targets.a]\nserve = 'null'\n[loads.x]\n";
+        check(&format!("repeats = 3\npause = '100ms'\n{target}duration = '2s'\n"), 3 * 3000 + 200, 0, 3);
+        check(&format!("{target}rate = 100\nrequests = 500\n"), 5000, 0, 1);
+        check(&format!("{target}requests = 500\n"), 0, 1, 1);
+        check(
+            &format!(
+                "restart = 'never'\nrepeats = 2\npause = '0'\n{target}warmup = '0'\n[loads.y]\nkind = 'probe'\n"
+            ),
+            20_000,
+            2,
+            1,
+        );
+        check("[targets.a]\nurl = 'http://127.0.0.1:1'\n[loads.x]\n", 11_000, 0, 0);
+    }
+}

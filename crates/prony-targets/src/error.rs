@@ -82,6 +82,14 @@ pub enum StartError {
         /// What the database or the kernel said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The files to serve can't be read.
+    #[error("read the files in {}; name a folder that may be read", path.display())]
+    Files {
+        /// The folder, or what is in it.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A site to check has no address.
     #[error("find the host of {url}; check the spelling, or name the address")]
     NoSuchHost {

@@ -105,7 +105,10 @@ impl<'a> Load<'a> {
         host: &Host,
         mistakes: &mut Mistakes,
     ) -> Option<Done> {
-        let mut table: DeTable<'a> = filled(self.section.table, &point.key());
+        // Keys of other kinds are told already.
+        let own = |(key, _): &(Spanned<DeString<'a>>, _)| self.keys.contains(key.get_ref().as_ref());
+        let mut table: DeTable<'a> =
+            filled(self.section.table, &point.key()).into_iter().filter(own).collect();
         for (axis, value) in &point.values {
             if let Some(written) = value.written.filter(|_| self.sets(axis)) {
                 let key = Spanned::new(written.span(), DeString::Owned(axis.clone()));

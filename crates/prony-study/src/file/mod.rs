@@ -106,11 +106,8 @@ fn read(path: &Path, text: &str, overrides: Overrides, mistakes: &mut Mistakes) 
         return None;
     }
     let mut root = tree::parse(text, mistakes)?;
-    schema::check_keys(&root, mistakes);
+    schema::check_keys(&mut root, mistakes);
     let short = root.remove("short");
-    if !mistakes.is_empty() {
-        return None;
-    }
     let Some(short) = short else {
         if overrides.short {
             mistakes.add(

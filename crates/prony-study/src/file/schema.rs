@@ -8,7 +8,6 @@ use prony_model::nearest;
 
 use super::keys::StudyKeys;
 use super::mistake::Mistakes;
-use super::tree::in_order;
 
 /// Keys that are listed where none is near; more would hide what is wrong.
 const MOST_LISTED: usize = 16;
@@ -20,8 +19,8 @@ pub fn study_file_json_schema() -> String {
     text + "\n"
 }
 
-/// Tells every key of the file that means nothing there.
-pub(super) fn check_keys(root: &DeTable<'_>, mistakes: &mut Mistakes) {
+/// Tells every key of the file that means nothing there, and takes it away.
+pub(super) fn check_keys(root: &mut DeTable<'_>, mistakes: &mut Mistakes) {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     let schema = settings.into_generator().into_root_schema_for::<StudyKeys>();
@@ -29,29 +28,26 @@ pub(super) fn check_keys(root: &DeTable<'_>, mistakes: &mut Mistakes) {
     check_table(root, schema, schema, mistakes);
 }
 
-fn check_table(table: &DeTable<'_>, schema: &Value, root: &Value, mistakes: &mut Mistakes) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        let Some(each) = schema.get("additionalProperties") else { return };
-        for value in table.values() {
-            check_value(value.get_ref(), each, root, mistakes);
+fn check_table(table: &mut DeTable<'_>, schema: &Value, root: &Value, mistakes: &mut Mistakes) {
+    let none = serde_json::Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let more = schema.get("additionalProperties");
+    let is_closed = more == Some(&Value::Bool(false));
+    let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+    let entries = std::mem::take(table).into_iter().filter_map(|(key, mut value)| {
+        let known = properties.get(key.get_ref().as_ref()).or(more.filter(|_| !is_closed));
+        if let Some(schema) = known {
+            check_value(value.get_mut(), schema, root, mistakes);
+        } else if is_closed {
+            let message = format!("unknown key `{}`", key.get_ref());
+            mistakes.add(key.span(), message, help(key.get_ref(), &names));
         }
-        return;
-    };
-    let is_open = schema.get("additionalProperties").is_none_or(|more| *more != Value::Bool(false));
-    for (key, value) in in_order(table) {
-        match properties.get(key.get_ref().as_ref()) {
-            Some(schema) => check_value(value.get_ref(), schema, root, mistakes),
-            None if is_open => {}
-            None => {
-                let names: Vec<&str> = properties.keys().map(String::as_str).collect();
-                let message = format!("unknown key `{}`", key.get_ref());
-                mistakes.add(key.span(), message, help(key.get_ref(), &names));
-            }
-        }
-    }
+        (!is_closed || known.is_some()).then_some((key, value))
+    });
+    *table = entries.collect();
 }
 
-fn check_value(value: &DeValue<'_>, schema: &Value, root: &Value, mistakes: &mut Mistakes) {
+fn check_value(value: &mut DeValue<'_>, schema: &Value, root: &Value, mistakes: &mut Mistakes) {
     // The short form has the shape of the whole file.
     let schema = if schema.get("$ref").is_some_and(|there| there == "#") { root } else { schema };
     // What may be absent is one of several shapes, of which one is null.
@@ -63,8 +59,8 @@ fn check_value(value: &DeValue<'_>, schema: &Value, root: &Value, mistakes: &mut
         DeValue::Table(table) => check_table(table, schema, root, mistakes),
         DeValue::Array(items) => {
             let Some(each) = schema.get("items") else { return };
-            for item in items {
-                check_value(item.get_ref(), each, root, mistakes);
+            for item in items.iter_mut() {
+                check_value(item.get_mut(), each, root, mistakes);
             }
         }
         _ => {}
@@ -80,5 +76,35 @@ pub(super) fn help(typed: &str, names: &[&str]) -> String {
             if names.is_empty() { String::new() } else { format!("there is {}", names.join(", ")) }
         }
         None => "docs/study.md has every key".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After a change of the keys: `PRONY_WRITE_SCHEMA=1 cargo test -p prony-study`, and read the difference.
+    #[test]
+    fn the_published_schema_is_the_one_of_the_code() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/study-v1.json");
+        if std::env::var_os("PRONY_WRITE_SCHEMA").is_some() {
+            std::fs::write(path, study_file_json_schema()).expect("docs/schema can be written");
+        }
+        let published = std::fs::read_to_string(path).expect("docs/schema/study-v1.json can be read");
+        assert!(
+            published == study_file_json_schema(),
+            "docs/schema/study-v1.json is out of date: see this test"
+        );
+    }
+
+    #[test]
+    fn the_example_fits_the_schema() {
+        let schema = serde_json::from_str(&study_file_json_schema()).expect("a schema is JSON");
+        let validator = jsonschema::validator_for(&schema).expect("it is a schema");
+        let example: Value =
+            toml::from_str(include_str!("../../tests/data/example.toml")).expect("the example is TOML");
+        let errors: Vec<String> = validator.iter_errors(&example).map(|error| error.to_string()).collect();
+        assert_eq!(errors, [String::new(); 0]);
+        assert!(!validator.is_valid(&serde_json::json!({"conections": 5})));
     }
 }

@@ -117,6 +117,7 @@ fn unknown_keys() {
         &[
             "conections: unknown key `conections` (did you mean `connections`?)",
             "laods: unknown key `laods` (did you mean `loads`?)",
+            "1: the axis `excluded` is no list of values (write excluded = [1, 2])",
         ],
     );
     check(
@@ -145,4 +146,133 @@ fn every_wrong_value_is_told() {
 fn toml_that_is_none() {
     let text = "name = 'a\nrepeats = 2\n[loads.x";
     assert!(mistakes(text).len() >= 2, "{:?}", mistakes(text));
+}
+
+#[test]
+fn unknown_keys_hide_nothing() {
+    check(
+        &format!("{LEAST}path = 'x'\nconections = 5"),
+        &[
+            "'x': `x` is not a path (write it as /test?a=b; the target says where)",
+            "conections: unknown key `conections` (did you mean `connections`?)",
+        ],
+    );
+}
+
+#[test]
+fn names_that_mean_nothing() {
+    check(
+        "[targets.a]\nserve = 'kv --workers {wrokers}'\n[loads.x]\n[matrix]\nworkers = [1]\nload = ['y']",
+        &["'y': there is no load `y` (there is `x`)"],
+    );
+    check(
+        "[targets.a]\nserve = 'kv --workers {wrokers}'\n[loads.x]\n[matrix]\nworkers = [1]",
+        &[
+            "'kv --workers {wrokers}': nothing is called {wrokers} (did you mean `workers`?)",
+            "workers: nothing uses the axis `workers` (write {workers} in a target or a load, or name the axis like a key of the loads)",
+        ],
+    );
+    check(
+        "[targets.a]\nserve = 'null'\n[loads.x]\nkind = 'exec'\ncommand = 'psql {db.url}'\n[services.db]\nserve = 'truth'",
+        &["'psql {db.url}': `a` does not need the service of {db.url} (add needs = [\"db\"] to [targets.a])"],
+    );
+    check(
+        "[services.a]\nserve = 'x {b.url}'\n[services.b]\nserve = 'x {a.url}'\n[loads.x]\nkind='exec'\ncommand='true'",
+        &["a: `a` needs itself (services can't go round)"],
+    );
+}
+
+#[test]
+fn points_of_the_matrix() {
+    check(
+        &format!("{LEAST}[matrix]\nconnections = [1, 1]\nport = [2]\nrequests = 5"),
+        &[
+            "1: `1` stands twice on the axis `connections` (leave out one)",
+            "port: `port` can't be the name of an axis (an axis is a word of letters, digits, - and _ that begins with a letter; port and url are taken)",
+            "5: the axis `requests` is no list of values (write requests = [1, 2])",
+        ],
+    );
+    check(
+        &format!(
+            "{LEAST}[matrix]\nconnections = [1, 2]\nexclude = [{{ connections = 3 }}, {{ connections = 2 }}, {{ connections = 2 }}]\ninclude = [{{ target = 'a', load = 'x', connections = 1 }}]"
+        ),
+        &[
+            "3: `3` is not on the axis `connections` (there is `1`, `2`)",
+            "{ connections = 2 }: this excludes nothing (an entry before it excludes the same: leave out this one)",
+            "{ target = 'a', load = 'x', connections = 1 }: this point is in the matrix already (leave it out)",
+        ],
+    );
+    let many: Vec<String> = (0..101).map(|value| value.to_string()).collect();
+    let many = many.join(",");
+    let text = format!("{LEAST}[matrix]\nconnections = [{many}]\nthreads = [{many}]");
+    check(
+        &text,
+        &[
+            "matrix: the matrix has 1 × 1 × 101 × 101 points, and 10000 are the most (use shorter lists, or several studies)",
+        ],
+    );
+}
+
+#[test]
+fn selectors() {
+    check(
+        &format!(
+            "{LEAST}[[threshold]]\nmetric = 'p99'\nwhere = {{ target = 'b' }}\nat-most = '5ms'\n[[published]]\nmetric = 'wall'\nvalue = 5\n[[compare]]\na = {{ target = 'a' }}"
+        ),
+        &[
+            "{ target = 'b' }: `b` is not on the axis `target` (there is `a`)",
+            "[[published]]: none of these cells has a load of kind exec (name other cells, or another metric)",
+            "[[compare]]: this comparison has no b (add b = { … })",
+        ],
+    );
+    check(
+        &format!(
+            "{LEAST}[[threshold]]\nmetric = 'p98'\nat-most = 1\n[[threshold]]\nmetric = 'rate'\nat-least = '5 parsecs'"
+        ),
+        &[
+            "'p98': `p98` is not a metric (did you mean `p90`?)",
+            "'5 parsecs': `5 parsecs` is not a rate (write 5000 or \"5k\")",
+        ],
+    );
+}
+
+#[test]
+fn what_must_exist_is_looked_for() {
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").canonicalize().expect("it is there");
+    let folder = folder.display();
+    check(
+        "[targets.a]\ncommand = './nothing'\n[targets.b]\ncommand = 'x'\nfolder = 'nowhere'\n[targets.c]\ncommand = './made'\nbuild = 'make'\n[loads.x]\nbody-file = 'none'\n[matrix]\nload = ['x']",
+        &[
+            &format!(
+                "'./nothing': there is no program {folder}/./nothing (it begins at the target's folder; what must be built first goes to `build`)"
+            ),
+            &format!("'nowhere': there is no folder {folder}/nowhere (it begins at the study file)"),
+            "'none': can't read the body from none (No such file or directory (os error 2)) (paths begin at the study file)",
+        ],
+    );
+}
+
+#[test]
+fn contradictions_speak_of_keys() {
+    check(
+        &format!("{LEAST}duration = '1s'\nrequests = 5"),
+        &["'1s': `duration` and `requests` both say when the run ends (leave out one of them)"],
+    );
+    check(
+        &format!("{LEAST}[matrix]\nconnections = [0]"),
+        &["0: 0 connections can't carry a request (use `connections` 1 or more)"],
+    );
+    check(
+        &format!("{LEAST}reuse = true"),
+        &["reuse: a load of kind run has no `reuse` (leave it out, or write kind = \"probe\")"],
+    );
+}
+
+#[test]
+fn the_form_that_was_not_asked_for_is_checked_too() {
+    check(
+        &format!("{LEAST}[short]\nloads.x.connections = 0"),
+        &["0: 0 connections can't carry a request (use `connections` 1 or more)"],
+    );
 }

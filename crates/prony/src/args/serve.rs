@@ -68,7 +68,7 @@ pub(crate) struct NullArgs {
 }
 
 /// `prony serve rudy`
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RudyArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
@@ -87,6 +87,9 @@ pub(crate) struct RudyArgs {
     /// Carry more than one request on a connection
     #[arg(long)]
     pub(crate) keepalive: bool,
+    /// Answer with the files in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) files: Option<PathBuf>,
 }
 
 /// `prony serve dashboard`

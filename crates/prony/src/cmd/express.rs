@@ -100,3 +100,16 @@ pub(super) fn no_database(error: &DatabaseError) -> Complaint {
     }
     .hint(auto)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_with_its_package() {
+        let expected = Complaint::usage("PostgreSQL is not installed")
+            .hint("install it: apt-get install postgresql (Fedora: dnf install postgresql-server)")
+            .hint("or use one that runs: --database postgresql://user:password@host:5432/name");
+        assert_eq!(no_postgres(&PostgresError::NotInstalled), expected);
+    }
+}

@@ -145,6 +145,7 @@ fn a_rate_beyond_what_the_pool_allows() {
     // From the write-up.
     const PUBLISHED_PER_S: f64 = 3167.72;
     const PUBLISHED_MEAN_MS: f64 = 5.051;
+    const { assert!(PUBLISHED_PER_S > 30.0 * MOST_PER_S && LEAST_MEAN_MS > 30.0 * PUBLISHED_MEAN_MS) };
     let options = postgres::Options { programs: Vec::new(), temporary: std::env::temp_dir() };
     let server = express::start(express::Config {
         database: Some(express::Database::Private(options)),
@@ -158,13 +159,13 @@ fn a_rate_beyond_what_the_pool_allows() {
     let result = prony_model::from_json(&prony(&words).out).expect("a result");
     assert_eq!(result.requests.done, 60, "{:?}", result.errors);
     let rate = result.rate.done_per_s;
-    assert!(rate <= MOST_PER_S && rate < PUBLISHED_PER_S / 30.0, "{rate} per s");
+    assert!(rate <= MOST_PER_S, "{rate} per s");
     // The run says itself that rate and time belong together, and from which the other follows.
     let said =
         result.findings.iter().find(|found| found.code == FindingCode::ClosedLoop).expect("a closed loop");
     let implied =
         said.evidence.iter().find(|number| number.name == "implied_mean").expect("its evidence").value;
-    assert!(implied >= LEAST_MEAN_MS && implied > PUBLISHED_MEAN_MS * 30.0, "{said:?}");
+    assert!(implied >= LEAST_MEAN_MS, "{said:?}");
     let least_ms = result.latency.response.min_ms.expect("there were some");
     assert!(least_ms >= 100.0, "no answer comes before the database has slept: {least_ms} ms");
 }

@@ -1,5 +1,7 @@
 //! The cells: what each was, what it measured, with intervals and how much stands behind them.
 
+use std::fmt::Write as _;
+
 use prony_model::{LoadKind, StudyCell, StudyMetric, StudyResult, Verdict};
 
 use super::super::facts::{self, bare, figure};
@@ -20,11 +22,13 @@ pub(super) fn section(result: &StudyResult) -> String {
     }
     html.push_str("</section>\n");
     for text in &result.texts {
-        html.push_str(&format!(
+        // Writing to a `String` can't fail, here and below.
+        let _ = write!(
+            html,
             "<section>\n<h2>{}</h2>\n{}</section>\n",
             escaped(&text.title),
             paragraphs(&text.body)
-        ));
+        );
     }
     html
 }
@@ -72,10 +76,11 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> String {
     let notes = facts::notes(&cells.iter().map(|(_, cell)| *cell).collect::<Vec<_>>(), &shown);
     if !notes.is_empty() {
         let notes: Vec<String> = notes.iter().map(|note| format!("<li>{}</li>\n", escaped(note))).collect();
-        html.push_str(&format!(
+        let _ = write!(
+            html,
             "<details><summary>Why numbers or intervals are missing</summary>\n<ul>\n{}</ul></details>\n",
             notes.concat()
-        ));
+        );
     }
     html.push_str(&every_run(kind, cells, &metrics));
     html

@@ -1,5 +1,7 @@
 //! What every chart has: a title that says the finding, the drawings, a caption, and the data as a table.
 
+use std::fmt::Write as _;
+
 use crate::svg::{Drawing, Shape, escaped};
 
 /// A chart, or several of the same kind beside one another.
@@ -40,21 +42,18 @@ impl Figure {
                 html.push_str(&self.grid(shown));
                 if !more.is_empty() {
                     let grid = self.grid(more);
-                    html.push_str(&format!(
-                        "<details><summary>{} more</summary>\n{grid}</details>\n",
-                        more.len()
-                    ));
+                    // Writing to a `String` can't fail, here and below.
+                    let _ =
+                        write!(html, "<details><summary>{} more</summary>\n{grid}</details>\n", more.len());
                 }
             }
         }
-        html.push_str(&format!("<figcaption>{}</figcaption>\n</figure>\n", escaped(&self.caption)));
+        let _ = write!(html, "<figcaption>{}</figcaption>\n</figure>\n", escaped(&self.caption));
         if self.open {
             html.push_str(&self.table);
         } else if !self.table.is_empty() {
-            html.push_str(&format!(
-                "<details><summary>The data as a table</summary>\n{}</details>\n",
-                self.table
-            ));
+            let _ =
+                write!(html, "<details><summary>The data as a table</summary>\n{}</details>\n", self.table);
         }
         html.push_str("</div>\n");
         html

@@ -1,5 +1,7 @@
 //! What it takes to do the study again: targets, machine, order, the file.
 
+use std::fmt::Write as _;
+
 use prony_model::StudyResult;
 
 use super::table::{Html, Table, dash, words};
@@ -9,19 +11,22 @@ use crate::svg::escaped;
 /// The end of the page.
 pub(super) fn sections(result: &StudyResult) -> String {
     let mut html = "<section id=\"again\">\n<h2>To do it again</h2>\n".to_owned();
-    html.push_str(&format!(
+    // Writing to a `String` can't fail, here and below.
+    let _ = writeln!(
+        html,
         "<p>Store the study file below as <code>{0}.toml</code> and run <code>prony study {0}.toml</code>; the seed {1} \
-         makes the same order.</p>\n",
+         makes the same order.</p>",
         escaped(&result.name),
         result.seed
-    ));
+    );
     html.push_str(&targets(result));
     html.push_str(&environment(result));
     if !result.file.trim().is_empty() {
-        html.push_str(&format!(
+        let _ = write!(
+            html,
             "<details><summary>The study file</summary>\n<pre id=\"file\">{}</pre></details>\n",
             lines(&result.file)
-        ));
+        );
     }
     html.push_str(
         "<p class=\"small soft\">Every number of this page stands in report.json beside it; every run in the folder \

@@ -1,5 +1,7 @@
 //! What came of the study: one sentence, then what was demanded and what was compared, in words.
 
+use std::fmt::Write as _;
+
 use prony_model::{
     ComparisonOutcome, MetricComparison, StudyComparison, StudyResult, StudyThreshold, ThresholdOutcome,
 };
@@ -19,7 +21,8 @@ pub(super) fn section(result: &StudyResult) -> String {
         verdict(result.verdict),
         escaped(&sentence(result))
     );
-    html.push_str(&format!("<p class=\"soft small\">{}</p>\n", escaped(&circumstances(result))));
+    // Writing to a `String` can't fail.
+    let _ = writeln!(html, "<p class=\"soft small\">{}</p>", escaped(&circumstances(result)));
     html.push_str(&paragraphs(&result.intro));
     if !result.thresholds.is_empty() {
         html.push_str("<section id=\"demands\">\n<h2>What was demanded</h2>\n");

@@ -112,7 +112,11 @@ pub(super) fn link(result: &StudyResult, cell: u32) -> Html {
 /// Paragraphs, which are separated by empty lines in `text`.
 pub(super) fn paragraphs(text: &str) -> String {
     let paragraphs = text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
-    paragraphs.filter(|part| !part.is_empty()).map(|part| format!("<p>{}</p>\n", escaped(&part))).collect()
+    let paragraphs: Vec<String> = paragraphs
+        .filter(|part| !part.is_empty())
+        .map(|part| format!("<p>{}</p>\n", escaped(&part)))
+        .collect();
+    paragraphs.concat()
 }
 
 /// Text whose lines stay lines.

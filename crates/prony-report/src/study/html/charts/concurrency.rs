@@ -86,7 +86,7 @@ fn lines<'a>(layout: &Layout<'a>, panel: &Panel, axis: &str) -> Vec<Line<'a>> {
         match lines.iter().position(|line| line.name == name) {
             Some(place) => lines[place].points.push((number, cell)),
             None if lines.len() < MOST_SERIES => {
-                lines.push(Line { colour, name, points: vec![(number, cell)] })
+                lines.push(Line { colour, name, points: vec![(number, cell)] });
             }
             None => {}
         }
