@@ -32,7 +32,7 @@ class Postgres:
     def __init__(self, cores):
         folder = programs()
         if folder is None:
-            raise SystemExit("PostgreSQL is missing: apt-get install postgresql (or leave out --only express)")
+            raise SystemExit("PostgreSQL is missing: apt-get install postgresql")
         user = _user()
         self._home = tempfile.TemporaryDirectory(prefix="prony-bench-postgres-")
         self.port = servers.free_port()

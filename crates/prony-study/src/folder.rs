@@ -325,3 +325,70 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderEr
     let path = path.to_owned();
     move |source| FolderError::System { what, path, source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Place, study};
+
+    fn refused(place: &Place, begin: Begin, expected: fn(&FolderError) -> bool) {
+        let (study, schedule) = study();
+        let error = Folder::open(&place.0, &study, &schedule, begin).expect_err("it is refused");
+        assert!(expected(&error), "{error}");
+    }
+
+    #[test]
+    fn a_folder_with_runs_is_not_begun_again_by_mistake() {
+        let place = Place::new("begin");
+        let (study, schedule) = study();
+        let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
+        refused(&place, Begin::Resume, |error| matches!(error, FolderError::Locked { .. }));
+        folder.store(&schedule.steps[1], "{}").expect("room");
+        drop(folder);
+        refused(&place, Begin::New, |error| matches!(error, FolderError::HasRuns { done: 1, of: 4, .. }));
+        let resumed = Folder::open(&place.0, &study, &schedule, Begin::Resume).expect("the same plan");
+        let done: Vec<bool> = schedule.steps.iter().map(|step| resumed.is_done(step)).collect();
+        assert_eq!((done, resumed.removed()), (vec![false, true, false, false], 0));
+        drop(resumed);
+        let other = Schedule { fingerprint: "f2".to_owned(), ..schedule };
+        let error = Folder::open(&place.0, &study, &other, Begin::Resume).expect_err("another plan");
+        assert!(matches!(error, FolderError::OtherPlan { .. }), "{error}");
+    }
+
+    #[test]
+    fn starting_over_removes_runs_and_nothing_else() {
+        let place = Place::new("over");
+        let (study, schedule) = study();
+        let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
+        folder.store(&schedule.steps[0], "{}").expect("room");
+        let failure = StudyFailure { cell: 1, repeat: 1, why: "x".to_owned(), log_tail: String::new() };
+        folder.store_failure(&schedule.steps[1], &failure).expect("room");
+        assert_eq!(folder.failures(), [failure]);
+        drop(folder);
+        fs::write(place.0.join("runs/notes.txt"), "mine").expect("room");
+        fs::write(place.0.join("runs/.0003.json.tmp"), "half").expect("room");
+        let folder = Folder::open(&place.0, &study, &schedule, Begin::Over).expect("over");
+        assert_eq!((folder.removed(), folder.failures()), (1, vec![]));
+        assert_eq!(place.files("runs").into_keys().collect::<Vec<_>>(), ["notes.txt"]);
+        assert_eq!(place.files("").into_keys().collect::<Vec<_>>(), ["schedule.json", "study.toml"]);
+        assert_eq!(Folder::schedule_of(&place.0).expect("it can be read"), Some(schedule));
+    }
+
+    #[test]
+    fn foreign_folders_are_left_alone() {
+        let place = Place::new("foreign");
+        fs::create_dir_all(place.0.join("runs")).expect("room");
+        fs::write(place.0.join("study.toml"), "").expect("room");
+        let (study, schedule) = study();
+        // What is left of a prony that was killed at once.
+        drop(Folder::open(&place.0, &study, &schedule, Begin::New).expect("nothing foreign is there"));
+        fs::remove_file(place.0.join("schedule.json")).expect("it is there");
+        fs::write(place.0.join("thesis.tex"), "").expect("room");
+        for begin in [Begin::New, Begin::Resume, Begin::Over] {
+            refused(&place, begin, |error| matches!(error, FolderError::Foreign { .. }));
+        }
+        assert_eq!(Folder::schedule_of(&place.0).expect("there is none"), None);
+        fs::write(place.0.join("schedule.json"), "{").expect("room");
+        refused(&place, Begin::Over, |error| matches!(error, FolderError::Broken { .. }));
+    }
+}

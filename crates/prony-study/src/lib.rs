@@ -12,6 +12,8 @@ mod clock;
 mod compare;
 mod conduct;
 mod digest;
+#[cfg(test)]
+mod fixture;
 mod folder;
 mod runner;
 mod schedule;

@@ -11,5 +11,7 @@ mod markdown;
 mod probe;
 mod scripts;
 mod study;
+mod study_fixture;
+mod study_html;
 mod text;
 mod wrk;

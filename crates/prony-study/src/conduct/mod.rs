@@ -249,3 +249,6 @@ fn is_needed(study: &Study, index: usize, step: &Step, ahead: &[&Step]) -> bool 
         Restart::Never => ahead.iter().any(|other| uses(&other)),
     }
 }
+
+#[cfg(test)]
+mod tests;

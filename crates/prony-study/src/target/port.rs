@@ -75,10 +75,12 @@ pub(crate) fn holder(port: u16) -> Option<String> {
     let inode = tables.iter().find_map(|table| listener(table, port))?;
     let socket = format!("socket:[{inode}]");
     let holds = |process: &fs::DirEntry| {
+        let is_process = process.file_name().to_string_lossy().parse::<u32>().is_ok();
         let Ok(descriptors) = fs::read_dir(process.path().join("fd")) else { return false };
-        descriptors
-            .flatten()
-            .any(|link| fs::read_link(link.path()).is_ok_and(|target| target.as_os_str() == socket.as_str()))
+        is_process
+            && descriptors.flatten().any(|link| {
+                fs::read_link(link.path()).is_ok_and(|target| target.as_os_str() == socket.as_str())
+            })
     };
     let process = fs::read_dir("/proc").ok()?.flatten().find(holds)?;
     let name = fs::read_to_string(process.path().join("comm")).ok()?;

@@ -1,0 +1,140 @@
+use std::cell::Cell as Shared;
+
+use super::*;
+use crate::fixture::{Place, Scripted, schedule, study};
+use crate::study::Ask;
+use crate::{Begin, StudyEvent};
+
+type Script = fn(&str) -> Result<u16, String>;
+
+/// Runs the study with `script`; also what was asked, and the events that end a run, in words.
+fn conducted<F: FnMut(&str) -> Result<u16, String>>(
+    study: &Study,
+    folder: &Folder,
+    script: F,
+) -> (Conducted, Scripted<F>, Vec<String>) {
+    let mut runner = Scripted::new(script);
+    let mut told = Vec::new();
+    let conducted = conduct(study, folder, &mut runner, &|| false, &mut |event| match event {
+        StudyEvent::Finished { step, .. } => told.push(format!("{} done", step.place)),
+        StudyEvent::Failed { step, failure, .. } => told.push(format!("{} {}", step.place, failure.why)),
+        StudyEvent::GivenUp { target } => told.push(format!("{target} given up")),
+        _ => {}
+    });
+    (conducted.expect("the folder can be written"), runner, told)
+}
+
+#[test]
+fn missing_runs_are_made_and_the_others_left_alone() {
+    let place = Place::new("missing");
+    let (study, schedule) = study();
+    let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
+    let (all, runner, _) = conducted(&study, &folder, |_| Ok(200));
+    assert_eq!(all, Conducted { finished: 4, failed: 0, interrupted: false });
+    assert_eq!((runner.count("a:1/load"), runner.count("b:1/load")), (2, 2), "{:?}", runner.asked);
+    let before = place.files("runs");
+    let lost = "0003-r2-a.json";
+    std::fs::remove_file(place.0.join("runs").join(lost)).expect("it is there");
+    let (rest, runner, told) = conducted(&study, &folder, |_| Ok(201));
+    assert_eq!((rest.finished, told), (1, vec!["3 done".to_owned()]));
+    assert_eq!(runner.asked, ["GET http://a:1/ready", "GET http://a:1/load"]);
+    for (name, text) in place.files("runs") {
+        assert_eq!(name != lost, before[&name] == text, "{name}");
+    }
+}
+
+#[test]
+fn a_run_that_fails_is_told_kept_and_tried_again() {
+    let place = Place::new("failed");
+    let (study, schedule) = study();
+    let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
+    let mut loads = 0;
+    let (all, _, told) = conducted(&study, &folder, |asked| {
+        loads += usize::from(asked.ends_with("/load"));
+        if asked.ends_with("/load") && loads == 2 { Err("no room".to_owned()) } else { Ok(200) }
+    });
+    assert_eq!(all, Conducted { finished: 3, failed: 1, interrupted: false });
+    assert_eq!(told, ["1 done", "2 no room", "3 done", "4 done"]);
+    let failures = folder.failures();
+    assert_eq!((failures.len(), failures[0].cell, failures[0].repeat), (1, 1, 1), "{failures:?}");
+    let (again, _, _) = conducted(&study, &folder, |_| Ok(200));
+    assert_eq!((again.finished, again.failed), (1, 0));
+    assert_eq!((folder.failures(), place.files("failed").len()), (vec![], 0));
+}
+
+#[test]
+fn a_target_that_always_fails_is_given_up() {
+    let place = Place::new("given-up");
+    let (mut study, _) = study();
+    study.repeats = 5;
+    let schedule = schedule(&study);
+    let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
+    let script: Script = |asked| Ok(if asked == "GET http://b:1/ready" { 503 } else { 200 });
+    let (all, runner, told) = conducted(&study, &folder, script);
+    assert_eq!(all, Conducted { finished: 5, failed: 5, interrupted: false });
+    assert_eq!(runner.count("b:1/ready"), 3);
+    assert_eq!(told.iter().filter(|told| *told == "b given up").count(), 1);
+    assert!(told[1].starts_with("2 b: not ready after 0 s: it answered 503; give it more time"), "{told:?}");
+    let last = told.last().expect("ten and one");
+    assert!(last.starts_with("10 not tried: its target failed 3 times in a row, at last so: b: "), "{last}");
+}
+
+#[test]
+fn what_was_stopped_by_hand_is_not_kept() {
+    let place = Place::new("stopped");
+    let (study, schedule) = study();
+    let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
+    let stopped = Shared::new(false);
+    let mut runner = Scripted::new(|asked: &str| {
+        stopped.set(asked == "GET http://b:1/load");
+        if stopped.get() { Err("stopped".to_owned()) } else { Ok(200) }
+    });
+    let conducted = conduct(&study, &folder, &mut runner, &|| stopped.get(), &mut |_| ());
+    let expected = Conducted { finished: 1, failed: 0, interrupted: true };
+    assert_eq!(conducted.expect("the folder can be written"), expected);
+    assert_eq!((place.files("runs").len(), folder.failures()), (1, vec![]));
+}
+
+#[test]
+fn a_target_is_prepared_before_every_load() {
+    let place = Place::new("prepared");
+    let (mut study, schedule) = study();
+    let ask = Ask {
+        method: "PUT".to_owned(),
+        path: "/key".to_owned(),
+        headers: Vec::new(),
+        body: "value".to_owned(),
+        status: prony_model::StatusSet::parse("201").expect("a status"),
+    };
+    study.targets[0].prepare = vec![ask];
+    let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
+    let mut puts = 0;
+    let (all, runner, told) = conducted(&study, &folder, |asked| {
+        puts += u16::from(asked.starts_with("PUT "));
+        Ok(if asked.starts_with("PUT ") { 199 + puts * 2 } else { 200 })
+    });
+    assert_eq!(runner.asked[..3], ["GET http://a:1/ready", "PUT http://a:1/key", "GET http://a:1/load"]);
+    assert_eq!(all, Conducted { finished: 3, failed: 1, interrupted: false });
+    let why =
+        "3 a: PUT /key before the load went wrong (it answered 203): the load would have met another state";
+    assert_eq!(told[2], why);
+}
+
+#[test]
+fn targets_live_as_long_as_the_study_says() {
+    let (mut study, schedule) = study();
+    let steps: Vec<&Step> = schedule.steps.iter().collect();
+    let mut check = |restart, cells: [usize; 4], expected: [bool; 3]| {
+        study.restart = restart;
+        let steps: Vec<Step> =
+            steps.iter().zip(cells).map(|(step, cell)| Step { cell, ..(*step).clone() }).collect();
+        let steps: Vec<&Step> = steps.iter().collect();
+        let lives: Vec<bool> = (0..3).map(|at| is_needed(&study, 0, steps[at], &steps[at + 1..])).collect();
+        assert_eq!(lives, expected, "{restart:?} {cells:?}");
+    };
+    check(Restart::Run, [0, 0, 0, 0], [false, false, false]);
+    check(Restart::Repeat, [0, 0, 0, 0], [true, false, true]);
+    check(Restart::Repeat, [0, 1, 0, 1], [false, false, false]);
+    check(Restart::Never, [0, 1, 0, 1], [true, true, false]);
+    check(Restart::Never, [0, 0, 0, 0], [true, true, true]);
+}
