@@ -5,6 +5,7 @@
 //! This crate holds data and its file format only. It never opens a socket, reads a clock or a file,
 //! and never computes a statistic: `prony-engine` measures, `prony-stats` computes, `prony-report` draws.
 
+mod advice;
 mod calibration;
 mod check;
 mod clock;
@@ -22,12 +23,14 @@ mod plan;
 mod probe;
 mod redact;
 mod result;
+mod source;
 mod status;
 mod study;
 mod target;
 mod units;
 pub mod words;
 
+pub use advice::{nearest, what_and_advice};
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
     CalibrationPoint, CalibrationSetting, judge,
@@ -50,7 +53,7 @@ pub use exec::{
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
 pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
 pub use moment::{rfc3339, since_1970};
-pub use options::{OptionsError, RequestOptions, RunOptions};
+pub use options::{ExecOptions, OptionsError, RequestOptions, RunOptions};
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,
@@ -66,6 +69,7 @@ pub use result::{
     Histograms, Interval, KernelClockUse, Latencies, LatencySummary, MachineUse, OutcomeSummary, QUANTILES,
     QuantileNote, RateSummary, Requests, RunResult, SecondPoint, ThreadUse, Timing,
 };
+pub use source::{SourceError, source_addresses};
 pub use status::status_name;
 pub use study::{
     Course, CoursePoint, CurvePoint, Execution, FigureBasis, FindingPlace, HistogramBin, LoadKind,

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::{
-    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, ProbePlan, Rate,
-    RequestPlan, RunPlan, StatusSet, Target, Timeouts, Version,
+    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, ExecPlan, ExecRuns, KernelClock, Load, PlanError,
+    ProbePlan, Rate, RequestPlan, RunPlan, StatusSet, Target, Timeouts, Version,
 };
 
 /// Connections in a closed loop, when nobody says how many.
@@ -15,6 +15,12 @@ const CONNECTIONS: u32 = 50;
 const OPEN_CONNECTIONS: u32 = 1000;
 const DURATION: Duration = Duration::from_secs(10);
 const WARMUP: Duration = Duration::from_secs(1);
+/// Executions of each command at least, as with hyperfine: their median is known to a few percent.
+const LEAST_RUNS: u32 = 10;
+/// Time for each command on average, as with hyperfine.
+const LEAST_TIME: Duration = Duration::from_secs(3);
+/// An execution that takes longer hangs more probably than not.
+const EXEC_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// A load as it was asked for: `None` where nothing was said.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -72,6 +78,23 @@ pub struct RequestOptions {
     pub sources: Vec<IpAddr>,
     /// Good status codes.
     pub expect_status: Option<StatusSet>,
+}
+
+/// How often a command is executed, and for how long, as it was asked for: `None` where nothing was said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExecOptions {
+    /// Executions before those that count.
+    pub warmup: Option<u32>,
+    /// Exactly so many executions.
+    pub runs: Option<u32>,
+    /// At least so many.
+    pub min_runs: Option<u32>,
+    /// At most so many.
+    pub max_runs: Option<u32>,
+    /// Go on for this long, for each command on average.
+    pub min_time: Option<Duration>,
+    /// End an execution that takes longer.
+    pub timeout: Option<Duration>,
 }
 
 /// Options that contradict one another.
@@ -200,6 +223,28 @@ impl RequestOptions {
             keep_alive: !self.no_keepalive,
             pipeline,
         })
+    }
+}
+
+impl ExecOptions {
+    /// A default bows to what was said; what was said and contradicts itself is refused by the plan.
+    pub fn runs(&self) -> ExecRuns {
+        let warmup = self.warmup.unwrap_or_default();
+        if let Some(runs) = self.runs {
+            return ExecRuns { warmup, least: runs, most: runs, least_time: Duration::ZERO };
+        }
+        let least = self.min_runs.unwrap_or_else(|| self.max_runs.unwrap_or(LEAST_RUNS).min(LEAST_RUNS));
+        ExecRuns {
+            warmup,
+            least,
+            most: self.max_runs.unwrap_or(ExecPlan::MAX_RUNS),
+            least_time: self.min_time.unwrap_or(LEAST_TIME),
+        }
+    }
+
+    /// When an execution is ended.
+    pub fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(EXEC_TIMEOUT)
     }
 }
 

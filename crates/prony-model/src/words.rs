@@ -1,5 +1,7 @@
 //! Numbers in the sentences of findings. Reports have columns to fill and round in their own way.
 
+use std::time::Duration;
+
 /// A count, in groups of three: `182,340`.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
@@ -22,6 +24,20 @@ pub fn plural(number: u64, noun: &str) -> String {
 /// How often: `once`, `2 times`.
 pub fn times(number: u64) -> String {
     if number == 1 { "once".to_owned() } else { format!("{} times", grouped(number)) }
+}
+
+/// A length of time as people say it: `250 ms`, `30 s`, `1 min 30 s`.
+pub fn length(duration: Duration) -> String {
+    let whole = duration.as_secs();
+    if duration.subsec_nanos() != 0 && whole == 0 {
+        return format!("{} ms", duration.as_secs_f64() * 1e3);
+    }
+    if duration.subsec_nanos() != 0 || whole < 60 {
+        return format!("{} s", duration.as_secs_f64());
+    }
+    let parts = [(whole / 3600, "h"), (whole / 60 % 60, "min"), (whole % 60, "s")];
+    let parts = parts.iter().filter(|(number, _)| *number > 0);
+    parts.map(|(number, unit)| format!("{number} {unit}")).collect::<Vec<_>>().join(" ")
 }
 
 /// A number of whole things, or of things per second, to the nearest.
@@ -130,5 +146,18 @@ mod tests {
         close(99_600.0, 100_000.0);
         close(7.26, 7.3);
         close(0.0, 0.0);
+    }
+
+    #[test]
+    fn lengths() {
+        let check = |milliseconds: u64, expected: &str| {
+            assert_eq!(length(Duration::from_millis(milliseconds)), expected);
+        };
+        check(250, "250 ms");
+        check(30_000, "30 s");
+        check(1_500, "1.5 s");
+        check(90_000, "1 min 30 s");
+        check(7_200_000, "2 h");
+        check(0, "0 s");
     }
 }

@@ -12,6 +12,8 @@ mod clock;
 mod compare;
 mod conduct;
 mod digest;
+mod estimate;
+mod file;
 #[cfg(test)]
 mod fixture;
 mod folder;
@@ -23,6 +25,8 @@ mod target;
 pub use compare::{Block, BlockPair, Question, errors, estimate, is_final, judge, judge_primary, withhold};
 pub use conduct::{Conducted, StudyEvent, conduct};
 pub use digest::{DigestError, Stored, StoredError, digest, digest_folder};
+pub use estimate::Estimate;
+pub use file::{Host, Mistake, Overrides, StudyError, study_file_json_schema};
 pub use folder::{Begin, Folder, FolderError, failures};
 pub use runner::{Runner, RunnerError};
 pub use schedule::{Schedule, Step};

@@ -78,6 +78,8 @@ pub enum Restart {
 
 /// Text with placeholders that are known only when targets run: `{port}` and `{url}` of the target itself,
 /// `{NAME.port}` and `{NAME.url}` of a service. Those of the axes are filled in already.
+///
+/// Braces that are meant as such are doubled around a name, `{{name}}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template(pub String);
 

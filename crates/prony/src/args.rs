@@ -12,6 +12,7 @@ mod report;
 mod run;
 mod serve;
 mod shared;
+mod study;
 mod truth;
 mod wrk;
 
@@ -19,6 +20,7 @@ use std::ffi::OsString;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+use prony_model::nearest;
 
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
@@ -33,12 +35,12 @@ pub(crate) use serve::{
     DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull,
 };
 pub(crate) use shared::{BodyLength, CheckArgs, ConnectionArgs, Driver, KernelStamps, RequestArgs};
+pub(crate) use study::StudyArgs;
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
 pub(crate) use wrk::WrkArgs;
 
 use crate::complaint::Complaint;
 use crate::exit::{self, Exit};
-use crate::suggest::nearest;
 
 /// Everything that can be typed.
 #[derive(Debug, Parser)]
@@ -93,6 +95,9 @@ pub(crate) enum Command {
     /// Time commands that take turns, and say which is faster
     #[command(after_help = exec::EXAMPLES, after_long_help = exec_details())]
     Exec(Box<ExecArgs>),
+    /// Do what a study file says, and write it up
+    #[command(after_help = study::EXAMPLES)]
+    Study(StudyArgs),
     /// Print stored results again, in any format
     #[command(after_help = report::EXAMPLES)]
     Report(ReportArgs),
@@ -198,6 +203,17 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
         Ok(Cli { command: Some(command), .. }) => Ok(command),
         Ok(Cli { command: None, .. }) => Err(Complaint::usage("no command").hint("see prony --help")),
         Err(error) => errors::show(&error).map(Command::Shown),
+    }
+}
+
+/// Whether `prony serve` takes `words`, in which placeholders may stand; else why not, with what to try.
+pub(crate) fn check_serve(words: &[String]) -> Result<(), String> {
+    // What is known only when targets run: a port fits wherever an address or a number does.
+    let filled = words.iter().map(|word| word.replace("{port}", "1"));
+    let words = ["prony", "serve"].into_iter().map(str::to_owned).chain(filled);
+    match definition().try_get_matches_from(words) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(errors::complaint(&error).in_words()),
     }
 }
 

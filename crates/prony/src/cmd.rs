@@ -12,5 +12,6 @@ pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod study;
 pub(crate) mod truth_log;
 pub(crate) mod wrk;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use prony_engine::RunError;
 use prony_exec::{ExecError, How};
-use prony_model::{CommandExit, ExecPlan};
+use prony_model::{CommandExit, ExecPlan, what_and_advice};
 use prony_report::clean;
 
 use crate::exit::Exit;
@@ -39,9 +39,9 @@ impl Complaint {
     /// A usage error in the words of a library: `what: what to try`.
     pub(crate) fn from_words(error: &dyn std::error::Error) -> Self {
         let text = error.to_string();
-        match outside_quotes(&text, ": ") {
-            Some(at) => Self::usage(&text[..at]).hint(&text[at + 2..]),
-            None => Self::usage(text),
+        match what_and_advice(&text) {
+            (what, Some(advice)) => Self::usage(what).hint(advice),
+            (what, None) => Self::usage(what),
         }
     }
 
@@ -61,6 +61,12 @@ impl Complaint {
             "each word is a command here; quote what belongs together: prony exec '{}'",
             words.join(" ")
         ))
+    }
+
+    /// On one line: `what: what to try`.
+    pub(crate) fn in_words(&self) -> String {
+        let advice = self.advice.join("; ");
+        if advice.is_empty() { self.what.clone() } else { format!("{}: {advice}", self.what) }
     }
 
     /// Writes it to stderr and says how to end.
@@ -138,15 +144,6 @@ impl From<ExecError> for Complaint {
             ExecError::System { .. } => Self::internal(format!("failed to {error}")),
         }
     }
-}
-
-/// Where `needle` first stands in `text` outside of `backquotes`, which hold what was typed.
-fn outside_quotes(text: &str, needle: &str) -> Option<usize> {
-    let mut quoted = false;
-    text.char_indices().find_map(|(at, character)| {
-        quoted ^= character == '`';
-        (!quoted && text[at..].starts_with(needle)).then_some(at)
-    })
 }
 
 #[cfg(test)]

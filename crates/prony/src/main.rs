@@ -15,7 +15,6 @@ mod progress;
 mod render;
 mod samples;
 mod signals;
-mod suggest;
 mod terminal;
 
 use std::process::ExitCode;
@@ -30,6 +29,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => cmd::compare::compare(&args),
         Command::Exec(args) => cmd::exec::exec(&args),
         Command::Report(args) => cmd::report::report(&args),
+        Command::Study(args) => cmd::study::study(&args),
         Command::Serve(args) => cmd::serve::serve(&args),
         Command::TruthLog(args) => cmd::truth_log::truth_log(&args),
         Command::Calibrate(args) => cmd::calibrate::calibrate(&args),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use prony_model::{
     Arrivals, Body, BodyCheck, Checks, Clock, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan,
-    Target, Timeouts, Version,
+    Target, Timeouts, Version, source_addresses,
 };
 
 use crate::args::{
@@ -22,10 +22,10 @@ mod outputs;
 mod parameters;
 pub(crate) mod probe;
 mod program;
-mod sources;
 pub(crate) mod wrk;
 
 pub(crate) use exec::{Export, MeantExec, meant_exec};
+pub(crate) use program::start_ups;
 
 /// Connections in a closed loop, when nobody says how many.
 const CONNECTIONS: u32 = 50;
@@ -83,7 +83,7 @@ fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
         threads: args.load.threads.unwrap_or(1),
         timeouts: timeouts(&args.request, args.drain),
         checks: checks(&args.checks)?,
-        sources: sources::addresses(&args.sources)?,
+        sources: source_addresses(&args.sources).map_err(|error| Complaint::from_words(&error))?,
         driver: driver(args.means.driver),
         kernel_clock: match args.means.kernel_clock {
             KernelStamps::Auto => KernelClock::Auto,

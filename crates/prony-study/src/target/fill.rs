@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::file::template::{Piece, pieces};
 use crate::study::Template;
 
 /// What placeholders stand for, by their names without braces: `port`, `url`, `database.url`.
@@ -14,24 +15,14 @@ impl Template {
     }
 }
 
-/// `text` with `values` in the place of their names.
+/// `text` with `values` in the place of their names, and `{{name}}` as `{name}`.
 pub(crate) fn fill(text: &str, values: &Values) -> String {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        let (before, from) = rest.split_at(at);
-        filled.push_str(before);
-        let named = from[1..].split_once('}').and_then(|(name, after)| Some((values.get(name)?, after)));
-        rest = if let Some((value, after)) = named {
-            filled.push_str(value);
-            after
-        } else {
-            filled.push('{');
-            &from[1..]
-        };
-    }
-    filled.push_str(rest);
-    filled
+    let piece = |piece| match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Name(name) => values.get(name).cloned().unwrap_or_else(|| format!("{{{name}}}")),
+        Piece::Literal(name) => format!("{{{name}}}"),
+    };
+    pieces(text).into_iter().map(piece).collect()
 }
 
 #[cfg(test)]
@@ -49,6 +40,7 @@ mod tests {
         check("{database.url}{port}", "postgres://{port}10001");
         check("{\"a\": {}, \"b\": \"{port}\"}", "{\"a\": {}, \"b\": \"10001\"}");
         check("{x} {port", "{x} {port");
+        check("awk '{{print}}' {{port}}", "awk '{print}' {port}");
         check("", "");
     }
 }

@@ -23,7 +23,8 @@ pub(super) fn show(error: &clap::Error) -> Result<Exit, Complaint> {
     }
 }
 
-fn complaint(error: &clap::Error) -> Complaint {
+/// What is wrong, and what to try.
+pub(super) fn complaint(error: &clap::Error) -> Complaint {
     let flag = context(error, ContextKind::InvalidArg).unwrap_or_default();
     let name = flag.split(' ').next().unwrap_or_default().to_owned();
     let value = context(error, ContextKind::InvalidValue).unwrap_or_default();

@@ -27,7 +27,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
     })?;
     let running = match &args.server {
         Served::Null(args) => start_null(*args),
-        Served::Rudy(args) => start_rudy(*args),
+        Served::Rudy(args) => start_rudy(args),
         Served::Dashboard(args) => start_dashboard(args, log(&args.access_log)?),
         Served::Kv(args) => {
             let log_to = if args.log_connections { LogTo::Stdout } else { LogTo::Off };
@@ -54,7 +54,7 @@ fn start_null(args: NullArgs) -> Result<Running, StartError> {
     })
 }
 
-fn start_rudy(args: RudyArgs) -> Result<Running, StartError> {
+fn start_rudy(args: &RudyArgs) -> Result<Running, StartError> {
     let model = match args.model {
         Model::Sequential => rudy::Model::Sequential,
         Model::Thread => rudy::Model::Thread,
@@ -72,7 +72,7 @@ fn start_rudy(args: RudyArgs) -> Result<Running, StartError> {
         model,
         delay: args.delay,
         keep_alive: args.keepalive,
-        files: args.files,
+        files: args.files.clone(),
         allow_remote: args.listen.allow_remote,
         ..rudy::Config::default()
     })

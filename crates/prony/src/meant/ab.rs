@@ -7,10 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_model::{
     Body, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, Target, Timeouts, Version,
+    source_addresses,
 };
 use prony_report::ab::{Attributes, Options, heartbeat};
 
-use super::{header, is_token, read, sources};
+use super::{header, is_token, read};
 use crate::args::AbArgs;
 use crate::complaint::Complaint;
 use crate::output::Destination;
@@ -69,7 +70,7 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, Complaint> {
         threads: 1,
         timeouts: Timeouts { connect: timeout, request: timeout, ..Timeouts::default() },
         checks: Checks::default(),
-        sources: sources::addresses(args.source.as_slice())?,
+        sources: source_addresses(args.source.as_slice()).map_err(|error| Complaint::from_words(&error))?,
         driver: DriverChoice::Auto,
         kernel_clock: KernelClock::Auto,
         samples: true,

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use prony_model::{
-    ExecCommand, ExecOrder, ExecOutput, ExecPlan, ExecRuns, ExpectedExits, StartUpSource, StartUpTry,
+    ExecCommand, ExecOptions, ExecOrder, ExecOutput, ExecPlan, ExpectedExits, StartUpSource, StartUpTry,
 };
 
 use super::outputs::outputs;
@@ -13,13 +12,6 @@ use super::{parameters, program};
 use crate::args::{ALL_FAILURES, ExecArgs, PageFormat};
 use crate::complaint::Complaint;
 use crate::output::Destination;
-
-/// Runs of each command at least, as with hyperfine: their median is known to a few percent.
-const LEAST_RUNS: u32 = 10;
-/// Time for each command on average, as with hyperfine.
-const LEAST_TIME: Duration = Duration::from_secs(3);
-/// A run that takes longer hangs more probably than not.
-const TIMEOUT: Duration = Duration::from_hours(1);
 
 /// A series, and what to do with its result.
 #[derive(Debug)]
@@ -64,13 +56,13 @@ pub(crate) fn meant_exec(args: &ExecArgs, seed: u64) -> Result<MeantExec, Compla
     let plan = ExecPlan {
         commands,
         shell,
-        runs: runs(args),
+        runs: options(args).runs(),
         order,
         reference,
         exits: exits(args)?,
         input: args.input.clone(),
         output: output(args),
-        timeout: args.timeout.unwrap_or(TIMEOUT),
+        timeout: options(args).timeout(),
         seed: args.seed.unwrap_or(seed),
     };
     plan.check().map_err(|error| Complaint::from_words(&error))?;
@@ -156,19 +148,9 @@ fn command(
     })
 }
 
-/// A default bows to what was typed; what was typed and contradicts itself is refused by the plan.
-fn runs(args: &ExecArgs) -> ExecRuns {
-    let warmup = args.warmup.unwrap_or_default();
-    if let Some(runs) = args.runs {
-        return ExecRuns { warmup, least: runs, most: runs, least_time: Duration::ZERO };
-    }
-    let least = args.min_runs.unwrap_or_else(|| args.max_runs.unwrap_or(LEAST_RUNS).min(LEAST_RUNS));
-    ExecRuns {
-        warmup,
-        least,
-        most: args.max_runs.unwrap_or(ExecPlan::MAX_RUNS),
-        least_time: args.min_time.unwrap_or(LEAST_TIME),
-    }
+fn options(args: &ExecArgs) -> ExecOptions {
+    let ExecArgs { warmup, runs, min_runs, max_runs, min_time, timeout, .. } = *args;
+    ExecOptions { warmup, runs, min_runs, max_runs, min_time, timeout }
 }
 
 fn shell(args: &ExecArgs) -> Result<Option<Vec<String>>, Complaint> {
@@ -250,6 +232,10 @@ fn files(args: &ExecArgs, output: &ExecOutput) -> Result<(PageFormat, Vec<(Expor
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use prony_model::ExecRuns;
+
     use super::*;
 
     fn args(commands: &[&str]) -> ExecArgs {

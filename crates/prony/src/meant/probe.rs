@@ -1,9 +1,9 @@
 //! What is meant by `prony probe`.
 
-use prony_model::ProbePlan;
+use prony_model::{ProbePlan, source_addresses};
 
 use super::outputs::outputs;
-use super::{request, sources, target, timeouts};
+use super::{request, target, timeouts};
 use crate::args::{ConnectionArgs, PageFormat, ProbeArgs};
 use crate::complaint::Complaint;
 use crate::output::{Destination, Outlet, is_stdout};
@@ -48,7 +48,7 @@ fn plan(args: &ProbeArgs) -> Result<ProbePlan, Complaint> {
         reuse: args.reuse,
         timeouts: timeouts(&args.request, None),
         expected: args.expect_status.clone().unwrap_or_default(),
-        sources: sources::addresses(&args.sources)?,
+        sources: source_addresses(&args.sources).map_err(|error| Complaint::from_words(&error))?,
         // Last, because it may read stdin: everything that can be refused without it is.
         request: request(&args.request, connection)?,
     };

@@ -13,7 +13,7 @@ const ELF: [u8; 4] = *b"\x7fELF";
 ///
 /// Scripts are not asked for their version: one that ignores its arguments would do its work instead. A line that
 /// starts several programs has no start of its own.
-pub(super) fn start_ups(line: &str, has_shell: bool) -> Vec<StartUpTry> {
+pub(crate) fn start_ups(line: &str, has_shell: bool) -> Vec<StartUpTry> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let program = if has_shell { only_program(line) } else { first_word(line) };

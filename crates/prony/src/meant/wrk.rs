@@ -6,7 +6,7 @@ use prony_model::{
     Body, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, Target, Timeouts, Version,
 };
 
-use super::{header, sources};
+use super::header;
 use crate::args::WrkArgs;
 use crate::complaint::Complaint;
 
@@ -53,7 +53,7 @@ pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, Complaint> {
         threads,
         timeouts: Timeouts { connect: timeout, request: timeout, ..Timeouts::default() },
         checks: Checks::default(),
-        sources: sources::addresses(&[])?,
+        sources: Vec::new(),
         driver: DriverChoice::Auto,
         kernel_clock: KernelClock::Auto,
         samples: false,

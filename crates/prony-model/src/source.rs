@@ -2,13 +2,31 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::complaint::Complaint;
-
 /// Each address brings its own range of ports; more than this only makes the plan long.
 const MAX_ADDRESSES: u128 = 4096;
 
+/// A text that is no address, and no range of addresses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// Not an address.
+    #[error(
+        "`{0}` is not an address to connect from: write --source 127.0.0.2, or a range: --source 127.0.0.2-127.0.0.9"
+    )]
+    Address(String),
+    /// Not a range.
+    #[error(
+        "`{0}` is not a range of addresses: write the lower address first, both of one family: 127.0.0.2-127.0.0.9"
+    )]
+    Range(String),
+    /// More than a run can use.
+    #[error(
+        "`{0}` makes more than {MAX_ADDRESSES} addresses: each one has some 28,000 ports of its own: use fewer"
+    )]
+    TooMany(String),
+}
+
 /// Every address that `typed` names, in order.
-pub(super) fn addresses(typed: &[String]) -> Result<Vec<IpAddr>, Complaint> {
+pub fn source_addresses(typed: &[String]) -> Result<Vec<IpAddr>, SourceError> {
     let mut addresses = Vec::new();
     for part in typed.iter().map(|part| part.trim()) {
         match part.split_once('-') {
@@ -16,29 +34,18 @@ pub(super) fn addresses(typed: &[String]) -> Result<Vec<IpAddr>, Complaint> {
             Some((first, last)) => addresses.extend(range(part, address(first)?, address(last)?)?),
         }
         if addresses.len() as u128 > MAX_ADDRESSES {
-            return Err(too_many(part));
+            return Err(SourceError::TooMany(part.to_owned()));
         }
     }
     Ok(addresses)
 }
 
-fn address(text: &str) -> Result<IpAddr, Complaint> {
-    text.trim().parse().map_err(|_| {
-        Complaint::usage(format!("`{text}` is not an address to connect from"))
-            .hint("write --source 127.0.0.2, or a range: --source 127.0.0.2-127.0.0.9")
-    })
+fn address(text: &str) -> Result<IpAddr, SourceError> {
+    text.trim().parse().map_err(|_| SourceError::Address(text.to_owned()))
 }
 
-fn too_many(part: &str) -> Complaint {
-    Complaint::usage(format!("`{part}` makes more than {MAX_ADDRESSES} addresses"))
-        .hint("each one has some 28,000 ports of its own: use fewer")
-}
-
-fn range(part: &str, first: IpAddr, last: IpAddr) -> Result<Vec<IpAddr>, Complaint> {
-    let wrong = || {
-        Complaint::usage(format!("`{part}` is not a range of addresses"))
-            .hint("write the lower address first, both of one family: 127.0.0.2-127.0.0.9")
-    };
+fn range(part: &str, first: IpAddr, last: IpAddr) -> Result<Vec<IpAddr>, SourceError> {
+    let wrong = || SourceError::Range(part.to_owned());
     let make: fn(u128) -> IpAddr = match (first, last) {
         (IpAddr::V4(_), IpAddr::V4(_)) => |bits| {
             Ipv4Addr::from_bits(u32::try_from(bits).expect("invariant: between two IPv4 addresses")).into()
@@ -53,7 +60,7 @@ fn range(part: &str, first: IpAddr, last: IpAddr) -> Result<Vec<IpAddr>, Complai
     let (first, last) = (bits(first), bits(last));
     match last.checked_sub(first) {
         None => Err(wrong()),
-        Some(more) if more >= MAX_ADDRESSES => Err(too_many(part)),
+        Some(more) if more >= MAX_ADDRESSES => Err(SourceError::TooMany(part.to_owned())),
         Some(_) => Ok((first..=last).map(make).collect()),
     }
 }

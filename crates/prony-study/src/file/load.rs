@@ -1,0 +1,291 @@
+//! Loads: the keys of a load, with the values of one point of the matrix, as what is done in its cell.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use prony_model::{
+    BodyCheck, DriverChoice, KernelClock, LoadKind, RequestOptions, RunOptions, Target, source_addresses,
+};
+use schemars::{JsonSchema, SchemaGenerator};
+use toml::Spanned;
+use toml::de::{DeString, DeTable};
+
+use super::keys::{
+    BodyLength, DriverKey, ExecKeys, HeaderText, KernelClockKey, OneOrMore, ProbeKeys, RunKeys,
+};
+use super::matrix::Point;
+use super::mistake::Mistakes;
+use super::template::{Placeholder, filled, placeholders, plain};
+use super::tree::Section;
+use super::{Host, body, exec, words};
+use crate::study::{CellLoad, Template};
+
+/// A load of the file.
+#[derive(Debug)]
+pub(super) struct Load<'a> {
+    pub(super) name: &'a str,
+    pub(super) section: Section<'a>,
+    pub(super) kind: LoadKind,
+    pub(super) placeholders: Vec<Placeholder>,
+    keys: BTreeSet<String>,
+}
+
+/// What is done in a cell, and how that is said.
+pub(super) type Done = (CellLoad, String);
+
+/// The loads of the file, in its order.
+pub(super) fn loads<'a>(root: &Section<'a>, mistakes: &mut Mistakes) -> Vec<Load<'a>> {
+    let kinds = [LoadKind::Run, LoadKind::Probe, LoadKind::Exec].map(|kind| (kind, keys_of(kind)));
+    let mut loads = Vec::new();
+    for (name, section) in root.tables("loads", mistakes) {
+        let Some(kind) = kind_of(&section, mistakes) else { continue };
+        let has =
+            |kind: LoadKind, key: &str| kinds.iter().any(|(own, keys)| *own == kind && keys.contains(key));
+        for key in section.table.keys() {
+            let others = kinds.iter().filter(|(_, keys)| keys.contains(key.get_ref().as_ref()));
+            let others: Vec<&str> = others.map(|(kind, _)| kind_name(*kind)).collect();
+            if !has(kind, key.get_ref()) && !others.is_empty() {
+                let message = format!("a load of kind {} has no `{}`", kind_name(kind), key.get_ref());
+                let help = format!("leave it out, or write kind = \"{}\"", others.join("\" or \""));
+                mistakes.add(key.span(), message, help);
+            }
+        }
+        let keys = kinds.iter().filter(|(own, _)| *own == kind).flat_map(|(_, keys)| keys.clone()).collect();
+        loads.push(Load { name, section, kind, placeholders: placeholders(section.table), keys });
+    }
+    loads
+}
+
+fn kind_of(section: &Section<'_>, mistakes: &mut Mistakes) -> Option<LoadKind> {
+    let Some(value) = section.table.get("kind") else { return Some(LoadKind::Run) };
+    let kinds = [LoadKind::Run, LoadKind::Probe, LoadKind::Exec];
+    let found = kinds.into_iter().find(|kind| value.get_ref().as_str() == Some(kind_name(*kind)));
+    if found.is_none() {
+        mistakes.add(value.span(), "there is no such kind of load", "write \"run\", \"probe\" or \"exec\"");
+    }
+    found
+}
+
+/// The word for a kind of load in study files.
+pub(super) fn kind_name(kind: LoadKind) -> &'static str {
+    match kind {
+        LoadKind::Run => "run",
+        LoadKind::Probe => "probe",
+        LoadKind::Exec => "exec",
+    }
+}
+
+/// The keys that a load of this kind has; an axis can set each but its kind.
+fn keys_of(kind: LoadKind) -> BTreeSet<String> {
+    let mut generator = SchemaGenerator::default();
+    let schema = match kind {
+        LoadKind::Run => RunKeys::json_schema(&mut generator),
+        LoadKind::Probe => ProbeKeys::json_schema(&mut generator),
+        LoadKind::Exec => ExecKeys::json_schema(&mut generator),
+    };
+    let properties = schema.get("properties").and_then(serde_json::Value::as_object);
+    properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
+}
+
+impl<'a> Load<'a> {
+    /// Whether an axis of this name changes it.
+    pub(super) fn uses(&self, axis: &str) -> bool {
+        self.sets(axis) || self.placeholders.iter().any(|used| used.name == axis)
+    }
+
+    fn sets(&self, axis: &str) -> bool {
+        axis != "kind" && self.keys.contains(axis)
+    }
+
+    /// What it is at `point`; `None` where that can't be, which is told.
+    pub(super) fn at(
+        &self,
+        point: &Point<'a>,
+        folder: &Path,
+        host: &Host,
+        mistakes: &mut Mistakes,
+    ) -> Option<Done> {
+        // Keys of other kinds are told already.
+        let own = |(key, _): &(Spanned<DeString<'a>>, _)| self.keys.contains(key.get_ref().as_ref());
+        let mut table: DeTable<'a> =
+            filled(self.section.table, &point.key()).into_iter().filter(own).collect();
+        for (axis, value) in &point.values {
+            if let Some(written) = value.written.filter(|_| self.sets(axis)) {
+                let key = Spanned::new(written.span(), DeString::Owned(axis.clone()));
+                table.insert(key, written.clone());
+            }
+        }
+        let section = Section::new(&table, &self.section.at());
+        match self.kind {
+            LoadKind::Run => run(&section, folder, mistakes),
+            LoadKind::Probe => probe(&section, folder, mistakes),
+            LoadKind::Exec => exec::exec(&section, folder, host, mistakes),
+        }
+    }
+}
+
+fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<Done> {
+    let keys: RunKeys = section.read(mistakes)?;
+    let path = path(section, keys.path.as_deref(), mistakes)?;
+    let options = RunOptions {
+        connections: keys.connections.map(|count| count.0),
+        duration: keys.duration.map(|length| length.0),
+        requests: keys.requests.map(|count| count.0),
+        rate: keys.rate.map(|rate| rate.0),
+        poisson: keys.poisson,
+        threads: keys.threads.map(|count| count.0),
+        warmup: keys.warmup.map(|length| length.0),
+        request: RequestOptions {
+            method: keys.method,
+            headers: headers(keys.headers),
+            body: body::body(section, keys.body, keys.body_file, folder, mistakes)?,
+            timeout: keys.timeout.map(|length| length.0),
+            connect_timeout: keys.connect_timeout.map(|length| length.0),
+            no_keepalive: !keys.keepalive.unwrap_or(true),
+            http10: keys.http10,
+            sources: sources(section, keys.source, mistakes)?,
+            expect_status: keys.expect_status.map(|statuses| statuses.0),
+        },
+        drain: keys.drain.map(|length| length.0),
+        pipeline: keys.pipeline.map(|count| count.0),
+        driver: match keys.driver {
+            DriverKey::Auto => DriverChoice::Auto,
+            DriverKey::Epoll => DriverChoice::Epoll,
+            DriverKey::IoUring => DriverChoice::IoUring,
+        },
+        kernel_clock: match keys.kernel_clock {
+            KernelClockKey::Auto => KernelClock::Auto,
+            KernelClockKey::Off => KernelClock::Off,
+        },
+        expect_body: body_check(section, keys.expect_body, keys.expect_body_regex, mistakes)?,
+        expect_same_length: matches!(keys.expect_length, Some(BodyLength::Same)),
+        samples: false,
+    };
+    let plan = match options.plan(somewhere(&path)?, 0) {
+        Ok(plan) => plan,
+        Err(error) => return refused(section, &error.to_string(), mistakes),
+    };
+    let url = Template(format!("{{url}}{path}"));
+    let calibration = keys.calibration.unwrap_or(true);
+    Some((
+        CellLoad::Run { url, options: Box::new(options), calibration },
+        words::of_run(&plain(&path), &plan),
+    ))
+}
+
+fn probe(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<Done> {
+    let keys: ProbeKeys = section.read(mistakes)?;
+    let path = path(section, keys.path.as_deref(), mistakes)?;
+    let count = keys.count.map_or(1, |count| count.0);
+    let options = RequestOptions {
+        method: keys.method,
+        headers: headers(keys.headers),
+        body: body::body(section, keys.body, keys.body_file, folder, mistakes)?,
+        timeout: keys.timeout.map(|length| length.0),
+        connect_timeout: keys.connect_timeout.map(|length| length.0),
+        // As browsers and curl do, HTTP/1.1 is spoken as if another request might come.
+        no_keepalive: keys.http10 && !keys.reuse,
+        http10: keys.http10,
+        sources: sources(section, keys.source, mistakes)?,
+        expect_status: keys.expect_status.map(|statuses| statuses.0),
+    };
+    let plan = match options.probe(somewhere(&path)?, count, keys.reuse) {
+        Ok(plan) => plan,
+        Err(error) => return refused(section, &error.to_string(), mistakes),
+    };
+    let url = Template(format!("{{url}}{path}"));
+    let words = words::of_probe(&plain(&path), &plan);
+    Some((CellLoad::Probe { url, options: Box::new(options), count, reuse: keys.reuse }, words))
+}
+
+/// A target that stands for those that will run, to check the rest of a plan.
+fn somewhere(path: &str) -> Option<Target> {
+    Target::parse(&format!("http://127.0.0.1{}", plain(path))).ok()
+}
+
+fn path(section: &Section<'_>, path: Option<&str>, mistakes: &mut Mistakes) -> Option<String> {
+    let path = path.unwrap_or("/");
+    if !path.starts_with('/') || somewhere(path).is_none() || path.chars().any(char::is_control) {
+        mistakes.add(
+            section.span("path"),
+            format!("`{path}` is not a path"),
+            "write it as /test?a=b; the target says where",
+        );
+        return None;
+    }
+    Some(path.to_owned())
+}
+
+/// Headers as names and values; a list is one line for each of its items.
+pub(super) fn headers(keys: BTreeMap<String, HeaderText>) -> Vec<(String, String)> {
+    let lines = |(name, text): (String, HeaderText)| {
+        let values = match text {
+            HeaderText::One(value) => vec![value],
+            HeaderText::More(values) => values,
+        };
+        values.into_iter().map(move |value| (name.clone(), plain(&value.to_string()))).collect::<Vec<_>>()
+    };
+    keys.into_iter().flat_map(lines).collect()
+}
+
+fn sources(
+    section: &Section<'_>,
+    keys: Option<OneOrMore>,
+    mistakes: &mut Mistakes,
+) -> Option<Vec<std::net::IpAddr>> {
+    let typed = keys.map(OneOrMore::into_list).unwrap_or_default();
+    source_addresses(&typed).map_err(|error| refuse_at(section, "source", &error.to_string(), mistakes)).ok()
+}
+
+#[expect(clippy::option_option, reason = "a check that can't be is something else than no check")]
+fn body_check(
+    section: &Section<'_>,
+    exact: Option<String>,
+    pattern: Option<String>,
+    mistakes: &mut Mistakes,
+) -> Option<Option<BodyCheck>> {
+    match (exact, pattern) {
+        (Some(_), Some(_)) => {
+            let message = "`expect-body` and `expect-body-regex` both say what the body must be";
+            mistakes.add(section.span("expect-body-regex"), message, "leave out one of them");
+            None
+        }
+        (Some(text), None) => Some(Some(BodyCheck::Exact(plain(&text)))),
+        (None, Some(pattern)) => {
+            let pattern = plain(&pattern);
+            if let Err(error) = regex::bytes::Regex::new(&pattern) {
+                // Its first lines draw the place with a caret of their own.
+                let why = error
+                    .to_string()
+                    .lines()
+                    .last()
+                    .unwrap_or_default()
+                    .trim_start_matches("error: ")
+                    .to_owned();
+                mistakes.add(
+                    section.span("expect-body-regex"),
+                    format!("this is not a regular expression ({why})"),
+                    "",
+                );
+                return None;
+            }
+            Some(Some(BodyCheck::Regex(pattern)))
+        }
+        (None, None) => Some(None),
+    }
+}
+
+/// A contradiction that speaks of flags, where keys are meant.
+pub(super) fn refused<T>(section: &Section<'_>, text: &str, mistakes: &mut Mistakes) -> Option<T> {
+    let text = words::of_keys(text);
+    let named = section.table.keys().map(|key| key.get_ref().as_ref());
+    let first = named.filter_map(|key| Some((text.find(&format!("`{key}`"))?, key))).min();
+    let span = first.map_or_else(|| section.at(), |(_, key)| section.span(key));
+    mistakes.add_words(span, &text);
+    None
+}
+
+/// The same, where the key is known.
+pub(super) fn refuse_at(section: &Section<'_>, key: &str, text: &str, mistakes: &mut Mistakes) {
+    mistakes.add_words(section.span(key), &words::of_keys(text));
+}

@@ -1,0 +1,278 @@
+//! Study files as people write them, right and wrong.
+
+use std::path::Path;
+
+use prony_model::{Metric, StudyMetric};
+
+use super::{Overrides, StudyError};
+use crate::study::{CellLoad, Launch, Order, Restart, Study};
+
+const EXAMPLE: &str = include_str!("../../tests/data/example.toml");
+
+fn with(text: &str, overrides: Overrides) -> Result<Study, StudyError> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/example.toml");
+    Study::read(&path, text, overrides)
+}
+
+fn read(text: &str) -> Study {
+    with(text, Overrides::default()).expect("the file is right")
+}
+
+/// The load without which nothing is a study, and a target for it.
+const LEAST: &str = "[targets.a]\nserve = 'null'\n[loads.x]\n";
+
+/// Each mistake of `text` as "what stands there: what is wrong (what to try)".
+fn mistakes(text: &str) -> Vec<String> {
+    let error = with(text, Overrides::default()).expect_err(text);
+    let line = |mistake: &super::Mistake| {
+        let help = mistake.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+        format!("{}: {}{help}", &text[mistake.span.clone()], mistake.message)
+    };
+    error.mistakes.iter().map(line).collect()
+}
+
+#[track_caller]
+fn check(text: &str, expected: &[&str]) {
+    assert_eq!(mistakes(text), expected, "{text}");
+}
+
+#[test]
+fn the_example_is_read() {
+    let study = read(EXAMPLE);
+    assert_eq!((study.name.as_str(), study.repeats, study.seed), ("example", 6, 1));
+    assert_eq!((study.order, study.restart, study.short), (Order::Random, Restart::Repeat, false));
+    let names: Vec<&str> = study.cells.iter().map(|cell| cell.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "kv · wrk · workers 1",
+            "kv · wrk · workers 2",
+            "kv · curl · workers 1",
+            "kv · curl · workers 2",
+            "rudy · wrk · workers 1",
+            "rudy · curl · workers 1",
+            "elsewhere · wrk",
+        ]
+    );
+    let targets: Vec<&str> = study.targets.iter().map(|target| target.name.as_str()).collect();
+    assert_eq!(targets, ["log", "kv", "kv", "rudy", "elsewhere"]);
+    let Launch::Serve(words) = &study.targets[2].launch else { panic!("it is one of ours") };
+    let words: Vec<&str> = words.iter().map(|word| word.0.as_str()).collect();
+    assert_eq!(words, ["kv", "--workers", "2"]);
+    assert_eq!(study.targets[2].needs, [0]);
+    assert_eq!(study.cells[0].words, "GET /test, closed loop, 400 connections, 30 s");
+    let pairs: Vec<(usize, usize)> = study.wanted.iter().map(|wanted| (wanted.a, wanted.b)).collect();
+    assert_eq!(pairs, [(4, 0)], "only with one worker do both exist");
+    assert_eq!((study.wanted[0].metric, study.wanted[0].margin), (Some(Metric::Rate), 0.05));
+    assert_eq!(study.demands.iter().map(|demand| demand.cell).collect::<Vec<_>>(), [0, 1, 4, 6]);
+    assert_eq!(study.demands[0].at_most, Some(50.0));
+    assert_eq!(study.published.iter().map(|figure| figure.metric).collect::<Vec<_>>(), [StudyMetric::Rate]);
+}
+
+#[test]
+fn the_short_form_is_laid_over_the_rest() {
+    let short = with(EXAMPLE, Overrides { short: true, ..Overrides::default() }).expect("the file is right");
+    assert_eq!((short.repeats, short.cells.len(), short.short), (1, 5, true));
+    assert_eq!(short.cells[0].words, "GET /test, closed loop, 400 connections, 1 s");
+}
+
+#[test]
+fn what_is_said_elsewhere_wins() {
+    let overrides = Overrides { repeats: Some(3), seed: Some(9), ..Overrides::default() };
+    let study = with(EXAMPLE, overrides).expect("the file is right");
+    assert_eq!((study.repeats, study.seed), (3, 9));
+    let fresh = Overrides { fresh_seed: 77, ..Overrides::default() };
+    assert_eq!(with(LEAST, fresh).expect("the file is right").seed, 77);
+}
+
+#[test]
+fn an_axis_named_like_a_key_sets_it() {
+    let study = read(&format!("{LEAST}[matrix]\nconnections = [1, '2k']\nkeepalive = [true, false]"));
+    let words: Vec<&str> = study.cells.iter().map(|cell| cell.words.as_str()).collect();
+    assert_eq!(
+        words,
+        [
+            "GET /, closed loop, 1 connection, 10 s",
+            "GET /, closed loop, 1 connection, no keep-alive, 10 s",
+            "GET /, closed loop, 2,000 connections, 10 s",
+            "GET /, closed loop, 2,000 connections, no keep-alive, 10 s",
+        ]
+    );
+    assert_eq!(study.cells[1].slug, "connections-1-keepalive-false");
+}
+
+#[test]
+fn commands_need_no_target() {
+    let study = read("[loads.t]\nkind = 'exec'\ncommand = \"awk '{{print}}'\"\nruns = 5\nmin-time = '1s'");
+    let CellLoad::Exec { plan } = &study.cells[0].load else { panic!("it is a command") };
+    assert_eq!(plan.commands[0].name, "awk '{print}'");
+    assert_eq!((plan.runs.least, plan.runs.most, plan.shell.is_none()), (5, 5, true));
+    assert_eq!(study.cells[0].target, None);
+}
+
+#[test]
+fn unknown_keys() {
+    check(
+        &format!("{LEAST}conections = 5\n[short]\nlaods.x.duration = '1s'\n[matrix]\nexcluded = 1"),
+        &[
+            "conections: unknown key `conections` (did you mean `connections`?)",
+            "laods: unknown key `laods` (did you mean `loads`?)",
+            "1: the axis `excluded` is no list of values (write excluded = [1, 2])",
+        ],
+    );
+    check(
+        "[targets.a]\nserve = 'null'\nready = { pth = '/' }\nprepare = [{ paht = '/' }]\n[loads.x]",
+        &["pth: unknown key `pth` (did you mean `path`?)", "paht: unknown key `paht` (did you mean `path`?)"],
+    );
+}
+
+#[test]
+fn every_wrong_value_is_told() {
+    check(
+        &format!(
+            "repeats = 0\n{LEAST}connections = true\nduration = 10\nrate = 'fast'\n[loads.y]\nkind = 'walk'"
+        ),
+        &[
+            "0: 0 repeats measure nothing (use 1 or more; from 6 on differences can be judged)",
+            "true: `true` is not a count (write a whole number such as 5000, 5k or 2M)",
+            "10: `10` is not a duration (write a number with a unit, such as 10s, 250ms, 1m30s or 2h)",
+            "'fast': `fast` is not a rate (write requests per second above 0, such as 500, 2.5, 10k or 600/min)",
+            "'walk': there is no such kind of load (write \"run\", \"probe\" or \"exec\")",
+        ],
+    );
+}
+
+#[test]
+fn toml_that_is_none() {
+    let text = "name = 'a\nrepeats = 2\n[loads.x";
+    assert!(mistakes(text).len() >= 2, "{:?}", mistakes(text));
+}
+
+#[test]
+fn unknown_keys_hide_nothing() {
+    check(
+        &format!("{LEAST}path = 'x'\nconections = 5"),
+        &[
+            "'x': `x` is not a path (write it as /test?a=b; the target says where)",
+            "conections: unknown key `conections` (did you mean `connections`?)",
+        ],
+    );
+}
+
+#[test]
+fn names_that_mean_nothing() {
+    check(
+        "[targets.a]\nserve = 'kv --workers {wrokers}'\n[loads.x]\n[matrix]\nworkers = [1]\nload = ['y']",
+        &["'y': there is no load `y` (there is `x`)"],
+    );
+    check(
+        "[targets.a]\nserve = 'kv --workers {wrokers}'\n[loads.x]\n[matrix]\nworkers = [1]",
+        &[
+            "'kv --workers {wrokers}': nothing is called {wrokers} (did you mean `workers`?)",
+            "workers: nothing uses the axis `workers` (write {workers} in a target or a load, or name the axis like a key of the loads)",
+        ],
+    );
+    check(
+        "[targets.a]\nserve = 'null'\n[loads.x]\nkind = 'exec'\ncommand = 'psql {db.url}'\n[services.db]\nserve = 'truth'",
+        &["'psql {db.url}': `a` does not need the service of {db.url} (add needs = [\"db\"] to [targets.a])"],
+    );
+    check(
+        "[services.a]\nserve = 'x {b.url}'\n[services.b]\nserve = 'x {a.url}'\n[loads.x]\nkind='exec'\ncommand='true'",
+        &["a: `a` needs itself (services can't go round)"],
+    );
+}
+
+#[test]
+fn points_of_the_matrix() {
+    check(
+        &format!("{LEAST}[matrix]\nconnections = [1, 1]\nport = [2]\nrequests = 5"),
+        &[
+            "1: `1` stands twice on the axis `connections` (leave out one)",
+            "port: `port` can't be the name of an axis (an axis is a word of letters, digits, - and _ that begins with a letter; port and url are taken)",
+            "5: the axis `requests` is no list of values (write requests = [1, 2])",
+        ],
+    );
+    check(
+        &format!(
+            "{LEAST}[matrix]\nconnections = [1, 2]\nexclude = [{{ connections = 3 }}, {{ connections = 2 }}, {{ connections = 2 }}]\ninclude = [{{ target = 'a', load = 'x', connections = 1 }}]"
+        ),
+        &[
+            "3: `3` is not on the axis `connections` (there is `1`, `2`)",
+            "{ connections = 2 }: this excludes nothing (an entry before it excludes the same: leave out this one)",
+            "{ target = 'a', load = 'x', connections = 1 }: this point is in the matrix already (leave it out)",
+        ],
+    );
+    let many: Vec<String> = (0..101).map(|value| value.to_string()).collect();
+    let many = many.join(",");
+    let text = format!("{LEAST}[matrix]\nconnections = [{many}]\nthreads = [{many}]");
+    check(
+        &text,
+        &[
+            "matrix: the matrix has 1 × 1 × 101 × 101 points, and 10000 are the most (use shorter lists, or several studies)",
+        ],
+    );
+}
+
+#[test]
+fn selectors() {
+    check(
+        &format!(
+            "{LEAST}[[threshold]]\nmetric = 'p99'\nwhere = {{ target = 'b' }}\nat-most = '5ms'\n[[published]]\nmetric = 'wall'\nvalue = 5\n[[compare]]\na = {{ target = 'a' }}"
+        ),
+        &[
+            "{ target = 'b' }: `b` is not on the axis `target` (there is `a`)",
+            "[[published]]: none of these cells has a load of kind exec (name other cells, or another metric)",
+            "[[compare]]: this comparison has no b (add b = { … })",
+        ],
+    );
+    check(
+        &format!(
+            "{LEAST}[[threshold]]\nmetric = 'p98'\nat-most = 1\n[[threshold]]\nmetric = 'rate'\nat-least = '5 parsecs'"
+        ),
+        &[
+            "'p98': `p98` is not a metric (did you mean `p90`?)",
+            "'5 parsecs': `5 parsecs` is not a rate (write 5000 or \"5k\")",
+        ],
+    );
+}
+
+#[test]
+fn what_must_exist_is_looked_for() {
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").canonicalize().expect("it is there");
+    let folder = folder.display();
+    check(
+        "[targets.a]\ncommand = './nothing'\n[targets.b]\ncommand = 'x'\nfolder = 'nowhere'\n[targets.c]\ncommand = './made'\nbuild = 'make'\n[loads.x]\nbody-file = 'none'\n[matrix]\nload = ['x']",
+        &[
+            &format!(
+                "'./nothing': there is no program {folder}/./nothing (it begins at the target's folder; what must be built first goes to `build`)"
+            ),
+            &format!("'nowhere': there is no folder {folder}/nowhere (it begins at the study file)"),
+            "'none': can't read the body from none (No such file or directory (os error 2)) (paths begin at the study file)",
+        ],
+    );
+}
+
+#[test]
+fn contradictions_speak_of_keys() {
+    check(
+        &format!("{LEAST}duration = '1s'\nrequests = 5"),
+        &["'1s': `duration` and `requests` both say when the run ends (leave out one of them)"],
+    );
+    check(
+        &format!("{LEAST}[matrix]\nconnections = [0]"),
+        &["0: 0 connections can't carry a request (use `connections` 1 or more)"],
+    );
+    check(
+        &format!("{LEAST}reuse = true"),
+        &["reuse: a load of kind run has no `reuse` (leave it out, or write kind = \"probe\")"],
+    );
+}
+
+#[test]
+fn the_form_that_was_not_asked_for_is_checked_too() {
+    check(
+        &format!("{LEAST}[short]\nloads.x.connections = 0"),
+        &["0: 0 connections can't carry a request (use `connections` 1 or more)"],
+    );
+}

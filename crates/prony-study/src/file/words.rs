@@ -1,0 +1,163 @@
+//! How cells and loads are called: for people, and for files.
+
+use std::collections::BTreeSet;
+
+use prony_model::words::{length, plural, times};
+use prony_model::{Arrivals, End, ExecPlan, Load, ProbePlan, RequestPlan, RunPlan, Version};
+
+use super::matrix::{CHOOSING, Matrix, Point};
+
+/// Letters of a slug: with place and repeat a file name stays far below the 255 bytes that file systems take.
+const MAX_SLUG: usize = 60;
+
+/// The name of a point: its value on every axis of more than one value, or all of them where there is one point only.
+pub(super) fn name(point: &Point<'_>, matrix: &Matrix<'_>) -> String {
+    let told = |all: bool| {
+        let axes = matrix.axes.iter().filter(|axis| all || axis.values.len() > 1);
+        let values = axes.filter_map(|axis| {
+            let text = point.text(&axis.name)?;
+            let bare = CHOOSING.contains(&axis.name.as_str());
+            Some(if bare { text.to_owned() } else { format!("{} {text}", axis.name) })
+        });
+        values.collect::<Vec<_>>().join(" · ")
+    };
+    Some(told(false)).filter(|name| !name.is_empty()).unwrap_or_else(|| told(true))
+}
+
+/// `name` for a file, different from those in `taken`, which it joins.
+pub(super) fn slug(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let mut slug = String::new();
+    for character in name.chars() {
+        if character.is_ascii_alphanumeric() || character == '.' && !slug.is_empty() {
+            slug.push(character.to_ascii_lowercase());
+        } else if !slug.ends_with('-') && !slug.is_empty() {
+            slug.push('-');
+        }
+        if slug.len() >= MAX_SLUG {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches(['-', '.']);
+    let slug = if slug.is_empty() { "cell" } else { slug };
+    // Beginning there, for a thousand names that are cut off alike would be compared a million times from 2 on.
+    let numbered = (taken.len() + 1..).map(|number| format!("{slug}-{number}"));
+    let mut free = std::iter::once(slug.to_owned()).chain(numbered).filter(|slug| !taken.contains(slug));
+    let free = free.next().expect("invariant: numbers don't end");
+    taken.insert(free.clone());
+    free
+}
+
+/// "GET /test, closed loop, 400 connections, 30 s"
+pub(super) fn of_run(path: &str, plan: &RunPlan) -> String {
+    let mut words = vec![request(path, &plan.request)];
+    match plan.load {
+        Load::Closed { connections } => {
+            words.push("closed loop".to_owned());
+            words.push(plural(u64::from(connections), "connection"));
+        }
+        Load::Open { rate_per_s, arrivals, max_connections } => {
+            let gaps = if arrivals == Arrivals::Poisson { " (Poisson)" } else { "" };
+            words.push(format!("open loop, {} /s{gaps}", rate_per_s.as_per_second()));
+            words.push(format!("at most {}", plural(u64::from(max_connections), "connection")));
+        }
+    }
+    words.extend(traits(&plan.request));
+    if plan.threads > 1 {
+        words.push(plural(u64::from(plan.threads), "thread"));
+    }
+    words.push(match plan.end {
+        End::Duration(duration) => length(duration),
+        End::Requests(requests) => plural(requests, "request"),
+        End::First { duration, requests } => {
+            format!("{} or {}", length(duration), plural(requests, "request"))
+        }
+    });
+    words.join(", ")
+}
+
+/// "GET /, 5 single requests"
+pub(super) fn of_probe(path: &str, plan: &ProbePlan) -> String {
+    let connections = if plan.reuse { " on one connection" } else { "" };
+    let mut words = vec![
+        request(path, &plan.request),
+        format!("{}{connections}", plural(u64::from(plan.count), "single request")),
+    ];
+    words.extend(traits(&plan.request).into_iter().filter(|_| plan.request.version == Version::Http10));
+    words.join(", ")
+}
+
+/// "wget -q -O - {url}/build/3, 100 times"
+pub(super) fn of_exec(plan: &ExecPlan) -> String {
+    let name = plan.commands.first().map(|command| command.name.as_str()).unwrap_or_default();
+    let runs = plan.runs;
+    if runs.least == runs.most {
+        format!("{name}, {}", times(u64::from(runs.least)))
+    } else {
+        format!("{name}, at least {} and {}", times(u64::from(runs.least)), length(runs.least_time))
+    }
+}
+
+/// An error that speaks of flags, with the keys of study files instead.
+pub(super) fn of_keys(text: &str) -> String {
+    let mut words = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("--") {
+        words.push_str(&rest[..at]);
+        let flag = &rest[at + 2..];
+        let end = flag
+            .find(|character: char| !(character.is_ascii_lowercase() || character == '-'))
+            .unwrap_or(flag.len());
+        match &flag[..end] {
+            "" => words.push_str("--"),
+            "no-keepalive" => words.push_str("`keepalive = false`"),
+            "http" => words.push_str("`http10`"),
+            "header" => words.push_str("`headers`"),
+            key => words.push_str(&format!("`{key}`")),
+        }
+        rest = flag[end..].strip_prefix("1.0").unwrap_or(&flag[end..]);
+    }
+    words + rest
+}
+
+fn request(path: &str, request: &RequestPlan) -> String {
+    format!("{} {path}", request.method)
+}
+
+/// What is unusual about the connections of a request.
+fn traits(request: &RequestPlan) -> Vec<String> {
+    let mut words = Vec::new();
+    if request.version == Version::Http10 {
+        words.push("HTTP/1.0".to_owned());
+    }
+    if !request.keep_alive {
+        words.push("no keep-alive".to_owned());
+    }
+    if request.pipeline > 1 {
+        words.push(format!("pipeline of {}", request.pipeline));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_differ() {
+        let mut taken = BTreeSet::new();
+        let mut check = |name: &str, expected: &str| assert_eq!(slug(name, &mut taken), expected, "{name}");
+        check("KV · wrk · workers 2", "kv-wrk-workers-2");
+        check("kv · wrk · workers: 2", "kv-wrk-workers-2-2");
+        check("../../etc", "etc");
+        check("···", "cell");
+        check("rate 2.5", "rate-2.5");
+    }
+
+    #[test]
+    fn flags_are_keys() {
+        assert_eq!(
+            of_keys("--pipeline needs connections that stay open: leave out --no-keepalive (and --http1.0)"),
+            "`pipeline` needs connections that stay open: leave out `keepalive = false` (and `http10`)"
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! The flags of `prony study`.
+
+use std::path::PathBuf;
+
+use prony_model::parse_count;
+
+use super::shared::whole_u32;
+
+/// `prony study`, as typed: `None` where nothing was.
+#[derive(Debug, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag that is there or not: nothing is inferred here"
+)]
+pub(crate) struct StudyArgs {
+    /// The study file: see docs/study.md
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Take the short form that the file describes under [short]
+    #[arg(long)]
+    pub(crate) short: bool,
+    /// Run each cell so often [default: by the file]
+    #[arg(long, value_name = "N", value_parser = whole_u32)]
+    pub(crate) repeats: Option<u32>,
+    /// Seed of the order and of the loads [default: by the file, or from the system, and stored]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub(crate) seed: Option<u64>,
+}
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  prony study studies/kv-journal.toml --dry-run
+  prony study studies/kv-journal.toml --dry-run --short";
