@@ -26,6 +26,14 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
         let _ = stop.try_send(());
     })?;
     let running = match &args.server {
+        Served::Postgres(args) => {
+            // It ends with this thread, which has nothing else to do.
+            let postgres = super::postgres::start(*args)?;
+            let url = postgres.guest_url().expect("invariant: it was given a port");
+            output::print(&format!("listening on {url}\n"))?;
+            stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))?;
+            return Ok(Exit::Good);
+        }
         Served::Null(args) => start_null(*args),
         Served::Rudy(args) => start_rudy(args),
         Served::Dashboard(args) => start_dashboard(args, log(&args.access_log)?),
