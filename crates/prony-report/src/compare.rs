@@ -153,7 +153,7 @@ fn word(told: &MetricComparison) -> (String, Option<Colour>) {
     }
 }
 
-fn name(metric: Metric) -> String {
+pub(crate) fn name(metric: Metric) -> String {
     if metric == Metric::Rate { "rate".to_owned() } else { format!("{} response", metric.name()) }
 }
 
@@ -177,7 +177,7 @@ fn row(page: &mut Page, told: &MetricComparison, remarks: &str) {
     }
 }
 
-fn interval(interval: ChangeInterval) -> String {
+pub(crate) fn interval(interval: ChangeInterval) -> String {
     format!("[{}, {}]", signed_percent(interval.low), signed_percent(interval.high))
 }
 
@@ -186,7 +186,7 @@ fn dash() -> String {
 }
 
 /// What stands behind a line.
-fn remarks(told: &MetricComparison, metrics: &[MetricComparison], margin: f64) -> Vec<String> {
+pub(crate) fn remarks(told: &MetricComparison, metrics: &[MetricComparison], margin: f64) -> Vec<String> {
     let mut remarks = Vec::new();
     // As it was typed: 2 %, not 2.0 %.
     let margin = format!("±{} %", (1e4 * margin).round() / 100.0);
@@ -221,7 +221,7 @@ fn remarks(told: &MetricComparison, metrics: &[MetricComparison], margin: f64) -
 }
 
 /// Why nothing is said of any metric, if that is so.
-fn reason(metrics: &[MetricComparison]) -> Option<&str> {
+pub(crate) fn reason(metrics: &[MetricComparison]) -> Option<&str> {
     let (first, others) = metrics.split_first()?;
     let ComparisonOutcome::NoVerdict { reason } = &first.outcome else { return None };
     others.iter().all(|told| told.outcome == first.outcome).then_some(reason)
@@ -234,7 +234,7 @@ fn medians(result: &ComparisonResult) -> Vec<String> {
     result.metrics.iter().map(told).collect()
 }
 
-fn value(metric: Metric, value: Option<f64>) -> String {
+pub(crate) fn value(metric: Metric, value: Option<f64>) -> String {
     match (metric, value) {
         (_, None) => dash(),
         (Metric::Rate, Some(value)) => format!("{} /s", rate(value)),

@@ -1,6 +1,6 @@
 //! Draws what a run found out: as text for a terminal, as Markdown, as ab and wrk would, and for other tools as
-//! CSV and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations and timed commands
-//! ([`exec`]), too, these also as hyperfine would.
+//! CSV and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, timed commands
+//! ([`exec`]), these also as hyperfine would, and studies ([`study`]), these also as a page with charts.
 //!
 //! This crate turns a [`prony_model::RunResult`] into text and never judges: verdicts, findings and withheld
 //! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
@@ -29,6 +29,7 @@ pub mod probe;
 mod record;
 pub mod study;
 mod style;
+mod svg;
 pub mod text;
 pub mod wrk;
 

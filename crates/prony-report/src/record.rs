@@ -1,22 +1,17 @@
 //! What is needed to make a run again, or to see why another one can't be compared with it.
 
-use prony_model::RunResult;
+use prony_model::{Environment, RunResult};
 
 use crate::number::plural;
 use crate::number::{bytes, count};
 
 /// Each thing that is known, by name; what the system did not say is absent.
 pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
-    let machine = &result.environment;
-    let prony = match &machine.prony_commit {
-        Some(commit) => format!("{} ({commit})", machine.prony_version),
-        None => machine.prony_version.clone(),
-    };
     let mut rows = vec![("started", result.timing.started_at.clone())];
     let mut add = |name, value: Option<String>| rows.extend(value.map(|value| (name, value)));
     add("target", result.target_commit.clone());
     add("addresses", (!result.addresses.is_empty()).then(|| result.addresses.join(", ")));
-    add("prony", Some(prony).filter(|prony| !prony.is_empty()));
+    add("prony", prony(&result.environment));
     add("driver", Some(because(&result.driver.name, &result.driver.reason)));
     let kernel_clock = &result.kernel_clock;
     let stamps = if kernel_clock.arrivals { "arrivals" } else { "none" };
@@ -24,22 +19,39 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
         "kernel's time stamps",
         (!kernel_clock.reason.is_empty()).then(|| because(stamps, &kernel_clock.reason)),
     );
+    rows.extend(machine(&result.environment));
+    rows
+}
+
+/// Version and commit of the client.
+pub(crate) fn prony(machine: &Environment) -> Option<String> {
+    let prony = match &machine.prony_commit {
+        Some(commit) => format!("{} ({commit})", machine.prony_version),
+        None => machine.prony_version.clone(),
+    };
+    Some(prony).filter(|prony| !prony.is_empty())
+}
+
+/// The client's machine: each thing that is known, by name.
+pub(crate) fn machine(machine: &Environment) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    let mut add = |name, value: Option<String>| rows.extend(value.map(|value| (name, value)));
     add("machine", Some(machine.fingerprint()));
     add("hardware", machine.hardware.clone());
     add("virtualisation", machine.virtualisation.clone());
     add("container", machine.container.clone());
     add("CPU", machine.cpu_model.clone());
-    add("CPUs", Some(cpus(result)));
+    add("CPUs", Some(cpus(machine)));
     add("governor", machine.governor.clone());
     add("clock source", machine.clock_source.clone());
-    add("memory", memory(result));
+    add("memory", memory(machine));
     add("huge pages", machine.transparent_hugepages.clone());
     let kernel = format!("{} {}", machine.kernel, machine.architecture);
     add("kernel", Some(kernel).filter(|kernel| kernel != " "));
-    add("limits", limits(result));
+    add("limits", limits(machine));
     add("congestion control", machine.congestion_control.clone());
     add("boot", machine.boot_id.clone());
-    add("load average", load_average(result));
+    add("load average", load_average(machine));
     rows
 }
 
@@ -47,8 +59,7 @@ fn because(what: &str, reason: &str) -> String {
     if reason.is_empty() { what.to_owned() } else { format!("{what}: {reason}") }
 }
 
-fn cpus(result: &RunResult) -> String {
-    let machine = &result.environment;
+fn cpus(machine: &Environment) -> String {
     let mut parts = vec![format!("{} for prony", machine.cpus)];
     parts.extend(machine.cpus_online.map(|online| format!("{online} online")));
     parts.extend(machine.cores.map(|cores| plural(cores.into(), "core")));
@@ -57,16 +68,14 @@ fn cpus(result: &RunResult) -> String {
     parts.join(", ")
 }
 
-fn memory(result: &RunResult) -> Option<String> {
-    let machine = &result.environment;
+fn memory(machine: &Environment) -> Option<String> {
     let size = |number: u64| bytes(number as f64);
     let limit = machine.memory_limit_bytes.map(|limit| format!("the control group has {}", size(limit)));
     let parts: Vec<String> = machine.memory_bytes.map(size).into_iter().chain(limit).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn limits(result: &RunResult) -> Option<String> {
-    let machine = &result.environment;
+fn limits(machine: &Environment) -> Option<String> {
     let mut parts = Vec::new();
     parts.extend(machine.open_files_limit.map(|limit| format!("open files {}", count(limit))));
     parts.extend(machine.port_range.map(|(first, last)| format!("local ports {first} to {last}")));
@@ -76,8 +85,7 @@ fn limits(result: &RunResult) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn load_average(result: &RunResult) -> Option<String> {
-    let machine = &result.environment;
+fn load_average(machine: &Environment) -> Option<String> {
     let said = |value: Option<f64>, when: &str| value.map(|value| format!("{value} {when}"));
     let parts = [said(machine.load_average_before, "before"), said(machine.load_average_after, "after")];
     let parts: Vec<String> = parts.into_iter().flatten().collect();

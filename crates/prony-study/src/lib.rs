@@ -24,7 +24,7 @@ mod target;
 
 pub use compare::{Block, BlockPair, Question, errors, estimate, is_final, judge, judge_primary, withhold};
 pub use conduct::{Conducted, StudyEvent, conduct};
-pub use digest::{DigestError, Stored, StoredError, digest};
+pub use digest::{DigestError, Stored, StoredError, digest, digest_folder};
 pub use estimate::Estimate;
 pub use file::{Host, Mistake, Overrides, StudyError, study_file_json_schema};
 pub use folder::{Begin, Folder, FolderError, failures};

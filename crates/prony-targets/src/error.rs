@@ -4,6 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::express::DatabaseError;
+use crate::postgres::PostgresError;
+
 /// Why a reference server did not start; the texts fit after "failed to ".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -79,6 +82,14 @@ pub enum StartError {
         /// What the database or the kernel said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The files to serve can't be read.
+    #[error("read the files in {}; name a folder that may be read", path.display())]
+    Files {
+        /// The folder, or what is in it.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A site to check has no address.
     #[error("find the host of {url}; check the spelling, or name the address")]
     NoSuchHost {
@@ -87,4 +98,10 @@ pub enum StartError {
         /// What the resolver said.
         source: io::Error,
     },
+    /// A private PostgreSQL could not be started.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
+    /// A database can't be used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
 }

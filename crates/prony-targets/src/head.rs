@@ -29,6 +29,8 @@ pub(crate) struct Head<'a> {
     pub(crate) request_id: Option<u64>,
     /// The field Accept names `text/event-stream`.
     pub(crate) wants_events: bool,
+    /// The field If-None-Match, unless the client wants no cached answer (`Cache-Control: no-cache`).
+    pub(crate) if_none_match: Option<&'a str>,
 }
 
 impl Head<'_> {
@@ -122,13 +124,14 @@ pub(crate) fn parse(input: &[u8]) -> Result<Option<Head<'_>>, Reject> {
         expects_continue: false,
         request_id: None,
         wants_events: false,
+        if_none_match: None,
     };
     read_fields(request.headers, &mut head)?;
     Ok(Some(head))
 }
 
-fn read_fields(fields: &[httparse::Header<'_>], head: &mut Head<'_>) -> Result<(), Reject> {
-    let (mut length, mut coding, mut close) = (None, None, false);
+fn read_fields<'a>(fields: &[httparse::Header<'a>], head: &mut Head<'a>) -> Result<(), Reject> {
+    let (mut length, mut coding, mut close, mut no_cache) = (None, None, false, false);
     for field in fields {
         // The length of the name tells most fields apart before a byte is compared.
         match field.name.len() {
@@ -153,11 +156,18 @@ fn read_fields(fields: &[httparse::Header<'_>], head: &mut Head<'_>) -> Result<(
             6 if field.name.eq_ignore_ascii_case("accept") => {
                 head.wants_events |= has_token(field.value, b"text/event-stream");
             }
+            13 if field.name.eq_ignore_ascii_case("if-none-match") => {
+                head.if_none_match = std::str::from_utf8(field.value).ok();
+            }
+            13 if field.name.eq_ignore_ascii_case("cache-control") => {
+                no_cache |= has_token(field.value, b"no-cache");
+            }
             12 if field.name.eq_ignore_ascii_case("x-request-id") => head.request_id = number(field.value),
             _ => {}
         }
     }
     head.keep_alive &= !close;
+    head.if_none_match = head.if_none_match.filter(|_| !no_cache);
     head.framing = match (length, coding) {
         // Both is how requests are smuggled (RFC 9112 section 6.3), and HTTP/1.0 has no codings (section 6.1).
         (Some(_), Some(_)) => return Err(Reject::Malformed),
@@ -258,5 +268,17 @@ mod tests {
         assert!(head.expects_continue && !head.wants_events);
         let head = parse(b"GET / HTTP/1.1\r\nAccept: text/html, Text/Event-Stream\r\n\r\n").unwrap().unwrap();
         assert!(head.verb == "GET" && head.wants_events);
+    }
+
+    #[test]
+    fn what_the_client_has_counts_unless_it_wants_no_cached_answer() {
+        let check = |fields: &str, expected: Option<&str>| {
+            let head = format!("GET / HTTP/1.1\r\n{fields}\r\n");
+            assert_eq!(parse(head.as_bytes()).unwrap().unwrap().if_none_match, expected, "{fields}");
+        };
+        check("", None);
+        check("if-none-match: \"a\", W/\"b\"\r\n", Some("\"a\", W/\"b\""));
+        check("If-None-Match: \"a\"\r\nCache-Control: max-age=0\r\n", Some("\"a\""));
+        check("Cache-Control: No-Cache\r\nIf-None-Match: \"a\"\r\n", None);
     }
 }

@@ -26,6 +26,8 @@ pub(crate) enum Woken {
     Mailbox,
     Slot {
         slot: usize,
+        /// There is something to read. If not, there is only room to send, as always when a connection is new.
+        readable: bool,
         /// The peer has closed its side, or there is an error. Edge-triggered polling won't say so again.
         hung_up: bool,
     },
@@ -83,7 +85,7 @@ impl<C: AsFd> Poller<C> {
                 let slot = usize::try_from(slot).expect("invariant: tokens are slots");
                 let flags = event.flags;
                 let hung_up = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
-                Woken::Slot { slot, hung_up }
+                Woken::Slot { slot, readable: hung_up || flags.contains(EventFlags::IN), hung_up }
             }
         }
     }

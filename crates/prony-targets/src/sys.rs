@@ -1,12 +1,19 @@
-//! Receiving with the kernel's own time of arrival, which rustix can't do: it reads no SCM_TIMESTAMPNS.
+//! What has no safe wrapper: receiving with the kernel's own time of arrival (rustix reads no SCM_TIMESTAMPNS), and
+//! something to do between fork and exec.
 
-#![allow(unsafe_code, reason = "recvmsg's control messages have no safe wrapper; nothing else is done here")]
+#![allow(
+    unsafe_code,
+    reason = "recvmsg's control messages and pre_exec have no safe wrapper; nothing else is here"
+)]
 
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::ptr;
 
 use rustix::io::Errno;
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
 use crate::clock::SECOND_NS;
 
@@ -68,6 +75,19 @@ fn stamp_of(message: &libc::msghdr) -> Option<u64> {
         header = unsafe { libc::CMSG_NXTHDR(message, header) };
     }
     None
+}
+
+/// Has the kernel send `signal` to what `command` starts when the thread that starts it ends, even by SIGKILL.
+pub(crate) fn end_with_parent(command: &mut Command, signal: Signal) {
+    let parent = getpid();
+    let tie = move || {
+        set_parent_process_death_signal(Some(signal))?;
+        // A parent that ended before the line above has sent nothing.
+        if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+    };
+    // SAFETY: between fork and exec it makes two system calls; it neither allocates nor takes a lock, and owns
+    // nothing that the parent still uses.
+    unsafe { command.pre_exec(tie) };
 }
 
 fn last_error() -> Errno {

@@ -5,6 +5,7 @@ mod calibrate;
 mod compare;
 mod errors;
 mod exec;
+mod express;
 mod keep;
 mod probe;
 mod report;
@@ -25,9 +26,10 @@ pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::{CompareArgs, percent};
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
+pub(crate) use express::{ExpressArgs, StartPostgres};
 pub(crate) use keep::KeepArgs;
 pub(crate) use probe::ProbeArgs;
-pub(crate) use report::ReportArgs;
+pub(crate) use report::{ReportArgs, ReportFormat};
 pub(crate) use run::{Format, PageFormat, RunArgs};
 pub(crate) use serve::{
     DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, WhenFull,
@@ -62,7 +64,7 @@ use crate::exit::{self, Exit};
 )]
 struct Cli {
     #[command(subcommand)]
-    command: Option<Typed>,
+    command: Option<Command>,
     /// Print this help; `prony COMMAND --help` for a command
     #[arg(short, long, global = true, action = ArgAction::HelpShort, display_order = 100)]
     help: Option<bool>,
@@ -78,8 +80,9 @@ struct Cli {
 const STYLES: Styles =
     Styles::plain().header(AnsiColor::White.on_default().bold()).usage(AnsiColor::White.on_default().bold());
 
+/// What is to be done.
 #[derive(Debug, Subcommand)]
-enum Typed {
+pub(crate) enum Command {
     /// Load a server and report (the default: `prony URL`)
     #[command(after_help = RUN_EXAMPLES, after_long_help = run_details())]
     Run(Box<RunArgs>),
@@ -117,27 +120,8 @@ enum Typed {
     /// Start a command and see to it that nothing is left of it
     #[command(hide = true)]
     Keep(KeepArgs),
-}
-
-/// What is to be done.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Run(Box<RunArgs>),
-    Probe(Box<ProbeArgs>),
-    Compare(Box<CompareArgs>),
-    Exec(Box<ExecArgs>),
-    Study(StudyArgs),
-    Report(ReportArgs),
-    Serve(ServeArgs),
-    TruthLog(TruthLogArgs),
-    Calibrate(Box<CalibrateArgs>),
-    Demo(DemoArgs),
-    Ab(Box<AbArgs>),
-    Wrk(WrkArgs),
-    Completions(CompletionsArgs),
-    Man,
-    Keep(KeepArgs),
     /// Help or the version was asked for and is printed.
+    #[command(skip)]
     Shown(Exit),
 }
 
@@ -216,23 +200,7 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
     let typed = with_command(typed.collect())?;
     let read = definition().try_get_matches_from(typed).and_then(|matches| read(&matches));
     match read {
-        Ok(Cli { command: Some(command), .. }) => Ok(match command {
-            Typed::Run(args) => Command::Run(args),
-            Typed::Probe(args) => Command::Probe(args),
-            Typed::Compare(args) => Command::Compare(args),
-            Typed::Exec(args) => Command::Exec(args),
-            Typed::Study(args) => Command::Study(args),
-            Typed::Report(args) => Command::Report(args),
-            Typed::Serve(args) => Command::Serve(args),
-            Typed::TruthLog(args) => Command::TruthLog(args),
-            Typed::Calibrate(args) => Command::Calibrate(args),
-            Typed::Demo(args) => Command::Demo(args),
-            Typed::Ab(args) => Command::Ab(args),
-            Typed::Wrk(args) => Command::Wrk(args),
-            Typed::Completions(args) => Command::Completions(args),
-            Typed::Man => Command::Man,
-            Typed::Keep(args) => Command::Keep(args),
-        }),
+        Ok(Cli { command: Some(command), .. }) => Ok(command),
         Ok(Cli { command: None, .. }) => Err(Complaint::usage("no command").hint("see prony --help")),
         Err(error) => errors::show(&error).map(Command::Shown),
     }
@@ -252,7 +220,7 @@ pub(crate) fn check_serve(words: &[String]) -> Result<(), String> {
 /// What the words say, and where it counts, their order.
 fn read(matches: &clap::ArgMatches) -> Result<Cli, clap::Error> {
     let mut cli = Cli::from_arg_matches(matches)?;
-    if let (Some(Typed::Ab(args)), Some(matches)) = (&mut cli.command, matches.subcommand_matches("ab")) {
+    if let (Some(Command::Ab(args)), Some(matches)) = (&mut cli.command, matches.subcommand_matches("ab")) {
         args.note_order(matches);
     }
     Ok(cli)

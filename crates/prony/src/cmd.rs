@@ -5,6 +5,7 @@ pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod exec;
+mod express;
 pub(crate) mod keep;
 pub(crate) mod pages;
 pub(crate) mod probe;

@@ -76,6 +76,11 @@ impl Complaint {
         self.exit
     }
 
+    /// All of it on one line, to stand within a report.
+    pub(crate) fn in_a_line(&self) -> String {
+        std::iter::once(&self.what).chain(&self.advice).map(String::as_str).collect::<Vec<_>>().join("; ")
+    }
+
     /// What is written to stderr.
     pub(crate) fn text(&self) -> String {
         let advice = self.advice.iter().map(|advice| format!("       {}\n", clean(advice)));

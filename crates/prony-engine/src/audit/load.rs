@@ -131,10 +131,10 @@ pub(super) fn ports(facts: &Facts<'_>) -> Option<Finding> {
             ("opened", opened as f64, "count"),
         ],
         format!(
-            "{} found no free local port, with {} opened and {} to one address",
+            "{} found no free local port; this run opened {}, and there are {} ports to one address",
             plural(failed, "connection"),
             grouped(opened),
-            plural(ports, "port")
+            grouped(ports)
         ),
         "add source addresses (--source 127.0.0.2,127.0.0.3), or keep connections open (leave out --no-keepalive)",
     ))

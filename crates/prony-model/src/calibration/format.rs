@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::Calibration;
+use crate::format;
 
 /// The value of `format` in every stored calibration.
 pub const CALIBRATION_FORMAT: &str = "prony.calibration";
@@ -40,10 +41,7 @@ pub enum CalibrationError {
 impl Calibration {
     /// As JSON text, with a line feed at the end.
     pub fn to_json(&self) -> String {
-        let mut text =
-            serde_json::to_string_pretty(self).expect("invariant: a calibration has string keys only");
-        text.push('\n');
-        text
+        format::write(self)
     }
 
     /// Reads what [`Self::to_json`] wrote.
@@ -74,10 +72,7 @@ impl Calibration {
 
     /// The JSON Schema of a stored calibration, as in docs/schema/calibration-v1.json.
     pub fn json_schema() -> String {
-        let mut text = serde_json::to_string_pretty(&schemars::schema_for!(Self))
-            .expect("invariant: a schema has string keys only");
-        text.push('\n');
-        text
+        format::write(&schemars::schema_for!(Self))
     }
 }
 

@@ -212,6 +212,16 @@ pub(super) fn value(metric: StudyMetric, value: f64) -> String {
     }
 }
 
+/// A number that others wrote, with every digit of theirs and its unit.
+pub(super) fn as_written(metric: StudyMetric, value: f64) -> String {
+    match metric.unit() {
+        // Thirteen digits hide what the multiplication adds.
+        "share" => format!("{} %", (value * 1e13).round() / 1e11),
+        "per_s" => format!("{value} /s"),
+        unit => format!("{value} {unit}"),
+    }
+}
+
 /// Only everything is `100 %`.
 fn share(value: f64) -> String {
     match value {
@@ -222,15 +232,15 @@ fn share(value: f64) -> String {
     }
 }
 
-/// The interval with its unit; what it rests on where that is one run.
+/// The interval, where it is more than a point.
 pub(super) fn interval(figure: &StudyFigure) -> Option<String> {
-    let interval = figure.interval?;
+    let interval = figure.interval.filter(|interval| interval.low < interval.high)?;
     Some(format!("{} to {}", bare(figure.metric, interval.low), bare(figure.metric, interval.high)))
 }
 
 /// The least and the greatest run, where they differ.
 pub(super) fn range(figure: &StudyFigure) -> Option<String> {
-    let (least, greatest) = figure.range.filter(|_| figure.runs > 1)?;
+    let (least, greatest) = figure.range.filter(|(least, greatest)| least < greatest)?;
     Some(format!("{} to {}", bare(figure.metric, least), bare(figure.metric, greatest)))
 }
 
@@ -276,6 +286,15 @@ fn some_of(names: &[&str]) -> String {
         0 => first,
         more => format!("{first} and {more} more"),
     }
+}
+
+/// What went wrong in a cell, the most frequent first; `None` where nothing did.
+pub(super) fn failures(cell: &StudyCell) -> Option<String> {
+    let mut kinds: Vec<_> = cell.failed_by_kind.iter().collect();
+    kinds.sort_by_key(|(_, number)| std::cmp::Reverse(**number));
+    let told: Vec<String> =
+        kinds.iter().map(|(kind, number)| format!("{} {}", count(**number), kind.description())).collect();
+    (!told.is_empty()).then(|| format!("{}: {}", cell.name, told.join(", ")))
 }
 
 /// The word for what became of a demand.

@@ -98,7 +98,9 @@ fn table(group: &Group) -> String {
         let cells: Vec<String> = columns.iter().map(|column| full(*column, cell)).collect();
         let _ = writeln!(text, "| {} | {} |", escaped(&cell.name), cells.join(" | "));
     }
-    let notes = facts::notes(&group.cells, &columns);
+    let failures = group.cells.iter().filter_map(|cell| facts::failures(cell));
+    let failures = failures.map(|failures| format!("failed in {failures}"));
+    let notes: Vec<String> = failures.chain(facts::notes(&group.cells, &columns)).collect();
     if !notes.is_empty() {
         text.push('\n');
     }
@@ -116,8 +118,8 @@ fn full(column: Column, cell: &StudyCell) -> String {
 }
 
 fn spread(figure: &StudyFigure) -> Option<String> {
-    match facts::interval(figure) {
-        Some(interval) => Some(format!("<br>[{interval}]")),
+    match figure.interval {
+        Some(_) => facts::interval(figure).map(|interval| format!("<br>[{interval}]")),
         None => facts::range(figure).map(|range| format!("<br>({range})")),
     }
 }
@@ -161,7 +163,7 @@ fn published(result: &StudyResult) -> String {
             "| {} | {} | {} | {measured}{interval} | {} | {} |",
             escaped(facts::cell_name(result, told.cell)),
             facts::name(told.metric),
-            facts::value(told.metric, told.published),
+            facts::as_written(told.metric, told.published),
             facts::ratio(told.ratio),
             remarks.join("; ")
         );

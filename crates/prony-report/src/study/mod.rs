@@ -1,10 +1,12 @@
 //! Draws what a study found out: verdicts first, a table for every load, what was compared, demanded and published,
-//! and every reason to doubt once.
+//! and every reason to doubt once; as a page ([`html`]) also with charts.
 
 mod facts;
+mod html;
 mod markdown;
 mod text;
 
+pub use html::html;
 pub use markdown::markdown;
 pub use prony_model::study_to_json as json;
 pub use text::text;

@@ -1,7 +1,7 @@
 //! The summary for a terminal: the verdict, what was missed, a table for every load, what is said of differences and
 //! of published figures, then why to doubt.
 
-use prony_model::{Severity, StudyFailure, StudyResult, ThresholdOutcome, Verdict};
+use prony_model::{Severity, StudyFailure, StudyFinding, StudyResult, ThresholdOutcome, Verdict};
 
 use super::facts::{self, Column, Group};
 use crate::facts::verdict_word;
@@ -23,7 +23,7 @@ pub fn text(result: &StudyResult, style: &Style) -> String {
     page.parts(std::slice::from_ref(&result.title));
     page.parts(&facts::choices(result));
     page.gap();
-    verdict(&mut page, result);
+    let others = verdict(&mut page, result);
     thresholds(&mut page, result);
     for failure in &result.failures {
         failed(&mut page, result, failure);
@@ -44,24 +44,32 @@ pub fn text(result: &StudyResult, style: &Style) -> String {
     }
     published(&mut page, result);
     page.gap();
-    for told in &result.findings {
-        finding(&mut page, severity_word(told.finding.severity), None, &told.finding);
-        page.labelled("", None, &facts::places(result, &told.places));
+    for told in others {
+        doubt(&mut page, severity_word(told.finding.severity), result, told);
     }
     page.finish()
 }
 
-fn verdict(page: &mut Page, result: &StudyResult) {
+/// The verdict, what it rests on, and the worst finding; returns the findings that are still to be told.
+fn verdict<'a>(page: &mut Page, result: &'a StudyResult) -> &'a [StudyFinding] {
     let colour = match result.verdict {
         Verdict::Valid => Colour::Green,
         Verdict::Doubtful => Colour::Yellow,
         Verdict::Invalid => Colour::Red,
     };
     page.labelled(verdict_word(result.verdict), Some(colour), &facts::grounds(result));
-    if let Some(worst) = result.findings.first().filter(|told| told.finding.severity > Severity::Note) {
-        let places = facts::places(result, &worst.places);
-        page.labelled("", None, &format!("{} ({places})", worst.finding.message));
+    match result.findings.split_first() {
+        Some((worst, others)) if worst.finding.severity > Severity::Note => {
+            doubt(page, "", result, worst);
+            others
+        }
+        _ => &result.findings,
     }
+}
+
+fn doubt(page: &mut Page, label: &str, result: &StudyResult, told: &StudyFinding) {
+    finding(page, label, None, &told.finding);
+    page.labelled("", None, &facts::places(result, &told.places));
 }
 
 /// What was missed and what can't be told, one by one; what was met as a number.
@@ -71,14 +79,14 @@ fn thresholds(page: &mut Page, result: &StudyResult) {
         let colour = (outcome == ThresholdOutcome::Missed).then_some(Colour::Red);
         for told in result.thresholds.iter().filter(|told| told.outcome == outcome) {
             let measured = match told.measured {
-                Some(value) => facts::value(told.metric, value),
-                None => "no number".to_owned(),
+                Some(value) => format!("and it is {}", facts::value(told.metric, value)),
+                None => "and there is no number".to_owned(),
             };
             let name = facts::cell_name(result, told.cell);
             page.labelled(
                 facts::outcome_word(outcome),
                 colour,
-                &format!("{name}: {}, and it is {measured}", told.text),
+                &format!("{name}: {}, {measured}", told.text),
             );
         }
     }
@@ -140,6 +148,9 @@ fn table(page: &mut Page, group: &Group) {
             }
         }
     }
+    for failures in group.cells.iter().filter_map(|cell| facts::failures(cell)) {
+        page.labelled("failed", None, &failures);
+    }
     for note in facts::notes(&group.cells, &columns) {
         page.labelled("note", None, &note);
     }
@@ -170,7 +181,7 @@ fn published(page: &mut Page, result: &StudyResult) {
                 "{} of {}: {} published, {measured} here",
                 facts::name(told.metric),
                 facts::cell_name(result, told.cell),
-                facts::value(told.metric, told.published),
+                facts::as_written(told.metric, told.published),
             ),
         );
         for more in [&told.source, &told.note].into_iter().flatten() {

@@ -10,5 +10,8 @@ mod hostile;
 mod markdown;
 mod probe;
 mod scripts;
+mod study;
+mod study_fixture;
+mod study_html;
 mod text;
 mod wrk;

@@ -9,6 +9,7 @@ mod course;
 mod distribution;
 mod doubt;
 mod figure;
+mod folder;
 mod judged;
 mod reading;
 mod stored;
@@ -24,6 +25,7 @@ use prony_model::{
 
 use self::cell::CellRecord;
 use self::doubt::Doubts;
+pub use self::folder::digest_folder;
 pub use self::stored::{DigestError, Stored, StoredError};
 use crate::{Launch, Schedule, Step, Study, Target, Template};
 

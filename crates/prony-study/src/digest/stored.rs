@@ -31,6 +31,22 @@ pub enum StoredError {
 /// Why stored results can't be put together.
 #[derive(Debug, thiserror::Error)]
 pub enum DigestError {
+    /// A file that can't be read.
+    #[error("can't read {file} ({error})")]
+    Read {
+        /// The file.
+        file: String,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+    /// A file that is no result.
+    #[error("{file}: {error}; delete it and use --resume to measure it again")]
+    Stored {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        error: StoredError,
+    },
     /// A distribution that does not decode.
     #[error("{file}: {error}; delete it and use --resume to measure it again")]
     Distribution {

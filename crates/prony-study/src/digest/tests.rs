@@ -339,3 +339,31 @@ fn a_file_of_something_else_is_refused() {
     ));
     assert!(matches!(Stored::from_json("{"), Err(StoredError::Format(_))));
 }
+
+/// A folder that is gone with the test.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left is in the folder for temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_folder_is_read_file_by_file() {
+    let folder = Scratch(std::env::temp_dir().join(format!("prony-digest-{}", std::process::id())));
+    std::fs::create_dir_all(folder.0.join("runs")).expect("a folder");
+    let study = study(1);
+    let schedule = schedule(&study);
+    for step in &schedule.steps[1..] {
+        let text = prony_model::to_json(&run(8, 2000, 1.0, step.place));
+        std::fs::write(folder.0.join(&step.file), text).expect("a file");
+    }
+    let result = digest_folder(&study, &schedule, &folder.0).expect("whole files");
+    let made: Vec<usize> = result.cells.iter().map(|cell| cell.runs.len()).collect();
+    assert_eq!((made.as_slice(), result.complete), ([0, 1, 1, 1].as_slice(), false));
+    std::fs::write(folder.0.join(&schedule.steps[0].file), "{").expect("a file");
+    let error = digest_folder(&study, &schedule, &folder.0).expect_err("one is damaged");
+    assert!(error.to_string().starts_with("runs/0001.json: not JSON, or cut short"), "{error}");
+}

@@ -138,15 +138,32 @@ impl<T> Connection<T> {
                 Ok((0, _)) => return Read::Gone { midway: !self.reader.is_idle() },
                 Ok((count, arrival)) => {
                     self.last_arrival = arrival;
-                    if count < INPUT_BYTES && self.incoming == Incoming::Perhaps {
-                        self.incoming = Incoming::Nothing;
+                    if count < INPUT_BYTES {
+                        self.is_read_empty();
                     }
                     self.reader.feed(&input[..count]);
                 }
-                Err(Errno::AGAIN) => return Read::Empty,
+                Err(Errno::AGAIN) => {
+                    self.is_read_empty();
+                    return Read::Empty;
+                }
                 Err(Errno::INTR) => {}
                 Err(_) => return Read::Gone { midway: !self.reader.is_idle() },
             }
+        }
+    }
+
+    /// The next read looks at the socket again.
+    pub(super) fn may_have_more(&mut self) {
+        if self.incoming == Incoming::Nothing {
+            self.incoming = Incoming::Perhaps;
+        }
+    }
+
+    /// Nothing is left on the socket, unless the client's end.
+    fn is_read_empty(&mut self) {
+        if self.incoming == Incoming::Perhaps {
+            self.incoming = Incoming::Nothing;
         }
     }
 

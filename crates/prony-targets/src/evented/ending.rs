@@ -47,6 +47,9 @@ impl<S: Script> Worker<S> {
     pub(super) fn begin_to_end(&mut self) {
         self.poller.stop_listening();
         for slot in self.poller.slots() {
+            if let Some(connection) = self.poller.connection(slot) {
+                connection.may_have_more();
+            }
             self.wake(slot);
         }
     }

@@ -122,9 +122,12 @@ impl<S: Script> Worker<S> {
     fn handle(&mut self, event: Event) {
         match self.poller.what(event) {
             Woken::Stop => self.begin_to_end(),
-            Woken::Slot { slot, hung_up } => {
-                if let Some(connection) = self.poller.connection(slot).filter(|_| hung_up) {
+            Woken::Slot { slot, readable, hung_up } => {
+                let Some(connection) = self.poller.connection(slot) else { return };
+                if hung_up {
                     connection.incoming = Incoming::Last;
+                } else if readable {
+                    connection.may_have_more();
                 }
                 self.wake(slot);
             }
@@ -152,9 +155,6 @@ impl<S: Script> Worker<S> {
     /// reach its successor, so that every phase must bear being woken for nothing.
     pub(super) fn wake(&mut self, slot: usize) {
         let Some(connection) = self.poller.connection(slot) else { return };
-        if connection.incoming == Incoming::Nothing {
-            connection.incoming = Incoming::Perhaps;
-        }
         match &connection.phase {
             Phase::Reading => self.read(slot),
             Phase::Replying(replying) if replying.blocked => self.send_on(slot),

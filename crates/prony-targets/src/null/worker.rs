@@ -76,7 +76,11 @@ impl Worker {
     fn handle(&mut self, event: Event) {
         match self.poller.what(event) {
             Woken::Stop => self.close_idle(),
-            Woken::Slot { slot, hung_up } => self.drive(slot, hung_up),
+            Woken::Slot { slot, readable, hung_up } => {
+                if readable || self.poller.connection(slot).is_some_and(|connection| !connection.is_idle()) {
+                    self.drive(slot, hung_up);
+                }
+            }
             Woken::Listener | Woken::Mailbox => {}
         }
     }

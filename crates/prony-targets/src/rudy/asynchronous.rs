@@ -4,7 +4,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Config, page};
+use super::Config;
+use super::page::Pages;
 use crate::StartError;
 use crate::counters::Counters;
 use crate::evented::{Act, Came, End, Options, Script, Worker};
@@ -15,7 +16,8 @@ use crate::stop::Stop;
 pub(super) fn spawn(
     running: &mut Running,
     listener: OwnedFd,
-    config: Config,
+    config: &Config,
+    pages: Arc<Pages>,
     counters: Arc<Counters>,
     stop: Arc<Stop>,
 ) -> Result<(), StartError> {
@@ -26,13 +28,14 @@ pub(super) fn spawn(
         kernel_stamps: false,
     };
     let delay_ns = u64::try_from(config.delay.as_nanos()).unwrap_or(u64::MAX);
-    let worker = Worker::new(Rudy { delay_ns }, options, listener, counters, stop)?;
+    let worker = Worker::new(Rudy { delay_ns, pages }, options, listener, counters, stop)?;
     running.spawn("rudy", move || worker.run())
 }
 
 #[derive(Debug)]
 struct Rudy {
     delay_ns: u64,
+    pages: Arc<Pages>,
 }
 
 impl Script for Rudy {
@@ -45,7 +48,7 @@ impl Script for Rudy {
 
     fn answer(&mut self, ticket: &Self::Ticket, now_ns: u64, close: bool, out: &mut Vec<u8>) -> Act {
         let (request, read_ns) = ticket;
-        page::write(request, now_ns.saturating_sub(*read_ns), close, out);
+        self.pages.write(request, now_ns.saturating_sub(*read_ns), close, out);
         Act::Send
     }
 

@@ -7,7 +7,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
-use super::{Config, page};
+use super::Config;
+use super::page::Pages;
 use crate::clock::{SECOND_NS, monotonic_ns, to_timespec, wake_exactly};
 use crate::counters::{Counters, count};
 use crate::head::Reject;
@@ -27,6 +28,7 @@ const INPUT_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Handler {
     delay_ns: u64,
+    pages: Arc<Pages>,
     keep_alive: bool,
     request_timeout_ns: u64,
     pub(super) counters: Arc<Counters>,
@@ -44,9 +46,10 @@ enum Next {
 }
 
 impl Handler {
-    pub(super) fn new(config: Config, counters: Arc<Counters>, stop: Arc<Stop>) -> Self {
+    pub(super) fn new(config: &Config, pages: Arc<Pages>, counters: Arc<Counters>, stop: Arc<Stop>) -> Self {
         Self {
             delay_ns: u64::try_from(config.delay.as_nanos()).unwrap_or(u64::MAX),
+            pages,
             keep_alive: config.keep_alive,
             request_timeout_ns: u64::try_from(config.request_timeout.as_nanos()).unwrap_or(u64::MAX),
             counters,
@@ -90,7 +93,7 @@ impl Handler {
         }
         let close = !(request.keep_alive && self.keep_alive) || self.stop.is_raised();
         let mut out = Vec::new();
-        page::write(request, monotonic_ns() - read_ns, close, &mut out);
+        self.pages.write(request, monotonic_ns() - read_ns, close, &mut out);
         let delivered = self.send_all(socket, &out);
         self.counters.leave();
         count(if delivered { &self.counters.requests } else { &self.counters.broken });

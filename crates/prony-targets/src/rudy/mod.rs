@@ -1,7 +1,7 @@
 //! `rudy`: the little server of a course in distributed systems (KTH ID2201), and the improvements asked for.
 //!
 //! As the students wrote it, it takes one connection after another, reads one request, sleeps for a while (the
-//! artificial delay, 40 ms), answers with a page that names the path, and closes. With [`Model`] it does so with
+//! artificial delay, 40 ms), answers with a page that names the path, or with a file, and closes. With [`Model`] it does so with
 //! a thread per connection, with a pool of handlers, or with one thread and many timers. Unlike the original it
 //! also understands requests that come in pieces or with a body, has limits, stops cleanly, and says in
 //! `Server-Timing` what each reply took from the end of the request on.
@@ -10,12 +10,14 @@
 
 mod asynchronous;
 mod blocking;
+mod files;
 mod gate;
 mod handler;
 mod page;
 mod refused;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,7 +59,7 @@ pub enum WhenFull {
 }
 
 /// How to serve.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// Where to listen; port 0 is any free one. Default 127.0.0.1:0.
     pub listen: SocketAddr,
@@ -67,6 +69,9 @@ pub struct Config {
     pub delay: Duration,
     /// Serve more than one request on a connection to a client that asks for it. Default false, as the original.
     pub keep_alive: bool,
+    /// Answer with the files in this folder, as they are at the start, in place of the page; 404 for other paths.
+    /// Default none.
+    pub files: Option<PathBuf>,
     /// How long a request may take to come, before it is answered 408. Default 10 s.
     pub request_timeout: Duration,
     /// The queue of connections not accepted yet; the kernel bounds it too. Default 65,535. The original's was
@@ -83,6 +88,7 @@ impl Default for Config {
             model: Model::Sequential,
             delay: Duration::from_millis(40),
             keep_alive: false,
+            files: None,
             request_timeout: Duration::from_secs(10),
             backlog: DEFAULT_BACKLOG,
             allow_remote: false,
@@ -96,6 +102,8 @@ impl Default for Config {
 /// handler has taken yet are reset by the kernel.
 pub fn start(config: Config) -> Result<Running, StartError> {
     let Config { listen: address, model, backlog, allow_remote, .. } = config;
+    let files = config.files.as_deref().map(files::Files::read).transpose()?;
+    let pages = Arc::new(page::Pages { files });
     if let Model::Pool { workers, .. } = model
         && !(1..=THREAD_LIMIT).contains(&workers)
     {
@@ -111,7 +119,12 @@ pub fn start(config: Config) -> Result<Running, StartError> {
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);
     let mut running = Running::new(local_addr, Arc::clone(&counters), Arc::clone(&stop));
-    let handler = Arc::new(handler::Handler::new(config, Arc::clone(&counters), Arc::clone(&stop)));
+    let handler = Arc::new(handler::Handler::new(
+        &config,
+        Arc::clone(&pages),
+        Arc::clone(&counters),
+        Arc::clone(&stop),
+    ));
     match model {
         Model::Sequential => blocking::spawn_holding(&mut running, listener, &handler, 1)?,
         Model::Thread => blocking::spawn_per_connection(&mut running, listener, handler)?,
@@ -121,7 +134,7 @@ pub fn start(config: Config) -> Result<Running, StartError> {
         Model::Pool { workers, when_full: WhenFull::Refuse } => {
             blocking::spawn_refusing(&mut running, listener, &handler, workers)?;
         }
-        Model::Async => asynchronous::spawn(&mut running, listener, config, counters, stop)?,
+        Model::Async => asynchronous::spawn(&mut running, listener, &config, pages, counters, stop)?,
     }
     Ok(running)
 }

@@ -136,6 +136,11 @@ impl<S: Stream> Connection<S> {
         self.number == ticket.number
     }
 
+    /// The kernel had no room for all that was to be sent.
+    pub(super) fn waits_for_room(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
     /// The memory that is taken by what is half done.
     pub(super) fn held_bytes(&self) -> usize {
         self.rest.capacity() + self.unsent.capacity() + self.intake.held_bytes()
@@ -411,8 +416,8 @@ impl<V: Service> Turn<'_, V> {
     fn serve(&mut self, head: &Head<'_>, body: &[u8], from: Ticket, read_ns: u64) -> Phase<V::Stream> {
         let close = !(head.keep_alive && self.options.keep_alive) || self.stopping;
         let owed = Owed { method: head.method, close, read_ns };
-        let Head { verb, target, wants_events, .. } = *head;
-        let request = Request { verb, target, wants_events, body, from, owed };
+        let Head { verb, target, wants_events, if_none_match, .. } = *head;
+        let request = Request { verb, target, wants_events, if_none_match, body, from, owed };
         let then = self.service.answer(&request, self.out);
         if matches!(then, Then::Later) {
             self.tally.deferred += 1;

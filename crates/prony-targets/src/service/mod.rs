@@ -1,4 +1,4 @@
-//! The loop of the servers with routes: `dashboard` and `kv`.
+//! The loop of the servers with routes: `dashboard`, `kv` and `express`.
 //!
 //! Like that of `null`, it answers what one read brought with one write, and reads the clock as little as it can;
 //! unlike it, it knows requests with bodies, answers that another thread gives later, and streams of events. A
@@ -75,6 +75,8 @@ pub(crate) struct Request<'a> {
     pub(crate) target: &'a str,
     /// The client would take a stream of events.
     pub(crate) wants_events: bool,
+    /// The field If-None-Match, unless the client wants no cached answer.
+    pub(crate) if_none_match: Option<&'a str>,
     pub(crate) body: &'a [u8],
     /// Whose it is.
     pub(crate) from: Ticket,

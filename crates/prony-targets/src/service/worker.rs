@@ -101,11 +101,12 @@ impl<S: Service> Worker<S> {
             Woken::Listener => {}
             Woken::Stop => self.begin_to_end(),
             Woken::Mailbox => self.read_mail(),
-            Woken::Slot { slot, hung_up } => {
-                if let Some(connection) = self.poller.connection(slot) {
-                    connection.hung_up |= hung_up;
+            Woken::Slot { slot, readable, hung_up } => {
+                let Some(connection) = self.poller.connection(slot) else { return };
+                connection.hung_up |= hung_up;
+                if readable || connection.waits_for_room() {
+                    self.with(slot, Connection::drive);
                 }
-                self.with(slot, Connection::drive);
             }
         }
     }

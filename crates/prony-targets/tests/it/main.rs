@@ -4,6 +4,8 @@
 
 mod client;
 mod dashboard;
+mod door;
+mod express;
 mod kv;
 mod null;
 mod routed;

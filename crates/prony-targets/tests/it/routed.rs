@@ -1,22 +1,23 @@
-//! What `dashboard` and `kv` have in common: how requests come and go.
+//! What `dashboard`, `kv` and `express` have in common: how requests come and go.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use prony_targets::{Running, StartError, dashboard, kv};
+use prony_targets::{Running, StartError, dashboard, express, kv};
 
 use crate::client::{Client, ask, many};
 
-/// Both servers, with a target that each answers 404.
-fn both(workers: usize, head_timeout: Duration) -> [Running; 2] {
+/// All servers, with a target that each answers 404.
+fn all(workers: usize, head_timeout: Duration) -> [Running; 3] {
     [
         dashboard::start(dashboard::Config { workers, head_timeout, ..Default::default() }).unwrap(),
         kv::start(kv::Config { workers, head_timeout, ..Default::default() }).unwrap(),
+        express::start(express::Config { workers, head_timeout, ..Default::default() }).unwrap(),
     ]
 }
 
 fn each(mut test: impl FnMut(SocketAddr, Running)) {
-    for server in both(1, Duration::from_secs(10)) {
+    for server in all(1, Duration::from_secs(10)) {
         test(server.local_addr(), server);
     }
 }
@@ -33,7 +34,7 @@ fn every_reply_has_a_server_timing() {
 
 #[test]
 fn a_thousand_requests_on_each_of_fifty_connections() {
-    for server in both(2, Duration::from_secs(10)) {
+    for server in all(2, Duration::from_secs(10)) {
         many(server.local_addr(), 50, 1000, |_, client| {
             assert_eq!(client.send("GET /no HTTP/1.1\r\nHost: a\r\n\r\n").reply().status, 404);
         });
@@ -120,7 +121,7 @@ fn limits_are_kept() {
 
 #[test]
 fn a_head_that_does_not_end_is_answered_408() {
-    for server in both(1, Duration::from_millis(20)) {
+    for server in all(1, Duration::from_millis(20)) {
         let mut client = Client::connect(server.local_addr());
         assert_eq!(client.send("GET / HT").reply().status, 408);
         assert!(client.ended());

@@ -41,6 +41,27 @@ fn every_model_answers_one_request_and_closes() {
 }
 
 #[test]
+fn every_model_serves_files_with_type_and_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = vec![b'x'; 1 << 20];
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    std::fs::write(folder.path().join("index.html"), "<p>start").unwrap();
+    std::fs::write(folder.path().join("sub/long.bin"), &long).unwrap();
+    for model in MODELS {
+        let server = start(Config { files: Some(folder.path().to_owned()), ..quick(model) }).unwrap();
+        let check = |path: &str, status: u16, content_type: &str, body: &[u8]| {
+            let reply = ask(server.local_addr(), &format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+            assert_eq!(reply.status, status, "{model:?} {path}");
+            assert_eq!(reply.field("Content-Type"), Some(content_type), "{model:?} {path}");
+            assert!(reply.body == body, "{model:?} {path}: {} bytes", reply.body.len());
+        };
+        check("/", 200, "text/html; charset=utf-8", b"<p>start");
+        check("/sub/long.bin?v=2", 200, "application/octet-stream", &long);
+        check("/sub/../../etc/passwd", 404, "text/plain; charset=utf-8", b"no such file\n");
+    }
+}
+
+#[test]
 fn the_delay_is_kept_and_said() {
     for model in MODELS {
         let server = started(model);

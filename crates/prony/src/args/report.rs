@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use prony_model::Clock;
 
 use super::Format;
@@ -21,13 +22,43 @@ pub(crate) struct ReportArgs {
     pub(crate) files: Vec<PathBuf>,
     /// What to print [default: text]
     #[arg(short, long, value_name = "FORMAT", value_enum)]
-    pub(crate) output: Option<Format>,
+    pub(crate) output: Option<ReportFormat>,
     /// The distribution for `-o hgrm` [default: response]
     #[arg(long, value_name = "CLOCK", value_parser = clock())]
     pub(crate) clock: Option<Clock>,
     /// Print results that contradict themselves, too
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// What stdout gets of stored results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReportFormat {
+    /// What a run can be printed as at once, too.
+    Plain(Format),
+    /// The page of a study.
+    Html,
+}
+
+impl ValueEnum for ReportFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::Plain(Format::Text),
+            Self::Plain(Format::Json),
+            Self::Plain(Format::Markdown),
+            Self::Plain(Format::Csv),
+            Self::Plain(Format::Hgrm),
+            Self::Plain(Format::Hlog),
+            Self::Html,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Plain(format) => format.to_possible_value(),
+            Self::Html => Some(PossibleValue::new("html").help("The page of a study")),
+        }
+    }
 }
 
 /// Reads the name of a clock.

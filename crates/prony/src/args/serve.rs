@@ -8,8 +8,8 @@ use clap::{Subcommand, ValueEnum};
 use prony_model::{parse_bytes, parse_duration};
 use prony_targets::dashboard::Site;
 
-use super::TruthArgs;
 use super::shared::whole_u32;
+use super::{ExpressArgs, TruthArgs};
 
 /// `prony serve`, as typed.
 #[derive(Debug, clap::Args)]
@@ -34,6 +34,8 @@ pub(crate) enum Served {
     Dashboard(DashboardArgs),
     /// A key-value store: GET, PUT, POST and DELETE /KEY, and events for changes
     Kv(KvArgs),
+    /// An application with a PostgreSQL: a connection for each request, or a pool
+    Express(ExpressArgs),
     /// Takes exactly as long as it is told to, and logs what it did: to check a measurement
     Truth(TruthArgs),
 }
@@ -66,7 +68,7 @@ pub(crate) struct NullArgs {
 }
 
 /// `prony serve rudy`
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RudyArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
@@ -85,6 +87,9 @@ pub(crate) struct RudyArgs {
     /// Carry more than one request on a connection
     #[arg(long)]
     pub(crate) keepalive: bool,
+    /// Answer with the files in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) files: Option<PathBuf>,
 }
 
 /// `prony serve dashboard`

@@ -4,7 +4,9 @@ mod condition;
 mod doubt;
 mod live;
 mod stored;
+mod studies;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use prony_model::{
@@ -18,7 +20,7 @@ use prony_study::{BlockPair, Question, errors, estimate, judge};
 pub(crate) use self::condition::{Condition, condition};
 use self::doubt::Doubt;
 use self::live::{Measured, measure};
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, PageFormat};
 use crate::calibration;
 use crate::cmd::run::seed;
 use crate::complaint::Complaint;
@@ -34,6 +36,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Complaint> {
     let result = match &meant.what {
         What::Live(live) => compare_live(live, &meant)?,
         What::Stored { files, force } => stored::compare(files, *force, meant.primary, meant.margin)?,
+        What::Studies { folders, force } => return compare_studies(folders, *force, &meant),
     };
     let holds = holds(&meant.fail_if, &result)?;
     output::print(&render_comparison(&result, meant.format, &terminal::style()))?;
@@ -41,6 +44,26 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Complaint> {
         destination.write(prony_model::comparison_to_json(&result))?;
     }
     Ok(exit(&result, holds))
+}
+
+/// Compares two studies cell by cell. A cell in which a condition holds counts for more than one of which nothing can
+/// be said.
+fn compare_studies(folders: &[PathBuf; 2], force: bool, meant: &Meant) -> Result<Exit, Complaint> {
+    let studies = studies::compare(folders, force, meant.primary, meant.margin)?;
+    let exits = studies
+        .cells
+        .iter()
+        .map(|cell| match &cell.outcome {
+            Ok(result) => Ok(exit(result, holds(&meant.fail_if, result)?)),
+            Err(_) => Ok(Exit::Invalid),
+        })
+        .collect::<Result<Vec<Exit>, Complaint>>()?;
+    output::print(&studies.render(meant.format, &terminal::style()))?;
+    if let Some(destination) = &meant.destination {
+        destination.write(studies.render(PageFormat::Json, &terminal::style()))?;
+    }
+    let worst = [Exit::ThresholdMissed, Exit::Invalid].into_iter().find(|worst| exits.contains(worst));
+    Ok(worst.unwrap_or(Exit::Good))
 }
 
 /// Whether any condition of `--fail-if` holds.

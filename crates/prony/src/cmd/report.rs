@@ -3,13 +3,13 @@
 use std::io::Write as _;
 
 use prony_model::{Finding, RunResult};
-use prony_report::{Style, markdown, text};
+use prony_report::{Style, markdown, study, text};
 
-use crate::args::{Format, PageFormat, ReportArgs};
+use crate::args::{Format, PageFormat, ReportArgs, ReportFormat};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::clock;
-use crate::render::{Named, render, render_any};
+use crate::render::{AnyResult, Named, render, render_any};
 use crate::{output, terminal};
 
 pub(in crate::cmd) mod read;
@@ -19,7 +19,11 @@ use read::Stored;
 
 /// Prints the results of all files, or, if one of them is bad, nothing but why.
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Complaint> {
-    let format = args.output.unwrap_or(Format::Text);
+    let format = match args.output {
+        None => Format::Text,
+        Some(ReportFormat::Plain(format)) => format,
+        Some(ReportFormat::Html) => return page(args),
+    };
     let clock = clock(args.clock, format)?;
     if format == Format::Hgrm && args.files.len() > 1 {
         return Err(Complaint::usage("-o hgrm is one distribution, and there are several files")
@@ -47,6 +51,21 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Complaint> {
     if beside(&findings, format).is_empty() {
         tell(&text::findings(&findings, &Style::default()));
     }
+    Ok(Exit::Good)
+}
+
+/// Prints the page of the only file, a study.
+fn page(args: &ReportArgs) -> Result<Exit, Complaint> {
+    // Nothing but a distribution has a clock.
+    clock(args.clock, Format::Text)?;
+    let not_one = || {
+        Complaint::usage("-o html is the page of one study")
+            .hint("name the report.json or the folder of a study")
+    };
+    let [file] = args.files.as_slice() else { return Err(not_one()) };
+    let stored = read::read(file)?;
+    let AnyResult::Study(result) = &stored.result else { return Err(not_one()) };
+    output::print(&study::html(result))?;
     Ok(Exit::Good)
 }
 

@@ -9,6 +9,7 @@ use std::sync::mpsc::sync_channel;
 use prony_report::count;
 use prony_targets::{Running, StartError, StopReport, dashboard, kv, null, rudy, truth};
 
+use super::express;
 use crate::args::{
     DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, TruthArgs,
     WhenFull,
@@ -32,6 +33,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
             let log_to = if args.log_connections { LogTo::Stdout } else { LogTo::Off };
             start_kv(args, log(&log_to)?)
         }
+        Served::Express(args) => express::start(args, express::database(args)?),
         Served::Truth(args) => start_truth(args),
     }
     .map_err(|error| complaint(&error))?;
@@ -70,6 +72,7 @@ fn start_rudy(args: RudyArgs) -> Result<Running, StartError> {
         model,
         delay: args.delay,
         keep_alive: args.keepalive,
+        files: args.files,
         allow_remote: args.listen.allow_remote,
         ..rudy::Config::default()
     })
@@ -136,7 +139,7 @@ fn start_truth(args: &TruthArgs) -> Result<Running, StartError> {
     })
 }
 
-fn address(args: ListenArgs) -> SocketAddr {
+pub(super) fn address(args: ListenArgs) -> SocketAddr {
     SocketAddr::new(args.listen, args.port)
 }
 
@@ -168,6 +171,8 @@ pub(crate) fn complaint(error: &StartError) -> Complaint {
             Complaint::usage(format!("can't use the store {} ({source})", path.display()))
                 .hint("check that the folder may be written and that no other server uses it")
         }
+        StartError::Postgres(error) => express::no_postgres(error),
+        StartError::Database(error) => express::no_database(error),
         other => match std::error::Error::source(other) {
             Some(source) => Complaint::internal(format!("failed to {other} ({source})")),
             None => Complaint::internal(format!("failed to {other}")),

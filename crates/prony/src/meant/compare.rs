@@ -41,6 +41,8 @@ pub(crate) enum What {
     Live(Box<Live>),
     /// Results of A and of B.
     Stored { files: [Vec<PathBuf>; 2], force: bool },
+    /// The studies in two folders.
+    Studies { folders: [PathBuf; 2], force: bool },
 }
 
 /// Two servers that are measured in turn.
@@ -86,6 +88,13 @@ fn what(args: &CompareArgs, seed: u64) -> Result<What, Complaint> {
     let is_file = [0, 1].map(|side| !listed[side].is_empty() || typed[side].is_some_and(names_file));
     match (typed, is_file) {
         ([Some(a), Some(b)], [false, false]) => live(args, a, b, seed).map(|live| What::Live(Box::new(live))),
+        ([Some(a), Some(b)], [true, true]) if is_study(a) || is_study(b) => {
+            if !(is_study(a) && is_study(b)) {
+                return Err(Complaint::usage("one side is the folder of a study and the other one is not")
+                    .hint("name two folders that `prony study` wrote, or results on both sides"));
+            }
+            Ok(What::Studies { folders: [a, b].map(PathBuf::from), force: args.force })
+        }
         (_, [true, true]) => {
             let files = [0, 1].map(|side| match typed[side] {
                 Some(file) => vec![PathBuf::from(file)],
@@ -106,6 +115,11 @@ fn names_file(text: &str) -> bool {
     let path = Path::new(text);
     let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     !text.contains("://") && (path.exists() || is_json)
+}
+
+/// Whether `text` is the folder of a study.
+fn is_study(text: &str) -> bool {
+    Path::new(text).join("schedule.json").is_file()
 }
 
 fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, Complaint> {

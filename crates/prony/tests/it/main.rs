@@ -20,5 +20,7 @@ mod runs;
 mod server;
 mod servers;
 mod shape;
+mod studies;
+mod study_file;
 mod usage;
 mod wrk;

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use prony_model::FindingCode;
+use prony_targets::{express, postgres};
 
 use crate::binary::prony;
 use crate::folder::Folder;
@@ -133,6 +134,40 @@ fn errors_with_status_200() {
         &[&server.url, "-n", "600", "-c", "2", "--expect-body-regex", "^Hello"],
         &[" check failed", "docs/findings.md#error-share"],
     );
+}
+
+/// A figure that is not of the published code: its query sleeps 0.1 s on a connection of a pool of 10.
+#[test]
+fn a_rate_beyond_what_the_pool_allows() {
+    // 10 queries at a time, 0.1 s each; and Little's law for 16 connections.
+    const MOST_PER_S: f64 = 10.0 / 0.1;
+    const LEAST_MEAN_MS: f64 = 16.0 / MOST_PER_S * 1e3;
+    // From the write-up.
+    const PUBLISHED_PER_S: f64 = 3167.72;
+    const PUBLISHED_MEAN_MS: f64 = 5.051;
+    const { assert!(PUBLISHED_PER_S > 30.0 * MOST_PER_S && LEAST_MEAN_MS > 30.0 * PUBLISHED_MEAN_MS) };
+    let options = postgres::Options { programs: Vec::new(), temporary: std::env::temp_dir() };
+    let server = express::start(express::Config {
+        database: Some(express::Database::Private(options)),
+        pool: 10,
+        pg_sleep: Duration::from_millis(100),
+        ..express::Config::default()
+    })
+    .expect("PostgreSQL is installed: ./test dependencies");
+    let url = format!("http://{}/pg2", server.local_addr());
+    let words = [&url, "-n", "60", "-c", "16", "--warmup", "0s", "-o", "json"];
+    let result = prony_model::from_json(&prony(&words).out).expect("a result");
+    assert_eq!(result.requests.done, 60, "{:?}", result.errors);
+    let rate = result.rate.done_per_s;
+    assert!(rate <= MOST_PER_S, "{rate} per s");
+    // The run says itself that rate and time belong together, and from which the other follows.
+    let said =
+        result.findings.iter().find(|found| found.code == FindingCode::ClosedLoop).expect("a closed loop");
+    let implied =
+        said.evidence.iter().find(|number| number.name == "implied_mean").expect("its evidence").value;
+    assert!(implied >= LEAST_MEAN_MS, "{said:?}");
+    let least_ms = result.latency.response.min_ms.expect("there were some");
+    assert!(least_ms >= 100.0, "no answer comes before the database has slept: {least_ms} ms");
 }
 
 /// One run of each variant, and the better one named.

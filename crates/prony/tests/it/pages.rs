@@ -34,6 +34,7 @@ fn every_help_fits_a_screen() {
         &["serve", "rudy", "--help"],
         &["serve", "dashboard", "--help"],
         &["serve", "kv", "--help"],
+        &["serve", "express", "--help"],
         &["calibrate", "--help"],
         &["demo", "--help"],
         &["ab", "-h"],

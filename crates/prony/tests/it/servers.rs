@@ -18,7 +18,13 @@ struct Served {
 
 impl Served {
     fn start(words: &[&str]) -> Self {
+        Self::start_with(words, &[])
+    }
+
+    /// With more in its environment.
+    fn start_with(words: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut process = command()
+            .envs(environment.iter().copied())
             .arg("serve")
             .args(words)
             .args(["--port", "0"])
@@ -66,6 +72,7 @@ fn it_says_where_it_listens_and_at_the_end_what_it_did() {
         &["rudy", "--model", "pool", "--keepalive"],
         &["dashboard"],
         &["dashboard", "--workers", "2"],
+        &["express"],
     ] {
         let server = Served::start(words);
         let load = prony(&[&server.url, "-n", "7", "-c", "1"]);
@@ -181,6 +188,104 @@ fn a_store_in_use_and_a_site_that_cannot_be_checked() {
     let said = prony(&["serve", "dashboard", "--check", "https://127.0.0.1/"]);
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.err.contains("only http:// can be checked"), "{said:?}");
+}
+
+/// A folder for temporary files that the user who runs PostgreSQL can reach, too.
+fn temporary(name: &str) -> String {
+    let folder = std::env::temp_dir().join(format!("prony-{name}-{}", std::process::id()));
+    std::fs::create_dir(&folder).expect("the folder for temporary files can be written");
+    std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o711))
+        .expect("it is ours");
+    folder.to_str().expect("the folder for temporary files has a plain name").to_owned()
+}
+
+/// Asks for a page on a connection of its own.
+fn page(server: &Served, path: &str) -> String {
+    server.ask(&format!("GET {path} HTTP/1.0\r\n\r\n"))
+}
+
+/// The first process of the PostgreSQL in `folder`.
+fn postgres_in(folder: &str) -> Pid {
+    let data = std::fs::read_dir(folder).expect("it is there").next().expect("a folder for PostgreSQL");
+    let file = data.expect("a name").path().join("data/postmaster.pid");
+    let text = std::fs::read_to_string(file).expect("PostgreSQL runs");
+    let number = text.lines().next().and_then(|line| line.parse().ok()).and_then(Pid::from_raw);
+    number.expect("the file begins with the number")
+}
+
+fn is_empty(folder: &str) -> bool {
+    std::fs::read_dir(folder).expect("it is there").next().is_none()
+}
+
+/// It has no time to clean up: the kernel ends PostgreSQL, and the next start removes the folder.
+#[test]
+fn a_killed_server_leaves_no_postgres() {
+    let folder = temporary("killed");
+    let words = ["express", "--postgres", "auto", "--pg-sleep", "1ms", "--errors-500"];
+    let environment = [("TMPDIR", folder.as_str()), ("DATABASE_URL", "not even a URL")];
+    let server = Served::start_with(&words, &environment);
+    let answer = page(&server, "/pg2");
+    assert!(answer.contains(" 200 OK\r\n") && answer.contains("\r\n\r\n\"20"), "{answer}");
+    let postgres = postgres_in(&folder);
+    assert_eq!(server.end(Signal::KILL).2, None, "killed, not ended");
+    let stat = format!("/proc/{}/stat", postgres.as_raw_nonzero());
+    // Gone, or dead and waited for by nobody.
+    while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        std::thread::yield_now();
+    }
+    assert!(!is_empty(&folder));
+    let server = Served::start_with(&words, &environment);
+    assert_ne!(postgres_in(&folder), postgres, "the only one there");
+    // Two at once do not disturb each other.
+    let other = Served::start_with(&words, &environment);
+    for server in [&server, &other] {
+        assert!(page(server, "/pg1").ends_with("\r\n\r\nHello world!"));
+    }
+    server.end(Signal::TERM);
+    assert_eq!(other.end(Signal::INT).2, Some(0));
+    assert!(is_empty(&folder));
+    std::fs::remove_dir(&folder).expect("it is empty");
+}
+
+#[test]
+fn the_database_is_named_by_a_flag_or_by_the_environment() {
+    let folder = temporary("named");
+    let private = Served::start_with(&["express", "--postgres", "auto"], &[("TMPDIR", &folder)]);
+    let socket = std::fs::read_dir(&folder).expect("it is there").next().expect("a folder").expect("a name");
+    let url = format!("host={} user=prony dbname=postgres", socket.path().display());
+    let by_flag = Served::start_with(&["express", "--database", &url], &[("DATABASE_URL", "nonsense")]);
+    let by_environment = Served::start_with(&["express"], &[("DATABASE_URL", &url)]);
+    for server in [&private, &by_flag, &by_environment] {
+        assert!(page(server, "/pg1").ends_with("\r\n\r\nHello world!"));
+    }
+    let none = Served::start_with(&["express"], &[("DATABASE_URL", "")]);
+    let answer = page(&none, "/pg1");
+    assert!(answer.contains(" 200 OK\r\n") && answer.contains("--postgres auto"), "{answer}");
+    for server in [by_flag, by_environment, none, private] {
+        assert_eq!(server.end(Signal::TERM).2, Some(0));
+    }
+    std::fs::remove_dir(&folder).expect("it is empty");
+}
+
+#[test]
+fn a_database_that_cannot_be_used() {
+    let refused = |words: &[&str], environment: (&str, &str), expected: &str| {
+        let all = [&["serve", "express", "--port", "0"], words].concat();
+        let output = command().env(environment.0, environment.1).args(all).output();
+        let said = crate::binary::said(output.expect("the binary was built"));
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
+        assert!(said.err.contains(expected), "{expected}: {said:?}");
+    };
+    let none = ("DATABASE_URL", "");
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let url = format!("postgresql://me:secret@{}/shop", nobody.expect("a free port"));
+    refused(&["--database", &url], none, "check that it is running");
+    refused(&[], ("DATABASE_URL", &url), "or start a private one: --postgres auto");
+    refused(&[], ("DATABASE_URL", "mysql://a/b"), "DATABASE_URL: this names no database");
+    refused(&["--database", "shop"], none, "write postgresql://user:password@host:5432/name");
+    refused(&["--database", &url, "--postgres", "auto"], none, "--postgres");
+    refused(&["--postgres", "auto"], ("TMPDIR", "/no/such/folder"), "or name another: TMPDIR=/tmp");
+    refused(&["--pool", "0"], none, "--pool");
 }
 
 #[test]

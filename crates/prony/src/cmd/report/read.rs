@@ -16,6 +16,11 @@ use crate::render::AnyResult;
 /// More than any result has: a day in seconds takes 20 MB, the largest body 90 MB.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
+/// What `prony study` leaves in its folder when it ends.
+const STUDY_REPORT: &str = "report.json";
+/// What a folder has from the beginning of a study on.
+const STUDY_SCHEDULE: &str = "schedule.json";
+
 /// A result, and what its file is called.
 #[derive(Debug)]
 pub(in crate::cmd) struct Stored {
@@ -27,8 +32,10 @@ pub(in crate::cmd) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The result in the file `path`, or on stdin for `-`.
+/// The result in the file `path`, of the study in the folder `path`, or on stdin for `-`.
 pub(in crate::cmd) fn read(path: &Path) -> Result<Stored, Complaint> {
+    let report = path.join(STUDY_REPORT);
+    let path = if path.join(STUDY_SCHEDULE).is_file() && report.is_file() { &report } else { path };
     let name = if is_stdin(path) { "stdin".to_owned() } else { path.display().to_string() };
     let text = text(path, &name)?;
     let result = result(&name, &text)?;
@@ -44,6 +51,9 @@ fn text(path: &Path, name: &str) -> Result<String, Complaint> {
     let mut take = |source: &mut dyn std::io::Read| source.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     let taken = if is_stdin(path) {
         take(&mut std::io::stdin().lock())
+    } else if path.join(STUDY_SCHEDULE).is_file() {
+        return Err(Complaint::usage(format!("{name} has no {STUDY_REPORT}: its study has not ended"))
+            .hint(format!("go on with it: prony study FILE --output {name} --resume")));
     } else if path.is_dir() {
         return Err(Complaint::usage(format!("{name} is a directory"))
             .hint(format!("name the files in it: prony report {}", path.join("*.json").display())));

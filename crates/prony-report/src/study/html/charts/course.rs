@@ -1,0 +1,231 @@
+//! Every run second by second: rate above, response times below, and what was found about it.
+
+use prony_model::{Course, CoursePoint, LoadKind, Severity, StudyCell};
+
+use super::super::figure::Figure;
+use super::super::layout::Layout;
+use super::super::table::{Html, Table, numbers, words};
+use super::super::words::plain_tick;
+use crate::number::{cell as number, count, plural, seconds, significant};
+use crate::svg::{Anchor, Area, Axis, Drawing, Plot, Scale, Shape, decimated};
+
+const WIDTH: f64 = 460.0;
+const HEIGHT: f64 = 170.0;
+/// Points of all lines of the page together, about ten bytes each: the page stays below 5 MB, whatever the study.
+const POINTS: usize = 150_000;
+/// Lines of a course: rate, p50, p99.
+const LINES: usize = 3;
+/// A line is never drawn with less: 20 stretches still show where a run changed.
+const LEAST_POINTS: usize = 40;
+/// Runs whose findings are named in one chart.
+const MOST_MARKED: usize = 3;
+
+/// The chart; `None` where no run has a course.
+pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
+    let cells = &layout.result().cells;
+    let all: Vec<usize> = layout.of_kind(LoadKind::Run).filter(|index| has_course(&cells[*index])).collect();
+    let courses: usize = all.iter().map(|index| cells[*index].courses.len()).sum();
+    let title = title(&all.iter().map(|index| &cells[*index]).collect::<Vec<_>>())?;
+    let points = (POINTS / LINES / courses.max(1)).max(LEAST_POINTS);
+    let mut panels = Vec::new();
+    for index in &all {
+        let cell = &cells[*index];
+        let marked = marked(layout, *index);
+        for (upper, id) in [(true, "rate"), (false, "times")] {
+            let name = format!("{} · {}", cell.name, if upper { "rate" } else { "response times" });
+            let id = format!("chart-course-{index}-{id}");
+            panels.push((name, drawing(layout, cell, upper, points, &marked, &id)));
+        }
+    }
+    Some(Figure {
+        id: "chart-course".to_owned(),
+        title,
+        caption: "Good responses per second, and p50 (solid) and p99 (dotted) response time, along each run; \
+                  a line is a run, thick dashes a run with a warning, which is named, a cross a moment with failures. \
+                  Lines of many points keep the extremes of every stretch."
+            .to_owned(),
+        legend: Vec::new(),
+        panels,
+        table: table(&all.iter().map(|index| (*index, &cells[*index])).collect::<Vec<_>>()),
+        open: false,
+    })
+}
+
+fn has_course(cell: &StudyCell) -> bool {
+    cell.courses.iter().any(|course| course.points.len() > 1)
+}
+
+/// The runs of a cell with a warning or worse, and its code.
+fn marked(layout: &Layout<'_>, cell: usize) -> Vec<(u32, &'static str)> {
+    let mut marked = Vec::new();
+    for found in layout.result().findings.iter().filter(|found| found.finding.severity > Severity::Note) {
+        for place in found.places.iter().filter(|place| place.cell as usize == cell) {
+            for repeat in &place.repeats {
+                if !marked.iter().any(|(known, _)| known == repeat) {
+                    marked.push((*repeat, found.finding.code.name()));
+                }
+            }
+        }
+    }
+    marked
+}
+
+fn rates(course: &Course) -> impl Iterator<Item = f64> {
+    course.points.iter().map(|point| point.rate_per_s).filter(|rate| rate.is_finite())
+}
+
+/// Least and greatest of some values.
+fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let (least, most) = values
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
+    (least <= most).then_some((least, most))
+}
+
+/// The course that varies most.
+fn title(cells: &[&StudyCell]) -> Option<String> {
+    let mut worst: Option<(f64, String)> = None;
+    for cell in cells {
+        for course in &cell.courses {
+            let Some((least, most)) = extremes(rates(course)) else { continue };
+            let swing = (most - least) / most.max(f64::MIN_POSITIVE);
+            if worst.as_ref().is_none_or(|(known, _)| swing > *known) {
+                let range = format!("{} to {} /s", significant(least), significant(most));
+                worst = Some((swing, format!("{}, run {}: {range}", cell.name, course.repeat)));
+            }
+        }
+    }
+    worst.map(|(_, place)| format!("Second by second the rate varies most in {place}"))
+}
+
+fn drawing(
+    layout: &Layout<'_>,
+    cell: &StudyCell,
+    upper: bool,
+    points: usize,
+    marked: &[(u32, &str)],
+    id: &str,
+) -> String {
+    let area = Area { left: 56.0, top: 24.0, right: WIDTH - 12.0, bottom: HEIGHT - 40.0 };
+    let all = || cell.courses.iter().flat_map(|course| &course.points);
+    let end = all().map(|point| point.at_s).filter(|at| at.is_finite()).fold(1.0, f64::max);
+    let x = Axis::new(Scale::exact(0.0, end, area.across()), "time, s", 6, plain_tick);
+    let y = if upper {
+        let most = all().map(|point| point.rate_per_s).filter(|rate| rate.is_finite()).fold(0.0, f64::max);
+        Axis::new(Scale::linear(most, area.upwards()), "good responses, per second", 4, plain_tick)
+    } else {
+        let times = all().flat_map(|point| [point.p50_ms, point.p99_ms]).flatten();
+        let (least, most) =
+            extremes(times.filter(|time| time.is_normal() && *time > 0.0)).unwrap_or((1.0, 10.0));
+        Axis::new(Scale::logarithmic(least, most, area.upwards()), "response time, ms", 4, plain_tick)
+    };
+    let mut plot = Plot::new(Drawing::new(WIDTH, HEIGHT), area, x, y);
+    let colour = layout.colour(cell);
+    for course in &cell.courses {
+        let has_warning = marked.iter().any(|(repeat, _)| *repeat == course.repeat);
+        let state = if has_warning { "marked" } else { "run" };
+        if upper {
+            let rates: Vec<(f64, f64)> =
+                course.points.iter().map(|point| (point.at_s, point.rate_per_s)).collect();
+            plot.line(&format!("l {state} s{colour}"), &decimated(&rates, points));
+            for point in course.points.iter().filter(|point| point.failed_per_s > 0.0) {
+                cross(&mut plot, point.at_s);
+            }
+        } else {
+            for (class, of) in [("tail", p99 as fn(&CoursePoint) -> Option<f64>), (state, p50)] {
+                // A second without responses is a gap, not a line across it.
+                for stretch in course.points.split(|point| of(point).is_none()) {
+                    let times: Vec<(f64, f64)> =
+                        stretch.iter().filter_map(|point| Some((point.at_s, of(point)?))).collect();
+                    plot.line(&format!("l {class} s{colour}"), &decimated(&times, points));
+                }
+            }
+        }
+    }
+    if upper {
+        name_marked(&mut plot, marked);
+    }
+    let what = if upper { "Good responses per second" } else { "p50 and p99 response time" };
+    let description = format!("{what} along {} of {}.", plural(cell.courses.len() as u64, "run"), cell.name);
+    plot.drawing.finish(id, "half", what, &description)
+}
+
+fn p50(point: &CoursePoint) -> Option<f64> {
+    point.p50_ms
+}
+
+fn p99(point: &CoursePoint) -> Option<f64> {
+    point.p99_ms
+}
+
+/// A moment with failures, at the bottom.
+fn cross(plot: &mut Plot, at_s: f64) {
+    let (x, y) = (plot.place((at_s, 0.0)).0, plot.area.bottom - 4.0);
+    plot.drawing.path("x", &[(x - 3.0, y - 3.0), (x + 3.0, y + 3.0)]);
+    plot.drawing.path("x", &[(x - 3.0, y + 3.0), (x + 3.0, y - 3.0)]);
+}
+
+/// Names the runs with warnings below the lines, where rates have room.
+fn name_marked(plot: &mut Plot, marked: &[(u32, &str)]) {
+    let more = marked.len().saturating_sub(MOST_MARKED);
+    let mut said: Vec<String> =
+        marked.iter().take(MOST_MARKED).map(|(repeat, code)| format!("run {repeat}: {code}")).collect();
+    if more > 0 {
+        said.push(format!("{more} more"));
+    }
+    if !said.is_empty() {
+        let place = (plot.area.left + 4.0, plot.area.bottom - 12.0);
+        plot.drawing.point("mark-point", Shape::Triangle, (place.0 + 4.0, place.1 - 3.5), 4.0);
+        plot.drawing.text(
+            "label",
+            (place.0 + 12.0, place.1),
+            Anchor::Start,
+            &said.join(" · "),
+            plot.area.right - place.0,
+        );
+    }
+}
+
+fn table(cells: &[(usize, &StudyCell)]) -> String {
+    let columns = vec![
+        numbers("run", "run"),
+        numbers("length", "length"),
+        numbers("rate-least", "least /s"),
+        numbers("rate-most", "most /s"),
+        numbers("p50-least", "least p50, ms"),
+        numbers("p50-most", "most p50, ms"),
+        numbers("p99-most", "most p99, ms"),
+        numbers("failed", "seconds with failures"),
+        words("findings", "findings"),
+    ];
+    let caption = "Extremes of the seconds of each run; each second stands in report.json";
+    let mut table = Table::new("chart-course-data", caption, "cell", columns);
+    for (index, cell) in cells {
+        for course in &cell.courses {
+            let end = |value: Option<f64>, say: fn(f64) -> String| value.map_or_else(|| "–".to_owned(), say);
+            let rate = extremes(rates(course));
+            let p50 = extremes(course.points.iter().filter_map(p50));
+            let p99 = extremes(course.points.iter().filter_map(p99));
+            let failed = course.points.iter().filter(|point| point.failed_per_s > 0.0).count() as u64;
+            let run = cell.runs.iter().find(|run| run.repeat == course.repeat);
+            let codes: Vec<&str> =
+                run.map_or_else(Vec::new, |run| run.findings.iter().map(|code| code.name()).collect());
+            table.row(
+                &format!("{index}-{}", course.repeat),
+                &cell.name.as_str().into(),
+                &[
+                    course.repeat.to_string(),
+                    course.points.last().map_or_else(|| "–".to_owned(), |point| seconds(point.at_s)),
+                    end(rate.map(|rate| rate.0), significant),
+                    end(rate.map(|rate| rate.1), significant),
+                    end(p50.map(|time| time.0), number),
+                    end(p50.map(|time| time.1), number),
+                    end(p99.map(|time| time.1), number),
+                    count(failed),
+                    codes.join(", "),
+                ]
+                .map(Html::from),
+            );
+        }
+    }
+    table.finish()
+}

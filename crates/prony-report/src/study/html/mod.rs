@@ -1,0 +1,37 @@
+//! A study as one page that needs nothing else: no script, no network, no file beside it.
+//!
+//! The order is that of a reader's questions: what came of it, what was demanded and compared, how much, against what
+//! others published; then pictures, then doubts, then what it takes to do it again. Each chart says its finding, which
+//! is computed, and holds its data as a table.
+//!
+//! In reading order: [`page`] (the frame and its policy), `verdict`, `cells`, `published`, `layout` (which cells share
+//! a chart), `figure` (what every chart has), the charts, `findings`, `record`.
+
+mod cells;
+mod charts;
+mod figure;
+mod findings;
+mod labels;
+mod layout;
+mod page;
+mod published;
+mod record;
+mod table;
+mod verdict;
+mod words;
+
+use prony_model::StudyResult;
+
+use layout::Layout;
+
+/// The page. Whatever text the study brings is escaped; what can't be drawn is left out, never an error.
+pub fn html(result: &StudyResult) -> String {
+    let layout = Layout::new(result);
+    let mut body = verdict::section(result);
+    body.push_str(&cells::section(result));
+    body.push_str(&published::section(result));
+    body.push_str(&charts::section(&layout));
+    body.push_str(&findings::section(result));
+    body.push_str(&record::sections(result));
+    page::page(&result.title, &body)
+}

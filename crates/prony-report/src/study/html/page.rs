@@ -1,0 +1,79 @@
+//! The frame of the page and what the browser may do with it: nothing but draw it.
+
+use crate::svg::escaped;
+
+/// The only style of the page.
+const STYLE: &str = include_str!("style.css");
+
+/// The style's SHA-256 in base64, by which the policy of the page admits it and no other; a test prints it anew.
+const STYLE_HASH: &str = "kCFVg1lzcTBMktU1EsgKy96Dvo0YaCQrPsELWtPGZMU=";
+
+/// A whole page around `body`.
+pub(super) fn page(title: &str, body: &str) -> String {
+    let title = escaped(title);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; \
+         base-uri 'none'; form-action 'none'\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <meta name=\"color-scheme\" content=\"light dark\"/>\n<meta name=\"referrer\" content=\"no-referrer\"/>\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    #[test]
+    fn the_policy_admits_the_style() {
+        let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(STYLE));
+        assert_eq!(STYLE_HASH, hash, "style.css has changed: write its new hash here");
+    }
+
+    /// Relative luminance (WCAG 2.2, "relative luminance").
+    fn luminance(colour: &str) -> f64 {
+        let channel = |range| {
+            let value = f64::from(u8::from_str_radix(&colour[range], 16).expect("hexadecimal")) / 255.0;
+            if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1..3) + 0.7152 * channel(3..5) + 0.0722 * channel(5..7)
+    }
+
+    fn contrast(a: &str, b: &str) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    /// The colours of the first `:root` after `from`.
+    fn colours(from: &str) -> impl Fn(&str) -> String {
+        let start = STYLE.find(from).expect("the part of the style");
+        let part = STYLE[start..].split_once(":root{").expect("its colours").1;
+        let part = part.split_once('}').expect("their end").0.to_owned();
+        move |name| {
+            let value = part.split_once(&format!("--{name}:")).expect(name).1;
+            value[..7].to_owned()
+        }
+    }
+
+    #[test]
+    fn colours_stand_out_in_light_and_dark() {
+        for part in [":root{color-scheme", "prefers-color-scheme:dark"] {
+            let colour = colours(part);
+            let paper = colour("paper");
+            for (names, least) in [
+                // Text (WCAG 1.4.3) and what one must see to understand a chart (1.4.11).
+                (&["ink", "soft", "accent", "good", "care", "bad"][..], 4.5),
+                (&["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"], 3.0),
+            ] {
+                for name in names {
+                    let found = contrast(&colour(name), &paper);
+                    assert!(found >= least, "{part} --{name}: {found:.2}");
+                }
+            }
+        }
+    }
+}

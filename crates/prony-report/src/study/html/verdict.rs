@@ -1,0 +1,134 @@
+//! What came of the study: one sentence, then what was demanded and what was compared, in words.
+
+use std::fmt::Write as _;
+
+use prony_model::{
+    ComparisonOutcome, MetricComparison, StudyComparison, StudyResult, StudyThreshold, ThresholdOutcome,
+};
+
+use super::super::facts;
+use super::table::{Html, Table, dash, numbers, words as text_column};
+use super::words::{link, paragraphs, verdict};
+use crate::compare;
+use crate::number::{count, plural, signed_percent};
+use crate::svg::escaped;
+
+/// The top of the page.
+pub(super) fn section(result: &StudyResult) -> String {
+    let mut html = format!(
+        "<h1>{}</h1>\n<p class=\"verdict\" id=\"verdict\">{} {}</p>\n",
+        escaped(&result.title),
+        verdict(result.verdict),
+        escaped(&sentence(result))
+    );
+    // Writing to a `String` can't fail.
+    let _ = write!(html, "<p class=\"soft small\">{}</p>\n", escaped(&circumstances(result)));
+    html.push_str(&paragraphs(&result.intro));
+    if !result.thresholds.is_empty() {
+        html.push_str("<section id=\"demands\">\n<h2>What was demanded</h2>\n");
+        html.push_str(&thresholds(result));
+        html.push_str("</section>\n");
+    }
+    if !result.comparisons.is_empty() {
+        html.push_str("<section id=\"differences\">\n<h2>What differs</h2>\n");
+        for (index, compared) in result.comparisons.iter().enumerate() {
+            html.push_str(&comparison(result, index, compared));
+        }
+        html.push_str("</section>\n");
+    }
+    html
+}
+
+/// Whether it is valid, whether it met its demands.
+fn sentence(result: &StudyResult) -> String {
+    let outcome =
+        |outcome| result.thresholds.iter().filter(|demand| demand.outcome == outcome).count() as u64;
+    let demands = result.thresholds.len() as u64;
+    let (met, unknown) = (outcome(ThresholdOutcome::Met), outcome(ThresholdOutcome::Unknown));
+    let mut said = facts::grounds(result);
+    if demands > 0 {
+        let open = if unknown > 0 { format!(", {} unknown", count(unknown)) } else { String::new() };
+        said = format!("{said}; {} of {} met{open}", count(met), plural(demands, "threshold"));
+    }
+    said
+}
+
+/// How much was done, when, in which order.
+fn circumstances(result: &StudyResult) -> String {
+    let mut parts = facts::choices(result);
+    parts.extend(result.started_at.as_ref().map(|start| format!("started {start}")));
+    if !result.complete {
+        parts.push("prony study --resume makes the missing runs".to_owned());
+    }
+    parts.join(" · ")
+}
+
+fn thresholds(result: &StudyResult) -> String {
+    let columns =
+        vec![text_column("what", "demanded"), numbers("measured", "measured"), text_column("cell", "cell")];
+    let mut table = Table::new("thresholds", "Demands, and what became of them", "", columns);
+    for (index, demand) in result.thresholds.iter().enumerate() {
+        let StudyThreshold { cell, text, metric, measured, outcome, .. } = demand;
+        let word = match outcome {
+            ThresholdOutcome::Met => "<span class=\"word good\">✓ MET</span>",
+            ThresholdOutcome::Missed => "<span class=\"word bad\">✕ MISSED</span>",
+            ThresholdOutcome::Unknown => "<span class=\"word care\">? UNKNOWN</span>",
+        };
+        let measured = measured.map_or_else(dash, |value| facts::value(*metric, value).into());
+        let row = [text.as_str().into(), measured, link(result, *cell)];
+        table.row(&index.to_string(), &Html::markup(word.to_owned()), &row);
+    }
+    table.finish()
+}
+
+fn comparison(result: &StudyResult, index: usize, compared: &StudyComparison) -> String {
+    let StudyComparison { title, a, b, margin, metrics } = compared;
+    let (a, b) = (facts::cell_name(result, *a), facts::cell_name(result, *b));
+    let columns = vec![
+        text_column("metric", "metric"),
+        numbers("change", "change"),
+        numbers("interval", "95 % interval"),
+        numbers("a", "A"),
+        numbers("b", "B"),
+        numbers("pairs", "pairs"),
+        text_column("remark", ""),
+    ];
+    let caption = format!("B, {b}, against A, {a}; up to ±{} counts as none", percent(*margin));
+    let mut table = Table::new(&format!("compare-{index}"), &caption, "B is", columns);
+    for told in metrics {
+        let value = |value| compare::value(told.metric, value);
+        let row = [
+            compare::name(told.metric),
+            told.change.map_or_else(facts::dash, signed_percent),
+            told.interval.map_or_else(facts::dash, compare::interval),
+            value(told.a),
+            value(told.b),
+            count(told.pairs),
+            compare::remarks(told, metrics, *margin).join(", "),
+        ];
+        table.row(told.metric.name(), &word(told), &row.map(Html::from));
+    }
+    let reason =
+        compare::reason(metrics).map_or_else(String::new, |reason| format!("<p>{}</p>\n", escaped(reason)));
+    format!("<h3>{}</h3>\n{}{reason}", escaped(title), table.finish())
+}
+
+/// What is said of B, with its shape.
+fn word(told: &MetricComparison) -> Html {
+    let (shape, class) = match told.outcome {
+        ComparisonOutcome::Faster => ("▲", "good"),
+        ComparisonOutcome::FasterSizeUncertain => ("△", "good"),
+        ComparisonOutcome::Slower => ("▼", "bad"),
+        ComparisonOutcome::SlowerSizeUncertain => ("▽", "bad"),
+        ComparisonOutcome::NoDifference => ("=", "soft"),
+        ComparisonOutcome::TooNoisy { .. } | ComparisonOutcome::NoVerdict { .. } => ("?", "care"),
+    };
+    let word = told.outcome.word();
+    let word = if told.primary { word.to_uppercase() } else { word.to_owned() };
+    Html::markup(format!("<span class=\"word {class}\">{shape} {word}</span>"))
+}
+
+/// As it was typed: 2 %, not 2.0 %.
+fn percent(share: f64) -> String {
+    format!("{} %", (1e4 * share).round() / 100.0)
+}

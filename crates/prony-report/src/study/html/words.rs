@@ -1,0 +1,127 @@
+//! Numbers, names and verdicts as the page says them.
+
+use prony_model::{FigureBasis, Interval, StudyCell, StudyFigure, StudyMetric, StudyResult, Verdict};
+
+use super::super::facts::{bare, figure};
+use super::table::{Html, dash};
+use crate::number::significant;
+use crate::svg::escaped;
+
+/// A value beside a tick: as [`value`], without zeros that say nothing.
+pub(super) fn tick(metric: StudyMetric, number: f64) -> String {
+    match metric.unit() {
+        "share" => bare(metric, number),
+        _ => plain_tick(number),
+    }
+}
+
+/// A round number beside a tick.
+pub(super) fn plain_tick(number: f64) -> String {
+    let text = significant(number);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Both ends of an interval, without the unit.
+pub(super) fn interval(metric: StudyMetric, interval: Interval) -> String {
+    let hint = if interval.indicative { " indicative" } else { "" };
+    format!("[{}, {}]{hint}", bare(metric, interval.low), bare(metric, interval.high))
+}
+
+/// What an axis is of, and in which unit.
+pub(super) fn axis(metric: StudyMetric) -> String {
+    let unit = match metric.unit() {
+        "per_s" => "per second",
+        "share" => "%",
+        unit => unit,
+    };
+    format!("{}, {unit}", name(metric))
+}
+
+/// The metric in words.
+pub(super) fn name(metric: StudyMetric) -> &'static str {
+    match metric {
+        StudyMetric::Rate => "good responses",
+        StudyMetric::Success => "success",
+        StudyMetric::Mean => "mean response time",
+        StudyMetric::Min => "least response time",
+        StudyMetric::P50 => "p50 response time",
+        StudyMetric::P90 => "p90 response time",
+        StudyMetric::P95 => "p95 response time",
+        StudyMetric::P99 => "p99 response time",
+        StudyMetric::P999 => "p99.9 response time",
+        StudyMetric::Max => "greatest response time",
+        StudyMetric::Connect => "connect time",
+        StudyMetric::Total => "time of the whole run",
+        StudyMetric::WallMean => "mean time of the command",
+        StudyMetric::Wall => "median time of the command",
+        StudyMetric::User => "time in user mode",
+        StudyMetric::System => "time in the kernel",
+        StudyMetric::StartUp => "share of the start",
+        StudyMetric::Memory => "memory",
+        StudyMetric::Dns => "look-up",
+        StudyMetric::Tcp => "connecting",
+        StudyMetric::Server => "server",
+        StudyMetric::Transfer => "transfer",
+        StudyMetric::Probe => "time of the whole probe",
+    }
+}
+
+/// A verdict word with its shape: never colour alone.
+pub(super) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "<span class=\"word good\">✓ VALID</span>",
+        Verdict::Doubtful => "<span class=\"word care\">▲ DOUBTFUL</span>",
+        Verdict::Invalid => "<span class=\"word bad\">✕ INVALID</span>",
+    }
+}
+
+/// The value of `cell` for `metric`, where it is known and can be drawn.
+pub(super) fn known(cell: &StudyCell, metric: StudyMetric) -> Option<f64> {
+    figure(cell, metric)?.value.filter(|value| value.is_finite() && *value >= 0.0)
+}
+
+/// The interval that speaks of the next run.
+pub(super) fn across(cell: &StudyCell, metric: StudyMetric) -> Option<Interval> {
+    let figure = figure(cell, metric).filter(|figure| figure.basis == FigureBasis::AcrossRuns)?;
+    figure.interval
+}
+
+/// A figure as a cell of a table: the value and, below it, its interval.
+pub(super) fn told(figure: Option<&StudyFigure>) -> Html {
+    let Some((figure, known)) = figure.and_then(|figure| Some((figure, figure.value?))) else {
+        return dash();
+    };
+    let number = bare(figure.metric, known);
+    match (figure.interval, figure.basis) {
+        (Some(range), FigureBasis::AcrossRuns | FigureBasis::WithinRun) => {
+            let within = if figure.basis == FigureBasis::WithinRun { " within the run" } else { "" };
+            Html::with_more(&number, "", &format!("{}{within}", interval(figure.metric, range)))
+        }
+        _ => number.into(),
+    }
+}
+
+/// A cell's name, linked to its row.
+pub(super) fn link(result: &StudyResult, cell: u32) -> Html {
+    let index = cell as usize;
+    result.cells.get(index).map_or_else(dash, |found| {
+        Html::markup(format!("<a href=\"#cells-{index}\">{}</a>", escaped(&found.name)))
+    })
+}
+
+/// Paragraphs, which are separated by empty lines in `text`.
+pub(super) fn paragraphs(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let paragraphs: Vec<String> = paragraphs
+        .filter(|part| !part.is_empty())
+        .map(|part| format!("<p>{}</p>\n", escaped(&part)))
+        .collect();
+    paragraphs.concat()
+}
+
+/// Text whose lines stay lines.
+pub(super) fn lines(text: &str) -> String {
+    let lines: Vec<String> =
+        text.trim_end().lines().map(|line| escaped(&line.replace('\t', "    "))).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,235 @@
+//! The page of a study: well-formed, closed to foreign text, complete.
+
+use std::collections::BTreeSet;
+
+use prony_model::{StudyResult, study_from_json, study_to_json};
+use prony_report::study::html;
+use serde_json::{Value, json};
+
+use crate::study_fixture::{Chance, Server, journal, loaded, probed, study, timed};
+
+/// The page, after a look at what must hold for every page.
+fn check(result: &StudyResult) -> String {
+    let page = html(result);
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let document = roxmltree::Document::parse_with_options(&page, options)
+        .unwrap_or_else(|error| panic!("{error}: {:?}", page.lines().nth(error.pos().row as usize - 1)));
+    let mut ids = BTreeSet::new();
+    for id in document.descendants().filter_map(|node| node.attribute("id")) {
+        assert!(ids.insert(id), "{id} stands twice");
+    }
+    for node in document.descendants() {
+        if let Some(target) = node.attribute("href") {
+            let inner = target.strip_prefix('#').expect("links stay on the page");
+            assert!(ids.contains(inner), "no {inner} on the page");
+        }
+        for described in node.attribute("aria-labelledby").into_iter().flat_map(str::split_whitespace) {
+            assert!(ids.contains(described), "no {described} on the page");
+        }
+        for forbidden in ["style", "src", "onclick", "onload"] {
+            assert!(node.attribute(forbidden).is_none(), "{forbidden} at {}", node.tag_name().name());
+        }
+        assert!(!matches!(node.tag_name().name(), "script" | "img" | "link" | "iframe"));
+        for place in ["x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height"] {
+            if let (Some(number), true) = (node.attribute(place), node.tag_name().name() != "svg") {
+                assert!(number.parse::<f64>().is_ok_and(f64::is_finite), "{place} = {number}");
+            }
+        }
+        if let Some(path) = node.attribute("d") {
+            assert!(!path.contains("NaN") && !path.contains("inf"), "{path}");
+        }
+    }
+    page
+}
+
+/// A study of `targets` x `widths` cells with `repeats` runs each.
+fn large(targets: u32, widths: u32, repeats: u32) -> StudyResult {
+    let mut chance = Chance(3);
+    let names: Vec<String> = (1..=targets).map(|number| format!("server-{number}")).collect();
+    let loads: Vec<String> = (0..widths).map(|power| (10 << power).to_string()).collect();
+    let mut cells = Vec::new();
+    for (number, name) in (1..).zip(&names) {
+        for (power, load) in loads.iter().enumerate() {
+            let middle = 0.5 * f64::from(number) * 1.7_f64.powi(i32::try_from(power).expect("few"));
+            let server = Server {
+                rate: 30_000.0 / f64::from(number) * (1.0 - 0.8_f64.powf(power as f64 + 1.0)),
+                peaks: vec![(middle, 0.8), (middle * 6.0, 0.2)],
+                failing: 0.0,
+                waiting: 1.1,
+            };
+            cells.push(loaded(
+                &[("target", name), ("connections", load)],
+                &server,
+                repeats,
+                300,
+                &mut chance,
+            ));
+        }
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let loads: Vec<&str> = loads.iter().map(String::as_str).collect();
+    study(&[("target", &names), ("connections", &loads)], cells)
+}
+
+/// Commands and probes.
+fn commands() -> StudyResult {
+    let mut chance = Chance(2);
+    let cells = vec![
+        timed(&[("load", "wget")], 2.4, 0.82, &mut chance),
+        timed(&[("load", "curl")], 9.7, 0.91, &mut chance),
+        probed(&[("load", "hello")], 1.3, &mut chance),
+        probed(&[("load", "pool")], 6.1, &mut chance),
+    ];
+    study(&[("load", &["wget", "curl", "hello", "pool"])], cells)
+}
+
+/// One cell, run once.
+fn single() -> StudyResult {
+    let server = Server { rate: 938.0, peaks: vec![(1.0, 1.0)], failing: 0.0, waiting: 1.0 };
+    let mut study =
+        study(&[("target", &["kv"])], vec![loaded(&[("target", "kv")], &server, 1, 10, &mut Chance(4))]);
+    study.repeats = 1;
+    study
+}
+
+/// To look at them: `PRONY_WRITE_PAGES=FOLDER cargo test -p prony-report study_html`.
+#[test]
+fn pages_of_all_kinds() {
+    for (name, result) in [
+        ("journal", journal()),
+        ("commands", commands()),
+        ("single", single()),
+        ("wide", large(9, 3, 6)),
+        ("nothing", study(&[], Vec::new())),
+    ] {
+        let page = check(&result);
+        if let Some(folder) = std::env::var_os("PRONY_WRITE_PAGES") {
+            let file = std::path::Path::new(&folder).join(format!("{name}.html"));
+            std::fs::write(file, page).expect("the page can be written");
+        }
+    }
+}
+
+#[test]
+fn a_page_of_five_hundred_runs_stays_small() {
+    /// What a browser opens and a mail takes without complaint.
+    const MOST_BYTES: usize = 5_000_000;
+    let result = large(10, 5, 10);
+    assert_eq!(result.cells.iter().map(|cell| cell.runs.len()).sum::<usize>(), 500);
+    let page = check(&result);
+    assert!(page.len() < MOST_BYTES, "{} bytes", page.len());
+}
+
+#[test]
+fn the_small_page() {
+    let mut result = single();
+    let cell = &mut result.cells[0];
+    cell.curve.retain(|point| point.quantile == 0.0 || point.quantile > 0.9993);
+    cell.bins.truncate(2);
+    cell.courses[0].points.truncate(3);
+    let page = check(&result);
+    let (head, body) = page.split_once("<style>").expect("a style");
+    let body = body.split_once("</style>").expect("its end").1;
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true, filters => vec![
+        // Its test is elsewhere, and it changes with every colour.
+        ("'sha256-[^']+'", "[hash]"),
+    ] }, {
+        insta::assert_snapshot!("study-page", format!("{head}<style>{body}"));
+    });
+}
+
+/// Every text of a study, replaced by one that would like to be markup.
+#[test]
+fn foreign_text_stays_text() {
+    const EVIL: &str = "<script>alert('1')</script>\"><img src=x onerror=alert(1)>&\u{202e}\u{0}\u{fffe}]]>";
+    let mut study = serde_json::to_value(journal()).expect("JSON");
+    let mut places = Vec::new();
+    texts(&study, "", &mut places);
+    let mut replaced = 0;
+    for place in places {
+        let mut changed = study.clone();
+        *changed.pointer_mut(&place).expect("a place") = json!(EVIL);
+        // Names of formats, metrics and moments are no free text.
+        if serde_json::from_value::<StudyResult>(changed.clone()).is_ok() {
+            study = changed;
+            replaced += 1;
+        }
+    }
+    assert!(replaced > 50, "{replaced}");
+    let result: StudyResult = serde_json::from_value(study).expect("a study");
+    let page = check(&result);
+    assert!(page.contains("&lt;script&gt;"));
+    assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{202e}'));
+}
+
+/// The places of all texts below `value`, as JSON pointers.
+fn texts(value: &Value, place: &str, all: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            texts(value, &format!("{place}/{}", key.replace('~', "~0").replace('/', "~1")), all);
+        }),
+        Value::Array(values) => {
+            values
+                .iter()
+                .enumerate()
+                .for_each(|(index, value)| texts(value, &format!("{place}/{index}"), all));
+        }
+        Value::String(_) => all.push(place.to_owned()),
+        _ => {}
+    }
+}
+
+/// Numbers that nobody measured: the page may look odd, but is one.
+#[test]
+fn extreme_numbers_are_drawn_or_left_out() {
+    let mut result = journal();
+    for cell in &mut result.cells {
+        cell.runs.truncate(2);
+        cell.curve.truncate(3);
+        cell.bins.truncate(3);
+        cell.courses.truncate(1);
+        cell.courses[0].points.truncate(3);
+    }
+    let mut chance = Chance(5);
+    let mut command = timed(&[("target", "kv")], 2.4, 0.8, &mut chance);
+    command.executions.truncate(2);
+    command.runs.truncate(2);
+    let mut probe = probed(&[("target", "kv")], 2.4, &mut chance);
+    probe.runs.truncate(2);
+    result.cells.extend([command, probe]);
+    let stored = study_to_json(&result);
+    for extreme in ["1e308", "-1e308", "1e-308", "-1.0", "0.0"] {
+        // Every number with a fraction at once: counts and indices have none.
+        let number = regex::Regex::new(r"\s-?\d+\.\d+(e-?\d+)?").expect("a pattern");
+        let hostile = number.replace_all(&stored, format!(" {extreme}").as_str());
+        check(&study_from_json(&hostile).expect("a study"));
+    }
+    // One by one in a chart of otherwise sound numbers.
+    let sound: Value = serde_json::from_str(&stored).expect("JSON");
+    let mut drawn = 0;
+    for place in [
+        "curve/1/response_ms",
+        "curve/1/quantile",
+        "bins/1/from_ms",
+        "bins/1/to_ms",
+        "bins/1/count",
+        "courses/0/points/1/at_s",
+        "courses/0/points/1/rate_per_s",
+        "courses/0/points/1/p50_ms",
+        "figures/0/value",
+        "figures/0/range/1",
+        "runs/0/figures/rate",
+        "runs/0/requests",
+    ] {
+        for extreme in [json!(u64::MAX), json!(1e308), json!(1e-308), json!(0)] {
+            let mut hostile = sound.clone();
+            *hostile.pointer_mut(&format!("/cells/0/{place}")).expect(place) = extreme;
+            // A count has no fraction.
+            if let Ok(result) = study_from_json(&hostile.to_string()) {
+                check(&result);
+                drawn += 1;
+            }
+        }
+    }
+    assert!(drawn >= 44, "{drawn}");
+}
