@@ -156,18 +156,18 @@ mod tests {
                 "repeats = {repeats}\nseed = {seed}\norder = '{order}'\nrestart = '{restart}'\n[loads.x]\nconnections = 99\n[loads.y]\n"
             );
             for target in 0..targets {
-                text += &format!("[targets.t{target}]\nserve = 'null'\n");
+                text.extend(["[targets.t", &target.to_string(), "]\nserve = 'null'\n"]);
             }
             text += "[matrix]\nload = ['x']\n";
             for (name, values) in names.iter().zip(&axes) {
-                text += &format!("{name} = [{}]\n", values.join(", "));
+                text.extend([name, " = [", &values.join(", "), "]\n"]);
             }
             let excluded: Vec<String> = excluded.into_iter().map(point).collect();
-            text += &format!("exclude = [{}]\n", excluded.join(", "));
+            text.extend(["exclude = [", &excluded.join(", "), "]\n"]);
             // Nothing of the product has the load y.
             let included: Vec<String> =
                 (0..included.min(targets)).map(|target| format!("{{ load = 'y', target = 't{target}' }}")).collect();
-            text += &format!("include = [{}]\n", included.join(", "));
+            text.extend(["include = [", &included.join(", "), "]\n"]);
             let study = read(&text);
             prop_assert_eq!(study.cells.len(), points - excluded.len() + included.len());
 

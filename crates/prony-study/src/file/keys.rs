@@ -48,7 +48,11 @@ pub(super) struct StudyKeys {
     #[expect(dead_code, reason = "for the schema: each service is read on its own")]
     services: Elsewhere<BTreeMap<String, TargetKeys>>,
     #[serde(default)]
-    #[expect(dead_code, reason = "for the schema: each load is read on its own")]
+    #[expect(
+        dead_code,
+        clippy::zero_sized_map_values,
+        reason = "for the schema: each load is read on its own"
+    )]
     loads: Elsewhere<BTreeMap<String, LoadKeys>>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: the matrix is read on its own")]

@@ -226,16 +226,14 @@ fn read_matrix<'a>(
         mistakes.add(whole(), "this study has no load", "add [loads.NAME] and, below it, what it does");
         return None;
     }
-    let matrix = match root.table.get_key_value("matrix") {
-        None => None,
-        Some((key, value)) => match value.get_ref().as_table() {
-            Some(table) => Some(Section::new(table, &key.span())),
-            None => {
-                mistakes.add(value.span(), "`matrix` is not a table", "write [matrix] and its axes below");
-                return None;
-            }
-        },
-    };
+    let mut matrix = None;
+    if let Some((key, value)) = root.table.get_key_value("matrix") {
+        let Some(table) = value.get_ref().as_table() else {
+            mistakes.add(value.span(), "`matrix` is not a table", "write [matrix] and its axes below");
+            return None;
+        };
+        matrix = Some(Section::new(table, &key.span()));
+    }
     let table = root.table.get("loads").and_then(|value| value.get_ref().as_table());
     let names: Vec<&str> =
         table.map(tree::in_order).into_iter().flatten().map(|(name, _)| name.get_ref().as_ref()).collect();

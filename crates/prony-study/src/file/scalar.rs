@@ -184,24 +184,24 @@ pub(super) fn amount(scalar: &Scalar, unit: &str) -> Result<f64, AmountError> {
 mod tests {
     use super::*;
 
-    fn check(scalar: Scalar, unit: &str, expected: Option<f64>) {
-        assert_eq!(amount(&scalar, unit).ok(), expected, "{scalar} {unit}");
+    fn check(scalar: &Scalar, unit: &str, expected: Option<f64>) {
+        assert_eq!(amount(scalar, unit).ok(), expected, "{scalar} {unit}");
     }
 
     #[test]
     fn amounts_have_the_unit_of_their_metric() {
         let text = |text: &str| Scalar::Text(text.to_owned());
-        check(text("50ms"), "ms", Some(50.0));
-        check(text("1.5s"), "ms", Some(1500.0));
-        check(Scalar::Whole(7), "ms", Some(7.0));
-        check(text("1m"), "s", Some(60.0));
-        check(text("5k"), "per_s", Some(5000.0));
-        check(Scalar::Real(443.78), "per_s", Some(443.78));
-        check(text("99.5%"), "share", Some(0.995));
-        check(text("64MiB"), "MiB", Some(64.0));
-        check(text("50"), "ms", None);
-        check(Scalar::Real(f64::NAN), "ms", None);
-        check(Scalar::Whole(-1), "ms", None);
-        check(Scalar::Logical(true), "ms", None);
+        check(&text("50ms"), "ms", Some(50.0));
+        check(&text("1.5s"), "ms", Some(1500.0));
+        check(&Scalar::Whole(7), "ms", Some(7.0));
+        check(&text("1m"), "s", Some(60.0));
+        check(&text("5k"), "per_s", Some(5000.0));
+        check(&Scalar::Real(443.78), "per_s", Some(443.78));
+        check(&text("99.5%"), "share", Some(0.995));
+        check(&text("64MiB"), "MiB", Some(64.0));
+        check(&text("50"), "ms", None);
+        check(&Scalar::Real(f64::NAN), "ms", None);
+        check(&Scalar::Whole(-1), "ms", None);
+        check(&Scalar::Logical(true), "ms", None);
     }
 }

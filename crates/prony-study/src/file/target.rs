@@ -367,11 +367,10 @@ fn url(
     const ANY_PORT: &str = "1";
     let typed = typed.unwrap_or("http://127.0.0.1:{port}").trim_end_matches('/');
     let somewhere = typed.replace("{port}", ANY_PORT);
-    if !is_service && !somewhere.contains('{') {
-        if let Err(error) = prony_model::Target::parse(&somewhere) {
-            mistakes.add_words(section.span("url"), &error.to_string());
-            return None;
-        }
+    let is_whole = !is_service && !somewhere.contains('{');
+    if let Some(error) = is_whole.then(|| prony_model::Target::parse(&somewhere).err()).flatten() {
+        mistakes.add_words(section.span("url"), &error.to_string());
+        return None;
     }
     Some(Template(typed.to_owned()))
 }

@@ -276,3 +276,22 @@ fn the_form_that_was_not_asked_for_is_checked_too() {
         &["0: 0 connections can't carry a request (use `connections` 1 or more)"],
     );
 }
+
+proptest::proptest! {
+    /// What is cut out of the example, and put in where it does not belong, is refused or read, and its mistakes stand
+    /// in the text.
+    #[test]
+    fn no_text_is_too_odd(from in 0_usize..2000, length in 0_usize..60, to in 0_usize..2000, drop in 0_usize..2) {
+        let letters: Vec<char> = EXAMPLE.chars().collect();
+        let part = |range: std::ops::Range<usize>| -> String {
+            letters.iter().take(range.end).skip(range.start).collect()
+        };
+        let piece = part(from..from + length);
+        let text = format!("{}{piece}ü{}", part(0..to), part(to + drop * length..letters.len()));
+        if let Err(error) = with(&text, Overrides::default()) {
+            for mistake in error.mistakes {
+                proptest::prop_assert!(text.get(mistake.span.clone()).is_some(), "{}: {:?}", mistake.message, mistake.span);
+            }
+        }
+    }
+}

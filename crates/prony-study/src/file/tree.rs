@@ -5,9 +5,12 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeString, DeTable, DeValue, ValueDeserializer};
 
 use super::mistake::Mistakes;
+
+/// A key and its value.
+type Entry<'a> = (&'a Spanned<DeString<'a>>, &'a Spanned<DeValue<'a>>);
 
 /// A table and what is to be pointed at where something is missing in it.
 #[derive(Debug, Clone, Copy)]
@@ -45,17 +48,15 @@ impl<'a> Section<'a> {
             mistakes.add(value.span(), format!("`{key}` is not a table"), format!("write [{key}.NAME]"));
             return Vec::new();
         };
-        in_order(table)
-            .into_iter()
-            .filter_map(|(name, value)| match value.get_ref().as_table() {
-                Some(table) => Some((name.get_ref().as_ref(), Section::new(table, &name.span()))),
-                None => {
-                    let help = format!("write [{key}.{}] and its keys below", name.get_ref());
-                    mistakes.add(value.span(), format!("`{}` is not a table", name.get_ref()), help);
-                    None
-                }
-            })
-            .collect()
+        let section = |(name, value): Entry<'a>| {
+            let table = value.get_ref().as_table();
+            if table.is_none() {
+                let help = format!("write [{key}.{}] and its keys below", name.get_ref());
+                mistakes.add(value.span(), format!("`{}` is not a table", name.get_ref()), help);
+            }
+            Some((name.get_ref().as_ref(), Section::new(table?, &name.span())))
+        };
+        in_order(table).into_iter().filter_map(section).collect()
     }
 
     /// The tables in the list of `key`, `[[key]]`.
@@ -134,10 +135,8 @@ pub(super) fn overlay<'a>(under: &mut DeTable<'a>, over: &DeTable<'a>) {
 }
 
 /// The entries of a table in the order of the text.
-pub(super) fn in_order<'a>(
-    table: &'a DeTable<'a>,
-) -> Vec<(&'a Spanned<toml::de::DeString<'a>>, &'a Spanned<DeValue<'a>>)> {
-    let mut entries: Vec<_> = table.iter().collect();
+pub(super) fn in_order<'a>(table: &'a DeTable<'a>) -> Vec<Entry<'a>> {
+    let mut entries: Vec<Entry<'a>> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries
 }

@@ -112,7 +112,7 @@ pub(super) fn of_keys(text: &str) -> String {
             "no-keepalive" => words.push_str("`keepalive = false`"),
             "http" => words.push_str("`http10`"),
             "header" => words.push_str("`headers`"),
-            key => words.push_str(&format!("`{key}`")),
+            key => words.extend(["`", key, "`"]),
         }
         rest = flag[end..].strip_prefix("1.0").unwrap_or(&flag[end..]);
     }

@@ -22,5 +22,6 @@ mod servers;
 mod shape;
 mod studies;
 mod study;
+mod study_file;
 mod usage;
 mod wrk;
