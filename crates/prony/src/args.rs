@@ -20,6 +20,7 @@ mod wrk;
 use std::ffi::OsString;
 
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use prony_model::nearest;
 
@@ -214,8 +215,15 @@ pub(crate) fn check_serve(words: &[String]) -> Result<(), String> {
     let words = ["prony", "serve"].into_iter().map(str::to_owned).chain(filled);
     match definition().try_get_matches_from(words) {
         Ok(_) => Ok(()),
+        Err(error) if is_about_placeholder(&error) => Ok(()),
         Err(error) => Err(errors::complaint(&error).in_words()),
     }
+}
+
+/// Whether a value is refused that is not known yet.
+fn is_about_placeholder(error: &clap::Error) -> bool {
+    let value = error.get(ContextKind::InvalidValue);
+    matches!(value, Some(ContextValue::String(value)) if value.contains('{'))
 }
 
 /// What the words say, and where it counts, their order.

@@ -8,6 +8,9 @@ use std::process::Command;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 
+/// What a busy machine may take.
+const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+
 /// Whether there is such a process.
 pub(crate) fn is_alive(process: Pid) -> bool {
     test_kill_process(process).is_ok()
@@ -16,9 +19,8 @@ pub(crate) fn is_alive(process: Pid) -> bool {
 /// Waits until `process`, which need not be a child of this one, has ended.
 pub(crate) fn await_end(process: Pid) {
     let Ok(handle) = pidfd_open(process, PidfdFlags::empty()) else { return };
-    let patience = Timespec { tv_sec: 60, tv_nsec: 0 };
     let ended =
-        poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&patience)).expect("it can be waited for");
+        poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&PATIENCE)).expect("it can be waited for");
     assert_eq!(ended, 1, "process {process} still lives after a minute");
 }
 
@@ -31,10 +33,17 @@ pub(crate) fn pipe(folder: &Path) -> PathBuf {
 
 /// The first processes that a script names in `pipe`, a line each, when it has.
 pub(crate) fn named<const NUMBER: usize>(pipe: &Path) -> [Pid; NUMBER] {
-    let mut lines = BufReader::new(File::open(pipe).expect("it is there")).lines();
-    std::array::from_fn(|_| {
-        let line = lines.next().expect("one more").expect("text");
-        Pid::from_raw(line.parse().expect("a number")).expect("above 0")
+    // Open for writing, too: else this would wait here for a script that never comes.
+    let pipe = File::options().read(true).write(true).open(pipe).expect("it is there");
+    let mut lines = BufReader::new(&pipe);
+    std::array::from_fn(|number| {
+        if lines.buffer().is_empty() {
+            let ready = poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&PATIENCE)).expect("a pipe");
+            assert_eq!(ready, 1, "the script named {number} of {NUMBER} processes within a minute");
+        }
+        let mut line = String::new();
+        lines.read_line(&mut line).expect("text");
+        Pid::from_raw(line.trim_end().parse().expect("a number")).expect("above 0")
     })
 }
 

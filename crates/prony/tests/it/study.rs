@@ -220,6 +220,23 @@ fn a_command_that_is_timed_dies_with_prony() {
 }
 
 #[test]
+fn a_target_gets_the_address_of_the_service_that_it_needs() {
+    let text = "name = \"service\"\nrepeats = 2\nseed = 1\n\n[services.pages]\nserve = \"null\"\n\n\
+                [targets.it]\nserve = \"dashboard --check {pages.url}/\"\nneeds = [\"pages\"]\n\n\
+                [loads.probe]\nkind = \"probe\"\npath = \"/status\"\n";
+    let case = Case::new("study-service", text);
+    let said = case.run(&[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let logs = files(&case.results().join("logs"));
+    let names: Vec<&str> = logs.keys().map(String::as_str).collect();
+    assert_eq!(names, ["it-1.log", "it-2.log", "pages-1.log", "pages-2.log"]);
+    for name in ["pages-1.log", "it-1.log"] {
+        let log = String::from_utf8_lossy(&logs[name]);
+        assert!(log.contains("listening on ") && log.contains(" requests answered on "), "{log}");
+    }
+}
+
+#[test]
 fn a_threshold_that_is_missed() {
     let case = Case::of_target("study-threshold", "serve = \"null\"");
     let file = case.folder.0.join("study.toml");

@@ -79,5 +79,5 @@ impl Runner for Local {
 
 /// What a command of its own would have said.
 fn refused(error: impl Into<Complaint>) -> RunnerError {
-    RunnerError(error.into().sentence())
+    RunnerError(error.into().in_words())
 }
