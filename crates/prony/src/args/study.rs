@@ -18,7 +18,7 @@ pub(crate) struct StudyArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print what would be done, and do nothing
-    #[arg(long, required = true)]
+    #[arg(long)]
     pub(crate) dry_run: bool,
     /// Take the short form that the file describes under [short]
     #[arg(long)]
