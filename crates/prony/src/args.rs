@@ -51,8 +51,7 @@ use crate::exit::{self, Exit};
     version = env!("PRONY_VERSION"),
     about = "Puts a known load on a web server and says what the server really delivers",
     override_usage = "prony [OPTIONS] <URL>\n       prony <COMMAND> …",
-    after_help = "Flags of a run: prony run --help. Exit codes and more: prony --help-all.\n\
-                  Examples:\n  \
+    after_help = "Examples:\n  \
                   prony http://127.0.0.1:3000/                            as much as it takes\n  \
                   prony http://127.0.0.1:3000/ --rate 500 --duration 30s  as much as you say\n  \
                   prony demo                                              without a server",
@@ -70,7 +69,7 @@ struct Cli {
     /// Print this help; `prony COMMAND --help` for a command
     #[arg(short, long, global = true, action = ArgAction::HelpShort, display_order = 100)]
     help: Option<bool>,
-    /// Print everything there is to know
+    /// Print everything, with exit codes
     #[arg(long, global = true, action = ArgAction::HelpLong, display_order = 101)]
     help_all: Option<bool>,
     /// Print the version and the commit it was built from
