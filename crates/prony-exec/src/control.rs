@@ -1,8 +1,10 @@
 //! Ending a series by hand.
 
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -23,6 +25,8 @@ struct Shared {
     /// The process group that runs now. It is taken away before its leader is reaped, so the number is never that
     /// of a stranger.
     group: Mutex<Option<Pid>>,
+    /// Where the same is written down.
+    ledger: OnceLock<File>,
 }
 
 impl Control {
@@ -30,7 +34,12 @@ impl Control {
     pub fn new() -> Result<Self, ExecError> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| ExecError::System { what: "make an event descriptor", source: error.into() })?;
-        let shared = Shared { stopped: AtomicBool::new(false), wake, group: Mutex::new(None) };
+        let shared = Shared {
+            stopped: AtomicBool::new(false),
+            wake,
+            group: Mutex::new(None),
+            ledger: OnceLock::new(),
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -50,6 +59,12 @@ impl Control {
         }
     }
 
+    /// From now on writes into the first four bytes of `ledger` which process group runs, 0 for none: for somebody who
+    /// ends it should this process be killed. Only the first ledger is kept.
+    pub fn note_in(&self, ledger: File) {
+        let _ = self.shared.ledger.set(ledger);
+    }
+
     /// Whether the series was asked to end.
     pub fn is_stopped(&self) -> bool {
         self.shared.stopped.load(Ordering::SeqCst)
@@ -62,5 +77,10 @@ impl Control {
     /// Says which process group runs now.
     pub(crate) fn watch(&self, group: Option<Pid>) {
         *self.shared.group.lock().unwrap_or_else(PoisonError::into_inner) = group;
+        if let Some(ledger) = self.shared.ledger.get() {
+            let number = group.map_or(0, |group| group.as_raw_nonzero().get());
+            // The series is worth more than its ledger.
+            let _ = ledger.write_all_at(&number.to_ne_bytes(), 0);
+        }
     }
 }

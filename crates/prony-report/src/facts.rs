@@ -144,7 +144,7 @@ pub(crate) fn good_statuses(statuses: &StatusSet) -> Option<String> {
 }
 
 /// The word for a verdict.
-pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+pub fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Valid => "VALID",
         Verdict::Doubtful => "DOUBTFUL",

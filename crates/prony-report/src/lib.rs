@@ -35,6 +35,7 @@ pub mod wrk;
 
 pub use clean::clean;
 pub use distribution::{DistributionError, check_distributions};
+pub use facts::verdict_word;
 pub use number::{age, count, percent, rate, seconds, signed_percent};
 pub use page::wrap;
 pub use prony_model::to_json as json;

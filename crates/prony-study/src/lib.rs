@@ -34,5 +34,5 @@ pub use study::{
     Ask, Build, Cell, CellLoad, Demand, Launch, Order, Publication, Ready, Restart, Stop, Study, Target,
     Template, Wanted,
 };
-pub use target::keep::{Keep, become_kept, keep};
+pub use target::keep::{Keep, SELF, become_kept, follow, keep};
 pub use target::{TargetFailure, Trouble};

@@ -8,6 +8,7 @@ pub(crate) mod exec;
 mod express;
 pub(crate) mod keep;
 pub(crate) mod pages;
+mod postgres;
 pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod run;

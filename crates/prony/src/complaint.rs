@@ -81,6 +81,12 @@ impl Complaint {
         std::iter::once(&self.what).chain(&self.advice).map(String::as_str).collect::<Vec<_>>().join("; ")
     }
 
+    /// What happened and what to try, in one sentence, for results that hold it.
+    pub(crate) fn sentence(&self) -> String {
+        let parts = std::iter::once(self.what.as_str()).chain(self.advice.iter().map(String::as_str));
+        parts.collect::<Vec<_>>().join("; ")
+    }
+
     /// What is written to stderr.
     pub(crate) fn text(&self) -> String {
         let advice = self.advice.iter().map(|advice| format!("       {}\n", clean(advice)));

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use prony_model::{ExecResult, ProbeResult, RunResult, Verdict};
+use prony_model::{ExecResult, ProbeResult, RunResult, StudyResult, ThresholdOutcome, Verdict};
 
 /// How prony ends; scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) enum Exit {
 pub(crate) const TABLE: &str = "\
 Exit codes:
   0    good
-  1    thresholds missed: a condition of --fail-if holds
+  1    thresholds missed: those of a study, or a condition of --fail-if holds
   2    usage: the command line asks for something that can't be done
   3    invalid run: its numbers can't be defended
   4    target failed: nothing answers, no answer was good, or a command failed
@@ -67,6 +67,22 @@ impl Exit {
             Self::Interrupted
         } else if result.verdict == Verdict::Invalid {
             Self::Invalid
+        } else {
+            Self::Good
+        }
+    }
+
+    /// The code for a study: by hand before all, then what could not be run, then doubts, then what was demanded. A
+    /// demand that nothing can be said of is not met.
+    pub(crate) fn of_study(result: &StudyResult, interrupted: bool) -> Self {
+        if interrupted {
+            Self::Interrupted
+        } else if !result.failures.is_empty() {
+            Self::TargetFailed
+        } else if result.verdict == Verdict::Invalid {
+            Self::Invalid
+        } else if result.thresholds.iter().any(|demand| demand.outcome != ThresholdOutcome::Met) {
+            Self::ThresholdMissed
         } else {
             Self::Good
         }

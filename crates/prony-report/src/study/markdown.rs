@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use prony_model::{StudyCell, StudyFigure, StudyResult, StudyRun, Verdict};
 
 use super::facts::{self, Column, Group};
+use crate::clean::clean;
 use crate::compare;
 use crate::facts::verdict_word;
 use crate::markdown::{escaped, sentence};
@@ -34,13 +35,12 @@ pub fn markdown(result: &StudyResult) -> String {
 
 /// Text of the file as paragraphs, with nothing in it taken for markup.
 fn paragraphs(body: &str) -> String {
-    let paragraphs = body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
-    paragraphs
-        .map(|paragraph| {
-            let lines: Vec<String> = paragraph.lines().map(escaped).collect();
-            format!("\n{}\n", lines.join("\n"))
-        })
-        .collect()
+    let mut text = String::new();
+    for paragraph in body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
+        let lines: Vec<String> = paragraph.lines().map(escaped).collect();
+        let _ = write!(text, "\n{}\n", lines.join("\n"));
+    }
+    text
 }
 
 fn thresholds(result: &StudyResult) -> String {
@@ -76,7 +76,8 @@ fn failures(result: &StudyResult) -> String {
 
 /// Text as it is: no fence inside it can end a block that is set in.
 fn indented(body: &str) -> String {
-    body.lines().map(|line| format!("    {}\n", crate::clean::clean(line))).collect()
+    let lines: Vec<String> = body.lines().map(|line| format!("    {}\n", clean(line))).collect();
+    lines.concat()
 }
 
 fn table(group: &Group) -> String {

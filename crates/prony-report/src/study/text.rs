@@ -136,7 +136,8 @@ fn table(page: &mut Page, group: &Group) {
         paragraphs(page, group, &headings, &rows);
     } else {
         let joined = |cells: &[String]| {
-            cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect::<String>()
+            let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
+            cells.collect::<Vec<String>>().concat()
         };
         page.line(&format!("{:name$}{}", "", joined(&headings)));
         for (cell, row) in group.cells.iter().zip(&rows) {

@@ -41,23 +41,20 @@ pub(super) fn figure(metric: StudyMetric, readings: &[&Reading], together: &Toge
         return Some(told);
     }
     told.value = median(&values);
-    match values.as_slice() {
-        [_] => {
-            told.interval = readings[0].interval;
-            told.basis = if told.interval.is_some() { FigureBasis::WithinRun } else { FigureBasis::None };
-            told.note = Some(if told.interval.is_some() {
-                "n = 1 run: the interval is from within it and says nothing of the next".to_owned()
-            } else {
-                "n = 1 run: no interval".to_owned()
-            });
+    (told.interval, told.basis) = match values.len() {
+        1 => (readings[0].interval, FigureBasis::WithinRun),
+        _ => (across(metric, &values), FigureBasis::AcrossRuns),
+    };
+    told.note = match (values.len(), told.interval) {
+        (1, Some(_)) => {
+            Some("n = 1 run: the interval is from within it and says nothing of the next".to_owned())
         }
-        _ => match across(metric, &values) {
-            Some(interval) => (told.interval, told.basis) = (Some(interval), FigureBasis::AcrossRuns),
-            None => {
-                told.note =
-                    Some(format!("n = {} runs: no interval; {LEAST_PAIRS} are the least", values.len()))
-            }
-        },
+        (1, None) => Some("n = 1 run: no interval".to_owned()),
+        (count, None) => Some(format!("n = {count} runs: no interval; {LEAST_PAIRS} are the least")),
+        (_, Some(_)) => None,
+    };
+    if told.interval.is_none() {
+        told.basis = FigureBasis::None;
     }
     Some(told)
 }
@@ -103,13 +100,15 @@ fn across(metric: StudyMetric, values: &[f64]) -> Option<Interval> {
         return None;
     }
     let is_ratio = metric.unit() != "share" && values.iter().all(|value| *value > 0.0);
-    let (to, from): (fn(f64) -> f64, fn(f64) -> f64) =
-        if is_ratio { (f64::ln, f64::exp) } else { (|value| value, |value| value) };
-    let scaled: Vec<f64> = values.iter().copied().map(to).collect();
-    let (low, high) = signed_rank_center(&scaled, Z_975)?.interval?;
+    let (low, high) = if is_ratio {
+        let logarithms: Vec<f64> = values.iter().copied().map(f64::ln).collect();
+        signed_rank_center(&logarithms, Z_975)?.interval.map(|(low, high)| (low.exp(), high.exp()))?
+    } else {
+        signed_rank_center(values, Z_975)?.interval?
+    };
     // The median of skewed values may lie outside of where they are centred.
     let value = median(values)?;
-    Some(Interval { low: from(low).min(value), high: from(high).max(value), indicative: false })
+    Some(Interval { low: low.min(value), high: high.max(value), indicative: false })
 }
 
 fn extremes(values: &[f64]) -> Option<(f64, f64)> {

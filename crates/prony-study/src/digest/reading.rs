@@ -71,11 +71,14 @@ fn quantile(summary: &LatencySummary, key: &str) -> Reading {
     }
 }
 
+/// Picks a phase.
+type PhaseOf = fn(&PhaseTimes) -> Option<f64>;
+
 pub(super) fn of_probe(result: &ProbeResult) -> Readings {
     let good = || result.requests.iter().filter(|request| request.failure.is_none());
     let (all, done) = (result.requests.len() as u64, good().count() as u64);
     let mut readings = Readings::from([(StudyMetric::Success, success(done, all))]);
-    let phases: [(StudyMetric, fn(&PhaseTimes) -> Option<f64>); 5] = [
+    let phases: [(StudyMetric, PhaseOf); 5] = [
         (StudyMetric::Dns, |phases| phases.dns_ms),
         (StudyMetric::Tcp, |phases| phases.connect_ms),
         (StudyMetric::Server, |phases| phases.server_ms),

@@ -29,7 +29,7 @@ pub(crate) const STOP: u8 = b's';
 /// The subcommand of the binary that is a guardian.
 pub(crate) const KEEP: &str = "keep";
 /// The program that runs now, also when its file was replaced meanwhile.
-pub(crate) const SELF: &str = "/proc/self/exe";
+pub const SELF: &str = "/proc/self/exe";
 
 /// How often the guardian looks for orphans and at the length of the log.
 const LOOK: Duration = Duration::from_millis(250);
@@ -65,6 +65,26 @@ pub fn keep(keep: &Keep, orders: impl AsFd, report: &mut dyn Write, log: &File) 
     let outcome = guard.watch(keep, &orders, report);
     guard.kill_all();
     outcome
+}
+
+/// Stays until `orders` end, and then kills the process group that the first four bytes of `ledger` name, if any: for
+/// commands that are timed, which no guardian may delay.
+pub fn follow(orders: impl AsFd, ledger: impl AsFd) -> io::Result<()> {
+    let mut order = [0];
+    loop {
+        match rustix::io::read(&orders, &mut order) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let mut number = [0; 4];
+    let got = rustix::io::pread(&ledger, &mut number, 0)?;
+    if let Some(group) = Pid::from_raw(i32::from_ne_bytes(number)).filter(|_| got == number.len()) {
+        // It may just have ended.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    Ok(())
 }
 
 /// Becomes the program of `words`, which dies with the process `parent` that called this. Returns only if that fails.

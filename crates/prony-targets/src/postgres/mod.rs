@@ -1,17 +1,19 @@
 //! A private PostgreSQL: made when it is wanted, reached by who made it alone, and gone afterwards.
 //!
 //! It is the PostgreSQL that is installed, with the settings it comes with, on a database of its own in a folder of
-//! its own. It listens on a Unix socket in that folder and nowhere else; the folder is closed to other users, so
-//! nobody else needs to be asked for a password.
+//! its own. It listens on a Unix socket in that folder, which is closed to other users, so nobody else needs to be asked
+//! for a password. Where a port is wanted it listens on 127.0.0.1, too, for a guest with a database of its own.
 //!
 //! It ends with the thread that started it, however that ends: the kernel tells it (PR_SET_PDEATHSIG). A folder that
 //! a killed process left behind is removed by the next start in the same place.
 //!
-//! In reading order: `programs` (where PostgreSQL is), `owner` (as whom it runs), `folder`, [`Postgres`], and [`DatabaseUrl`],
+//! In reading order: `programs` (where PostgreSQL is), `owner` (as whom it runs), `folder`,
+//! `guest` (who comes by the network), [`Postgres`], and [`DatabaseUrl`],
 //! which names any PostgreSQL.
 
 mod error;
 mod folder;
+mod guest;
 mod owner;
 mod programs;
 mod url;
@@ -53,6 +55,8 @@ pub struct Options {
     pub programs: Vec<PathBuf>,
     /// The folder for temporary files, in which its own folder is made.
     pub temporary: PathBuf,
+    /// A port on 127.0.0.1 for a guest; without one nobody comes by the network.
+    pub port: Option<u16>,
 }
 
 /// A PostgreSQL that runs. Dropping it ends it and removes its folder; so does the end of the thread that started
@@ -61,6 +65,7 @@ pub struct Options {
 pub struct Postgres {
     server: Child,
     folder: Folder,
+    port: Option<u16>,
 }
 
 impl Postgres {
@@ -84,14 +89,21 @@ impl Postgres {
         if !status.success() {
             return Err(PostgresError::Failed { program: programs.initdb, said: folder.last_words() });
         }
+        if options.port.is_some() {
+            guest::invite(&programs.postgres, &folder, owner)?;
+        }
         let mut server = command(&programs.postgres, &folder, owner)?;
         // The socket's folder is meant from within the data.
-        server.args(["-D", "data", "-c", "listen_addresses=", "-k", ".."]);
+        server.args(["-D", "data", "-k", ".."]);
+        match options.port {
+            Some(port) => server.args(["-c", "listen_addresses=127.0.0.1", "-p", &port.to_string()]),
+            None => server.args(["-c", "listen_addresses="]),
+        };
         end_with_parent(&mut server, Signal::QUIT);
         let server = server
             .spawn()
             .map_err(|source| PostgresError::Run { program: programs.postgres.clone(), source })?;
-        let mut postgres = Self { server, folder };
+        let mut postgres = Self { server, folder, port: options.port };
         postgres.wait_until_ready(programs.postgres)?;
         Ok(postgres)
     }
@@ -103,7 +115,12 @@ impl Postgres {
 
     /// How to connect to it: as the user `prony` to the database `postgres`, without a password.
     pub fn url(&self) -> DatabaseUrl {
-        DatabaseUrl::of_socket(self.socket_folder(), USER, "postgres")
+        DatabaseUrl::of_socket(self.socket_folder(), self.port, USER, "postgres")
+    }
+
+    /// How others connect to it by the network, where a port was wanted: to an empty database of the guest's own.
+    pub fn guest_url(&self) -> Option<String> {
+        self.port.map(guest::url)
     }
 
     /// The number of its first process.

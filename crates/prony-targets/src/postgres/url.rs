@@ -30,9 +30,13 @@ pub enum DatabaseUrlError {
 }
 
 impl DatabaseUrl {
-    pub(super) fn of_socket(folder: &Path, user: &str, name: &str) -> Self {
+    pub(super) fn of_socket(folder: &Path, port: Option<u16>, user: &str, name: &str) -> Self {
         let mut config = Box::new(Config::new());
         config.host_path(folder).user(user).dbname(name);
+        // A socket is called by the port, too.
+        if let Some(port) = port {
+            config.port(port);
+        }
         Self { config }
     }
 

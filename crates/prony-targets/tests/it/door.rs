@@ -13,7 +13,7 @@ use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 /// Where PostgreSQL is looked for and its folder is made.
 pub(crate) fn options() -> Options {
-    Options { programs: Vec::new(), temporary: std::env::temp_dir() }
+    Options { programs: Vec::new(), temporary: std::env::temp_dir(), port: None }
 }
 
 pub(crate) fn postgres() -> Postgres {

@@ -15,8 +15,16 @@ pub(crate) struct KeepArgs {
     /// Become the command, which dies with the process of this number
     #[arg(long, value_name = "PID")]
     pub(crate) under: Option<u32>,
+    /// Stay until stdin ends, then kill the process group that the file on stdout names
+    #[arg(long)]
+    pub(crate) follow: bool,
     /// The command
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "COMMAND",
+        required_unless_present = "follow",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     pub(crate) words: Vec<OsString>,
 }
 

@@ -9,7 +9,7 @@ use prony_model::{parse_bytes, parse_duration};
 use prony_targets::dashboard::Site;
 
 use super::shared::whole_u32;
-use super::{ExpressArgs, TruthArgs};
+use super::{ExpressArgs, PostgresArgs, TruthArgs};
 
 /// `prony serve`, as typed.
 #[derive(Debug, clap::Args)]
@@ -36,6 +36,8 @@ pub(crate) enum Served {
     Kv(KvArgs),
     /// An application with a PostgreSQL: a connection for each request, or a pool
     Express(ExpressArgs),
+    /// A private PostgreSQL, for servers that need one
+    Postgres(PostgresArgs),
     /// Takes exactly as long as it is told to, and logs what it did: to check a measurement
     Truth(TruthArgs),
 }

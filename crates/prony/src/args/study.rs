@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use prony_model::parse_count;
 
+use super::run::PageFormat;
 use super::shared::whole_u32;
 
 /// `prony study`, as typed: `None` where nothing was.
@@ -17,7 +18,7 @@ pub(crate) struct StudyArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print what would be done, and do nothing
-    #[arg(long, required = true)]
+    #[arg(long)]
     pub(crate) dry_run: bool,
     /// Take the short form that the file describes under [short]
     #[arg(long)]
@@ -28,9 +29,25 @@ pub(crate) struct StudyArgs {
     /// Seed of the order and of the loads [default: by the file, or from the system, and stored]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) seed: Option<u64>,
+    /// Keep results, logs and reports in this folder [default: NAME.study]
+    #[arg(short, long, value_name = "FOLDER")]
+    pub(crate) output: Option<PathBuf>,
+    /// Go on with the study in the folder: make the runs that are missing
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) resume: bool,
+    /// Start over: remove the runs that are in the folder
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// What to print at the end [default: text]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) format: Option<PageFormat>,
+    /// No progress on stderr
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   prony study studies/kv-journal.toml --dry-run
-  prony study studies/kv-journal.toml --dry-run --short";
+  prony study studies/kv-journal.toml --short
+  prony study studies/kv-journal.toml --resume";

@@ -1,9 +1,10 @@
 //! `prony serve express`: which database it gets, and what its errors mean.
 
 use prony_targets::express::{self, Config, Database, DatabaseError};
-use prony_targets::postgres::{self, PostgresError};
+use prony_targets::postgres::PostgresError;
 use prony_targets::{Running, StartError};
 
+use super::postgres;
 use super::serve::address;
 use crate::args::{ExpressArgs, StartPostgres};
 use crate::complaint::Complaint;
@@ -14,9 +15,7 @@ const DATABASE_URL: &str = "DATABASE_URL";
 /// The database that was asked for: by a flag, else by the environment, else none.
 pub(super) fn database(args: &ExpressArgs) -> Result<Option<Database>, Complaint> {
     if let Some(StartPostgres::Auto) = args.postgres {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let (programs, temporary) = (std::env::split_paths(&path).collect(), std::env::temp_dir());
-        return Ok(Some(Database::Private(postgres::Options { programs, temporary })));
+        return Ok(Some(Database::Private(postgres::options(None))));
     }
     if let Some(url) = &args.database {
         return Ok(Some(Database::At(url.clone())));

@@ -24,6 +24,10 @@ pub(crate) fn keep(args: &KeepArgs) -> Result<Exit, Complaint> {
         std::process::exit(NOT_STARTED);
     }
     let failed = |error: io::Error| Complaint::internal(format!("failed to keep a process ({error})"));
+    if args.follow {
+        prony_study::follow(io::stdin(), io::stdout()).map_err(failed)?;
+        return Ok(Exit::Good);
+    }
     let log = File::from(io::stderr().as_fd().try_clone_to_owned().map_err(failed)?);
     let keep = Keep { words: args.words.clone(), signal: args.signal, grace: args.grace_ms };
     prony_study::keep(&keep, io::stdin(), &mut io::stdout(), &log).map_err(failed)?;

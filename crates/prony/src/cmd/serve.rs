@@ -26,8 +26,16 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
         let _ = stop.try_send(());
     })?;
     let running = match &args.server {
+        Served::Postgres(args) => {
+            // It ends with this thread, which has nothing else to do.
+            let postgres = super::postgres::start(*args)?;
+            let url = postgres.guest_url().expect("invariant: it was given a port");
+            output::print(&format!("listening on {url}\n"))?;
+            stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))?;
+            return Ok(Exit::Good);
+        }
         Served::Null(args) => start_null(*args),
-        Served::Rudy(args) => start_rudy(*args),
+        Served::Rudy(args) => start_rudy(args),
         Served::Dashboard(args) => start_dashboard(args, log(&args.access_log)?),
         Served::Kv(args) => {
             let log_to = if args.log_connections { LogTo::Stdout } else { LogTo::Off };
@@ -54,7 +62,7 @@ fn start_null(args: NullArgs) -> Result<Running, StartError> {
     })
 }
 
-fn start_rudy(args: RudyArgs) -> Result<Running, StartError> {
+fn start_rudy(args: &RudyArgs) -> Result<Running, StartError> {
     let model = match args.model {
         Model::Sequential => rudy::Model::Sequential,
         Model::Thread => rudy::Model::Thread,
@@ -72,7 +80,7 @@ fn start_rudy(args: RudyArgs) -> Result<Running, StartError> {
         model,
         delay: args.delay,
         keep_alive: args.keepalive,
-        files: args.files,
+        files: args.files.clone(),
         allow_remote: args.listen.allow_remote,
         ..rudy::Config::default()
     })

@@ -1,14 +1,19 @@
-//! `prony study`: what a study file says.
+//! `prony study`: what a study file says, from its plan to its report.
 
+mod conduct;
+mod follower;
 mod mistakes;
 mod plan;
+mod progress;
+mod runner;
 
 use std::io::Read as _;
 use std::path::Path;
 
-use prony_study::{Host, Overrides, Schedule, Study};
+use prony_study::{Begin, Folder, Host, Overrides, Schedule, Study};
 
-use crate::args::{StudyArgs, check_serve};
+use self::conduct::{Asked, complaint, default_folder};
+use crate::args::{PageFormat, StudyArgs, check_serve};
 use crate::cmd::run::seed;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
@@ -18,26 +23,55 @@ use crate::{output, terminal};
 /// More than [`Study::read`] takes: a file is not read further than that.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
-/// Shows what the file of `args` means.
+/// Does what the file of `args` says, or shows what that is.
 pub(crate) fn study(args: &StudyArgs) -> Result<Exit, Complaint> {
     let text = text(&args.file)?;
-    let overrides = Overrides {
+    let mut overrides = Overrides {
         short: args.short,
         seed: args.seed,
         fresh_seed: seed()?,
         repeats: args.repeats,
         host: Host { start_ups, serve: check_serve },
     };
-    let study = match Study::read(&args.file, &text, overrides) {
+    let mut study = match Study::read(&args.file, &text, overrides) {
         Ok(study) => study,
         Err(error) => {
             output::tell(&mistakes::drawn(&args.file, &text, &error, &terminal::error_style()));
             return Ok(Exit::Usage);
         }
     };
+    let folder = args.output.clone().unwrap_or_else(|| default_folder(&study));
+    if let Some(seed) = begun_with(args, &folder)? {
+        overrides.seed = Some(seed);
+        study =
+            Study::read(&args.file, &text, overrides).map_err(|error| Complaint::usage(error.to_string()))?;
+    }
     let schedule = Schedule::new(&study);
-    output::print(&plan::plan(&study, &schedule))?;
-    Ok(Exit::Good)
+    if args.dry_run {
+        output::print(&plan::plan(&study, &schedule))?;
+        return Ok(Exit::Good);
+    }
+    conduct::run(&Asked {
+        study: &study,
+        schedule: &schedule,
+        folder: &folder,
+        begin: match (args.resume, args.force) {
+            (true, _) => Begin::Resume,
+            (false, true) => Begin::Over,
+            (false, false) => Begin::New,
+        },
+        format: args.format.unwrap_or(PageFormat::Text),
+        quiet: args.quiet,
+    })
+}
+
+/// The seed of the study that `args` go on with, where none is typed: it may have come from the system.
+fn begun_with(args: &StudyArgs, folder: &Path) -> Result<Option<u64>, Complaint> {
+    if !args.resume || args.seed.is_some() {
+        return Ok(None);
+    }
+    let begun = Folder::schedule_of(folder).map_err(|error| complaint(&error))?;
+    Ok(begun.map(|begun| begun.seed))
 }
 
 fn text(path: &Path) -> Result<String, Complaint> {

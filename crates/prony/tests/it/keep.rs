@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::binary::command;
 use crate::folder::Folder;
-use crate::processes::{await_end, is_alive};
+use crate::processes::{await_end, is_alive, named, pipe};
 
 /// A guardian with a shell.
 struct Kept {
@@ -19,19 +19,21 @@ struct Kept {
 }
 
 impl Kept {
-    /// `script` writes its log; `flags` are those of the guardian.
+    /// `script` names its processes in `$PIPE`; `flags` are those of the guardian.
     fn start(name: &str, flags: &[&str], script: &str) -> Self {
         Self::of(name, flags, &["sh", "-c", script])
     }
 
     fn of(name: &str, flags: &[&str], words: &[&str]) -> Self {
         let folder = Folder::new(name);
+        let pipe = pipe(&folder.0);
         let log = File::options().create_new(true).append(true).read(true).open(folder.0.join("log"));
         let mut guardian = command()
             .arg("keep")
             .args(flags)
             .arg("--")
             .args(words)
+            .env("PIPE", pipe)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log.expect("a log"))
@@ -46,16 +48,9 @@ impl Kept {
         fs::read_to_string(self.folder.0.join("log")).expect("a log")
     }
 
-    /// The processes that the script wrote down, a line each, when it has written `number` of them.
-    fn processes(&self, number: usize) -> Vec<Pid> {
-        loop {
-            let log = self.log();
-            if log.lines().count() >= number && log.ends_with('\n') {
-                let pid = |line: &str| Pid::from_raw(line.parse().expect("a number")).expect("above 0");
-                return log.lines().map(pid).collect();
-            }
-            std::thread::yield_now();
-        }
+    /// The first processes that the script names, when it has.
+    fn processes<const NUMBER: usize>(&self) -> [Pid; NUMBER] {
+        named(&self.folder.0.join("pipe"))
     }
 
     /// What it reports.
@@ -67,13 +62,12 @@ impl Kept {
 }
 
 /// In the same group, in a session of its own, and with a parent that is gone.
-const DESCENDANTS: &str =
-    "sleep 1000 & echo $!; setsid sleep 1001 & echo $!; (setsid sleep 1002 & echo $!); echo $$; ";
+const DESCENDANTS: &str = "exec 3>$PIPE; sleep 1000 & echo $! >&3; setsid sleep 1001 & echo $! >&3; (setsid sleep 1002 & echo $! >&3); echo $$ >&3; ";
 
 #[test]
 fn everything_dies_with_whoever_gave_the_orders() {
     let mut kept = Kept::start("keep-orphaned", &[], &format!("trap '' TERM; {DESCENDANTS} wait"));
-    let processes = kept.processes(4);
+    let processes = kept.processes::<4>();
     assert!(processes.iter().all(|process| is_alive(*process)), "{processes:?}");
     drop(kept.orders);
     assert!(kept.guardian.wait().expect("it ends").success());
@@ -84,7 +78,7 @@ fn everything_dies_with_whoever_gave_the_orders() {
 fn an_order_to_stop_lets_the_command_end_in_its_own_way() {
     let script = format!("trap 'exit 3' USR1; {DESCENDANTS} while :; do sleep 0.02; done");
     let mut kept = Kept::start("keep-stopped", &["--signal", "10", "--grace-ms", "600000"], &script);
-    let processes = kept.processes(4);
+    let processes = kept.processes::<4>();
     kept.orders.write_all(b"s").expect("it listens");
     assert_eq!(kept.line(), "ended code 3\n");
     assert!(kept.guardian.wait().expect("it ends").success());
@@ -93,9 +87,9 @@ fn an_order_to_stop_lets_the_command_end_in_its_own_way() {
 
 #[test]
 fn a_command_that_does_not_stop_is_killed() {
-    let script = "trap '' TERM; echo $$; while :; do sleep 0.02; done";
+    let script = "exec 3>$PIPE; trap '' TERM; echo $$ >&3; while :; do sleep 0.02; done";
     let mut kept = Kept::start("keep-killed", &["--grace-ms", "50"], script);
-    let processes = kept.processes(1);
+    let processes = kept.processes::<1>();
     kept.orders.write_all(b"s").expect("it listens");
     assert!(kept.guardian.wait().expect("it ends").success());
     assert!(!is_alive(processes[0]));
@@ -105,9 +99,9 @@ fn a_command_that_does_not_stop_is_killed() {
 #[test]
 fn what_a_command_leaves_behind_dies_with_it() {
     let mut kept = Kept::start("keep-left", &[], &format!("{DESCENDANTS} exit 7"));
+    let processes = kept.processes::<4>();
     assert_eq!(kept.line(), "ended code 7\n");
     assert!(kept.guardian.wait().expect("it ends").success());
-    let processes = kept.processes(4);
     assert!(!processes.iter().any(|process| is_alive(*process)), "{processes:?}");
 }
 
@@ -127,8 +121,9 @@ fn ends_by_signals_and_programs_that_are_not_there() {
 /// As `killall -9 prony` would.
 #[test]
 fn the_command_dies_with_a_guardian_that_is_killed() {
-    let mut kept = Kept::start("keep-guardian", &[], "echo $$; while :; do sleep 0.02; done");
-    let processes = kept.processes(1);
+    let mut kept =
+        Kept::start("keep-guardian", &[], "exec 3>$PIPE; echo $$ >&3; while :; do sleep 0.02; done");
+    let processes = kept.processes::<1>();
     kill_process(Pid::from_child(&kept.guardian), Signal::KILL).expect("it lives");
     kept.guardian.wait().expect("it ends");
     await_end(processes[0]);

@@ -21,6 +21,7 @@ mod server;
 mod servers;
 mod shape;
 mod studies;
+mod study;
 mod study_file;
 mod usage;
 mod wrk;

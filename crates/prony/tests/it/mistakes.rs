@@ -146,7 +146,7 @@ fn a_rate_beyond_what_the_pool_allows() {
     const PUBLISHED_PER_S: f64 = 3167.72;
     const PUBLISHED_MEAN_MS: f64 = 5.051;
     const { assert!(PUBLISHED_PER_S > 30.0 * MOST_PER_S && LEAST_MEAN_MS > 30.0 * PUBLISHED_MEAN_MS) };
-    let options = postgres::Options { programs: Vec::new(), temporary: std::env::temp_dir() };
+    let options = postgres::Options { programs: Vec::new(), temporary: std::env::temp_dir(), port: None };
     let server = express::start(express::Config {
         database: Some(express::Database::Private(options)),
         pool: 10,

@@ -12,10 +12,10 @@ use crate::svg::escaped;
 pub(super) fn sections(result: &StudyResult) -> String {
     let mut html = "<section id=\"again\">\n<h2>To do it again</h2>\n".to_owned();
     // Writing to a `String` can't fail, here and below.
-    let _ = write!(
+    let _ = writeln!(
         html,
         "<p>Store the study file below as <code>{0}.toml</code> and run <code>prony study {0}.toml</code>; the seed {1} \
-         makes the same order.</p>\n",
+         makes the same order.</p>",
         escaped(&result.name),
         result.seed
     );

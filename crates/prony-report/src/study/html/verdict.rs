@@ -22,7 +22,7 @@ pub(super) fn section(result: &StudyResult) -> String {
         escaped(&sentence(result))
     );
     // Writing to a `String` can't fail.
-    let _ = write!(html, "<p class=\"soft small\">{}</p>\n", escaped(&circumstances(result)));
+    let _ = writeln!(html, "<p class=\"soft small\">{}</p>", escaped(&circumstances(result)));
     html.push_str(&paragraphs(&result.intro));
     if !result.thresholds.is_empty() {
         html.push_str("<section id=\"demands\">\n<h2>What was demanded</h2>\n");

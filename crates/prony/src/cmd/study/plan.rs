@@ -12,17 +12,8 @@ const MOST_LISTED: usize = 40;
 
 /// The plan as text.
 pub(super) fn plan(study: &Study, schedule: &Schedule) -> String {
-    let mut page = String::new();
     let runs = schedule.steps.len();
-    line(&mut page, &study.title);
-    let cells = plural(study.cells.len() as u64, "cell");
-    let repeats = plural(u64::from(study.repeats), "repeat");
-    let short = if study.short { " · the short form" } else { "" };
-    line(
-        &mut page,
-        &format!("{cells} × {repeats} = {} · {}{short}", plural(runs as u64, "run"), order(study)),
-    );
-    line(&mut page, &time(&Estimate::new(study, schedule)));
+    let mut page = summary(study, schedule);
     heading(&mut page, "targets");
     for target in &study.targets {
         line(&mut page, &format!("  {}  {}", name(target), how(target)));
@@ -53,6 +44,22 @@ pub(super) fn plan(study: &Study, schedule: &Schedule) -> String {
             line(&mut page, &plural(number as u64, what));
         }
     }
+    page
+}
+
+/// How much there is to do, in three lines.
+pub(super) fn summary(study: &Study, schedule: &Schedule) -> String {
+    let mut page = String::new();
+    let runs = schedule.steps.len();
+    line(&mut page, &study.title);
+    let cells = plural(study.cells.len() as u64, "cell");
+    let repeats = plural(u64::from(study.repeats), "repeat");
+    let short = if study.short { " · the short form" } else { "" };
+    line(
+        &mut page,
+        &format!("{cells} × {repeats} = {} · {}{short}", plural(runs as u64, "run"), order(study)),
+    );
+    line(&mut page, &time(&Estimate::new(study, schedule)));
     page
 }
 

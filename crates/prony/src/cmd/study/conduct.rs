@@ -1,0 +1,97 @@
+//! The study itself: runs what is missing, and writes down what all of it says.
+
+use std::path::{Path, PathBuf};
+
+use prony_model::StudyResult;
+use prony_report::study as draw;
+use prony_study::{Begin, Conducted, Folder, FolderError, Schedule, Study, conduct, digest_folder};
+
+use super::plan;
+use super::progress::StudyLine;
+use super::runner::Local;
+use crate::args::PageFormat;
+use crate::complaint::Complaint;
+use crate::exit::Exit;
+use crate::render::render_study;
+use crate::{output, terminal};
+
+/// What is to be done with a study.
+pub(super) struct Asked<'a> {
+    pub(super) study: &'a Study,
+    pub(super) schedule: &'a Schedule,
+    /// Where everything is kept.
+    pub(super) folder: &'a Path,
+    pub(super) begin: Begin,
+    /// For stdout.
+    pub(super) format: PageFormat,
+    pub(super) quiet: bool,
+}
+
+/// The folder of a study, unless one is named.
+pub(super) fn default_folder(study: &Study) -> PathBuf {
+    PathBuf::from(format!("{}.study", study.name))
+}
+
+/// Makes the runs that are missing, and reports on all that are there.
+pub(super) fn run(asked: &Asked<'_>) -> Result<Exit, Complaint> {
+    let Asked { study, schedule, begin, format, quiet, .. } = *asked;
+    let folder = Folder::open(asked.folder, study, schedule, begin).map_err(|error| complaint(&error))?;
+    let place = folder.path().display();
+    if folder.removed() > 0 {
+        output::tell(&format!("starting over: removed {} runs from {place}\n", folder.removed()));
+    }
+    if !quiet {
+        output::tell(&plan::summary(study, schedule));
+    }
+    let mut runner = Local::new()?;
+    let control = runner.control();
+    let mut line = StudyLine::new(study, &folder, quiet);
+    let is_stopped = || control.is_stopped();
+    let conducted = conduct(study, &folder, &mut runner, &is_stopped, &mut |event| line.tell(&event));
+    drop(line);
+    let conducted = conducted.map_err(|error| complaint(&error))?;
+    let result = digest_folder(study, schedule, folder.path())
+        .map_err(|error| Complaint::internal(error.to_string()))?;
+    // The report first: should a file fail now, the numbers are at least seen.
+    output::print(&render_study(&result, format, &terminal::style()))?;
+    write_reports(&folder, &result)?;
+    if !quiet {
+        output::tell(&left(&conducted, &folder));
+    }
+    Ok(Exit::of_study(&result, conducted.interrupted))
+}
+
+/// Every report, in the folder.
+fn write_reports(folder: &Folder, result: &StudyResult) -> Result<(), Complaint> {
+    let reports = [
+        ("report.json", draw::json(result)),
+        ("report.md", draw::markdown(result)),
+        ("report.html", draw::html(result)),
+    ];
+    for (name, text) in reports {
+        folder.write(name, &text).map_err(|error| complaint(&error))?;
+    }
+    Ok(())
+}
+
+/// What is kept where, and how to go on.
+fn left(conducted: &Conducted, folder: &Folder) -> String {
+    let place = folder.path().display();
+    let missing = folder.schedule().steps.iter().filter(|step| !folder.is_done(step)).count();
+    let next = match missing {
+        0 => String::new(),
+        1 if conducted.interrupted => "; 1 run is missing: go on with --resume".to_owned(),
+        1 => "; 1 run is missing: try it again with --resume".to_owned(),
+        _ if conducted.interrupted => format!("; {missing} runs are missing: go on with --resume"),
+        _ => format!("; {missing} runs are missing: try them again with --resume"),
+    };
+    format!("kept in {place}{next}\n")
+}
+
+/// Why the folder can't be used, for people.
+pub(super) fn complaint(error: &FolderError) -> Complaint {
+    match error {
+        FolderError::System { .. } => Complaint::internal(error.to_string()),
+        _ => Complaint::from_words(error),
+    }
+}
