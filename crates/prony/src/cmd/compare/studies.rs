@@ -102,23 +102,8 @@ fn of_cell(
 impl Studies {
     /// What stdout gets of it; comparisons in JSON come one after the other.
     pub(super) fn render(&self, format: PageFormat, style: &Style) -> String {
-        let mut text = String::new();
-        for cell in &self.cells {
-            match format {
-                PageFormat::Json => {}
-                PageFormat::Text => text.push_str(&format!("{}\n\n", clean(&cell.name))),
-                PageFormat::Markdown => text.push_str(&format!("{}\n", markdown::title(&cell.name))),
-            }
-            match &cell.outcome {
-                Ok(result) => text.push_str(&render_comparison(result, format, style)),
-                Err(_) if format == PageFormat::Json => {}
-                Err(why) => text.push_str(&format!("not compared: {}\n", clean(why))),
-            }
-            if format != PageFormat::Json {
-                text.push('\n');
-            }
-        }
-        text + &self.told_left_out(format)
+        let cells: Vec<String> = self.cells.iter().map(|cell| cell.render(format, style)).collect();
+        cells.concat() + &self.told_left_out(format)
     }
 
     fn told_left_out(&self, format: PageFormat) -> String {
@@ -127,6 +112,27 @@ impl Studies {
             PageFormat::Text => "note      ",
             PageFormat::Markdown => "- ",
         };
-        self.left_out.iter().map(|what| format!("{bullet}{}\n", clean(what))).collect()
+        let lines: Vec<String> =
+            self.left_out.iter().map(|what| [bullet, &clean(what), "\n"].concat()).collect();
+        lines.concat()
+    }
+}
+
+impl ComparedCell {
+    /// Its name and the report of its comparison, or why there is none.
+    fn render(&self, format: PageFormat, style: &Style) -> String {
+        let title = match format {
+            PageFormat::Json => {
+                let result = self.outcome.as_ref();
+                return result.map(|result| render_comparison(result, format, style)).unwrap_or_default();
+            }
+            PageFormat::Text => clean(&self.name) + "\n",
+            PageFormat::Markdown => markdown::title(&self.name),
+        };
+        let told = match &self.outcome {
+            Ok(result) => render_comparison(result, format, style),
+            Err(why) => format!("not compared: {}\n", clean(why)),
+        };
+        format!("{title}\n{told}\n")
     }
 }
