@@ -50,7 +50,7 @@ use crate::exit::{self, Exit};
     name = "prony",
     version = env!("PRONY_VERSION"),
     about = "Puts a known load on a web server and says what the server really delivers",
-    override_usage = "prony [OPTIONS] <URL>\n       prony <COMMAND> …",
+    override_usage = "prony [OPTIONS] <URL>, or prony <COMMAND> …",
     after_help = "Flags of a run: prony run --help. Exit codes and more: prony --help-all.\n\
                   Examples:\n  \
                   prony http://127.0.0.1:3000/                            as much as it takes\n  \

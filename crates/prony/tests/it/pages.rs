@@ -28,6 +28,7 @@ fn every_help_fits_a_screen() {
         &["probe", "--help"],
         &["compare", "--help"],
         &["exec", "--help"],
+        &["study", "--help"],
         &["report", "--help"],
         &["serve", "--help"],
         &["serve", "null", "--help"],
@@ -53,6 +54,7 @@ fn the_main_helps_show_three_examples() {
         &["probe", "--help"],
         &["compare", "--help"],
         &["exec", "--help"],
+        &["study", "--help"],
         &["report", "--help"],
         &["serve", "--help"],
     ] {
