@@ -50,9 +50,8 @@ use crate::exit::{self, Exit};
     name = "prony",
     version = env!("PRONY_VERSION"),
     about = "Puts a known load on a web server and says what the server really delivers",
-    override_usage = "prony [OPTIONS] <URL>, or prony <COMMAND> …",
-    after_help = "Flags of a run: prony run --help. Exit codes and more: prony --help-all.\n\
-                  Examples:\n  \
+    override_usage = "prony [OPTIONS] <URL>\n       prony <COMMAND> …",
+    after_help = "Examples:\n  \
                   prony http://127.0.0.1:3000/                            as much as it takes\n  \
                   prony http://127.0.0.1:3000/ --rate 500 --duration 30s  as much as you say\n  \
                   prony demo                                              without a server",
@@ -70,7 +69,7 @@ struct Cli {
     /// Print this help; `prony COMMAND --help` for a command
     #[arg(short, long, global = true, action = ArgAction::HelpShort, display_order = 100)]
     help: Option<bool>,
-    /// Print everything there is to know
+    /// Print everything, with exit codes
     #[arg(long, global = true, action = ArgAction::HelpLong, display_order = 101)]
     help_all: Option<bool>,
     /// Print the version and the commit it was built from
@@ -210,13 +209,35 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
 
 /// Whether `prony serve` takes `words`, in which placeholders may stand; else why not, with what to try.
 pub(crate) fn check_serve(words: &[String]) -> Result<(), String> {
-    // What is known only when targets run: a port fits wherever an address or a number does.
-    let filled = words.iter().map(|word| word.replace("{port}", "1"));
-    let words = ["prony", "serve"].into_iter().map(str::to_owned).chain(filled);
-    match definition().try_get_matches_from(words) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(errors::complaint(&error).in_words()),
+    // What is known only when targets run: a port fits wherever an address or a number does, and one of these where a
+    // URL does.
+    let tries = ["http://127.0.0.1:1", "postgresql://user@127.0.0.1:1/name"].map(|url| {
+        let filled = words.iter().map(|word| fill(word, url));
+        let words = ["prony", "serve"].into_iter().map(str::to_owned).chain(filled);
+        definition().try_get_matches_from(words).map_err(|error| errors::complaint(&error).in_words())
+    });
+    if tries.iter().any(Result::is_ok) {
+        return Ok(());
     }
+    let [first, _] = tries;
+    first.map(|_| ())
+}
+
+/// `word` with `url` for its URLs, `{url}` and `{NAME.url}`, and 1 for its ports.
+fn fill(word: &str, url: &str) -> String {
+    let mut filled = String::new();
+    let mut rest = word;
+    while let Some((before, behind)) = rest.split_once('{') {
+        let Some((name, after)) = behind.split_once('}') else { break };
+        filled.push_str(before);
+        match name.rsplit('.').next() {
+            Some("url") => filled.push_str(url),
+            Some("port") => filled.push('1'),
+            _ => filled.extend(["{", name, "}"]),
+        }
+        rest = after;
+    }
+    filled + rest
 }
 
 /// What the words say, and where it counts, their order.

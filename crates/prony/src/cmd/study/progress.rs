@@ -56,7 +56,6 @@ impl StudyLine {
             StudyEvent::Began { done, of } if *done > 0 && !self.quiet => {
                 self.say(&format!("{done} of {of} runs are there already\n"));
             }
-            StudyEvent::Began { .. } | StudyEvent::Ready { .. } => {}
             StudyEvent::Building { target, line } => self.show(&format!("building {target}: {line}")),
             StudyEvent::Starting { target } => self.show(&format!("starting {target}")),
             StudyEvent::Stopping { target } => self.show(&format!("stopping {target}")),
@@ -65,7 +64,7 @@ impl StudyLine {
                 self.show("");
             }
             StudyEvent::Run(RunEvent::Progress(progress)) => self.show(&live(progress)),
-            StudyEvent::Run(_) => {}
+            StudyEvent::Began { .. } | StudyEvent::Ready { .. } | StudyEvent::Run(_) => {}
             StudyEvent::Exec(event) => {
                 if let prony_model::ExecEvent::Run { done, expected, .. } = event {
                     self.show(&format!("round {} of {expected}", done + 1));
