@@ -104,7 +104,7 @@ pub enum OptionsError {
     #[error("--duration and --requests both say when the run ends: leave out one of them")]
     TwoEnds,
     /// Gaps of no rate.
-    #[error("--poisson spreads the requests of a rate, and there is no rate: add one, --rate 500 --poisson")]
+    #[error("--poisson spreads the requests of a rate, and there is no rate: add one: --rate 500 --poisson")]
     PoissonWithoutRate,
     /// Not a method.
     #[error("`{0}` is not an HTTP method: write one word such as GET, POST or DELETE")]

@@ -2,11 +2,10 @@
 
 use std::io::Read as _;
 use std::path::Path;
-use std::time::Duration;
 
 use prony_model::{
-    Arrivals, Body, BodyCheck, Checks, Clock, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan,
-    Target, Timeouts, Version, source_addresses,
+    BodyCheck, Clock, DriverChoice, KernelClock, RequestOptions, RunOptions, RunPlan, StatusSet, Target,
+    source_addresses,
 };
 
 use crate::args::{
@@ -27,12 +26,6 @@ pub(crate) mod wrk;
 pub(crate) use exec::{Export, MeantExec, meant_exec};
 pub(crate) use program::start_ups;
 
-/// Connections in a closed loop, when nobody says how many.
-const CONNECTIONS: u32 = 50;
-/// Connections at most in an open loop: enough for 1000 requests per second that take a second each.
-const OPEN_CONNECTIONS: u32 = 1000;
-const DURATION_S: u64 = 10;
-const WARMUP_S: u64 = 1;
 /// A commit, a version or a variant has a name that people can read.
 const MAX_TARGET_COMMIT_BYTES: usize = 200;
 /// A body is held in memory and stored in every result.
@@ -70,46 +63,45 @@ pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
 
 fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
     let target = target(&args.url, args.unix.as_deref())?;
-    let end = end(args)?;
-    let plan = RunPlan {
-        target,
-        load: load(args, end)?,
-        end,
-        warmup: args.warmup.unwrap_or(match end {
-            // People who ask for a number of requests count them at the server, too.
-            End::Requests(_) | End::First { .. } => Duration::ZERO,
-            End::Duration(_) => Duration::from_secs(WARMUP_S),
-        }),
-        threads: args.load.threads.unwrap_or(1),
-        timeouts: timeouts(&args.request, args.drain),
-        checks: checks(&args.checks)?,
-        sources: source_addresses(&args.sources).map_err(|error| Complaint::from_words(&error))?,
+    let seed = args.means.seed.unwrap_or(seed);
+    let without_body = options(args)?;
+    let plan = |options: &RunOptions| {
+        options.plan(target.clone(), seed).map_err(|error| Complaint::from_words(&error))
+    };
+    // The body comes last, because it may be read from stdin: everything that can be refused without it is.
+    plan(&without_body)?;
+    let request = RequestOptions { body: body(&args.request)?, ..without_body.request };
+    plan(&RunOptions { request, ..without_body })
+}
+
+/// All that was typed but the body.
+fn options(args: &RunArgs) -> Result<RunOptions, Complaint> {
+    let statuses = args.checks.expect_status.as_ref();
+    Ok(RunOptions {
+        connections: args.connections,
+        duration: args.duration,
+        requests: args.requests,
+        rate: args.load.rate,
+        poisson: args.load.poisson,
+        threads: args.load.threads,
+        warmup: args.warmup,
+        request: request(&args.request, args.connection, &args.sources, statuses)?,
+        drain: args.drain,
+        pipeline: args.connection.pipeline,
         driver: driver(args.means.driver),
         kernel_clock: match args.means.kernel_clock {
             KernelStamps::Auto => KernelClock::Auto,
             KernelStamps::Off => KernelClock::Off,
         },
+        expect_body: expected_body(&args.checks)?,
+        expect_same_length: matches!(args.checks.expect_length, Some(BodyLength::Same)),
         samples: args.samples.is_some(),
-        seed: args.means.seed.unwrap_or(seed),
-        // Last, because it may read stdin: everything that can be refused without it is.
-        request: request(&args.request, args.connection)?,
-    };
-    plan.check().map_err(|error| Complaint::from_words(&error))?;
-    Ok(plan)
+    })
 }
 
 fn target(url: &str, unix: Option<&Path>) -> Result<Target, Complaint> {
     let target = Target::parse(url).map_err(|error| Complaint::from_words(&error))?;
     Ok(Target { unix: unix.map(Path::to_owned), ..target })
-}
-
-fn timeouts(args: &RequestArgs, drain: Option<Duration>) -> Timeouts {
-    let default = Timeouts::default();
-    Timeouts {
-        connect: args.connect_timeout.unwrap_or(default.connect),
-        request: args.timeout.unwrap_or(default.request),
-        drain: drain.unwrap_or(default.drain),
-    }
 }
 
 /// The driver that is meant by `typed`.
@@ -121,55 +113,23 @@ pub(crate) fn driver(typed: Driver) -> DriverChoice {
     }
 }
 
-fn end(args: &RunArgs) -> Result<End, Complaint> {
-    match (args.duration, args.requests) {
-        (Some(_), Some(_)) => Err(Complaint::usage("--duration and --requests both say when the run ends")
-            .hint("leave out one of them")),
-        (duration, None) => Ok(End::Duration(duration.unwrap_or(Duration::from_secs(DURATION_S)))),
-        (None, Some(requests)) => Ok(End::Requests(requests)),
-    }
-}
-
-/// A default number of connections bows to a small number of requests; a typed one is refused by the plan.
-fn load(args: &RunArgs, end: End) -> Result<Load, Complaint> {
-    if let Some(rate_per_s) = args.load.rate {
-        let arrivals = if args.load.poisson { Arrivals::Poisson } else { Arrivals::Constant };
-        let max_connections = args.connections.unwrap_or(OPEN_CONNECTIONS);
-        return Ok(Load::Open { rate_per_s, arrivals, max_connections });
-    }
-    if args.load.poisson {
-        return Err(Complaint::usage("--poisson spreads the requests of a rate, and there is no rate")
-            .hint("add one: --rate 500 --poisson"));
-    }
-    let connections = args.connections.unwrap_or_else(|| match end {
-        End::Requests(requests) | End::First { requests, .. } => {
-            CONNECTIONS.min(u32::try_from(requests).unwrap_or(CONNECTIONS)).max(1)
-        }
-        End::Duration(_) => CONNECTIONS,
-    });
-    Ok(Load::Closed { connections })
-}
-
-fn request(args: &RequestArgs, connection: ConnectionArgs) -> Result<RequestPlan, Complaint> {
-    let headers = args.headers.iter().map(|header| self::header(header)).collect::<Result<Vec<_>, _>>()?;
-    let bytes = body(args)?;
-    let method = match &args.method {
-        Some(method) if is_token(method) => method.clone(),
-        Some(method) => {
-            return Err(Complaint::usage(format!("`{method}` is not an HTTP method"))
-                .hint("write one word such as GET, POST or DELETE"));
-        }
-        None if bytes.is_some() => "POST".to_owned(),
-        None => "GET".to_owned(),
-    };
-    Ok(RequestPlan {
-        method,
-        headers,
-        verbatim: false,
-        body: Body { bytes: bytes.unwrap_or_default() },
-        version: if connection.http10 { Version::Http10 } else { Version::Http11 },
-        keep_alive: !connection.no_keepalive,
-        pipeline: connection.pipeline.unwrap_or(1),
+/// The request of a run or a probe, but its body.
+fn request(
+    args: &RequestArgs,
+    connection: ConnectionArgs,
+    sources: &[String],
+    statuses: Option<&StatusSet>,
+) -> Result<RequestOptions, Complaint> {
+    Ok(RequestOptions {
+        method: args.method.clone(),
+        headers: args.headers.iter().map(|header| self::header(header)).collect::<Result<_, _>>()?,
+        body: None,
+        timeout: args.timeout,
+        connect_timeout: args.connect_timeout,
+        no_keepalive: connection.no_keepalive,
+        http10: connection.http10,
+        sources: source_addresses(sources).map_err(|error| Complaint::from_words(&error))?,
+        expect_status: statuses.cloned(),
     })
 }
 
@@ -222,19 +182,15 @@ fn read(path: &Path) -> Result<Vec<u8>, Complaint> {
     Ok(bytes)
 }
 
-fn checks(args: &CheckArgs) -> Result<Checks, Complaint> {
-    let body = match (&args.expect_body, &args.expect_body_regex) {
+fn expected_body(args: &CheckArgs) -> Result<Option<BodyCheck>, Complaint> {
+    match (&args.expect_body, &args.expect_body_regex) {
         (Some(_), Some(_)) => {
-            return Err(Complaint::usage(
-                "--expect-body and --expect-body-regex both say what the body must be",
-            )
-            .hint("leave out one of them"));
+            Err(Complaint::usage("--expect-body and --expect-body-regex both say what the body must be")
+                .hint("leave out one of them"))
         }
-        (Some(text), None) => Some(BodyCheck::Exact(text.clone())),
-        (None, pattern) => pattern.clone().map(BodyCheck::Regex),
-    };
-    let same_length = matches!(args.expect_length, Some(BodyLength::Same));
-    Ok(Checks { status: args.expect_status.clone().unwrap_or_default(), body, same_length })
+        (Some(text), None) => Ok(Some(BodyCheck::Exact(text.clone()))),
+        (None, pattern) => Ok(pattern.clone().map(BodyCheck::Regex)),
+    }
 }
 
 fn target_commit(typed: &str) -> Result<String, Complaint> {

@@ -23,6 +23,15 @@ const LITTLE_LEAST: u64 = 1000;
 /// No response was good.
 pub(super) fn no_success(facts: &Facts<'_>) -> Option<Finding> {
     let requests = &facts.result.requests;
+    if requests.intended == 0 && !facts.result.timing.interrupted {
+        return Some(finding(
+            FindingCode::NoSuccess,
+            Severity::Invalid,
+            &[("intended", 0.0, "count"), ("measured", facts.result.timing.measured_s, "s")],
+            "no request was due in the measured part: nothing is measured".to_owned(),
+            "give it a longer --duration, or a machine that is not busy with other work",
+        ));
+    }
     if requests.done > 0 || requests.intended == 0 {
         return None;
     }

@@ -34,6 +34,12 @@ on_both_drivers! {
         assert!(found.message.contains("404 Not Found"), "{}", found.message);
         assert!(result.verdict >= Verdict::Doubtful);
         assert!(!has_finding(&result, FindingCode::ErrorShare), "it is the same");
+        // One request in a second is due in the warm-up of a run of a fifth of one.
+        let server = Server::answering(&ok("hello"));
+        let warmup = Duration::from_millis(100);
+        let result = run(driver, RunPlan { load: open(1.0, 1), end: for_ms(100), warmup, ..plan(server.url()) });
+        assert_eq!((result.requests.intended, result.verdict), (0, Verdict::Invalid));
+        assert!(finding(&result, FindingCode::NoSuccess).message.contains("no request was due"));
     }
 
     fn error_share(driver) {

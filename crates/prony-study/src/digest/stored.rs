@@ -78,9 +78,11 @@ impl Stored {
         }
     }
 
-    /// Whether its numbers can be defended. A probe has no verdict of its own: it is as good as its requests.
+    /// Whether its numbers can be defended. A run in which nothing was due has none, and a probe has no verdict of its
+    /// own: it is as good as its requests.
     pub fn verdict(&self) -> Verdict {
         match self {
+            Self::Run(result) if result.requests.intended == 0 => Verdict::Invalid,
             Self::Run(result) => result.verdict,
             Self::Exec(result) => result.verdict,
             Self::Probe(result) => {

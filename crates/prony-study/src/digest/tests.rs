@@ -188,6 +188,20 @@ fn invalid_runs_count_for_nothing_and_are_told() {
 }
 
 #[test]
+fn a_run_in_which_nothing_was_due_counts_for_nothing() {
+    let result = digested(&study(6), QUICK, |step, result| {
+        if step.cell == 1 && step.repeat == 2 {
+            result.requests.intended = 0;
+            result.rate.done_per_s = 0.0;
+        }
+    });
+    assert_eq!((result.cells[1].runs[1].verdict, result.verdict), (Verdict::Invalid, Verdict::Invalid));
+    let rate =
+        result.cells[1].figures.iter().find(|figure| figure.metric == StudyMetric::Rate).expect("a rate");
+    assert!(rate.runs == 5 && rate.range.is_some_and(|(least, _)| least > 0.0), "{rate:?}");
+}
+
+#[test]
 fn a_missing_run_makes_a_study_invalid() {
     let study = study(1);
     let schedule = schedule(&study);

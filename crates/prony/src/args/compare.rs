@@ -25,7 +25,7 @@ use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs,
     mut_arg("expect_length", |flag| flag.help("Good is a body as long as the first one of its block")),
 )]
 pub(crate) struct CompareArgs {
-    /// What B is compared with: a URL, or stored results (a file or a folder)
+    /// What B is compared with: a URL, a command in quotes, or stored results (a file or a folder)
     #[arg(value_name = "A")]
     pub(crate) a: Option<String>,
     /// What is compared: likewise

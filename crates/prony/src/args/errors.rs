@@ -62,9 +62,15 @@ pub(super) fn complaint(error: &clap::Error) -> Complaint {
         ErrorKind::MissingRequiredArgument => {
             Complaint::usage(format!("{flag} is missing")).hint("for example: prony http://127.0.0.1:3000/")
         }
-        ErrorKind::InvalidSubcommand | ErrorKind::MissingSubcommand => {
-            Complaint::usage(format!("`{flag}` is not a command")).hint("see prony --help")
+        ErrorKind::InvalidSubcommand => {
+            let typed = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+            let complaint = Complaint::usage(format!("`{typed}` is not a command"));
+            match context(error, ContextKind::SuggestedSubcommand) {
+                Some(meant) => complaint.hint(format!("did you mean {meant}?")),
+                None => complaint.hint("see prony --help"),
+            }
         }
+        ErrorKind::MissingSubcommand => Complaint::usage("no command").hint("see prony --help"),
         _ => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `prony compare`: which of two servers is faster, by how much, or that it can't be told.
 
+mod commands;
 mod condition;
 mod doubt;
 mod live;
@@ -37,6 +38,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Complaint> {
         What::Live(live) => compare_live(live, &meant)?,
         What::Stored { files, force } => stored::compare(files, *force, meant.primary, meant.margin)?,
         What::Studies { folders, force } => return compare_studies(folders, *force, &meant),
+        What::Commands(plan) => return commands::compare(plan, &meant),
     };
     let holds = holds(&meant.fail_if, &result)?;
     output::print(&render_comparison(&result, meant.format, &terminal::style()))?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use prony_exec::Control;
-use prony_model::{ExecEvent, ExecPlan};
+use prony_model::{ExecEvent, ExecPlan, ExecResult};
 use prony_report::{hyperfine, seconds};
 
 use crate::args::ExecArgs;
@@ -21,20 +21,7 @@ const BETWEEN_LINES: Duration = Duration::from_millis(100);
 /// Times what `args` mean.
 pub(crate) fn exec(args: &ExecArgs) -> Result<Exit, Complaint> {
     let MeantExec { plan, format, files, quiet } = meant_exec(args, seed()?)?;
-    let control = Control::new()?;
-    let (on_interrupt, on_leaving) = (control.clone(), control.clone());
-    let stop = move || {
-        on_interrupt.stop();
-        ProgressLine::stopping();
-    };
-    signals::on_interrupts(stop, move || on_leaving.kill())?;
-    let mut line = SeriesLine::new(&plan, quiet);
-    let mut environment = prony_engine::environment();
-    commit::note(&mut environment);
-    let result = prony_exec::run(&plan, environment, &control, &mut |event| line.tell(event));
-    drop(line);
-    let mut result = result.map_err(|error| Complaint::from(error).about(&plan))?;
-    result.environment.load_average_after = prony_engine::load_average();
+    let result = time(&plan, quiet)?;
     // The report first: should a file fail now, the numbers are at least seen.
     output::print(&render_exec(&result, format, &terminal::style()))?;
     for (export, destination) in files {
@@ -46,6 +33,25 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<Exit, Complaint> {
         })?;
     }
     Ok(Exit::of_exec(&result))
+}
+
+/// Times what `plan` says, with a line that says how far it is.
+pub(super) fn time(plan: &ExecPlan, quiet: bool) -> Result<ExecResult, Complaint> {
+    let control = Control::new()?;
+    let (on_interrupt, on_leaving) = (control.clone(), control.clone());
+    let stop = move || {
+        on_interrupt.stop();
+        ProgressLine::stopping();
+    };
+    signals::on_interrupts(stop, move || on_leaving.kill())?;
+    let mut line = SeriesLine::new(plan, quiet);
+    let mut environment = prony_engine::environment();
+    commit::note(&mut environment);
+    let result = prony_exec::run(plan, environment, &control, &mut |event| line.tell(event));
+    drop(line);
+    let mut result = result.map_err(|error| Complaint::from(error).about(plan))?;
+    result.environment.load_average_after = prony_engine::load_average();
+    Ok(result)
 }
 
 /// The line that says how far the series is.

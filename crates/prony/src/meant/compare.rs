@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prony_model::{Load, Metric, RunPlan};
+use prony_model::{ExecPlan, Load, Metric, RunPlan};
 use prony_stats::{DEFAULT_MARGIN, DEFAULT_PAIRS, LEAST_PAIRS, Looks};
 
 use super::outputs::outputs;
-use super::{plan as run_plan, target};
-use crate::args::{CompareArgs, PageFormat, RunArgs};
+use super::{meant_exec, plan as run_plan, target};
+use crate::args::{CompareArgs, ExecArgs, PageFormat, RunArgs};
 use crate::cmd::compare::{Condition, condition};
 use crate::complaint::Complaint;
 use crate::output::Destination;
@@ -43,6 +43,8 @@ pub(crate) enum What {
     Stored { files: [Vec<PathBuf>; 2], force: bool },
     /// The studies in two folders.
     Studies { folders: [PathBuf; 2], force: bool },
+    /// Two commands, now.
+    Commands(Box<ExecPlan>),
 }
 
 /// Two servers that are measured in turn.
@@ -87,6 +89,9 @@ fn what(args: &CompareArgs, seed: u64) -> Result<What, Complaint> {
     let listed = [&args.files_a, &args.files_b];
     let is_file = [0, 1].map(|side| !listed[side].is_empty() || typed[side].is_some_and(names_file));
     match (typed, is_file) {
+        ([Some(a), Some(b)], [false, false]) if is_command(a) && is_command(b) => {
+            commands(args, a, b, seed).map(|plan| What::Commands(Box::new(plan)))
+        }
         ([Some(a), Some(b)], [false, false]) => live(args, a, b, seed).map(|live| What::Live(Box::new(live))),
         ([Some(a), Some(b)], [true, true]) if is_study(a) || is_study(b) => {
             if !(is_study(a) && is_study(b)) {
@@ -117,6 +122,33 @@ fn names_file(text: &str) -> bool {
     !text.contains("://") && (path.exists() || is_json)
 }
 
+/// Whether `text` means a command: no URL has a space in it.
+fn is_command(text: &str) -> bool {
+    let first = text.split(' ').next().unwrap_or_default();
+    text.contains(' ') && !first.contains("://")
+}
+
+/// Both commands as `prony exec` times them, B against A.
+fn commands(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<ExecPlan, Complaint> {
+    let loads = [
+        ("--connections", args.connections.is_some()),
+        ("--rate", args.load.rate.is_some()),
+        ("--sequential", args.sequential),
+        ("--block", args.block.is_some()),
+    ];
+    if let Some((flag, _)) = loads.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(Complaint::usage(format!("{flag} is for servers, and these are commands"))
+            .hint(format!("leave it out; all that can be said of commands: prony exec -- '{a}' '{b}'")));
+    }
+    let typed = ExecArgs {
+        commands: vec![a.to_owned(), b.to_owned()],
+        runs: args.pairs,
+        reference: Some("1".to_owned()),
+        ..ExecArgs::default()
+    };
+    Ok(meant_exec(&typed, args.means.seed.unwrap_or(seed))?.plan)
+}
+
 /// Whether `text` is the folder of a study.
 fn is_study(text: &str) -> bool {
     Path::new(text).join("schedule.json").is_file()
@@ -124,11 +156,9 @@ fn is_study(text: &str) -> bool {
 
 fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, Complaint> {
     for text in [a, b] {
-        if text.contains(' ') && !text.contains("://") {
-            return Err(Complaint::usage(format!(
-                "`{text}` looks like a command, and prony compare loads servers"
-            ))
-            .hint(format!("to time commands: prony exec -- '{a}' '{b}'")));
+        if is_command(text) {
+            return Err(Complaint::usage(format!("`{text}` is a command, and the other side is none"))
+                .hint("name two commands, each in quotes, or two URLs"));
         }
     }
     let other = target(b, None)?;

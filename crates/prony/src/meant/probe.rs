@@ -1,9 +1,9 @@
 //! What is meant by `prony probe`.
 
-use prony_model::{ProbePlan, source_addresses};
+use prony_model::{ProbePlan, RequestOptions};
 
 use super::outputs::outputs;
-use super::{request, target, timeouts};
+use super::{body, request, target};
 use crate::args::{ConnectionArgs, PageFormat, ProbeArgs};
 use crate::complaint::Complaint;
 use crate::output::{Destination, Outlet, is_stdout};
@@ -42,18 +42,15 @@ fn plan(args: &ProbeArgs) -> Result<ProbePlan, Complaint> {
         no_keepalive: args.http10 && !args.reuse,
         pipeline: None,
     };
-    let plan = ProbePlan {
-        target: target(&args.url, args.unix.as_deref())?,
-        count: args.count.unwrap_or(1),
-        reuse: args.reuse,
-        timeouts: timeouts(&args.request, None),
-        expected: args.expect_status.clone().unwrap_or_default(),
-        sources: source_addresses(&args.sources).map_err(|error| Complaint::from_words(&error))?,
-        // Last, because it may read stdin: everything that can be refused without it is.
-        request: request(&args.request, connection)?,
+    let target = target(&args.url, args.unix.as_deref())?;
+    let without_body = request(&args.request, connection, &args.sources, args.expect_status.as_ref())?;
+    let count = args.count.unwrap_or(1);
+    let plan = |options: &RequestOptions| {
+        options.probe(target.clone(), count, args.reuse).map_err(|error| Complaint::from_words(&error))
     };
-    plan.check().map_err(|error| Complaint::from_words(&error))?;
-    Ok(plan)
+    // The body comes last, because it may be read from stdin: everything that can be refused without it is.
+    plan(&without_body)?;
+    plan(&RequestOptions { body: body(&args.request)?, ..without_body })
 }
 
 #[cfg(test)]

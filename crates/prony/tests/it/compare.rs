@@ -48,6 +48,18 @@ fn word(json: &str) -> String {
 
 /// Three times as slow is found whatever the noise; only a client without any CPU may keep it from being said.
 #[test]
+fn two_commands_are_timed_in_turn() {
+    let said =
+        prony(&["compare", "sleep 0.01", "sleep 0.03", "--pairs", "12", "--fail-if", "slower", "--quiet"]);
+    assert_eq!(said.code, Some(1), "{said:#?}");
+    assert!(said.out.contains("slower") || said.out.contains("SLOWER"), "{}", said.out);
+    let said = prony(&["compare", "sleep 0.01", "http://127.0.0.1:1/"]);
+    assert!(said.code == Some(2) && said.err.contains("two commands"), "{said:#?}");
+    let said = prony(&["compare", "sleep 0.01", "sleep 0.03", "--rate", "5"]);
+    assert!(said.code == Some(2) && said.err.contains("--rate is for servers"), "{said:#?}");
+}
+
+#[test]
 fn a_server_three_times_as_slow() {
     let (_quick, quick) = truth(Duration::from_millis(5));
     let (_slow, slow) = truth(Duration::from_millis(15));
@@ -128,7 +140,6 @@ fn what_can_not_be_compared() {
         assert!(said.err.contains(expected), "{expected}: {said:?}");
     };
     check(&["http://127.0.0.1:1/"], 2, "two sides");
-    check(&["sleep 1", "sleep 2"], 2, "prony exec -- 'sleep 1' 'sleep 2'");
     check(&["http://127.0.0.1:1/", "http://127.0.0.1:1/"], 4, "nothing answers");
     check(&["/nonexistent/a.json", "/nonexistent/b.json"], 2, "can't read /nonexistent/a.json");
     check(&["h:1", "h:2", "--fail-if", "worse"], 2, "is not a condition");

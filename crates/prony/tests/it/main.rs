@@ -24,4 +24,5 @@ mod studies;
 mod study;
 mod study_file;
 mod usage;
+mod write_ups;
 mod wrk;

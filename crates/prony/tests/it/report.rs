@@ -190,7 +190,7 @@ fn files_that_are_no_results() {
     refused(&folder, "exec.json", "exec.json can't be used: it says that it is a result of prony, but");
     refused(&folder, "probe.json", "probe.json can't be used: it says that it is a result of prony, but");
     refused(&folder, "short.json", "short.json can't be used: it says that it is a result of prony, but");
-    refused(&folder, "deep.json", "deep.json can't be used: not JSON, or cut short");
+    refused(&folder, "deep.json", "deep.json can't be used: it says that it is a result of prony, but");
     refused(
         &folder,
         "folder",

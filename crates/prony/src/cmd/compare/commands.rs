@@ -1,0 +1,50 @@
+//! Two commands, timed in turn: what `prony exec` does, asked as a comparison.
+
+use prony_model::{ChangeInterval, ComparisonMethod, ExecResult, Metric, MetricComparison};
+
+use crate::cmd::exec;
+use crate::complaint::Complaint;
+use crate::exit::Exit;
+use crate::meant::compare::Meant;
+use crate::output;
+use crate::render::render_exec;
+use crate::terminal;
+
+/// Times A and B, reports as `prony exec` does, and says by the exit code whether a condition holds.
+pub(super) fn compare(plan: &prony_model::ExecPlan, meant: &Meant) -> Result<Exit, Complaint> {
+    if let Some(metric) = meant.fail_if.iter().find_map(super::Condition::metric).or(meant.primary) {
+        return Err(Complaint::usage(format!("{} is of servers, and these are commands", metric.name()))
+            .hint("commands are compared by their wall-clock time: --fail-if slower:5%"));
+    }
+    let result = exec::time(plan, meant.quiet)?;
+    output::print(&render_exec(&result, meant.format, &terminal::style()))?;
+    if let Some(destination) = &meant.destination {
+        destination.write(prony_model::exec_to_json(&result))?;
+    }
+    let told = told(&result);
+    let holds = meant.fail_if.iter().any(|condition| condition.holds(&told).unwrap_or(false));
+    Ok(match Exit::of_exec(&result) {
+        Exit::Good if told.is_empty() => Exit::Invalid,
+        Exit::Good if holds => Exit::ThresholdMissed,
+        exit => exit,
+    })
+}
+
+/// What is said of B's time, as of a response time; nothing if B was not compared.
+fn told(result: &ExecResult) -> Vec<MetricComparison> {
+    let of_time = |told: &prony_model::CommandComparison| MetricComparison {
+        metric: Metric::P50,
+        primary: true,
+        method: ComparisonMethod::SignedRanks,
+        pairs: u64::from(told.pairs),
+        a: None,
+        b: None,
+        change: told.change,
+        interval: told.interval.map(|interval| ChangeInterval { low: interval.low, high: interval.high }),
+        spread: None,
+        p: told.p,
+        differs: told.interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0),
+        outcome: told.verdict.clone(),
+    };
+    result.comparisons.iter().map(of_time).collect()
+}
