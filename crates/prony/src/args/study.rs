@@ -20,7 +20,7 @@ pub(crate) struct StudyArgs {
     /// Print what would be done, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Take the short form that the file describes under [short]
+    /// Take the short form of the study, which the file describes
     #[arg(long)]
     pub(crate) short: bool,
     /// Run each cell so often [default: by the file]

@@ -7,7 +7,7 @@ use super::table::{Html, dash};
 use crate::number::significant;
 use crate::svg::escaped;
 
-/// A value beside a tick: as [`value`], without zeros that say nothing.
+/// A value beside a tick: as a value, without zeros that say nothing.
 pub(super) fn tick(metric: StudyMetric, number: f64) -> String {
     match metric.unit() {
         "share" => bare(metric, number),
