@@ -245,7 +245,9 @@ mod tests {
         let rate = prony_model::Rate::per_second(100.0);
         refused(&CompareArgs { b: None, ..args() }, "two sides");
         refused(&CompareArgs { b: Some("after.json".to_owned()), ..args() }, "the other one stored results");
-        refused(&CompareArgs { a: Some("sleep 1".to_owned()), ..args() }, "prony exec -- 'sleep 1'");
+        refused(&CompareArgs { a: Some("sleep 1".to_owned()), ..args() }, "name two commands");
+        let two = CompareArgs { a: Some("sleep 1".to_owned()), b: Some("sleep 2".to_owned()), ..args() };
+        refused(&CompareArgs { sequential: true, ..two }, "--sequential is for servers");
         refused(&CompareArgs { pairs: Some(5), ..args() }, "5 pairs");
         refused(&CompareArgs { block: Some(Duration::from_millis(1)), ..args() }, "--block 200ms");
         let mut open = CompareArgs { primary: Some(Metric::Rate), ..args() };
