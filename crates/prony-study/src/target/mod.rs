@@ -280,8 +280,12 @@ impl<'a> Targets<'a> {
         values.insert("url".to_owned(), url.clone());
         let order = self.order(target, &values);
         let line = order.as_ref().map(|order| shell_words::join(&order.words)).unwrap_or_default();
+        let own_log = order
+            .as_ref()
+            .filter(|_| matches!(target.launch, Launch::Serve(_)))
+            .map(|order| order.log.clone());
         let mut process = order.as_ref().map(|order| started(order, &target.name, &line)).transpose()?;
-        let door = Door::of(&target.name, &target.ready, &url, port)?;
+        let door = Door::of(&target.name, &target.ready, &url, port, own_log)?;
         until_ready(target, &line, &door, process.as_mut(), watch)?;
         values.retain(|name, _| name == "port" || name == "url");
         Ok(Live { process, line, lent, values })

@@ -1,6 +1,9 @@
 //! Whether a target can be loaded.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::net::{Ipv4Addr, TcpStream, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use prony_model::{ProbePlan, ProbeResult, RequestOptions, StatusSet, Target as Url};
@@ -16,9 +19,16 @@ pub(super) const LAST_PAUSE: Duration = Duration::from_millis(200);
 /// A server that takes longer for its first answer is not ready.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// What prony's own servers say when they can be used. A port alone may take connections before: PostgreSQL's does.
+const SAID: &str = "listening on ";
+/// They say it first, so it is near the beginning of the log.
+const SAID_WITHIN_BYTES: u64 = 64 << 10;
+
 /// Where a target is looked for.
 #[derive(Debug, Clone)]
 pub(super) enum Door {
+    /// The log of one of prony's own servers.
+    Said(PathBuf),
     /// A port of this machine.
     Port(u16),
     /// A request.
@@ -28,8 +38,14 @@ pub(super) enum Door {
 }
 
 impl Door {
-    /// The one that `ready` names. `url` and `port`: the target's own.
-    pub(super) fn of(target: &str, ready: &Ready, url: &str, port: Option<u16>) -> Result<Self, Trouble> {
+    /// The one that `ready` names. `url` and `port`: the target's own; `own_log`: that of one of prony's own servers.
+    pub(super) fn of(
+        target: &str,
+        ready: &Ready,
+        url: &str,
+        port: Option<u16>,
+        own_log: Option<PathBuf>,
+    ) -> Result<Self, Trouble> {
         let plan = |path: &str| {
             let options = RequestOptions {
                 timeout: Some(PATIENCE),
@@ -39,10 +55,11 @@ impl Door {
             };
             probe(target, &joined(url, path), &options)
         };
-        Ok(match (&ready.path, port) {
-            (Some(path), _) => Self::Request(Box::new(plan(path)?), ready.status.clone()),
-            (None, Some(port)) => Self::Port(port),
-            (None, None) => {
+        Ok(match (&ready.path, own_log, port) {
+            (Some(path), _, _) => Self::Request(Box::new(plan(path)?), ready.status.clone()),
+            (None, Some(log), _) => Self::Said(log),
+            (None, None, Some(port)) => Self::Port(port),
+            (None, None, None) => {
                 let url = parsed(target, url)?;
                 Self::Address(url.host, url.port)
             }
@@ -52,6 +69,7 @@ impl Door {
     /// Looks once: nothing if it can be loaded, else what was seen.
     pub(super) fn look(&self, runner: &mut dyn Runner) -> Result<(), String> {
         match self {
+            Self::Said(log) => said(log),
             Self::Port(port) => connect(&Ipv4Addr::LOCALHOST.to_string(), *port),
             Self::Address(host, port) => connect(host, *port),
             Self::Request(plan, status) => {
@@ -60,6 +78,15 @@ impl Door {
             }
         }
     }
+}
+
+/// Whether `log` has the line of a server that can be used.
+fn said(log: &Path) -> Result<(), String> {
+    let mut text = Vec::new();
+    let read = File::open(log).and_then(|file| file.take(SAID_WITHIN_BYTES).read_to_end(&mut text));
+    read.map_err(|error| format!("its log can't be read ({error})"))?;
+    let is_said = String::from_utf8_lossy(&text).lines().any(|line| line.starts_with(SAID));
+    if is_said { Ok(()) } else { Err("it has not said that it listens".to_owned()) }
 }
 
 /// `path` on the server of `url`.
@@ -114,6 +141,20 @@ fn connect(host: &str, port: u16) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_of_our_own_is_ready_when_it_says_so() {
+        let log = std::env::temp_dir().join(format!("prony-said-{}.log", std::process::id()));
+        let check = |text: &str, expected: bool| {
+            std::fs::write(&log, text).expect("a temporary file");
+            assert_eq!(said(&log).is_ok(), expected, "{text}");
+        };
+        check("", false);
+        check("LOG: listening on IPv4 address\n", false);
+        check("listening on http://127.0.0.1:3000/\n", true);
+        std::fs::remove_file(&log).expect("it is there");
+        assert!(said(&log).is_err());
+    }
 
     #[test]
     fn paths_are_joined_with_one_slash() {
