@@ -20,6 +20,7 @@ mod wrk;
 use std::ffi::OsString;
 
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use prony_model::nearest;
 
@@ -209,35 +210,20 @@ pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Co
 
 /// Whether `prony serve` takes `words`, in which placeholders may stand; else why not, with what to try.
 pub(crate) fn check_serve(words: &[String]) -> Result<(), String> {
-    // What is known only when targets run: a port fits wherever an address or a number does, and one of these where a
-    // URL does.
-    let tries = ["http://127.0.0.1:1", "postgresql://user@127.0.0.1:1/name"].map(|url| {
-        let filled = words.iter().map(|word| fill(word, url));
-        let words = ["prony", "serve"].into_iter().map(str::to_owned).chain(filled);
-        definition().try_get_matches_from(words).map_err(|error| errors::complaint(&error).in_words())
-    });
-    if tries.iter().any(Result::is_ok) {
-        return Ok(());
+    // What is known only when targets run: a port fits wherever an address or a number does.
+    let filled = words.iter().map(|word| word.replace("{port}", "1"));
+    let words = ["prony", "serve"].into_iter().map(str::to_owned).chain(filled);
+    match definition().try_get_matches_from(words) {
+        Ok(_) => Ok(()),
+        Err(error) if is_about_placeholder(&error) => Ok(()),
+        Err(error) => Err(errors::complaint(&error).in_words()),
     }
-    let [first, _] = tries;
-    first.map(|_| ())
 }
 
-/// `word` with `url` for its URLs, `{url}` and `{NAME.url}`, and 1 for its ports.
-fn fill(word: &str, url: &str) -> String {
-    let mut filled = String::new();
-    let mut rest = word;
-    while let Some((before, behind)) = rest.split_once('{') {
-        let Some((name, after)) = behind.split_once('}') else { break };
-        filled.push_str(before);
-        match name.rsplit('.').next() {
-            Some("url") => filled.push_str(url),
-            Some("port") => filled.push('1'),
-            _ => filled.extend(["{", name, "}"]),
-        }
-        rest = after;
-    }
-    filled + rest
+/// Whether a value is refused that is not known yet.
+fn is_about_placeholder(error: &clap::Error) -> bool {
+    let value = error.get(ContextKind::InvalidValue);
+    matches!(value, Some(ContextValue::String(value)) if value.contains('{'))
 }
 
 /// What the words say, and where it counts, their order.
