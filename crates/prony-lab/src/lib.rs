@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod example;
 mod lab;
 pub mod model;
 mod options;
