@@ -1,1 +1,4 @@
 //! The lab.
+
+mod clock;
+pub mod work;

@@ -18,8 +18,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getppid, kill_process,
-    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, setsid, wait,
-    waitid,
+    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal,
+    setpriority_process, setsid, wait, waitid,
 };
 
 use super::tree::below;
@@ -34,14 +34,20 @@ pub const SELF: &str = "/proc/self/exe";
 
 /// How often the guardian looks for orphans and at the length of the log.
 const LOOK: Duration = Duration::from_millis(250);
-/// What was killed is gone within milliseconds, unless the kernel holds it in a call to a device.
+/// What was killed is gone within milliseconds, unless the kernel holds it in a call to a device; what multiplies takes
+/// longer.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
+/// For as long as there are many, it goes on: on a machine that can't keep up, too.
+const CROWD_PATIENCE: Duration = Duration::from_secs(120);
 /// Between looks for what is left after a kill: from the time that a process takes to go, doubling.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// The longest pause.
 const LAST_PAUSE: Duration = Duration::from_millis(50);
-/// With more than this to kill there is no pause: something makes more of them all the time.
+/// With more than this to kill there is no pause, and all the CPU that can be had: something makes more of them all the
+/// time, each as entitled to a turn as the guardian is.
 const MANY: usize = 32;
+/// The highest priority that there is (setpriority(2)); it needs privileges.
+const FIRST_IN_LINE: i32 = -20;
 /// bubblewrap takes all that is in it along when it is asked to stop, so it is left out where all are asked.
 const SANDBOX: &str = "bwrap";
 /// A log that is longer is cut: whole days of a server that logs its errors fit.
@@ -232,7 +238,8 @@ impl<'a> Guard<'a> {
             // At once for all, so that none can start another meanwhile.
             let _ = kill_process_group(self.main, Signal::KILL);
         }
-        let until = clock::now() + KILL_PATIENCE;
+        let begun = clock::now();
+        let mut until = begun + KILL_PATIENCE;
         let mut pause = FIRST_PAUSE;
         loop {
             loop {
@@ -248,7 +255,11 @@ impl<'a> Guard<'a> {
             // Those that were started meanwhile become children of this process, and are found next time.
             let found = below(getpid());
             found.iter().for_each(|member| member.signal(Signal::KILL));
-            if found.len() <= MANY {
+            if found.len() > MANY {
+                until = begun + CROWD_PATIENCE;
+                // Where it isn't allowed, the limit on processes of that user stands in their way.
+                let _ = setpriority_process(None, FIRST_IN_LINE);
+            } else {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(LAST_PAUSE);
             }

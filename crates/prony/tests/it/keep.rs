@@ -102,7 +102,9 @@ fn all_that_descends_can_be_asked_to_stop() {
     assert_eq!(kept.line(), "ended code 0\n");
     assert!(kept.guardian.wait().expect("it ends").success());
     assert!(!processes.iter().any(|process| is_alive(*process)), "{processes:?}");
-    assert_eq!(kept.log(), "child went\nparent went\n");
+    // The shell may complain of its `sleep`, which was asked, too.
+    let log = kept.log();
+    assert!(log.ends_with("child went\nparent went\n"), "{log}");
 }
 
 /// Each in a session of its own, so that no signal reaches them all at once.
