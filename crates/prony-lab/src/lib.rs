@@ -17,6 +17,7 @@ pub mod model;
 mod options;
 mod store;
 mod web;
+pub mod work;
 
 pub use clock::Moment;
 pub use lab::{Lab, LabError};
