@@ -1,1 +1,4 @@
 //! The lab.
+
+pub mod auth;
+pub mod policy;
