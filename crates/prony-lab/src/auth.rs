@@ -10,7 +10,6 @@ mod hosts;
 mod limit;
 mod origin;
 mod password;
-mod role;
 mod secret;
 mod token;
 
@@ -20,7 +19,6 @@ pub use hosts::{HostError, Hosts};
 pub use limit::{LoginLimit, TooManyLogins};
 pub use origin::{ForeignOrigin, Provenance};
 pub use password::{Password, PasswordError};
-pub use role::{Role, UnknownRole};
 pub use secret::{Digest, Secret, SecretError};
 pub use token::{ApiToken, TokenError};
 

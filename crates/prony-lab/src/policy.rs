@@ -27,7 +27,7 @@ pub use ownership::{Ownership, OwnershipError};
 pub use refusal::Refusal;
 pub use rules::{Rules, RulesError};
 
-use crate::auth::Role;
+use crate::model::Role;
 use rules::{HostPattern, PortRange};
 
 /// Addresses of one name that are judged at most; a name with more is refused.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -42,16 +41,6 @@ impl Secret {
     /// What is kept of it.
     pub fn digest(&self) -> Digest {
         Digest(Sha256::digest(self.0).into())
-    }
-
-    /// Another secret that only its holder can have, for `purpose`: HMAC-SHA256 of it. So a form's token needs no place
-    /// in the store.
-    #[must_use]
-    pub fn derived(&self, purpose: &str) -> Self {
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(&self.0).expect("invariant: HMAC takes keys of any length");
-        mac.update(purpose.as_bytes());
-        Self(mac.finalize().into_bytes().into())
     }
 
     /// Whether `text` writes this secret, in a time that doesn't tell how much of it is right.
@@ -146,15 +135,6 @@ mod tests {
         assert_eq!(Digest::read(&one.digest().text()), Some(one.digest()));
         assert_ne!(one.digest().text(), one.text());
         assert_eq!(format!("{one:?}"), "Secret");
-    }
-
-    #[test]
-    fn what_is_derived_depends_on_secret_and_purpose() {
-        let secret = Secret::new();
-        assert_eq!(secret.derived("form"), secret.derived("form"));
-        assert_ne!(secret.derived("form"), secret.derived("link"));
-        assert_ne!(secret.derived("form"), Secret::new().derived("form"));
-        assert_ne!(secret.derived("form"), secret);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use super::Policy;
-use crate::auth::Role;
+use crate::model::Role;
 
 /// Addresses of one name that ureq can hold.
 const ADDRESSES_MAX: usize = 16;

@@ -13,7 +13,8 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
 use super::{Policy, Refusal};
-use crate::auth::{Role, hexadecimal};
+use crate::auth::hexadecimal;
+use crate::model::Role;
 
 /// Where the word is put.
 const PATH: &str = "/.well-known/prony-lab";
