@@ -13,6 +13,7 @@
 
 pub mod auth;
 mod clock;
+mod example;
 mod lab;
 pub mod model;
 mod options;
