@@ -5,7 +5,8 @@
 //! points in random order. Source: Matteson and James, "A Nonparametric Approach for Multiple Change Point Analysis
 //! of Multivariate Data", Journal of the American Statistical Association 109 (2014). Windows and the second look at
 //! every point found are as in Fleming et al., "Hunter: Using Change Point Detection to Hunt for Performance
-//! Regressions", ICPE 2023, on which Apache Otava is built, with which `tests/it/changes.rs` compares.
+//! Regressions", ICPE 2023, on which Apache Otava is built, with which the tests compare
+//! (`bench/otava/run`).
 //!
 //! Two things differ from the paper. A segment's points are exchanged with each other alone, not those of all
 //! segments at once, so a segment's answer depends on nothing outside of it. And what was found is tested again
@@ -30,8 +31,8 @@ pub const CHANGE_WINDOW: usize = 50;
 /// The probability by chance up to which a change is suspected.
 pub const P_TO_SUSPECT: f64 = 1e-3;
 
-/// The probability by chance up to which a change counts as found. With 50 points of normal noise .001 finds a change
-/// that isn't there in one of some 25 series of 100 points, this one in some 250 (`examples/changes.rs`).
+/// The probability by chance up to which a change counts as found. Looked at after every point, 100 points of normal
+/// noise are suspected of a change in one of a hundred series at .001, and hardly ever at this (`examples/changes.rs`).
 pub const P_TO_ALERT: f64 = 1e-4;
 
 /// How many points a side needs at least: one alone is an outlier, and has no spread.

@@ -23,6 +23,7 @@ pub(super) fn best_split(values: &[f64], least: usize) -> Option<Split> {
     if length < 2 * least.max(1) {
         return None;
     }
+    let share: Vec<f64> = (0..=length).map(|k| 1.0 / k.max(1) as f64).collect();
     // The sum of the distances within the first k points.
     let mut first = vec![0.0; length + 1];
     for k in 0..length {
@@ -40,14 +41,14 @@ pub(super) fn best_split(values: &[f64], least: usize) -> Option<Split> {
         if cut < least {
             break;
         }
+        // One point has no distances within, whatever they are divided by.
         let (n, within_left) = (cut as f64, first[cut]);
-        let left_term = if cut > 1 { within_left / (n - 1.0) } else { 0.0 };
+        let left = within_left * share[cut - 1];
         for end in cut + least..=length {
-            let m = (end - cut) as f64;
+            let m = end - cut;
             let within_right = right[end];
             let between = first[end] - within_left - within_right;
-            let right_term = if end > cut + 1 { within_right / (m - 1.0) } else { 0.0 };
-            let divergence = 2.0 / (m + n) * (between - m * left_term - n * right_term);
+            let divergence = 2.0 * share[end] * (between - m as f64 * left - n * share[m - 1] * within_right);
             if divergence > best.divergence {
                 best = Split { at: cut, divergence };
             }
