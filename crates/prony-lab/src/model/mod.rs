@@ -4,6 +4,7 @@ mod alert;
 mod build;
 mod history;
 mod id;
+mod monitor;
 mod name;
 mod project;
 mod role;
@@ -16,6 +17,7 @@ pub use build::{
 };
 pub use history::{Change, ChangeState, Point, Series};
 pub use id::{AlertId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, SeriesId, TaskId, UserId};
+pub use monitor::{Check, Monitor, MonitorRequest};
 pub use name::{Name, NameError, Variant};
 pub use project::{Definition, DefinitionError, Limits, Origin, Retention, TaskDefinition};
 pub use role::Role;

@@ -14,6 +14,7 @@ pub(crate) mod events;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod migrate;
+pub(crate) mod monitors;
 #[cfg(test)]
 pub(crate) mod past;
 mod postgres;
