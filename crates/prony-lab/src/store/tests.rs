@@ -4,6 +4,7 @@ use super::fixture::{on_both, on_both_addresses};
 use super::{Store, StoreError, builds, projects};
 use crate::clock::Moment;
 use crate::model::{BuildId, BuildRequest, BuildState, Definition, NewBuild};
+use crate::options::StoreAddress;
 
 fn new_build(tx: &mut super::Tx<'_>) -> Result<NewBuild, StoreError> {
     let text = "folder = \"/srv/a\"\n[[task]]\nname = \"compile\"\ncommand = \"make\"";
@@ -91,5 +92,109 @@ fn pages_go_both_ways() {
         assert_eq!(page(builds::Page::Newest), [ids[4], ids[3]]);
         assert_eq!(page(builds::Page::Before(ids[3])), [ids[2], ids[1]]);
         assert_eq!(page(builds::Page::After(ids[0])), [ids[2], ids[1]]);
+    });
+}
+
+#[test]
+fn only_one_lab_at_a_time_has_a_store() {
+    on_both_addresses(|address| {
+        let first = Store::open(address).expect("a store");
+        let refused = Store::open(address).map(drop).expect_err("there is one already");
+        let StoreError::InUse(words) = refused else { panic!("{refused:?}") };
+        assert!(words.contains(&format!("process {} on ", std::process::id())), "{words}");
+        assert!(words.contains("stop that one first"), "{words}");
+        drop(first);
+        Store::open(address).expect("it is free again");
+    });
+}
+
+#[test]
+fn every_lab_has_an_epoch_of_its_own() {
+    on_both_addresses(|address| {
+        let epochs: Vec<_> = (0..3).map(|_| Store::open(address).expect("a store").epoch()).collect();
+        assert_eq!(epochs, [1, 2, 3]);
+    });
+}
+
+#[test]
+fn a_newer_store_is_left_alone() {
+    on_both_addresses(|address| {
+        let store = Store::open(address).expect("a store");
+        store
+            .write_blocking(|tx| tx.execute("UPDATE lab SET value = '999' WHERE key = 'version'", &[]))
+            .expect("written");
+        drop(store);
+        let refused = Store::open(address).map(drop).expect_err("too new");
+        assert!(matches!(refused, StoreError::Newer { found: 999, .. }), "{refused:?}");
+    });
+}
+
+#[test]
+fn nobody_else_can_read_the_files() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("lab.sqlite");
+    std::fs::write(&path, "").expect("written");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    std::fs::set_permissions(&path, open).expect("opened to all");
+    let store = Store::open(&StoreAddress::Sqlite(path)).expect("a store");
+    accepted(&store);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder.path()).expect("a folder") {
+        let entry = entry.expect("an entry");
+        names.push(entry.file_name().into_string().expect("text"));
+        assert_eq!(entry.metadata().expect("there").mode() & 0o077, 0, "{names:?}");
+    }
+    names.sort();
+    assert_eq!(names, ["lab.lock", "lab.sqlite", "lab.sqlite-shm", "lab.sqlite-wal"]);
+}
+
+#[test]
+fn a_store_is_looked_at_after_a_lab_was_killed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = StoreAddress::Sqlite(folder.path().join("lab.sqlite"));
+    let notes = || Store::open(&address).map(|store| store.notes().to_vec());
+    assert_eq!(notes(), Ok(vec![]));
+    assert_eq!(notes(), Ok(vec![]), "after an end in good order");
+    // What a killed lab leaves.
+    std::fs::write(folder.path().join("lab.lock"), "process 1 on a machine").expect("written");
+    let said = notes().expect("whole");
+    assert!(matches!(&said[..], [one] if one.contains("the store is whole")), "{said:?}");
+    let file = std::fs::OpenOptions::new().write(true).open(folder.path().join("lab.sqlite")).expect("there");
+    let length = file.metadata().expect("there").len();
+    let page = 4096;
+    for at in (page..length).step_by(4096) {
+        std::os::unix::fs::FileExt::write_all_at(&file, &[0xA5; 64], at).expect("damaged");
+    }
+    std::fs::write(folder.path().join("lab.lock"), "process 1 on a machine").expect("written");
+    assert!(matches!(notes(), Err(StoreError::Damaged(_))), "{:?}", notes());
+}
+
+#[test]
+fn a_write_that_fails_first_or_last_leaves_the_others() {
+    on_both(|store| {
+        // All three reach the writer before it has begun with the first, which it holds up.
+        let (go, gone) = std::sync::mpsc::sync_channel::<()>(1);
+        let held = store.writer.submit(move |_| gone.recv().map_err(|_| StoreError::Closed)).expect("taken");
+        let fail =
+            || store.writer.submit(|_| Err::<(), _>(StoreError::Missing("it".to_owned()))).expect("taken");
+        let accept = || {
+            let work = |tx: &mut super::Tx<'_>| {
+                let new = new_build(tx)?;
+                builds::accept(tx, &new)
+            };
+            store.writer.submit(work).expect("taken")
+        };
+        let (a, first, b, c, last) = (fail(), accept(), fail(), fail(), accept());
+        go.send(()).expect("it waits");
+        held.blocking_recv().expect("answered").expect("done");
+        for failed in [a, b, c] {
+            assert_eq!(failed.blocking_recv().expect("answered"), Err(StoreError::Missing("it".to_owned())));
+        }
+        let ids = [first, last].map(|kept| kept.blocking_recv().expect("answered").expect("kept"));
+        let all = store
+            .read_blocking(|tx| builds::list(tx, &builds::Filter::default(), builds::Page::Newest, 10))
+            .expect("read");
+        assert_eq!(all.iter().map(|build| build.id).collect::<Vec<_>>(), [ids[1], ids[0]]);
     });
 }
