@@ -21,5 +21,5 @@ mod web;
 pub use clock::Moment;
 pub use lab::{Lab, LabError};
 pub use options::{LabOptions, StoreAddress};
-pub use store::StoreError;
+pub use store::{Copied, Looked, StoreError, backup, check, restore};
 pub use web::{Serving, serve};

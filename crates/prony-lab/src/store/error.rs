@@ -49,8 +49,16 @@ pub enum StoreError {
     /// The lab is ending.
     #[error("use the store: the lab is stopping")]
     Closed,
+    /// A copy can't be made or put in place.
+    #[error("write {} ({message}); name another file, or make room", path.display())]
+    Copy {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        message: String,
+    },
     /// It is to be done with another program.
-    #[error("{what} PostgreSQL: its own programs do that; run {command}")]
+    #[error("{what} PostgreSQL, whose own programs do that; run: {command}")]
     Elsewhere {
         /// What was asked for.
         what: String,

@@ -6,6 +6,7 @@
 //!
 //! The other modules are functions on a [`Tx`], one module for each kind of thing that is kept.
 
+mod backup;
 pub(crate) mod builds;
 mod error;
 pub(crate) mod events;
@@ -29,6 +30,7 @@ mod writer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use backup::{Copied, Looked, backup, check, restore};
 pub use error::StoreError;
 pub(crate) use tx::Tx;
 pub(crate) use value::{Row, Value, values};

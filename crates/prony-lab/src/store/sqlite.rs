@@ -16,7 +16,7 @@ use crate::clock;
 /// What is kept is nobody else's: passwords' hashes, tokens' hashes, builds of closed sources.
 pub(super) const FILE_MODE: u32 = 0o600;
 /// How long a statement waits for another program's lock, such as that of a backup.
-const BUSY: Duration = Duration::from_secs(5);
+pub(super) const BUSY: Duration = Duration::from_secs(5);
 /// Steps of SQLite's machine between two looks at the clock: some tenths of a millisecond.
 const STEPS: std::ffi::c_int = 10_000;
 /// More statements than the lab has.
@@ -35,11 +35,7 @@ impl Sqlite {
             }
             other => other,
         };
-        // SQLite gives the files that it makes beside it the same mode.
-        let unfit =
-            |error: std::io::Error| StoreError::Open { path: path.to_owned(), message: error.to_string() };
-        OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path).map_err(unfit)?;
-        close_to_others(path).map_err(unfit)?;
+        make_file(path)?;
         let connection = Connection::open(path).map_err(|error| failed(&error))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.busy_timeout(BUSY).map_err(|error| failed(&error))?;
@@ -53,6 +49,25 @@ impl Sqlite {
             .map_err(|error| failed(&error))?;
         Ok(Self { connection })
     }
+
+    /// Over a connection as it is.
+    pub(super) fn over(connection: Connection) -> Self {
+        Self { connection }
+    }
+
+    /// Several statements whose answers nobody wants.
+    pub(super) fn run(&self, statements: &str) -> Result<(), StoreError> {
+        self.connection.execute_batch(statements).map_err(|error| from_sqlite(&error))
+    }
+}
+
+/// Makes the file of a database, where it is not there yet, and closes it to other users. SQLite gives the files that
+/// it makes beside it the same mode.
+pub(super) fn make_file(path: &Path) -> Result<(), StoreError> {
+    let unfit =
+        |error: std::io::Error| StoreError::Open { path: path.to_owned(), message: error.to_string() };
+    OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path).map_err(unfit)?;
+    close_to_others(path).map_err(unfit)
 }
 
 impl Session for Sqlite {
@@ -81,7 +96,7 @@ impl Session for Sqlite {
         if !statements.contains(';') {
             return self.execute(statements, &[]).map(drop);
         }
-        self.connection.execute_batch(statements).map_err(|error| from_sqlite(&error))
+        self.run(statements)
     }
 
     fn begin(&mut self, writes: bool) -> Result<(), StoreError> {
@@ -150,7 +165,7 @@ fn value(found: ValueRef<'_>) -> Value {
     }
 }
 
-fn from_sqlite(error: &rusqlite::Error) -> StoreError {
+pub(super) fn from_sqlite(error: &rusqlite::Error) -> StoreError {
     let rusqlite::Error::SqliteFailure(code, _) = error else {
         return StoreError::Fault(error.to_string());
     };

@@ -198,3 +198,76 @@ fn a_write_that_fails_first_or_last_leaves_the_others() {
         assert_eq!(all.iter().map(|build| build.id).collect::<Vec<_>>(), [ids[1], ids[0]]);
     });
 }
+
+/// The builds of a store, the newest first.
+fn ids(store: &Store) -> Vec<BuildId> {
+    let all =
+        store.read_blocking(|tx| builds::list(tx, &builds::Filter::default(), builds::Page::Newest, 100));
+    all.expect("read").iter().map(|build| build.id).collect()
+}
+
+#[test]
+fn a_copy_is_whole_made_while_a_lab_runs_and_comes_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = StoreAddress::Sqlite(folder.path().join("lab.sqlite"));
+    let copy = folder.path().join("copy");
+    let store = Store::open(&address).expect("a store");
+    let kept = accepted(&store);
+    let made = super::backup(&address, &copy).expect("a copy");
+    assert_eq!((made.builds, made.kept), (1, None));
+    let mode = std::os::unix::fs::MetadataExt::mode(&copy.metadata().expect("there"));
+    assert_eq!(mode & 0o077, 0);
+    let again = super::backup(&address, &copy).expect_err("it is there");
+    assert!(matches!(again, StoreError::Copy { .. }), "{again:?}");
+    let lost = accepted(&store);
+    let refused = super::restore(&address, &copy).expect_err("a lab runs");
+    assert!(matches!(refused, StoreError::InUse(_)), "{refused:?}");
+    drop(store);
+
+    let restored = super::restore(&address, &copy).expect("no lab runs");
+    let before = restored.kept.expect("there was a store");
+    let store = Store::open(&address).expect("the copy");
+    assert_eq!(ids(&store), [kept]);
+    assert_eq!(store.epoch(), 2, "an epoch never comes again");
+    drop(store);
+    let old = Store::open(&StoreAddress::Sqlite(before)).expect("what was there before");
+    assert_eq!(ids(&old), [lost, kept]);
+    assert_eq!(super::check(&address).expect("looked at").faults, Vec::<String>::new());
+    let names = std::fs::read_dir(folder.path()).expect("a folder").flatten();
+    let left = names.filter(|name| name.file_name().to_string_lossy().ends_with(".unfinished"));
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn what_is_no_whole_lab_is_not_put_in_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = StoreAddress::Sqlite(folder.path().join("lab.sqlite"));
+    let store = Store::open(&address).expect("a store");
+    let kept = accepted(&store);
+    drop(store);
+    let file = folder.path().join("copy");
+    let refused = || super::restore(&address, &file).expect_err("not a copy");
+    assert!(matches!(refused(), StoreError::Missing(_)), "{:?}", refused());
+    std::fs::write(&file, "a text, and a long one: no database begins so").expect("written");
+    assert!(matches!(refused(), StoreError::Damaged(_)), "{:?}", refused());
+    std::fs::remove_file(&file).expect("removed");
+    rusqlite::Connection::open(&file)
+        .and_then(|other| other.execute_batch("CREATE TABLE a (b)"))
+        .expect("made");
+    assert!(matches!(refused(), StoreError::Missing(_)), "{:?}", refused());
+    std::fs::remove_file(&file).expect("removed");
+    super::backup(&address, &file).expect("a copy");
+    let damaged = std::fs::OpenOptions::new().write(true).open(&file).expect("there");
+    for page in 1..damaged.metadata().expect("there").len() / 4096 {
+        std::os::unix::fs::FileExt::write_all_at(&damaged, &[0xA5; 64], page * 4096).expect("damaged");
+    }
+    assert!(matches!(refused(), StoreError::Damaged(_)), "{:?}", refused());
+    assert_eq!(ids(&Store::open(&address).expect("as it was")), [kept]);
+}
+
+#[test]
+fn postgresql_is_copied_by_its_own_programs() {
+    let address = StoreAddress::Postgres("postgres://kim:secret@db/lab".to_owned());
+    let said = super::backup(&address, std::path::Path::new("a.dump")).expect_err("not here").to_string();
+    assert!(said.ends_with("run: pg_dump --format=custom --file='a.dump' 'postgres://kim@db/lab'"), "{said}");
+}
