@@ -1,4 +1,25 @@
-//! The lab.
+//! The lab: a CI server for performance. Builds are requested, run, measured by studies, kept and compared, by people
+//! in a browser and by scripts, for years. docs/decisions/018-lab.md is the map.
+//!
+//! This crate must never measure anything itself (it starts `prony study` and `prony run` for that), never let SQL
+//! stand outside `store/`, never change anything of the lab's state but by a transaction, and never answer "accepted"
+//! before that is committed.
+//!
+//! In reading order: `model/` (the words and the states), `store/` (what is kept), `lab` (what the parts share),
+//! `work/` (what runs builds), `history/` (what follows from results), `web/` and `api/` (what people and scripts see).
+
+#![forbid(unsafe_code)]
 
 mod clock;
+mod lab;
+pub mod model;
+mod options;
+mod store;
+mod web;
 pub mod work;
+
+pub use clock::Moment;
+pub use lab::{Lab, LabError};
+pub use options::{LabOptions, StoreAddress};
+pub use store::StoreError;
+pub use web::{Serving, serve};

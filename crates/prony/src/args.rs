@@ -7,6 +7,7 @@ mod errors;
 mod exec;
 mod express;
 mod keep;
+mod lab;
 mod postgres;
 mod probe;
 mod report;
@@ -30,6 +31,7 @@ pub(crate) use compare::{CompareArgs, percent};
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
 pub(crate) use keep::KeepArgs;
+pub(crate) use lab::{LabAction, LabArgs, LabPlaceArgs, LabServeArgs};
 pub(crate) use postgres::PostgresArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::{ReportArgs, ReportFormat};
@@ -103,6 +105,9 @@ pub(crate) enum Command {
     /// Print stored results again, in any format
     #[command(after_help = report::EXAMPLES)]
     Report(ReportArgs),
+    /// Start the lab: builds, measurements, history, in a browser
+    #[command(after_help = lab::EXAMPLES)]
+    Lab(Box<LabArgs>),
     /// Start a reference server to try things on
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV

@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod exec;
 mod express;
 pub(crate) mod keep;
+pub(crate) mod lab;
 pub(crate) mod pages;
 mod postgres;
 pub(crate) mod probe;

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Exec(args) => cmd::exec::exec(&args),
         Command::Report(args) => cmd::report::report(&args),
         Command::Study(args) => cmd::study::study(&args),
+        Command::Lab(args) => cmd::lab::lab(&args),
         Command::Serve(args) => cmd::serve::serve(&args),
         Command::TruthLog(args) => cmd::truth_log::truth_log(&args),
         Command::Calibrate(args) => cmd::calibrate::calibrate(&args),

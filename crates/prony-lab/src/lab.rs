@@ -1,0 +1,86 @@
+//! What the parts of a lab share.
+
+use std::sync::Arc;
+
+use crate::clock;
+use crate::model::{BuildId, BuildRequest, Definition, FieldMistake, NewBuild};
+use crate::options::LabOptions;
+use crate::store::{Store, StoreError, builds, projects};
+
+/// A lab: its store and its settings. Cheap to clone.
+#[derive(Clone)]
+pub struct Lab {
+    pub(crate) options: Arc<LabOptions>,
+    pub(crate) store: Store,
+}
+
+/// Why a lab can't begin, or can't do what is asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its folder.
+    #[error("use the folder {path} ({source}); name another: --data FOLDER")]
+    Folder {
+        /// Which.
+        path: std::path::PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// An address to listen on.
+    #[error("listen on {address} ({source})")]
+    Listen {
+        /// Which.
+        address: std::net::SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The system gives no threads.
+    #[error("start its threads ({0})")]
+    Threads(std::io::Error),
+}
+
+/// Why a request for a build is refused.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Something is wrong with its fields.
+    Fields(Vec<FieldMistake>),
+    /// It could not be kept.
+    Store(StoreError),
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Lab {
+    /// Opens the lab's folder and store.
+    pub fn open(options: LabOptions) -> Result<Self, LabError> {
+        let folder = |source| LabError::Folder { path: options.data.clone(), source };
+        std::fs::create_dir_all(&options.data).map_err(folder)?;
+        let store = Store::open(&options.store)?;
+        Ok(Self { options: Arc::new(options), store })
+    }
+
+    /// Checks what `by` asks for, and accepts it: durable when this returns.
+    pub(crate) async fn request_build(&self, request: BuildRequest, by: &str) -> Result<BuildId, Refused> {
+        let new = self.checked(request, by).await?;
+        Ok(self.store.write(move |tx| builds::accept(tx, &new)).await?)
+    }
+
+    /// The build that `request` asks for.
+    pub(crate) async fn checked(&self, request: BuildRequest, by: &str) -> Result<NewBuild, Refused> {
+        let name = request.project.clone();
+        let project = self.store.read(move |tx| projects::by_name(tx, &name)).await?;
+        let Some(project) = project.filter(|project| project.archived_at.is_none()) else {
+            let message = "there is no such project: choose one of the list".to_owned();
+            return Err(Refused::Fields(vec![FieldMistake { field: "project".to_owned(), message }]));
+        };
+        let definition = Definition::read(&project.definition)
+            .map_err(|error| StoreError::Damaged(format!("project {}: {error}", project.name)))?;
+        request.checked(project.id, &definition, by, clock::wall()).map_err(Refused::Fields)
+    }
+}

@@ -1,0 +1,79 @@
+//! Names that stand in addresses, files and forms.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Longer names break tables and say no more.
+const MOST_BYTES: usize = 64;
+
+/// Lower-case letters, digits, `-`, `_` and `.`, beginning with a letter or digit: fit for addresses and file names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+pub struct Name(String);
+
+/// A variant of a project: one of the names that its definition lists.
+pub type Variant = Name;
+
+/// Why a text is no [`Name`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no name: take 1 to {MOST_BYTES} of a–z, 0–9, `-`, `_` and `.`, beginning with a letter or digit"
+)]
+pub struct NameError(String);
+
+impl Name {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Name {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let fits = (1..=MOST_BYTES).contains(&text.len())
+            && text.bytes().all(|byte| is_plain(byte) || b"-_.".contains(&byte))
+            && text.bytes().next().is_some_and(is_plain);
+        if fits { Ok(Self(text.to_owned())) } else { Err(NameError(text.chars().take(MOST_BYTES).collect())) }
+    }
+}
+
+impl TryFrom<String> for Name {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Self, NameError> {
+        text.parse()
+    }
+}
+
+impl From<Name> for String {
+    fn from(name: Name) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain() {
+        for good in ["a", "node-18", "7.x", &"a".repeat(64)] {
+            assert_eq!(good.parse::<Name>().expect(good).as_str(), good);
+        }
+        for bad in ["", "A", "-a", "..", "a/b", "a b", "ä", &"a".repeat(65)] {
+            assert!(bad.parse::<Name>().is_err(), "{bad}");
+        }
+    }
+}

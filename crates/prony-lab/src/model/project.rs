@@ -1,0 +1,366 @@
+//! What a project is: what an administrator wrote down on the lab's side. A form never says what is run.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use prony_model::{parse_bytes, parse_duration};
+use serde::{Deserialize, Deserializer};
+
+use super::{Name, Variant};
+
+/// A definition is written by hand: what is larger is none.
+const MAX_DEFINITION_BYTES: usize = 64 << 10;
+/// More tasks make no page that anybody reads.
+const MAX_TASKS: usize = 64;
+/// A build that takes longer has gone wrong; a day's endurance run fits.
+const LONGEST: Duration = Duration::from_secs(48 * 3600);
+
+/// A project, as its definition says, with every default filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// For people.
+    pub title: String,
+    /// Where its files come from.
+    pub origin: Origin,
+    /// The branch whose good builds are the baseline.
+    pub branch: String,
+    /// The study file that measures it, inside its files; without one it is built and tested only.
+    pub study: Option<PathBuf>,
+    /// What a request may choose from; tasks and study see the choice as `PRONY_VARIANT`. Never empty.
+    pub variants: Vec<Variant>,
+    /// What is done before the study, in this order; each ends the build where it fails.
+    pub tasks: Vec<TaskDefinition>,
+    /// What one build may use.
+    pub limits: Limits,
+    /// How long builds wait for their turn.
+    pub queue: Duration,
+    /// What is kept of old builds.
+    pub retention: Retention,
+}
+
+/// Where the files of a project come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A repository that git can clone.
+    Repository(String),
+    /// A folder of this machine, copied for every build.
+    Folder(PathBuf),
+}
+
+/// A named command of every build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskDefinition {
+    /// Its name.
+    pub name: Name,
+    /// What `/bin/sh -c` runs in the folder of the files.
+    pub command: String,
+    /// How long it may take.
+    pub time: Duration,
+    /// Whether it also runs where a request names other tasks: what the study cannot do without.
+    pub is_always_run: bool,
+}
+
+/// What one build may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// All of it.
+    pub time: Duration,
+    /// Resident memory of all its processes together.
+    pub memory_bytes: u64,
+    /// Everything in its folder.
+    pub disk_bytes: u64,
+    /// What one task may write to its output.
+    pub output_bytes: u64,
+    /// Processes at once.
+    pub processes: u32,
+}
+
+/// What is kept of old builds: outputs and files go first, figures and verdicts stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Outputs and files of builds that ended longer ago are removed.
+    pub files: Duration,
+    /// So many of the newest builds keep theirs whatever their age.
+    pub builds: u32,
+}
+
+/// Why a text is no definition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DefinitionError {
+    /// It is no TOML, or has a key that nobody knows.
+    #[error("{message} (line {line})")]
+    Syntax {
+        /// What is wrong.
+        message: String,
+        /// Counted from 1.
+        line: usize,
+    },
+    /// A value can't be meant.
+    #[error("`{key}`: {message}")]
+    Value {
+        /// Which.
+        key: String,
+        /// What is wrong, and what to write.
+        message: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct DefinitionFile {
+    title: Option<String>,
+    repository: Option<String>,
+    folder: Option<PathBuf>,
+    branch: Option<String>,
+    study: Option<PathBuf>,
+    #[serde(default)]
+    variants: Vec<Variant>,
+    #[serde(default, rename = "task")]
+    tasks: Vec<TaskFile>,
+    #[serde(default)]
+    limits: LimitsFile,
+    #[serde(default, deserialize_with = "time")]
+    queue: Option<Duration>,
+    #[serde(default)]
+    keep: RetentionFile,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct TaskFile {
+    name: Name,
+    command: String,
+    #[serde(default, deserialize_with = "time")]
+    time: Option<Duration>,
+    #[serde(default)]
+    always: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct LimitsFile {
+    #[serde(default, deserialize_with = "time")]
+    time: Option<Duration>,
+    #[serde(default, deserialize_with = "size")]
+    memory: Option<u64>,
+    #[serde(default, deserialize_with = "size")]
+    disk: Option<u64>,
+    #[serde(default, deserialize_with = "size")]
+    output: Option<u64>,
+    processes: Option<u32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RetentionFile {
+    #[serde(default, deserialize_with = "time")]
+    files: Option<Duration>,
+    builds: Option<u32>,
+}
+
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_duration(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_bytes(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+impl Definition {
+    /// Reads the TOML of a definition.
+    pub fn read(text: &str) -> Result<Self, DefinitionError> {
+        if text.len() > MAX_DEFINITION_BYTES {
+            return Err(DefinitionError::Syntax {
+                message: format!("a definition has at most {} KiB", MAX_DEFINITION_BYTES >> 10),
+                line: 1,
+            });
+        }
+        let file: DefinitionFile = toml::from_str(text).map_err(|error| DefinitionError::Syntax {
+            message: error.message().to_owned(),
+            line: error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count()),
+        })?;
+        file.checked()
+    }
+
+    /// The task of that name.
+    pub fn task(&self, name: &str) -> Option<&TaskDefinition> {
+        self.tasks.iter().find(|task| task.name.as_str() == name)
+    }
+}
+
+impl DefinitionFile {
+    fn checked(self) -> Result<Definition, DefinitionError> {
+        let origin = self.origin()?;
+        let limits = self.limits.checked()?;
+        let tasks = checked_tasks(self.tasks, limits.time)?;
+        if tasks.is_empty() && self.study.is_none() {
+            return Err(wrong("study", "there is nothing to do: name a study file or at least one [[task]]"));
+        }
+        if let Some(study) = &self.study {
+            check_inside("study", study)?;
+        }
+        let branch = self.branch.unwrap_or_else(|| "main".to_owned());
+        if branch.is_empty() || branch.starts_with('-') || branch.chars().any(char::is_control) {
+            return Err(wrong("branch", "write the name of a branch, such as main"));
+        }
+        let mut variants = self.variants;
+        if variants.is_empty() {
+            variants.push("default".parse().expect("invariant: it is a name"));
+        }
+        if variants.iter().collect::<BTreeSet<_>>().len() < variants.len() {
+            return Err(wrong("variants", "each may stand there once"));
+        }
+        Ok(Definition {
+            title: self.title.unwrap_or_default(),
+            origin,
+            branch,
+            study: self.study,
+            variants,
+            tasks,
+            limits,
+            queue: self.queue.unwrap_or(Duration::from_secs(24 * 3600)),
+            retention: Retention {
+                files: self.keep.files.unwrap_or(Duration::from_secs(180 * 24 * 3600)),
+                builds: self.keep.builds.unwrap_or(100),
+            },
+        })
+    }
+
+    fn origin(&self) -> Result<Origin, DefinitionError> {
+        match (&self.repository, &self.folder) {
+            (Some(repository), None) => {
+                let is_plain = !repository.is_empty() && !repository.starts_with('-');
+                if !is_plain || repository.chars().any(char::is_control) {
+                    return Err(wrong(
+                        "repository",
+                        "write an address that git can clone, or an absolute path",
+                    ));
+                }
+                Ok(Origin::Repository(repository.clone()))
+            }
+            (None, Some(folder)) if folder.is_absolute() => Ok(Origin::Folder(folder.clone())),
+            (None, Some(_)) => Err(wrong("folder", "write the whole path, from / on")),
+            (None, None) => {
+                Err(wrong("repository", "say where the files are: `repository = …` or `folder = …`"))
+            }
+            (Some(_), Some(_)) => Err(wrong("folder", "either `repository` or `folder`, not both")),
+        }
+    }
+}
+
+impl LimitsFile {
+    fn checked(&self) -> Result<Limits, DefinitionError> {
+        let limits = Limits {
+            time: self.time.unwrap_or(Duration::from_secs(2 * 3600)),
+            memory_bytes: self.memory.unwrap_or(4 << 30),
+            disk_bytes: self.disk.unwrap_or(8 << 30),
+            output_bytes: self.output.unwrap_or(8 << 20),
+            processes: self.processes.unwrap_or(1024),
+        };
+        if limits.time.is_zero() || limits.time > LONGEST {
+            return Err(wrong("limits.time", "more than 0 and at most 48h"));
+        }
+        if limits.memory_bytes == 0
+            || limits.disk_bytes == 0
+            || limits.output_bytes == 0
+            || limits.processes == 0
+        {
+            return Err(wrong("limits", "nothing runs with 0 of something"));
+        }
+        Ok(limits)
+    }
+}
+
+fn checked_tasks(files: Vec<TaskFile>, longest: Duration) -> Result<Vec<TaskDefinition>, DefinitionError> {
+    if files.len() > MAX_TASKS {
+        return Err(wrong("task", &format!("at most {MAX_TASKS} of them")));
+    }
+    let mut names = BTreeSet::new();
+    for file in &files {
+        // The lab's own tasks stand beside them on the page of a build.
+        if ["checkout", "study", "load"].contains(&file.name.as_str()) {
+            return Err(wrong(
+                "task.name",
+                &format!("`{}` is a task of the lab's own: take another", file.name),
+            ));
+        }
+        if !names.insert(file.name.clone()) {
+            return Err(wrong("task.name", &format!("there are two tasks `{}`", file.name)));
+        }
+        if file.command.trim().is_empty() || file.command.contains('\0') {
+            return Err(wrong("task.command", &format!("say what `{}` runs", file.name)));
+        }
+    }
+    let made = |file: TaskFile| TaskDefinition {
+        name: file.name,
+        command: file.command,
+        time: file.time.unwrap_or(longest).min(longest),
+        is_always_run: file.always,
+    };
+    Ok(files.into_iter().map(made).collect())
+}
+
+/// A path that does not lead out of the folder it is relative to.
+fn check_inside(key: &str, path: &Path) -> Result<(), DefinitionError> {
+    let is_inside = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if is_inside && path.file_name().is_some() {
+        Ok(())
+    } else {
+        Err(wrong(key, "write a path inside the project's files, such as bench/prony.toml"))
+    }
+}
+
+fn wrong(key: &str, message: &str) -> DefinitionError {
+    DefinitionError::Value { key: key.to_owned(), message: message.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_definition_has_every_default() {
+        let read = Definition::read("repository = \"https://example.org/a.git\"\nstudy = \"prony.toml\"")
+            .expect("read");
+        assert_eq!(read.branch, "main");
+        assert_eq!(read.variants.iter().map(Name::as_str).collect::<Vec<_>>(), ["default"]);
+        assert_eq!(read.limits.output_bytes, 8 << 20);
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let read = Definition::read(
+            "title = \"A\"\nfolder = \"/srv/a\"\nvariants = [\"x\", \"y\"]\nqueue = \"1h\"\n\
+             [[task]]\nname = \"compile\"\ncommand = \"make\"\ntime = \"5m\"\nalways = true\n\
+             [limits]\ntime = \"1h\"\nmemory = \"1GiB\"\n[keep]\nfiles = \"24h\"\nbuilds = 3\n",
+        )
+        .expect("read");
+        let task = read.task("compile").expect("there");
+        assert!(task.is_always_run);
+        assert_eq!(task.time, Duration::from_secs(300));
+        assert_eq!(read.limits.memory_bytes, 1 << 30);
+        assert_eq!(read.retention.builds, 3);
+    }
+
+    #[test]
+    fn mistakes_say_where_they_are() {
+        for (text, where_to_look) in [
+            ("", "`repository`"),
+            ("folder = \"a\"\nstudy = \"x\"", "`folder`"),
+            ("folder = \"/a\"", "`study`"),
+            ("folder = \"/a\"\nstudy = \"../x\"", "`study`"),
+            ("folder = \"/a\"\nstudy = \"/etc/passwd\"", "`study`"),
+            ("folder = \"/a\"\nstudie = \"x\"", "line 2"),
+            ("repository = \"--upload-pack=x\"\nstudy = \"x\"", "`repository`"),
+            ("folder = \"/a\"\n[[task]]\nname = \"study\"\ncommand = \"x\"", "`task.name`"),
+            ("folder = \"/a\"\n[[task]]\nname = \"a\"\ncommand = \" \"", "`task.command`"),
+            ("folder = \"/a\"\nstudy = \"x\"\nvariants = [\"a\", \"a\"]", "`variants`"),
+        ] {
+            let error = Definition::read(text).expect_err(text).to_string();
+            assert!(error.contains(where_to_look), "{text}: {error}");
+        }
+    }
+}

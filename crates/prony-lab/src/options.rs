@@ -1,0 +1,42 @@
+//! What a lab is started with.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::model::Role;
+
+/// What a lab is started with. The binary fills it in; nothing here reads the environment.
+#[derive(Debug, Clone)]
+pub struct LabOptions {
+    /// Folder of the lab's own: store, work folders, mirrors of repositories.
+    pub data: PathBuf,
+    /// Where what is accepted is kept.
+    pub store: StoreAddress,
+    /// Where people and scripts come in. Several, so that 127.0.0.1 and ::1 both work.
+    pub listen: Vec<SocketAddr>,
+    /// Names by which it may be called (`Host`), beside those of loopback.
+    pub hosts: Vec<String>,
+    /// What somebody may do who has not logged in; `None` is nothing but to log in.
+    pub anonymous: Option<Role>,
+    /// Certificate chain and key in PEM, to be reached by others.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// Whether a proxy in front of it does the TLS.
+    pub is_behind_proxy: bool,
+    /// The program that measures: prony itself.
+    pub program: PathBuf,
+    /// Folders in which commands are looked for, as in `PATH`, for builds.
+    pub search_path: String,
+    /// A command that takes a message as sendmail does; without one nobody gets mail.
+    pub mail: Option<Vec<String>>,
+    /// Whether builds are worked off; a lab without a worker only takes them in.
+    pub has_worker: bool,
+}
+
+/// Where a lab keeps what it accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreAddress {
+    /// A SQLite database in this file.
+    Sqlite(PathBuf),
+    /// A PostgreSQL database (`postgres://…`).
+    Postgres(String),
+}

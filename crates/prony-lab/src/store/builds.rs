@@ -1,0 +1,210 @@
+//! Builds: accepted, moved from state to state by compare-and-set, listed.
+
+use serde_json::json;
+
+use super::{Row, StoreError, Tx, events, tasks, values};
+use crate::clock::Moment;
+use crate::model::{
+    AdHocLoad, Build, BuildDetail, BuildId, BuildState, BuildVerdict, NewBuild, Priority, ProjectId,
+};
+
+const COLUMNS: &str = "b.id, b.kind, b.project_id, p.name, b.reference, b.commit_id, b.base, b.variant, b.state, \
+                       b.reason, b.verdict, b.priority, b.requested_by, b.requested_at, b.started_at, b.ended_at, \
+                       b.attempt";
+const FROM: &str = "builds b LEFT JOIN projects p ON p.id = b.project_id";
+
+/// Which builds a list is of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Filter {
+    pub(crate) project: Option<ProjectId>,
+    pub(crate) state: Option<BuildState>,
+    pub(crate) variant: Option<String>,
+}
+
+/// Where a page of a list begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// The newest.
+    Newest,
+    /// Those just older than this one.
+    Before(BuildId),
+    /// Those just newer than this one.
+    After(BuildId),
+}
+
+/// Accepts a build: when this is committed it is done once, whatever happens.
+pub(crate) fn accept(tx: &mut Tx<'_>, new: &NewBuild) -> Result<BuildId, StoreError> {
+    let load = new.load.as_ref().map(|load| json!(load).to_string());
+    let id = BuildId(tx.number(
+        "INSERT INTO builds (kind, project_id, reference, base, variant, load, email, priority, state, requested_by, \
+         requested_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', $9, $10, $11) RETURNING id",
+        values![
+            new.kind.name(),
+            new.project,
+            new.reference.as_str(),
+            new.base.as_deref(),
+            new.variant.as_ref().map(|variant| variant.as_str()),
+            load,
+            new.email.as_deref(),
+            number(new.priority),
+            new.requested_by.as_str(),
+            new.requested_at,
+            new.expires_at,
+        ],
+    )?);
+    tasks::add(tx, id, &new.tasks)?;
+    events::append(tx, new.requested_at, "build.queued", Some(id), &json!({}))?;
+    Ok(id)
+}
+
+/// Moves a build from `from` to `to`, if it still is where it was thought to be. The owner is who holds `epoch`.
+pub(crate) fn advance(
+    tx: &mut Tx<'_>,
+    id: BuildId,
+    from: BuildState,
+    to: BuildState,
+    reason: Option<&str>,
+    now: Moment,
+) -> Result<(), StoreError> {
+    assert!(from.may_become(to), "invariant: {from:?} never becomes {to:?}");
+    let ended = to.is_final().then_some(now);
+    let changed = tx.execute(
+        "UPDATE builds SET state = $3, reason = $4, ended_at = $5 WHERE id = $1 AND state = $2",
+        values![id, from.name(), to.name(), reason, ended],
+    )?;
+    if changed == 0 {
+        return Err(StoreError::Conflict(format!("build {id}")));
+    }
+    events::append(tx, now, &format!("build.{}", to.name()), Some(id), &json!({ "reason": reason }))?;
+    Ok(())
+}
+
+/// Notes what a finished build says.
+pub(crate) fn judge(
+    tx: &mut Tx<'_>,
+    id: BuildId,
+    verdict: BuildVerdict,
+    baseline: Option<BuildId>,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE builds SET verdict = $2, baseline_id = $3 WHERE id = $1",
+        values![id, verdict.name(), baseline],
+    )?;
+    Ok(())
+}
+
+/// How far a build is.
+pub(crate) fn state(tx: &mut Tx<'_>, id: BuildId) -> Result<BuildState, StoreError> {
+    let found = tx.first("SELECT state FROM builds WHERE id = $1", values![id], |row| row.word(0))?;
+    found.ok_or_else(|| StoreError::Missing(format!("build {id}")))
+}
+
+/// One build, if there is one.
+pub(crate) fn one(tx: &mut Tx<'_>, id: BuildId) -> Result<Option<BuildDetail>, StoreError> {
+    let statement =
+        format!("SELECT {COLUMNS}, b.load, b.email, b.expires_at, b.baseline_id FROM {FROM} WHERE b.id = $1");
+    let found = tx.first(&statement, values![id], |row| {
+        Ok((build(row)?, row.maybe_text(17)?, row.maybe_text(18)?, row.moment(19)?, row.maybe_int(20)?))
+    })?;
+    let Some((build, load, email, expires_at, baseline)) = found else { return Ok(None) };
+    let load: Option<AdHocLoad> = load
+        .map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(|error| StoreError::Damaged(error.to_string()))?;
+    let tasks = tasks::of(tx, id)?;
+    Ok(Some(BuildDetail { build, tasks, load, email, expires_at, baseline: baseline.map(BuildId) }))
+}
+
+/// A page of at most `most` builds, the newest first.
+pub(crate) fn list(
+    tx: &mut Tx<'_>,
+    filter: &Filter,
+    page: Page,
+    most: u32,
+) -> Result<Vec<Build>, StoreError> {
+    let mut parameters = Vec::new();
+    let mut conditions = Vec::new();
+    let mut demand = |column: &str, sign: &str, value: super::Value| {
+        parameters.push(value);
+        conditions.push(format!("{column} {sign} ${}", parameters.len()));
+    };
+    if let Some(project) = filter.project {
+        demand("b.project_id", "=", project.into());
+    }
+    if let Some(state) = filter.state {
+        demand("b.state", "=", state.name().into());
+    }
+    if let Some(variant) = &filter.variant {
+        demand("b.variant", "=", variant.into());
+    }
+    let order = match page {
+        Page::Newest => "DESC",
+        Page::Before(id) => {
+            demand("b.id", "<", id.into());
+            "DESC"
+        }
+        Page::After(id) => {
+            demand("b.id", ">", id.into());
+            "ASC"
+        }
+    };
+    let conditions = if conditions.is_empty() { "1 = 1".to_owned() } else { conditions.join(" AND ") };
+    parameters.push(most.into());
+    let last = parameters.len();
+    let statement =
+        format!("SELECT {COLUMNS} FROM {FROM} WHERE {conditions} ORDER BY b.id {order} LIMIT ${last}");
+    let mut found = tx.query(&statement, &parameters, build)?;
+    if order == "ASC" {
+        found.reverse();
+    }
+    Ok(found)
+}
+
+/// Everything that isn't over, in the order in which it will be worked off.
+pub(crate) fn open(tx: &mut Tx<'_>, most: u32) -> Result<Vec<Build>, StoreError> {
+    let statement = format!(
+        "SELECT {COLUMNS} FROM {FROM} WHERE b.state IN ('queued', 'assigned', 'arming', 'armed', 'running', \
+         'draining', 'finalizing', 'cancelling') ORDER BY CASE b.state WHEN 'queued' THEN 1 ELSE 0 END, \
+         b.priority DESC, b.id LIMIT $1"
+    );
+    tx.query(&statement, values![most], build)
+}
+
+fn build(row: &Row) -> Result<Build, StoreError> {
+    Ok(Build {
+        id: BuildId(row.int(0)?),
+        kind: row.word(1)?,
+        project: row.maybe_int(2)?.map(ProjectId),
+        project_name: row.maybe_text(3)?,
+        reference: row.text(4)?,
+        commit: row.maybe_text(5)?,
+        base: row.maybe_text(6)?,
+        variant: row.maybe_text(7)?,
+        state: row.word(8)?,
+        reason: row.maybe_text(9)?,
+        verdict: row.maybe_word(10)?,
+        priority: priority(row.int(11)?),
+        requested_by: row.text(12)?,
+        requested_at: row.moment(13)?,
+        started_at: row.maybe_moment(14)?,
+        ended_at: row.maybe_moment(15)?,
+        attempt: u32::try_from(row.int(16)?).unwrap_or(u32::MAX),
+    })
+}
+
+/// As a number, so that the database can order by it.
+fn number(priority: Priority) -> i64 {
+    match priority {
+        Priority::Low => -1,
+        Priority::Normal => 0,
+        Priority::High => 1,
+    }
+}
+
+fn priority(number: i64) -> Priority {
+    match number {
+        ..0 => Priority::Low,
+        0 => Priority::Normal,
+        1.. => Priority::High,
+    }
+}

@@ -1,0 +1,105 @@
+//! What the lab keeps, and the only place where SQL stands.
+//!
+//! The same statements run on SQLite and on PostgreSQL: `value` and `session` are the seam between them, `sqlite` and
+//! `postgres` its two sides. All writing goes through one thread (`writer`), which commits what has gathered while the
+//! last commit was on its way (group commit), and answers after that. Readers (`readers`) see what is committed.
+//!
+//! The other modules are functions on a [`Tx`], one module for each kind of thing that is kept.
+
+pub(crate) mod builds;
+mod error;
+pub(crate) mod events;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod migrate;
+mod postgres;
+pub(crate) mod projects;
+mod readers;
+mod session;
+mod sqlite;
+pub(crate) mod tasks;
+#[cfg(test)]
+mod tests;
+mod tx;
+mod value;
+mod writer;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use error::StoreError;
+pub(crate) use tx::Tx;
+pub(crate) use value::{Row, Value, values};
+
+use crate::options::StoreAddress;
+use readers::Readers;
+use session::Session;
+use writer::Writer;
+
+/// Readers at once: more than a machine's cores only wait for one another.
+const READERS: usize = 4;
+
+/// The store of a lab. Cheap to clone; the last clone closes it.
+#[derive(Clone)]
+pub(crate) struct Store {
+    writer: Arc<Writer>,
+    readers: Arc<Readers>,
+    version: Arc<AtomicU64>,
+}
+
+impl Store {
+    /// Opens the store, brings its tables up to date and takes it over: this lab is the active one from now on.
+    pub(crate) fn open(address: &StoreAddress) -> Result<Self, StoreError> {
+        let mut session = connect(address)?;
+        migrate::migrate(session.as_mut())?;
+        let version = Arc::new(AtomicU64::new(1));
+        let readers = Readers::new(address.clone(), READERS);
+        let writer = Writer::start(session, address.clone(), Arc::clone(&version))?;
+        Ok(Self { writer: Arc::new(writer), readers: Arc::new(readers), version })
+    }
+
+    /// Does `work` in a transaction that is durable when this returns. An error of `work` undoes what it did.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer.submit(work)?.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// The same for threads that may wait; never call it from asynchronous code.
+    pub(crate) fn write_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer.submit(work)?.blocking_recv().map_err(|_| StoreError::Closed)?
+    }
+
+    /// Does `work` on one snapshot of what is committed.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.readers.read(work).await
+    }
+
+    /// The same for threads that may wait; never call it from asynchronous code.
+    pub(crate) fn read_blocking<T>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.readers.read_blocking(work)
+    }
+
+    /// Changes with every commit: what was drawn from an older one may be out of date.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+}
+
+/// A new session with the store at `address`.
+fn connect(address: &StoreAddress) -> Result<Box<dyn Session>, StoreError> {
+    Ok(match address {
+        StoreAddress::Sqlite(path) => Box::new(sqlite::Sqlite::open(path)?),
+        StoreAddress::Postgres(url) => Box::new(postgres::Postgres::open(url)?),
+    })
+}

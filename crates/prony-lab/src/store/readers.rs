@@ -1,0 +1,70 @@
+//! Those who read: a few sessions that take turns, each reading on one snapshot.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Semaphore;
+
+use super::session::Session;
+use super::{StoreError, Tx, connect};
+use crate::options::StoreAddress;
+
+pub(super) struct Readers {
+    shared: Arc<Shared>,
+    turns: Semaphore,
+}
+
+struct Shared {
+    address: StoreAddress,
+    idle: Mutex<Vec<Box<dyn Session>>>,
+    most: usize,
+}
+
+impl Readers {
+    /// At most `most` at once; each is opened when it is needed first.
+    pub(super) fn new(address: StoreAddress, most: usize) -> Self {
+        let shared = Shared { address, idle: Mutex::new(Vec::with_capacity(most)), most };
+        Self { shared: Arc::new(shared), turns: Semaphore::new(most) }
+    }
+
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let _turn = self.turns.acquire().await.map_err(|_| StoreError::Closed)?;
+        let shared = Arc::clone(&self.shared);
+        let done = tokio::task::spawn_blocking(move || shared.read(work)).await;
+        done.unwrap_or_else(|_| Err(StoreError::Fault("it panicked".to_owned())))
+    }
+
+    pub(super) fn read_blocking<T>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.shared.read(work)
+    }
+}
+
+impl Shared {
+    fn read<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let idle = self.idle().pop();
+        let mut session = match idle {
+            Some(session) if !session.is_lost() => session,
+            _ => connect(&self.address)?,
+        };
+        session.begin(false)?;
+        let result = work(&mut Tx::new(session.as_mut()));
+        // Nothing was changed: what it is ended with is all the same, and a rollback works after an error, too.
+        if session.batch("ROLLBACK").is_ok() {
+            let mut idle = self.idle();
+            if idle.len() < self.most {
+                idle.push(session);
+            }
+        }
+        result
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Session>>> {
+        // A list of sessions is whole after every step.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

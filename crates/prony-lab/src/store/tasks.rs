@@ -1,0 +1,108 @@
+//! The tasks of builds, and what they wrote.
+
+use serde_json::json;
+
+use super::{Row, StoreError, Tx, events, values};
+use crate::clock::Moment;
+use crate::model::{BuildId, Task, TaskId, TaskKind, TaskState};
+
+/// Adds the tasks of a new build, in the order in which they will run.
+pub(super) fn add(
+    tx: &mut Tx<'_>,
+    build: BuildId,
+    tasks: &[(String, TaskKind, String)],
+) -> Result<(), StoreError> {
+    for (place, (name, kind, command)) in tasks.iter().enumerate() {
+        tx.execute(
+            "INSERT INTO tasks (build_id, place, name, kind, command, state) VALUES ($1, $2, $3, $4, $5, 'pending')",
+            values![build, place as u64, name.as_str(), kind.name(), command.as_str()],
+        )?;
+    }
+    Ok(())
+}
+
+/// The tasks of a build, in the order in which they run.
+pub(crate) fn of(tx: &mut Tx<'_>, build: BuildId) -> Result<Vec<Task>, StoreError> {
+    tx.query(
+        "SELECT id, name, kind, command, state, reason, exit_code, started_at, ended_at, output_bytes FROM tasks \
+         WHERE build_id = $1 ORDER BY place",
+        values![build],
+        task,
+    )
+}
+
+/// Notes that a task has begun.
+pub(crate) fn begin(tx: &mut Tx<'_>, build: BuildId, task: TaskId, now: Moment) -> Result<(), StoreError> {
+    tx.execute("UPDATE tasks SET state = 'running', started_at = $2 WHERE id = $1", values![task, now])?;
+    events::append(tx, now, "task.running", Some(build), &json!({ "task": task }))?;
+    Ok(())
+}
+
+/// Notes how a task ended.
+pub(crate) fn end(
+    tx: &mut Tx<'_>,
+    build: BuildId,
+    task: TaskId,
+    state: TaskState,
+    exit_code: Option<i32>,
+    reason: Option<&str>,
+    now: Moment,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE tasks SET state = $2, exit_code = $3, reason = $4, ended_at = $5 WHERE id = $1",
+        values![task, state.name(), exit_code, reason, now],
+    )?;
+    let body = json!({ "task": task, "reason": reason });
+    events::append(tx, now, &format!("task.{}", state.name()), Some(build), &body)?;
+    Ok(())
+}
+
+/// Appends what a task wrote.
+pub(crate) fn write(
+    tx: &mut Tx<'_>,
+    build: BuildId,
+    task: TaskId,
+    bytes: &[u8],
+    now: Moment,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO outputs (task_id, piece, bytes) VALUES ($1, \
+         (SELECT COALESCE(MAX(piece), 0) + 1 FROM outputs WHERE task_id = $1), $2)",
+        values![task, bytes],
+    )?;
+    tx.execute(
+        "UPDATE tasks SET output_bytes = output_bytes + $2 WHERE id = $1",
+        values![task, bytes.len() as u64],
+    )?;
+    events::append(tx, now, "task.output", Some(build), &json!({ "task": task, "bytes": bytes.len() }))?;
+    Ok(())
+}
+
+/// What a task wrote, from its piece after `after` on, at most `most` pieces: each with its number.
+pub(crate) fn output(
+    tx: &mut Tx<'_>,
+    task: TaskId,
+    after: i64,
+    most: u32,
+) -> Result<Vec<(i64, Vec<u8>)>, StoreError> {
+    tx.query(
+        "SELECT piece, bytes FROM outputs WHERE task_id = $1 AND piece > $2 ORDER BY piece LIMIT $3",
+        values![task, after, most],
+        |row| Ok((row.int(0)?, row.bytes(1)?)),
+    )
+}
+
+fn task(row: &Row) -> Result<Task, StoreError> {
+    Ok(Task {
+        id: TaskId(row.int(0)?),
+        name: row.text(1)?,
+        kind: row.word(2)?,
+        command: row.text(3)?,
+        state: row.word(4)?,
+        reason: row.maybe_text(5)?,
+        exit_code: row.maybe_int(6)?.map(|code| i32::try_from(code).unwrap_or(-1)),
+        started_at: row.maybe_moment(7)?,
+        ended_at: row.maybe_moment(8)?,
+        output_bytes: row.int(9)?.cast_unsigned(),
+    })
+}

@@ -1,0 +1,50 @@
+//! A transaction, as the functions of the store see it.
+
+use super::session::{Dialect, Session};
+use super::{Row, StoreError, Value};
+
+/// A transaction. It is committed or undone by who began it.
+pub(crate) struct Tx<'a> {
+    session: &'a mut dyn Session,
+}
+
+impl<'a> Tx<'a> {
+    pub(super) fn new(session: &'a mut dyn Session) -> Self {
+        Self { session }
+    }
+
+    /// Rows that `statement` changed.
+    pub(crate) fn execute(&mut self, statement: &str, values: &[Value]) -> Result<u64, StoreError> {
+        self.session.execute(statement, values)
+    }
+
+    /// Every row of the answer, through `read`.
+    pub(crate) fn query<T>(
+        &mut self,
+        statement: &str,
+        values: &[Value],
+        read: impl Fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.session.query(statement, values)?.iter().map(read).collect()
+    }
+
+    /// The first row of the answer, if there is one.
+    pub(crate) fn first<T>(
+        &mut self,
+        statement: &str,
+        values: &[Value],
+        read: impl Fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        self.session.query(statement, values)?.first().map(read).transpose()
+    }
+
+    /// The number in the only column of the only row: a count, or what `RETURNING id` answers.
+    pub(crate) fn number(&mut self, statement: &str, values: &[Value]) -> Result<i64, StoreError> {
+        let found = self.first(statement, values, |row| row.int(0))?;
+        found.ok_or_else(|| StoreError::Fault(format!("no row from {statement}")))
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        self.session.dialect()
+    }
+}

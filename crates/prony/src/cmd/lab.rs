@@ -1,0 +1,89 @@
+//! `prony lab`: the lab, until Ctrl-C.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::mpsc::sync_channel;
+
+use prony_lab::model::Role;
+use prony_lab::{Lab, LabError, LabOptions, StoreAddress, serve};
+
+use crate::args::{LabArgs, LabPlaceArgs, LabServeArgs};
+use crate::complaint::Complaint;
+use crate::exit::Exit;
+use crate::{output, signals};
+
+/// Does what `args` say.
+pub(crate) fn lab(args: &LabArgs) -> Result<Exit, Complaint> {
+    match &args.action {
+        None => start(&args.serve),
+        Some(action) => match *action {},
+    }
+}
+
+/// Starts the lab, says where it is, and ends it with the first signal.
+fn start(args: &LabServeArgs) -> Result<Exit, Complaint> {
+    let (stop, stopped) = sync_channel(1);
+    signals::on_interrupt(move || {
+        // The receiver is gone only when the lab has ended already.
+        let _ = stop.try_send(());
+    })?;
+    let lab = Lab::open(options(args)?).map_err(|error| complaint(&error))?;
+    let serving = serve(&lab).map_err(|error| complaint(&error))?;
+    for address in serving.addresses() {
+        // A script waits for this line, and takes the port from it.
+        output::print(&format!("listening on http://{address}/\n"))?;
+    }
+    stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))?;
+    serving.stop();
+    Ok(Exit::Good)
+}
+
+fn options(args: &LabServeArgs) -> Result<LabOptions, Complaint> {
+    let (data, store) = place(&args.place)?;
+    let mut listen = vec![args.listen];
+    if args.listen.ip() == IpAddr::V4(Ipv4Addr::LOCALHOST) && args.listen.port() != 0 {
+        listen.push(SocketAddr::new(Ipv6Addr::LOCALHOST.into(), args.listen.port()));
+    }
+    Ok(LabOptions {
+        data,
+        store,
+        listen,
+        hosts: Vec::new(),
+        anonymous: args.anonymous.parse::<Role>().ok(),
+        tls: None,
+        is_behind_proxy: false,
+        program: prony_study::SELF.into(),
+        search_path: std::env::var("PATH").unwrap_or_default(),
+        mail: None,
+        has_worker: !args.no_worker,
+    })
+}
+
+/// The folder and the store that `args` name, or those by default.
+fn place(args: &LabPlaceArgs) -> Result<(PathBuf, StoreAddress), Complaint> {
+    let data = args.data.clone().or_else(default_folder).ok_or_else(|| {
+        Complaint::usage("there is no folder for the lab: neither XDG_DATA_HOME nor HOME is set")
+            .hint("name one: prony lab --data FOLDER")
+    })?;
+    let store = match &args.database {
+        None => StoreAddress::Sqlite(data.join("lab.sqlite")),
+        Some(url) => StoreAddress::Postgres(url.clone()),
+    };
+    Ok((data, store))
+}
+
+/// By the XDG Base Directory Specification 0.8: a relative path there counts as none.
+fn default_folder() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    Some(
+        absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?.join("prony/lab"),
+    )
+}
+
+fn complaint(error: &LabError) -> Complaint {
+    let words = format!("failed to {error}");
+    match words.split_once("; ") {
+        Some((what, advice)) => Complaint::usage(what).hint(advice),
+        None => Complaint::usage(words),
+    }
+}
