@@ -69,8 +69,11 @@ fn is_here(address: &SocketAddr) -> bool {
     address.ip().is_loopback() || chosen.is_ok_and(|chosen| chosen.ip() == address.ip())
 }
 
-/// Every address of the target's name, without repetitions.
+/// Every address of the target's name, without repetitions; or those that were named instead, which is no look-up.
 pub(crate) fn look_up(target: &Target) -> Result<Vec<SocketAddr>, RunError> {
+    if !target.connect_to.is_empty() {
+        return Ok(target.connect_to.clone());
+    }
     let failed = |why: String| RunError::Resolve { host: target.host.clone(), why };
     let found =
         (target.host.as_str(), target.port).to_socket_addrs().map_err(|error| failed(plain(&error)))?;

@@ -6,16 +6,21 @@
 //! before that is committed.
 //!
 //! In reading order: `model/` (the words and the states), `store/` (what is kept), `lab` (what the parts share),
-//! `work/` (what runs builds), `history/` (what follows from results), `web/` and `api/` (what people and scripts see).
+//! `work/` (what runs builds), `history/` (what follows from results), `auth/` and `policy/` (who may do what),
+//! `web/` and `api/` (what people and scripts see).
 
 #![forbid(unsafe_code)]
 
+pub mod auth;
 mod clock;
+mod example;
 mod lab;
 pub mod model;
 mod options;
+pub mod policy;
 mod store;
 mod web;
+pub mod work;
 
 pub use clock::Moment;
 pub use lab::{Lab, LabError};

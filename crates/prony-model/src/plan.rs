@@ -89,6 +89,9 @@ pub enum PlanError {
     /// Source addresses with a Unix socket.
     #[error("--source names a network address, which a Unix socket doesn't have: leave out one of them")]
     SourceWithUnixSocket,
+    /// Addresses to connect to with a Unix socket.
+    #[error("--connect-to and --unix both say where to connect to: leave out one of them")]
+    ConnectToWithUnixSocket,
 }
 
 /// One run: what, how much, how long, how judged.
@@ -436,9 +439,15 @@ impl RunPlan {
         if pipeline > 1 && !self.request.keep_alive {
             return Err(PlanError::PipelineWithoutKeepAlive);
         }
-        if self.target.unix.is_some() && !self.sources.is_empty() {
-            return Err(PlanError::SourceWithUnixSocket);
-        }
-        Ok(())
+        check_unix(&self.target, &self.sources)
+    }
+}
+
+/// Finds what can't be together with a Unix socket.
+pub(crate) fn check_unix(target: &Target, sources: &[IpAddr]) -> Result<(), PlanError> {
+    match &target.unix {
+        Some(_) if !sources.is_empty() => Err(PlanError::SourceWithUnixSocket),
+        Some(_) if !target.connect_to.is_empty() => Err(PlanError::ConnectToWithUnixSocket),
+        _ => Ok(()),
     }
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::format::{self, FormatError};
+use crate::plan::check_unix;
 use crate::{Environment, ErrorKind, PlanError, RequestPlan, StatusSet, Target, Timeouts};
 
 /// The value of `format` in every stored probe.
@@ -47,10 +48,7 @@ impl ProbePlan {
         if self.request.pipeline != 1 {
             return Err(PlanError::Pipeline { asked: self.request.pipeline, max: 1 });
         }
-        if self.target.unix.is_some() && !self.sources.is_empty() {
-            return Err(PlanError::SourceWithUnixSocket);
-        }
-        Ok(())
+        check_unix(&self.target, &self.sources)
     }
 }
 

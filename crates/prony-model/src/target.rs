@@ -1,6 +1,7 @@
 //! The address of the server under load.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -50,6 +51,9 @@ pub struct Target {
     /// A Unix-domain socket to connect to instead of host and port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unix: Option<PathBuf>,
+    /// The addresses to connect to instead of those of host and port; the resolver is not asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connect_to: Vec<SocketAddr>,
     /// The forward proxy that host and port name, as it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
@@ -90,6 +94,7 @@ impl Target {
             path,
             authority,
             unix: None,
+            connect_to: Vec::new(),
             proxy: None,
         })
     }
@@ -117,7 +122,13 @@ impl fmt::Display for Target {
         match (&self.unix, &self.proxy) {
             (Some(socket), _) => write!(formatter, "{} through {}", self.url, socket.display()),
             (None, Some(proxy)) => write!(formatter, "{} through the proxy {proxy}", self.url),
-            (None, None) => formatter.write_str(&self.url),
+            (None, None) => {
+                formatter.write_str(&self.url)?;
+                for (index, address) in self.connect_to.iter().enumerate() {
+                    write!(formatter, "{}{address}", if index == 0 { " at " } else { ", " })?;
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -142,6 +153,14 @@ mod tests {
         check("http://localhost:8080//test2", "localhost", 8080, "//test2", "localhost:8080");
         check("http://h/with space?q=ä", "h", 80, "/with%20space?q=%C3%A4", "h");
         check("http://h/x#fragment", "h", 80, "/x", "h");
+    }
+
+    #[test]
+    fn addresses_to_connect_to_are_shown() {
+        let mut target = Target::parse("http://example.org/").expect("a URL");
+        target.connect_to = ["127.0.0.1:3000", "[::1]:3000"].map(|text| text.parse().expect(text)).to_vec();
+        assert_eq!(target.to_string(), "http://example.org/ at 127.0.0.1:3000, [::1]:3000");
+        assert_eq!(target.authority, "example.org");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What is meant: the plan behind what was typed, with every default filled in and every contradiction refused.
 
 use std::io::Read as _;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use prony_model::{
     BodyCheck, Clock, DriverChoice, KernelClock, RequestOptions, RunOptions, RunPlan, StatusSet, Target,
-    source_addresses,
+    TargetError, source_addresses,
 };
 
 use crate::args::{
@@ -62,7 +63,7 @@ pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
 }
 
 fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
-    let target = target(&args.url, args.unix.as_deref())?;
+    let target = target(&args.url, args.unix.as_deref(), &args.connect_to)?;
     let seed = args.means.seed.unwrap_or(seed);
     let without_body = options(args)?;
     let plan = |options: &RunOptions| {
@@ -99,9 +100,18 @@ fn options(args: &RunArgs) -> Result<RunOptions, Complaint> {
     })
 }
 
-fn target(url: &str, unix: Option<&Path>) -> Result<Target, Complaint> {
+fn target(url: &str, unix: Option<&Path>, connect_to: &[SocketAddr]) -> Result<Target, Complaint> {
     let target = Target::parse(url).map_err(|error| Complaint::from_words(&error))?;
-    Ok(Target { unix: unix.map(Path::to_owned), ..target })
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for address in connect_to {
+        if address.port() == 0 {
+            return Err(Complaint::from_words(&TargetError::PortZero));
+        }
+        if !addresses.contains(address) {
+            addresses.push(*address);
+        }
+    }
+    Ok(Target { unix: unix.map(Path::to_owned), connect_to: addresses, ..target })
 }
 
 /// The driver that is meant by `typed`.

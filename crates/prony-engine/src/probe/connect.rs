@@ -144,7 +144,7 @@ fn peers(
         return Ok((vec![Peer { address, name: path.display().to_string() }], None));
     }
     let found = look_up(&plan.target).map_err(|error| none(ProbePhase::Dns, None, error))?;
-    let is_name = plan.target.host.parse::<IpAddr>().is_err();
+    let is_name = plan.target.connect_to.is_empty() && plan.target.host.parse::<IpAddr>().is_err();
     let looked_up = is_name.then(clock::now);
     let usable =
         of_family(found, source.as_slice()).map_err(|error| none(ProbePhase::Connect, looked_up, error))?;

@@ -18,6 +18,9 @@ pub enum Role {
 }
 
 impl Role {
+    /// Every role, the least first.
+    pub const ALL: [Self; 3] = [Self::Viewer, Self::Runner, Self::Admin];
+
     /// As it is stored and written.
     pub fn name(self) -> &'static str {
         match self {
@@ -28,11 +31,17 @@ impl Role {
     }
 }
 
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 impl FromStr for Role {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        [Self::Viewer, Self::Runner, Self::Admin]
+        Self::ALL
             .into_iter()
             .find(|role| role.name() == text)
             .ok_or_else(|| format!("unknown role `{text}`: there are viewer, runner and admin"))

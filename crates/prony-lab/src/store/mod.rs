@@ -6,6 +6,7 @@
 //!
 //! The other modules are functions on a [`Tx`], one module for each kind of thing that is kept.
 
+pub(crate) mod audit;
 pub(crate) mod builds;
 mod error;
 pub(crate) mod events;
@@ -16,11 +17,14 @@ mod postgres;
 pub(crate) mod projects;
 mod readers;
 mod session;
+pub(crate) mod settings;
 mod sqlite;
 pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tokens;
 mod tx;
+pub(crate) mod users;
 mod value;
 mod writer;
 

@@ -1,5 +1,6 @@
 //! The flags of `prony run`. A short help shows those that most runs need, `--help-all` every one.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,6 +39,9 @@ pub(crate) struct RunArgs {
     /// Connect to this Unix socket; the URL still names host and path
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub(crate) unix: Option<PathBuf>,
+    /// Connect to this address, `ADDRESS:PORT`, or to several, with commas; the URL still names host and path
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
+    pub(crate) connect_to: Vec<SocketAddr>,
     /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
     #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
     pub(crate) sources: Vec<String>,

@@ -36,6 +36,8 @@ pub(crate) enum Served {
     Kv(KvArgs),
     /// An application with a PostgreSQL: a connection for each request, or a pool
     Express(ExpressArgs),
+    /// A lab with builds that were never run: to look at, and to measure its pages
+    Lab(ExampleLabArgs),
     /// A private PostgreSQL, for servers that need one
     Postgres(PostgresArgs),
     /// Takes exactly as long as it is told to, and logs what it did: to check a measurement
@@ -67,6 +69,17 @@ pub(crate) struct NullArgs {
     /// Length of the answer's body
     #[arg(long, value_name = "BYTES", default_value = "12", value_parser = parse_bytes)]
     pub(crate) body_bytes: u64,
+}
+
+/// `prony serve lab`
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct ExampleLabArgs {
+    /// Port; 0 takes a free one
+    #[arg(short, long, value_name = "PORT", default_value_t = 3000)]
+    pub(crate) port: u16,
+    /// Builds that it has
+    #[arg(long, value_name = "N", default_value = "200", value_parser = whole_u32)]
+    pub(crate) builds: u32,
 }
 
 /// `prony serve rudy`

@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 use prony_lab::model::Role;
 use prony_lab::{Lab, LabError, LabOptions, StoreAddress, serve};
 
-use crate::args::{LabArgs, LabPlaceArgs, LabServeArgs};
+use crate::args::{ExampleLabArgs, LabArgs, LabPlaceArgs, LabServeArgs};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::{output, signals};
@@ -34,6 +34,40 @@ fn start(args: &LabServeArgs) -> Result<Exit, Complaint> {
         output::print(&format!("listening on http://{address}/\n"))?;
     }
     stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))?;
+    serving.stop();
+    Ok(Exit::Good)
+}
+
+/// Starts a lab with made-up builds in a temporary folder, and removes it after `wait`. Whoever reaches it may request
+/// builds, which nobody works off.
+pub(super) fn example(
+    args: ExampleLabArgs,
+    wait: impl FnOnce() -> Result<(), Complaint>,
+) -> Result<Exit, Complaint> {
+    let folder = tempfile::Builder::new().prefix("prony-lab-").tempdir().map_err(|error| {
+        Complaint::internal(format!("can't make a temporary folder ({error})"))
+            .hint("set TMPDIR to one with room")
+    })?;
+    let lab = Lab::open(LabOptions {
+        store: StoreAddress::Sqlite(folder.path().join("lab.sqlite")),
+        data: folder.path().to_owned(),
+        listen: vec![SocketAddr::new(Ipv4Addr::LOCALHOST.into(), args.port)],
+        hosts: Vec::new(),
+        anonymous: Some(Role::Runner),
+        tls: None,
+        is_behind_proxy: false,
+        program: prony_study::SELF.into(),
+        search_path: String::new(),
+        mail: None,
+        has_worker: false,
+    })
+    .map_err(|error| complaint(&error))?;
+    lab.fill_example(args.builds).map_err(|error| complaint(&error.into()))?;
+    let serving = serve(&lab).map_err(|error| complaint(&error))?;
+    for address in serving.addresses() {
+        output::print(&format!("listening on http://{address}/\n"))?;
+    }
+    wait()?;
     serving.stop();
     Ok(Exit::Good)
 }

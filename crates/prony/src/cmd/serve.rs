@@ -34,6 +34,11 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
             stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))?;
             return Ok(Exit::Good);
         }
+        Served::Lab(args) => {
+            return super::lab::example(*args, || {
+                stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))
+            });
+        }
         Served::Null(args) => start_null(*args),
         Served::Rudy(args) => start_rudy(args),
         Served::Dashboard(args) => start_dashboard(args, log(&args.access_log)?),

@@ -161,7 +161,7 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, Complai
                 .hint("name two commands, each in quotes, or two URLs"));
         }
     }
-    let other = target(b, None)?;
+    let other = target(b, None, &[])?;
     let seed = args.means.seed.unwrap_or(seed);
     let plan = run_plan(&run_args(args, a), seed)?;
     if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {

@@ -42,7 +42,7 @@ fn plan(args: &ProbeArgs) -> Result<ProbePlan, Complaint> {
         no_keepalive: args.http10 && !args.reuse,
         pipeline: None,
     };
-    let target = target(&args.url, args.unix.as_deref())?;
+    let target = target(&args.url, args.unix.as_deref(), &args.connect_to)?;
     let without_body = request(&args.request, connection, &args.sources, args.expect_status.as_ref())?;
     let count = args.count.unwrap_or(1);
     let plan = |options: &RequestOptions| {

@@ -74,6 +74,10 @@ fn request() {
     });
     check("x --pipeline 8", |plan| plan.request.pipeline == 8);
     check("x --unix /run/s", |plan| plan.target.unix.as_deref() == Some("/run/s".as_ref()));
+    check("x --connect-to 127.0.0.1:80,[::1]:80,127.0.0.1:80", |plan| {
+        plan.target.connect_to == ["127.0.0.1:80".parse().unwrap(), "[::1]:80".parse().unwrap()]
+            && plan.target.authority == "x"
+    });
     check("x --timeout 250ms --connect-timeout 1s --drain 0", |plan| {
         plan.timeouts.request == Duration::from_millis(250) && plan.timeouts.drain.is_zero()
     });
@@ -136,6 +140,10 @@ fn contradictions_are_refused() {
     refused(
         "x --unix /s --source 127.0.0.2",
         "error: --source names a network address, which a Unix socket doesn't have\n       leave out one of them\n",
+    );
+    refused(
+        "x --unix /s --connect-to 127.0.0.1:80",
+        "error: --connect-to and --unix both say where to connect to\n       leave out one of them\n",
     );
 }
 

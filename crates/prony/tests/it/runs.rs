@@ -24,6 +24,31 @@ fn a_good_run() {
 }
 
 #[test]
+fn the_address_can_be_named_beside_the_url() {
+    let server = Server::good();
+    let address = server.url.trim_start_matches("http://").trim_end_matches('/');
+    let said = prony(&[
+        "http://no-such-name.invalid/a",
+        "-n",
+        "20",
+        "-c",
+        "2",
+        "--connect-to",
+        address,
+        "-o",
+        "json",
+    ]);
+    let result = prony_model::from_json(&said.out).expect("a result");
+    assert_eq!(result.requests.done, 20, "{said:?}");
+    assert_eq!(
+        (result.plan.target.authority.as_str(), result.plan.target.path.as_str()),
+        ("no-such-name.invalid", "/a")
+    );
+    let probe = prony(&["probe", "http://no-such-name.invalid/a", "--connect-to", address]);
+    assert_eq!(probe.code, Some(0), "{probe:?}");
+}
+
+#[test]
 fn an_open_loop() {
     let server = Server::good();
     let said = prony(&[&server.url, "-n", "100", "-r", "1000", "-o", "json"]);

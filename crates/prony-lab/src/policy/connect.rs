@@ -1,0 +1,58 @@
+//! HTTP requests of the lab's own (monitors, webhooks, proofs of ownership), each connection judged by the policy.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+
+use super::Policy;
+use crate::model::Role;
+
+/// Addresses of one name that ureq can hold.
+const ADDRESSES_MAX: usize = 16;
+
+/// A resolver that answers with judged addresses only. ureq asks it before each connection, those for redirects
+/// included, and connects to nothing else.
+#[derive(Debug)]
+pub struct JudgedResolver {
+    policy: Arc<Policy>,
+    role: Role,
+}
+
+impl JudgedResolver {
+    /// One that judges as for `role`.
+    pub fn new(policy: Arc<Policy>, role: Role) -> Self {
+        Self { policy, role }
+    }
+}
+
+impl Resolver for JudgedResolver {
+    fn resolve(&self, uri: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let found = self
+            .policy
+            .resolve(self.role, &uri.to_string())
+            .map_err(|refusal| ureq::Error::Other(Box::new(refusal)))?;
+        let mut addresses = self.empty();
+        for address in found.into_iter().take(ADDRESSES_MAX) {
+            addresses.push(address);
+        }
+        Ok(addresses)
+    }
+}
+
+/// A client whose every connection is judged for `role`. It follows no redirect, uses no proxy, and takes an answer of
+/// any status for an answer. `timeout` is for one whole exchange.
+pub fn agent(policy: Arc<Policy>, role: Role, timeout: Duration) -> ureq::Agent {
+    let config = ureq::Agent::config_builder()
+        .timeout_global(Some(timeout))
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .http_status_as_error(false)
+        .proxy(None)
+        .user_agent(concat!("prony-lab/", env!("CARGO_PKG_VERSION")))
+        .build();
+    ureq::Agent::with_parts(config, DefaultConnector::default(), JudgedResolver::new(policy, role))
+}

@@ -1,0 +1,145 @@
+//! Whether the owner of a public server agrees to a load from this lab.
+//!
+//! The lab has a word for each server, which nobody else can make up. Its owner puts it into
+//! `/.well-known/prony-lab`; the lab reads it there before every load, so that it can be taken back.
+
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+use subtle::ConstantTimeEq as _;
+
+use super::{Policy, Refusal};
+use crate::auth::hexadecimal;
+use crate::model::Role;
+
+/// Where the word is put.
+const PATH: &str = "/.well-known/prony-lab";
+/// A file with a word for each of some dozens of labs.
+const FILE_BYTES_MAX: u64 = 8 << 10;
+/// A server that takes longer for a file bears no load.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// What is signed begins with this, so that the key can serve for other things.
+const PURPOSE: &[u8] = b"prony-lab ownership 1\0";
+
+/// Why a server's owner can't be said to agree.
+#[derive(Debug, thiserror::Error)]
+pub enum OwnershipError {
+    /// The policy refuses it anyway.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The file could not be read.
+    #[error(
+        "can't read {url} ({why}): its owner puts the line `{word}` there to agree to loads from this lab"
+    )]
+    Unreadable {
+        /// Where it should be.
+        url: String,
+        /// Why not.
+        why: String,
+        /// What should stand in it.
+        word: String,
+    },
+    /// The file is there, the word isn't.
+    #[error("{url} lacks the line `{word}`: its owner puts it there to agree to loads from this lab")]
+    Missing {
+        /// Where it should be.
+        url: String,
+        /// What should stand in it.
+        word: String,
+    },
+}
+
+/// Makes and finds the words by which owners agree.
+#[derive(Clone)]
+pub struct Ownership {
+    key: [u8; 32],
+}
+
+impl Ownership {
+    /// With the lab's own key.
+    pub fn new(key: [u8; 32]) -> Self {
+        Self { key }
+    }
+
+    /// The word for a server, named by host and port.
+    pub fn word(&self, host: &str, port: u16) -> String {
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&self.key).expect("invariant: HMAC takes keys of any length");
+        mac.update(PURPOSE);
+        mac.update(format!("{}:{port}", host.to_ascii_lowercase()).as_bytes());
+        format!("prony-lab-{}", hexadecimal(&mac.finalize().into_bytes()))
+    }
+
+    /// Asks the server of `url`, at those addresses that `policy` allows, and answers with them.
+    pub fn prove(
+        &self,
+        policy: &Arc<Policy>,
+        role: Role,
+        url: &str,
+    ) -> Result<Vec<SocketAddr>, OwnershipError> {
+        let addresses = policy.resolve(role, url)?;
+        let (host, port) = super::host_and_port(url)?;
+        if !addresses.iter().any(|address| policy.needs_proof(Some(&host), *address)) {
+            return Ok(addresses);
+        }
+        let word = self.word(&host, port);
+        let mut asked = url::Url::parse(url)
+            .map_err(|error| Refusal::Url { url: super::refusal::shortened(url), why: error.to_string() })?;
+        asked.set_path(PATH);
+        asked.set_query(None);
+        asked.set_fragment(None);
+        let file = read(policy, role, asked.as_str()).map_err(|why| OwnershipError::Unreadable {
+            url: asked.to_string(),
+            why,
+            word: word.clone(),
+        })?;
+        if holds(&file, &word) {
+            Ok(addresses)
+        } else {
+            Err(OwnershipError::Missing { url: asked.into(), word })
+        }
+    }
+}
+
+/// Whether a line of `file` is `word`.
+fn holds(file: &[u8], word: &str) -> bool {
+    file.split(|byte| *byte == b'\n').any(|line| line.trim_ascii().ct_eq(word.as_bytes()).into())
+}
+
+fn read(policy: &Arc<Policy>, role: Role, url: &str) -> Result<Vec<u8>, String> {
+    let response =
+        super::agent(Arc::clone(policy), role, TIMEOUT).get(url).call().map_err(|error| error.to_string())?;
+    if response.status() != 200 {
+        return Err(format!("it answers {}", response.status()));
+    }
+    let mut file = Vec::new();
+    response
+        .into_body()
+        .into_reader()
+        .take(FILE_BYTES_MAX)
+        .read_to_end(&mut file)
+        .map_err(|error| error.to_string())?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_for_one_server_and_one_lab() {
+        let lab = Ownership::new([1; 32]);
+        let word = lab.word("example.org", 443);
+        assert_eq!(word, lab.word("EXAMPLE.org", 443));
+        assert_ne!(word, lab.word("example.org", 80));
+        assert_ne!(word, lab.word("example.net", 443));
+        assert_ne!(word, Ownership::new([2; 32]).word("example.org", 443));
+        assert!(holds(format!("other\n {word}\r\nlast").as_bytes(), &word));
+        assert!(!holds(format!("x{word}").as_bytes(), &word));
+        assert!(!holds(b"", &word));
+    }
+}
