@@ -14,6 +14,7 @@
 pub mod auth;
 mod background;
 mod clock;
+mod duties;
 mod example;
 mod follow;
 mod history;
