@@ -14,6 +14,7 @@
 pub mod auth;
 mod background;
 mod clock;
+mod duties;
 mod example;
 mod follow;
 mod history;
@@ -30,5 +31,5 @@ pub mod work;
 pub use clock::Moment;
 pub use lab::{Lab, LabError};
 pub use options::{LabOptions, StoreAddress};
-pub use store::StoreError;
+pub use store::{Copied, Looked, StoreError, backup, check, restore};
 pub use web::{Serving, serve};
