@@ -18,6 +18,7 @@ mod duties;
 mod example;
 mod follow;
 mod history;
+mod hooks;
 mod lab;
 pub mod model;
 mod monitor;

@@ -14,6 +14,7 @@ mod error;
 pub(crate) mod events;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub(crate) mod hooks;
 mod keeper;
 mod lock;
 mod migrate;

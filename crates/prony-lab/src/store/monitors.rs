@@ -66,6 +66,12 @@ pub(crate) fn by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Monitor>, St
     )
 }
 
+/// Who is told of alerts of a monitor, also of one that was removed.
+pub(crate) fn email(tx: &mut Tx<'_>, id: MonitorId) -> Result<Option<String>, StoreError> {
+    let found = tx.first("SELECT email FROM monitors WHERE id = $1", values![id], |row| row.maybe_text(0))?;
+    Ok(found.flatten())
+}
+
 /// Keeps what a look saw; raises an alert after so many failures in a row as the monitor says, and closes it with the
 /// first good answer.
 pub(crate) fn record(tx: &mut Tx<'_>, of: &Monitor, check: &Check) -> Result<(), StoreError> {
