@@ -4,6 +4,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 
 use crate::clock;
+use crate::metrics::Metrics;
 use crate::model::{BuildId, BuildRequest, Definition, FieldMistake, NewBuild};
 use crate::options::LabOptions;
 use crate::store::{Store, StoreError, builds, projects};
@@ -13,6 +14,7 @@ use crate::store::{Store, StoreError, builds, projects};
 pub struct Lab {
     pub(crate) options: Arc<LabOptions>,
     pub(crate) store: Store,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// Why a lab can't begin, or can't do what is asked.
@@ -65,7 +67,8 @@ impl Lab {
         let mut made = std::fs::DirBuilder::new();
         made.recursive(true).mode(0o700).create(&options.data).map_err(folder)?;
         let store = Store::open(&options.store)?;
-        Ok(Self { options: Arc::new(options), store })
+        let metrics = Arc::new(Metrics::new(&store));
+        Ok(Self { options: Arc::new(options), store, metrics })
     }
 
     /// What there was to say about the store when it was opened, for people.

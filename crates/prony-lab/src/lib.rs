@@ -20,6 +20,7 @@ mod follow;
 mod history;
 mod hooks;
 mod lab;
+mod metrics;
 pub mod model;
 mod monitor;
 mod options;

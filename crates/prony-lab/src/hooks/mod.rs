@@ -25,7 +25,7 @@ use body::Told;
 use tell::Outbox;
 
 /// Where the store keeps what this thread has seen.
-const SEEN: &str = "seen.hooks";
+pub(crate) const SEEN: &str = "seen.hooks";
 
 /// Tells others from now on; by e-mail where there is a `mailer`.
 pub(crate) fn start(store: &Store, mailer: Option<Mailer>) -> std::io::Result<[Background; 2]> {

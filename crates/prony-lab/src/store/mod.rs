@@ -10,6 +10,7 @@ pub(crate) mod alerts;
 pub(crate) mod audit;
 mod backup;
 pub(crate) mod builds;
+pub(crate) mod counts;
 mod error;
 pub(crate) mod events;
 #[cfg(test)]
@@ -40,12 +41,17 @@ mod writer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use prometheus_client::metrics::histogram::Histogram;
 
 pub use backup::{Copied, Looked, backup, check, restore};
 pub use error::StoreError;
 pub(crate) use tx::Tx;
 pub(crate) use value::{Row, Value, values};
 
+use crate::clock;
+use crate::metrics::times;
 use crate::options::StoreAddress;
 use keeper::Keeper;
 use readers::Readers;
@@ -63,6 +69,7 @@ pub(crate) struct Store {
     version: Arc<AtomicU64>,
     epoch: i64,
     notes: Arc<[String]>,
+    write_times: Histogram,
 }
 
 impl Store {
@@ -73,7 +80,14 @@ impl Store {
         let version = Arc::new(AtomicU64::new(1));
         let readers = Readers::new(address.clone(), READERS);
         let writer = Writer::start(keeper, Arc::clone(&version))?;
-        Ok(Self { writer: Arc::new(writer), readers: Arc::new(readers), version, epoch, notes: notes.into() })
+        Ok(Self {
+            writer: Arc::new(writer),
+            readers: Arc::new(readers),
+            version,
+            epoch,
+            notes: notes.into(),
+            write_times: times(),
+        })
     }
 
     /// What there was to say about its state when it was opened, for people.
@@ -91,7 +105,10 @@ impl Store {
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.writer.submit(work)?.await.map_err(|_| StoreError::Closed)?
+        let start = clock::steady();
+        let done = self.writer.submit(work)?.await.map_err(|_| StoreError::Closed)?;
+        self.wrote(start);
+        done
     }
 
     /// The same for threads that may wait; never call it from asynchronous code.
@@ -99,7 +116,19 @@ impl Store {
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.writer.submit(work)?.blocking_recv().map_err(|_| StoreError::Closed)?
+        let start = clock::steady();
+        let done = self.writer.submit(work)?.blocking_recv().map_err(|_| StoreError::Closed)?;
+        self.wrote(start);
+        done
+    }
+
+    fn wrote(&self, start: Duration) {
+        self.write_times.observe(clock::steady().saturating_sub(start).as_secs_f64());
+    }
+
+    /// How long writes took, from asking for one to its being durable.
+    pub(crate) fn write_times(&self) -> Histogram {
+        self.write_times.clone()
     }
 
     /// Does `work` on one snapshot of what is committed.

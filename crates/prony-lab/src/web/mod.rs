@@ -4,6 +4,7 @@
 //! wrong), `pages/` (what is shown).
 
 mod error;
+mod metrics;
 mod pages;
 mod principal;
 mod routes;

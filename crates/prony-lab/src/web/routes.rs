@@ -1,9 +1,10 @@
 //! What is where.
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 
-use super::pages;
+use super::{metrics, pages};
 use crate::lab::Lab;
 
 /// All pages of the lab.
@@ -12,5 +13,7 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/", get(pages::home::show))
         .route("/build/{id}", get(pages::build::show))
         .route("/add_job", get(pages::add_job::show).post(pages::add_job::accept))
+        .route("/metrics", get(metrics::show))
+        .layer(from_fn_with_state(lab.clone(), metrics::count))
         .with_state(lab)
 }

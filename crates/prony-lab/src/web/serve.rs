@@ -8,8 +8,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::routes;
-use crate::background::Background;
-use crate::duties;
+use crate::duties::{self, Duties};
 use crate::lab::{Lab, LabError};
 
 /// A lab that answers.
@@ -17,7 +16,7 @@ pub struct Serving {
     addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
     runtime: tokio::runtime::Runtime,
-    duties: Vec<Background>,
+    duties: Duties,
 }
 
 impl Serving {
