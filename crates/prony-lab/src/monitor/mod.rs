@@ -19,9 +19,9 @@ const AT_ONCE: usize = 32;
 /// How exactly the schedule is kept.
 const TICK: Duration = Duration::from_millis(250);
 /// How long the store keeps what was seen.
-const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
+const KEPT: Duration = Duration::from_hours(90 * 24);
 /// How often it is cleared of what is older.
-const CLEARED_EVERY: Duration = Duration::from_secs(600);
+const CLEARED_EVERY: Duration = Duration::from_mins(10);
 /// Rows that are cleared in one transaction: others want to write, too.
 const CLEARED: u32 = 5_000;
 
