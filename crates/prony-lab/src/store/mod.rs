@@ -9,6 +9,7 @@
 pub(crate) mod audit;
 mod backup;
 pub(crate) mod builds;
+mod checkpoint;
 mod error;
 pub(crate) mod events;
 #[cfg(test)]
