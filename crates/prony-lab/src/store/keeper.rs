@@ -68,6 +68,12 @@ impl Keeper {
         self.session.as_mut()
     }
 
+    /// Puts something between the store and its session.
+    #[cfg(test)]
+    pub(super) fn wrapped(self, around: impl FnOnce(Box<dyn Session>) -> Box<dyn Session>) -> Self {
+        Self { session: around(self.session), ..self }
+    }
+
     /// Begins a transaction, over a new connection where the last one is lost.
     pub(super) fn begin(&mut self) -> Result<(), StoreError> {
         if !self.session.is_lost() && self.gone.is_none() {
@@ -142,15 +148,20 @@ impl Keeper {
     /// A new session that holds the lock, provided that no other lab had it meanwhile.
     fn retaken(&self) -> Result<Box<dyn Session>, StoreError> {
         let mut session = connect(&self.address)?;
-        lock::hold(session.as_mut())?;
+        let held = lock::hold(session.as_mut());
         let epoch = lock::epoch(session.as_mut())?;
-        if epoch == self.epoch {
-            return Ok(session);
+        match held {
+            Ok(()) | Err(StoreError::InUse(_)) if epoch != self.epoch => Err(StoreError::InUse(format!(
+                "another lab has taken it over while the database was away (its epoch is {epoch}, of this one {}); \
+                 stop this lab",
+                self.epoch
+            ))),
+            // Nobody else has taken it over, so it is this lab's own last session, which the server hasn't missed yet.
+            Err(StoreError::InUse(_)) => Err(StoreError::Unavailable(
+                "its server still waits for this lab's last connection".to_owned(),
+            )),
+            held => held.map(|()| session),
         }
-        Err(StoreError::InUse(format!(
-            "another lab has taken it over while the database was away (epoch {epoch}, this one is {}); stop this lab",
-            self.epoch
-        )))
     }
 }
 

@@ -13,6 +13,8 @@ mod checkpoint;
 mod error;
 pub(crate) mod events;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 pub(crate) mod fixture;
 mod keeper;
 mod lock;
@@ -63,11 +65,15 @@ impl Store {
     /// Opens the store, brings its tables up to date and takes it over: this lab is the active one from now on.
     pub(crate) fn open(address: &StoreAddress) -> Result<Self, StoreError> {
         let (keeper, notes) = Keeper::open(address)?;
+        Self::over(keeper, notes, address)
+    }
+
+    fn over(keeper: Keeper, notes: Vec<String>, address: &StoreAddress) -> Result<Self, StoreError> {
         let epoch = keeper.epoch();
         let version = Arc::new(AtomicU64::new(1));
-        let readers = Readers::new(address.clone(), READERS);
-        let writer = Writer::start(keeper, Arc::clone(&version))?;
-        Ok(Self { writer: Arc::new(writer), readers: Arc::new(readers), version, epoch, notes: notes.into() })
+        let readers = Arc::new(Readers::new(address.clone(), READERS));
+        let writer = Arc::new(Writer::start(keeper, Arc::clone(&version))?);
+        Ok(Self { writer, readers, version, epoch, notes: notes.into() })
     }
 
     /// What there was to say about its state when it was opened, for people.
