@@ -12,8 +12,12 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+mod background;
 mod clock;
+mod duties;
 mod example;
+mod follow;
+mod history;
 mod lab;
 pub mod model;
 mod options;

@@ -6,6 +6,7 @@
 //!
 //! The other modules are functions on a [`Tx`], one module for each kind of thing that is kept.
 
+pub(crate) mod alerts;
 pub(crate) mod audit;
 mod backup;
 pub(crate) mod builds;
@@ -19,15 +20,19 @@ pub(crate) mod fixture;
 mod keeper;
 mod lock;
 mod migrate;
+#[cfg(test)]
+pub(crate) mod past;
 mod postgres;
 pub(crate) mod projects;
 mod readers;
+pub(crate) mod series;
 mod session;
 pub(crate) mod settings;
 mod sqlite;
 pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;
+pub(crate) mod thresholds;
 pub(crate) mod tokens;
 mod tx;
 pub(crate) mod users;
