@@ -25,6 +25,7 @@ pub(crate) mod past;
 mod postgres;
 pub(crate) mod projects;
 mod readers;
+pub(crate) mod retention;
 pub(crate) mod series;
 mod session;
 pub(crate) mod settings;
