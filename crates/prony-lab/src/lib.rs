@@ -11,6 +11,8 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
+mod api;
 pub mod auth;
 mod clock;
 mod example;
@@ -18,9 +20,11 @@ mod lab;
 pub mod model;
 mod options;
 pub mod policy;
+mod requests;
 mod store;
 mod web;
 
+pub use access::{AccessError, Office, TokenRow, UserRow};
 pub use clock::Moment;
 pub use lab::{Lab, LabError};
 pub use options::{LabOptions, StoreAddress};
