@@ -14,8 +14,11 @@
 mod access;
 mod api;
 pub mod auth;
+mod background;
 mod clock;
 mod example;
+mod follow;
+mod history;
 mod lab;
 pub mod model;
 mod options;
@@ -23,10 +26,11 @@ pub mod policy;
 mod requests;
 mod store;
 mod web;
+pub mod work;
 
 pub use access::{AccessError, Office, TokenRow, UserRow};
 pub use clock::Moment;
 pub use lab::{Lab, LabError};
 pub use options::{LabOptions, StoreAddress};
-pub use store::StoreError;
+pub use store::{Copied, Looked, StoreError, backup, check, restore};
 pub use web::{Serving, serve};

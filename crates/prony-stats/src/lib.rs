@@ -33,12 +33,19 @@ mod order;
 mod signed_rank;
 mod swap;
 
+// What may be said of many, one after the other.
+mod changes;
+
 // What they share, and what tests hold against them.
 mod distribution;
 mod freeze;
 mod sample;
 
 pub use bins::Bin;
+pub use changes::{
+    CHANGE_WINDOW, Certainty, ChangePoint, ChangesError, LEAST_CHANGE, LEAST_POINTS, MOST_POINTS, P_TO_ALERT,
+    P_TO_SUSPECT, POINTS_TO_CONFIRM, change_points,
+};
 pub use compare::{
     Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, DEFAULT_PAIRS, Errors, LEAST_PAIRS, LOOKS,
     Looks, MOST_ERRORS, NoVerdict, Verdict, compare, look_level, look_z,

@@ -35,4 +35,5 @@ pub use study::{
     Template, Wanted,
 };
 pub use target::keep::{Keep, SELF, become_kept, follow, keep};
+pub use target::tree::{Member, below};
 pub use target::{TargetFailure, Trouble};

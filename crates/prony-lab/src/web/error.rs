@@ -8,6 +8,9 @@ use crate::auth::{ForeignOrigin, HostError};
 use crate::model::Role;
 use crate::store::StoreError;
 
+/// How long the passwords of others take that wait already.
+const BUSY: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// Why a page can't be shown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebError {
@@ -79,10 +82,15 @@ impl WebError {
                 headers
                     .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"prony lab\""));
             }
-            StatusCode::SERVICE_UNAVAILABLE => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-            }
             _ => {}
+        }
+        let wait = match self {
+            Self::Store(error) => error.retry_after(),
+            Self::Busy => Some(BUSY),
+            _ => None,
+        };
+        if let Some(wait) = wait {
+            headers.insert(header::RETRY_AFTER, wait.as_secs().into());
         }
     }
 }

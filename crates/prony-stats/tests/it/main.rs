@@ -8,6 +8,8 @@
     reason = "the simulation rounds durations and is shared with an example"
 )]
 
+mod changes;
+mod histories;
 mod simulation;
 
 use prony_stats::Quantile;

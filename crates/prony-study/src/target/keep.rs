@@ -7,11 +7,10 @@
 //! signal: should somebody kill the guardian, too, that dies at once.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -19,9 +18,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getppid, kill_process,
-    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, wait, waitid,
+    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal,
+    setpriority_process, setsid, wait, waitid,
 };
 
+use super::tree::below;
 use crate::clock;
 
 /// The order to stop. The end of the pipe means that nobody is left to give one.
@@ -33,12 +34,22 @@ pub const SELF: &str = "/proc/self/exe";
 
 /// How often the guardian looks for orphans and at the length of the log.
 const LOOK: Duration = Duration::from_millis(250);
-/// What was killed is gone within milliseconds, unless the kernel holds it in a call to a device.
+/// What was killed is gone within milliseconds, unless the kernel holds it in a call to a device; what multiplies takes
+/// longer.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
+/// For as long as there are many, it goes on: on a machine that can't keep up, too.
+const CROWD_PATIENCE: Duration = Duration::from_secs(120);
 /// Between looks for what is left after a kill: from the time that a process takes to go, doubling.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// The longest pause.
 const LAST_PAUSE: Duration = Duration::from_millis(50);
+/// With more than this to kill there is no pause, and all the CPU that can be had: something makes more of them all the
+/// time, each as entitled to a turn as the guardian is.
+const MANY: usize = 32;
+/// The highest priority that there is (setpriority(2)); it needs privileges.
+const FIRST_IN_LINE: i32 = -20;
+/// bubblewrap takes all that is in it along when it is asked to stop, so it is left out where all are asked.
+const SANDBOX: &str = "bwrap";
 /// A log that is longer is cut: whole days of a server that logs its errors fit.
 const MOST_LOG_BYTES: u64 = 16 << 20;
 /// What is kept of a log that is cut: some hundred lines.
@@ -53,6 +64,9 @@ pub struct Keep {
     pub signal: i32,
     /// After this long it is killed.
     pub grace: Duration,
+    /// Whether all that descends from it is asked to stop, not the command alone; and whether it gets a session of its
+    /// own, which has no terminal.
+    pub tree: bool,
 }
 
 /// Starts what `keep` says and stays until that is over, or is to be. Everything that descends from it is then killed.
@@ -61,6 +75,10 @@ pub struct Keep {
 /// command writes.
 pub fn keep(keep: &Keep, orders: impl AsFd, report: &mut dyn Write, log: &File) -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
+    if keep.tree {
+        // Whoever leads a group can't begin a session, and then has one of its own already, or wants none.
+        let _ = setsid();
+    }
     let mut guard = Guard::start(keep, log)?;
     let outcome = guard.watch(keep, &orders, report);
     guard.kill_all();
@@ -143,14 +161,26 @@ impl<'a> Guard<'a> {
                 Some(Turn::Stop) if kill_at.is_none() => {
                     kill_at = Some(clock::now() + keep.grace);
                     let signal = Signal::from_named_raw(keep.signal).unwrap_or(Signal::TERM);
-                    // The command alone: what it started is its own affair, as long as it lives.
-                    let _ = kill_process(self.main, signal);
+                    self.ask(signal, keep.tree);
                 }
                 Some(Turn::Stop) | None => {}
             }
             if kill_at.is_some_and(|at| clock::now() >= at) {
                 return Ok(());
             }
+        }
+    }
+
+    /// Asks the command to stop, or all that descends from it. What it started is its own affair otherwise, as long as
+    /// it lives.
+    fn ask(&self, signal: Signal, tree: bool) {
+        if tree {
+            below(getpid())
+                .iter()
+                .filter(|member| member.name != SANDBOX)
+                .for_each(|member| member.signal(signal));
+        } else {
+            let _ = kill_process(self.main, signal);
         }
     }
 
@@ -208,7 +238,8 @@ impl<'a> Guard<'a> {
             // At once for all, so that none can start another meanwhile.
             let _ = kill_process_group(self.main, Signal::KILL);
         }
-        let until = clock::now() + KILL_PATIENCE;
+        let begun = clock::now();
+        let mut until = begun + KILL_PATIENCE;
         let mut pause = FIRST_PAUSE;
         loop {
             loop {
@@ -221,12 +252,17 @@ impl<'a> Guard<'a> {
             if clock::now() >= until {
                 return;
             }
-            // The children of those that are killed become children of this process, and are found next time.
-            for child in children_of(getpid()) {
-                let _ = kill_process(child, Signal::KILL);
+            // Those that were started meanwhile become children of this process, and are found next time.
+            let found = below(getpid());
+            found.iter().for_each(|member| member.signal(Signal::KILL));
+            if found.len() > MANY {
+                until = begun + CROWD_PATIENCE;
+                // Where it isn't allowed, the limit on processes of that user stands in their way.
+                let _ = setpriority_process(None, FIRST_IN_LINE);
+            } else {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(LAST_PAUSE);
             }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(LAST_PAUSE);
         }
     }
 }
@@ -236,23 +272,6 @@ fn how(code: Option<i32>, signal: Option<i32>) -> String {
         (Some(code), _) => format!("code {code}"),
         (None, signal) => format!("signal {}", signal.unwrap_or_default()),
     }
-}
-
-/// The processes whose parent is `parent`.
-fn children_of(parent: Pid) -> Vec<Pid> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let child = |entry: fs::DirEntry| {
-        let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
-        (parent_of(&entry.path())? == parent).then_some(pid)
-    };
-    entries.flatten().filter_map(child).collect()
-}
-
-/// The parent of the process with this folder in /proc (proc_pid_stat(5), the second field after the name).
-fn parent_of(process: &Path) -> Option<Pid> {
-    let stat = fs::read_to_string(process.join("stat")).ok()?;
-    let (_, after_name) = stat.rsplit_once(')')?;
-    Pid::from_raw(after_name.split_whitespace().nth(1)?.parse().ok()?)
 }
 
 /// Cuts a log that is too long to its end. Its writers append, so they go on behind it.
@@ -271,17 +290,9 @@ fn shorten(mut log: &File) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
 
-    #[test]
-    fn children_are_found_by_their_parent() {
-        let mut child = Command::new("sleep").arg("1000").spawn().expect("there is a sleep");
-        let children = children_of(getpid());
-        assert!(children.contains(&Pid::from_child(&child)), "{children:?}");
-        child.kill().expect("it is ours");
-        child.wait().expect("it is ours");
-        assert!(!children_of(getpid()).contains(&Pid::from_child(&child)));
-    }
+    use super::*;
 
     #[test]
     fn a_log_that_is_too_long_keeps_its_end() {

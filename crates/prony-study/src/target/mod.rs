@@ -9,6 +9,7 @@ pub(crate) mod keep;
 mod port;
 mod process;
 mod ready;
+pub(crate) mod tree;
 
 use std::collections::BTreeMap;
 use std::fs;

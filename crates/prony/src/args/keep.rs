@@ -12,6 +12,9 @@ pub(crate) struct KeepArgs {
     /// Kill it after this long, in milliseconds
     #[arg(long, value_name = "N", default_value = "5000", value_parser = milliseconds)]
     pub(crate) grace_ms: Duration,
+    /// Ask all that descends from the command to stop, not it alone, and give it a session of its own
+    #[arg(long)]
+    pub(crate) tree: bool,
     /// Become the command, which dies with the process of this number
     #[arg(long, value_name = "PID")]
     pub(crate) under: Option<u32>,

@@ -29,7 +29,7 @@ pub(crate) fn keep(args: &KeepArgs) -> Result<Exit, Complaint> {
         return Ok(Exit::Good);
     }
     let log = File::from(io::stderr().as_fd().try_clone_to_owned().map_err(failed)?);
-    let keep = Keep { words: args.words.clone(), signal: args.signal, grace: args.grace_ms };
+    let keep = Keep { words: args.words.clone(), signal: args.signal, grace: args.grace_ms, tree: args.tree };
     prony_study::keep(&keep, io::stdin(), &mut io::stdout(), &log).map_err(failed)?;
     Ok(Exit::Good)
 }

@@ -85,6 +85,44 @@ fn an_order_to_stop_lets_the_command_end_in_its_own_way() {
     assert!(!processes.iter().any(|process| is_alive(*process)), "{processes:?}");
 }
 
+/// Also what is in a session of its own hears that it is to stop, and has time for it.
+#[test]
+fn all_that_descends_can_be_asked_to_stop() {
+    let child = "trap 'echo child went; exit 0' TERM; echo $$ >&3; while :; do sleep 0.02; done";
+    let script = format!(
+        "exec 3>$PIPE; setsid sh -c \"{child}\" & trap : TERM; echo $$ >&3; wait; wait; echo parent went"
+    );
+    let script = script.replace("$$ >&3; while", "\\$\\$ >&3; while");
+    let mut kept = Kept::start("keep-tree", &["--tree", "--grace-ms", "600000"], &script);
+    let processes = kept.processes::<2>();
+    let session = |process| rustix::process::getsid(Some(process)).expect("it lives");
+    let guardian = Pid::from_child(&kept.guardian);
+    assert_eq!(session(guardian), guardian, "the guardian has a session of its own");
+    kept.orders.write_all(b"s").expect("it listens");
+    assert_eq!(kept.line(), "ended code 0\n");
+    assert!(kept.guardian.wait().expect("it ends").success());
+    assert!(!processes.iter().any(|process| is_alive(*process)), "{processes:?}");
+    // The shell may complain of its `sleep`, which was asked, too.
+    let log = kept.log();
+    assert!(log.ends_with("child went\nparent went\n"), "{log}");
+}
+
+/// Each in a session of its own, so that no signal reaches them all at once.
+#[test]
+fn what_multiplies_is_killed_to_the_last() {
+    let script = r#"exec 3>$PIPE; echo 'for n in 1 2; do [ $1 -gt 0 ] && setsid sh "$0" $(($1 - 1)) & done; [ $1 = 0 ] && echo $$ >&3; sleep 1000' >bomb; sh ./bomb 9 "#;
+    let mut kept = Kept::start("keep-bomb", &["--tree"], &format!("cd $(dirname $PIPE); {script}"));
+    let first = kept.processes::<1>();
+    drop(kept.orders);
+    assert!(kept.guardian.wait().expect("it ends").success());
+    let folder = kept.folder.0.to_string_lossy().into_owned();
+    let is_left = |entry: &fs::DirEntry| {
+        fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.to_string_lossy() == folder)
+    };
+    let left: Vec<_> = fs::read_dir("/proc").expect("it is there").flatten().filter(is_left).collect();
+    assert!(left.is_empty() && !is_alive(first[0]), "{left:?}");
+}
+
 #[test]
 fn a_command_that_does_not_stop_is_killed() {
     let script = "exec 3>$PIPE; trap '' TERM; echo $$ >&3; while :; do sleep 0.02; done";

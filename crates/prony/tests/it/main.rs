@@ -11,6 +11,7 @@ mod exec;
 mod files;
 mod folder;
 mod keep;
+mod lab;
 mod mistakes;
 mod pages;
 mod probe;

@@ -1,0 +1,119 @@
+//! The folder of one build: its files, its home, its temporary files. Gone when the build is.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Nobody but the lab's user looks into it.
+const MODE: u32 = 0o700;
+
+/// A folder of its own for one build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Room(PathBuf);
+
+impl Room {
+    /// Makes the room `name` in `parent`, empty; what is left of an earlier one is removed.
+    pub fn make(parent: &Path, name: &str) -> io::Result<Self> {
+        let room = Self(std::path::absolute(parent)?.join(name));
+        room.remove()?;
+        for folder in [room.0.clone(), room.home(), room.tmp()] {
+            DirBuilder::new().recursive(true).mode(MODE).create(folder)?;
+        }
+        Ok(room)
+    }
+
+    /// All of it.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What builds have for the home of their user.
+    pub fn home(&self) -> PathBuf {
+        self.0.join("home")
+    }
+
+    /// For temporary files.
+    pub fn tmp(&self) -> PathBuf {
+        self.0.join("tmp")
+    }
+
+    /// All of the environment of what runs here, with `own` at the end. Nothing of the lab's own environment is in it:
+    /// that may hold secrets.
+    pub fn environment(&self, search_path: &str, own: &[(&str, String)]) -> Vec<(OsString, OsString)> {
+        let pair = |name: &str, value: &dyn AsRef<Path>| (name.into(), value.as_ref().as_os_str().to_owned());
+        let mut all: Vec<(OsString, OsString)> = vec![
+            ("PATH".into(), search_path.into()),
+            pair("HOME", &self.home()),
+            pair("TMPDIR", &self.tmp()),
+            ("LANG".into(), "C.UTF-8".into()),
+            // What most tools take for: no colours, no questions.
+            ("CI".into(), "true".into()),
+            ("TERM".into(), "dumb".into()),
+        ];
+        all.extend(own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
+        all
+    }
+
+    /// Removes it with everything in it, whatever a build did to that.
+    pub fn remove(&self) -> io::Result<()> {
+        remove(&self.0)
+    }
+}
+
+/// Removes `folder`, if it is there.
+pub(crate) fn remove(folder: &Path) -> io::Result<()> {
+    // The tools of the system go down to any depth; the standard library calls itself for each folder.
+    for (program, arguments) in
+        [("rm", &["-rf", "--"][..]), ("chmod", &["-R", "u+rwX", "--"]), ("rm", &["-rf", "--"])]
+    {
+        if fs::symlink_metadata(folder).is_err() {
+            return Ok(());
+        }
+        Command::new(program)
+            .args(arguments)
+            .arg(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()?;
+    }
+    match fs::symlink_metadata(folder) {
+        Ok(_) => Err(io::Error::other(format!("{} can't be removed", folder.display()))),
+        Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_room_is_made_empty_and_removed_with_what_resists() {
+        let parent = tempfile::tempdir().expect("room");
+        let room = Room::make(parent.path(), "7").expect("room");
+        let locked = room.path().join("source/locked");
+        fs::create_dir_all(&locked).expect("room");
+        fs::write(locked.join("file"), "text").expect("room");
+        fs::set_permissions(&locked, fs::Permissions::from_mode(0)).expect("ours");
+        let again = Room::make(parent.path(), "7").expect("room");
+        assert!(!again.path().join("source").exists() && again.tmp().exists());
+        assert_eq!(fs::metadata(again.path()).expect("there").permissions().mode() & 0o777, 0o700);
+        again.remove().expect("it goes");
+        assert!(!again.path().exists());
+        again.remove().expect("nothing to do");
+    }
+
+    #[test]
+    fn the_environment_is_made_from_nothing() {
+        let room = Room(PathBuf::from("/lab/work/7"));
+        let all = room.environment("/bin", &[("PRONY_COMMIT", "abc".to_owned())]);
+        let names: Vec<_> = all.iter().map(|(name, _)| name.to_str().expect("ASCII")).collect();
+        assert_eq!(names, ["PATH", "HOME", "TMPDIR", "LANG", "CI", "TERM", "PRONY_COMMIT"]);
+        assert_eq!(all[1].1, "/lab/work/7/home");
+    }
+}

@@ -1,0 +1,76 @@
+//! The parts of the lab that start processes, with the built binary as their guardian.
+
+mod checkout;
+mod process;
+mod sandbox;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use prony_lab::work::{Bounds, Cancel, LOOK, Order, Ran, Room, Starter};
+
+use crate::folder::Folder;
+
+/// What no test reaches unless it means to.
+const AMPLE: Bounds = Bounds {
+    time: Duration::from_secs(120),
+    grace: Duration::from_secs(60),
+    memory_bytes: 1 << 30,
+    disk_bytes: 1 << 30,
+    output_bytes: 1 << 20,
+    processes: 100,
+    look: LOOK,
+};
+
+/// A room with all that is needed to run commands in it.
+struct Bench {
+    #[expect(dead_code, reason = "its end removes it")]
+    folder: Folder,
+    room: Room,
+    starter: Starter,
+    bounds: Bounds,
+}
+
+impl Bench {
+    fn new(name: &str) -> Self {
+        let folder = Folder::new(&format!("lab-{name}"));
+        let room = Room::make(&folder.0, "7").expect("the target folder can be written");
+        let starter = Starter { program: PathBuf::from(env!("CARGO_BIN_EXE_prony")) };
+        Self { folder, room, starter, bounds: AMPLE }
+    }
+
+    /// What a shell does with `script`.
+    fn order(&self, script: &str) -> Order {
+        let search_path = std::env::var("PATH").expect("there is one");
+        Order {
+            words: ["/bin/sh", "-c", script].map(OsString::from).to_vec(),
+            folder: self.room.path().to_owned(),
+            environment: self.room.environment(&search_path, &[("PRONY_COMMIT", "abc".to_owned())]),
+            room: self.room.path().to_owned(),
+            is_asked_whole: true,
+            bounds: self.bounds,
+        }
+    }
+
+    fn run(&self, order: &Order) -> (Ran, String) {
+        let mut said = Vec::new();
+        let ran = self.starter.run(order, &Cancel::default(), &mut |piece| said.extend_from_slice(piece));
+        (ran.expect("the binary was built"), String::from_utf8_lossy(&said).into_owned())
+    }
+
+    fn sh(&self, script: &str) -> (Ran, String) {
+        self.run(&self.order(script))
+    }
+
+    /// The processes whose working folder is in the room.
+    fn left(&self) -> Vec<String> {
+        let in_room = |entry: &std::fs::DirEntry| {
+            std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(self.room.path()))
+        };
+        let processes = std::fs::read_dir("/proc").expect("it is there").flatten().filter(in_room);
+        processes
+            .map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default())
+            .collect()
+    }
+}
