@@ -15,13 +15,19 @@ pub(crate) use known::{Known, Who};
 pub(crate) use place::check_place;
 
 use crate::auth::{HostError, Hosts, LoginLimit, SessionCookie};
+use crate::clock;
 use crate::lab::Lab;
+use crate::model::Role;
 use crate::options::LabOptions;
 use crate::policy::{Ownership, Policy, Rules};
-use crate::store::{StoreError, Tx, settings};
+use crate::store::{StoreError, Tx, settings, users};
 
 /// Passwords that are hashed at once: each takes a core and 19 MiB.
 const HASHING: usize = 2;
+/// The name of whoever comes first.
+const FIRST_ADMIN: &str = "admin";
+/// In whose name the audit log says that they were let in.
+const FIRST_BY: &str = "the start of the lab";
 /// The setting that holds the target policy, as TOML.
 const POLICY: &str = "policy";
 /// The setting that holds the key by which owners of public servers agree.
@@ -80,6 +86,18 @@ impl Lab {
     /// The same for threads that may wait; never call it from asynchronous code.
     pub(crate) fn policy_blocking(&self) -> Result<Arc<Policy>, StoreError> {
         self.store.read_blocking(policy).map(Arc::new)
+    }
+
+    /// The path of a link by which the first admin sets a password; none where an admin can log in already.
+    pub fn first_link(&self) -> Result<Option<String>, AccessError> {
+        let made = self.store.write_blocking(|tx| {
+            if users::admins(tx)? > 0 {
+                return Ok(Ok(None));
+            }
+            let name = FIRST_ADMIN.parse().expect("invariant: it is a name");
+            change::undone(change::invite(tx, FIRST_BY, &name, Role::Admin, clock::wall()).map(Some))
+        })?;
+        Ok(made?.map(|secret| change::link(&secret)))
     }
 
     /// What makes and finds the words by which owners of public servers agree. Threads that may wait only.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::POLICY;
-use crate::auth::{ApiToken, Digest, Password, Secret};
+use crate::auth::{ApiToken, Digest, Secret};
 use crate::clock::{self, Moment};
 use crate::model::{Name, Role, UserId};
 use crate::options::StoreAddress;
@@ -367,6 +367,7 @@ pub(crate) fn written(rules: &Rules) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::Password;
 
     fn office() -> (tempfile::TempDir, Office) {
         let folder = tempfile::tempdir().expect("a folder");

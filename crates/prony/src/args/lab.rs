@@ -52,6 +52,18 @@ pub(crate) struct LabServeArgs {
     /// Listen here, and at the same port of ::1 where this is 127.0.0.1
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000")]
     pub(crate) listen: SocketAddr,
+    /// A name by which the lab is called, beside localhost and the addresses it listens on; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
+    /// Certificate chain in PEM, to be reached by HTTPS
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// Its private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// A proxy in front of the lab does the TLS, passes Host on and adds X-Forwarded-For
+    #[arg(long, conflicts_with = "tls_certificate")]
+    pub(crate) behind_proxy: bool,
     /// Let everybody who reaches the lab read it; only where that is this machine alone
     #[arg(long, value_name = "ROLE", value_parser = ["viewer", "none"], default_value = "none")]
     pub(crate) anonymous: String,
