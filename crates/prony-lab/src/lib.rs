@@ -15,6 +15,7 @@ mod access;
 mod api;
 pub mod auth;
 mod background;
+mod client;
 mod clock;
 mod example;
 mod follow;
@@ -29,6 +30,7 @@ mod web;
 pub mod work;
 
 pub use access::{AccessError, Office, TokenRow, UserRow};
+pub use client::{Client, ClientError, Gate};
 pub use clock::Moment;
 pub use lab::{Lab, LabError};
 pub use options::{LabOptions, StoreAddress};

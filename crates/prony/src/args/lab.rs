@@ -1,7 +1,15 @@
 //! The flags of `prony lab`.
 
+mod ask;
+mod office;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
+
+pub(crate) use ask::{LabSubmitArgs, LabThereArgs, LabWaitArgs};
+pub(crate) use office::{
+    LabAuditArgs, LabPolicyArgs, LabTokenArgs, LabUserArgs, PolicyAction, TokenAction, UserAction,
+};
 
 /// `prony lab`
 #[derive(Debug, clap::Args)]
@@ -24,6 +32,20 @@ pub(crate) enum LabAction {
     Restore(LabCopyArgs),
     /// Look whether everything that a lab keeps is whole, also while it runs
     Check(LabCheckArgs),
+    /// Users of a stopped lab: list, add, role, disable, enable
+    User(LabUserArgs),
+    /// API tokens of a stopped lab: list, add, revoke
+    Token(LabTokenArgs),
+    /// Which servers a stopped lab may load: show, set, judge
+    Policy(LabPolicyArgs),
+    /// Look whether the audit log of a stopped lab is whole
+    Audit(LabAuditArgs),
+    /// Ask a lab for a build, and print its number
+    Submit(LabSubmitArgs),
+    /// Wait until a build is over
+    Wait(LabWaitArgs),
+    /// Wait until a build is over, and end as it says: 0 good, 1 slower, 3 invalid, 4 failed
+    Gate(LabWaitArgs),
 }
 
 /// `prony lab backup` and `prony lab restore`
@@ -88,4 +110,5 @@ Examples:
   prony lab                                  on http://127.0.0.1:3000/
   prony lab --listen 127.0.0.1:0             on a free port
   prony lab --database postgres://ci@db/lab  for a team
+  prony lab gate $(prony lab submit web)     in CI
   prony lab backup monday.sqlite             while it runs";

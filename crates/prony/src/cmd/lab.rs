@@ -1,7 +1,9 @@
 //! `prony lab`: the lab, until Ctrl-C; and what is done with it beside that, a file for each.
 
+mod ask;
 mod backup;
 mod check;
+mod office;
 mod restore;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -23,6 +25,13 @@ pub(crate) fn lab(args: &LabArgs) -> Result<Exit, Complaint> {
         Some(LabAction::Backup(args)) => backup::backup(args),
         Some(LabAction::Restore(args)) => restore::restore(args),
         Some(LabAction::Check(args)) => check::check(args),
+        Some(LabAction::User(args)) => office::user(args),
+        Some(LabAction::Token(args)) => office::token(args),
+        Some(LabAction::Policy(args)) => office::policy(args),
+        Some(LabAction::Audit(args)) => office::audit(args),
+        Some(LabAction::Submit(args)) => ask::submit(args),
+        Some(LabAction::Wait(args)) => ask::wait(args),
+        Some(LabAction::Gate(args)) => ask::gate(args),
     }
 }
 
