@@ -14,6 +14,8 @@ use super::doors::Doors;
 use super::guard::Peer;
 use super::unhurried::Unhurried;
 use super::{routes, tls};
+use crate::background::Background;
+use crate::duties;
 use crate::lab::{Lab, LabError};
 
 /// How long the head of a request may take to come, and how long a connection may be quiet between two.
@@ -32,6 +34,7 @@ pub struct Serving {
     addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
     runtime: tokio::runtime::Runtime,
+    duties: Vec<Background>,
 }
 
 impl Serving {
@@ -43,6 +46,7 @@ impl Serving {
     /// Ends it: what is accepted stays accepted.
     pub fn stop(self) {
         self.stop.send_replace(true);
+        drop(self.duties);
         self.runtime.shutdown_timeout(Duration::from_secs(5));
     }
 }
@@ -67,7 +71,8 @@ pub fn serve(lab: &Lab) -> Result<Serving, LabError> {
         addresses.push(listener.local_addr().map_err(failed)?);
         runtime.spawn(accept(listener, desk.clone(), stopped.clone()));
     }
-    Ok(Serving { addresses, stop, runtime })
+    let duties = duties::start(lab)?;
+    Ok(Serving { addresses, stop, runtime, duties })
 }
 
 /// What the connections of one listener have in common.
