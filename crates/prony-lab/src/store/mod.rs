@@ -10,12 +10,15 @@ pub(crate) mod audit;
 pub(crate) mod builds;
 mod error;
 pub(crate) mod events;
+pub(crate) mod files;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod migrate;
 mod postgres;
 pub(crate) mod projects;
+pub(crate) mod queue;
 mod readers;
+pub(crate) mod results;
 mod session;
 pub(crate) mod settings;
 mod sqlite;
