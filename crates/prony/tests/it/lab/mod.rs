@@ -3,6 +3,7 @@
 mod checkout;
 mod process;
 mod sandbox;
+mod worker;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
