@@ -8,6 +8,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::routes;
+use crate::background::Background;
+use crate::duties;
 use crate::lab::{Lab, LabError};
 
 /// A lab that answers.
@@ -15,6 +17,7 @@ pub struct Serving {
     addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
     runtime: tokio::runtime::Runtime,
+    duties: Vec<Background>,
 }
 
 impl Serving {
@@ -26,6 +29,7 @@ impl Serving {
     /// Ends it: what is accepted stays accepted.
     pub fn stop(self) {
         self.stop.send_replace(true);
+        drop(self.duties);
         self.runtime.shutdown_timeout(std::time::Duration::from_secs(5));
     }
 }
@@ -46,7 +50,8 @@ pub fn serve(lab: &Lab) -> Result<Serving, LabError> {
         addresses.push(listener.local_addr().map_err(failed)?);
         runtime.spawn(accept(listener, router.clone(), stopped.clone()));
     }
-    Ok(Serving { addresses, stop, runtime })
+    let duties = duties::start(lab)?;
+    Ok(Serving { addresses, stop, runtime, duties })
 }
 
 async fn accept(listener: TcpListener, router: axum::Router, mut stopped: watch::Receiver<bool>) {
