@@ -78,6 +78,12 @@ impl Lab {
         }
     }
 
+    /// Names and lengths of the files that a build left.
+    pub fn files(&self, id: BuildId) -> Result<Vec<(String, u64)>, DeskError> {
+        let all = self.store.read_blocking(|tx| files::of_build(tx, id))?;
+        Ok(all.into_iter().map(|file| (file.name, file.size_bytes)).collect())
+    }
+
     /// A file that a build left, if it is there.
     pub fn file(&self, id: BuildId, name: &str) -> Result<Option<Vec<u8>>, DeskError> {
         let found = self.store.read_blocking(|tx| files::one(tx, id, name))?;

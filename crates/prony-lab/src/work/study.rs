@@ -187,7 +187,8 @@ fn take_in(folder: &Path) -> std::io::Result<Vec<(String, Vec<u8>)>> {
             let Some(name) = name.to_str().filter(|name| is_plain(name)) else { continue };
             let path = inside.join(name);
             let metadata = fs::symlink_metadata(&path)?;
-            if !metadata.is_file() || metadata.len() > MOST_FILE_BYTES {
+            // Most logs of servers are empty.
+            if !metadata.is_file() || metadata.len() == 0 || metadata.len() > MOST_FILE_BYTES {
                 continue;
             }
             bytes_in_all += metadata.len();

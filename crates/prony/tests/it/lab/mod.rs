@@ -3,6 +3,7 @@
 mod checkout;
 mod process;
 mod sandbox;
+mod tiny;
 mod worker;
 
 use std::ffi::OsString;

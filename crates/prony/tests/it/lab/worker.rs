@@ -40,16 +40,21 @@ pub(super) fn options(data: &Path) -> LabOptions {
 }
 
 impl Bench {
-    /// `definition` follows on the repository.
+    /// `definition` follows on the repository, which has one commit.
     pub(super) fn new(name: &str, definition: &str) -> Self {
         let folder = Folder::new(&format!("lab-worker-{name}"));
         let repository = folder.0.join("repository");
         std::fs::create_dir(&repository).expect("room");
         git(&repository, &["init", "--quiet"]);
         commit(&repository, "file", "one");
-        let lab = Lab::open(options(&folder.0.join("data"))).expect("a lab");
         let definition = format!("repository = \"{}\"\n{definition}", repository.display());
-        lab.register(&"tiny".parse().expect("a name"), &definition).expect("a definition");
+        Self::with(folder, repository, &definition)
+    }
+
+    /// With a repository that is there, in `folder`.
+    pub(super) fn with(folder: Folder, repository: PathBuf, definition: &str) -> Self {
+        let lab = Lab::open(options(&folder.0.join("data"))).expect("a lab");
+        lab.register(&"tiny".parse().expect("a name"), definition).expect("a definition");
         let mut bench = Self { folder, lab, worker: None, repository };
         bench.start();
         bench
