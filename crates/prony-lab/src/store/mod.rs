@@ -13,6 +13,7 @@ pub(crate) mod builds;
 mod checkpoint;
 mod error;
 pub(crate) mod events;
+pub(crate) mod files;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
@@ -24,8 +25,10 @@ mod migrate;
 pub(crate) mod past;
 mod postgres;
 pub(crate) mod projects;
+pub(crate) mod queue;
 mod readers;
 pub(crate) mod retention;
+pub(crate) mod results;
 pub(crate) mod series;
 mod session;
 pub(crate) mod settings;
