@@ -3,6 +3,7 @@
 use crate::background::Background;
 use crate::hooks::{self, Mailer};
 use crate::lab::{Lab, LabError};
+use crate::store::retention;
 use crate::{history, monitor};
 
 /// What goes on without anybody's asking, until it is dropped.
@@ -14,7 +15,11 @@ pub(crate) fn start(lab: &Lab) -> Result<Duties, LabError> {
     let search_path = lab.options.search_path.clone();
     let mailer = lab.options.mail.clone().map(|command| Mailer { command, search_path });
     let started = || -> std::io::Result<Duties> {
-        let mut duties = Duties(vec![history::start(store.clone())?, monitor::start(store.clone())?]);
+        let mut duties = Duties(vec![
+            history::start(store.clone())?,
+            monitor::start(store.clone())?,
+            retention::start(store.clone())?,
+        ]);
         duties.0.extend(hooks::start(store, mailer)?);
         Ok(duties)
     };
