@@ -99,7 +99,7 @@ pub(super) struct Event {
     body: serde_json::Value,
 }
 
-fn rows(limit: Option<u32>) -> Result<u32, Problem> {
+pub(super) fn rows(limit: Option<u32>) -> Result<u32, Problem> {
     match limit.unwrap_or(ROWS) {
         limit @ 1..=ROWS_MAX => Ok(limit),
         _ => Err(Problem::bad(format!("limit is 1 to {ROWS_MAX}"))),
