@@ -6,12 +6,15 @@ use crate::clock;
 use crate::model::{BuildId, BuildRequest, Definition, FieldMistake, NewBuild};
 use crate::options::LabOptions;
 use crate::store::{Store, StoreError, builds, projects};
+use crate::web::Drawn;
 
 /// A lab: its store and its settings. Cheap to clone.
 #[derive(Clone)]
 pub struct Lab {
     pub(crate) options: Arc<LabOptions>,
     pub(crate) store: Store,
+    /// What pages drew from the store.
+    pub(crate) drawn: Drawn,
 }
 
 /// Why a lab can't begin, or can't do what is asked.
@@ -62,7 +65,7 @@ impl Lab {
         let folder = |source| LabError::Folder { path: options.data.clone(), source };
         std::fs::create_dir_all(&options.data).map_err(folder)?;
         let store = Store::open(&options.store)?;
-        Ok(Self { options: Arc::new(options), store })
+        Ok(Self { options: Arc::new(options), store, drawn: Drawn::default() })
     }
 
     /// Checks what `by` asks for, and accepts it: durable when this returns.

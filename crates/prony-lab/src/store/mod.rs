@@ -10,6 +10,7 @@ pub(crate) mod audit;
 pub(crate) mod builds;
 mod error;
 pub(crate) mod events;
+pub(crate) mod figures;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod migrate;
