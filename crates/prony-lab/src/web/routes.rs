@@ -1,16 +1,28 @@
 //! What is where.
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
 
-use super::pages;
+use super::{assets, pages, sse};
 use crate::lab::Lab;
 
 /// All pages of the lab.
 pub(super) fn router(lab: Lab) -> Router {
     Router::new()
         .route("/", get(pages::home::show))
+        .route("/list_max_id/{id}", get(pages::home::up_to))
+        .route("/list_min_id/{id}", get(pages::home::from))
+        .route("/events", get(sse::all))
         .route("/build/{id}", get(pages::build::show))
+        .route("/build/{id}/events", get(sse::build))
+        .route("/build/{id}/output/{task}", get(pages::build::whole))
+        .route("/build/{id}/cancel", post(pages::build::cancel))
+        .route("/build/{id}/retry", post(pages::build::retry))
+        .route("/build/{id}/note", post(pages::build::add_note))
         .route("/add_job", get(pages::add_job::show).post(pages::add_job::accept))
+        .route("/projects", get(pages::projects::list).post(pages::projects::add))
+        .route("/project/{name}", get(pages::projects::show).post(pages::projects::save))
+        .route("/project/{name}/archive", post(pages::projects::archive))
+        .route("/assets/{name}", get(assets::show))
         .with_state(lab)
 }

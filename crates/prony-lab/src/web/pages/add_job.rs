@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::Frame;
-use super::load::{self, LoadFields, Verdict};
 use crate::lab::{Lab, Refused};
 use crate::model::{BuildRequest, Definition, FieldMistake, Name, Priority, Role};
 use crate::store::projects::{self, Project};
@@ -22,8 +21,6 @@ struct Page {
     projects: Vec<String>,
     chosen: Option<Chosen>,
     request: BuildRequest,
-    load: LoadFields,
-    verdict: Option<Verdict>,
     mistakes: Vec<FieldMistake>,
 }
 
@@ -47,8 +44,6 @@ struct Test {
 #[derive(Default)]
 struct Filled {
     request: BuildRequest,
-    load: LoadFields,
-    verdict: Option<Verdict>,
     mistakes: Vec<FieldMistake>,
 }
 
@@ -58,7 +53,7 @@ pub(crate) async fn show(
     principal: Principal,
     Asked(asked): Asked,
 ) -> Result<Html<String>, WebError> {
-    let filled = Filled { request: request(&asked), load: LoadFields::of(&asked), ..Filled::default() };
+    let filled = Filled { request: request(&asked), ..Filled::default() };
     Ok(Html(page(&lab, &principal, filled).await?))
 }
 
@@ -69,34 +64,11 @@ pub(crate) async fn accept(
     fields: Fields,
 ) -> Result<Response, WebError> {
     principal.demand(Role::Runner)?;
-    if fields.one("kind") == "load" {
-        return accept_load(&lab, &principal, &fields).await;
-    }
     let request = request(&fields);
     match lab.request_build(request.clone(), &principal.name).await {
         Ok(id) => Ok(Redirect::to(&format!("/build/{id}")).into_response()),
         Err(Refused::Fields(mistakes)) => {
-            refused(&lab, &principal, Filled { request, mistakes, ..Filled::default() }).await
-        }
-        Err(Refused::Store(error)) => Err(error.into()),
-    }
-}
-
-async fn accept_load(lab: &Lab, principal: &Principal, fields: &Fields) -> Result<Response, WebError> {
-    let load = LoadFields::of(fields);
-    if !fields.one("check").is_empty() {
-        let judged = load::judge(lab, principal.role, &load).await?;
-        let (verdict, mistakes) = match judged {
-            Ok(verdict) => (Some(verdict), Vec::new()),
-            Err(mistakes) => (None, mistakes),
-        };
-        let filled = Filled { load, verdict, mistakes, ..Filled::default() };
-        return Ok(Html(page(lab, principal, filled).await?).into_response());
-    }
-    match load::request(lab, principal, &load).await {
-        Ok(id) => Ok(Redirect::to(&format!("/build/{id}")).into_response()),
-        Err(Refused::Fields(mistakes)) => {
-            refused(lab, principal, Filled { load, mistakes, ..Filled::default() }).await
+            refused(&lab, &principal, Filled { request, mistakes }).await
         }
         Err(Refused::Store(error)) => Err(error.into()),
     }
@@ -110,12 +82,12 @@ async fn refused(lab: &Lab, principal: &Principal, filled: Filled) -> Result<Res
 async fn page(lab: &Lab, principal: &Principal, filled: Filled) -> Result<String, WebError> {
     let projects = lab.store.read(projects::all).await?;
     let offered: Vec<Project> = projects.into_iter().filter(|p| p.archived_at.is_none()).collect();
-    let Filled { request, load, verdict, mistakes } = filled;
+    let Filled { request, mistakes } = filled;
     let found = offered.iter().find(|project| project.name == request.project).or(offered.first());
     let chosen = found.and_then(|project| Chosen::of(project, &request));
     let projects = offered.iter().map(|project| project.name.clone()).collect();
     let frame = Frame::of(principal).at("/add_job");
-    Ok(Page { frame, projects, chosen, request, load, verdict, mistakes }.render()?)
+    Ok(Page { frame, projects, chosen, request, mistakes }.render()?)
 }
 
 impl Chosen {

@@ -3,6 +3,7 @@
 pub(super) mod add_job;
 pub(super) mod build;
 pub(super) mod home;
+pub(super) mod projects;
 mod words;
 
 use std::sync::Arc;
