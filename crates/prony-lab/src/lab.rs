@@ -1,5 +1,6 @@
 //! What the parts of a lab share.
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 
 use crate::clock;
@@ -63,9 +64,16 @@ impl Lab {
     /// Opens the lab's folder and store.
     pub fn open(options: LabOptions) -> Result<Self, LabError> {
         let folder = |source| LabError::Folder { path: options.data.clone(), source };
-        std::fs::create_dir_all(&options.data).map_err(folder)?;
+        // Nobody else's: with what is in it somebody could be this lab.
+        let mut made = std::fs::DirBuilder::new();
+        made.recursive(true).mode(0o700).create(&options.data).map_err(folder)?;
         let store = Store::open(&options.store)?;
         Ok(Self { options: Arc::new(options), store, drawn: Drawn::default() })
+    }
+
+    /// What there was to say about the store when it was opened, for people.
+    pub fn notes(&self) -> &[String] {
+        self.store.notes()
     }
 
     /// Checks what `by` asks for, and accepts it: durable when this returns.

@@ -12,8 +12,11 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+mod background;
 mod clock;
 mod example;
+mod follow;
+mod history;
 mod lab;
 pub mod model;
 mod options;
@@ -25,5 +28,5 @@ pub mod work;
 pub use clock::Moment;
 pub use lab::{Lab, LabError};
 pub use options::{LabOptions, StoreAddress};
-pub use store::StoreError;
+pub use store::{Copied, Looked, StoreError, backup, check, restore};
 pub use web::{Serving, serve};

@@ -170,6 +170,23 @@ pub(crate) fn open(tx: &mut Tx<'_>, most: u32) -> Result<Vec<Build>, StoreError>
     tx.query(&statement, values![most], build)
 }
 
+/// The newest build that compares `commit` with `base`, whatever became of it.
+pub(crate) fn comparison(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    variant: &str,
+    base: &str,
+    commit: &str,
+) -> Result<Option<BuildId>, StoreError> {
+    let found = tx.first(
+        "SELECT id FROM builds WHERE project_id = $1 AND kind = 'comparison' AND variant = $2 AND base = $3 \
+         AND reference = $4 ORDER BY id DESC LIMIT 1",
+        values![project, variant, base, commit],
+        |row| row.int(0),
+    )?;
+    Ok(found.map(BuildId))
+}
+
 fn build(row: &Row) -> Result<Build, StoreError> {
     Ok(Build {
         id: BuildId(row.int(0)?),

@@ -1,6 +1,7 @@
 //! What can go wrong between the lab and its store.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What can go wrong between the lab and its store. Nothing of a transaction that failed is kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +49,34 @@ pub enum StoreError {
     /// The lab is ending.
     #[error("use the store: the lab is stopping")]
     Closed,
+    /// A copy can't be made or put in place.
+    #[error("write {} ({message}); name another file, or make room", path.display())]
+    Copy {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        message: String,
+    },
+    /// It is to be done with another program.
+    #[error("{what} PostgreSQL, whose own programs do that; run: {command}")]
+    Elsewhere {
+        /// What was asked for.
+        what: String,
+        /// What does it.
+        command: String,
+    },
     /// A statement of ours is wrong.
     #[error("run a statement ({0}); this is a fault of prony")]
     Fault(String),
+}
+
+/// When to come again after an error that passes: a PostgreSQL restarts within seconds.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+
+impl StoreError {
+    /// After what time it is worth trying again, where it is.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        matches!(self, Self::Unavailable(_) | Self::Locked | Self::Full | Self::Unknown(_))
+            .then_some(RETRY_AFTER)
+    }
 }

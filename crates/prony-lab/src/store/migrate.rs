@@ -1,8 +1,7 @@
 //! Brings the tables up to date, in place.
 
-use super::StoreError;
 use super::session::{Dialect, Session};
-use super::value::values;
+use super::{StoreError, lock};
 
 /// The steps from an empty database to the newest, in order. A step that was released is never changed.
 const STEPS: [&str; 1] = [include_str!("migrations/0001.sql")];
@@ -23,22 +22,21 @@ pub(super) fn migrate(session: &mut dyn Session) -> Result<(), StoreError> {
 }
 
 fn steps(session: &mut dyn Session) -> Result<(), StoreError> {
-    let rows = session.query("SELECT CAST(value AS BIGINT) FROM lab WHERE key = 'version'", &[])?;
-    let found = rows.first().map_or(Ok(0), |row| row.int(0))?;
-    let known = i64::try_from(STEPS.len()).expect("invariant: a few steps");
-    if found > known {
-        return Err(StoreError::Newer { found, known });
-    }
+    let found = version(session)?;
     let dialect = session.dialect();
     for (number, step) in STEPS.iter().enumerate().skip(usize::try_from(found).unwrap_or(0)) {
         session.batch(&spelled(step, dialect))?;
-        session.execute(
-            "INSERT INTO lab (key, value) VALUES ('version', $1) \
-             ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            values![(number + 1).to_string()],
-        )?;
+        lock::set(session, "version", &(number + 1).to_string())?;
     }
     Ok(())
+}
+
+/// How far the tables are; an error where that is farther than this prony knows.
+pub(super) fn version(session: &mut dyn Session) -> Result<i64, StoreError> {
+    let rows = session.query("SELECT CAST(value AS BIGINT) FROM lab WHERE key = 'version'", &[])?;
+    let found = rows.first().map_or(Ok(0), |row| row.int(0))?;
+    let known = i64::try_from(STEPS.len()).expect("invariant: a few steps");
+    if found > known { Err(StoreError::Newer { found, known }) } else { Ok(found) }
 }
 
 /// The few words that the two databases have different names for.

@@ -6,23 +6,31 @@
 //!
 //! The other modules are functions on a [`Tx`], one module for each kind of thing that is kept.
 
+pub(crate) mod alerts;
 pub(crate) mod audit;
+mod backup;
 pub(crate) mod builds;
 mod error;
 pub(crate) mod events;
 pub(crate) mod figures;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod keeper;
+mod lock;
 mod migrate;
+#[cfg(test)]
+pub(crate) mod past;
 mod postgres;
 pub(crate) mod projects;
 mod readers;
+pub(crate) mod series;
 mod session;
 pub(crate) mod settings;
 mod sqlite;
 pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;
+pub(crate) mod thresholds;
 pub(crate) mod tokens;
 mod tx;
 pub(crate) mod users;
@@ -32,11 +40,13 @@ mod writer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use backup::{Copied, Looked, backup, check, restore};
 pub use error::StoreError;
 pub(crate) use tx::Tx;
 pub(crate) use value::{Row, Value, values};
 
 use crate::options::StoreAddress;
+use keeper::Keeper;
 use readers::Readers;
 use session::Session;
 use writer::Writer;
@@ -50,17 +60,29 @@ pub(crate) struct Store {
     writer: Arc<Writer>,
     readers: Arc<Readers>,
     version: Arc<AtomicU64>,
+    epoch: i64,
+    notes: Arc<[String]>,
 }
 
 impl Store {
     /// Opens the store, brings its tables up to date and takes it over: this lab is the active one from now on.
     pub(crate) fn open(address: &StoreAddress) -> Result<Self, StoreError> {
-        let mut session = connect(address)?;
-        migrate::migrate(session.as_mut())?;
+        let (keeper, notes) = Keeper::open(address)?;
+        let epoch = keeper.epoch();
         let version = Arc::new(AtomicU64::new(1));
         let readers = Readers::new(address.clone(), READERS);
-        let writer = Writer::start(session, address.clone(), Arc::clone(&version))?;
-        Ok(Self { writer: Arc::new(writer), readers: Arc::new(readers), version })
+        let writer = Writer::start(keeper, Arc::clone(&version))?;
+        Ok(Self { writer: Arc::new(writer), readers: Arc::new(readers), version, epoch, notes: notes.into() })
+    }
+
+    /// What there was to say about its state when it was opened, for people.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Grows with every lab that takes the store over: what has an older one is a former lab's.
+    pub(crate) fn epoch(&self) -> i64 {
+        self.epoch
     }
 
     /// Does `work` in a transaction that is durable when this returns. An error of `work` undoes what it did.

@@ -6,19 +6,22 @@ use std::time::Duration;
 
 use postgres::error::SqlState;
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, NoTls, Statement};
+use postgres::{Client, NoTls, SimpleQueryMessage, Statement};
 
 use super::session::{Dialect, Session};
 use super::{Row, StoreError, Value};
 
 /// A database that doesn't answer within this is not there.
 const CONNECT: Duration = Duration::from_secs(10);
+/// A peer that says nothing for so long is gone: the lock of a lab whose machine went down must be free again.
+const SILENCE: Duration = Duration::from_secs(20);
 /// More statements than the lab has.
 const STATEMENTS: usize = 256;
 
 pub(super) struct Postgres {
     client: Client,
     prepared: HashMap<String, Statement>,
+    mark: Option<i64>,
 }
 
 impl Postgres {
@@ -26,12 +29,21 @@ impl Postgres {
     pub(super) fn open(url: &str) -> Result<Self, StoreError> {
         let mut config: postgres::Config =
             url.parse().map_err(|error: postgres::Error| StoreError::Unavailable(described(&error)))?;
-        config.connect_timeout(CONNECT).application_name("prony lab");
+        config
+            .connect_timeout(CONNECT)
+            .application_name("prony lab")
+            .keepalives_idle(SILENCE)
+            .tcp_user_timeout(SILENCE);
         let mut client = config.connect(NoTls).map_err(|error| StoreError::Unavailable(described(&error)))?;
         client
-            .batch_execute("SET synchronous_commit = on; SET client_min_messages = warning")
+            .batch_execute(&format!(
+                "SET synchronous_commit = on; SET client_min_messages = warning; SET tcp_user_timeout = {0}; \
+                 SET tcp_keepalives_idle = {1}; SET tcp_keepalives_interval = 5",
+                SILENCE.as_millis(),
+                SILENCE.as_secs()
+            ))
             .map_err(|error| from_postgres(&error))?;
-        Ok(Self { client, prepared: HashMap::new() })
+        Ok(Self { client, prepared: HashMap::new(), mark: None })
     }
 
     fn statement(&mut self, statement: &str) -> Result<Statement, StoreError> {
@@ -69,13 +81,42 @@ impl Session for Postgres {
     }
 
     fn begin(&mut self, writes: bool) -> Result<(), StoreError> {
-        self.batch(if writes { "BEGIN" } else { "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" })
+        self.mark = None;
+        if !writes {
+            return self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+        }
+        // Both in one message: the number costs no way of its own.
+        let said = self
+            .client
+            .simple_query("BEGIN; SELECT pg_current_xact_id()")
+            .map_err(|error| from_postgres(&error))?;
+        self.mark = said.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
+            _ => None,
+        });
+        Ok(())
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
         self.client.batch_execute("COMMIT").map_err(|error| match from_postgres(&error) {
             StoreError::Unavailable(message) => StoreError::Unknown(message),
             other => other,
+        })
+    }
+
+    fn mark(&self) -> Option<i64> {
+        self.mark
+    }
+
+    fn fate(&mut self, mark: i64) -> Result<Option<bool>, StoreError> {
+        let statement = "SELECT pg_xact_status(CAST($1 AS TEXT)::xid8)";
+        let rows = self.query(statement, &[Value::Text(mark.to_string())])?;
+        let found = rows.first().map_or(Ok(None), |row| row.maybe_text(0))?;
+        Ok(match found.as_deref() {
+            Some("committed") => Some(true),
+            Some("aborted") => Some(false),
+            // It is still being decided, or so old that nobody knows.
+            _ => None,
         })
     }
 

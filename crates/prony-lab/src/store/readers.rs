@@ -46,12 +46,7 @@ impl Readers {
 
 impl Shared {
     fn read<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let idle = self.idle().pop();
-        let mut session = match idle {
-            Some(session) if !session.is_lost() => session,
-            _ => connect(&self.address)?,
-        };
-        session.begin(false)?;
+        let mut session = self.begun()?;
         let result = work(&mut Tx::new(session.as_mut()));
         // Nothing was changed: what it is ended with is all the same, and a rollback works after an error, too.
         if session.batch("ROLLBACK").is_ok() {
@@ -61,6 +56,19 @@ impl Shared {
             }
         }
         result
+    }
+
+    /// A session with a transaction. One that was lost while it was idle says so only when it is used.
+    fn begun(&self) -> Result<Box<dyn Session>, StoreError> {
+        let idle = self.idle().pop();
+        if let Some(mut session) = idle.filter(|session| !session.is_lost()) {
+            match session.begin(false) {
+                Err(error) if session.is_lost() || matches!(error, StoreError::Unavailable(_)) => {}
+                begun => return begun.map(|()| session),
+            }
+        }
+        let mut session = connect(&self.address)?;
+        session.begin(false).map(|()| session)
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Session>>> {

@@ -19,6 +19,26 @@ pub(super) trait Session: Send {
     /// Makes the transaction durable.
     fn commit(&mut self) -> Result<(), StoreError>;
 
+    /// A point to which [`back`](Self::back) undoes; `renew` moves the one that there is.
+    fn save(&mut self, renew: bool) -> Result<(), StoreError> {
+        self.batch(if renew { "RELEASE job; SAVEPOINT job" } else { "SAVEPOINT job" })
+    }
+
+    /// Undoes what was done since [`save`](Self::save), whose point stays.
+    fn back(&mut self) -> Result<(), StoreError> {
+        self.batch("ROLLBACK TO job")
+    }
+
+    /// The number by which the transaction under way that writes is known to others, where it has one.
+    fn mark(&self) -> Option<i64> {
+        None
+    }
+
+    /// Whether the transaction `mark` of a session that was lost counts. Nothing: it is not decided yet.
+    fn fate(&mut self, _mark: i64) -> Result<Option<bool>, StoreError> {
+        Ok(None)
+    }
+
     /// Which of the two it is, for the few statements that differ.
     fn dialect(&self) -> Dialect;
 

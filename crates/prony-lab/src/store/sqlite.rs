@@ -1,16 +1,24 @@
 //! SQLite's side of the seam.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 
+use super::lock::close_to_others;
 use super::session::{Dialect, Session};
 use super::{Row, StoreError, Value};
+use crate::clock;
 
+/// What is kept is nobody else's: passwords' hashes, tokens' hashes, builds of closed sources.
+pub(super) const FILE_MODE: u32 = 0o600;
 /// How long a statement waits for another program's lock, such as that of a backup.
-const BUSY: Duration = Duration::from_secs(5);
+pub(super) const BUSY: Duration = Duration::from_secs(5);
+/// Steps of SQLite's machine between two looks at the clock: some tenths of a millisecond.
+const STEPS: std::ffi::c_int = 10_000;
 /// More statements than the lab has.
 const STATEMENTS: usize = 256;
 
@@ -27,6 +35,7 @@ impl Sqlite {
             }
             other => other,
         };
+        make_file(path)?;
         let connection = Connection::open(path).map_err(|error| failed(&error))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.busy_timeout(BUSY).map_err(|error| failed(&error))?;
@@ -40,6 +49,25 @@ impl Sqlite {
             .map_err(|error| failed(&error))?;
         Ok(Self { connection })
     }
+
+    /// Over a connection as it is.
+    pub(super) fn over(connection: Connection) -> Self {
+        Self { connection }
+    }
+
+    /// Several statements whose answers nobody wants.
+    pub(super) fn run(&self, statements: &str) -> Result<(), StoreError> {
+        self.connection.execute_batch(statements).map_err(|error| from_sqlite(&error))
+    }
+}
+
+/// Makes the file of a database, where it is not there yet, and closes it to other users. SQLite gives the files that
+/// it makes beside it the same mode.
+pub(super) fn make_file(path: &Path) -> Result<(), StoreError> {
+    let unfit =
+        |error: std::io::Error| StoreError::Open { path: path.to_owned(), message: error.to_string() };
+    OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path).map_err(unfit)?;
+    close_to_others(path).map_err(unfit)
 }
 
 impl Session for Sqlite {
@@ -64,7 +92,11 @@ impl Session for Sqlite {
     }
 
     fn batch(&mut self, statements: &str) -> Result<(), StoreError> {
-        self.connection.execute_batch(statements).map_err(|error| from_sqlite(&error))
+        // What begins, saves and ends transactions is there every time.
+        if !statements.contains(';') {
+            return self.execute(statements, &[]).map(drop);
+        }
+        self.run(statements)
     }
 
     fn begin(&mut self, writes: bool) -> Result<(), StoreError> {
@@ -75,12 +107,33 @@ impl Session for Sqlite {
         self.batch("COMMIT")
     }
 
+    fn save(&mut self, renew: bool) -> Result<(), StoreError> {
+        if renew {
+            self.batch("RELEASE job")?;
+        }
+        self.batch("SAVEPOINT job")
+    }
+
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
     }
 
     fn is_lost(&self) -> bool {
         false
+    }
+}
+
+/// Looks whether the database at `path` is whole, for at most `limit`; whether all of it was seen.
+pub(super) fn look_at(path: &Path, limit: Duration) -> Result<bool, StoreError> {
+    let mut session = Sqlite::open(path)?;
+    let until = clock::steady() + limit;
+    let failed = |error: rusqlite::Error| from_sqlite(&error);
+    session.connection.progress_handler(STEPS, Some(move || clock::steady() > until)).map_err(failed)?;
+    match session.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)) {
+        Ok(said) if said == "ok" => Ok(true),
+        Ok(said) => Err(StoreError::Damaged(said)),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => Ok(false),
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -112,7 +165,7 @@ fn value(found: ValueRef<'_>) -> Value {
     }
 }
 
-fn from_sqlite(error: &rusqlite::Error) -> StoreError {
+pub(super) fn from_sqlite(error: &rusqlite::Error) -> StoreError {
     let rusqlite::Error::SqliteFailure(code, _) = error else {
         return StoreError::Fault(error.to_string());
     };

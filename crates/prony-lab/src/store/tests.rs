@@ -4,6 +4,7 @@ use super::fixture::{on_both, on_both_addresses};
 use super::{Store, StoreError, builds, projects};
 use crate::clock::Moment;
 use crate::model::{BuildId, BuildRequest, BuildState, Definition, NewBuild};
+use crate::options::StoreAddress;
 
 fn new_build(tx: &mut super::Tx<'_>) -> Result<NewBuild, StoreError> {
     let text = "folder = \"/srv/a\"\n[[task]]\nname = \"compile\"\ncommand = \"make\"";
@@ -92,4 +93,181 @@ fn pages_go_both_ways() {
         assert_eq!(page(builds::Page::Before(ids[3])), [ids[2], ids[1]]);
         assert_eq!(page(builds::Page::After(ids[0])), [ids[2], ids[1]]);
     });
+}
+
+#[test]
+fn only_one_lab_at_a_time_has_a_store() {
+    on_both_addresses(|address| {
+        let first = Store::open(address).expect("a store");
+        let refused = Store::open(address).map(drop).expect_err("there is one already");
+        let StoreError::InUse(words) = refused else { panic!("{refused:?}") };
+        assert!(words.contains(&format!("process {} on ", std::process::id())), "{words}");
+        assert!(words.contains("stop that one first"), "{words}");
+        drop(first);
+        Store::open(address).expect("it is free again");
+    });
+}
+
+#[test]
+fn every_lab_has_an_epoch_of_its_own() {
+    on_both_addresses(|address| {
+        let epochs: Vec<_> = (0..3).map(|_| Store::open(address).expect("a store").epoch()).collect();
+        assert_eq!(epochs, [1, 2, 3]);
+    });
+}
+
+#[test]
+fn a_newer_store_is_left_alone() {
+    on_both_addresses(|address| {
+        let store = Store::open(address).expect("a store");
+        store
+            .write_blocking(|tx| tx.execute("UPDATE lab SET value = '999' WHERE key = 'version'", &[]))
+            .expect("written");
+        drop(store);
+        let refused = Store::open(address).map(drop).expect_err("too new");
+        assert!(matches!(refused, StoreError::Newer { found: 999, .. }), "{refused:?}");
+    });
+}
+
+#[test]
+fn nobody_else_can_read_the_files() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("lab.sqlite");
+    std::fs::write(&path, "").expect("written");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    std::fs::set_permissions(&path, open).expect("opened to all");
+    let store = Store::open(&StoreAddress::Sqlite(path)).expect("a store");
+    accepted(&store);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder.path()).expect("a folder") {
+        let entry = entry.expect("an entry");
+        names.push(entry.file_name().into_string().expect("text"));
+        assert_eq!(entry.metadata().expect("there").mode() & 0o077, 0, "{names:?}");
+    }
+    names.sort();
+    assert_eq!(names, ["lab.lock", "lab.sqlite", "lab.sqlite-shm", "lab.sqlite-wal"]);
+}
+
+#[test]
+fn a_store_is_looked_at_after_a_lab_was_killed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = StoreAddress::Sqlite(folder.path().join("lab.sqlite"));
+    let notes = || Store::open(&address).map(|store| store.notes().to_vec());
+    assert_eq!(notes(), Ok(vec![]));
+    assert_eq!(notes(), Ok(vec![]), "after an end in good order");
+    // What a killed lab leaves.
+    std::fs::write(folder.path().join("lab.lock"), "process 1 on a machine").expect("written");
+    let said = notes().expect("whole");
+    assert!(matches!(&said[..], [one] if one.contains("the store is whole")), "{said:?}");
+    let file = std::fs::OpenOptions::new().write(true).open(folder.path().join("lab.sqlite")).expect("there");
+    let length = file.metadata().expect("there").len();
+    let page = 4096;
+    for at in (page..length).step_by(4096) {
+        std::os::unix::fs::FileExt::write_all_at(&file, &[0xA5; 64], at).expect("damaged");
+    }
+    std::fs::write(folder.path().join("lab.lock"), "process 1 on a machine").expect("written");
+    assert!(matches!(notes(), Err(StoreError::Damaged(_))), "{:?}", notes());
+}
+
+#[test]
+fn a_write_that_fails_first_or_last_leaves_the_others() {
+    on_both(|store| {
+        // All three reach the writer before it has begun with the first, which it holds up.
+        let (go, gone) = std::sync::mpsc::sync_channel::<()>(1);
+        let held = store.writer.submit(move |_| gone.recv().map_err(|_| StoreError::Closed)).expect("taken");
+        let fail =
+            || store.writer.submit(|_| Err::<(), _>(StoreError::Missing("it".to_owned()))).expect("taken");
+        let accept = || {
+            let work = |tx: &mut super::Tx<'_>| {
+                let new = new_build(tx)?;
+                builds::accept(tx, &new)
+            };
+            store.writer.submit(work).expect("taken")
+        };
+        let (a, first, b, c, last) = (fail(), accept(), fail(), fail(), accept());
+        go.send(()).expect("it waits");
+        held.blocking_recv().expect("answered").expect("done");
+        for failed in [a, b, c] {
+            assert_eq!(failed.blocking_recv().expect("answered"), Err(StoreError::Missing("it".to_owned())));
+        }
+        let ids = [first, last].map(|kept| kept.blocking_recv().expect("answered").expect("kept"));
+        let all = store
+            .read_blocking(|tx| builds::list(tx, &builds::Filter::default(), builds::Page::Newest, 10))
+            .expect("read");
+        assert_eq!(all.iter().map(|build| build.id).collect::<Vec<_>>(), [ids[1], ids[0]]);
+    });
+}
+
+/// The builds of a store, the newest first.
+fn ids(store: &Store) -> Vec<BuildId> {
+    let all =
+        store.read_blocking(|tx| builds::list(tx, &builds::Filter::default(), builds::Page::Newest, 100));
+    all.expect("read").iter().map(|build| build.id).collect()
+}
+
+#[test]
+fn a_copy_is_whole_made_while_a_lab_runs_and_comes_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = StoreAddress::Sqlite(folder.path().join("lab.sqlite"));
+    let copy = folder.path().join("copy");
+    let store = Store::open(&address).expect("a store");
+    let kept = accepted(&store);
+    let made = super::backup(&address, &copy).expect("a copy");
+    assert_eq!((made.builds, made.kept), (1, None));
+    let mode = std::os::unix::fs::MetadataExt::mode(&copy.metadata().expect("there"));
+    assert_eq!(mode & 0o077, 0);
+    let again = super::backup(&address, &copy).expect_err("it is there");
+    assert!(matches!(again, StoreError::Copy { .. }), "{again:?}");
+    let lost = accepted(&store);
+    let refused = super::restore(&address, &copy).expect_err("a lab runs");
+    assert!(matches!(refused, StoreError::InUse(_)), "{refused:?}");
+    drop(store);
+
+    let restored = super::restore(&address, &copy).expect("no lab runs");
+    let before = restored.kept.expect("there was a store");
+    let store = Store::open(&address).expect("the copy");
+    assert_eq!(ids(&store), [kept]);
+    assert_eq!(store.epoch(), 2, "an epoch never comes again");
+    drop(store);
+    let old = Store::open(&StoreAddress::Sqlite(before)).expect("what was there before");
+    assert_eq!(ids(&old), [lost, kept]);
+    assert_eq!(super::check(&address).expect("looked at").faults, Vec::<String>::new());
+    let names = std::fs::read_dir(folder.path()).expect("a folder").flatten();
+    let left = names.filter(|name| name.file_name().to_string_lossy().ends_with(".unfinished"));
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn what_is_no_whole_lab_is_not_put_in_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = StoreAddress::Sqlite(folder.path().join("lab.sqlite"));
+    let store = Store::open(&address).expect("a store");
+    let kept = accepted(&store);
+    drop(store);
+    let file = folder.path().join("copy");
+    let refused = || super::restore(&address, &file).expect_err("not a copy");
+    assert!(matches!(refused(), StoreError::Missing(_)), "{:?}", refused());
+    std::fs::write(&file, "a text, and a long one: no database begins so").expect("written");
+    assert!(matches!(refused(), StoreError::Damaged(_)), "{:?}", refused());
+    std::fs::remove_file(&file).expect("removed");
+    rusqlite::Connection::open(&file)
+        .and_then(|other| other.execute_batch("CREATE TABLE a (b)"))
+        .expect("made");
+    assert!(matches!(refused(), StoreError::Missing(_)), "{:?}", refused());
+    std::fs::remove_file(&file).expect("removed");
+    super::backup(&address, &file).expect("a copy");
+    let damaged = std::fs::OpenOptions::new().write(true).open(&file).expect("there");
+    for page in 1..damaged.metadata().expect("there").len() / 4096 {
+        std::os::unix::fs::FileExt::write_all_at(&damaged, &[0xA5; 64], page * 4096).expect("damaged");
+    }
+    assert!(matches!(refused(), StoreError::Damaged(_)), "{:?}", refused());
+    assert_eq!(ids(&Store::open(&address).expect("as it was")), [kept]);
+}
+
+#[test]
+fn postgresql_is_copied_by_its_own_programs() {
+    let address = StoreAddress::Postgres("postgres://kim:secret@db/lab".to_owned());
+    let said = super::backup(&address, std::path::Path::new("a.dump")).expect_err("not here").to_string();
+    assert!(said.ends_with("run: pg_dump --format=custom --file='a.dump' 'postgres://kim@db/lab'"), "{said}");
 }

@@ -8,9 +8,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
-use super::session::Session;
-use super::{StoreError, Tx, connect};
-use crate::options::StoreAddress;
+use super::keeper::Keeper;
+use super::{StoreError, Tx};
 
 /// Writes that may wait: at 5,000 a second, a fifth of a second's worth. Beyond it, nothing is accepted.
 const WAITING: usize = 1024;
@@ -29,14 +28,10 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts it on `session`; `version` grows with every commit.
-    pub(super) fn start(
-        session: Box<dyn Session>,
-        address: StoreAddress,
-        version: Arc<AtomicU64>,
-    ) -> Result<Self, StoreError> {
+    /// Starts it on the store that `keeper` has taken over; `version` grows with every commit.
+    pub(super) fn start(keeper: Keeper, version: Arc<AtomicU64>) -> Result<Self, StoreError> {
         let (jobs, waiting) = sync_channel(WAITING);
-        let mut desk = Desk { session, address, version };
+        let mut desk = Desk { keeper, version };
         let thread = std::thread::Builder::new()
             .name("lab-writer".to_owned())
             .spawn(move || desk.work(&waiting))
@@ -85,57 +80,113 @@ impl Drop for Writer {
 }
 
 struct Desk {
-    session: Box<dyn Session>,
-    address: StoreAddress,
+    keeper: Keeper,
     version: Arc<AtomicU64>,
+}
+
+/// What has gathered in one transaction.
+#[derive(Default)]
+struct Batch {
+    answers: Vec<Answer>,
+    /// Whether there is a transaction.
+    is_begun: bool,
+    /// Whether it holds anybody's work: then the next one needs a point to go back to.
+    has_work: bool,
+    point: Point,
+}
+
+/// The point to which the last job of a batch can be undone.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Point {
+    #[default]
+    None,
+    /// Right here.
+    Here,
+    /// Before work that is to stay.
+    Behind,
 }
 
 impl Desk {
     fn work(&mut self, waiting: &Receiver<Job>) {
         while let Ok(first) = waiting.recv() {
-            if let Err(error) = self.begin() {
-                first(Err(error)).1(Ok(()));
-                continue;
-            }
-            let mut answers = Vec::new();
+            let mut batch = Batch::default();
             let mut next = Some(first);
-            while let Some(job) = next {
-                let (answer, goes_on) = self.one(job);
-                answers.push(answer);
-                next = if goes_on && answers.len() < MOST_TOGETHER { waiting.try_recv().ok() } else { None };
+            let mut outcome = Ok(());
+            while let (Some(job), Ok(())) = (next.take(), &outcome) {
+                outcome = self.one(job, &mut batch);
+                if outcome.is_ok() && batch.answers.len() < MOST_TOGETHER {
+                    next = waiting.try_recv().ok();
+                }
             }
-            let committed = self.session.commit();
-            if committed.is_err() {
-                // Where the connection is lost there is nothing left to undo.
-                let _ = self.session.batch("ROLLBACK");
-            } else {
+            let outcome = outcome.and_then(|()| self.end(&batch));
+            if outcome.is_err() {
+                self.undo();
+            } else if batch.has_work {
                 self.version.fetch_add(1, Ordering::AcqRel);
             }
-            for answer in answers {
-                answer(committed.clone());
+            for answer in batch.answers {
+                answer(outcome.clone());
+            }
+            // Where nothing can be written, everybody who waits hears it now, not each after a wait of their own.
+            if let Err(error) = outcome {
+                for job in waiting.try_iter().take(WAITING) {
+                    job(Err(error.clone())).1(Ok(()));
+                }
             }
         }
     }
 
-    fn begin(&mut self) -> Result<(), StoreError> {
-        if self.session.is_lost() {
-            self.session = connect(&self.address)?;
+    /// Does one job so that its error undoes nobody else's work. An error of this function ends the whole batch.
+    fn one(&mut self, job: Job, batch: &mut Batch) -> Result<(), StoreError> {
+        if let Err(error) = self.prepare(batch) {
+            batch.answers.push(job(Err(error.clone())).1);
+            return Err(error);
         }
-        self.session.begin(true)
+        let session = self.keeper.session();
+        let (is_good, answer) = job(Ok(&mut Tx::new(session)));
+        batch.answers.push(answer);
+        match (is_good, batch.has_work) {
+            (true, _) => {
+                batch.has_work = true;
+                if batch.point == Point::Here {
+                    batch.point = Point::Behind;
+                }
+                Ok(())
+            }
+            (false, true) => {
+                batch.point = Point::Here;
+                session.back()
+            }
+            (false, false) => {
+                batch.is_begun = false;
+                session.batch("ROLLBACK")
+            }
+        }
     }
 
-    /// Does one job inside a savepoint, so that its error undoes nobody else's work. Also whether the transaction can
-    /// go on.
-    fn one(&mut self, job: Job) -> (Answer, bool) {
-        if let Err(error) = self.session.batch("SAVEPOINT job") {
-            return (job(Err(error)).1, false);
+    /// A transaction, and in it a point to go back to where there is something that must stay.
+    fn prepare(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
+        if !batch.is_begun {
+            self.keeper.begin()?;
+            batch.is_begun = true;
+        } else if batch.has_work && batch.point != Point::Here {
+            self.keeper.session().save(batch.point == Point::Behind)?;
+            batch.point = Point::Here;
         }
-        let (is_good, answer) = job(Ok(&mut Tx::new(self.session.as_mut())));
-        let statements = if is_good { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" };
-        match self.session.batch(statements) {
-            Ok(()) => (answer, true),
-            // The answer must not say that it was done.
-            Err(error) => (Box::new(move |committed| answer(committed.and(Err(error)))), false),
+        Ok(())
+    }
+
+    /// Makes the batch durable.
+    fn end(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        match (batch.is_begun, batch.has_work) {
+            (true, true) => self.keeper.commit(),
+            (true, false) => self.keeper.session().batch("ROLLBACK"),
+            (false, _) => Ok(()),
         }
+    }
+
+    fn undo(&mut self) {
+        // Where the connection is lost, or SQLite has undone it already, there is nothing left to undo.
+        let _ = self.keeper.session().batch("ROLLBACK");
     }
 }

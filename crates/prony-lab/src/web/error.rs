@@ -1,6 +1,7 @@
 //! What goes wrong, as people see it.
 
 use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
 use axum::response::{Html, IntoResponse, Response};
 
 use super::pages::{Frame, problem};
@@ -50,6 +51,12 @@ impl WebError {
 impl IntoResponse for WebError {
     fn into_response(self) -> Response {
         let page = problem(&Frame::bare(), self.status(), &self.to_string());
-        (self.status(), Html(page)).into_response()
+        let mut response = (self.status(), Html(page)).into_response();
+        if let Self::Store(error) = &self
+            && let Some(wait) = error.retry_after()
+        {
+            response.headers_mut().insert(RETRY_AFTER, wait.as_secs().into());
+        }
+        response
     }
 }

@@ -6,12 +6,15 @@
 //! Reading order: `process.rs` (one command within its limits), `sandbox.rs` and `room.rs` (where it runs),
 //! `checkout.rs` (what is put there).
 
+mod checkout;
+mod git;
 mod pipes;
 mod process;
 mod room;
 mod sandbox;
 mod usage;
 
+pub use checkout::{CheckoutError, Fetcher, Revision};
 pub use process::{Bounds, Cancel, Ended, LOOK, Order, RARE_LOOK, Ran, StartError, Starter, Why};
 pub use room::Room;
 pub use sandbox::Sandbox;

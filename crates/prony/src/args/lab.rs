@@ -17,7 +17,31 @@ pub(crate) struct LabArgs {
 
 /// What `prony lab` does beside starting one.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum LabAction {}
+pub(crate) enum LabAction {
+    /// Copy everything that a lab keeps to a file, also while it runs
+    Backup(LabCopyArgs),
+    /// Put a copy in the place of what a stopped lab keeps
+    Restore(LabCopyArgs),
+    /// Look whether everything that a lab keeps is whole, also while it runs
+    Check(LabCheckArgs),
+}
+
+/// `prony lab backup` and `prony lab restore`
+#[derive(Debug, clap::Args)]
+pub(crate) struct LabCopyArgs {
+    /// The copy
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) place: LabPlaceArgs,
+}
+
+/// `prony lab check`
+#[derive(Debug, clap::Args)]
+pub(crate) struct LabCheckArgs {
+    #[command(flatten)]
+    pub(crate) place: LabPlaceArgs,
+}
 
 /// How a lab is started.
 #[derive(Debug, clap::Args)]
@@ -51,4 +75,5 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   prony lab                                  on http://127.0.0.1:3000/
   prony lab --listen 127.0.0.1:0             on a free port
-  prony lab --database postgres://ci@db/lab  for a team";
+  prony lab --database postgres://ci@db/lab  for a team
+  prony lab backup monday.sqlite             while it runs";

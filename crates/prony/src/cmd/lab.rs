@@ -1,4 +1,8 @@
-//! `prony lab`: the lab, until Ctrl-C.
+//! `prony lab`: the lab, until Ctrl-C; and what is done with it beside that, a file for each.
+
+mod backup;
+mod check;
+mod restore;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -7,7 +11,7 @@ use std::sync::mpsc::sync_channel;
 use prony_lab::model::Role;
 use prony_lab::{Lab, LabError, LabOptions, StoreAddress, serve};
 
-use crate::args::{ExampleLabArgs, LabArgs, LabPlaceArgs, LabServeArgs};
+use crate::args::{ExampleLabArgs, LabAction, LabArgs, LabPlaceArgs, LabServeArgs};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::{output, signals};
@@ -16,7 +20,9 @@ use crate::{output, signals};
 pub(crate) fn lab(args: &LabArgs) -> Result<Exit, Complaint> {
     match &args.action {
         None => start(&args.serve),
-        Some(action) => match *action {},
+        Some(LabAction::Backup(args)) => backup::backup(args),
+        Some(LabAction::Restore(args)) => restore::restore(args),
+        Some(LabAction::Check(args)) => check::check(args),
     }
 }
 
@@ -28,6 +34,9 @@ fn start(args: &LabServeArgs) -> Result<Exit, Complaint> {
         let _ = stop.try_send(());
     })?;
     let lab = Lab::open(options(args)?).map_err(|error| complaint(&error))?;
+    for note in lab.notes() {
+        output::tell(&format!("note: {note}\n"));
+    }
     let serving = serve(&lab).map_err(|error| complaint(&error))?;
     for address in serving.addresses() {
         // A script waits for this line, and takes the port from it.
@@ -120,4 +129,9 @@ fn complaint(error: &LabError) -> Complaint {
         Some((what, advice)) => Complaint::usage(what).hint(advice),
         None => Complaint::usage(words),
     }
+}
+
+/// What is in a copy, for people.
+fn contents(made: &prony_lab::Copied) -> String {
+    format!("{} builds, {:.1} MB", made.builds, made.size_bytes as f64 / 1e6)
 }

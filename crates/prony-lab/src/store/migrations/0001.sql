@@ -83,6 +83,7 @@ CREATE INDEX builds_open ON builds (state, priority DESC, id)
     WHERE state IN ('queued', 'assigned', 'arming', 'armed', 'running', 'draining', 'finalizing', 'cancelling');
 CREATE INDEX builds_project ON builds (project_id, id);
 CREATE INDEX builds_commit ON builds (project_id, commit_id);
+CREATE INDEX builds_comparison ON builds (project_id, reference, base) WHERE kind = 'comparison';
 
 CREATE TABLE tasks (
     id {id},
@@ -191,6 +192,9 @@ CREATE TABLE alerts (
     note TEXT
 );
 CREATE UNIQUE INDEX alerts_open ON alerts (kind, subject) WHERE state IN ('active', 'acknowledged', 'silenced');
+CREATE INDEX alerts_subject ON alerts (kind, subject, id);
+CREATE INDEX alerts_state ON alerts (state, id);
+CREATE INDEX alerts_comparison ON alerts (comparison_id) WHERE comparison_id IS NOT NULL;
 
 CREATE TABLE notes (
     id {id},

@@ -22,8 +22,7 @@ fn what_a_command_writes_comes_in_order_and_its_end_is_told() {
 #[test]
 fn a_command_gets_nothing_that_is_not_meant_for_it() {
     let bench = Bench::new("environment");
-    let (ran, said) =
-        bench.sh("cat; env | cut -d= -f1 | sort; ls /proc/self/fd | grep -x .; tty; ulimit -c");
+    let (ran, said) = bench.sh("cat; env | cut -d= -f1 | sort; ls /proc/self/fd | grep -x .; tty; ulimit -c");
     assert_eq!(ran.ended, Ended::Code(0));
     // PWD is the shell's own.
     let own = "CI\nHOME\nLANG\nPATH\nPRONY_COMMIT\nPWD\nTERM\nTMPDIR\n";

@@ -1,0 +1,114 @@
+//! What follows from results: where a series changed, what is missed of what study files demand, whom to alert, and
+//! which commits to compare.
+//!
+//! One thread reads on the events of builds that ended (`follow`), looks at each series of which the build says
+//! something (`look`, without a store), and writes down what follows (`changes`, `demands`). Doing that twice changes
+//! nothing, so a lab that was killed in the middle does it again.
+//!
+//! Only builds of the project's branch, asked for by its name, make its history: a branch with an experiment on it is
+//! no change.
+
+mod changes;
+mod demands;
+mod look;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use crate::background::Background;
+use crate::clock;
+use crate::follow::{AFTER_ERROR, Cursor, LOOK};
+use crate::model::{Build, BuildKind, Definition};
+use crate::store::events::Event;
+use crate::store::{Store, StoreError, alerts, builds, projects, series};
+
+/// Where the store keeps what this thread has seen.
+const SEEN: &str = "seen.history";
+
+/// Watches from now on.
+pub(crate) fn start(store: Store) -> std::io::Result<Background> {
+    let mut watch = Watch::new(store);
+    Background::start("lab-history", move || watch.turn())
+}
+
+struct Watch {
+    store: Store,
+    cursor: Cursor,
+}
+
+impl Watch {
+    fn new(store: Store) -> Self {
+        Self { store, cursor: Cursor::new(SEEN) }
+    }
+
+    /// Does what there is to do; how long to wait before the next turn.
+    fn turn(&mut self) -> Duration {
+        // An error is the store's, and nothing was noted as seen: the same is tried again.
+        match self.follow().and_then(|is_more| self.wake().map(|()| is_more)) {
+            Ok(true) => Duration::ZERO,
+            Ok(false) => LOOK,
+            Err(_) => AFTER_ERROR,
+        }
+    }
+
+    /// Looks at some events, if there are any; whether there may be more.
+    fn follow(&mut self) -> Result<bool, StoreError> {
+        let is_meant = |kind: &str| ["build.completed", "build.degraded", "build.failed"].contains(&kind);
+        let events = self.cursor.unseen(&self.store, is_meant)?;
+        let Some(last) = events.last().map(|event| event.id) else { return Ok(false) };
+        for event in &events {
+            self.one(event)?;
+        }
+        // One commit for all of them: after a crash they are looked at again, which changes nothing.
+        self.store.write_blocking(move |tx| Cursor::write(tx, SEEN, last))?;
+        self.cursor.advance(last);
+        Ok(true)
+    }
+
+    fn one(&self, event: &Event) -> Result<(), StoreError> {
+        let build = match event.build {
+            Some(id) => self.store.read_blocking(|tx| builds::one(tx, id))?.map(|found| found.build),
+            None => None,
+        };
+        match build {
+            Some(build) if build.kind == BuildKind::Project => self.project(&build),
+            Some(build) if build.kind == BuildKind::Comparison => {
+                self.store.write_blocking(move |tx| changes::judge(tx, &build, clock::wall()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn project(&self, build: &Build) -> Result<(), StoreError> {
+        let Some(id) = build.project else { return Ok(()) };
+        let Some(project) = self.store.read_blocking(|tx| projects::by_id(tx, id))? else { return Ok(()) };
+        let Ok(definition) = Definition::read(&project.definition) else { return Ok(()) };
+        if build.reference != definition.branch {
+            return Ok(());
+        }
+        let demanded = build.clone();
+        self.store.write_blocking(move |tx| demands::judge(tx, id, &demanded, clock::wall()))?;
+        let all = self.store.read_blocking(|tx| series::of_build(tx, build.id))?;
+        for of in all {
+            let (points, known) = self.store.read_blocking(|tx| {
+                let points = series::points(tx, of.id, &definition.branch, look::POINTS_TO_READ)?;
+                Ok((points, series::changes(tx, of.id)?))
+            })?;
+            let now = clock::wall();
+            let steps = look::look(&of, &points, &known, now);
+            if !steps.is_empty() {
+                self.store.write_blocking(move |tx| changes::apply(tx, &of, steps, now))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn wake(&self) -> Result<(), StoreError> {
+        let now = clock::wall();
+        if self.store.read_blocking(|tx| alerts::is_waking_due(tx, now))? {
+            self.store.write_blocking(move |tx| alerts::wake(tx, now))?;
+        }
+        Ok(())
+    }
+}

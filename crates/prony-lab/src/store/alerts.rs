@@ -1,0 +1,261 @@
+//! Alerts: raised and closed by the lab, answered by people.
+
+use serde_json::json;
+
+use super::{Row, StoreError, Tx, events, values};
+use crate::clock::Moment;
+use crate::model::{
+    Alert, AlertId, AlertKind, AlertState, BuildId, BuildVerdict, MonitorId, ProjectId, SeriesId,
+};
+
+const COLUMNS: &str = "a.id, a.kind, a.subject, a.project_id, p.name, a.series_id, a.build_id, a.monitor_id, \
+                       a.comparison_id, a.verdict, a.words, a.state, a.opened_at, a.changed_at, a.changed_by, \
+                       a.silenced_until, a.note";
+const FROM: &str = "alerts a LEFT JOIN projects p ON p.id = a.project_id";
+
+/// Who changes alerts where nobody did.
+const LAB: &str = "lab";
+
+/// An alert that is to be raised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewAlert {
+    pub(crate) kind: AlertKind,
+    /// Exactly what it is about.
+    pub(crate) subject: String,
+    pub(crate) project: Option<ProjectId>,
+    pub(crate) series: Option<SeriesId>,
+    pub(crate) build: Option<BuildId>,
+    pub(crate) monitor: Option<MonitorId>,
+    pub(crate) comparison: Option<BuildId>,
+    pub(crate) words: String,
+}
+
+/// Raises an alert, unless there is an open one about the same, which gets the new words, or one that somebody
+/// dismissed and whose reason has not gone since. Its number, if it is new.
+pub(crate) fn raise(tx: &mut Tx<'_>, new: &NewAlert, now: Moment) -> Result<Option<AlertId>, StoreError> {
+    if let Some(last) = last_about(tx, new.kind, &new.subject)? {
+        if last.state.is_open() {
+            tx.execute(
+                "UPDATE alerts SET words = $2, build_id = $3, comparison_id = COALESCE(comparison_id, $4) WHERE id = $1",
+                values![last.id, new.words.as_str(), new.build, new.comparison],
+            )?;
+            return Ok(None);
+        }
+        if last.state == AlertState::Dismissed {
+            return Ok(None);
+        }
+    }
+    let id = AlertId(tx.number(
+        "INSERT INTO alerts (kind, subject, project_id, series_id, build_id, monitor_id, comparison_id, words, state, \
+         opened_at, changed_at, changed_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'active', $9, $9, $10) RETURNING id",
+        values![
+            new.kind.name(),
+            new.subject.as_str(),
+            new.project,
+            new.series,
+            new.build,
+            new.monitor,
+            new.comparison,
+            new.words.as_str(),
+            now,
+            LAB,
+        ],
+    )?);
+    tell(tx, id, AlertState::Active, new.build, LAB, &new.words, now)?;
+    Ok(Some(id))
+}
+
+/// Closes the alert about `subject`, since what it was about is over; a dismissed one, too, so that the next of its kind
+/// is heard. Whether there was one.
+pub(crate) fn close(
+    tx: &mut Tx<'_>,
+    kind: AlertKind,
+    subject: &str,
+    why: &str,
+    now: Moment,
+) -> Result<bool, StoreError> {
+    let Some(last) = last_about(tx, kind, subject)? else { return Ok(false) };
+    if last.state == AlertState::Closed {
+        return Ok(false);
+    }
+    tx.execute(
+        "UPDATE alerts SET state = 'closed', changed_at = $2, changed_by = $3, note = COALESCE(note, $4), \
+         silenced_until = NULL WHERE id = $1",
+        values![last.id, now, LAB, why],
+    )?;
+    tell(tx, last.id, AlertState::Closed, last.build, LAB, why, now)?;
+    Ok(true)
+}
+
+/// Does what somebody says about an alert; fails where it may not become that.
+pub(crate) fn answer(
+    tx: &mut Tx<'_>,
+    id: AlertId,
+    to: AlertState,
+    by: &str,
+    until: Option<Moment>,
+    note: Option<&str>,
+    now: Moment,
+) -> Result<(), StoreError> {
+    let alert = one(tx, id)?.ok_or_else(|| StoreError::Missing(format!("alert {id}")))?;
+    let is_taken = to.is_open()
+        && !alert.state.is_open()
+        && last_about(tx, alert.kind, &alert.subject)?.is_some_and(|last| last.id != id);
+    if !alert.state.may_become(to) || is_taken {
+        return Err(StoreError::Conflict(format!("alert {id}, which is {}", alert.state.name())));
+    }
+    let until = until.filter(|_| to == AlertState::Silenced);
+    let changed = tx.execute(
+        "UPDATE alerts SET state = $3, changed_at = $4, changed_by = $5, silenced_until = $6, \
+         note = COALESCE($7, note) WHERE id = $1 AND state = $2",
+        values![id, alert.state.name(), to.name(), now, by, until, note],
+    )?;
+    if changed == 0 {
+        return Err(StoreError::Conflict(format!("alert {id}")));
+    }
+    tell(tx, id, to, alert.build, by, &alert.words, now)
+}
+
+/// Whether an alert was silenced until before `now`.
+pub(crate) fn is_waking_due(tx: &mut Tx<'_>, now: Moment) -> Result<bool, StoreError> {
+    let found = tx.first(
+        "SELECT id FROM alerts WHERE state = 'silenced' AND silenced_until <= $1 LIMIT 1",
+        values![now],
+        |row| row.int(0),
+    )?;
+    Ok(found.is_some())
+}
+
+/// Makes alerts active again that were silenced until before `now`; how many.
+pub(crate) fn wake(tx: &mut Tx<'_>, now: Moment) -> Result<usize, StoreError> {
+    let due = tx.query(
+        &format!("SELECT {COLUMNS} FROM {FROM} WHERE a.state = 'silenced' AND a.silenced_until <= $1"),
+        values![now],
+        alert,
+    )?;
+    for alert in &due {
+        tx.execute(
+            "UPDATE alerts SET state = 'active', changed_at = $2, changed_by = $3, silenced_until = NULL WHERE id = $1",
+            values![alert.id, now, LAB],
+        )?;
+        tell(tx, alert.id, AlertState::Active, alert.build, LAB, &alert.words, now)?;
+    }
+    Ok(due.len())
+}
+
+/// Notes what a comparison said on the alerts that asked for it.
+pub(crate) fn judge(
+    tx: &mut Tx<'_>,
+    comparison: BuildId,
+    verdict: BuildVerdict,
+    now: Moment,
+) -> Result<(), StoreError> {
+    let asked = tx.query(
+        "SELECT id, words FROM alerts WHERE comparison_id = $1 AND verdict IS NULL",
+        values![comparison],
+        |row| Ok((row.int(0)?, row.text(1)?)),
+    )?;
+    for (id, words) in asked {
+        tx.execute("UPDATE alerts SET verdict = $2 WHERE id = $1", values![id, verdict.name()])?;
+        let body = json!({ "alert": id, "words": words, "verdict": verdict.name() });
+        events::append(tx, now, "alert.judged", Some(comparison), &body)?;
+    }
+    Ok(())
+}
+
+/// The alert of that number.
+pub(crate) fn one(tx: &mut Tx<'_>, id: AlertId) -> Result<Option<Alert>, StoreError> {
+    tx.first(&format!("SELECT {COLUMNS} FROM {FROM} WHERE a.id = $1"), values![id], alert)
+}
+
+/// The newest alerts before `before`, of one state or of all: at most `most`.
+pub(crate) fn list(
+    tx: &mut Tx<'_>,
+    state: Option<AlertState>,
+    before: Option<AlertId>,
+    most: u32,
+) -> Result<Vec<Alert>, StoreError> {
+    let before = before.map_or(i64::MAX, |id| id.0);
+    match state {
+        Some(state) => tx.query(
+            &format!(
+                "SELECT {COLUMNS} FROM {FROM} WHERE a.state = $1 AND a.id < $2 ORDER BY a.id DESC LIMIT $3"
+            ),
+            values![state.name(), before, most],
+            alert,
+        ),
+        None => tx.query(
+            &format!("SELECT {COLUMNS} FROM {FROM} WHERE a.id < $1 ORDER BY a.id DESC LIMIT $2"),
+            values![before, most],
+            alert,
+        ),
+    }
+}
+
+/// Open and dismissed alerts of a kind on a project whose subjects begin with `prefix`.
+pub(crate) fn standing(
+    tx: &mut Tx<'_>,
+    kind: AlertKind,
+    project: ProjectId,
+    prefix: &str,
+) -> Result<Vec<Alert>, StoreError> {
+    let found = tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM {FROM} WHERE a.kind = $1 AND a.project_id = $2 AND a.state <> 'closed' ORDER BY a.id"
+        ),
+        values![kind.name(), project],
+        alert,
+    )?;
+    Ok(found.into_iter().filter(|alert| alert.subject.starts_with(prefix)).collect())
+}
+
+/// How many alerts are in each state that is open.
+pub(crate) fn open_count(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
+    tx.number("SELECT COUNT(*) FROM alerts WHERE state IN ('active', 'acknowledged', 'silenced')", &[])
+}
+
+fn last_about(tx: &mut Tx<'_>, kind: AlertKind, subject: &str) -> Result<Option<Alert>, StoreError> {
+    tx.first(
+        &format!(
+            "SELECT {COLUMNS} FROM {FROM} WHERE a.kind = $1 AND a.subject = $2 ORDER BY a.id DESC LIMIT 1"
+        ),
+        values![kind.name(), subject],
+        alert,
+    )
+}
+
+fn tell(
+    tx: &mut Tx<'_>,
+    id: AlertId,
+    state: AlertState,
+    build: Option<BuildId>,
+    by: &str,
+    words: &str,
+    now: Moment,
+) -> Result<(), StoreError> {
+    let body = json!({ "alert": id, "words": words, "by": by });
+    events::append(tx, now, &format!("alert.{}", state.name()), build, &body)?;
+    Ok(())
+}
+
+fn alert(row: &Row) -> Result<Alert, StoreError> {
+    Ok(Alert {
+        id: AlertId(row.int(0)?),
+        kind: row.word(1)?,
+        subject: row.text(2)?,
+        project: row.maybe_int(3)?.map(ProjectId),
+        project_name: row.maybe_text(4)?,
+        series: row.maybe_int(5)?.map(SeriesId),
+        build: row.maybe_int(6)?.map(BuildId),
+        monitor: row.maybe_int(7)?.map(MonitorId),
+        comparison: row.maybe_int(8)?.map(BuildId),
+        verdict: row.maybe_word(9)?,
+        words: row.text(10)?,
+        state: row.word(11)?,
+        opened_at: row.moment(12)?,
+        changed_at: row.moment(13)?,
+        changed_by: row.text(14)?,
+        silenced_until: row.maybe_moment(15)?,
+        note: row.maybe_text(16)?,
+    })
+}

@@ -1,0 +1,158 @@
+//! Who has taken the store over: the session that writes, and what it takes to keep it through a restart of the
+//! database without ever writing beside another lab.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::lock::{self, FileLock};
+use super::session::Session;
+use super::{StoreError, connect, migrate, sqlite};
+use crate::clock;
+use crate::options::StoreAddress;
+
+/// Between two attempts to reach a database that is gone: those who write meanwhile hear at once that it is.
+const RETRY: Duration = Duration::from_millis(200);
+/// How long a commit whose answer was lost is asked after: a PostgreSQL restarts within seconds.
+const ASK: Duration = Duration::from_secs(15);
+
+/// How long a start may be held up by a look at the store: about a gigabyte's worth.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// The lab's hold on its store.
+pub(super) struct Keeper {
+    // In this order: the session ends before the lock does.
+    session: Box<dyn Session>,
+    address: StoreAddress,
+    epoch: i64,
+    /// Why nothing is written any more, ever.
+    gone: Option<StoreError>,
+    /// The last attempt to reach the database: when the next one may be, and what it said.
+    missed: Option<(Duration, StoreError)>,
+    _lock: Option<FileLock>,
+}
+
+impl Keeper {
+    /// Takes the store over and brings its tables up to date. What there is to say about its state, for people.
+    pub(super) fn open(address: &StoreAddress) -> Result<(Self, Vec<String>), StoreError> {
+        let mut notes = Vec::new();
+        let lock = match address {
+            StoreAddress::Sqlite(path) => {
+                let (lock, was_killed) = FileLock::take(path)?;
+                if was_killed {
+                    notes.push(look_at(path)?);
+                }
+                Some(lock)
+            }
+            StoreAddress::Postgres(_) => None,
+        };
+        let mut session = connect(address)?;
+        lock::hold(session.as_mut())?;
+        migrate::migrate(session.as_mut())?;
+        let epoch = lock::take_over(session.as_mut())?;
+        let keeper = Self { session, address: address.clone(), epoch, gone: None, missed: None, _lock: lock };
+        Ok((keeper, notes))
+    }
+
+    /// Grows with every lab that takes the store over.
+    pub(super) fn epoch(&self) -> i64 {
+        self.epoch
+    }
+
+    pub(super) fn session(&mut self) -> &mut dyn Session {
+        self.session.as_mut()
+    }
+
+    /// Begins a transaction, over a new connection where the last one is lost.
+    pub(super) fn begin(&mut self) -> Result<(), StoreError> {
+        if !self.session.is_lost() && self.gone.is_none() {
+            match self.session.begin(true) {
+                Err(error) if self.session.is_lost() || matches!(error, StoreError::Unavailable(_)) => {}
+                begun => return begun,
+            }
+        }
+        self.reconnect()?;
+        self.session.begin(true)
+    }
+
+    /// Makes the transaction durable. Where the connection is lost meanwhile, the database is asked what became of it.
+    pub(super) fn commit(&mut self) -> Result<(), StoreError> {
+        let mark = self.session.mark();
+        match (self.session.commit(), mark) {
+            (Err(StoreError::Unknown(why)), Some(mark)) => self.ask(mark, &why),
+            (committed, _) => committed,
+        }
+    }
+
+    fn ask(&mut self, mark: i64, why: &str) -> Result<(), StoreError> {
+        let until = clock::steady() + ASK;
+        loop {
+            let found = match connect(&self.address) {
+                Ok(mut session) => session.fate(mark),
+                Err(error) => Err(error),
+            };
+            match found {
+                Ok(Some(true)) => return Ok(()),
+                Ok(Some(false)) => return Err(StoreError::Unavailable(why.to_owned())),
+                _ if clock::steady() >= until => return Err(StoreError::Unknown(why.to_owned())),
+                _ => std::thread::sleep(RETRY),
+            }
+        }
+    }
+
+    fn reconnect(&mut self) -> Result<(), StoreError> {
+        if let Some(gone) = &self.gone {
+            return Err(gone.clone());
+        }
+        if let Some((next, said)) = &self.missed
+            && clock::steady() < *next
+        {
+            return Err(said.clone());
+        }
+        match self.retaken() {
+            Ok(session) => {
+                self.session = session;
+                self.missed = None;
+                Ok(())
+            }
+            Err(error @ StoreError::InUse(_)) => {
+                self.gone = Some(error.clone());
+                Err(error)
+            }
+            Err(error) => {
+                self.missed = Some((clock::steady() + RETRY, error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    /// A new session that holds the lock, provided that no other lab had it meanwhile.
+    fn retaken(&self) -> Result<Box<dyn Session>, StoreError> {
+        let mut session = connect(&self.address)?;
+        lock::hold(session.as_mut())?;
+        let epoch = lock::epoch(session.as_mut())?;
+        if epoch == self.epoch {
+            return Ok(session);
+        }
+        Err(StoreError::InUse(format!(
+            "another lab has taken it over while the database was away (epoch {epoch}, this one is {}); stop this lab",
+            self.epoch
+        )))
+    }
+}
+
+/// What a look at the database says after the lab that had it was killed.
+fn look_at(path: &Path) -> Result<String, StoreError> {
+    let begun = clock::steady();
+    let is_seen = sqlite::look_at(path, LOOK)?;
+    let took = (clock::steady().saturating_sub(begun)).as_secs_f64();
+    Ok(if is_seen {
+        format!(
+            "the lab was not stopped in good order last time; the store is whole (looked at for {took:.1} s)"
+        )
+    } else {
+        format!(
+            "the lab was not stopped in good order last time; nothing wrong was found in {took:.0} s, \
+             but the store is large: `prony lab check` looks at all of it"
+        )
+    })
+}

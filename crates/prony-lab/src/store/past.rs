@@ -1,0 +1,113 @@
+//! Builds with results for tests, as the worker leaves them.
+
+use super::{Store, StoreError, Tx, builds, projects, tasks, values};
+use crate::clock::Moment;
+use crate::model::{
+    BuildId, BuildKind, BuildRequest, BuildState, BuildVerdict, Definition, ProjectId, TaskState,
+};
+
+/// A project with a repository and a study.
+pub(crate) const DEFINITION: &str = "repository = \"https://example.org/a.git\"\nstudy = \"prony.toml\"";
+
+/// A lab's past that is made up as a test goes along.
+pub(crate) struct Past<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) project: ProjectId,
+}
+
+/// What a build is to have measured.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Measured {
+    /// Metric and value; `rate` is better when it is high.
+    pub(crate) results: Vec<(&'static str, f64)>,
+    /// What is demanded, and whether it is met.
+    pub(crate) demands: Vec<(&'static str, Option<bool>)>,
+    pub(crate) is_invalid: bool,
+}
+
+impl<'a> Past<'a> {
+    pub(crate) fn new(store: &'a Store) -> Self {
+        let name = "a".parse().expect("a name");
+        let project = store.write_blocking(move |tx| projects::register(tx, &name, DEFINITION, Moment(1)));
+        Self { store, project: project.expect("registered") }
+    }
+
+    /// A finished build of `reference`, which was `commit`.
+    pub(crate) fn build(&self, reference: &str, commit: &str, measured: Measured) -> BuildId {
+        let project = self.project;
+        let request = BuildRequest { reference: reference.to_owned(), ..BuildRequest::default() };
+        let commit = commit.to_owned();
+        self.store
+            .write_blocking(move |tx| {
+                let definition = Definition::read(DEFINITION).expect("a definition");
+                let new = request.checked(project, &definition, "kim", Moment(5)).expect("a request");
+                let id = builds::accept(tx, &new)?;
+                tx.execute("UPDATE builds SET commit_id = $2 WHERE id = $1", values![id, commit])?;
+                for task in tasks::of(tx, id)? {
+                    tasks::end(tx, id, task.id, TaskState::Success, Some(0), None, Moment(6))?;
+                }
+                measured.fill(tx, project, id)?;
+                end(tx, id)?;
+                Ok(id)
+            })
+            .expect("built")
+    }
+
+    /// Ends a comparison that the lab asked for.
+    pub(crate) fn end_comparison(&self, id: BuildId, verdict: BuildVerdict) {
+        self.store
+            .write_blocking(move |tx| {
+                builds::judge(tx, id, verdict, None)?;
+                end(tx, id)
+            })
+            .expect("ended");
+    }
+
+    /// Makes the results of all builds after `last` invalid.
+    pub(crate) fn invalidate_after(&self, last: BuildId) {
+        let statement = "UPDATE results SET is_valid = 0 WHERE build_id > $1";
+        self.store.write_blocking(move |tx| tx.execute(statement, values![last])).expect("written");
+    }
+
+    /// The comparisons that are queued.
+    pub(crate) fn comparisons(&self) -> Vec<crate::model::Build> {
+        let all = self.store.read_blocking(|tx| builds::open(tx, 100)).expect("read");
+        all.into_iter().filter(|build| build.kind == BuildKind::Comparison).collect()
+    }
+}
+
+impl Measured {
+    fn fill(&self, tx: &mut Tx<'_>, project: ProjectId, build: BuildId) -> Result<(), StoreError> {
+        for &(metric, value) in &self.results {
+            tx.execute(
+                "INSERT INTO series (project_id, variant, cell, metric, unit, is_better_high, fingerprint) \
+                 VALUES ($1, 'default', 'GET /', $2, 'ms', $3, 'machine') \
+                 ON CONFLICT (project_id, variant, cell, metric, fingerprint) DO NOTHING",
+                values![project, metric, metric == "rate"],
+            )?;
+            let series = tx.number("SELECT id FROM series WHERE metric = $1", values![metric])?;
+            tx.execute(
+                "INSERT INTO results (build_id, series_id, value, runs, samples, is_valid) \
+                 VALUES ($1, $2, $3, 3, 1000, $4)",
+                values![build, series, value, !self.is_invalid],
+            )?;
+        }
+        for (place, &(words, is_met)) in self.demands.iter().enumerate() {
+            tx.execute(
+                "INSERT INTO thresholds (build_id, place, words, cell, metric, value, is_met) \
+                 VALUES ($1, $2, $3, 'GET /', 'p99', 50.0, $4)",
+                values![build, place as u64, words, is_met],
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn end(tx: &mut Tx<'_>, id: BuildId) -> Result<(), StoreError> {
+    let mut from = BuildState::Queued;
+    for to in [BuildState::Assigned, BuildState::Running, BuildState::Finalizing, BuildState::Completed] {
+        builds::advance(tx, id, from, to, None, Moment(7))?;
+        from = to;
+    }
+    Ok(())
+}

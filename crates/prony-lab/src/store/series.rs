@@ -1,0 +1,170 @@
+//! Series and their points, as the worker filled them in; and where they changed.
+
+use super::{Row, StoreError, Tx, values};
+use crate::clock::Moment;
+use crate::model::{BuildId, Change, ChangeState, Point, ProjectId, Series, SeriesId};
+
+const SERIES: &str =
+    "s.id, s.project_id, s.variant, s.cell, s.metric, s.unit, s.is_better_high, s.fingerprint";
+const CHANGES: &str = "id, series_id, build_id, last_before_id, state, before, after, p, found_at";
+
+/// The series of that number.
+pub(crate) fn one(tx: &mut Tx<'_>, id: SeriesId) -> Result<Option<Series>, StoreError> {
+    tx.first(&format!("SELECT {SERIES} FROM series s WHERE s.id = $1"), values![id], series)
+}
+
+/// The series of a project, those of one cell together.
+pub(crate) fn of_project(tx: &mut Tx<'_>, project: ProjectId, most: u32) -> Result<Vec<Series>, StoreError> {
+    tx.query(
+        &format!(
+            "SELECT {SERIES} FROM series s WHERE s.project_id = $1 \
+             ORDER BY s.variant, s.cell, s.fingerprint, s.metric LIMIT $2"
+        ),
+        values![project, most],
+        series,
+    )
+}
+
+/// The series of which a build says something.
+pub(crate) fn of_build(tx: &mut Tx<'_>, build: BuildId) -> Result<Vec<Series>, StoreError> {
+    tx.query(
+        &format!(
+            "SELECT {SERIES} FROM results r JOIN series s ON s.id = r.series_id WHERE r.build_id = $1 ORDER BY s.id"
+        ),
+        values![build],
+        series,
+    )
+}
+
+/// The last `most` points of a series on `branch`, the oldest first: those of builds that were asked for by its name,
+/// in the order in which they were asked for.
+pub(crate) fn points(
+    tx: &mut Tx<'_>,
+    series: SeriesId,
+    branch: &str,
+    most: u32,
+) -> Result<Vec<Point>, StoreError> {
+    let mut found = tx.query(
+        "SELECT r.build_id, b.commit_id, b.requested_at, r.value, r.low, r.high, r.runs, r.samples, r.is_valid, r.note \
+         FROM results r JOIN builds b ON b.id = r.build_id \
+         WHERE r.series_id = $1 AND b.kind = 'project' AND b.reference = $2 ORDER BY r.build_id DESC LIMIT $3",
+        values![series, branch, most],
+        point,
+    )?;
+    found.reverse();
+    Ok(found)
+}
+
+/// Where a series changed, the oldest first.
+pub(crate) fn changes(tx: &mut Tx<'_>, series: SeriesId) -> Result<Vec<Change>, StoreError> {
+    tx.query(
+        &format!("SELECT {CHANGES} FROM changes WHERE series_id = $1 ORDER BY build_id"),
+        values![series],
+        change,
+    )
+}
+
+/// The suspicions of a project's variant about the step from one commit to another.
+pub(crate) fn suspicions(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    variant: &str,
+    base: &str,
+    commit: &str,
+) -> Result<Vec<Change>, StoreError> {
+    let columns: Vec<String> = CHANGES.split(", ").map(|column| format!("c.{column}")).collect();
+    tx.query(
+        &format!(
+            "SELECT {} FROM changes c JOIN series s ON s.id = c.series_id JOIN builds b ON b.id = c.build_id \
+             JOIN builds a ON a.id = c.last_before_id WHERE s.project_id = $1 AND s.variant = $2 \
+             AND a.commit_id = $3 AND b.commit_id = $4 AND c.state = 'suspected' ORDER BY c.id",
+            columns.join(", ")
+        ),
+        values![project, variant, base, commit],
+        change,
+    )
+}
+
+/// Notes a change that is new; its number.
+pub(crate) fn add_change(tx: &mut Tx<'_>, new: &Change) -> Result<i64, StoreError> {
+    tx.number(
+        "INSERT INTO changes (series_id, build_id, last_before_id, state, before, after, p, found_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
+        values![
+            new.series,
+            new.build,
+            new.last_before,
+            new.state.name(),
+            new.before,
+            new.after,
+            new.p,
+            new.found_at
+        ],
+    )
+}
+
+/// Notes what more points say of a change that is known.
+pub(crate) fn update_change(tx: &mut Tx<'_>, change: &Change) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE changes SET build_id = $2, last_before_id = $3, state = $4, before = $5, after = $6, p = $7 \
+         WHERE id = $1",
+        values![
+            change.id,
+            change.build,
+            change.last_before,
+            change.state.name(),
+            change.before,
+            change.after,
+            change.p
+        ],
+    )?;
+    Ok(())
+}
+
+/// Takes back a change that more points don't show.
+pub(crate) fn remove_change(tx: &mut Tx<'_>, id: i64) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM changes WHERE id = $1", values![id])?;
+    Ok(())
+}
+
+fn series(row: &Row) -> Result<Series, StoreError> {
+    Ok(Series {
+        id: SeriesId(row.int(0)?),
+        project: ProjectId(row.int(1)?),
+        variant: row.text(2)?,
+        cell: row.text(3)?,
+        metric: row.text(4)?,
+        unit: row.text(5)?,
+        is_better_high: row.int(6)? != 0,
+        fingerprint: row.text(7)?,
+    })
+}
+
+fn point(row: &Row) -> Result<Point, StoreError> {
+    Ok(Point {
+        build: BuildId(row.int(0)?),
+        commit: row.maybe_text(1)?,
+        at: row.moment(2)?,
+        value: row.maybe_real(3)?,
+        low: row.maybe_real(4)?,
+        high: row.maybe_real(5)?,
+        runs: u32::try_from(row.int(6)?).unwrap_or(u32::MAX),
+        samples: row.int(7)?.cast_unsigned(),
+        is_valid: row.int(8)? != 0,
+        note: row.maybe_text(9)?,
+    })
+}
+
+fn change(row: &Row) -> Result<Change, StoreError> {
+    Ok(Change {
+        id: row.int(0)?,
+        series: SeriesId(row.int(1)?),
+        build: BuildId(row.int(2)?),
+        last_before: BuildId(row.int(3)?),
+        state: row.word::<ChangeState>(4)?,
+        before: row.real(5)?,
+        after: row.real(6)?,
+        p: row.real(7)?,
+        found_at: Moment(row.int(8)?),
+    })
+}

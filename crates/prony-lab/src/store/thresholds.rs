@@ -1,0 +1,34 @@
+//! What the study file of a build demanded, and what became of it.
+
+use super::{StoreError, Tx, values};
+use crate::model::BuildId;
+
+/// A demand on one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Demand {
+    /// As the study file says it: "p99 at most 50 ms".
+    pub(crate) words: String,
+    pub(crate) cell: String,
+    pub(crate) metric: String,
+    /// What was measured.
+    pub(crate) value: Option<f64>,
+    /// Whether that is good enough; unknown without a number, or of invalid runs only.
+    pub(crate) is_met: Option<bool>,
+}
+
+/// The demands on a build, in the order of its study file.
+pub(crate) fn of_build(tx: &mut Tx<'_>, build: BuildId) -> Result<Vec<Demand>, StoreError> {
+    tx.query(
+        "SELECT words, cell, metric, value, is_met FROM thresholds WHERE build_id = $1 ORDER BY place",
+        values![build],
+        |row| {
+            Ok(Demand {
+                words: row.text(0)?,
+                cell: row.text(1)?,
+                metric: row.text(2)?,
+                value: row.maybe_real(3)?,
+                is_met: row.maybe_int(4)?.map(|met| met != 0),
+            })
+        },
+    )
+}

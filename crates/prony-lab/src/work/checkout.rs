@@ -1,0 +1,374 @@
+//! The files of a build: one commit of a repository, or a folder as it is now.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::git::{Git, Said, mirror, redacted, without_secrets};
+use super::process::{Bounds, Cancel, Ended, StartError, Starter};
+use crate::model::Origin;
+
+/// git itself shortens commits to no less.
+const LEAST_DIGITS_OF_GIT: usize = 4;
+/// What is shown of what git complains about.
+const MOST_REASON_CHARS: usize = 500;
+
+/// Fetches files.
+#[derive(Debug, Clone)]
+pub struct Fetcher {
+    /// What starts git.
+    pub starter: Starter,
+    /// Where the mirrors of repositories are kept.
+    pub mirrors: PathBuf,
+    /// Where git is looked for.
+    pub search_path: String,
+    /// Home of the lab's user, whose keys and credentials git uses.
+    pub home: Option<PathBuf>,
+}
+
+/// What was put there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// The whole commit; of a folder that is none, a digest of its files.
+    pub commit: String,
+    /// First line of its message, or what the digest is of.
+    pub subject: String,
+}
+
+/// Why there are no files.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckoutError {
+    /// The name could be taken for something else.
+    #[error("`{0}` is no name of a branch, tag or commit")]
+    Hostile(String),
+    /// Nothing has that name.
+    #[error("there is no branch, tag or commit `{reference}` in {address}")]
+    Unknown {
+        /// What was asked for.
+        reference: String,
+        /// Where.
+        address: String,
+    },
+    /// Several commits begin like this.
+    #[error("several commits begin with {0}: write more digits")]
+    Ambiguous(String),
+    /// A folder has only the files that it has.
+    #[error("a folder has no other commits: register the project as a repository to compare two")]
+    Folder,
+    /// git did not do it.
+    #[error("{what}: git {how}{said}")]
+    Git {
+        /// What was tried.
+        what: String,
+        /// How it ended.
+        how: String,
+        /// What it said, after a line feed.
+        said: String,
+    },
+    /// It was called off.
+    #[error("was called off")]
+    Cancelled,
+    /// There is no guardian.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The file system.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl Fetcher {
+    /// Puts the files of `origin` at `reference` into the new folder `into`, inside of `room`, and says which these are.
+    /// `tell` gets lines for people.
+    pub fn fetch(
+        &self,
+        origin: &Origin,
+        reference: &str,
+        into: &Path,
+        limits: (&Path, Bounds, &Cancel),
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Revision, CheckoutError> {
+        let (room, bounds, cancel) = limits;
+        let (search_path, home) = (self.search_path.as_str(), self.home.as_deref());
+        let git = Git { starter: &self.starter, search_path, home, room, bounds, cancel };
+        match origin {
+            Origin::Repository(address) => {
+                let mirror = mirror(&self.mirrors, address);
+                let git = Git { room: &mirror, ..git };
+                self.prepare(&git, &mirror)?;
+                let commit = find(&git, &mirror, address, reference, tell)?;
+                let git = Git { room, ..git };
+                check_out(&git, &mirror, &commit, into)?;
+                let subject = asked(&git, into, "read the commit", &["log", "-1", "--format=%s"])?;
+                let subject = subject.trim().to_owned();
+                tell(&format!("{commit} {subject}"));
+                Ok(Revision { commit, subject })
+            }
+            Origin::Folder(folder) => {
+                tell(&format!("copying {}", folder.display()));
+                let revision = copy(&git, folder, into)?;
+                tell(&format!("{} {}", revision.commit, revision.subject));
+                Ok(revision)
+            }
+        }
+    }
+
+    /// Makes the mirror, if there is none yet.
+    fn prepare(&self, git: &Git<'_>, mirror: &Path) -> Result<(), CheckoutError> {
+        fs::create_dir_all(&self.mirrors)?;
+        if mirror.join("HEAD").is_file() {
+            return Ok(());
+        }
+        fs::create_dir_all(mirror)?;
+        asked(git, mirror, "make a mirror", &["init", "--quiet", "--bare", "--template=", "."])?;
+        // Work folders take single commits from here.
+        asked(git, mirror, "make a mirror", &["config", "uploadpack.allowAnySHA1InWant", "true"])?;
+        Ok(())
+    }
+}
+
+/// The commit that `reference` names in the repository at `address`, which `mirror` has then.
+fn find(
+    git: &Git<'_>,
+    mirror: &Path,
+    address: &str,
+    reference: &str,
+    tell: &mut dyn FnMut(&str),
+) -> Result<String, CheckoutError> {
+    check(reference)?;
+    // A whole commit can't have become another one.
+    if is_commit(reference)
+        && let Some(commit) = resolved(git, mirror, reference)?
+    {
+        return Ok(commit);
+    }
+    tell(&format!("fetching {}", redacted(address)));
+    let heads = "+refs/heads/*:refs/heads/*";
+    let tags = "+refs/tags/*:refs/tags/*";
+    let words =
+        ["fetch", "--quiet", "--prune", "--force", "--no-recurse-submodules", "--", address, heads, tags];
+    let said = git.call(mirror, true, &words)?;
+    good(git, &format!("fetch {}", redacted(address)), &said, address)?;
+    for name in [format!("refs/heads/{reference}"), format!("refs/tags/{reference}")] {
+        if let Some(commit) = resolved(git, mirror, &name)? {
+            return Ok(commit);
+        }
+    }
+    if is_hexadecimal(reference)
+        && let Some(commit) = by_digits(git, mirror, &reference.to_ascii_lowercase())?
+    {
+        return Ok(commit);
+    }
+    Err(CheckoutError::Unknown { reference: reference.to_owned(), address: redacted(address) })
+}
+
+/// The commit that begins with `digits`.
+fn by_digits(git: &Git<'_>, mirror: &Path, digits: &str) -> Result<Option<String>, CheckoutError> {
+    if digits.len() >= LEAST_DIGITS_OF_GIT {
+        let said = git.call(mirror, false, &["rev-parse", &format!("--disambiguate={digits}")])?;
+        if !said.ended.is_good() {
+            return Ok(None);
+        }
+        let mut commits = Vec::new();
+        for name in said.text.lines().filter(|name| is_hexadecimal(name)) {
+            // Files and folders have such names, too.
+            commits.extend(resolved(git, mirror, name)?);
+        }
+        return one_of(commits, digits);
+    }
+    let listed = asked(git, mirror, "list commits", &["rev-list", "--all"])?;
+    one_of(listed.lines().filter(|commit| commit.starts_with(digits)).map(str::to_owned).collect(), digits)
+}
+
+fn one_of(mut commits: Vec<String>, digits: &str) -> Result<Option<String>, CheckoutError> {
+    commits.sort_unstable();
+    commits.dedup();
+    if commits.len() > 1 {
+        return Err(CheckoutError::Ambiguous(digits.to_owned()));
+    }
+    Ok(commits.pop())
+}
+
+/// The commit of an exact name.
+fn resolved(git: &Git<'_>, mirror: &Path, name: &str) -> Result<Option<String>, CheckoutError> {
+    let wanted = format!("{name}^{{commit}}");
+    let said = git.call(mirror, false, &["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted])?;
+    let commit = said.text.trim();
+    Ok((said.ended.is_good() && is_commit(commit)).then(|| commit.to_owned()))
+}
+
+/// Puts one commit of `mirror` into the new folder `into`, which then knows nothing else.
+fn check_out(git: &Git<'_>, mirror: &Path, commit: &str, into: &Path) -> Result<(), CheckoutError> {
+    fs::create_dir_all(into)?;
+    let source = format!("file://{}", std::path::absolute(mirror)?.display());
+    let steps: [&[&str]; 3] = [
+        &["init", "--quiet", "--template=", "."],
+        &["fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", &source, commit],
+        &["checkout", "--quiet", "--detach", commit],
+    ];
+    for words in steps {
+        asked(git, into, &format!("check out {commit}"), words)?;
+    }
+    Ok(())
+}
+
+/// Copies `folder` to `into`, and says what it is.
+fn copy(git: &Git<'_>, folder: &Path, into: &Path) -> Result<Revision, CheckoutError> {
+    if !folder.is_dir() {
+        let words =
+            format!("{} is no folder: correct `folder` in the definition of the project", folder.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, words).into());
+    }
+    let what = format!("copy {}", folder.display());
+    let words =
+        ["cp", "-R", "-P", "--preserve=mode,timestamps,links", "--reflink=auto", "--"].map(OsString::from);
+    let paths = [folder.join("."), into.to_owned()].map(PathBuf::into_os_string);
+    fs::create_dir_all(into)?;
+    good(git, &what, &git.other(git.room, words.into_iter().chain(paths).collect())?, "")?;
+    let head = git.call(into, false, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
+    let changed = git.call(into, false, &["status", "--porcelain"])?;
+    let commit = head.text.trim();
+    if head.ended.is_good() && is_commit(commit) && changed.ended.is_good() && changed.text.is_empty() {
+        let subject = asked(git, into, "read the commit", &["log", "-1", "--format=%s"])?;
+        return Ok(Revision { commit: commit.to_owned(), subject: subject.trim().to_owned() });
+    }
+    Ok(Revision { commit: digest(into)?, subject: "(digest of the files: they are no commit)".to_owned() })
+}
+
+/// A digest of all files in `folder` but for those of git: their names, what may be done with them, and what is in them.
+fn digest(folder: &Path) -> io::Result<String> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(inner) = folders.pop() {
+        for entry in fs::read_dir(inner)? {
+            let entry = entry?;
+            match entry.file_type()? {
+                kind if kind.is_dir() && entry.file_name() == ".git" => {}
+                kind if kind.is_dir() => folders.push(entry.path()),
+                kind if kind.is_file() || kind.is_symlink() => files.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    files.sort_unstable();
+    let mut all = Sha256::new();
+    for path in files {
+        let name = path.strip_prefix(folder).unwrap_or(&path).as_os_str().as_encoded_bytes();
+        let metadata = fs::symlink_metadata(&path)?;
+        let mut content = Sha256::new();
+        if metadata.is_symlink() {
+            content.update(fs::read_link(&path)?.as_os_str().as_encoded_bytes());
+        } else {
+            io::copy(&mut File::open(&path)?, &mut Into(&mut content))?;
+        }
+        all.update((name.len() as u64).to_le_bytes());
+        all.update(name);
+        all.update([u8::from(metadata.permissions().mode() & 0o100 != 0), u8::from(metadata.is_symlink())]);
+        all.update(content.finalize());
+    }
+    let mut text = String::new();
+    for byte in all.finalize() {
+        write!(text, "{byte:02x}").expect("invariant: texts grow");
+    }
+    Ok(text)
+}
+
+/// A digest that can be written to.
+struct Into<'a>(&'a mut Sha256);
+
+impl io::Write for Into<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What git said when it was asked for `what`.
+fn asked(git: &Git<'_>, folder: &Path, what: &str, words: &[&str]) -> Result<String, CheckoutError> {
+    let said = git.call(folder, false, words)?;
+    good(git, what, &said, "")?;
+    Ok(said.text)
+}
+
+/// An error, if it did not go well.
+fn good(git: &Git<'_>, what: &str, said: &Said, address: &str) -> Result<(), CheckoutError> {
+    match said.ended {
+        ended if ended.is_good() => Ok(()),
+        Ended::Stopped(super::Why::Cancelled) => Err(CheckoutError::Cancelled),
+        ended => {
+            let text: String =
+                without_secrets(&said.text, address).trim().chars().take(MOST_REASON_CHARS).collect();
+            let said = if text.is_empty() { text } else { format!("\n{text}") };
+            Err(CheckoutError::Git { what: what.to_owned(), how: ended.in_words(&git.bounds), said })
+        }
+    }
+}
+
+/// Whether `reference` can be nothing but a name (git-check-ref-format(1)).
+fn check(reference: &str) -> Result<(), CheckoutError> {
+    let is_hostile = reference.is_empty()
+        || reference.starts_with(['-', '/', '.'])
+        || ["..", "//", "@{"].iter().any(|part| reference.contains(part))
+        || reference.chars().any(|c| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c));
+    let shown =
+        || CheckoutError::Hostile(reference.chars().take(80).flat_map(char::escape_default).collect());
+    if is_hostile { Err(shown()) } else { Ok(()) }
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether it is a whole commit, by SHA-1 or SHA-256.
+fn is_commit(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && is_hexadecimal(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_references_are_refused() {
+        for good in ["main", "v1.0", "feature/a-b", "abc", "0123456789012345678901234567890123456789"] {
+            assert!(check(good).is_ok(), "{good}");
+        }
+        for hostile in
+            ["", "-x", "--upload-pack=x", "a..b", "a b", "a\nb", "a\0b", "/a", ".a", "a@{1}", "HEAD~1", "a:b"]
+        {
+            let error = check(hostile).expect_err(hostile).to_string();
+            assert!(!error.contains(['\n', '\0']), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_digest_is_of_names_and_contents_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("room");
+        let path = folder.path();
+        let now = || digest(path).expect("it can be read");
+        fs::create_dir(path.join("a")).expect("room");
+        fs::write(path.join("a/file"), "text").expect("room");
+        let first = now();
+        assert!(is_commit(&first), "{first}");
+        fs::create_dir(path.join(".git")).expect("room");
+        fs::write(path.join(".git/HEAD"), "text").expect("room");
+        assert_eq!(now(), first);
+        fs::write(path.join("a/file"), "other").expect("room");
+        let other = now();
+        fs::rename(path.join("a/file"), path.join("a/name")).expect("room");
+        let renamed = now();
+        fs::set_permissions(path.join("a/name"), fs::Permissions::from_mode(0o755)).expect("ours");
+        let runnable = now();
+        std::os::unix::fs::symlink("/nowhere", path.join("link")).expect("room");
+        let all = [first, other, renamed, runnable, now()];
+        let different: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len());
+    }
+}

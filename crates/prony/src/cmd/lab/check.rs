@@ -1,0 +1,25 @@
+//! `prony lab check`: whether everything that a lab keeps is whole.
+
+use prony_report::clean;
+
+use super::{complaint, place};
+use crate::args::LabCheckArgs;
+use crate::complaint::Complaint;
+use crate::exit::Exit;
+use crate::output;
+
+/// Looks, and says what is wrong.
+pub(super) fn check(args: &LabCheckArgs) -> Result<Exit, Complaint> {
+    let (_, store) = place(&args.place)?;
+    let found = prony_lab::check(&store).map_err(|error| complaint(&error.into()))?;
+    let took_s = found.took.as_secs_f64();
+    if found.faults.is_empty() {
+        output::print(&format!("whole: {} builds ({took_s:.1} s)\n", found.builds))?;
+        return Ok(Exit::Good);
+    }
+    let mut complaint = Complaint::target_failed(format!("the store is damaged ({} builds)", found.builds));
+    for fault in &found.faults {
+        complaint = complaint.hint(format!("| {}", clean(fault)));
+    }
+    Err(complaint.hint("put a copy in its place: prony lab restore FILE"))
+}
