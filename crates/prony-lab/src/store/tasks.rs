@@ -74,7 +74,13 @@ pub(crate) fn write(
         "UPDATE tasks SET output_bytes = output_bytes + $2 WHERE id = $1",
         values![task, bytes.len() as u64],
     )?;
-    events::append(tx, now, "task.output", Some(build), &json!({ "task": task, "piece": piece, "bytes": bytes.len() }))?;
+    events::append(
+        tx,
+        now,
+        "task.output",
+        Some(build),
+        &json!({ "task": task, "piece": piece, "bytes": bytes.len() }),
+    )?;
     Ok(())
 }
 

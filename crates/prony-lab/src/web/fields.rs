@@ -63,7 +63,9 @@ mod tests {
     #[test]
     fn fields_are_found_by_name() {
         let fields = Fields(
-            [("a", " 1 "), ("b", "x"), ("a", "2"), ("c", "")].map(|(n, v)| (n.to_owned(), v.to_owned())).into(),
+            [("a", " 1 "), ("b", "x"), ("a", "2"), ("c", "")]
+                .map(|(n, v)| (n.to_owned(), v.to_owned()))
+                .into(),
         );
         assert_eq!((fields.one("a"), fields.one("c"), fields.one("d")), ("1", "", ""));
         assert_eq!(fields.all("a").collect::<Vec<_>>(), ["1", "2"]);

@@ -72,7 +72,11 @@ fn seen(headers: &HeaderMap, after: Option<EventId>) -> EventId {
 
 fn stream(lab: Lab, build: Option<BuildId>, seen: EventId) -> Response {
     let Ok(turn) = STREAMS.try_acquire() else {
-        return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "60")], "too many live pages: reload by hand\n")
+        return (
+            StatusCode::SERVICE_UNAVAILABLE,
+            [(RETRY_AFTER, "60")],
+            "too many live pages: reload by hand\n",
+        )
             .into_response();
     };
     let (sender, body) = Channel::<Bytes>::new(WAITING);
@@ -112,7 +116,9 @@ impl Watch {
                 silent = 0;
             }
             // Nobody reads any more.
-            if !message.is_empty() && sender.send_data(Bytes::from(std::mem::take(&mut message))).await.is_err() {
+            if !message.is_empty()
+                && sender.send_data(Bytes::from(std::mem::take(&mut message))).await.is_err()
+            {
                 return;
             }
             if is_over {

@@ -67,9 +67,7 @@ pub(crate) async fn accept(
     let request = request(&fields);
     match lab.request_build(request.clone(), &principal.name).await {
         Ok(id) => Ok(Redirect::to(&format!("/build/{id}")).into_response()),
-        Err(Refused::Fields(mistakes)) => {
-            refused(&lab, &principal, Filled { request, mistakes }).await
-        }
+        Err(Refused::Fields(mistakes)) => refused(&lab, &principal, Filled { request, mistakes }).await,
         Err(Refused::Store(error)) => Err(error.into()),
     }
 }

@@ -38,12 +38,7 @@ impl Frame {
 
     /// Around a page for `principal`.
     pub(crate) fn of(principal: &Principal) -> Self {
-        Self {
-            user: Some(principal.name.clone()),
-            role: Some(principal.role),
-            csrf: String::new(),
-            here: "",
-        }
+        Self { user: Some(principal.name.clone()), role: Some(principal.role), csrf: String::new(), here: "" }
     }
 
     /// Around the page at `here`, or one below it.

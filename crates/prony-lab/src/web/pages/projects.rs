@@ -124,7 +124,8 @@ pub(crate) async fn add(
         if is_new {
             return Ok(Redirect::to(&format!("/project/{name}?saved=yes")).into_response());
         }
-        mistakes.push(mistake("name", "there is a project of that name: open it to change it, or take another"));
+        mistakes
+            .push(mistake("name", "there is a project of that name: open it to change it, or take another"));
     }
     let page = draw_list(&lab, &principal, name, definition, mistakes).await?;
     Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())

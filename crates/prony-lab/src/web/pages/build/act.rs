@@ -25,8 +25,7 @@ pub(crate) async fn cancel(
     lab.store
         .write(move |tx| {
             let from = builds::state(tx, id)?;
-            let to =
-                if from == BuildState::Queued { BuildState::Cancelled } else { BuildState::Cancelling };
+            let to = if from == BuildState::Queued { BuildState::Cancelled } else { BuildState::Cancelling };
             if !from.may_become(to) {
                 return Err(StoreError::Conflict(format!("build {id}, which is {}", from.name())));
             }

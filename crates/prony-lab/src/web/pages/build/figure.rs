@@ -68,8 +68,10 @@ fn free(wanted: &str, taken: &mut HashSet<String>) -> String {
 
 fn line(figure: &Figure, id: String, before: Option<&Figure>, project: Option<&str>) -> Line {
     let metric = plain::line(&figure.metric);
-    let cell = if figure.cell.is_empty() { String::new() } else { format!(" of {}", plain::line(&figure.cell)) };
-    let unit = if figure.unit.is_empty() { String::new() } else { format!(", {}", plain::line(&figure.unit)) };
+    let cell =
+        if figure.cell.is_empty() { String::new() } else { format!(" of {}", plain::line(&figure.cell)) };
+    let unit =
+        if figure.unit.is_empty() { String::new() } else { format!(", {}", plain::line(&figure.unit)) };
     Line {
         id,
         title: format!("{metric}{cell}{unit}"),
@@ -168,7 +170,8 @@ pub(in crate::web::pages) mod tests {
             figure("a b", "P99", [1.0, 2.0, 3.0]),
         ];
         let groups = groups(&found, &[], Some("x"));
-        let ids: Vec<_> = groups.iter().flat_map(|group| group.rows.iter().map(|row| row.id.as_str())).collect();
+        let ids: Vec<_> =
+            groups.iter().flat_map(|group| group.rows.iter().map(|row| row.id.as_str())).collect();
         assert_eq!(ids, ["r-a-b-p99", "r-a-b-p99-2", "r-a-b-2-p99"]);
         assert_eq!(groups[0].rows[0].link.as_deref(), Some("/history/x/1"));
     }

@@ -38,8 +38,7 @@ pub(super) fn ends(tx: &mut Tx<'_>, task: &Task) -> Result<(String, u64), StoreE
     let mut head = Vec::new();
     let mut after = 0;
     while head.len() < HEAD_BYTES {
-        let pieces = tasks::output(tx, task.id, after, 1)?;
-        let Some((piece, bytes)) = pieces.into_iter().next() else { break };
+        let Some((piece, bytes)) = tasks::output(tx, task.id, after, 1)?.into_iter().next() else { break };
         if piece >= first && !head.is_empty() {
             break;
         }
@@ -77,7 +76,8 @@ pub(crate) async fn whole(
         })
         .await?;
     let bytes = found.ok_or_else(|| WebError::Missing(format!("task {name} of build {id}")))?;
-    let name = format!("inline; filename=\"build-{id}-{}.txt\"", utf8_percent_encode(&name, NON_ALPHANUMERIC));
+    let name =
+        format!("inline; filename=\"build-{id}-{}.txt\"", utf8_percent_encode(&name, NON_ALPHANUMERIC));
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, name)], bytes)
         .into_response())
 }
