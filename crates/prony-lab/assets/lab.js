@@ -5,12 +5,12 @@
 const OUTPUT_MOST = 512 * 1024; // characters of one output that a page keeps
 
 function localise(root) {
-  const format = new Intl.DateTimeFormat(undefined, {
-    year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit',
-  });
+  const two = (number) => String(number).padStart(2, '0');
+  const date = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const said = (at) => `${date(at)} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
   for (const time of root.querySelectorAll('time[datetime]')) {
     const moment = new Date(time.dateTime);
-    if (!isNaN(moment)) time.textContent = format.format(moment);
+    if (!isNaN(moment)) time.textContent = said(moment);
   }
   for (const zone of root.querySelectorAll('.utc')) zone.remove();
 }

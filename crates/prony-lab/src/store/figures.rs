@@ -1,4 +1,4 @@
-//! What builds say, as pages show it: figures with the series to which they belong, demands, notes.
+//! What builds say, as pages show it: figures with the series to which they belong, and notes.
 
 use super::{Row, StoreError, Tx, values};
 use crate::clock::Moment;
@@ -24,15 +24,6 @@ pub(crate) struct Figure {
     pub(crate) note: Option<String>,
 }
 
-/// What the study file demanded of a build.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Demand {
-    pub(crate) words: String,
-    pub(crate) cell: String,
-    pub(crate) value: Option<f64>,
-    pub(crate) is_met: Option<bool>,
-}
-
 /// What somebody wrote about a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Note {
@@ -50,22 +41,6 @@ pub(crate) fn of(tx: &mut Tx<'_>, build: BuildId, most: u32) -> Result<Vec<Figur
          WHERE r.build_id = $1 ORDER BY s.id LIMIT $2",
         values![build, most],
         figure,
-    )
-}
-
-/// What was demanded of a build.
-pub(crate) fn demands(tx: &mut Tx<'_>, build: BuildId) -> Result<Vec<Demand>, StoreError> {
-    tx.query(
-        "SELECT words, cell, value, is_met FROM thresholds WHERE build_id = $1 ORDER BY place",
-        values![build],
-        |row| {
-            Ok(Demand {
-                words: row.text(0)?,
-                cell: row.text(1)?,
-                value: row.maybe_real(2)?,
-                is_met: row.maybe_int(3)?.map(|met| met != 0),
-            })
-        },
     )
 }
 
@@ -95,11 +70,6 @@ pub(crate) fn add_note(
     )?;
     super::events::append(tx, now, "build.note", Some(build), &serde_json::json!({ "note": id }))?;
     Ok(())
-}
-
-/// How many alerts are open: active, or taken care of by somebody.
-pub(crate) fn open_alerts(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
-    tx.number("SELECT COUNT(*) FROM alerts WHERE state IN ('active', 'acknowledged')", &[])
 }
 
 fn figure(row: &Row) -> Result<Figure, StoreError> {

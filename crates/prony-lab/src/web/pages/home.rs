@@ -8,7 +8,7 @@ use super::{Around, Frame, middle, words};
 use crate::lab::Lab;
 use crate::model::{Build, BuildId, BuildState, EventId};
 use crate::store::builds::{self, Filter, Page};
-use crate::store::{StoreError, Tx, events, figures, projects};
+use crate::store::{StoreError, Tx, alerts, events, projects};
 use crate::web::error::WebError;
 use crate::web::fields::Asked;
 use crate::web::plain;
@@ -112,7 +112,7 @@ impl Wanted {
         let (builds, newer, older) = self.cut(page, builds);
         Ok(Home {
             seen,
-            alerts: figures::open_alerts(tx)?,
+            alerts: alerts::open_count(tx)?,
             open,
             is_open_cut,
             projects: all.into_iter().map(|project| project.name).collect(),

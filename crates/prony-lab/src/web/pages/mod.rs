@@ -1,7 +1,10 @@
 //! The pages, each drawn from a template in `templates/`.
 
 pub(super) mod add_job;
+pub(super) mod alerts;
 pub(super) mod build;
+pub(super) mod compare;
+pub(super) mod history;
 pub(super) mod home;
 pub(super) mod projects;
 mod words;

@@ -13,7 +13,7 @@ use crate::web::plain;
 const SHORT_COMMIT: usize = 10;
 
 /// A word with its shape: markup.
-fn word(class: &str, shape: &str, word: &str) -> String {
+pub(super) fn word(class: &str, shape: &str, word: &str) -> String {
     format!("<span class=\"word {class}\"><span aria-hidden=\"true\">{shape}</span> {word}</span>")
 }
 
@@ -148,18 +148,20 @@ pub(super) fn subject(build: &Build) -> String {
 
 /// What was asked for, and its commit where that is known: text.
 pub(super) fn reference(build: &Build) -> String {
-    let asked = plain::line(&build.reference);
+    let asked = said_reference(&build.reference);
     let commit = build.commit.as_deref().map(short_commit);
-    match (commit, &build.base) {
-        (_, Some(base)) => format!("{} → {asked}", plain::line(base)),
-        (Some(commit), None)
-            if !build.commit.as_deref().unwrap_or_default().starts_with(&build.reference) =>
-        {
-            format!("{asked} · {commit}")
-        }
-        (Some(commit), None) => commit,
+    match (&build.base, commit) {
+        (Some(base), _) => format!("{} → {asked}", said_reference(base)),
+        (None, Some(commit)) if commit.starts_with(&asked) || asked.starts_with(&commit) => commit,
+        (None, Some(commit)) => format!("{asked} · {commit}"),
         (None, None) => asked,
     }
+}
+
+/// A branch or tag as it is, a whole commit in short.
+fn said_reference(reference: &str) -> String {
+    let is_commit = reference.len() >= 40 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_commit { short_commit(reference) } else { plain::line(reference) }
 }
 
 /// The first digits of a commit.

@@ -18,26 +18,30 @@ pub(in crate::web::pages) struct Group {
 /// One figure.
 pub(in crate::web::pages) struct Line {
     /// `r-CELL-METRIC`.
-    pub(super) id: String,
-    pub(super) metric: String,
-    pub(super) unit: String,
+    pub(in crate::web::pages) id: String,
+    pub(in crate::web::pages) metric: String,
+    pub(in crate::web::pages) unit: String,
     /// The way to its history.
-    pub(super) link: Option<String>,
-    pub(super) title: String,
+    pub(in crate::web::pages) link: Option<String>,
+    pub(in crate::web::pages) title: String,
     /// As it is stored, not rounded.
-    pub(super) exact: String,
-    pub(super) value: String,
-    pub(super) interval: String,
-    pub(super) baseline: String,
-    pub(super) change: String,
-    pub(super) runs: i64,
-    pub(super) samples: String,
-    pub(super) is_valid: bool,
-    pub(super) note: String,
+    pub(in crate::web::pages) exact: String,
+    pub(in crate::web::pages) value: String,
+    pub(in crate::web::pages) interval: String,
+    pub(in crate::web::pages) baseline: String,
+    pub(in crate::web::pages) change: String,
+    pub(in crate::web::pages) runs: i64,
+    pub(in crate::web::pages) samples: String,
+    pub(in crate::web::pages) is_valid: bool,
+    pub(in crate::web::pages) note: String,
 }
 
 /// `found` as rows, in its order, each beside the figure of the same series in `before`.
-pub(super) fn groups(found: &[Figure], before: &[Figure], project: Option<&str>) -> Vec<Group> {
+pub(in crate::web::pages) fn groups(
+    found: &[Figure],
+    before: &[Figure],
+    project: Option<&str>,
+) -> Vec<Group> {
     let before: HashMap<SeriesId, &Figure> = before.iter().map(|figure| (figure.series, figure)).collect();
     let mut taken = HashSet::new();
     let mut places: HashMap<&str, usize> = HashMap::new();

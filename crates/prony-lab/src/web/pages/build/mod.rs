@@ -2,7 +2,7 @@
 //! of its tasks.
 
 mod act;
-mod figure;
+pub(super) mod figure;
 mod output;
 
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use super::{Frame, words};
 use crate::clock::Moment;
 use crate::lab::Lab;
 use crate::model::{AdHocLoad, Build, BuildDetail, BuildId, BuildKind, EventId, Task, TaskState};
-use crate::store::figures::{self, Demand, Note};
+use crate::store::figures::{self, Note};
+use crate::store::thresholds::{self, Demand};
 use crate::store::{StoreError, Tx, builds, events};
 use crate::web::error::WebError;
 use crate::web::plain;
@@ -128,7 +129,7 @@ impl Rest {
         }
         Ok(Self {
             id,
-            demands: figures::demands(tx, id)?,
+            demands: thresholds::of_build(tx, id)?,
             columns: if has_baseline { 8 } else { 6 },
             has_baseline,
             total: found.len(),
