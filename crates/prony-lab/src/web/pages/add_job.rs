@@ -41,6 +41,13 @@ pub(crate) async fn accept(
             Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
         }
         Err(Refused::Store(error)) => Err(error.into()),
+        Err(Refused::Target(refusal)) => {
+            let mistakes = vec![FieldMistake { field: "project".to_owned(), message: refusal.to_string() }];
+            let page = page(&lab, &principal, request, mistakes).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
+        }
+        // Forms have no keys.
+        Err(Refused::KeyReused) => Err(WebError::BrokenBody),
     }
 }
 

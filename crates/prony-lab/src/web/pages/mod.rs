@@ -14,6 +14,8 @@ use super::principal::Principal;
 pub(crate) struct Frame {
     /// Who has logged in.
     pub(crate) user: Option<String>,
+    /// What the hidden field `csrf` of every form holds.
+    pub(crate) csrf: String,
 }
 
 impl Frame {
@@ -24,7 +26,7 @@ impl Frame {
 
     /// Around a page for `principal`.
     pub(crate) fn of(principal: &Principal) -> Self {
-        Self { user: Some(principal.name.clone()) }
+        Self { user: Some(principal.name.clone()), csrf: principal.csrf.clone() }
     }
 }
 
