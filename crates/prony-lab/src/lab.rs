@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::access::{Access, check_place};
 use crate::auth::HostError;
 use crate::clock;
+use crate::metrics::Metrics;
 use crate::model::{BuildId, BuildRequest, Definition, FieldMistake, NewBuild};
 use crate::options::LabOptions;
 use crate::policy::Refusal;
@@ -17,6 +18,7 @@ pub struct Lab {
     pub(crate) options: Arc<LabOptions>,
     pub(crate) store: Store,
     pub(crate) access: Arc<Access>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// Why a lab can't begin, or can't do what is asked.
@@ -101,7 +103,8 @@ impl Lab {
         let mut made = std::fs::DirBuilder::new();
         made.recursive(true).mode(0o700).create(&options.data).map_err(folder)?;
         let store = Store::open(&options.store)?;
-        Ok(Self { options: Arc::new(options), store, access })
+        let metrics = Arc::new(Metrics::new(&store));
+        Ok(Self { options: Arc::new(options), store, access, metrics })
     }
 
     /// What there was to say about the store when it was opened, for people.

@@ -8,6 +8,7 @@ mod doors;
 mod error;
 mod guard;
 mod login;
+mod metrics;
 mod pages;
 mod principal;
 mod routes;

@@ -1,10 +1,11 @@
 //! What is where.
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::error::WebError;
-use super::{guard, login, pages};
+use super::{guard, login, metrics, pages};
 use crate::api;
 use crate::lab::Lab;
 
@@ -17,9 +18,11 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/login", get(login::show).post(login::accept))
         .route("/logout", post(login::leave))
         .route("/first-login/{secret}", get(login::first_show).post(login::first_accept))
+        .route("/metrics", get(metrics::show))
         .merge(api::router())
         .fallback(missing)
-        .layer(axum::middleware::from_fn_with_state(lab.clone(), guard::guard))
+        .layer(from_fn_with_state(lab.clone(), guard::guard))
+        .layer(from_fn_with_state(lab.clone(), metrics::count))
         .with_state(lab)
 }
 

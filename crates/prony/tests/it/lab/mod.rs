@@ -4,6 +4,8 @@ mod ask;
 mod checkout;
 mod process;
 mod sandbox;
+mod tiny;
+mod worker;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
