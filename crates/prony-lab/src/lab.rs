@@ -7,10 +7,11 @@ use crate::access::{Access, check_place};
 use crate::auth::HostError;
 use crate::clock;
 use crate::metrics::Metrics;
-use crate::model::{BuildId, BuildRequest, Definition, FieldMistake, NewBuild};
+use crate::model::{BuildRequest, Definition, FieldMistake, NewBuild};
 use crate::options::LabOptions;
 use crate::policy::Refusal;
-use crate::store::{Store, StoreError, builds, projects};
+use crate::store::{Store, StoreError, projects};
+use crate::web::Drawn;
 
 /// A lab: its store and its settings. Cheap to clone.
 #[derive(Clone)]
@@ -19,6 +20,8 @@ pub struct Lab {
     pub(crate) store: Store,
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
+    /// What pages drew from the store.
+    pub(crate) drawn: Drawn,
 }
 
 /// Why a lab can't begin, or can't do what is asked.
@@ -104,18 +107,13 @@ impl Lab {
         made.recursive(true).mode(0o700).create(&options.data).map_err(folder)?;
         let store = Store::open(&options.store)?;
         let metrics = Arc::new(Metrics::new(&store));
-        Ok(Self { options: Arc::new(options), store, access, metrics })
+        let drawn = Drawn::default();
+        Ok(Self { options: Arc::new(options), store, access, metrics, drawn })
     }
 
     /// What there was to say about the store when it was opened, for people.
     pub fn notes(&self) -> &[String] {
         self.store.notes()
-    }
-
-    /// Checks what `by` asks for, and accepts it: durable when this returns.
-    pub(crate) async fn request_build(&self, request: BuildRequest, by: &str) -> Result<BuildId, Refused> {
-        let new = self.checked(request, by).await?;
-        Ok(self.store.write(move |tx| builds::accept(tx, &new)).await?)
     }
 
     /// The build that `request` asks for.

@@ -10,7 +10,7 @@ use crate::lab::Refused;
 use crate::model::{
     AdHocLoad, Build, BuildDetail, BuildId, BuildRequest, BuildState, CommitStatus, EventId, TaskId,
 };
-use crate::requests::Asked;
+use crate::requests::Asker;
 use crate::store::{builds, events, projects, tasks};
 
 /// Rows of a list where nothing else is asked for.
@@ -152,8 +152,8 @@ pub(super) async fn load(call: Call<Nothing, Nothing, AdHocLoad>) -> Answered<Bu
     made(&call.lab, accepted).await
 }
 
-fn asked<P, Q, B>(call: &Call<P, Q, B>) -> Asked {
-    Asked { by: call.who.name.clone(), key: call.key.clone().map(|key| (key, call.digest)) }
+fn asked<P, Q, B>(call: &Call<P, Q, B>) -> Asker {
+    Asker { by: call.who.name.clone(), key: call.key.clone().map(|key| (key, call.digest)) }
 }
 
 /// The build that was accepted: 201, or 200 where it had been before.

@@ -36,7 +36,7 @@ pub(crate) fn append(
     .map(EventId)
 }
 
-/// The newest event; 0 if nothing has happened.
+/// The last event: what is read now includes it.
 pub(crate) fn last(tx: &mut Tx<'_>) -> Result<EventId, StoreError> {
     tx.number("SELECT COALESCE(MAX(id), 0) FROM events", &[]).map(EventId)
 }

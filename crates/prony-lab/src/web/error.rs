@@ -47,6 +47,12 @@ pub(crate) enum WebError {
     /// They may not.
     #[error("this needs the role {}; ask an administrator of this lab", .0.name())]
     Forbidden(Role),
+    /// The address asks for something that can't be meant.
+    #[error("{0}; go back and choose again")]
+    Query(String),
+    /// What a form sent can't be read.
+    #[error("the form can't be read ({0}); go back and send it again")]
+    Form(String),
     /// The store.
     #[error("failed to {0}")]
     Store(#[from] StoreError),
@@ -59,6 +65,7 @@ impl WebError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Missing(_) | Self::Store(StoreError::Missing(_)) => StatusCode::NOT_FOUND,
+            Self::Query(_) | Self::Form(_) => StatusCode::BAD_REQUEST,
             Self::Unknown | Self::BadToken => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) | Self::Foreign(_) | Self::NoFormToken => StatusCode::FORBIDDEN,
             // RFC 9110, 15.5.20: the request came to a server that doesn't answer for that name.
