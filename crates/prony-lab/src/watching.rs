@@ -15,7 +15,7 @@ use crate::store::{StoreError, alerts, audit, hooks, monitors, projects};
 /// An alert is silenced for a day where nobody says how long.
 const SILENCE: Duration = Duration::from_hours(24);
 /// Longer is to dismiss it.
-const LONGEST_SILENCE: Duration = Duration::from_hours(90 * 24);
+const LONGEST_SILENCE: Duration = Duration::from_hours(365 * 24);
 /// A note is a remark, not a document.
 const MOST_NOTE_CHARS: usize = 2_000;
 
@@ -42,7 +42,7 @@ impl Lab {
             (AlertState::Silenced, Some(until)) if until <= now || until > now.after(LONGEST_SILENCE) => {
                 return Err(refused(
                     "until",
-                    "a moment within the next 90 days; to silence it for ever, dismiss it",
+                    "a moment within the next year; to silence it for ever, dismiss it",
                 ));
             }
             (AlertState::Silenced, until) => Some(until.unwrap_or(now.after(SILENCE))),
