@@ -11,9 +11,13 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
+mod api;
 pub mod auth;
 mod background;
+mod client;
 mod clock;
+mod duties;
 mod example;
 mod follow;
 mod history;
@@ -21,10 +25,13 @@ mod lab;
 pub mod model;
 mod options;
 pub mod policy;
+mod requests;
 mod store;
 mod web;
 pub mod work;
 
+pub use access::{AccessError, Office, TokenRow, UserRow};
+pub use client::{Client, ClientError, Gate};
 pub use clock::Moment;
 pub use lab::{Lab, LabError};
 pub use options::{LabOptions, StoreAddress};

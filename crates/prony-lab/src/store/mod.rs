@@ -10,8 +10,11 @@ pub(crate) mod alerts;
 pub(crate) mod audit;
 mod backup;
 pub(crate) mod builds;
+mod checkpoint;
 mod error;
 pub(crate) mod events;
+#[cfg(test)]
+mod faults;
 pub(crate) mod figures;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -23,6 +26,7 @@ pub(crate) mod past;
 mod postgres;
 pub(crate) mod projects;
 mod readers;
+pub(crate) mod retention;
 pub(crate) mod series;
 mod session;
 pub(crate) mod settings;
@@ -68,11 +72,15 @@ impl Store {
     /// Opens the store, brings its tables up to date and takes it over: this lab is the active one from now on.
     pub(crate) fn open(address: &StoreAddress) -> Result<Self, StoreError> {
         let (keeper, notes) = Keeper::open(address)?;
+        Self::over(keeper, notes, address)
+    }
+
+    fn over(keeper: Keeper, notes: Vec<String>, address: &StoreAddress) -> Result<Self, StoreError> {
         let epoch = keeper.epoch();
         let version = Arc::new(AtomicU64::new(1));
-        let readers = Readers::new(address.clone(), READERS);
-        let writer = Writer::start(keeper, Arc::clone(&version))?;
-        Ok(Self { writer: Arc::new(writer), readers: Arc::new(readers), version, epoch, notes: notes.into() })
+        let readers = Arc::new(Readers::new(address.clone(), READERS));
+        let writer = Arc::new(Writer::start(keeper, Arc::clone(&version))?);
+        Ok(Self { writer, readers, version, epoch, notes: notes.into() })
     }
 
     /// What there was to say about its state when it was opened, for people.

@@ -12,11 +12,20 @@ pub(super) fn add(
     build: BuildId,
     tasks: &[(String, TaskKind, String)],
 ) -> Result<(), StoreError> {
+    // All in one statement: to PostgreSQL each is a way there and back.
+    let mut parameters = values![build].to_vec();
+    let mut rows = Vec::with_capacity(tasks.len());
     for (place, (name, kind, command)) in tasks.iter().enumerate() {
-        tx.execute(
-            "INSERT INTO tasks (build_id, place, name, kind, command, state) VALUES ($1, $2, $3, $4, $5, 'pending')",
-            values![build, place as u64, name.as_str(), kind.name(), command.as_str()],
-        )?;
+        let first = parameters.len() + 1;
+        let (second, third, fourth) = (first + 1, first + 2, first + 3);
+        rows.push(format!("($1, ${first}, ${second}, ${third}, ${fourth}, 'pending')"));
+        parameters.extend_from_slice(values![place as u64, name.as_str(), kind.name(), command.as_str()]);
+    }
+    if !rows.is_empty() {
+        let rows = rows.join(", ");
+        let statement =
+            format!("INSERT INTO tasks (build_id, place, name, kind, command, state) VALUES {rows}");
+        tx.execute(&statement, &parameters)?;
     }
     Ok(())
 }

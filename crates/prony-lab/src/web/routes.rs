@@ -3,7 +3,9 @@
 use axum::Router;
 use axum::routing::{get, post};
 
-use super::{assets, pages, sse};
+use super::error::WebError;
+use super::{assets, guard, login, pages, sse};
+use crate::api;
 use crate::lab::Lab;
 
 /// All pages of the lab.
@@ -31,5 +33,15 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/project/{name}", get(pages::projects::show).post(pages::projects::save))
         .route("/project/{name}/archive", post(pages::projects::archive))
         .route("/assets/{name}", get(assets::show))
+        .route("/login", get(login::show).post(login::accept))
+        .route("/logout", post(login::leave))
+        .route("/first-login/{secret}", get(login::first_show).post(login::first_accept))
+        .merge(api::router())
+        .fallback(missing)
+        .layer(axum::middleware::from_fn_with_state(lab.clone(), guard::guard))
         .with_state(lab)
+}
+
+async fn missing() -> WebError {
+    WebError::Missing("page here".to_owned())
 }

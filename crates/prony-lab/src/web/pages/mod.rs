@@ -6,6 +6,7 @@ pub(super) mod build;
 pub(super) mod compare;
 pub(super) mod history;
 pub(super) mod home;
+mod load;
 pub(super) mod projects;
 mod words;
 
@@ -41,7 +42,12 @@ impl Frame {
 
     /// Around a page for `principal`.
     pub(crate) fn of(principal: &Principal) -> Self {
-        Self { user: Some(principal.name.clone()), role: Some(principal.role), csrf: String::new(), here: "" }
+        Self {
+            user: Some(principal.name.clone()),
+            role: Some(principal.role),
+            csrf: principal.csrf.clone(),
+            here: "",
+        }
     }
 
     /// Around the page at `here`, or one below it.

@@ -51,7 +51,9 @@ pub(crate) async fn retry(
             let words: Vec<_> = mistakes.iter().map(|m| format!("{}: {}", m.field, m.message)).collect();
             Err(WebError::Query(format!("build {id} can't be had again ({})", words.join("; "))))
         }
+        Err(Refused::Target(refusal)) => Err(WebError::Query(refusal.to_string())),
         Err(Refused::Store(error)) => Err(error.into()),
+        Err(Refused::KeyReused) => Err(WebError::BrokenBody),
     }
 }
 
