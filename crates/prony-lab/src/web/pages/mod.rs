@@ -1,6 +1,7 @@
 //! The pages, each drawn from a template in `templates/`.
 
 pub(super) mod add_job;
+pub(super) mod admin;
 pub(super) mod alerts;
 pub(super) mod build;
 pub(super) mod compare;
