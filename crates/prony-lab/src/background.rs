@@ -1,13 +1,19 @@
 //! Threads that do something again and again beside the pages, until the lab ends.
 
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A thread that does its work, waits as long as that says, and does it again. Dropping it ends it, after the work
-/// that it is in the middle of.
+/// How long the end of a lab waits for what a thread is in the middle of. What takes longer is a stranger's server that
+/// doesn't answer; it ends with the process, and is done again.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A thread that does its work, waits as long as that says, and does it again. Dropping it ends it.
 pub(crate) struct Background {
     stop: Arc<Stop>,
+    /// Says nothing; it breaks off when the thread has ended.
+    ended: Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -25,7 +31,9 @@ impl Background {
     ) -> std::io::Result<Self> {
         let stop = Arc::new(Stop::default());
         let mine = Arc::clone(&stop);
+        let (alive, ended) = sync_channel::<()>(1);
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let _alive = alive;
             while !mine.waits(Duration::ZERO) {
                 let pause = work();
                 if mine.waits(pause) {
@@ -33,15 +41,21 @@ impl Background {
                 }
             }
         })?;
-        Ok(Self { stop, thread: Some(thread) })
+        Ok(Self { stop, ended, thread: Some(thread) })
+    }
+
+    /// Has it end with what it is doing, without waiting for that.
+    pub(crate) fn finish(&self) {
+        *self.stop.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.stop.changed.notify_all();
     }
 }
 
 impl Drop for Background {
     fn drop(&mut self) {
-        *self.stop.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.stop.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
+        self.finish();
+        let has_ended = self.ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Disconnected);
+        if let Some(thread) = self.thread.take().filter(|_| has_ended) {
             // It panics only by a fault of ours, which was told on stderr.
             let _ = thread.join();
         }

@@ -80,6 +80,12 @@ impl Cursor {
     }
 }
 
+/// Has the follower that is kept as `key` begin after everything that happened so far.
+pub(crate) fn skip(tx: &mut Tx<'_>, key: &str) -> Result<(), StoreError> {
+    let last = events::last(tx)?;
+    Cursor::write(tx, key, last)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +103,10 @@ mod tests {
     fn what_was_seen_is_not_seen_again_and_nothing_is_missed() {
         on_both(|store| {
             let is_meant = |kind: &str| kind == "good";
+            let mut cursor = Cursor::new("seen.test");
+            assert!(cursor.unseen(store, is_meant).expect("read").is_empty());
+            happens(store, "good");
+            store.write_blocking(|tx| skip(tx, "seen.test")).expect("skipped");
             let mut cursor = Cursor::new("seen.test");
             assert!(cursor.unseen(store, is_meant).expect("read").is_empty());
             happens(store, "bad");

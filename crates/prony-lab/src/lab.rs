@@ -1,11 +1,12 @@
 //! What the parts of a lab share.
 
 use std::os::unix::fs::DirBuilderExt as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::access::{Access, check_place};
 use crate::auth::HostError;
 use crate::clock;
+use crate::metrics::Metrics;
 use crate::model::{BuildId, BuildRequest, Definition, FieldMistake, NewBuild};
 use crate::options::LabOptions;
 use crate::policy::Refusal;
@@ -19,7 +20,10 @@ pub struct Lab {
     pub(crate) store: Store,
     /// What pages drew from the store.
     pub(crate) drawn: Drawn,
+    /// How builds run here, once there is a worker: in which sandbox, or why in none.
+    pub(crate) workplace: Arc<OnceLock<String>>,
     pub(crate) access: Arc<Access>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// Why a lab can't begin, or can't do what is asked.
@@ -104,7 +108,15 @@ impl Lab {
         let mut made = std::fs::DirBuilder::new();
         made.recursive(true).mode(0o700).create(&options.data).map_err(folder)?;
         let store = Store::open(&options.store)?;
-        Ok(Self { options: Arc::new(options), store, access, drawn: Drawn::default() })
+        let metrics = Arc::new(Metrics::new(&store));
+        Ok(Self {
+            options: Arc::new(options),
+            store,
+            access,
+            metrics,
+            drawn: Drawn::default(),
+            workplace: Arc::default(),
+        })
     }
 
     /// What there was to say about the store when it was opened, for people.

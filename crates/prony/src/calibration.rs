@@ -70,8 +70,8 @@ fn file(environment: &Environment) -> Option<PathBuf> {
     Some(folder.join("prony").join(format!("calibration-{}.json", environment.fingerprint())))
 }
 
-/// A relative path is as good as none, by the specification.
-fn state_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+/// Where programs keep their state; a relative path is as good as none, by the specification.
+pub(crate) fn state_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |name| variable(name).filter(|path| path.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
 }

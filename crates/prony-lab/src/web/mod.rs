@@ -12,6 +12,7 @@ mod error;
 mod fields;
 mod guard;
 mod login;
+mod metrics;
 mod pages;
 mod plain;
 mod principal;

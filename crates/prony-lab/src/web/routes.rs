@@ -1,10 +1,11 @@
 //! What is where.
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::error::WebError;
-use super::{assets, guard, login, pages, sse};
+use super::{assets, guard, login, metrics, pages, sse};
 use crate::api;
 use crate::lab::Lab;
 
@@ -18,6 +19,7 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/build/{id}", get(pages::build::show))
         .route("/build/{id}/events", get(sse::build))
         .route("/build/{id}/output/{task}", get(pages::build::whole))
+        .route("/build/{id}/file/{*name}", get(pages::build::file))
         .route("/build/{id}/cancel", post(pages::build::cancel))
         .route("/build/{id}/retry", post(pages::build::retry))
         .route("/build/{id}/note", post(pages::build::add_note))
@@ -38,13 +40,20 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/admin/tokens", post(pages::admin::add_token))
         .route("/admin/token/{id}/revoke", post(pages::admin::revoke_token))
         .route("/admin/policy", post(pages::admin::set_policy))
+        .route("/monitors", get(pages::monitors::list).post(pages::monitors::add))
+        .route("/monitor/{id}", get(pages::monitors::show))
+        .route("/monitor/{id}/checks.json", get(pages::monitors::checks_json))
+        .route("/monitor/{id}/remove", post(pages::monitors::remove))
+        .route("/agents", get(pages::agents::show))
         .route("/assets/{name}", get(assets::show))
         .route("/login", get(login::show).post(login::accept))
         .route("/logout", post(login::leave))
         .route("/first-login/{secret}", get(login::first_show).post(login::first_accept))
+        .route("/metrics", get(metrics::show))
         .merge(api::router())
         .fallback(missing)
-        .layer(axum::middleware::from_fn_with_state(lab.clone(), guard::guard))
+        .layer(from_fn_with_state(lab.clone(), guard::guard))
+        .layer(from_fn_with_state(lab.clone(), metrics::count))
         .with_state(lab)
 }
 

@@ -14,8 +14,7 @@ use super::doors::Doors;
 use super::guard::Peer;
 use super::unhurried::Unhurried;
 use super::{routes, tls};
-use crate::background::Background;
-use crate::duties;
+use crate::duties::{self, Duties};
 use crate::lab::{Lab, LabError};
 
 /// How long the head of a request may take to come, and how long a connection may be quiet between two.
@@ -34,7 +33,7 @@ pub struct Serving {
     addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
     runtime: tokio::runtime::Runtime,
-    duties: Vec<Background>,
+    duties: Duties,
 }
 
 impl Serving {

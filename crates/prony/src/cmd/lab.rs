@@ -11,12 +11,13 @@ use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
 use prony_lab::model::Role;
+use prony_lab::work::{Surroundings, Worker};
 use prony_lab::{AccessError, Lab, LabError, LabOptions, StoreAddress, serve};
 
 use crate::args::{ExampleLabArgs, LabAction, LabArgs, LabPlaceArgs, LabServeArgs};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
-use crate::{output, signals};
+use crate::{calibration, output, signals};
 
 /// Does what `args` say.
 pub(crate) fn lab(args: &LabArgs) -> Result<Exit, Complaint> {
@@ -57,9 +58,24 @@ fn start(args: &LabServeArgs) -> Result<Exit, Complaint> {
         let link = format!("{scheme}://{}{path}", args.host.first().cloned().unwrap_or(address.to_string()));
         output::print(&format!("log in first at {link}\nthe link is good once, for an hour\n"))?;
     }
+    let worker = if args.no_worker { None } else { Some(worker(&lab)?) };
     stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))?;
+    // What it runs is ended while pages still say how far it is.
+    drop(worker);
     serving.stop();
     Ok(Exit::Good)
+}
+
+/// Works builds off from now on, and says so where they do that without a sandbox.
+fn worker(lab: &Lab) -> Result<Worker, Complaint> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = folder("HOME");
+    let state = calibration::state_folder(folder);
+    let worker = Worker::start(lab, &Surroundings { home, state }).map_err(|error| complaint(&error))?;
+    if !worker.sandbox().is_there() {
+        output::tell(&format!("note: {}\n", worker.sandbox().told()));
+    }
+    Ok(worker)
 }
 
 /// Starts a lab with made-up builds in a temporary folder, and removes it after `wait`. Whoever reaches it may request

@@ -2,12 +2,14 @@
 
 pub(super) mod add_job;
 pub(super) mod admin;
+pub(super) mod agents;
 pub(super) mod alerts;
 pub(super) mod build;
 pub(super) mod compare;
 pub(super) mod history;
 pub(super) mod home;
 mod load;
+pub(super) mod monitors;
 pub(super) mod projects;
 mod words;
 

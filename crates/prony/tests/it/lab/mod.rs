@@ -3,6 +3,8 @@
 mod checkout;
 mod process;
 mod sandbox;
+mod tiny;
+mod worker;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

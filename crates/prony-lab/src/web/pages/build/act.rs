@@ -4,9 +4,9 @@ use axum::extract::{Path, State};
 use axum::response::Redirect;
 
 use crate::clock;
-use crate::lab::{Lab, Refused};
-use crate::model::{BuildDetail, BuildId, BuildRequest, BuildState, Role, TaskKind};
-use crate::store::{StoreError, builds, figures};
+use crate::lab::Lab;
+use crate::model::{BuildId, Role};
+use crate::store::{StoreError, builds, figures, queue};
 use crate::web::error::WebError;
 use crate::web::fields::Fields;
 use crate::web::principal::Principal;
@@ -21,17 +21,10 @@ pub(crate) async fn cancel(
     Path(id): Path<BuildId>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
-    let reason = format!("cancelled by {}", principal.name);
-    lab.store
-        .write(move |tx| {
-            let from = builds::state(tx, id)?;
-            let to = if from == BuildState::Queued { BuildState::Cancelled } else { BuildState::Cancelling };
-            if !from.may_become(to) {
-                return Err(StoreError::Conflict(format!("build {id}, which is {}", from.name())));
-            }
-            builds::advance(tx, id, from, to, Some(&reason), clock::wall())
-        })
-        .await?;
+    let is_done = lab.store.write(move |tx| queue::cancel(tx, id, &principal.name, clock::wall())).await?;
+    if !is_done {
+        return Err(StoreError::Conflict(format!("build {id}, which is over or nearly so")).into());
+    }
     Ok(Redirect::to(&format!("/build/{id}")))
 }
 
@@ -44,32 +37,8 @@ pub(crate) async fn retry(
     principal.demand(Role::Runner)?;
     let found = lab.store.read(move |tx| builds::one(tx, id)).await?;
     let detail = found.ok_or_else(|| WebError::Missing(format!("build {id}")))?;
-    match lab.request_build(again(&detail), &principal.name).await {
-        Ok(new) => Ok(Redirect::to(&format!("/build/{new}"))),
-        // What the project's definition no longer has.
-        Err(Refused::Fields(mistakes)) => {
-            let words: Vec<_> = mistakes.iter().map(|m| format!("{}: {}", m.field, m.message)).collect();
-            Err(WebError::Query(format!("build {id} can't be had again ({})", words.join("; "))))
-        }
-        Err(Refused::Target(refusal)) => Err(WebError::Query(refusal.to_string())),
-        Err(Refused::Store(error)) => Err(error.into()),
-        Err(Refused::KeyReused) => Err(WebError::BrokenBody),
-    }
-}
-
-/// The request that leads to the same build.
-fn again(detail: &BuildDetail) -> BuildRequest {
-    let build = &detail.build;
-    let named = detail.tasks.iter().filter(|task| task.kind != TaskKind::Checkout);
-    BuildRequest {
-        project: build.project_name.clone().unwrap_or_default(),
-        reference: build.reference.clone(),
-        base: build.base.clone().unwrap_or_default(),
-        variant: build.variant.clone().unwrap_or_default(),
-        tests: named.map(|task| task.name.clone()).collect(),
-        email: detail.email.clone().unwrap_or_default(),
-        priority: build.priority.name().to_owned(),
-    }
+    let new = lab.store.write(move |tx| queue::again(tx, &detail, &principal.name, clock::wall())).await?;
+    Ok(Redirect::to(&format!("/build/{new}")))
 }
 
 /// Adds a note.

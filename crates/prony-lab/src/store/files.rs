@@ -1,0 +1,137 @@
+//! What builds leave: reports, stored runs, logs. Kept deflated where that helps.
+
+use std::io::{Read as _, Write as _};
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use serde::Serialize;
+
+use super::{Row, StoreError, Tx, values};
+use crate::model::BuildId;
+
+/// A file of a build, as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct FileInfo {
+    /// With the folder before it, `runs/0001.json`.
+    pub(crate) name: String,
+    pub(crate) media_type: String,
+    pub(crate) size_bytes: u64,
+}
+
+/// Keeps a file; one of the same name is replaced. What is in it comes from a build: never trust it.
+pub(crate) fn put(tx: &mut Tx<'_>, build: BuildId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    let deflated = deflate(bytes);
+    let is_smaller = deflated.len() < bytes.len();
+    let kept = if is_smaller { &deflated } else { bytes };
+    tx.execute(
+        "INSERT INTO files (build_id, name, media_type, size_bytes, deflated, bytes) VALUES ($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT (build_id, name) DO UPDATE SET media_type = excluded.media_type, \
+         size_bytes = excluded.size_bytes, deflated = excluded.deflated, bytes = excluded.bytes",
+        values![build, name, media_type(name), bytes.len() as u64, is_smaller, kept],
+    )?;
+    Ok(())
+}
+
+/// The files of a build, by name.
+pub(crate) fn of_build(tx: &mut Tx<'_>, build: BuildId) -> Result<Vec<FileInfo>, StoreError> {
+    tx.query(
+        "SELECT name, media_type, size_bytes FROM files WHERE build_id = $1 ORDER BY name",
+        values![build],
+        info,
+    )
+}
+
+/// One file with what is in it.
+pub(crate) fn one(
+    tx: &mut Tx<'_>,
+    build: BuildId,
+    name: &str,
+) -> Result<Option<(FileInfo, Vec<u8>)>, StoreError> {
+    tx.first(
+        "SELECT name, media_type, size_bytes, deflated, bytes FROM files WHERE build_id = $1 AND name = $2",
+        values![build, name],
+        |row| {
+            let (info, bytes) = (info(row)?, row.bytes(4)?);
+            let bytes = if row.int(3)? == 0 { bytes } else { inflate(&bytes, info.size_bytes)? };
+            Ok((info, bytes))
+        },
+    )
+}
+
+fn info(row: &Row) -> Result<FileInfo, StoreError> {
+    Ok(FileInfo { name: row.text(0)?, media_type: row.text(1)?, size_bytes: row.int(2)?.cast_unsigned() })
+}
+
+/// By the end of its name; what nobody knows is bytes.
+fn media_type(name: &str) -> &'static str {
+    match name.rsplit_once('.').map(|(_, end)| end) {
+        Some("json") => "application/json",
+        Some("html") => "text/html; charset=utf-8",
+        Some("md") => "text/markdown; charset=utf-8",
+        Some("toml" | "log" | "txt") => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}
+
+fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder
+        .write_all(bytes)
+        .and_then(|()| encoder.finish())
+        .expect("invariant: memory takes what it is given")
+}
+
+/// `size` is what it was before: what grows beyond that is none of ours.
+fn inflate(bytes: &[u8], size: u64) -> Result<Vec<u8>, StoreError> {
+    let mut inflated = Vec::new();
+    let read = ZlibDecoder::new(bytes).take(size.saturating_add(1)).read_to_end(&mut inflated);
+    match read {
+        Ok(got) if got as u64 == size => Ok(inflated),
+        _ => Err(StoreError::Damaged("a file is not what was kept".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::on_both;
+    use super::super::{builds, projects};
+    use super::*;
+    use crate::clock::Moment;
+    use crate::model::{BuildRequest, Definition};
+
+    #[test]
+    fn files_come_back_as_they_were() {
+        on_both(|store| {
+            let build = store.write_blocking(|tx| {
+                let text = "folder = \"/srv/a\"\nstudy = \"a.toml\"";
+                let project = projects::register(tx, &"a".parse().expect("a name"), text, Moment(1))?;
+                let definition = Definition::read(text).expect("a definition");
+                let request = BuildRequest::default().checked(project, &definition, "kim", Moment(5));
+                builds::accept(tx, &request.expect("good"))
+            });
+            let build = build.expect("accepted");
+            let long = "a line\n".repeat(10_000).into_bytes();
+            let kept = [("report.json", long.clone()), ("runs/1.json", b"x".to_vec()), ("empty", Vec::new())];
+            for (name, bytes) in kept.clone() {
+                store.write_blocking(move |tx| put(tx, build, name, &bytes)).expect("written");
+            }
+            for (name, bytes) in kept {
+                let (info, found) =
+                    store.read_blocking(|tx| one(tx, build, name)).expect("read").expect("there");
+                assert_eq!((info.size_bytes, found == bytes), (bytes.len() as u64, true), "{name}");
+            }
+            let names: Vec<_> = store.read_blocking(|tx| of_build(tx, build)).expect("read");
+            let told: Vec<_> =
+                names.iter().map(|info| (info.name.as_str(), info.media_type.as_str())).collect();
+            let json = "application/json";
+            assert_eq!(
+                told,
+                [("empty", "application/octet-stream"), ("report.json", json), ("runs/1.json", json)]
+            );
+            assert_eq!(store.read_blocking(|tx| one(tx, build, "nothing")), Ok(None));
+            let size = "SELECT SUM(LENGTH(bytes)) FROM files";
+            assert!(store.read_blocking(|tx| tx.number(size, &[])).expect("read") < 1000);
+        });
+    }
+}

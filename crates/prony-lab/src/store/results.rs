@@ -1,0 +1,248 @@
+//! What builds measured: a row for each metric of each cell, and what became of the demands of the study file.
+
+use super::{StoreError, Tx, values};
+use crate::model::{BuildId, ProjectId};
+
+/// One number of a build.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) cell: String,
+    pub(crate) metric: String,
+    pub(crate) unit: String,
+    pub(crate) is_better_high: bool,
+    /// Absent where it is withheld.
+    pub(crate) value: Option<f64>,
+    /// 95 %, where it is known.
+    pub(crate) interval: Option<(f64, f64)>,
+    pub(crate) runs: u32,
+    pub(crate) samples: u64,
+    /// Whether it may be used.
+    pub(crate) is_valid: bool,
+    pub(crate) note: Option<String>,
+}
+
+/// A demand of the study file, and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Demanded {
+    /// As the study file says it: "p99 at most 50 ms".
+    pub(crate) words: String,
+    pub(crate) cell: String,
+    pub(crate) metric: String,
+    pub(crate) value: Option<f64>,
+    /// Unknown where there is no number, or only invalid runs.
+    pub(crate) is_met: Option<bool>,
+}
+
+/// Everything that a build measured, on the machine `fingerprint`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Results {
+    pub(crate) fingerprint: String,
+    pub(crate) measured: Vec<Measured>,
+    pub(crate) demanded: Vec<Demanded>,
+}
+
+/// Keeps what a build of `project` measured. A build says it once: what is there already is an error.
+pub(crate) fn keep(
+    tx: &mut Tx<'_>,
+    build: BuildId,
+    project: ProjectId,
+    variant: &str,
+    results: &Results,
+) -> Result<(), StoreError> {
+    for one in &results.measured {
+        // What is looked up by `RETURNING` must be changed, so the unit is set again.
+        let series = tx.number(
+            "INSERT INTO series (project_id, variant, cell, metric, unit, is_better_high, fingerprint) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (project_id, variant, cell, metric, fingerprint) \
+             DO UPDATE SET unit = excluded.unit RETURNING id",
+            values![
+                project,
+                variant,
+                one.cell.as_str(),
+                one.metric.as_str(),
+                one.unit.as_str(),
+                one.is_better_high,
+                results.fingerprint.as_str()
+            ],
+        )?;
+        tx.execute(
+            "INSERT INTO results (build_id, series_id, value, low, high, runs, samples, is_valid, note) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            values![
+                build,
+                series,
+                one.value,
+                one.interval.map(|(low, _)| low),
+                one.interval.map(|(_, high)| high),
+                one.runs,
+                one.samples,
+                one.is_valid,
+                one.note.as_deref()
+            ],
+        )?;
+    }
+    for (place, one) in results.demanded.iter().enumerate() {
+        tx.execute(
+            "INSERT INTO thresholds (build_id, place, words, cell, metric, value, is_met) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            values![
+                build,
+                place as u64,
+                one.words.as_str(),
+                one.cell.as_str(),
+                one.metric.as_str(),
+                one.value,
+                one.is_met
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+/// The newest good build of `branch` before `build` that measured the same variant on the same kind of machine: good is
+/// what is neither invalid nor misses what is demanded.
+pub(crate) fn baseline(
+    tx: &mut Tx<'_>,
+    build: BuildId,
+    project: ProjectId,
+    variant: &str,
+    branch: &str,
+    fingerprint: &str,
+) -> Result<Option<BuildId>, StoreError> {
+    let found = tx.first(
+        "SELECT b.id FROM builds b WHERE b.project_id = $1 AND b.id < $2 AND b.kind = 'project' AND b.variant = $3 \
+         AND b.reference = $4 AND b.state IN ('completed', 'degraded') AND b.verdict NOT IN ('invalid', \
+         'threshold-missed') AND EXISTS (SELECT 1 FROM results r JOIN series s ON s.id = r.series_id \
+         WHERE r.build_id = b.id AND s.fingerprint = $5 AND r.is_valid = 1) \
+         AND EXISTS (SELECT 1 FROM files f WHERE f.build_id = b.id AND f.name = 'report.json') \
+         ORDER BY b.id DESC LIMIT 1",
+        values![project, build, variant, branch, fingerprint],
+        |row| row.int(0),
+    )?;
+    Ok(found.map(BuildId))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::on_both;
+    use super::super::{Store, builds, files, projects};
+    use super::*;
+    use crate::clock::Moment;
+    use crate::model::{BuildRequest, BuildState, BuildVerdict, Definition};
+
+    /// A build that is over, with a result.
+    fn finished(
+        store: &Store,
+        branch: &'static str,
+        verdict: BuildVerdict,
+        fingerprint: &'static str,
+    ) -> BuildId {
+        let made = store.write_blocking(move |tx| {
+            let text = "folder = \"/srv/a\"\nstudy = \"a.toml\"";
+            let project = projects::register(tx, &"a".parse().expect("a name"), text, Moment(1))?;
+            let definition = Definition::read(text).expect("a definition");
+            let request = BuildRequest { reference: branch.to_owned(), ..BuildRequest::default() };
+            let id =
+                builds::accept(tx, &request.checked(project, &definition, "kim", Moment(5)).expect("good"))?;
+            let measured = Measured {
+                cell: "kv".to_owned(),
+                metric: "p99".to_owned(),
+                unit: "ms".to_owned(),
+                is_better_high: false,
+                value: Some(1.5),
+                interval: Some((1.0, 2.0)),
+                runs: 6,
+                samples: 1000,
+                is_valid: true,
+                note: None,
+            };
+            let withheld = Measured {
+                metric: "p50".to_owned(),
+                value: None,
+                interval: None,
+                is_valid: false,
+                note: Some("only invalid runs".to_owned()),
+                ..measured.clone()
+            };
+            let demanded = Demanded {
+                words: "p99 at most 1 ms".to_owned(),
+                cell: "kv".to_owned(),
+                metric: "p99".to_owned(),
+                value: Some(1.5),
+                is_met: Some(false),
+            };
+            let results = Results {
+                fingerprint: fingerprint.to_owned(),
+                measured: vec![measured, withheld],
+                demanded: vec![demanded],
+            };
+            keep(tx, id, project, "default", &results)?;
+            files::put(tx, id, "report.json", b"{}")?;
+            for (from, to) in [
+                (BuildState::Queued, BuildState::Assigned),
+                (BuildState::Assigned, BuildState::Running),
+                (BuildState::Running, BuildState::Finalizing),
+                (BuildState::Finalizing, BuildState::Completed),
+            ] {
+                builds::advance(tx, id, from, to, None, Moment(9))?;
+            }
+            builds::judge(tx, id, verdict, None)?;
+            Ok(id)
+        });
+        made.expect("written")
+    }
+
+    #[test]
+    fn results_make_series_and_stay_apart() {
+        on_both(|store| {
+            let first = finished(store, "main", BuildVerdict::NoBaseline, "here");
+            finished(store, "main", BuildVerdict::NoBaseline, "here");
+            finished(store, "main", BuildVerdict::NoBaseline, "there");
+            let count =
+                |statement: &'static str| store.read_blocking(|tx| tx.number(statement, &[])).expect("read");
+            assert_eq!(count("SELECT COUNT(*) FROM series"), 4);
+            assert_eq!(count("SELECT COUNT(*) FROM results"), 6);
+            assert_eq!(count("SELECT COUNT(*) FROM results WHERE value IS NULL AND is_valid = 0"), 3);
+            assert_eq!(count("SELECT COUNT(*) FROM thresholds WHERE is_met = 0"), 3);
+            let twice = store.write_blocking(move |tx| {
+                let one = Measured {
+                    cell: "kv".to_owned(),
+                    metric: "p99".to_owned(),
+                    unit: "ms".to_owned(),
+                    is_better_high: false,
+                    value: Some(9.0),
+                    interval: None,
+                    runs: 1,
+                    samples: 1,
+                    is_valid: true,
+                    note: None,
+                };
+                let results =
+                    Results { fingerprint: "here".to_owned(), measured: vec![one], demanded: Vec::new() };
+                keep(tx, first, ProjectId(1), "default", &results)
+            });
+            assert!(twice.is_err(), "a build speaks once");
+            assert_eq!(count("SELECT COUNT(*) FROM results"), 6);
+        });
+    }
+
+    #[test]
+    fn the_baseline_is_the_last_good_build_of_its_branch_and_machine() {
+        on_both(|store| {
+            let good = finished(store, "main", BuildVerdict::Slower, "here");
+            finished(store, "main", BuildVerdict::Invalid, "here");
+            finished(store, "main", BuildVerdict::ThresholdMissed, "here");
+            finished(store, "main", BuildVerdict::NoBaseline, "there");
+            let other = finished(store, "other", BuildVerdict::Faster, "here");
+            let of = |build: BuildId, variant: &'static str, fingerprint: &'static str| {
+                store
+                    .read_blocking(|tx| baseline(tx, build, ProjectId(1), variant, "main", fingerprint))
+                    .expect("read")
+            };
+            assert_eq!(of(other, "default", "here"), Some(good));
+            assert_eq!(of(good, "default", "here"), None, "nothing came before it");
+            assert_eq!(of(other, "small", "here"), None);
+            assert_eq!(of(other, "default", "nowhere"), None);
+        });
+    }
+}

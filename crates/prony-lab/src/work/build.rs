@@ -1,0 +1,321 @@
+//! One build, from its first task to its last state.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::process::{Bounds, Cancel, Ended, LOOK, Why};
+use super::room::Room;
+use super::study::{self, Study};
+use super::worker::{Tools, persist};
+use super::{comparison, load, task};
+use crate::clock;
+use crate::model::{
+    BuildDetail, BuildId, BuildKind, BuildState, BuildVerdict, Definition, Limits, Task, TaskKind, TaskState,
+};
+use crate::store::{StoreError, builds, files, projects, queue, results, tasks};
+
+/// What is asked to stop is killed after this long: a server has written its data by then.
+const GRACE: Duration = Duration::from_secs(10);
+/// A load by itself needs little: it builds nothing.
+const LOAD_LIMITS: Limits = Limits {
+    time: Duration::from_secs(2 * 3600),
+    memory_bytes: 2 << 30,
+    disk_bytes: 1 << 30,
+    output_bytes: 1 << 20,
+    processes: 64,
+};
+
+/// A build while it is worked on.
+pub(super) struct Job<'a> {
+    pub(super) tools: &'a Tools,
+    pub(super) detail: &'a BuildDetail,
+    /// Of its project; a load by itself has none.
+    pub(super) definition: Option<&'a Definition>,
+    pub(super) room: Room,
+    pub(super) cancel: &'a Cancel,
+    limits: Limits,
+    /// When all of its time is over.
+    deadline: Duration,
+    /// What was checked out; of a comparison first what it is compared with.
+    pub(super) sources: Vec<Source>,
+    /// What the study, or the load, has left.
+    pub(super) study: Option<Study>,
+}
+
+/// Files that were checked out.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    pub(super) folder: PathBuf,
+    pub(super) commit: String,
+}
+
+/// What became of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Done {
+    pub(super) state: TaskState,
+    pub(super) exit_code: Option<i32>,
+    pub(super) reason: Option<String>,
+}
+
+impl Done {
+    pub(super) fn good() -> Self {
+        Self { state: TaskState::Success, exit_code: None, reason: None }
+    }
+
+    pub(super) fn failed(reason: impl Into<String>) -> Self {
+        Self { state: TaskState::Failed, exit_code: None, reason: Some(reason.into()) }
+    }
+
+    /// Of a command with `bounds`.
+    pub(super) fn of(ended: Ended, bounds: &Bounds) -> Self {
+        let state = match ended {
+            Ended::Code(0) => TaskState::Success,
+            Ended::Stopped(Why::Time) => TaskState::Timeout,
+            Ended::Stopped(Why::Cancelled) => TaskState::Cancelled,
+            _ => TaskState::Failed,
+        };
+        let exit_code = if let Ended::Code(code) = ended { Some(code) } else { None };
+        let reason = (!matches!(ended, Ended::Code(_))).then(|| ended.in_words(bounds));
+        Self { state, exit_code, reason }
+    }
+}
+
+/// Works on the build `id`, which was given to this worker, until nothing of it is left to do.
+pub(super) fn see_through(tools: &Tools, id: BuildId, cancel: &Cancel, is_stopping: &dyn Fn() -> bool) {
+    let store = &tools.lab.store;
+    let result = run(tools, id, cancel);
+    let reason = match result {
+        Ok(()) => return,
+        // Somebody else moved it: it was called off, or the lab ends.
+        Err(Broken::Cancelled) if is_stopping() => {
+            "the lab was stopped while it ran; request it again".to_owned()
+        }
+        Err(Broken::Cancelled) => {
+            let ended = persist(store, move |tx| {
+                let Some(detail) = builds::one(tx, id)? else { return Ok(()) };
+                let reason = detail.build.reason;
+                let now = clock::wall();
+                queue::close_tasks(tx, id, TaskState::Cancelled, now)?;
+                match detail.build.state {
+                    state @ BuildState::Cancelling => {
+                        builds::advance(tx, id, state, BuildState::Cancelled, reason.as_deref(), now)
+                    }
+                    _ => Ok(()),
+                }
+            });
+            debug_assert!(ended.is_ok(), "{ended:?}");
+            return;
+        }
+        Err(Broken::Failed(reason)) => reason,
+    };
+    // What can't be written now is seen to at the next start (`queue::recover`).
+    let _ = persist(store, move |tx| {
+        let (state, now) = (builds::state(tx, id)?, clock::wall());
+        if state.is_final() {
+            return Ok(());
+        }
+        queue::close_tasks(tx, id, TaskState::Cancelled, now)?;
+        let to = if state == BuildState::Cancelling { BuildState::Cancelled } else { BuildState::Failed };
+        builds::advance(tx, id, state, to, Some(&reason), now)
+    });
+}
+
+/// Why a build did not come to its own end.
+enum Broken {
+    Cancelled,
+    Failed(String),
+}
+
+impl From<StoreError> for Broken {
+    fn from(error: StoreError) -> Self {
+        match error {
+            // Its state was changed: that is what calling off does.
+            StoreError::Conflict(_) => Self::Cancelled,
+            error => Self::Failed(format!("failed to {error}")),
+        }
+    }
+}
+
+fn run(tools: &Tools, id: BuildId, cancel: &Cancel) -> Result<(), Broken> {
+    let store = &tools.lab.store;
+    let detail = store.read_blocking(|tx| builds::one(tx, id))?;
+    let detail = detail.ok_or_else(|| Broken::Failed("it is not in the store any more".to_owned()))?;
+    let definition = definition(tools, &detail)?;
+    let limits = definition.as_ref().map_or(LOAD_LIMITS, |definition| definition.limits);
+    let room = Room::make(&tools.rooms, &format!("{id}-{}", detail.build.attempt))
+        .map_err(|error| Broken::Failed(format!("failed to make a folder for it ({error})")))?;
+    persist(store, move |tx| {
+        builds::advance(tx, id, BuildState::Assigned, BuildState::Running, None, clock::wall())
+    })?;
+    let mut job = Job {
+        tools,
+        detail: &detail,
+        definition: definition.as_ref(),
+        room,
+        cancel,
+        limits,
+        deadline: clock::steady() + limits.time,
+        sources: Vec::new(),
+        study: None,
+    };
+    let outcome = job.tasks().and_then(|failed| job.finish(failed));
+    // What can't be removed now is at the next start.
+    let _ = job.room.remove();
+    outcome
+}
+
+fn definition(tools: &Tools, detail: &BuildDetail) -> Result<Option<Definition>, Broken> {
+    let Some(project) = detail.build.project else { return Ok(None) };
+    let project = tools.lab.store.read_blocking(|tx| projects::by_id(tx, project))?;
+    let project = project.ok_or_else(|| Broken::Failed("its project is gone".to_owned()))?;
+    let read = Definition::read(&project.definition);
+    read.map(Some)
+        .map_err(|error| Broken::Failed(format!("the definition of its project is damaged: {error}")))
+}
+
+impl Job<'_> {
+    /// Runs the tasks in their order, and says which failed, if one did.
+    fn tasks(&mut self) -> Result<Option<String>, Broken> {
+        let (store, id) = (&self.tools.lab.store, self.detail.build.id);
+        let mut failed: Option<String> = None;
+        for task in &self.detail.tasks {
+            let task_id = task.id;
+            if self.cancel.is_cancelled() {
+                return Err(Broken::Cancelled);
+            }
+            if failed.is_some() {
+                let skipped = TaskState::Skipped;
+                persist(store, move |tx| tasks::end(tx, id, task_id, skipped, None, None, clock::wall()))?;
+                continue;
+            }
+            persist(store, move |tx| tasks::begin(tx, id, task_id, clock::wall()))?;
+            let mut log = task::Log::new(store, id, task_id);
+            let mut done = self.one(task, &mut log);
+            if let Some(error) = log.error() {
+                done = Done::failed(format!("failed to {error}"));
+            }
+            if done.state != TaskState::Success {
+                let reason =
+                    done.reason.clone().or_else(|| done.exit_code.map(|code| format!("exit code {code}")));
+                failed = Some(format!("{}: {}", task.name, reason.unwrap_or_default()));
+            }
+            persist(store, move |tx| {
+                let reason = done.reason.as_deref();
+                tasks::end(tx, id, task_id, done.state, done.exit_code, reason, clock::wall())
+            })?;
+        }
+        if self.cancel.is_cancelled() { Err(Broken::Cancelled) } else { Ok(failed) }
+    }
+
+    fn one(&mut self, task: &Task, log: &mut task::Log<'_>) -> Done {
+        match (task.kind, self.detail.build.kind) {
+            (TaskKind::Checkout, _) => self.check_out(log),
+            (TaskKind::Command, _) => self.command(task, log),
+            (TaskKind::Study, BuildKind::Comparison) => comparison::run(self, log),
+            (TaskKind::Study, _) => study::run(self, log),
+            (TaskKind::Load, _) => load::run(self, log),
+        }
+    }
+
+    fn check_out(&mut self, log: &mut task::Log<'_>) -> Done {
+        let Some(definition) = self.definition else { return Done::failed("a load has no files") };
+        let build = &self.detail.build;
+        let references = build.base.iter().map(|base| (base, "base")).chain([(&build.reference, "source")]);
+        for (reference, name) in references {
+            let folder = self.room.path().join(name);
+            let bounds = self.bounds(definition.limits.time);
+            let limits = (self.room.path(), bounds, self.cancel);
+            let fetched =
+                self.tools.fetcher.fetch(&definition.origin, reference, &folder, limits, &mut |line| {
+                    log.line(line);
+                });
+            match fetched {
+                Ok(revision) => self.sources.push(Source { folder, commit: revision.commit }),
+                Err(super::CheckoutError::Cancelled) => {
+                    return Done { state: TaskState::Cancelled, exit_code: None, reason: None };
+                }
+                Err(error) => {
+                    log.line(&error.to_string());
+                    let words = error.to_string();
+                    return Done::failed(words.lines().next().unwrap_or_default());
+                }
+            }
+        }
+        let commits: Vec<String> = self.sources.iter().map(|source| source.commit.clone()).collect();
+        if commits.len() == 2 && commits[0] == commits[1] {
+            return Done::failed("both are the same commit: there is nothing to compare");
+        }
+        let id = build.id;
+        let kept = persist(&self.tools.lab.store, move |tx| match commits.as_slice() {
+            [base, commit] => queue::set_commits(tx, id, commit, Some(base)),
+            [commit] => queue::set_commits(tx, id, commit, None),
+            _ => Ok(()),
+        });
+        kept.map_or_else(|error| Done::failed(format!("failed to {error}")), |()| Done::good())
+    }
+
+    fn command(&mut self, task: &Task, log: &mut task::Log<'_>) -> Done {
+        let defined = self.definition.and_then(|definition| definition.task(&task.name));
+        let time = defined.map_or(self.limits.time, |defined| defined.time);
+        let mut done = Done::good();
+        for source in &self.sources {
+            if self.sources.len() > 1 {
+                log.line(&format!("in {}", source.commit));
+            }
+            let words = ["/bin/sh", "-c", &task.command].map(Into::into).to_vec();
+            let bounds = Bounds { look: LOOK, ..self.bounds(time) };
+            done = task::run(self, words, source, bounds, true, log);
+            if done.state != TaskState::Success {
+                break;
+            }
+        }
+        done
+    }
+
+    /// What a command may use that may take `time`, in what is left of that of the build.
+    pub(super) fn bounds(&self, time: Duration) -> Bounds {
+        let left = self.deadline.saturating_sub(clock::steady());
+        Bounds {
+            time: time.min(left),
+            grace: GRACE,
+            memory_bytes: self.limits.memory_bytes,
+            disk_bytes: self.limits.disk_bytes,
+            output_bytes: self.limits.output_bytes,
+            processes: self.limits.processes,
+            look: LOOK,
+        }
+    }
+
+    /// Takes in what there is, and ends the build: from here on it can't be called off.
+    fn finish(&mut self, failed: Option<String>) -> Result<(), Broken> {
+        let (store, id) = (&self.tools.lab.store, self.detail.build.id);
+        persist(store, move |tx| {
+            builds::advance(tx, id, BuildState::Running, BuildState::Finalizing, None, clock::wall())
+        })?;
+        let study = self.study.take().unwrap_or_default();
+        let project = self.detail.build.project;
+        let variant = self.detail.build.variant.clone().unwrap_or_default();
+        let is_series = self.detail.build.kind == BuildKind::Project;
+        let (state, reason) = match failed {
+            Some(failed) => (BuildState::Failed, Some(failed)),
+            None if study.is_doubtful => (BuildState::Degraded, study.words.clone()),
+            None => (BuildState::Completed, study.words.clone()),
+        };
+        let study = std::sync::Arc::new(study);
+        let kept = {
+            let (study, reason) = (std::sync::Arc::clone(&study), reason.clone());
+            persist(store, move |tx| {
+                for (name, bytes) in &study.files {
+                    files::put(tx, id, name, bytes)?;
+                }
+                if let (Some(results), Some(project), true) = (&study.results, project, is_series) {
+                    results::keep(tx, id, project, &variant, results)?;
+                }
+                builds::judge(tx, id, study.verdict.unwrap_or(BuildVerdict::NoBaseline), study.baseline)?;
+                // A build that fails may do so from where it is; all of this is one transaction.
+                builds::advance(tx, id, BuildState::Finalizing, state, reason.as_deref(), clock::wall())
+            })
+        };
+        kept.map_err(|error| Broken::Failed(format!("failed to keep its results: {error}")))
+    }
+}

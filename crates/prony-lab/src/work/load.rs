@@ -1,0 +1,81 @@
+//! A load by itself: a URL and how much of it, nothing built.
+
+use std::ffi::OsString;
+
+use prony_model::from_json;
+
+use super::build::{Done, Job, Source};
+use super::process::{Bounds, RARE_LOOK};
+use super::study::Study;
+use super::task::{self, Log};
+use crate::model::{AdHocLoad, BuildVerdict, TaskState};
+
+/// The result's file.
+const RESULT: &str = "run.json";
+
+/// Runs the load, and takes in its result.
+pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
+    let Some(load) = &job.detail.load else { return Done::failed("it is not known what to load") };
+    let path = job.room.path().join(RESULT);
+    let mut words = vec![job.tools.starter.program.clone().into_os_string(), "run".into()];
+    words.extend(flags(load));
+    words.extend(["--json".into(), path.clone().into_os_string(), "--quiet".into(), "--".into()]);
+    words.push(load.url.clone().into());
+    let source = Source { folder: job.room.path().to_owned(), commit: String::new() };
+    let bounds = Bounds { look: RARE_LOOK, ..job.bounds(std::time::Duration::MAX) };
+    let done = task::run(job, words, &source, bounds, false, log);
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let is_invalid = match from_json(&text) {
+        Ok(result) => result.verdict == prony_model::Verdict::Invalid,
+        Err(_) if done.state == TaskState::Success => {
+            return Done::failed("the load left no result that can be read");
+        }
+        Err(_) => return done,
+    };
+    job.study = Some(Study {
+        files: vec![(RESULT.to_owned(), text.into_bytes())],
+        verdict: Some(if is_invalid { BuildVerdict::Invalid } else { BuildVerdict::NoBaseline }),
+        is_doubtful: is_invalid,
+        words: is_invalid.then(|| "the numbers can't be defended: its output says why".to_owned()),
+        ..Study::default()
+    });
+    match done.exit_code {
+        Some(3) => Done {
+            state: TaskState::Success,
+            reason: job.study.as_ref().and_then(|study| study.words.clone()),
+            ..done
+        },
+        _ => done,
+    }
+}
+
+fn flags(load: &AdHocLoad) -> Vec<OsString> {
+    let mut flags: Vec<OsString> = vec![
+        "--connections".into(),
+        load.connections.to_string().into(),
+        "--duration".into(),
+        format!("{}s", load.duration_s).into(),
+    ];
+    if let Some(rate) = load.rate_per_s {
+        flags.extend(["--rate".into(), rate.to_string().into()]);
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_said_in_flags() {
+        let mut load = AdHocLoad {
+            url: "http://127.0.0.1/".to_owned(),
+            connections: 8,
+            rate_per_s: None,
+            duration_s: 2.5,
+        };
+        assert_eq!(flags(&load), ["--connections", "8", "--duration", "2.5s"]);
+        load.rate_per_s = Some(100.0);
+        assert_eq!(flags(&load)[4..], ["--rate", "100"]);
+    }
+}

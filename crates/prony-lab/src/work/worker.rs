@@ -1,0 +1,213 @@
+//! The worker of a lab: takes one build after the other from the queue and sees it through.
+//!
+//! One build at a time: so there is one measurement at a time on this machine, and on every target of its projects.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::build;
+use super::checkout::Fetcher;
+use super::process::{Cancel, Starter};
+use super::room;
+use super::sandbox::Sandbox;
+use crate::clock;
+use crate::lab::{Lab, LabError};
+use crate::model::{BuildId, BuildState};
+use crate::store::{Store, StoreError, Tx, builds, queue};
+
+/// How soon a new build is seen, and one that is called off.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often is looked for builds that have waited too long: they count their time in hours.
+const EXPIRY: Duration = Duration::from_secs(1);
+/// After an error of the store: time for a database to come back.
+const AFTER_ERROR: Duration = Duration::from_secs(1);
+/// What must be written is tried for so long; after that the build is left to the next start of the lab.
+const PERSISTENCE: Duration = Duration::from_secs(120);
+
+/// What the worker needs to know of its user beside the lab's options. Nothing here reads the environment.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Home of the lab's user, whose keys git uses, and whose secrets builds don't see.
+    pub home: Option<PathBuf>,
+    /// Where the calibrations of this machine are (`XDG_STATE_HOME`).
+    pub state: Option<PathBuf>,
+}
+
+/// What the worker works with.
+pub(super) struct Tools {
+    pub(super) lab: Lab,
+    pub(super) starter: Starter,
+    pub(super) sandbox: Sandbox,
+    pub(super) fetcher: Fetcher,
+    /// Where rooms are made.
+    pub(super) rooms: PathBuf,
+    pub(super) state: Option<PathBuf>,
+}
+
+/// A worker at work. Dropped, it stops: what runs is ended, and its build fails.
+pub struct Worker {
+    shared: Arc<Shared>,
+    sandbox: Sandbox,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    is_stopping: AtomicBool,
+    /// What is being worked on.
+    now: Mutex<Option<(BuildId, Cancel)>>,
+}
+
+impl Worker {
+    /// Sees to what an earlier lab left behind, and works from now on.
+    pub fn start(lab: &Lab, surroundings: &Surroundings) -> Result<Self, LabError> {
+        lab.store.write_blocking(|tx| queue::recover(tx, clock::wall()))?;
+        let folder = |path: &PathBuf| {
+            let path = path.clone();
+            move |source| LabError::Folder { path, source }
+        };
+        let data = std::path::absolute(&lab.options.data).map_err(folder(&lab.options.data))?;
+        let rooms = data.join("work");
+        // What an earlier lab was doing is over.
+        room::remove(&rooms).and_then(|()| std::fs::create_dir_all(&rooms)).map_err(folder(&rooms))?;
+        // In a sandbox the name of "the program that runs now" means another.
+        let program = std::fs::canonicalize(&lab.options.program).map_err(folder(&lab.options.program))?;
+        let search_path = lab.options.search_path.clone();
+        let sandbox = Sandbox::detect(&search_path, &data, surroundings.home.as_deref(), &program);
+        // A second worker on the same lab would say the same.
+        let _ = lab.workplace.set(sandbox.told());
+        let starter = Starter { program };
+        let tools = Tools {
+            lab: lab.clone(),
+            fetcher: Fetcher {
+                starter: starter.clone(),
+                mirrors: data.join("mirrors"),
+                search_path,
+                home: surroundings.home.clone(),
+            },
+            starter,
+            sandbox: sandbox.clone(),
+            rooms,
+            state: surroundings.state.clone(),
+        };
+        let shared = Arc::new(Shared::default());
+        let mut worker = Self { shared: Arc::clone(&shared), sandbox, threads: Vec::new() };
+        let clerk = (Arc::clone(&shared), lab.store.clone());
+        worker.spawn("lab-clerk", move || watch(&clerk.0, &clerk.1))?;
+        worker.spawn("lab-worker", move || work(&shared, &tools))?;
+        Ok(worker)
+    }
+
+    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), LabError> {
+        let thread =
+            std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(LabError::Threads)?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// How builds run here, for people: in which sandbox, or why in none.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// Ends it: what runs is stopped, and its build fails.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.shared.is_stopping.store(true, Ordering::Release);
+        if let Some((_, cancel)) = &*self.shared.now() {
+            cancel.cancel();
+        }
+        for thread in self.threads.drain(..) {
+            // It panics only by a fault of ours, which was told on stderr.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    fn now(&self) -> std::sync::MutexGuard<'_, Option<(BuildId, Cancel)>> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes builds until the lab ends.
+fn work(shared: &Shared, tools: &Tools) {
+    let store = &tools.lab.store;
+    while !shared.is_stopping() {
+        match next(store) {
+            Ok(Some(id)) => {
+                let cancel = Cancel::default();
+                *shared.now() = Some((id, cancel.clone()));
+                // It may have been told to stop in between.
+                if shared.is_stopping() {
+                    cancel.cancel();
+                }
+                build::see_through(tools, id, &cancel, &|| shared.is_stopping());
+                *shared.now() = None;
+            }
+            Ok(None) => std::thread::sleep(LOOK),
+            Err(_) => std::thread::sleep(AFTER_ERROR),
+        }
+    }
+}
+
+/// The next build, given away.
+fn next(store: &Store) -> Result<Option<BuildId>, StoreError> {
+    // Reading is cheap: the store is written only where there is something to take.
+    if !store.read_blocking(queue::has_work)? {
+        return Ok(None);
+    }
+    store.write_blocking(|tx| queue::take(tx, clock::wall()))
+}
+
+/// Ends what waits too long, and hears who calls off what runs, until the lab ends.
+fn watch(shared: &Shared, store: &Store) {
+    let (mut seen, mut next_expiry) = (0, clock::steady());
+    while !shared.is_stopping() {
+        let version = store.version();
+        let now = shared.now().clone();
+        if let Some((id, cancel)) = now.filter(|_| version != seen)
+            && store.read_blocking(|tx| builds::state(tx, id)) == Ok(BuildState::Cancelling)
+        {
+            cancel.cancel();
+        }
+        seen = version;
+        if clock::steady() >= next_expiry {
+            next_expiry = clock::steady() + EXPIRY;
+            if store.read_blocking(|tx| queue::has_late(tx, clock::wall())) == Ok(true) {
+                // An error is the store's; it is tried again.
+                let _ = store.write_blocking(|tx| queue::expire(tx, clock::wall()));
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Writes what must not be lost: tries again while the store can't.
+pub(super) fn persist<T: Send + 'static>(
+    store: &Store,
+    work: impl Fn(&mut Tx<'_>) -> Result<T, StoreError> + Clone + Send + 'static,
+) -> Result<T, StoreError> {
+    let until = clock::steady() + PERSISTENCE;
+    loop {
+        let written = store.write_blocking(work.clone());
+        let passes =
+            matches!(written, Err(StoreError::Unavailable(_) | StoreError::Locked | StoreError::Full));
+        if !passes || clock::steady() >= until {
+            return written;
+        }
+        std::thread::sleep(AFTER_ERROR);
+    }
+}

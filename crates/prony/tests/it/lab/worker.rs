@@ -1,0 +1,287 @@
+//! Builds from the queue to their end: what runs, what is kept, and what becomes of those that go wrong.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use prony_lab::model::{BuildDetail, BuildId, BuildRequest, BuildState, TaskState};
+use prony_lab::work::{Surroundings, Worker};
+use prony_lab::{Lab, LabOptions, StoreAddress};
+
+use super::checkout::{commit, git};
+use crate::folder::Folder;
+
+/// What a busy machine may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Between looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A lab with a worker, and the repository of its project `tiny`.
+pub(super) struct Bench {
+    folder: Folder,
+    pub(super) lab: Lab,
+    worker: Option<Worker>,
+    pub(super) repository: PathBuf,
+}
+
+pub(super) fn options(data: &Path) -> LabOptions {
+    LabOptions {
+        data: data.to_owned(),
+        store: StoreAddress::Sqlite(data.join("lab.sqlite")),
+        listen: Vec::new(),
+        hosts: Vec::new(),
+        anonymous: None,
+        tls: None,
+        is_behind_proxy: false,
+        program: PathBuf::from(env!("CARGO_BIN_EXE_prony")),
+        search_path: std::env::var("PATH").expect("there is one"),
+        mail: None,
+        has_worker: true,
+    }
+}
+
+impl Bench {
+    /// `definition` follows on the repository, which has one commit.
+    pub(super) fn new(name: &str, definition: &str) -> Self {
+        let folder = Folder::new(&format!("lab-worker-{name}"));
+        let repository = folder.0.join("repository");
+        std::fs::create_dir(&repository).expect("room");
+        git(&repository, &["init", "--quiet"]);
+        commit(&repository, "file", "one");
+        let definition = format!("repository = \"{}\"\n{definition}", repository.display());
+        Self::with(folder, repository, &definition)
+    }
+
+    /// With a repository that is there, in `folder`.
+    pub(super) fn with(folder: Folder, repository: PathBuf, definition: &str) -> Self {
+        let lab = Lab::open(options(&folder.0.join("data"))).expect("a lab");
+        lab.register(&"tiny".parse().expect("a name"), definition).expect("a definition");
+        let mut bench = Self { folder, lab, worker: None, repository };
+        bench.start();
+        bench
+    }
+
+    pub(super) fn start(&mut self) {
+        self.worker = Some(Worker::start(&self.lab, &Surroundings::default()).expect("a worker"));
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.worker = None;
+    }
+
+    pub(super) fn submit(&self, change: impl FnOnce(&mut BuildRequest)) -> BuildId {
+        let mut request = BuildRequest { project: "tiny".to_owned(), ..BuildRequest::default() };
+        change(&mut request);
+        self.lab.submit(&request, "kim").expect("accepted")
+    }
+
+    pub(super) fn look(&self, id: BuildId) -> BuildDetail {
+        self.lab.build(id).expect("read").expect("there")
+    }
+
+    /// Waits until `is_it` holds of the build.
+    pub(super) fn until(&self, id: BuildId, is_it: impl Fn(&BuildDetail) -> bool) -> BuildDetail {
+        let begun = Instant::now();
+        loop {
+            let build = self.look(id);
+            if is_it(&build) {
+                return build;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{build:#?}");
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    pub(super) fn finished(&self, id: BuildId) -> BuildDetail {
+        self.until(id, |build| build.build.state.is_final())
+    }
+
+    /// A build that is over, asked for without anything special.
+    fn built(&self) -> BuildDetail {
+        self.finished(self.submit(|_| ()))
+    }
+
+    /// What the task `name` wrote.
+    pub(super) fn output(&self, build: &BuildDetail, name: &str) -> String {
+        let task = build.tasks.iter().find(|task| task.name == name).expect("there");
+        String::from_utf8_lossy(&self.lab.output(task.id).expect("read")).into_owned()
+    }
+
+    /// The processes that work in folders of this lab.
+    pub(super) fn left(&self) -> Vec<String> {
+        let in_room = |entry: &std::fs::DirEntry| {
+            std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&self.folder.0))
+        };
+        let processes = std::fs::read_dir("/proc").expect("it is there").flatten().filter(in_room);
+        processes
+            .map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default())
+            .collect()
+    }
+
+    fn rooms(&self) -> usize {
+        std::fs::read_dir(self.folder.0.join("data/work")).expect("there").count()
+    }
+}
+
+fn states(build: &BuildDetail) -> Vec<(&str, TaskState)> {
+    build.tasks.iter().map(|task| (task.name.as_str(), task.state)).collect()
+}
+
+#[test]
+fn a_build_checks_out_runs_its_tasks_and_says_what_they_wrote() {
+    let bench = Bench::new(
+        "tasks",
+        "variants = [\"small\", \"large\"]\n\
+         [[task]]\nname = \"compile\"\ncommand = \"cat file; echo; echo made >made; echo $PRONY_VARIANT $PRONY_PROJECT\"\n\
+         [[task]]\nname = \"test\"\ncommand = \"cat made; echo bad >&2; exit 4\"\n\
+         [[task]]\nname = \"lint\"\ncommand = \"true\"\n",
+    );
+    let id = bench.submit(|request| request.variant = "large".to_owned());
+    let build = bench.finished(id);
+    assert_eq!(build.build.state, BuildState::Failed);
+    assert_eq!(build.build.reason.as_deref(), Some("test: exit code 4"));
+    let expected = [
+        ("checkout", TaskState::Success),
+        ("compile", TaskState::Success),
+        ("test", TaskState::Failed),
+        ("lint", TaskState::Skipped),
+    ];
+    assert_eq!(states(&build), expected);
+    let head = git(&bench.repository, &["rev-parse", "HEAD"]);
+    assert_eq!(build.build.commit.as_deref(), Some(head.as_str()));
+    assert!(bench.output(&build, "checkout").ends_with(&format!("{head} write file\n")));
+    assert_eq!(bench.output(&build, "compile"), "one\nlarge tiny\n");
+    assert_eq!(bench.output(&build, "test"), "made\nbad\n");
+    let test = &build.tasks[2];
+    assert!(
+        test.exit_code == Some(4) && test.ended_at >= test.started_at && test.output_bytes == 9,
+        "{test:?}"
+    );
+    assert_eq!(bench.rooms(), 0, "nothing is left of it");
+    let id = bench.submit(|request| request.tests = vec!["lint".to_owned()]);
+    let build = bench.finished(id);
+    assert_eq!((build.build.state, states(&build).len()), (BuildState::Completed, 2));
+}
+
+#[test]
+fn what_can_not_be_checked_out_fails_with_the_reason() {
+    let bench = Bench::new("missing", "[[task]]\nname = \"compile\"\ncommand = \"true\"\n");
+    let id = bench.submit(|request| request.reference = "nothing".to_owned());
+    let build = bench.finished(id);
+    assert_eq!(states(&build), [("checkout", TaskState::Failed), ("compile", TaskState::Skipped)]);
+    let reason = build.build.reason.expect("it has one");
+    assert!(reason.starts_with("checkout: there is no branch, tag or commit `nothing`"), "{reason}");
+}
+
+#[test]
+fn output_is_there_while_the_task_runs_and_the_build_can_be_called_off() {
+    let bench = Bench::new(
+        "cancel",
+        "[[task]]\nname = \"endless\"\ncommand = \"echo begun; setsid sleep 1000 & wait\"\n",
+    );
+    let (first, second) = (bench.submit(|_| ()), bench.submit(|_| ()));
+    let build = bench.until(first, |build| build.tasks[1].output_bytes > 0);
+    assert_eq!(
+        (build.build.state, bench.output(&build, "endless").as_str()),
+        (BuildState::Running, "begun\n")
+    );
+    assert_eq!(bench.look(second).build.state, BuildState::Queued, "one at a time");
+    assert!(
+        bench.lab.cancel(second, "eli").expect("written") && bench.lab.cancel(first, "kim").expect("written")
+    );
+    assert_eq!(bench.look(second).build.state, BuildState::Cancelled, "at once");
+    let build = bench.finished(first);
+    assert_eq!(build.build.state, BuildState::Cancelled);
+    assert_eq!(build.build.reason.as_deref(), Some("called off by kim"));
+    assert_eq!(states(&build), [("checkout", TaskState::Success), ("endless", TaskState::Cancelled)]);
+    assert!(!bench.lab.cancel(first, "kim").expect("written"), "it is over");
+    // The same once more.
+    let again = bench.lab.again(first, "eli").expect("accepted");
+    bench.until(again, |build| build.tasks[1].output_bytes > 0);
+    assert!(bench.lab.cancel(again, "eli").expect("written"));
+    assert_eq!(bench.finished(again).build.state, BuildState::Cancelled);
+    assert_eq!(bench.left(), [""; 0]);
+}
+
+#[test]
+fn builds_that_break_their_limits_fail_with_the_reason_and_leave_nothing() {
+    let check = |name: &str, limits: &str, command: &str, state: TaskState, reason: &str| {
+        let definition = format!("[limits]\n{limits}\n[[task]]\nname = \"bad\"\ncommand = '''{command}'''\n");
+        let bench = Bench::new(name, &definition);
+        let build = bench.built();
+        let bad = &build.tasks[1];
+        assert_eq!((build.build.state, bad.state), (BuildState::Failed, state), "{name}: {build:?}");
+        let told = bad.reason.as_deref().unwrap_or_default();
+        assert!(told.contains(reason), "{name}: {told}");
+        assert!(build.build.reason.expect("it has one").starts_with("bad: "));
+        assert_eq!(bench.left(), [""; 0], "{name}");
+        // Long names and locked folders do not stay behind, either.
+        bench.until(build.build.id, |_| bench.rooms() == 0);
+    };
+    let failed = TaskState::Failed;
+    check(
+        "output",
+        "output = \"1MiB\"",
+        "trap '' TERM; yes",
+        failed,
+        "wrote more than 1 MiB; raise limits.output",
+    );
+    check(
+        "time",
+        "time = \"1s\"",
+        "trap '' TERM PIPE; (setsid sleep 1000 &) ; sleep 1000 & sleep 1000",
+        TaskState::Timeout,
+        "took longer than",
+    );
+    check(
+        "memory",
+        "memory = \"64MiB\"",
+        "{ head -c 120000000 /dev/zero; sleep 1000; } | tail -n 1",
+        failed,
+        "had more than 64 MiB of memory",
+    );
+    check(
+        "disk",
+        "disk = \"10MiB\"",
+        "n=0; while :; do head -c 1000000 /dev/zero >f$n; n=$((n + 1)); sleep 0.01; done",
+        failed,
+        "had more than 10 MiB in its folder",
+    );
+    check(
+        "forks",
+        "processes = 20",
+        "echo 'for n in 1 2; do [ $1 -gt 0 ] && setsid sh ./bomb $(($1 - 1)) & done; sleep 1000' >bomb; sh ./bomb 7",
+        failed,
+        "had more than 20 processes at once",
+    );
+}
+
+#[test]
+fn a_lab_that_stops_ends_what_runs_and_says_so() {
+    let mut bench =
+        Bench::new("stop", "[[task]]\nname = \"endless\"\ncommand = \"echo begun; sleep 1000\"\n");
+    let (first, second) = (bench.submit(|_| ()), bench.submit(|_| ()));
+    bench.until(first, |build| build.tasks[1].output_bytes > 0);
+    bench.stop();
+    let build = bench.look(first);
+    assert_eq!(build.build.state, BuildState::Failed);
+    assert_eq!(build.build.reason.as_deref(), Some("the lab was stopped while it ran; request it again"));
+    assert_eq!(bench.look(second).build.state, BuildState::Queued);
+    assert_eq!(bench.left(), [""; 0]);
+    bench.start();
+    bench.until(second, |build| build.tasks[1].output_bytes > 0);
+    assert_eq!(bench.look(first).build.attempt, 1, "it is not run again");
+}
+
+#[test]
+fn what_waits_too_long_expires_while_another_runs() {
+    let bench = Bench::new(
+        "expire",
+        "queue = \"1s\"\n[[task]]\nname = \"endless\"\ncommand = \"echo begun; sleep 1000\"\n",
+    );
+    let first = bench.submit(|_| ());
+    bench.until(first, |build| build.tasks[1].output_bytes > 0);
+    let second = bench.submit(|_| ());
+    let build = bench.finished(second);
+    assert_eq!((build.build.state, build.build.attempt), (BuildState::Expired, 0));
+    assert_eq!(bench.look(first).build.state, BuildState::Running);
+}
