@@ -153,7 +153,7 @@ impl Lab {
 }
 
 /// The request that leads to the same build.
-fn again(detail: &BuildDetail) -> BuildRequest {
+pub(crate) fn again(detail: &BuildDetail) -> BuildRequest {
     let build = &detail.build;
     let named = detail.tasks.iter().filter(|task| task.kind != TaskKind::Checkout);
     BuildRequest {
