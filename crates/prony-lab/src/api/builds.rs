@@ -8,10 +8,9 @@ use super::problem::Problem;
 use crate::clock::Moment;
 use crate::lab::Refused;
 use crate::model::{
-    AdHocLoad, Build, BuildDetail, BuildId, BuildKind, BuildRequest, BuildState, BuildVerdict, EventId,
-    TaskId,
+    AdHocLoad, Build, BuildDetail, BuildId, BuildRequest, BuildState, CommitStatus, EventId, TaskId,
 };
-use crate::requests::Asked;
+use crate::requests::Asker;
 use crate::store::{builds, events, projects, tasks};
 
 /// Rows of a list where nothing else is asked for.
@@ -100,33 +99,6 @@ pub(super) struct Event {
     body: serde_json::Value,
 }
 
-/// A build as code hosts show it beside a commit.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct CommitStatus {
-    /// Which build.
-    build: BuildId,
-    /// The commit, once it is known.
-    commit: Option<String>,
-    /// What became of it.
-    state: CommitState,
-    /// In a sentence.
-    description: String,
-    /// The page of the build.
-    target_url: String,
-    /// Whose status it is: `prony/PROJECT/VARIANT`.
-    context: String,
-}
-
-/// The states that code hosts know.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum CommitState {
-    Pending,
-    Success,
-    Failure,
-    Error,
-}
-
 fn rows(limit: Option<u32>) -> Result<u32, Problem> {
     match limit.unwrap_or(ROWS) {
         limit @ 1..=ROWS_MAX => Ok(limit),
@@ -180,8 +152,8 @@ pub(super) async fn load(call: Call<Nothing, Nothing, AdHocLoad>) -> Answered<Bu
     made(&call.lab, accepted).await
 }
 
-fn asked<P, Q, B>(call: &Call<P, Q, B>) -> Asked {
-    Asked { by: call.who.name.clone(), key: call.key.clone().map(|key| (key, call.digest)) }
+fn asked<P, Q, B>(call: &Call<P, Q, B>) -> Asker {
+    Asker { by: call.who.name.clone(), key: call.key.clone().map(|key| (key, call.digest)) }
 }
 
 /// The build that was accepted: 201, or 200 where it had been before.
@@ -240,45 +212,5 @@ pub(super) async fn status(call: Call<OneBuild, Nothing, Nothing>) -> Answered<C
     let id = call.path.id;
     let found = call.lab.store.read(move |tx| builds::one(tx, id)).await?;
     let build = found.ok_or_else(|| Problem::missing(&format!("build {id}")))?.build;
-    let state = commit_state(&build);
-    let words = build
-        .verdict
-        .map_or_else(|| build.state.name().to_owned(), |verdict| verdict.name().replace('-', " "));
-    let description = match &build.reason {
-        Some(reason) => format!("{words}: {reason}"),
-        None => words,
-    };
-    let place = match build.kind {
-        BuildKind::Load => "load".to_owned(),
-        _ => [build.project_name.as_deref(), build.variant.as_deref()]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join("/"),
-    };
-    Ok(CommitStatus {
-        build: id,
-        commit: build.commit,
-        state,
-        // Code hosts cut longer ones off.
-        description: description.chars().take(140).collect(),
-        target_url: format!("{}/build/{id}", call.own_address),
-        context: format!("prony/{place}"),
-    }
-    .into())
-}
-
-/// `error` is for what says nothing about the commit.
-fn commit_state(build: &Build) -> CommitState {
-    match (build.state, build.verdict) {
-        (
-            BuildState::Completed | BuildState::Degraded,
-            Some(BuildVerdict::Slower | BuildVerdict::ThresholdMissed),
-        )
-        | (BuildState::Failed, _) => CommitState::Failure,
-        (BuildState::Completed | BuildState::Degraded, Some(BuildVerdict::Invalid))
-        | (BuildState::Cancelled | BuildState::Expired, _) => CommitState::Error,
-        (BuildState::Completed | BuildState::Degraded, _) => CommitState::Success,
-        _ => CommitState::Pending,
-    }
+    Ok(CommitStatus::of(&build, &call.own_address).into())
 }

@@ -1,5 +1,6 @@
 //! The parts of the lab that start processes, with the built binary as their guardian.
 
+mod ask;
 mod checkout;
 mod faults;
 mod process;
