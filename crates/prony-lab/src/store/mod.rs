@@ -14,9 +14,9 @@ mod checkpoint;
 pub(crate) mod counts;
 mod error;
 pub(crate) mod events;
-pub(crate) mod files;
 #[cfg(test)]
 mod faults;
+pub(crate) mod files;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub(crate) mod hooks;
@@ -30,8 +30,8 @@ mod postgres;
 pub(crate) mod projects;
 pub(crate) mod queue;
 mod readers;
-pub(crate) mod retention;
 pub(crate) mod results;
+pub(crate) mod retention;
 pub(crate) mod series;
 mod session;
 pub(crate) mod settings;
