@@ -1,22 +1,27 @@
 //! What the parts of a lab share.
 
 use std::os::unix::fs::DirBuilderExt as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::access::{Access, check_place};
 use crate::auth::HostError;
 use crate::clock;
 use crate::metrics::Metrics;
-use crate::model::{BuildId, BuildRequest, Definition, FieldMistake, NewBuild};
+use crate::model::{BuildRequest, Definition, FieldMistake, NewBuild};
 use crate::options::LabOptions;
 use crate::policy::Refusal;
-use crate::store::{Store, StoreError, builds, projects};
+use crate::store::{Store, StoreError, projects};
+use crate::web::Drawn;
 
 /// A lab: its store and its settings. Cheap to clone.
 #[derive(Clone)]
 pub struct Lab {
     pub(crate) options: Arc<LabOptions>,
     pub(crate) store: Store,
+    /// What pages drew from the store.
+    pub(crate) drawn: Drawn,
+    /// How builds run here, once there is a worker: in which sandbox, or why in none.
+    pub(crate) workplace: Arc<OnceLock<String>>,
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
 }
@@ -104,18 +109,19 @@ impl Lab {
         made.recursive(true).mode(0o700).create(&options.data).map_err(folder)?;
         let store = Store::open(&options.store)?;
         let metrics = Arc::new(Metrics::new(&store));
-        Ok(Self { options: Arc::new(options), store, access, metrics })
+        Ok(Self {
+            options: Arc::new(options),
+            store,
+            access,
+            metrics,
+            drawn: Drawn::default(),
+            workplace: Arc::default(),
+        })
     }
 
     /// What there was to say about the store when it was opened, for people.
     pub fn notes(&self) -> &[String] {
         self.store.notes()
-    }
-
-    /// Checks what `by` asks for, and accepts it: durable when this returns.
-    pub(crate) async fn request_build(&self, request: BuildRequest, by: &str) -> Result<BuildId, Refused> {
-        let new = self.checked(request, by).await?;
-        Ok(self.store.write(move |tx| builds::accept(tx, &new)).await?)
     }
 
     /// The build that `request` asks for.

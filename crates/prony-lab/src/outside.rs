@@ -4,10 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::access;
 use crate::model::Role;
-use crate::policy;
 use crate::store::{Store, StoreError, Tx, users};
+use crate::{access, policy};
 
 /// Longer words about an error say no more.
 const WORDS_MAX: usize = 300;

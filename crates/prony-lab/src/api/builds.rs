@@ -1,6 +1,5 @@
 //! Builds, loads and what happened.
 
-use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +10,7 @@ use crate::lab::Refused;
 use crate::model::{
     AdHocLoad, Build, BuildDetail, BuildId, BuildRequest, BuildState, CommitStatus, EventId, TaskId,
 };
-use crate::requests::Asked;
+use crate::requests::Asker;
 use crate::store::files::FileInfo;
 use crate::store::{audit, builds, events, files, projects, queue, tasks};
 
@@ -152,30 +151,25 @@ pub(super) async fn one(call: Call<OneBuild, Nothing, Nothing>) -> Answered<Buil
 }
 
 pub(super) async fn request(call: Call<Nothing, Nothing, BuildRequest>) -> Answered<BuildDetail> {
-    let asked = asked(&call);
-    let accepted = call.lab.request_build_once(call.body, asked).await;
+    let asker = asker(&call);
+    let accepted = call.lab.request_build_once(call.body, asker).await;
     made(&call.lab, accepted).await
 }
 
 pub(super) async fn load(call: Call<Nothing, Nothing, AdHocLoad>) -> Answered<BuildDetail> {
-    let asked = asked(&call);
-    let accepted = call.lab.request_load(call.body, call.who.role, asked).await;
+    let asker = asker(&call);
+    let accepted = call.lab.request_load(call.body, call.who.role, asker).await;
     made(&call.lab, accepted).await
 }
 
 pub(super) async fn retry(call: Call<OneBuild, Nothing, Nothing>) -> Answered<BuildDetail> {
-    let (id, by, asked) = (call.path.id, call.who.name.clone(), asked(&call));
-    let found = call.lab.store.read(move |tx| builds::one(tx, id)).await?;
-    let old = found.ok_or_else(|| Problem::missing(&format!("build {id}")))?;
-    if let Some(load) = &old.load {
-        call.lab.judge_load(load, call.who.role).await?;
-    }
-    let accepted = call.lab.accept_once(asked, move |tx| queue::again(tx, &old, &by, clock::wall())).await;
+    let asker = asker(&call);
+    let accepted = call.lab.retry_build(call.path.id, call.who.role, asker).await;
     made(&call.lab, accepted).await
 }
 
-fn asked<P, Q, B>(call: &Call<P, Q, B>) -> Asked {
-    Asked { by: call.who.name.clone(), key: call.key.clone().map(|key| (key, call.digest)) }
+fn asker<P, Q, B>(call: &Call<P, Q, B>) -> Asker {
+    Asker { by: call.who.name.clone(), key: call.key.clone().map(|key| (key, call.digest)) }
 }
 
 /// The build that was accepted: 201, or 200 where it had been before.
@@ -233,8 +227,8 @@ async fn events_since(lab: &crate::lab::Lab, build: Option<BuildId>, from: &From
 pub(super) async fn status(call: Call<OneBuild, Nothing, Nothing>) -> Answered<CommitStatus> {
     let id = call.path.id;
     let found = call.lab.store.read(move |tx| builds::one(tx, id)).await?;
-    let detail = found.ok_or_else(|| Problem::missing(&format!("build {id}")))?;
-    Ok(CommitStatus::of(&detail.build, &call.own_address).into())
+    let build = found.ok_or_else(|| Problem::missing(&format!("build {id}")))?.build;
+    Ok(CommitStatus::of(&build, &call.own_address).into())
 }
 
 pub(super) async fn files_of(call: Call<OneBuild, Nothing, Nothing>) -> Answered<List<FileInfo>> {
@@ -243,24 +237,10 @@ pub(super) async fn files_of(call: Call<OneBuild, Nothing, Nothing>) -> Answered
 }
 
 pub(super) async fn cancel(call: Call<OneBuild, Nothing, Nothing>) -> Answered<BuildDetail> {
-    let (id, by) = (call.path.id, call.who.name);
-    let found = call
-        .lab
-        .store
-        .write(move |tx| {
-            let is_cancelled = queue::cancel(tx, id, &by, clock::wall())?;
-            Ok((is_cancelled, builds::one(tx, id)?))
-        })
-        .await?;
-    match found {
-        (true, Some(detail)) => Ok(detail.into()),
-        (_, Some(detail)) => {
-            let words =
-                format!("build {id} is {}: it can't be called off any more", detail.build.state.name());
-            Err(Problem::new(StatusCode::CONFLICT, words))
-        }
-        (_, None) => Err(Problem::missing(&format!("build {id}"))),
-    }
+    let id = call.path.id;
+    call.lab.cancel_build(id, &call.who.name).await?;
+    let found = call.lab.store.read(move |tx| builds::one(tx, id)).await?;
+    found.map(Answer::from).ok_or_else(|| Problem::missing(&format!("build {id}")))
 }
 
 pub(super) async fn stop_all(call: Call<Nothing, Nothing, Nothing>) -> Answered<Stopped> {

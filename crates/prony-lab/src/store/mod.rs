@@ -16,6 +16,7 @@ mod error;
 pub(crate) mod events;
 #[cfg(test)]
 mod faults;
+pub(crate) mod figures;
 pub(crate) mod files;
 #[cfg(test)]
 pub(crate) mod fixture;

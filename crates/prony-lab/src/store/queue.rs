@@ -2,7 +2,7 @@
 
 use super::{StoreError, Tx, builds, tasks, values};
 use crate::clock::Moment;
-use crate::model::{BuildDetail, BuildId, BuildState, NewBuild, TaskState, Variant};
+use crate::model::{BuildId, BuildState, TaskState};
 
 /// Builds that expire in one transaction: others wait meanwhile.
 const MOST_AT_ONCE: u32 = 100;
@@ -88,32 +88,6 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, id: BuildId, by: &str, now: Moment) -> Res
         builds::advance(tx, id, state, BuildState::Cancelling, Some(&reason), now)?;
     }
     Ok(true)
-}
-
-/// Accepts a build like `old`, at the end of the queue.
-pub(crate) fn again(
-    tx: &mut Tx<'_>,
-    old: &BuildDetail,
-    by: &str,
-    now: Moment,
-) -> Result<BuildId, StoreError> {
-    let build = &old.build;
-    let variant = build.variant.as_deref().map(str::parse::<Variant>).transpose();
-    let new = NewBuild {
-        kind: build.kind,
-        project: build.project,
-        reference: build.reference.clone(),
-        base: build.base.clone(),
-        variant: variant.map_err(|error| StoreError::Damaged(error.to_string()))?,
-        tasks: old.tasks.iter().map(|task| (task.name.clone(), task.kind, task.command.clone())).collect(),
-        load: old.load.clone(),
-        email: old.email.clone(),
-        priority: build.priority,
-        requested_by: by.to_owned(),
-        requested_at: now,
-        expires_at: now.after(old.expires_at.since(build.requested_at)),
-    };
-    builds::accept(tx, &new)
 }
 
 /// Notes which commits a build is of.

@@ -47,6 +47,12 @@ pub(crate) enum WebError {
     /// They may not.
     #[error("this needs the role {}; ask an administrator of this lab", .0.name())]
     Forbidden(Role),
+    /// The address asks for something that can't be meant.
+    #[error("{0}; go back and choose again")]
+    Query(String),
+    /// What a form sent can't be read.
+    #[error("the form can't be read ({0}); go back and send it again")]
+    Form(String),
     /// The store.
     #[error("failed to {0}")]
     Store(#[from] StoreError),
@@ -63,7 +69,7 @@ impl WebError {
             Self::Forbidden(_) | Self::Foreign(_) | Self::NoFormToken => StatusCode::FORBIDDEN,
             // RFC 9110, 15.5.20: the request came to a server that doesn't answer for that name.
             Self::Host(HostError::Foreign(_)) => StatusCode::MISDIRECTED_REQUEST,
-            Self::Host(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
+            Self::Query(_) | Self::Form(_) | Self::Host(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
             Self::LargeBody(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,

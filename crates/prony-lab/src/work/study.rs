@@ -121,7 +121,9 @@ fn against_baseline(
             study.files.push(("comparison.json".to_owned(), json));
         }
     }
-    let (verdict, words) = verdict::of(result, study.baseline, &compared);
+    let primary = |one: &ComparisonResult| Some((one.b.name.clone(), one.metrics.first()?.clone()));
+    let primaries: Vec<_> = compared.iter().filter_map(primary).collect();
+    let (verdict, words) = verdict::of(result, study.baseline, &primaries);
     study.verdict = Some(verdict);
     study.words = words.or(study.words.take());
     Ok(())

@@ -2,6 +2,7 @@
 
 mod ask;
 mod checkout;
+mod faults;
 mod process;
 mod sandbox;
 mod tiny;

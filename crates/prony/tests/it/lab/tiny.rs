@@ -63,7 +63,7 @@ fn a_slower_build_is_found_out() {
         let found = files.iter().find(|file| file.0.starts_with(name));
         assert!(found.is_some_and(|(_, bytes)| *bytes > 0), "{name}: {files:?}");
     }
-    // The second commit adds up four times as much.
+    // The second commit adds up twice as much.
     git(&bench.repository, &["reset", "--quiet", "--hard", "slow"]);
     let second = bench.finished(bench.submit(|_| ()));
     let verdicts = [&first, &second].map(|build| build.build.verdict.expect("a verdict"));
