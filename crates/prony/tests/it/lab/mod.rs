@@ -1,6 +1,7 @@
 //! The parts of the lab that start processes, with the built binary as their guardian.
 
 mod checkout;
+mod killed;
 mod process;
 mod sandbox;
 mod tiny;
