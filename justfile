@@ -30,6 +30,10 @@ lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
 
+# Kill the lab ROUNDS times on each database, and look at what is left
+faults rounds="200":
+    PRONY_LAB_FAULT_ROUNDS={{ rounds }} cargo test -p prony-lab -- store::faults
+
 # The code's documentation, private items as well
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items

@@ -1,13 +1,19 @@
 //! Threads that do something again and again beside the pages, until the lab ends.
 
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A thread that does its work, waits as long as that says, and does it again. Dropping it ends it, after the work
-/// that it is in the middle of.
+/// How long the end of a lab waits for what a thread is in the middle of. What takes longer is a stranger's server that
+/// doesn't answer; it ends with the process, and is done again.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A thread that does its work, waits as long as that says, and does it again. Dropping it ends it.
 pub(crate) struct Background {
     stop: Arc<Stop>,
+    /// Says nothing; it breaks off when the thread has ended.
+    ended: Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -25,7 +31,9 @@ impl Background {
     ) -> std::io::Result<Self> {
         let stop = Arc::new(Stop::default());
         let mine = Arc::clone(&stop);
+        let (alive, ended) = sync_channel::<()>(1);
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let _alive = alive;
             while !mine.waits(Duration::ZERO) {
                 let pause = work();
                 if mine.waits(pause) {
@@ -33,15 +41,21 @@ impl Background {
                 }
             }
         })?;
-        Ok(Self { stop, thread: Some(thread) })
+        Ok(Self { stop, ended, thread: Some(thread) })
+    }
+
+    /// Has it end with what it is doing, without waiting for that.
+    pub(crate) fn finish(&self) {
+        *self.stop.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.stop.changed.notify_all();
     }
 }
 
 impl Drop for Background {
     fn drop(&mut self) {
-        *self.stop.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.stop.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
+        self.finish();
+        let has_ended = self.ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Disconnected);
+        if let Some(thread) = self.thread.take().filter(|_| has_ended) {
             // It panics only by a fault of ours, which was told on stderr.
             let _ = thread.join();
         }
@@ -61,16 +75,15 @@ impl Stop {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
-    use std::sync::mpsc::channel;
 
     #[test]
     fn it_works_until_it_is_dropped() {
         let count = Arc::new(AtomicU32::new(0));
-        let (done, worked) = channel();
+        let (done, worked) = sync_channel(8);
         let mine = Arc::clone(&count);
         let background = Background::start("test", move || {
             done.send(mine.fetch_add(1, Ordering::Relaxed)).expect("the test listens");
-            if mine.load(Ordering::Relaxed) < 3 { Duration::ZERO } else { Duration::from_secs(3600) }
+            if mine.load(Ordering::Relaxed) < 3 { Duration::ZERO } else { Duration::from_hours(1) }
         })
         .expect("a thread");
         assert_eq!(worked.iter().take(3).collect::<Vec<_>>(), [0, 1, 2]);

@@ -1,11 +1,36 @@
 //! What a lab does beside answering: each a thread of its own, and all of them end with the lab.
 
 use crate::background::Background;
-use crate::history;
+use crate::hooks::{self, Mailer};
 use crate::lab::{Lab, LabError};
+use crate::store::retention;
+use crate::{history, monitor};
+
+/// What goes on without anybody's asking, until it is dropped.
+pub(crate) struct Duties(Vec<Background>);
 
 /// Starts everything that goes on without anybody's asking.
-pub(crate) fn start(lab: &Lab) -> Result<Vec<Background>, LabError> {
-    let started = [history::start(lab.store.clone())];
-    started.into_iter().collect::<std::io::Result<_>>().map_err(LabError::Threads)
+pub(crate) fn start(lab: &Lab) -> Result<Duties, LabError> {
+    let store = &lab.store;
+    let search_path = lab.options.search_path.clone();
+    let mailer = lab.options.mail.clone().map(|command| Mailer { command, search_path });
+    let started = || -> std::io::Result<Duties> {
+        let mut duties = Duties(vec![
+            history::start(store.clone())?,
+            monitor::start(store.clone())?,
+            retention::start(store.clone())?,
+        ]);
+        duties.0.extend(hooks::start(store, mailer)?);
+        Ok(duties)
+    };
+    started().map_err(LabError::Threads)
+}
+
+impl Drop for Duties {
+    fn drop(&mut self) {
+        // All at once, rather than one after the other.
+        for duty in &self.0 {
+            duty.finish();
+        }
+    }
 }

@@ -4,6 +4,7 @@ use crate::clock::{self, Moment};
 use crate::lab::Lab;
 use crate::model::{BuildId, BuildRequest, BuildState, BuildVerdict, Definition, TaskState};
 use crate::store::{StoreError, Tx, builds, projects, tasks};
+use crate::{follow, history, hooks};
 
 /// The example's only project.
 const NAME: &str = "example";
@@ -64,7 +65,10 @@ impl Lab {
                 Ok(())
             })?;
         }
-        Ok(())
+        // What never happened is nothing to follow up, nor to tell anybody of.
+        self.store.write_blocking(|tx| {
+            [history::SEEN, hooks::SEEN].into_iter().try_for_each(|key| follow::skip(tx, key))
+        })
     }
 }
 

@@ -36,13 +36,12 @@ impl Cursor {
         is_meant: impl Fn(&str) -> bool,
     ) -> Result<Vec<events::Event>, StoreError> {
         let key = self.key;
-        let (mut seen, told) = match self.place {
-            Some(place) => place,
-            None => {
-                let found = store.read_blocking(|tx| settings::setting(tx, key))?;
-                let id = EventId(found.and_then(|text| text.parse().ok()).unwrap_or(0));
-                (id, id)
-            }
+        let (mut seen, told) = if let Some(place) = self.place {
+            place
+        } else {
+            let found = store.read_blocking(|tx| settings::setting(tx, key))?;
+            let id = EventId(found.and_then(|text| text.parse().ok()).unwrap_or(0));
+            (id, id)
         };
         loop {
             let version = store.version();
@@ -80,6 +79,12 @@ impl Cursor {
     }
 }
 
+/// Has the follower that is kept as `key` begin after everything that happened so far.
+pub(crate) fn skip(tx: &mut Tx<'_>, key: &str) -> Result<(), StoreError> {
+    let last = events::last(tx)?;
+    Cursor::write(tx, key, last)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +102,10 @@ mod tests {
     fn what_was_seen_is_not_seen_again_and_nothing_is_missed() {
         on_both(|store| {
             let is_meant = |kind: &str| kind == "good";
+            let mut cursor = Cursor::new("seen.test");
+            assert!(cursor.unseen(store, is_meant).expect("read").is_empty());
+            happens(store, "good");
+            store.write_blocking(|tx| skip(tx, "seen.test")).expect("skipped");
             let mut cursor = Cursor::new("seen.test");
             assert!(cursor.unseen(store, is_meant).expect("read").is_empty());
             happens(store, "bad");

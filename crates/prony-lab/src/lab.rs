@@ -3,16 +3,25 @@
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 
+use crate::access::{Access, check_place};
+use crate::auth::HostError;
 use crate::clock;
-use crate::model::{BuildId, BuildRequest, Definition, FieldMistake, NewBuild};
+use crate::metrics::Metrics;
+use crate::model::{BuildRequest, Definition, FieldMistake, NewBuild};
 use crate::options::LabOptions;
-use crate::store::{Store, StoreError, builds, projects};
+use crate::policy::Refusal;
+use crate::store::{Store, StoreError, projects};
+use crate::web::Drawn;
 
 /// A lab: its store and its settings. Cheap to clone.
 #[derive(Clone)]
 pub struct Lab {
     pub(crate) options: Arc<LabOptions>,
     pub(crate) store: Store,
+    pub(crate) access: Arc<Access>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// What pages drew from the store.
+    pub(crate) drawn: Drawn,
 }
 
 /// Why a lab can't begin, or can't do what is asked.
@@ -37,6 +46,32 @@ pub enum LabError {
         /// Why not.
         source: std::io::Error,
     },
+    /// It would be reached from elsewhere, in the clear.
+    #[error(
+        "listen on {address}, where others reach it, without TLS; add --tls-certificate FILE --tls-key FILE, or \
+         --behind-proxy if a proxy does the TLS"
+    )]
+    Exposed {
+        /// Where.
+        address: std::net::SocketAddr,
+    },
+    /// Anybody could read it from elsewhere.
+    #[error("let everybody in (--anonymous) where others than this machine reach the lab; leave it out")]
+    AnonymousAbroad,
+    /// Anybody could do anything.
+    #[error("let everybody be admin; log in instead")]
+    AnonymousAdmin,
+    /// A name by which it should be known.
+    #[error("take its names: {0}")]
+    Host(#[from] HostError),
+    /// Certificate or key.
+    #[error("use {path} for TLS ({why}); it should hold PEM")]
+    Tls {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// The system gives no threads.
     #[error("start its threads ({0})")]
     Threads(std::io::Error),
@@ -47,6 +82,10 @@ pub enum LabError {
 pub(crate) enum Refused {
     /// Something is wrong with its fields.
     Fields(Vec<FieldMistake>),
+    /// The target policy.
+    Target(Refusal),
+    /// Another request had the same key.
+    KeyReused,
     /// It could not be kept.
     Store(StoreError),
 }
@@ -60,23 +99,21 @@ impl From<StoreError> for Refused {
 impl Lab {
     /// Opens the lab's folder and store.
     pub fn open(options: LabOptions) -> Result<Self, LabError> {
+        check_place(&options)?;
+        let access = Arc::new(Access::new(&options)?);
         let folder = |source| LabError::Folder { path: options.data.clone(), source };
         // Nobody else's: with what is in it somebody could be this lab.
         let mut made = std::fs::DirBuilder::new();
         made.recursive(true).mode(0o700).create(&options.data).map_err(folder)?;
         let store = Store::open(&options.store)?;
-        Ok(Self { options: Arc::new(options), store })
+        let metrics = Arc::new(Metrics::new(&store));
+        let drawn = Drawn::default();
+        Ok(Self { options: Arc::new(options), store, access, metrics, drawn })
     }
 
     /// What there was to say about the store when it was opened, for people.
     pub fn notes(&self) -> &[String] {
         self.store.notes()
-    }
-
-    /// Checks what `by` asks for, and accepts it: durable when this returns.
-    pub(crate) async fn request_build(&self, request: BuildRequest, by: &str) -> Result<BuildId, Refused> {
-        let new = self.checked(request, by).await?;
-        Ok(self.store.write(move |tx| builds::accept(tx, &new)).await?)
     }
 
     /// The build that `request` asks for.

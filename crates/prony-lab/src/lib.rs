@@ -11,21 +11,31 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
+mod api;
 pub mod auth;
 mod background;
+mod client;
 mod clock;
 mod duties;
 mod example;
 mod follow;
 mod history;
+mod hooks;
 mod lab;
+mod metrics;
 pub mod model;
+mod monitor;
 mod options;
+mod outside;
 pub mod policy;
+mod requests;
 mod store;
 mod web;
 pub mod work;
 
+pub use access::{AccessError, Office, TokenRow, UserRow};
+pub use client::{Client, ClientError, Gate};
 pub use clock::Moment;
 pub use lab::{Lab, LabError};
 pub use options::{LabOptions, StoreAddress};

@@ -31,7 +31,11 @@ pub(crate) use compare::{CompareArgs, percent};
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
 pub(crate) use keep::KeepArgs;
-pub(crate) use lab::{LabAction, LabArgs, LabCheckArgs, LabCopyArgs, LabPlaceArgs, LabServeArgs};
+pub(crate) use lab::{
+    LabAction, LabArgs, LabAuditArgs, LabCheckArgs, LabCopyArgs, LabPlaceArgs, LabPolicyArgs, LabServeArgs,
+    LabSubmitArgs, LabThereArgs, LabTokenArgs, LabUserArgs, LabWaitArgs, PolicyAction, TokenAction,
+    UserAction,
+};
 pub(crate) use postgres::PostgresArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::{ReportArgs, ReportFormat};

@@ -38,6 +38,11 @@ impl Secret {
         hexadecimal(&self.0)
     }
 
+    /// Its bytes, for a key.
+    pub(crate) fn bytes(&self) -> [u8; SECRET_BYTES] {
+        self.0
+    }
+
     /// What is kept of it.
     pub fn digest(&self) -> Digest {
         Digest(Sha256::digest(self.0).into())

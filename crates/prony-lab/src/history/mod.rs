@@ -24,7 +24,7 @@ use crate::store::events::Event;
 use crate::store::{Store, StoreError, alerts, builds, projects, series};
 
 /// Where the store keeps what this thread has seen.
-const SEEN: &str = "seen.history";
+pub(crate) const SEEN: &str = "seen.history";
 
 /// Watches from now on.
 pub(crate) fn start(store: Store) -> std::io::Result<Background> {

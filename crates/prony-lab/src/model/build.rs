@@ -333,7 +333,7 @@ fn reference(text: &str, default: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn email(text: &str) -> Result<Option<String>, String> {
+pub(super) fn email(text: &str) -> Result<Option<String>, String> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);

@@ -3,11 +3,14 @@
 mod alert;
 mod build;
 mod history;
+mod hook;
 mod id;
+mod monitor;
 mod name;
 mod project;
 mod role;
 mod state;
+mod status;
 
 pub use alert::{Alert, AlertKind, AlertState};
 pub use build::{
@@ -15,8 +18,11 @@ pub use build::{
     NewBuild, Priority, Task, TaskKind,
 };
 pub use history::{Change, ChangeState, Point, Series};
+pub use hook::{Hook, HookRequest};
 pub use id::{AlertId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, SeriesId, TaskId, UserId};
+pub use monitor::{Check, Monitor, MonitorRequest};
 pub use name::{Name, NameError, Variant};
 pub use project::{Definition, DefinitionError, Limits, Origin, Retention, TaskDefinition};
 pub use role::Role;
 pub use state::{BuildState, TaskState};
+pub use status::{CommitState, CommitStatus};

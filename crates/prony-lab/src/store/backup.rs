@@ -15,7 +15,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::lock::{self, FileLock};
 use super::session::Session;
 use super::sqlite::{self, Sqlite, from_sqlite};
-use super::{StoreError, connect, migrate};
+use super::{StoreError, Tx, audit, connect, migrate};
 use crate::clock;
 use crate::options::StoreAddress;
 
@@ -114,7 +114,7 @@ pub fn restore(address: &StoreAddress, from: &Path) -> Result<Copied, StoreError
 /// Looks at all of the store at `address`. A lab may run meanwhile.
 pub fn check(address: &StoreAddress) -> Result<Looked, StoreError> {
     let begun = clock::steady();
-    let (mut session, faults): (Box<dyn Session>, _) = match address {
+    let (mut session, mut faults): (Box<dyn Session>, _) = match address {
         StoreAddress::Sqlite(path) => {
             let source = existing(path)?;
             let faults = faults(&source)?;
@@ -125,6 +125,10 @@ pub fn check(address: &StoreAddress) -> Result<Looked, StoreError> {
     };
     migrate::version(session.as_mut())?;
     let builds = counted(session.as_mut())?;
+    session.begin(false)?;
+    if let Some(entry) = audit::check(&mut Tx::new(session.as_mut()))?.broken_at {
+        faults.push(format!("entry {entry} of the audit log was changed, or one before it was removed"));
+    }
     Ok(Looked { faults, builds, took: clock::steady().saturating_sub(begun) })
 }
 

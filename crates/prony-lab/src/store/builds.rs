@@ -160,6 +160,16 @@ pub(crate) fn list(
     Ok(found)
 }
 
+/// How many builds of `by` aren't over.
+pub(crate) fn unfinished(tx: &mut Tx<'_>, by: &str) -> Result<u64, StoreError> {
+    let open = tx.number(
+        "SELECT COUNT(*) FROM builds WHERE requested_by = $1 AND state IN ('queued', 'assigned', 'arming', 'armed', \
+         'running', 'draining', 'finalizing', 'cancelling')",
+        values![by],
+    )?;
+    Ok(open.cast_unsigned())
+}
+
 /// Everything that isn't over, in the order in which it will be worked off.
 pub(crate) fn open(tx: &mut Tx<'_>, most: u32) -> Result<Vec<Build>, StoreError> {
     let statement = format!(

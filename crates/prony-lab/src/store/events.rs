@@ -36,6 +36,11 @@ pub(crate) fn append(
     .map(EventId)
 }
 
+/// The last event: what is read now includes it.
+pub(crate) fn last(tx: &mut Tx<'_>) -> Result<EventId, StoreError> {
+    tx.number("SELECT COALESCE(MAX(id), 0) FROM events", &[]).map(EventId)
+}
+
 /// At most `most` events after `after`, the oldest first; of one build, or of all.
 pub(crate) fn after(
     tx: &mut Tx<'_>,

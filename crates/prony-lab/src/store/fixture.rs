@@ -39,13 +39,7 @@ fn socket_folder() -> &'static PathBuf {
     FOLDER.get_or_init(|| {
         let (found, folder) = sync_channel(1);
         std::thread::spawn(move || {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            let options = Options {
-                programs: std::env::split_paths(&path).collect(),
-                temporary: std::env::temp_dir(),
-                port: None,
-            };
-            let postgres = Postgres::start(&options).expect("PostgreSQL; ./test installs it");
+            let postgres = Postgres::start(&postgres_options()).expect("PostgreSQL; ./test installs it");
             found.send(postgres.socket_folder().to_owned()).expect("the test waits");
             loop {
                 std::thread::park();
@@ -53,4 +47,11 @@ fn socket_folder() -> &'static PathBuf {
         });
         folder.recv().expect("PostgreSQL; ./test installs it")
     })
+}
+
+/// Any PostgreSQL that is installed here.
+pub(crate) fn postgres_options() -> Options {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let programs = std::env::split_paths(&path).collect();
+    Options { programs, temporary: std::env::temp_dir(), port: None }
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::checkpoint::{self, Checkpointer};
 use super::lock::{self, FileLock};
 use super::session::Session;
 use super::{StoreError, connect, migrate, sqlite};
@@ -20,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(10);
 
 /// The lab's hold on its store.
 pub(super) struct Keeper {
-    // In this order: the session ends before the lock does.
+    // In this order: whatever uses the store ends before the lock does.
     session: Box<dyn Session>,
     address: StoreAddress,
     epoch: i64,
@@ -28,6 +29,7 @@ pub(super) struct Keeper {
     gone: Option<StoreError>,
     /// The last attempt to reach the database: when the next one may be, and what it said.
     missed: Option<(Duration, StoreError)>,
+    checkpointer: Option<Checkpointer>,
     _lock: Option<FileLock>,
 }
 
@@ -49,8 +51,12 @@ impl Keeper {
         lock::hold(session.as_mut())?;
         migrate::migrate(session.as_mut())?;
         let epoch = lock::take_over(session.as_mut())?;
-        let keeper = Self { session, address: address.clone(), epoch, gone: None, missed: None, _lock: lock };
-        Ok((keeper, notes))
+        let checkpointer = match address {
+            StoreAddress::Sqlite(path) => Some(Checkpointer::start(path.clone())?),
+            StoreAddress::Postgres(_) => None,
+        };
+        let address = address.clone();
+        Ok((Self { session, checkpointer, address, epoch, gone: None, missed: None, _lock: lock }, notes))
     }
 
     /// Grows with every lab that takes the store over.
@@ -60,6 +66,12 @@ impl Keeper {
 
     pub(super) fn session(&mut self) -> &mut dyn Session {
         self.session.as_mut()
+    }
+
+    /// Puts something between the store and its session.
+    #[cfg(test)]
+    pub(super) fn wrapped(self, around: impl FnOnce(Box<dyn Session>) -> Box<dyn Session>) -> Self {
+        Self { session: around(self.session), ..self }
     }
 
     /// Begins a transaction, over a new connection where the last one is lost.
@@ -80,6 +92,14 @@ impl Keeper {
         match (self.session.commit(), mark) {
             (Err(StoreError::Unknown(why)), Some(mark)) => self.ask(mark, &why),
             (committed, _) => committed,
+        }
+    }
+
+    /// What is to be done after a commit and its answers.
+    pub(super) fn tidy(&mut self) {
+        if self.checkpointer.as_mut().is_some_and(Checkpointer::committed) {
+            // Where it fails now it will be done later; what is committed is durable in the log.
+            let _ = self.session.query(checkpoint::STATEMENT, &[]);
         }
     }
 
@@ -128,15 +148,20 @@ impl Keeper {
     /// A new session that holds the lock, provided that no other lab had it meanwhile.
     fn retaken(&self) -> Result<Box<dyn Session>, StoreError> {
         let mut session = connect(&self.address)?;
-        lock::hold(session.as_mut())?;
+        let held = lock::hold(session.as_mut());
         let epoch = lock::epoch(session.as_mut())?;
-        if epoch == self.epoch {
-            return Ok(session);
+        match held {
+            Ok(()) | Err(StoreError::InUse(_)) if epoch != self.epoch => Err(StoreError::InUse(format!(
+                "another lab has taken it over while the database was away (its epoch is {epoch}, of this one {}); \
+                 stop this lab",
+                self.epoch
+            ))),
+            // Nobody else has taken it over, so it is this lab's own last session, which the server hasn't missed yet.
+            Err(StoreError::InUse(_)) => Err(StoreError::Unavailable(
+                "its server still waits for this lab's last connection".to_owned(),
+            )),
+            held => held.map(|()| session),
         }
-        Err(StoreError::InUse(format!(
-            "another lab has taken it over while the database was away (epoch {epoch}, this one is {}); stop this lab",
-            self.epoch
-        )))
     }
 }
 

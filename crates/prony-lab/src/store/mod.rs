@@ -10,14 +10,21 @@ pub(crate) mod alerts;
 pub(crate) mod audit;
 mod backup;
 pub(crate) mod builds;
+mod checkpoint;
+pub(crate) mod counts;
 mod error;
 pub(crate) mod events;
+#[cfg(test)]
+mod faults;
+pub(crate) mod figures;
 pub(crate) mod files;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub(crate) mod hooks;
 mod keeper;
 mod lock;
 mod migrate;
+pub(crate) mod monitors;
 #[cfg(test)]
 pub(crate) mod past;
 mod postgres;
@@ -25,6 +32,7 @@ pub(crate) mod projects;
 pub(crate) mod queue;
 mod readers;
 pub(crate) mod results;
+pub(crate) mod retention;
 pub(crate) mod series;
 mod session;
 pub(crate) mod settings;
@@ -41,12 +49,17 @@ mod writer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use prometheus_client::metrics::histogram::Histogram;
 
 pub use backup::{Copied, Looked, backup, check, restore};
 pub use error::StoreError;
 pub(crate) use tx::Tx;
 pub(crate) use value::{Row, Value, values};
 
+use crate::clock;
+use crate::metrics::times;
 use crate::options::StoreAddress;
 use keeper::Keeper;
 use readers::Readers;
@@ -64,17 +77,22 @@ pub(crate) struct Store {
     version: Arc<AtomicU64>,
     epoch: i64,
     notes: Arc<[String]>,
+    write_times: Histogram,
 }
 
 impl Store {
     /// Opens the store, brings its tables up to date and takes it over: this lab is the active one from now on.
     pub(crate) fn open(address: &StoreAddress) -> Result<Self, StoreError> {
         let (keeper, notes) = Keeper::open(address)?;
+        Self::over(keeper, notes, address)
+    }
+
+    fn over(keeper: Keeper, notes: Vec<String>, address: &StoreAddress) -> Result<Self, StoreError> {
         let epoch = keeper.epoch();
         let version = Arc::new(AtomicU64::new(1));
-        let readers = Readers::new(address.clone(), READERS);
-        let writer = Writer::start(keeper, Arc::clone(&version))?;
-        Ok(Self { writer: Arc::new(writer), readers: Arc::new(readers), version, epoch, notes: notes.into() })
+        let readers = Arc::new(Readers::new(address.clone(), READERS));
+        let writer = Arc::new(Writer::start(keeper, Arc::clone(&version))?);
+        Ok(Self { writer, readers, version, epoch, notes: notes.into(), write_times: times() })
     }
 
     /// What there was to say about its state when it was opened, for people.
@@ -92,7 +110,10 @@ impl Store {
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.writer.submit(work)?.await.map_err(|_| StoreError::Closed)?
+        let start = clock::steady();
+        let done = self.writer.submit(work)?.await.map_err(|_| StoreError::Closed)?;
+        self.wrote(start);
+        done
     }
 
     /// The same for threads that may wait; never call it from asynchronous code.
@@ -100,7 +121,19 @@ impl Store {
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.writer.submit(work)?.blocking_recv().map_err(|_| StoreError::Closed)?
+        let start = clock::steady();
+        let done = self.writer.submit(work)?.blocking_recv().map_err(|_| StoreError::Closed)?;
+        self.wrote(start);
+        done
+    }
+
+    fn wrote(&self, start: Duration) {
+        self.write_times.observe(clock::steady().saturating_sub(start).as_secs_f64());
+    }
+
+    /// How long writes took, from asking for one to its being durable.
+    pub(crate) fn write_times(&self) -> Histogram {
+        self.write_times.clone()
     }
 
     /// Does `work` on one snapshot of what is committed.

@@ -44,7 +44,7 @@ impl Sqlite {
             .execute_batch(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
                  PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000; PRAGMA journal_size_limit = 67108864; \
-                 PRAGMA trusted_schema = OFF;",
+                 PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 0;",
             )
             .map_err(|error| failed(&error))?;
         Ok(Self { connection })

@@ -12,11 +12,20 @@ pub(super) fn add(
     build: BuildId,
     tasks: &[(String, TaskKind, String)],
 ) -> Result<(), StoreError> {
+    // All in one statement: to PostgreSQL each is a way there and back.
+    let mut parameters = values![build].to_vec();
+    let mut rows = Vec::with_capacity(tasks.len());
     for (place, (name, kind, command)) in tasks.iter().enumerate() {
-        tx.execute(
-            "INSERT INTO tasks (build_id, place, name, kind, command, state) VALUES ($1, $2, $3, $4, $5, 'pending')",
-            values![build, place as u64, name.as_str(), kind.name(), command.as_str()],
-        )?;
+        let first = parameters.len() + 1;
+        let (second, third, fourth) = (first + 1, first + 2, first + 3);
+        rows.push(format!("($1, ${first}, ${second}, ${third}, ${fourth}, 'pending')"));
+        parameters.extend_from_slice(values![place as u64, name.as_str(), kind.name(), command.as_str()]);
+    }
+    if !rows.is_empty() {
+        let rows = rows.join(", ");
+        let statement =
+            format!("INSERT INTO tasks (build_id, place, name, kind, command, state) VALUES {rows}");
+        tx.execute(&statement, &parameters)?;
     }
     Ok(())
 }
@@ -65,16 +74,22 @@ pub(crate) fn write(
     bytes: &[u8],
     now: Moment,
 ) -> Result<(), StoreError> {
-    tx.execute(
+    let piece = tx.number(
         "INSERT INTO outputs (task_id, piece, bytes) VALUES ($1, \
-         (SELECT COALESCE(MAX(piece), 0) + 1 FROM outputs WHERE task_id = $1), $2)",
+         (SELECT COALESCE(MAX(piece), 0) + 1 FROM outputs WHERE task_id = $1), $2) RETURNING piece",
         values![task, bytes],
     )?;
     tx.execute(
         "UPDATE tasks SET output_bytes = output_bytes + $2 WHERE id = $1",
         values![task, bytes.len() as u64],
     )?;
-    events::append(tx, now, "task.output", Some(build), &json!({ "task": task, "bytes": bytes.len() }))?;
+    events::append(
+        tx,
+        now,
+        "task.output",
+        Some(build),
+        &json!({ "task": task, "piece": piece, "bytes": bytes.len() }),
+    )?;
     Ok(())
 }
 
@@ -90,6 +105,32 @@ pub(crate) fn output(
         values![task, after, most],
         |row| Ok((row.int(0)?, row.bytes(1)?)),
     )
+}
+
+/// The last pieces of what a task wrote, the oldest first: as many as have `bytes` together, and the one more that they
+/// begin in.
+pub(crate) fn tail(tx: &mut Tx<'_>, task: TaskId, bytes: usize) -> Result<Vec<(i64, Vec<u8>)>, StoreError> {
+    /// Pieces that are looked at together: most outputs end in fewer.
+    const TOGETHER: u32 = 16;
+    let (mut found, mut before, mut size) = (Vec::new(), i64::MAX, 0);
+    while size < bytes {
+        let pieces = tx.query(
+            "SELECT piece, bytes FROM outputs WHERE task_id = $1 AND piece < $2 ORDER BY piece DESC LIMIT $3",
+            values![task, before, TOGETHER],
+            |row| Ok((row.int(0)?, row.bytes(1)?)),
+        )?;
+        let Some((last, _)) = pieces.last() else { break };
+        before = *last;
+        for piece in pieces {
+            if size >= bytes {
+                break;
+            }
+            size += piece.1.len();
+            found.push(piece);
+        }
+    }
+    found.reverse();
+    Ok(found)
 }
 
 fn task(row: &Row) -> Result<Task, StoreError> {

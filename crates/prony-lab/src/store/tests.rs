@@ -1,7 +1,7 @@
 //! What must hold whatever the database.
 
 use super::fixture::{on_both, on_both_addresses};
-use super::{Store, StoreError, builds, projects};
+use super::{Store, StoreError, builds, projects, values};
 use crate::clock::Moment;
 use crate::model::{BuildId, BuildRequest, BuildState, Definition, NewBuild};
 use crate::options::StoreAddress;
@@ -270,4 +270,39 @@ fn postgresql_is_copied_by_its_own_programs() {
     let address = StoreAddress::Postgres("postgres://kim:secret@db/lab".to_owned());
     let said = super::backup(&address, std::path::Path::new("a.dump")).expect_err("not here").to_string();
     assert!(said.ends_with("run: pg_dump --format=custom --file='a.dump' 'postgres://kim@db/lab'"), "{said}");
+}
+
+#[test]
+fn an_audit_log_that_was_changed_is_a_fault() {
+    on_both_addresses(|address| {
+        let store = Store::open(address).expect("a store");
+        let entry = |tx: &mut super::Tx<'_>| super::audit::append(tx, Moment(1), "kim", "log in", "kim", "");
+        store.write_blocking(entry).and_then(|()| store.write_blocking(entry)).expect("noted");
+        assert_eq!(super::check(address).expect("looked at").faults, Vec::<String>::new());
+        let change = "UPDATE audit SET actor = 'lee' WHERE id = 1";
+        store.write_blocking(|tx| tx.execute(change, &[])).expect("changed");
+        let faults = super::check(address).expect("looked at").faults;
+        assert_eq!(faults, ["entry 1 of the audit log was changed, or one before it was removed"]);
+    });
+}
+
+#[test]
+fn the_log_of_sqlite_does_not_grow_without_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("lab.sqlite");
+    let store = Store::open(&StoreAddress::Sqlite(path.clone())).expect("a store");
+    let log = folder.path().join("lab.sqlite-wal");
+    for round in 0..400 {
+        // Each changes about 260 pages; all together they would be 400 MiB.
+        let text = "x".repeat(1 << 20);
+        store
+            .write_blocking(move |tx| {
+                let statement = "INSERT INTO settings (key, value) VALUES ($1, $2) \
+                                 ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+                tx.execute(statement, values!["text", text])
+            })
+            .expect("written");
+        let length = log.metadata().expect("there").len();
+        assert!(length < 128 << 20, "{length} bytes after round {round}");
+    }
 }

@@ -127,6 +127,9 @@ impl Desk {
             for answer in batch.answers {
                 answer(outcome.clone());
             }
+            if batch.has_work {
+                self.keeper.tidy();
+            }
             // Where nothing can be written, everybody who waits hears it now, not each after a wait of their own.
             if let Err(error) = outcome {
                 for job in waiting.try_iter().take(WAITING) {

@@ -83,9 +83,7 @@ mod tests {
     #[test]
     fn what_is_vendored_is_what_its_version_says() {
         let said = include_str!("../../assets/uplot/VERSION");
-        for (name, text) in
-            [("uplot.js", ASSETS[4].text), ("uplot.css", ASSETS[3].text)]
-        {
+        for (name, text) in [("uplot.js", ASSETS[4].text), ("uplot.css", ASSETS[3].text)] {
             let hash: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
             assert!(said.contains(&format!("sha256 {hash}  {name}")), "{name} is {hash}");
         }
@@ -104,7 +102,8 @@ mod tests {
     fn colours_are_those_of_the_reports() {
         let reports = include_str!("../../../prony-report/src/study/html/style.css");
         let ours = ASSETS[0].text;
-        for line in ["--paper:#ffffff;--ink:", "--good:#176f2c;", "--paper:#14171a;--ink:", "--good:#5bd27a;"] {
+        for line in ["--paper:#ffffff;--ink:", "--good:#176f2c;", "--paper:#14171a;--ink:", "--good:#5bd27a;"]
+        {
             let theirs = reports.lines().find(|found| found.starts_with(line)).expect("a line of colours");
             assert!(ours.contains(theirs), "{theirs}");
         }

@@ -1,12 +1,15 @@
 //! What goes wrong, as people see it.
 
-use axum::http::StatusCode;
-use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 
 use super::pages::{Frame, problem};
+use crate::auth::{ForeignOrigin, HostError};
 use crate::model::Role;
 use crate::store::StoreError;
+
+/// How long the passwords of others take that wait already.
+const BUSY: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Why a page can't be shown.
 #[derive(Debug, thiserror::Error)]
@@ -17,9 +20,39 @@ pub(crate) enum WebError {
     /// Nobody knows who asks.
     #[error("log in first")]
     Unknown,
+    /// A token that opens nothing.
+    #[error("this API token is unknown or revoked; make one: prony lab token add")]
+    BadToken,
+    /// A name that isn't the lab's.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A page of somebody else made the request.
+    #[error(transparent)]
+    Foreign(#[from] ForeignOrigin),
+    /// A form without the token of its session.
+    #[error("the form is older than this login, or not ours; open it again and send it once more")]
+    NoFormToken,
+    /// A body beyond the bound.
+    #[error("what was sent is larger than {0} bytes")]
+    LargeBody(usize),
+    /// A body that doesn't come.
+    #[error("what was to be sent did not come within 30 s")]
+    SlowBody,
+    /// A body that broke off.
+    #[error("what was sent broke off")]
+    BrokenBody,
+    /// Too much to do.
+    #[error("the lab is busy with logins; try again in a minute")]
+    Busy,
     /// They may not.
     #[error("this needs the role {}; ask an administrator of this lab", .0.name())]
     Forbidden(Role),
+    /// The address asks for something that can't be meant.
+    #[error("{0}; go back and choose again")]
+    Query(String),
+    /// What a form sent can't be read.
+    #[error("the form can't be read ({0}); go back and send it again")]
+    Form(String),
     /// The store.
     #[error("failed to {0}")]
     Store(#[from] StoreError),
@@ -32,11 +65,39 @@ impl WebError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Missing(_) | Self::Store(StoreError::Missing(_)) => StatusCode::NOT_FOUND,
-            Self::Unknown => StatusCode::UNAUTHORIZED,
-            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::Query(_) | Self::Form(_) => StatusCode::BAD_REQUEST,
+            Self::Unknown | Self::BadToken => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_) | Self::Foreign(_) | Self::NoFormToken => StatusCode::FORBIDDEN,
+            // RFC 9110, 15.5.20: the request came to a server that doesn't answer for that name.
+            Self::Host(HostError::Foreign(_)) => StatusCode::MISDIRECTED_REQUEST,
+            Self::Host(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
+            Self::LargeBody(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Store(StoreError::Conflict(_)) => StatusCode::CONFLICT,
             Self::Store(StoreError::Fault(_)) | Self::Drawing(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl WebError {
+    /// What a status wants beside it.
+    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) {
+        match self.status() {
+            StatusCode::UNAUTHORIZED => {
+                headers
+                    .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"prony lab\""));
+            }
+            _ => {}
+        }
+        let wait = match self {
+            Self::Store(error) => error.retry_after(),
+            Self::Busy => Some(BUSY),
+            _ => None,
+        };
+        if let Some(wait) = wait {
+            headers.insert(header::RETRY_AFTER, wait.as_secs().into());
         }
     }
 }
@@ -45,11 +106,7 @@ impl IntoResponse for WebError {
     fn into_response(self) -> Response {
         let page = problem(&Frame::bare(), self.status(), &self.to_string());
         let mut response = (self.status(), Html(page)).into_response();
-        if let Self::Store(error) = &self
-            && let Some(wait) = error.retry_after()
-        {
-            response.headers_mut().insert(RETRY_AFTER, wait.as_secs().into());
-        }
+        self.add_headers(response.headers_mut());
         response
     }
 }

@@ -1,16 +1,50 @@
 //! What is where.
 
 use axum::Router;
-use axum::routing::get;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
 
-use super::pages;
+use super::error::WebError;
+use super::{assets, guard, login, metrics, pages, sse};
+use crate::api;
 use crate::lab::Lab;
 
 /// All pages of the lab.
 pub(super) fn router(lab: Lab) -> Router {
     Router::new()
         .route("/", get(pages::home::show))
+        .route("/list_max_id/{id}", get(pages::home::up_to))
+        .route("/list_min_id/{id}", get(pages::home::from))
+        .route("/events", get(sse::all))
         .route("/build/{id}", get(pages::build::show))
+        .route("/build/{id}/events", get(sse::build))
+        .route("/build/{id}/output/{task}", get(pages::build::whole))
+        .route("/build/{id}/cancel", post(pages::build::cancel))
+        .route("/build/{id}/retry", post(pages::build::retry))
+        .route("/build/{id}/note", post(pages::build::add_note))
+        .route("/compare", get(pages::compare::show))
+        .route("/history/{project}", get(pages::history::project))
+        .route("/history/{project}/{series}", get(pages::history::series))
+        .route("/history/{project}/{series}/points.json", get(pages::history::points_json))
+        .route("/history/{project}/{series}/points.csv", get(pages::history::points_csv))
+        .route("/alerts", get(pages::alerts::list))
+        .route("/alert/{id}", post(pages::alerts::answer))
         .route("/add_job", get(pages::add_job::show).post(pages::add_job::accept))
+        .route("/projects", get(pages::projects::list).post(pages::projects::add))
+        .route("/project/{name}", get(pages::projects::show).post(pages::projects::save))
+        .route("/project/{name}/archive", post(pages::projects::archive))
+        .route("/assets/{name}", get(assets::show))
+        .route("/login", get(login::show).post(login::accept))
+        .route("/logout", post(login::leave))
+        .route("/first-login/{secret}", get(login::first_show).post(login::first_accept))
+        .route("/metrics", get(metrics::show))
+        .merge(api::router())
+        .fallback(missing)
+        .layer(from_fn_with_state(lab.clone(), guard::guard))
+        .layer(from_fn_with_state(lab.clone(), metrics::count))
         .with_state(lab)
+}
+
+async fn missing() -> WebError {
+    WebError::Missing("page here".to_owned())
 }

@@ -1,23 +1,39 @@
 //! Connections: from listening to the end of the lab.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt as _;
 
-use super::routes;
-use crate::background::Background;
-use crate::duties;
+use super::doors::Doors;
+use super::guard::Peer;
+use super::unhurried::Unhurried;
+use super::{routes, tls};
+use crate::duties::{self, Duties};
 use crate::lab::{Lab, LabError};
+
+/// How long the head of a request may take to come, and how long a connection may be quiet between two.
+const HEADER: Duration = Duration::from_secs(10);
+/// How long a TLS handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Headers of one request: browsers send about twenty, proxies add some.
+const HEADERS_MAX: usize = 64;
+/// Bytes of the head of one request.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+/// How long to wait where no connection can be accepted.
+const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
 /// A lab that answers.
 pub struct Serving {
     addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
     runtime: tokio::runtime::Runtime,
-    duties: Vec<Background>,
+    duties: Duties,
 }
 
 impl Serving {
@@ -30,7 +46,7 @@ impl Serving {
     pub fn stop(self) {
         self.stop.send_replace(true);
         drop(self.duties);
-        self.runtime.shutdown_timeout(std::time::Duration::from_secs(5));
+        self.runtime.shutdown_timeout(Duration::from_secs(5));
     }
 }
 
@@ -42,32 +58,75 @@ pub fn serve(lab: &Lab) -> Result<Serving, LabError> {
         .build()
         .map_err(LabError::Threads)?;
     let (stop, stopped) = watch::channel(false);
-    let router = routes::router(lab.clone());
+    let tls = match &lab.options.tls {
+        Some((certificate, key)) => Some(tls::acceptor(certificate, key)?),
+        None => None,
+    };
+    let desk = Desk { router: routes::router(lab.clone()), doors: Doors::new(), tls };
     let mut addresses = Vec::new();
     for &address in &lab.options.listen {
         let failed = |source| LabError::Listen { address, source };
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
         addresses.push(listener.local_addr().map_err(failed)?);
-        runtime.spawn(accept(listener, router.clone(), stopped.clone()));
+        runtime.spawn(accept(listener, desk.clone(), stopped.clone()));
     }
     let duties = duties::start(lab)?;
     Ok(Serving { addresses, stop, runtime, duties })
 }
 
-async fn accept(listener: TcpListener, router: axum::Router, mut stopped: watch::Receiver<bool>) {
+/// What the connections of one listener have in common.
+#[derive(Clone)]
+struct Desk {
+    router: axum::Router,
+    doors: Doors,
+    tls: Option<TlsAcceptor>,
+}
+
+async fn accept(listener: TcpListener, desk: Desk, mut stopped: watch::Receiver<bool>) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stopped.wait_for(|&stop| stop) => return,
         };
-        let Ok((stream, _)) = accepted else { continue };
-        let service = TowerToHyperService::new(router.clone());
+        let Ok((stream, peer)) = accepted else {
+            // Without descriptors it fails at once, again and again: the connections that are there come first.
+            tokio::time::sleep(AFTER_FAILURE).await;
+            continue;
+        };
+        // Who isn't let in is told so by the closed connection: an answer would cost what there is too little of.
+        let Some(pass) = desk.doors.enter(peer.ip()) else { continue };
+        // Small answers must not wait for more of them; without it they are late, and no worse.
+        let _ = stream.set_nodelay(true);
+        let desk = desk.clone();
         tokio::spawn(async move {
-            let connection = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .serve_connection(TokioIo::new(stream), service);
-            // What a client breaks off is its own affair.
-            let _ = connection.await;
+            match &desk.tls {
+                None => talk(stream, peer, desk.router).await,
+                Some(tls) => {
+                    if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
+                        talk(stream, peer, desk.router).await;
+                    }
+                }
+            }
+            drop(pass);
         });
     }
+}
+
+/// Answers the requests of one connection.
+async fn talk<S>(stream: S, peer: SocketAddr, router: axum::Router)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(Peer(peer));
+        router.clone().oneshot(request)
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(Unhurried::new(stream)), service);
+    // What a client breaks off is its own affair.
+    let _ = connection.await;
 }

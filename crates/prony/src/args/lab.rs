@@ -1,7 +1,15 @@
 //! The flags of `prony lab`.
 
+mod ask;
+mod office;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
+
+pub(crate) use ask::{LabSubmitArgs, LabThereArgs, LabWaitArgs};
+pub(crate) use office::{
+    LabAuditArgs, LabPolicyArgs, LabTokenArgs, LabUserArgs, PolicyAction, TokenAction, UserAction,
+};
 
 /// `prony lab`
 #[derive(Debug, clap::Args)]
@@ -24,6 +32,20 @@ pub(crate) enum LabAction {
     Restore(LabCopyArgs),
     /// Look whether everything that a lab keeps is whole, also while it runs
     Check(LabCheckArgs),
+    /// Users of a stopped lab: list, add, role, disable, enable
+    User(LabUserArgs),
+    /// API tokens of a stopped lab: list, add, revoke
+    Token(LabTokenArgs),
+    /// Which servers a stopped lab may load: show, set, judge
+    Policy(LabPolicyArgs),
+    /// Look whether the audit log of a stopped lab is whole
+    Audit(LabAuditArgs),
+    /// Ask a lab for a build, and print its number
+    Submit(LabSubmitArgs),
+    /// Wait until a build is over
+    Wait(LabWaitArgs),
+    /// Wait until a build is over, and end as it says: 0 good, 1 slower, 3 invalid, 4 failed
+    Gate(LabWaitArgs),
 }
 
 /// `prony lab backup` and `prony lab restore`
@@ -52,6 +74,18 @@ pub(crate) struct LabServeArgs {
     /// Listen here, and at the same port of ::1 where this is 127.0.0.1
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000")]
     pub(crate) listen: SocketAddr,
+    /// A name by which the lab is called, beside localhost and the addresses it listens on; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
+    /// Certificate chain in PEM, to be reached by HTTPS
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// Its private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// A proxy in front of the lab does the TLS, passes Host on and adds X-Forwarded-For
+    #[arg(long, conflicts_with = "tls_certificate")]
+    pub(crate) behind_proxy: bool,
     /// Let everybody who reaches the lab read it; only where that is this machine alone
     #[arg(long, value_name = "ROLE", value_parser = ["viewer", "none"], default_value = "none")]
     pub(crate) anonymous: String,
@@ -76,4 +110,5 @@ Examples:
   prony lab                                  on http://127.0.0.1:3000/
   prony lab --listen 127.0.0.1:0             on a free port
   prony lab --database postgres://ci@db/lab  for a team
+  prony lab gate $(prony lab submit web)     in CI
   prony lab backup monday.sqlite             while it runs";

@@ -1,7 +1,9 @@
 //! `prony lab`: the lab, until Ctrl-C; and what is done with it beside that, a file for each.
 
+mod ask;
 mod backup;
 mod check;
+mod office;
 mod restore;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,7 +12,7 @@ use std::sync::mpsc::sync_channel;
 
 use prony_lab::model::Role;
 use prony_lab::work::{Surroundings, Worker};
-use prony_lab::{Lab, LabError, LabOptions, StoreAddress, serve};
+use prony_lab::{AccessError, Lab, LabError, LabOptions, StoreAddress, serve};
 
 use crate::args::{ExampleLabArgs, LabAction, LabArgs, LabPlaceArgs, LabServeArgs};
 use crate::complaint::Complaint;
@@ -24,6 +26,13 @@ pub(crate) fn lab(args: &LabArgs) -> Result<Exit, Complaint> {
         Some(LabAction::Backup(args)) => backup::backup(args),
         Some(LabAction::Restore(args)) => restore::restore(args),
         Some(LabAction::Check(args)) => check::check(args),
+        Some(LabAction::User(args)) => office::user(args),
+        Some(LabAction::Token(args)) => office::token(args),
+        Some(LabAction::Policy(args)) => office::policy(args),
+        Some(LabAction::Audit(args)) => office::audit(args),
+        Some(LabAction::Submit(args)) => ask::submit(args),
+        Some(LabAction::Wait(args)) => ask::wait(args),
+        Some(LabAction::Gate(args)) => ask::gate(args),
     }
 }
 
@@ -38,10 +47,16 @@ fn start(args: &LabServeArgs) -> Result<Exit, Complaint> {
     for note in lab.notes() {
         output::tell(&format!("note: {note}\n"));
     }
+    let first = lab.first_link().map_err(|error| refused(&error))?;
     let serving = serve(&lab).map_err(|error| complaint(&error))?;
+    let scheme = if args.tls_certificate.is_some() || args.behind_proxy { "https" } else { "http" };
     for address in serving.addresses() {
         // A script waits for this line, and takes the port from it.
-        output::print(&format!("listening on http://{address}/\n"))?;
+        output::print(&format!("listening on {scheme}://{address}/\n"))?;
+    }
+    if let Some((path, address)) = first.zip(serving.addresses().first()) {
+        let link = format!("{scheme}://{}{path}", args.host.first().cloned().unwrap_or(address.to_string()));
+        output::print(&format!("log in first at {link}\nthe link is good once, for an hour\n"))?;
     }
     let worker = if args.no_worker { None } else { Some(worker(&lab)?) };
     stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))?;
@@ -107,10 +122,10 @@ fn options(args: &LabServeArgs) -> Result<LabOptions, Complaint> {
         data,
         store,
         listen,
-        hosts: Vec::new(),
+        hosts: args.host.clone(),
         anonymous: args.anonymous.parse::<Role>().ok(),
-        tls: None,
-        is_behind_proxy: false,
+        tls: args.tls_certificate.clone().zip(args.tls_key.clone()),
+        is_behind_proxy: args.behind_proxy,
         program: prony_study::SELF.into(),
         search_path: std::env::var("PATH").unwrap_or_default(),
         mail: None,
@@ -140,7 +155,15 @@ fn default_folder() -> Option<PathBuf> {
 }
 
 fn complaint(error: &LabError) -> Complaint {
-    let words = format!("failed to {error}");
+    worded(&format!("failed to {error}"))
+}
+
+/// Why something about who may do what can't be done.
+fn refused(error: &AccessError) -> Complaint {
+    worded(&format!("failed to {error}"))
+}
+
+fn worded(words: &str) -> Complaint {
     match words.split_once("; ") {
         Some((what, advice)) => Complaint::usage(what).hint(advice),
         None => Complaint::usage(words),

@@ -271,6 +271,7 @@ CREATE TABLE idempotency (
     at {int} NOT NULL,
     PRIMARY KEY (actor, key)
 );
+CREATE INDEX idempotency_at ON idempotency (at);
 
 -- The lab's own settings, such as the target policy, as JSON.
 CREATE TABLE settings (

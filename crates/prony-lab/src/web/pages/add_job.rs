@@ -1,15 +1,18 @@
-//! `/add_job`: the form that requests a build, and what it sends.
+//! `/add_job`: the form that requests a build or a load, and what it sends.
 
 use askama::Template;
-use axum::extract::{Form, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::Frame;
 use crate::lab::{Lab, Refused};
-use crate::model::{BuildRequest, FieldMistake, Role};
-use crate::store::projects;
+use crate::model::{BuildRequest, Definition, FieldMistake, Name, Priority, Role};
+use crate::requests::Asker;
+use crate::store::projects::{self, Project};
 use crate::web::error::WebError;
+use crate::web::fields::{Asked, Fields};
+use crate::web::plain;
 use crate::web::principal::Principal;
 
 #[derive(Template)]
@@ -17,59 +20,122 @@ use crate::web::principal::Principal;
 struct Page {
     frame: Frame,
     projects: Vec<String>,
+    chosen: Option<Chosen>,
     request: BuildRequest,
     mistakes: Vec<FieldMistake>,
 }
 
-/// Shows the form.
-pub(crate) async fn show(State(lab): State<Lab>, principal: Principal) -> Result<Html<String>, WebError> {
-    Ok(Html(page(&lab, &principal, BuildRequest::default(), Vec::new()).await?))
+/// The project of which the form shows the choices.
+struct Chosen {
+    name: String,
+    title: String,
+    branch: String,
+    variants: Vec<String>,
+    tests: Vec<Test>,
+    has_study: bool,
+}
+
+struct Test {
+    name: String,
+    hint: &'static str,
+    is_chosen: bool,
+}
+
+/// What of the form is filled in.
+#[derive(Default)]
+struct Filled {
+    request: BuildRequest,
+    mistakes: Vec<FieldMistake>,
+}
+
+/// Shows the form; what the address says is filled in.
+pub(crate) async fn show(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Asked(asked): Asked,
+) -> Result<Html<String>, WebError> {
+    let filled = Filled { request: request(&asked), ..Filled::default() };
+    Ok(Html(page(&lab, &principal, filled).await?))
 }
 
 /// Takes what it sends: on to the page of the build, or back to the form with what is wrong beside each field.
 pub(crate) async fn accept(
     State(lab): State<Lab>,
     principal: Principal,
-    Form(fields): Form<Vec<(String, String)>>,
+    fields: Fields,
 ) -> Result<Response, WebError> {
     principal.demand(Role::Runner)?;
-    let request = request(fields);
-    match lab.request_build(request.clone(), &principal.name).await {
-        Ok(id) => Ok(Redirect::to(&format!("/build/{id}")).into_response()),
-        Err(Refused::Fields(mistakes)) => {
-            let page = page(&lab, &principal, request, mistakes).await?;
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
-        }
+    let request = request(&fields);
+    let asked = Asker { by: principal.name.clone(), key: None };
+    match lab.request_build_once(request.clone(), asked).await {
+        Ok((id, _)) => Ok(Redirect::to(&format!("/build/{id}")).into_response()),
+        Err(Refused::Fields(mistakes)) => refused(&lab, &principal, Filled { request, mistakes }).await,
         Err(Refused::Store(error)) => Err(error.into()),
+        Err(Refused::Target(refusal)) => {
+            let mistakes = vec![FieldMistake { field: "project".to_owned(), message: refusal.to_string() }];
+            refused(&lab, &principal, Filled { request, mistakes }).await
+        }
+        // Forms have no keys.
+        Err(Refused::KeyReused) => Err(WebError::BrokenBody),
     }
 }
 
-async fn page(
-    lab: &Lab,
-    principal: &Principal,
-    request: BuildRequest,
-    mistakes: Vec<FieldMistake>,
-) -> Result<String, WebError> {
+async fn refused(lab: &Lab, principal: &Principal, filled: Filled) -> Result<Response, WebError> {
+    let page = page(lab, principal, filled).await?;
+    Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
+}
+
+async fn page(lab: &Lab, principal: &Principal, filled: Filled) -> Result<String, WebError> {
     let projects = lab.store.read(projects::all).await?;
-    let offered = projects.into_iter().filter(|project| project.archived_at.is_none());
-    let projects = offered.map(|project| project.name).collect();
-    Ok(Page { frame: Frame::of(principal), projects, request, mistakes }.render()?)
+    let offered: Vec<Project> = projects.into_iter().filter(|p| p.archived_at.is_none()).collect();
+    let Filled { request, mistakes } = filled;
+    let found = offered.iter().find(|project| project.name == request.project).or(offered.first());
+    let chosen = found.and_then(|project| Chosen::of(project, &request));
+    let projects = offered.iter().map(|project| project.name.clone()).collect();
+    let frame = Frame::of(principal).at("/add_job");
+    Ok(Page { frame, projects, chosen, request, mistakes }.render()?)
+}
+
+impl Chosen {
+    /// `None` where the definition can't be read any more: an older prony wrote it.
+    fn of(project: &Project, request: &BuildRequest) -> Option<Self> {
+        let definition = Definition::read(&project.definition).ok()?;
+        let is_chosen = |name: &str| request.tests.iter().any(|test| test == name);
+        let mut tests: Vec<Test> = definition
+            .tasks
+            .iter()
+            .map(|task| Test {
+                name: task.name.to_string(),
+                hint: if task.is_always_run { "runs always" } else { "" },
+                is_chosen: is_chosen(task.name.as_str()),
+            })
+            .collect();
+        let has_study = definition.study.is_some();
+        if has_study {
+            let name = "study".to_owned();
+            tests.push(Test { name, hint: "the measurement", is_chosen: is_chosen("study") });
+        }
+        Some(Self {
+            name: project.name.clone(),
+            title: definition.title,
+            branch: definition.branch,
+            variants: definition.variants.iter().map(Name::to_string).collect(),
+            tests,
+            has_study,
+        })
+    }
 }
 
 /// A form sends a field of several values several times.
-fn request(fields: Vec<(String, String)>) -> BuildRequest {
-    let mut request = BuildRequest::default();
-    for (name, value) in fields {
-        match name.as_str() {
-            "project" => request.project = value,
-            "reference" => request.reference = value,
-            "base" => request.base = value,
-            "variant" => request.variant = value,
-            "tests" => request.tests.push(value),
-            "email" => request.email = value,
-            "priority" => request.priority = value,
-            _ => {}
-        }
+fn request(fields: &Fields) -> BuildRequest {
+    let one = |name| fields.one(name).to_owned();
+    BuildRequest {
+        project: one("project"),
+        reference: one("reference"),
+        base: one("base"),
+        variant: one("variant"),
+        tests: fields.all("tests").map(str::to_owned).collect(),
+        email: one("email"),
+        priority: one("priority"),
     }
-    request
 }

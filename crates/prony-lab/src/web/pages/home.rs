@@ -1,45 +1,168 @@
-//! `/`: the newest builds.
+//! `/`: what runs, what waits, and the newest builds.
 
 use askama::Template;
-use axum::extract::{Query, State};
+use axum::extract::{Path, State};
 use axum::response::Html;
-use serde::Deserialize;
 
-use super::Frame;
+use super::{Around, Frame, middle, words};
 use crate::lab::Lab;
-use crate::model::{Build, BuildId};
+use crate::model::{Build, BuildId, BuildState, EventId};
 use crate::store::builds::{self, Filter, Page};
+use crate::store::{StoreError, Tx, alerts, events, projects};
 use crate::web::error::WebError;
+use crate::web::fields::Asked;
+use crate::web::plain;
 use crate::web::principal::Principal;
 
 /// As many as the original's page shows.
 const BUILDS: u32 = 50;
+/// Of the queue: who waits longer finds it by the state.
+const OPEN: u32 = 50;
 
-/// Which page of the list.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Place {
-    before: Option<BuildId>,
-    after: Option<BuildId>,
+/// Which builds are asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Wanted {
+    project: String,
+    state: Option<BuildState>,
+    variant: String,
+    page: Option<Page>,
 }
 
 #[derive(Template)]
 #[template(path = "home.html")]
 struct Home {
-    frame: Frame,
+    seen: EventId,
+    alerts: i64,
+    open: Vec<Build>,
+    is_open_cut: bool,
+    projects: Vec<String>,
+    project: String,
+    state: &'static str,
+    variant: String,
+    is_filtered: bool,
+    is_paged: bool,
     builds: Vec<Build>,
+    newer: Option<String>,
+    older: Option<String>,
+    newest: String,
 }
 
 /// Shows it.
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    Query(place): Query<Place>,
+    Asked(asked): Asked,
 ) -> Result<Html<String>, WebError> {
-    let page = match (place.before, place.after) {
-        (Some(id), _) => Page::Before(id),
-        (None, Some(id)) => Page::After(id),
-        (None, None) => Page::Newest,
+    let page = match (asked.parsed("before")?, asked.parsed("after")?) {
+        (Some(id), _) => Some(Page::Before(id)),
+        (None, Some(id)) => Some(Page::After(id)),
+        (None, None) => None,
     };
-    let builds = lab.store.read(move |tx| builds::list(tx, &Filter::default(), page, BUILDS)).await?;
-    Ok(Html(Home { frame: Frame::of(&principal), builds }.render()?))
+    let wanted = Wanted {
+        project: asked.one("project").to_owned(),
+        state: asked.parsed("state")?,
+        variant: asked.one("variant").to_owned(),
+        page,
+    };
+    draw(&lab, &principal, wanted).await
+}
+
+/// The original's way to older builds: those up to `id`.
+pub(crate) async fn up_to(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(id): Path<BuildId>,
+) -> Result<Html<String>, WebError> {
+    let page = Some(Page::Before(BuildId(id.0.saturating_add(1))));
+    draw(&lab, &principal, Wanted { page, ..Wanted::default() }).await
+}
+
+/// The original's way to newer builds: those from `id` on.
+pub(crate) async fn from(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(id): Path<BuildId>,
+) -> Result<Html<String>, WebError> {
+    let page = Some(Page::After(BuildId(id.0.saturating_sub(1))));
+    draw(&lab, &principal, Wanted { page, ..Wanted::default() }).await
+}
+
+async fn draw(lab: &Lab, principal: &Principal, wanted: Wanted) -> Result<Html<String>, WebError> {
+    let main = middle(lab, format!("home {wanted:?}"), move |tx| wanted.read(tx)).await?;
+    let frame = Frame::of(principal).at("/");
+    Ok(Html(Around { frame, title: "Builds", has_chart: false, main: &main }.render()?))
+}
+
+impl Wanted {
+    fn read(self, tx: &mut Tx<'_>) -> Result<Home, StoreError> {
+        let seen = events::last(tx)?;
+        let mut open = builds::open(tx, OPEN + 1)?;
+        let is_open_cut = open.len() > OPEN as usize;
+        open.truncate(OPEN as usize);
+        let all = projects::all(tx)?;
+        let mut filter = Filter { state: self.state, ..Filter::default() };
+        if !self.variant.is_empty() {
+            filter.variant = Some(self.variant.clone());
+        }
+        let found = all.iter().find(|project| project.name == self.project).map(|project| project.id);
+        let is_unknown = !self.project.is_empty() && found.is_none();
+        filter.project = found;
+        let page = self.page.unwrap_or(Page::Newest);
+        let builds = if is_unknown { Vec::new() } else { builds::list(tx, &filter, page, BUILDS + 1)? };
+        let (builds, newer, older) = self.cut(page, builds);
+        Ok(Home {
+            seen,
+            alerts: alerts::open_count(tx)?,
+            open,
+            is_open_cut,
+            projects: all.into_iter().map(|project| project.name).collect(),
+            is_filtered: !self.project.is_empty() || self.state.is_some() || !self.variant.is_empty(),
+            is_paged: self.page.is_some(),
+            newest: self.link(None),
+            project: self.project,
+            state: self.state.map_or("", BuildState::name),
+            variant: self.variant,
+            builds,
+            newer,
+            older,
+        })
+    }
+
+    /// One page of what was found, which is one more if there is more, and the ways on.
+    fn cut(&self, page: Page, mut builds: Vec<Build>) -> (Vec<Build>, Option<String>, Option<String>) {
+        let is_more = builds.len() > BUILDS as usize;
+        let (has_newer, has_older) = match page {
+            Page::Newest => (false, is_more),
+            Page::Before(_) => (true, is_more),
+            Page::After(_) => (is_more, true),
+        };
+        if is_more {
+            // The one too many is the farthest from where the page begins.
+            match page {
+                Page::After(_) => drop(builds.remove(0)),
+                Page::Newest | Page::Before(_) => builds.truncate(BUILDS as usize),
+            }
+        }
+        let newer = builds.first().filter(|_| has_newer).map(|first| self.link(Some(("after", first.id))));
+        let older = builds.last().filter(|_| has_older).map(|last| self.link(Some(("before", last.id))));
+        (builds, newer, older)
+    }
+
+    fn link(&self, place: Option<(&str, BuildId)>) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        for (name, value) in [
+            ("project", self.project.as_str()),
+            ("state", self.state.map_or("", BuildState::name)),
+            ("variant", self.variant.as_str()),
+        ] {
+            if !value.is_empty() {
+                query.append_pair(name, value);
+            }
+        }
+        if let Some((name, id)) = place {
+            query.append_pair(name, &id.to_string());
+        }
+        let query = query.finish();
+        if query.is_empty() { "/".to_owned() } else { format!("/?{query}") }
+    }
 }

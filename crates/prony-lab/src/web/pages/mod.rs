@@ -1,19 +1,36 @@
 //! The pages, each drawn from a template in `templates/`.
 
 pub(super) mod add_job;
+pub(super) mod alerts;
 pub(super) mod build;
+pub(super) mod compare;
+pub(super) mod history;
 pub(super) mod home;
+pub(super) mod projects;
+mod words;
+
+use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
 
+use super::error::WebError;
 use super::principal::Principal;
+use crate::lab::Lab;
+use crate::model::Role;
+use crate::store::{StoreError, Tx};
 
 /// What every page has around it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Frame {
-    /// Who has logged in.
+    /// Who asks.
     pub(crate) user: Option<String>,
+    /// What they may do.
+    pub(crate) role: Option<Role>,
+    /// What each form sends back, so that no other site can send it.
+    pub(crate) csrf: String,
+    /// The address of the page's entry in the navigation.
+    pub(crate) here: &'static str,
 }
 
 impl Frame {
@@ -24,8 +41,54 @@ impl Frame {
 
     /// Around a page for `principal`.
     pub(crate) fn of(principal: &Principal) -> Self {
-        Self { user: Some(principal.name.clone()) }
+        Self {
+            user: Some(principal.name.clone()),
+            role: Some(principal.role),
+            csrf: principal.csrf.clone(),
+            here: "",
+        }
     }
+
+    /// Around the page at `here`, or one below it.
+    pub(crate) fn at(self, here: &'static str) -> Self {
+        Self { here, ..self }
+    }
+
+    /// Whether who asks may do what a runner may.
+    pub(crate) fn may_run(&self) -> bool {
+        self.role >= Some(Role::Runner)
+    }
+
+    /// Whether who asks may do what an administrator may.
+    pub(crate) fn is_admin(&self) -> bool {
+        self.role >= Some(Role::Admin)
+    }
+}
+
+/// A page whose middle was drawn before.
+#[derive(Template)]
+#[template(path = "drawn.html")]
+struct Around<'a> {
+    frame: Frame,
+    title: &'a str,
+    /// Whether it has charts.
+    has_chart: bool,
+    main: &'a str,
+}
+
+/// The middle of a page: `draw` reads the store and draws it, unless that was done since the last commit.
+async fn middle<T: Template + Send + 'static>(
+    lab: &Lab,
+    what: String,
+    read: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+) -> Result<Arc<str>, WebError> {
+    // Read before the store is, so that a commit meanwhile makes it old.
+    let version = lab.store.version();
+    if let Some(drawn) = lab.drawn.find(version, &what) {
+        return Ok(drawn);
+    }
+    let drawn = lab.store.read(read).await?.render()?;
+    Ok(lab.drawn.keep(version, what, drawn))
 }
 
 #[derive(Template)]

@@ -1,5 +1,8 @@
 //! Words and marks that pages share: what is good or bad is said by a word and a shape, never by colour alone.
+//!
+//! Templates hand over references whatever they are of, so what they call takes values and references alike.
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
 use crate::clock::Moment;
@@ -10,13 +13,14 @@ use crate::web::plain;
 const SHORT_COMMIT: usize = 10;
 
 /// A word with its shape: markup.
-fn word(class: &str, shape: &str, word: &str) -> String {
+pub(super) fn word(class: &str, shape: &str, word: &str) -> String {
     format!("<span class=\"word {class}\"><span aria-hidden=\"true\">{shape}</span> {word}</span>")
 }
 
 /// How far a build is: markup.
-pub(super) fn state(state: BuildState) -> String {
+pub(super) fn state(state: impl Borrow<BuildState>) -> String {
     use BuildState as S;
+    let state = *state.borrow();
     let (class, shape) = match state {
         S::Queued => ("calm", "○"),
         S::Assigned | S::Arming | S::Armed | S::Running | S::Draining | S::Finalizing => ("busy", "◐"),
@@ -29,8 +33,9 @@ pub(super) fn state(state: BuildState) -> String {
 }
 
 /// How far a task is: markup.
-pub(super) fn task_state(state: TaskState) -> String {
+pub(super) fn task_state(state: impl Borrow<TaskState>) -> String {
     use TaskState as S;
+    let state = *state.borrow();
     let (class, shape) = match state {
         S::Pending => ("calm", "○"),
         S::Running => ("busy", "◐"),
@@ -42,8 +47,9 @@ pub(super) fn task_state(state: TaskState) -> String {
 }
 
 /// What a build says: markup.
-pub(super) fn verdict(verdict: BuildVerdict) -> String {
+pub(super) fn verdict(verdict: impl Borrow<BuildVerdict>) -> String {
     use BuildVerdict as V;
+    let verdict = *verdict.borrow();
     match verdict {
         V::NoBaseline => word("calm", "·", "no baseline"),
         V::Faster => word("good", "▲", "FASTER"),
@@ -56,15 +62,18 @@ pub(super) fn verdict(verdict: BuildVerdict) -> String {
 }
 
 /// The verdict where there is one: markup.
-pub(super) fn maybe_verdict(found: Option<BuildVerdict>) -> String {
-    found.map_or_else(|| "–".to_owned(), verdict)
+pub(super) fn maybe_verdict(found: impl Borrow<Option<BuildVerdict>>) -> String {
+    found.borrow().map_or_else(|| "–".to_owned(), |found| verdict(found))
 }
 
 /// What follows from a verdict, in a sentence.
-pub(super) fn verdict_sentence(verdict: BuildVerdict) -> &'static str {
+pub(super) fn verdict_sentence(verdict: impl Borrow<BuildVerdict>) -> &'static str {
     use BuildVerdict as V;
+    let verdict = *verdict.borrow();
     match verdict {
-        V::NoBaseline => "there is no earlier build on the same machine to compare with, or nothing was measured",
+        V::NoBaseline => {
+            "there is no earlier build on the same machine to compare with, or nothing was measured"
+        }
         V::Faster => "better than its baseline in what is compared first, and the intervals show it",
         V::Slower => "worse than its baseline in what is compared first, and the intervals show it",
         V::NoDifference => "shown to be like its baseline",
@@ -75,18 +84,20 @@ pub(super) fn verdict_sentence(verdict: BuildVerdict) -> &'static str {
 }
 
 /// A moment, which a script says in the reader's own zone: markup.
-pub(super) fn when(moment: Moment) -> String {
+pub(super) fn when(moment: impl Borrow<Moment>) -> String {
+    let moment = *moment.borrow();
     let (exact, utc) = (moment.rfc3339(), moment.utc());
     format!("<time datetime=\"{exact}\" title=\"{utc} UTC\">{utc}</time>")
 }
 
 /// The same, or a dash.
-pub(super) fn maybe_when(moment: Option<Moment>) -> String {
-    moment.map_or_else(|| "–".to_owned(), when)
+pub(super) fn maybe_when(moment: impl Borrow<Option<Moment>>) -> String {
+    moment.borrow().map_or_else(|| "–".to_owned(), |moment| when(moment))
 }
 
 /// How long something took, as people say it: `0.42 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`.
-pub(super) fn took(duration: Duration) -> String {
+pub(super) fn took(duration: impl Borrow<Duration>) -> String {
+    let duration = *duration.borrow();
     let whole = duration.as_secs();
     let two = |first: u64, one: &str, second: u64, two: &str| match second {
         0 => format!("{first} {one}"),
@@ -103,15 +114,16 @@ pub(super) fn took(duration: Duration) -> String {
 }
 
 /// From one moment to another where both are known.
-pub(super) fn between(start: Option<Moment>, end: Option<Moment>) -> String {
-    match (start, end) {
-        (Some(start), Some(end)) => took(end.since(start)),
+pub(super) fn between(start: impl Borrow<Option<Moment>>, end: impl Borrow<Option<Moment>>) -> String {
+    match (start.borrow(), end.borrow()) {
+        (Some(start), Some(end)) => took(end.since(*start)),
         _ => "–".to_owned(),
     }
 }
 
 /// A number of bytes: `512 B`, `1.4 MiB`.
-pub(super) fn bytes(count: u64) -> String {
+pub(super) fn bytes(count: impl Borrow<u64>) -> String {
+    let count = *count.borrow();
     let mut scaled = count as f64;
     let mut unit = "B";
     for next in ["KiB", "MiB", "GiB", "TiB"] {
@@ -136,16 +148,20 @@ pub(super) fn subject(build: &Build) -> String {
 
 /// What was asked for, and its commit where that is known: text.
 pub(super) fn reference(build: &Build) -> String {
-    let asked = plain::line(&build.reference);
+    let asked = said_reference(&build.reference);
     let commit = build.commit.as_deref().map(short_commit);
-    match (commit, &build.base) {
-        (_, Some(base)) => format!("{} → {asked}", plain::line(base)),
-        (Some(commit), None) if !build.commit.as_deref().unwrap_or_default().starts_with(&build.reference) => {
-            format!("{asked} · {commit}")
-        }
-        (Some(commit), None) => commit,
+    match (&build.base, commit) {
+        (Some(base), _) => format!("{} → {asked}", said_reference(base)),
+        (None, Some(commit)) if commit.starts_with(&asked) || asked.starts_with(&commit) => commit,
+        (None, Some(commit)) => format!("{asked} · {commit}"),
         (None, None) => asked,
     }
+}
+
+/// A branch or tag as it is, a whole commit in short.
+fn said_reference(reference: &str) -> String {
+    let is_commit = reference.len() >= 40 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_commit { short_commit(reference) } else { plain::line(reference) }
 }
 
 /// The first digits of a commit.

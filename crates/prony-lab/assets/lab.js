@@ -1,0 +1,173 @@
+// What pages do beyond what they show: moments in the reader's own zone, live states and outputs, charts to zoom into.
+// Every page is whole without it.
+'use strict';
+
+const OUTPUT_MOST = 512 * 1024; // characters of one output that a page keeps
+
+function localise(root) {
+  const two = (number) => String(number).padStart(2, '0');
+  const date = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const said = (at) => `${date(at)} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  for (const time of root.querySelectorAll('time[datetime]')) {
+    const moment = new Date(time.dateTime);
+    if (!isNaN(moment)) time.textContent = said(moment);
+  }
+  for (const zone of root.querySelectorAll('.utc')) zone.remove();
+}
+
+// Puts what the server says now in the place of what it said before; what is chosen stays chosen.
+function replaceParts(text) {
+  const fresh = new DOMParser().parseFromString(text, 'text/html');
+  localise(fresh);
+  for (const now of fresh.querySelectorAll('[data-live]')) {
+    const old = document.getElementById(now.id);
+    if (!old || old.innerHTML === now.innerHTML) continue;
+    const chosen = [...old.querySelectorAll('input:checked')].map((input) => input.id);
+    const open = [...old.querySelectorAll('details')].map((details) => details.open);
+    const focused = old.contains(document.activeElement) ? document.activeElement.id : '';
+    old.replaceWith(now);
+    for (const id of chosen) {
+      const input = document.getElementById(id);
+      if (input) input.checked = true;
+    }
+    now.querySelectorAll('details').forEach((details, place) => { if (open[place]) details.open = true; });
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  }
+}
+
+function showLive(words, isLost) {
+  for (const live of document.querySelectorAll('.live')) {
+    live.hidden = words === '';
+    live.textContent = words;
+    live.classList.toggle('lost', isLost);
+  }
+}
+
+function appendOutput(message) {
+  const pre = document.querySelector(`pre[data-task="${Number(message.task)}"]`);
+  if (!pre) return;
+  const isAtEnd = pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 8;
+  pre.append(message.text + (message.cut ? '\n…\n' : ''));
+  if (pre.textContent.length > OUTPUT_MOST) pre.textContent = '…\n' + pre.textContent.slice(-OUTPUT_MOST / 2);
+  if (isAtEnd) pre.scrollTop = pre.scrollHeight;
+}
+
+// One stream, and only while the page is seen: a browser has few connections for all its pages.
+function watch(address) {
+  let stream = null;
+  let last = null;
+  let isOver = false;
+  let isBusy = false;
+  let isStale = false;
+  const refresh = async () => {
+    if (isBusy) { isStale = true; return; }
+    isBusy = true;
+    try {
+      do {
+        isStale = false;
+        const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
+        if (answer.ok) replaceParts(await answer.text());
+        if (!isOver) showLive('live', false);
+      } while (isStale);
+    } catch {
+      showLive('no connection to the lab', true);
+    } finally {
+      isBusy = false;
+    }
+  };
+  const open = () => {
+    if (stream || isOver) return;
+    const from = new URL(address, location.href);
+    if (last) from.searchParams.set('after', last);
+    stream = new EventSource(from);
+    stream.addEventListener('open', () => showLive('live', false));
+    stream.addEventListener('error', () => showLive('no connection to the lab', true));
+    stream.addEventListener('change', (event) => { last = event.lastEventId; refresh(); });
+    stream.addEventListener('output', (event) => { last = event.lastEventId; appendOutput(JSON.parse(event.data)); });
+    stream.addEventListener('end', () => { isOver = true; close(); showLive('', false); refresh(); });
+  };
+  const close = () => { stream?.close(); stream = null; };
+  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()));
+  window.addEventListener('pagehide', close);
+  window.addEventListener('pageshow', open);
+  open();
+}
+
+// A choice that other choices hang on loads the form anew, with what was typed; without a script there is a button.
+function followChoices() {
+  for (const choice of document.querySelectorAll('select[data-follow]')) {
+    const button = document.getElementById(choice.dataset.follow);
+    if (!button) continue;
+    button.hidden = true;
+    choice.addEventListener('change', () => button.form.requestSubmit(button));
+  }
+}
+
+// The drawing of the server gives way to one that can be zoomed into.
+async function drawChart(figure) {
+  if (typeof uPlot === 'undefined') return;
+  const answer = await fetch(figure.dataset.points);
+  if (!answer.ok) return;
+  const { at, build, value, low, high, valid, unit, changes } = await answer.json();
+  if (at.length < 2) return;
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const style = () => ({ ink: colour('--ink'), soft: colour('--soft'), rule: colour('--rule'), line: colour('--s0'), care: colour('--care'), bad: colour('--bad') });
+  const good = value.map((number, place) => (valid[place] ? number : null));
+  const unused = value.map((number, place) => (valid[place] ? null : number));
+  const holder = figure.querySelector('.zoom');
+  const draw = () => {
+    const now = style();
+    const axis = { stroke: now.soft, grid: { stroke: now.rule, width: 0.6 }, ticks: { stroke: now.rule, width: 0.6 } };
+    const marks = (plot) => {
+      const { ctx, bbox } = plot;
+      ctx.save();
+      for (const change of changes) {
+        const x = plot.valToPos(at[change.place], 'x', true);
+        if (x < bbox.left || x > bbox.left + bbox.width) continue;
+        ctx.strokeStyle = change.confirmed ? now.bad : now.care;
+        ctx.setLineDash(change.confirmed ? [] : [5, 3]);
+        ctx.lineWidth = 1.5 * devicePixelRatio;
+        ctx.beginPath();
+        ctx.moveTo(x, bbox.top);
+        ctx.lineTo(x, bbox.top + bbox.height);
+        ctx.stroke();
+      }
+      ctx.restore();
+    };
+    const number = (plot, found) => (found == null ? '–' : `${found.toPrecision(4)} ${unit}`);
+    const size = () => ({ width: Math.max(280, figure.clientWidth), height: 320 });
+    const plot = new uPlot({
+      ...size(),
+      series: [
+        { label: 'Requested' },
+        { label: 'value', stroke: now.line, width: 1.5, spanGaps: true, value: number, points: { show: at.length < 400, size: 5 } },
+        { label: 'low', stroke: 'transparent', value: number, points: { show: false } },
+        { label: 'high', stroke: 'transparent', value: number, points: { show: false } },
+        { label: 'not used', stroke: now.soft, paths: () => null, value: number, points: { show: true, size: 6, fill: 'transparent' } },
+      ],
+      bands: [{ series: [3, 2], fill: now.line + '33' }],
+      axes: [axis, { ...axis, size: 64 }],
+      hooks: { draw: [marks] },
+      cursor: { drag: { x: true, y: false } },
+    }, [at, good, low, high, unused], holder);
+    plot.over.addEventListener('dblclick', () => plot.setScale('x', { min: at[0], max: at[at.length - 1] }));
+    plot.over.addEventListener('click', (event) => {
+      if (event.ctrlKey || event.metaKey) location.assign(`/build/${build[plot.cursor.idx]}`);
+    });
+    const resize = new ResizeObserver(() => plot.setSize(size()));
+    resize.observe(figure);
+    return () => { resize.disconnect(); plot.destroy(); };
+  };
+  let undraw = draw();
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { undraw(); undraw = draw(); });
+  figure.querySelector('.static').hidden = true;
+  holder.hidden = false;
+}
+
+document.addEventListener('DOMContentLoaded', () => {
+  localise(document);
+  followChoices();
+  const live = document.querySelector('[data-events]');
+  if (live) watch(live.dataset.events);
+  for (const figure of document.querySelectorAll('figure[data-points]')) drawChart(figure).catch(() => {});
+});

@@ -1,0 +1,76 @@
+//! Which servers may be loaded.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::call::{Answered, Call, Nothing};
+use crate::access::{self, change};
+use crate::clock;
+
+/// The target policy.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PolicyText {
+    /// As TOML.
+    policy: String,
+}
+
+/// What somebody wants to load.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wish {
+    /// The URL.
+    url: String,
+}
+
+/// Whether they may.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Verdict {
+    /// Whether they may.
+    allowed: bool,
+    /// The addresses to which the load would go.
+    addresses: Vec<String>,
+    /// Why not.
+    reason: Option<String>,
+    /// Whether the server's owner has to agree first.
+    needs_proof: bool,
+}
+
+pub(super) async fn show(call: Call<Nothing, Nothing, Nothing>) -> Answered<PolicyText> {
+    let rules = call.lab.store.read(access::rules).await?;
+    Ok(PolicyText { policy: change::written(&rules) }.into())
+}
+
+pub(super) async fn set(call: Call<Nothing, Nothing, PolicyText>) -> Answered<PolicyText> {
+    let (text, by) = (call.body.policy, call.who.name);
+    call.lab
+        .store
+        .write(move |tx| change::undone(change::set_policy(tx, &by, &text, clock::wall())))
+        .await??;
+    let rules = call.lab.store.read(access::rules).await?;
+    Ok(PolicyText { policy: change::written(&rules) }.into())
+}
+
+pub(super) async fn judge(call: Call<Nothing, Nothing, Wish>) -> Answered<Verdict> {
+    let policy = call.lab.policy().await?;
+    let (url, role) = (call.body.url, call.who.role);
+    let judged = {
+        let (policy, url) = (policy.clone(), url.clone());
+        access::waited(move || policy.resolve(role, &url)).await?
+    };
+    Ok(match judged {
+        Ok(addresses) => {
+            let host = url::Url::parse(&url).ok().and_then(|url| url.host_str().map(str::to_owned));
+            let needs_proof = addresses.iter().any(|address| policy.needs_proof(host.as_deref(), *address));
+            let addresses = addresses.iter().map(ToString::to_string).collect();
+            Verdict { allowed: true, addresses, reason: None, needs_proof }
+        }
+        Err(refusal) => Verdict {
+            allowed: false,
+            addresses: Vec::new(),
+            reason: Some(refusal.to_string()),
+            needs_proof: false,
+        },
+    }
+    .into())
+}

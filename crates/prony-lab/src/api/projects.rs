@@ -1,0 +1,91 @@
+//! Projects.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::builds::List;
+use super::call::{Answered, Call, Nothing};
+use super::problem::Problem;
+use crate::clock::{self, Moment};
+use crate::model::{Definition, Name, ProjectId};
+use crate::store::{audit, projects};
+
+/// One project.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct OneProject {
+    /// Its name.
+    name: String,
+}
+
+/// A project.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Project {
+    /// Its number.
+    id: ProjectId,
+    /// Its name.
+    name: String,
+    /// Grows with every change of its definition.
+    revision: i64,
+    /// What it is, as TOML.
+    definition: String,
+    /// Since when it is no longer in the forms.
+    archived_at: Option<Moment>,
+}
+
+/// What a project is to be.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Registration {
+    /// What it is, as TOML.
+    definition: String,
+}
+
+fn shown(project: projects::Project) -> Project {
+    let projects::Project { id, name, revision, definition, archived_at } = project;
+    Project { id, name, revision, definition, archived_at }
+}
+
+pub(super) async fn list(call: Call<Nothing, Nothing, Nothing>) -> Answered<List<Project>> {
+    let all = call.lab.store.read(projects::all).await?;
+    Ok(List { items: all.into_iter().map(shown).collect(), next: None }.into())
+}
+
+pub(super) async fn one(call: Call<OneProject, Nothing, Nothing>) -> Answered<Project> {
+    let name = call.path.name;
+    let found = call.lab.store.read(move |tx| projects::by_name(tx, &name)).await?;
+    found.map(|project| shown(project).into()).ok_or_else(|| Problem::missing("project of that name"))
+}
+
+pub(super) async fn register(call: Call<OneProject, Nothing, Registration>) -> Answered<Project> {
+    let name: Name = call.path.name.parse().map_err(|error| Problem::unfit(format!("{error}")))?;
+    let text = call.body.definition;
+    Definition::read(&text).map_err(|error| Problem::unfit(error.to_string()))?;
+    let by = call.who.name;
+    let found = call
+        .lab
+        .store
+        .write(move |tx| {
+            let now = clock::wall();
+            let id = projects::register(tx, &name, &text, now)?;
+            audit::append(tx, now, &by, "project.register", name.as_str(), &text)?;
+            projects::by_id(tx, id)
+        })
+        .await?;
+    found.map(|project| shown(project).into()).ok_or_else(|| Problem::missing("project of that name"))
+}
+
+pub(super) async fn archive(call: Call<OneProject, Nothing, Nothing>) -> Answered<Project> {
+    let (name, by) = (call.path.name, call.who.name);
+    let found = call
+        .lab
+        .store
+        .write(move |tx| {
+            let Some(project) = projects::by_name(tx, &name)? else { return Ok(None) };
+            let now = clock::wall();
+            projects::archive(tx, project.id, now)?;
+            audit::append(tx, now, &by, "project.archive", &name, "")?;
+            projects::by_id(tx, project.id)
+        })
+        .await?;
+    found.map(|project| shown(project).into()).ok_or_else(|| Problem::missing("project of that name"))
+}

@@ -1,0 +1,42 @@
+//! The table of routes.
+
+use axum::http::Method;
+
+use super::call::Route;
+use super::{admin, builds, policy, projects};
+use crate::model::Role;
+
+/// Every route: method, path, least role, what it does, who does it.
+#[rustfmt::skip]
+pub(super) fn table() -> Vec<Route> {
+    let (get, post, put, delete) = (Method::GET, Method::POST, Method::PUT, Method::DELETE);
+    vec![
+        Route::new(get.clone(), "/me", Role::Viewer, "Who the token belongs to.", admin::me),
+        Route::new(get.clone(), "/builds", Role::Viewer, "Builds, the newest first.", builds::list),
+        Route::new(post.clone(), "/builds", Role::Runner, "Requests a build of a project.", builds::request).creates().keyed(),
+        Route::new(post.clone(), "/loads", Role::Runner, "Requests a load on a URL.", builds::load).creates().keyed(),
+        Route::new(get.clone(), "/queue", Role::Viewer, "What is not over, in the order in which it is worked off.", builds::queue),
+        Route::new(get.clone(), "/builds/{id}", Role::Viewer, "One build with its tasks.", builds::one),
+        Route::new(get.clone(), "/builds/{id}/status", Role::Viewer, "A build as code hosts show it beside a commit.", builds::status),
+        Route::new(get.clone(), "/builds/{id}/tasks/{task}/output", Role::Viewer, "What a task wrote.", builds::output),
+        Route::new(get.clone(), "/builds/{id}/events", Role::Viewer, "What happened to a build.", builds::events_of),
+        Route::new(get.clone(), "/events", Role::Viewer, "What happened.", builds::events),
+        Route::new(get.clone(), "/projects", Role::Viewer, "Every project.", projects::list),
+        Route::new(get.clone(), "/projects/{name}", Role::Viewer, "One project.", projects::one),
+        Route::new(put.clone(), "/projects/{name}", Role::Admin, "Registers a project, or gives it a new definition.", projects::register),
+        Route::new(delete.clone(), "/projects/{name}", Role::Admin, "Takes a project out of the forms; its builds stay.", projects::archive),
+        Route::new(get.clone(), "/users", Role::Admin, "Everybody who may log in.", admin::users),
+        Route::new(post.clone(), "/users", Role::Admin, "Makes a link by which somebody sets a password.", admin::invite),
+        Route::new(put.clone(), "/users/{name}/role", Role::Admin, "Gives a user another role.", admin::set_role),
+        Route::new(post.clone(), "/users/{name}/disable", Role::Admin, "Keeps a user out.", admin::disable),
+        Route::new(post.clone(), "/users/{name}/enable", Role::Admin, "Lets a user in again.", admin::enable),
+        Route::new(get.clone(), "/tokens", Role::Viewer, "One's own tokens; an admin sees all.", admin::tokens),
+        Route::new(post.clone(), "/tokens", Role::Viewer, "Makes a token, shown this once.", admin::add_token),
+        Route::new(delete, "/tokens/{id}", Role::Viewer, "Makes a token void.", admin::revoke_token),
+        Route::new(get.clone(), "/policy", Role::Viewer, "Which servers may be loaded, as TOML.", policy::show),
+        Route::new(put, "/policy", Role::Admin, "Replaces the target policy.", policy::set),
+        Route::new(post, "/policy/judge", Role::Viewer, "Whether one may load a URL.", policy::judge),
+        Route::new(get.clone(), "/audit", Role::Admin, "Who changed what about who may do what, the newest first.", admin::audit),
+        Route::new(get, "/audit/check", Role::Admin, "Whether the audit log is whole.", admin::check_audit),
+    ]
+}

@@ -1,0 +1,322 @@
+//! Whoever asks a lab from a script: requests a build, waits for it, says what came out.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::auth::{ApiToken, Secret, TokenError};
+use crate::clock;
+use crate::model::{Build, BuildDetail, BuildId, BuildRequest, BuildState, BuildVerdict, FieldMistake};
+
+/// How long one exchange may take.
+const EXCHANGE: Duration = Duration::from_secs(30);
+/// Between two looks at a build: a person doesn't notice, and a lab not at all.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a lab may be away while somebody waits: it is started again, or moves.
+const AWAY_MAX: Duration = Duration::from_secs(120);
+/// How often a request is sent that may not have arrived; the lab knows it again by its key.
+const TRIES: u32 = 5;
+/// An answer is some kilobytes; one with a long definition some hundred.
+const ANSWER_BYTES_MAX: u64 = 16 << 20;
+
+/// A lab somewhere, and the token to ask it with.
+#[derive(Debug)]
+pub struct Client {
+    agent: ureq::Agent,
+    base: String,
+    bearer: String,
+}
+
+/// Why a lab can't be asked, or does not do what it is asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Not an address of a lab.
+    #[error("`{0}` is no address of a lab: write it as http://127.0.0.1:3000 or https://lab.example.org")]
+    Address(String),
+    /// The token would be readable on the way.
+    #[error("the token would go to {0} in the clear: use https://")]
+    Clear(String),
+    /// Not a token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// Nothing answers.
+    #[error("no lab answers at {address} ({why}): is it running?")]
+    Unreachable {
+        /// Where it should be.
+        address: String,
+        /// Why not.
+        why: String,
+    },
+    /// The lab says no.
+    #[error("the lab refuses ({status}): {}", in_words(.detail, .mistakes))]
+    Refused {
+        /// The status of its answer.
+        status: u16,
+        /// Its words.
+        detail: String,
+        /// What is wrong with which field.
+        mistakes: Vec<FieldMistake>,
+    },
+    /// Something answers, but not as a lab does.
+    #[error("what answers at {address} is no lab ({why}): check --lab")]
+    Foreign {
+        /// Where.
+        address: String,
+        /// What is odd.
+        why: String,
+    },
+    /// It takes longer than somebody would wait.
+    #[error("build {id} is {} still: wait longer with --timeout", .state.name())]
+    TimedOut {
+        /// Which build.
+        id: BuildId,
+        /// How far it is.
+        state: BuildState,
+    },
+}
+
+/// What a finished build says to whoever wants to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// Nothing speaks against it.
+    Open,
+    /// It is slower, or misses what was demanded.
+    Missed,
+    /// Its numbers can't be used, or there are none where there should be.
+    Invalid,
+    /// It failed, or was never finished.
+    Failed,
+}
+
+impl Gate {
+    /// Of a build that is over.
+    pub fn of(build: &Build) -> Self {
+        use BuildVerdict as V;
+        match (build.state, build.verdict) {
+            (BuildState::Completed | BuildState::Degraded, Some(V::Slower | V::ThresholdMissed)) => {
+                Self::Missed
+            }
+            (BuildState::Completed | BuildState::Degraded, Some(V::Invalid))
+            | (BuildState::Degraded, None) => Self::Invalid,
+            (BuildState::Completed | BuildState::Degraded, _) => Self::Open,
+            _ => Self::Failed,
+        }
+    }
+}
+
+fn in_words(detail: &str, mistakes: &[FieldMistake]) -> String {
+    let lines: Vec<String> = mistakes.iter().map(|one| format!("{}: {}", one.field, one.message)).collect();
+    if lines.is_empty() { detail.to_owned() } else { lines.join("; ") }
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    detail: String,
+    #[serde(default)]
+    mistakes: Vec<FieldMistake>,
+}
+
+impl Client {
+    /// For the lab at `address`. A token goes by plain HTTP to this machine only.
+    pub fn new(address: &str, token: &str) -> Result<Self, ClientError> {
+        let url = url::Url::parse(address).map_err(|_| ClientError::Address(address.to_owned()))?;
+        let is_bare = url.path() == "/" && url.query().is_none() && url.username().is_empty();
+        let host = url.host_str().filter(|_| is_bare && matches!(url.scheme(), "http" | "https"));
+        let host = host.ok_or_else(|| ClientError::Address(address.to_owned()))?;
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let is_here =
+            bare == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        if url.scheme() == "http" && !is_here {
+            return Err(ClientError::Clear(host.to_owned()));
+        }
+        let token = ApiToken::read(token.trim())?;
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(EXCHANGE))
+            // The token must not follow a redirect to somebody else.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .user_agent(concat!("prony/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(Self {
+            agent: config.new_agent(),
+            base: url.as_str().trim_end_matches('/').to_owned(),
+            bearer: format!("Bearer {}", token.text()),
+        })
+    }
+
+    /// The page of a build, for people.
+    pub fn page(&self, id: BuildId) -> String {
+        format!("{}/build/{id}", self.base)
+    }
+
+    /// Requests a build. Where the answer gets lost it asks again, and the lab knows it for the same request.
+    pub fn submit(&self, request: &BuildRequest) -> Result<BuildDetail, ClientError> {
+        let key = Secret::new().text();
+        let body = serde_json::to_string(request).expect("invariant: a request is plain data");
+        let mut tries = 1;
+        loop {
+            let sent = self
+                .agent
+                .post(format!("{}/api/v1/builds", self.base))
+                .header("Authorization", &self.bearer)
+                .header("Content-Type", "application/json")
+                .header("Idempotency-Key", &key)
+                .send(&body);
+            match self.read(sent) {
+                Err(error) if error.may_pass() && tries < TRIES => std::thread::sleep(LOOK_EVERY * tries),
+                answer => return answer,
+            }
+            tries += 1;
+        }
+    }
+
+    /// A build as it is now.
+    pub fn build(&self, id: BuildId) -> Result<BuildDetail, ClientError> {
+        let url = format!("{}/api/v1/builds/{id}", self.base);
+        self.read(self.agent.get(url).header("Authorization", &self.bearer).call())
+    }
+
+    /// Waits until a build is over, at most `patience`; `tell` hears of every change of its state. A lab that is away for
+    /// a while is waited for, too.
+    pub fn wait(
+        &self,
+        id: BuildId,
+        patience: Duration,
+        mut tell: impl FnMut(&Build),
+    ) -> Result<Build, ClientError> {
+        let began = clock::steady();
+        let mut answered = began;
+        let mut last: Option<BuildState> = None;
+        loop {
+            match self.build(id) {
+                Ok(detail) => {
+                    answered = clock::steady();
+                    if last.replace(detail.build.state) != Some(detail.build.state) {
+                        tell(&detail.build);
+                    }
+                    if detail.build.state.is_final() {
+                        return Ok(detail.build);
+                    }
+                    if clock::steady().saturating_sub(began) >= patience {
+                        return Err(ClientError::TimedOut { id, state: detail.build.state });
+                    }
+                }
+                Err(error) => {
+                    let away = clock::steady().saturating_sub(answered);
+                    if last.is_none() || !error.may_pass() || away >= AWAY_MAX {
+                        return Err(error);
+                    }
+                }
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn read<T: DeserializeOwned>(
+        &self,
+        sent: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<T, ClientError> {
+        let unreachable = |error: ureq::Error| ClientError::Unreachable {
+            address: self.base.clone(),
+            why: error.to_string(),
+        };
+        let mut answer = sent.map_err(unreachable)?;
+        let status = answer.status();
+        let text =
+            answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string().map_err(unreachable)?;
+        let foreign = |error: serde_json::Error| ClientError::Foreign {
+            address: self.base.clone(),
+            why: format!("{status}, {error}"),
+        };
+        if status.is_success() {
+            return serde_json::from_str(&text).map_err(foreign);
+        }
+        let Problem { detail, mistakes } = serde_json::from_str(&text).map_err(foreign)?;
+        Err(ClientError::Refused { status: status.as_u16(), detail, mistakes })
+    }
+}
+
+impl ClientError {
+    /// Whether it may go by itself.
+    fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Refused { status: 503 | 429, .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Moment;
+    use crate::model::{BuildKind, Priority};
+
+    #[test]
+    fn a_token_goes_to_this_machine_or_by_https() {
+        let token = ApiToken::new().text();
+        for good in
+            ["http://127.0.0.1:3000", "http://localhost:3000/", "http://[::1]:1", "https://lab.example.org"]
+        {
+            assert!(Client::new(good, &token).is_ok(), "{good}");
+        }
+        let refused = |address: &str| Client::new(address, &token).expect_err(address);
+        assert!(matches!(refused("http://lab.example.org"), ClientError::Clear(_)));
+        assert!(matches!(refused("http://10.0.0.1:3000"), ClientError::Clear(_)));
+        for bad in ["", "127.0.0.1:3000", "ftp://localhost/", "http://localhost/x", "http://a:b@localhost/"] {
+            assert!(matches!(refused(bad), ClientError::Address(_)), "{bad}");
+        }
+        assert!(matches!(Client::new("http://127.0.0.1:1", "secret"), Err(ClientError::Token(_))));
+    }
+
+    #[test]
+    fn nothing_answers() {
+        let free =
+            std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number");
+        let client = Client::new(&format!("http://{free}"), &ApiToken::new().text()).expect("a client");
+        let error = client.build(BuildId(1)).expect_err("nobody is there");
+        assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
+        assert!(error.to_string().starts_with("no lab answers at http://127.0.0.1:"), "{error}");
+    }
+
+    fn gate(state: BuildState, verdict: Option<BuildVerdict>) -> Gate {
+        Gate::of(&Build {
+            id: BuildId(1),
+            kind: BuildKind::Project,
+            project: None,
+            project_name: None,
+            reference: String::new(),
+            commit: None,
+            base: None,
+            variant: None,
+            state,
+            reason: None,
+            verdict,
+            priority: Priority::Normal,
+            requested_by: String::new(),
+            requested_at: Moment(0),
+            started_at: None,
+            ended_at: None,
+            attempt: 1,
+        })
+    }
+
+    #[test]
+    fn what_a_build_says() {
+        use BuildState::{Cancelled, Completed, Degraded, Expired, Failed};
+        use BuildVerdict as V;
+        for verdict in [None, Some(V::NoBaseline), Some(V::Faster), Some(V::NoDifference), Some(V::TooNoisy)]
+        {
+            assert_eq!(gate(Completed, verdict), Gate::Open, "{verdict:?}");
+        }
+        for verdict in [V::Slower, V::ThresholdMissed] {
+            assert_eq!(gate(Completed, Some(verdict)), Gate::Missed);
+            assert_eq!(gate(Degraded, Some(verdict)), Gate::Missed);
+            assert_eq!(gate(Failed, Some(verdict)), Gate::Failed);
+        }
+        assert_eq!(gate(Completed, Some(V::Invalid)), Gate::Invalid);
+        assert_eq!(gate(Degraded, None), Gate::Invalid);
+        for state in [Failed, Cancelled, Expired] {
+            assert_eq!(gate(state, None), Gate::Failed);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Tells others what happened: by webhook, signed, and by e-mail.
+//!
+//! One thread reads on the events and puts what is to be told into an outbox in the store, in the transaction that notes
+//! the events as seen: nothing is lost or told of twice by the lab's end. Another empties the outbox. What can't be told
+//! is tried again with growing pauses, and given up at last; where an answer gets lost, the same is told twice, with the
+//! same `X-Prony-Delivery`.
+
+mod body;
+mod mail;
+mod tell;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub(crate) use mail::Mailer;
+
+use crate::background::Background;
+use crate::clock;
+use crate::follow::{AFTER_ERROR, Cursor, LOOK};
+use crate::model::{AlertKind, AlertState, Hook};
+use crate::store::events::Event;
+use crate::store::{Store, StoreError, Tx, builds, hooks, monitors};
+use body::Told;
+use tell::Outbox;
+
+/// Where the store keeps what this thread has seen.
+pub(crate) const SEEN: &str = "seen.hooks";
+
+/// Tells others from now on; by e-mail where there is a `mailer`.
+pub(crate) fn start(store: &Store, mailer: Option<Mailer>) -> std::io::Result<[Background; 2]> {
+    let mut fill = Fill { store: store.clone(), cursor: Cursor::new(SEEN), has_mail: mailer.is_some() };
+    let mut outbox = Outbox::new(store.clone(), mailer);
+    Ok([
+        Background::start("lab-outbox", move || fill.pause())?,
+        Background::start("lab-hooks", move || outbox.turn(clock::wall()))?,
+    ])
+}
+
+/// Fills the outbox.
+struct Fill {
+    store: Store,
+    cursor: Cursor,
+    has_mail: bool,
+}
+
+impl Fill {
+    fn pause(&mut self) -> Duration {
+        match self.turn() {
+            Ok(true) => Duration::ZERO,
+            Ok(false) => LOOK,
+            // Nothing was noted as seen: the same is tried again.
+            Err(_) => AFTER_ERROR,
+        }
+    }
+
+    /// Looks at some events, if there are any; whether there may be more.
+    fn turn(&mut self) -> Result<bool, StoreError> {
+        let is_meant = |kind: &str| kind != "task.output";
+        let events = self.cursor.unseen(&self.store, is_meant)?;
+        let Some(last) = events.last().map(|event| event.id) else { return Ok(false) };
+        let has_mail = self.has_mail;
+        self.store.write_blocking(move |tx| {
+            let hooks = hooks::all(tx)?;
+            for event in &events {
+                fill(tx, event, &hooks, has_mail)?;
+            }
+            Cursor::write(tx, SEEN, last)
+        })?;
+        self.cursor.advance(last);
+        Ok(true)
+    }
+}
+
+fn fill(tx: &mut Tx<'_>, event: &Event, hooks: &[Hook], has_mail: bool) -> Result<(), StoreError> {
+    let is_wanted = hooks.iter().any(|hook| hook.is_for(&event.kind, hook.project));
+    let is_mailed = has_mail && may_be_mailed(&event.kind);
+    if !is_wanted && !is_mailed {
+        return Ok(());
+    }
+    let told = Told::of(tx, event)?;
+    let now = clock::wall();
+    for hook in hooks.iter().filter(|hook| hook.is_for(&event.kind, told.project())) {
+        hooks::tell_hook(tx, hook.id, event.id, &told.json(), now)?;
+    }
+    if is_mailed && let Some(to) = recipient(tx, &told)? {
+        hooks::tell_by_mail(tx, &to, event.id, &mail::message(&to, &told), now)?;
+    }
+    Ok(())
+}
+
+/// Ends of builds, and alerts that begin or end.
+fn may_be_mailed(kind: &str) -> bool {
+    let ends = ["build.completed", "build.degraded", "build.failed", "build.cancelled", "build.expired"];
+    ends.contains(&kind) || ["alert.active", "alert.closed"].contains(&kind)
+}
+
+/// Whom somebody named when they asked for the build, or for the monitor.
+fn recipient(tx: &mut Tx<'_>, told: &Told) -> Result<Option<String>, StoreError> {
+    match (&told.alert, &told.build) {
+        (Some(alert), _) if alert.kind == AlertKind::Monitor => {
+            let is_news = matches!(alert.state, AlertState::Active | AlertState::Closed);
+            match alert.monitor.filter(|_| is_news) {
+                Some(id) => monitors::email(tx, id),
+                None => Ok(None),
+            }
+        }
+        (Some(_), _) | (None, None) => Ok(None),
+        (None, Some(build)) => Ok(builds::one(tx, build.id)?.and_then(|found| found.email)),
+    }
+}

@@ -1,0 +1,164 @@
+//! Empties the outbox.
+
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+use super::mail::Mailer;
+use crate::auth::hexadecimal;
+use crate::clock::{self, Moment};
+use crate::follow::{AFTER_ERROR, LOOK};
+use crate::outside;
+use crate::store::hooks::{self, Delivery, Recipient};
+use crate::store::{Store, StoreError};
+
+/// Deliveries at once: one that doesn't answer must not hold up all others.
+const AT_ONCE: u32 = 8;
+/// How long one may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Tries, with pauses that grow from 10 s by four times each, up to an hour: half a day in all.
+const MOST_ATTEMPTS: u32 = 16;
+/// The first pause.
+const FIRST_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause.
+const LAST_PAUSE: Duration = Duration::from_hours(1);
+/// How long it can be seen what was given up.
+const KEPT: Duration = Duration::from_hours(30 * 24);
+/// How often that is cleared.
+const CLEARED_EVERY: Duration = Duration::from_hours(1);
+/// How often the clock is looked at for what is due where nothing happens.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// What is to be told, and how.
+pub(super) struct Outbox {
+    store: Store,
+    mailer: Option<Mailer>,
+    /// What of the store was seen when there was nothing to do, and when.
+    idle: Option<(u64, Moment)>,
+    cleared: Option<Moment>,
+}
+
+impl Outbox {
+    pub(super) fn new(store: Store, mailer: Option<Mailer>) -> Self {
+        Self { store, mailer, idle: None, cleared: None }
+    }
+
+    /// Tells some of what is due `now`; how long to wait before the next turn.
+    pub(super) fn turn(&mut self, now: Moment) -> Duration {
+        let version = self.store.version();
+        // A jump of the clock backwards counts as time, too.
+        let is_idle = |(seen, at): (u64, Moment)| seen == version && now >= at && now.since(at) < IDLE;
+        if self.idle.is_some_and(is_idle) {
+            return LOOK;
+        }
+        match self.tell(now).and_then(|told| self.clear(now).map(|()| told)) {
+            Ok(0) => {
+                self.idle = Some((version, now));
+                LOOK
+            }
+            Ok(_) => Duration::ZERO,
+            Err(_) => AFTER_ERROR,
+        }
+    }
+
+    /// Tells at most [`AT_ONCE`]; how many were tried.
+    fn tell(&self, now: Moment) -> Result<usize, StoreError> {
+        let due = self.store.read_blocking(|tx| hooks::due(tx, now, AT_ONCE))?;
+        let ended: Vec<(&Delivery, Result<(), String>)> = std::thread::scope(|scope| {
+            let started: Vec<_> =
+                due.iter().map(|delivery| (delivery, scope.spawn(|| self.one(delivery)))).collect();
+            let ended = |result: std::thread::Result<Result<(), String>>| {
+                result.unwrap_or_else(|_| Err("telling it panicked; this is a fault of prony".to_owned()))
+            };
+            started.into_iter().map(|(delivery, thread)| (delivery, ended(thread.join()))).collect()
+        });
+        let count = ended.len();
+        let ended: Vec<_> = ended.into_iter().map(|(it, told)| (it.id, it.attempts, told)).collect();
+        if count > 0 {
+            self.store.write_blocking(move |tx| {
+                for (id, attempts, told) in ended {
+                    match told {
+                        Ok(()) => hooks::told(tx, id)?,
+                        Err(error) => {
+                            let next = pause_after(attempts + 1).map(|pause| now.after(pause));
+                            hooks::untold(tx, id, &error, now, next)?;
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(count)
+    }
+
+    fn one(&self, delivery: &Delivery) -> Result<(), String> {
+        match &delivery.to {
+            Recipient::Mail(to) => match &self.mailer {
+                Some(mailer) => mailer.send(to, &delivery.body),
+                None => Err("the lab was started without --mail-command".to_owned()),
+            },
+            Recipient::Hook { url, secret, created_by, .. } => {
+                let client =
+                    outside::client(&self.store, created_by, TIMEOUT).map_err(|error| error.to_string())?;
+                let answer = client
+                    .post(url)
+                    .header("content-type", "application/json")
+                    .header("x-prony-delivery", delivery.id.to_string())
+                    .header("x-prony-signature", signature(secret, delivery.body.as_bytes()))
+                    .send(delivery.body.as_bytes())
+                    .map_err(|error| outside::words(&error))?;
+                if answer.status().is_success() {
+                    Ok(())
+                } else {
+                    Err(format!("it answered {}", answer.status()))
+                }
+            }
+        }
+    }
+
+    fn clear(&mut self, now: Moment) -> Result<(), StoreError> {
+        if self.cleared.is_none_or(|last| now.since(last) >= CLEARED_EVERY) {
+            let before = now.before(KEPT);
+            self.store.write_blocking(move |tx| hooks::forget(tx, before))?;
+            self.cleared = Some(clock::wall().max(now));
+        }
+        Ok(())
+    }
+}
+
+/// The pause after so many tries; `None` where that was the last one.
+fn pause_after(attempts: u32) -> Option<Duration> {
+    let pause = FIRST_PAUSE.saturating_mul(4_u32.saturating_pow(attempts.saturating_sub(1)));
+    (attempts < MOST_ATTEMPTS).then_some(pause.min(LAST_PAUSE))
+}
+
+/// `sha256=` and the HMAC-SHA256 of the body with the hook's secret, in hexadecimal digits: as GitHub signs.
+pub(super) fn signature(secret: &str, body: &[u8]) -> String {
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("invariant: HMAC takes keys of any length");
+    mac.update(body);
+    format!("sha256={}", hexadecimal(&mac.finalize().into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signature_is_that_of_the_standard() {
+        // RFC 4231, 4.3: test case 2.
+        assert_eq!(
+            signature("Jefe", b"what do ya want for nothing?"),
+            "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        );
+    }
+
+    #[test]
+    fn pauses_grow_and_end() {
+        let pauses: Vec<_> = (1..=5).map(|tries| pause_after(tries).map(|pause| pause.as_secs())).collect();
+        assert_eq!(pauses, [Some(10), Some(40), Some(160), Some(640), Some(2560)]);
+        assert_eq!(pause_after(15), Some(LAST_PAUSE));
+        assert_eq!(pause_after(MOST_ATTEMPTS), None);
+    }
+}

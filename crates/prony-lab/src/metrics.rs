@@ -1,0 +1,157 @@
+//! What the lab says of itself to Prometheus, in its text format (OpenMetrics 1.0).
+
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use crate::clock;
+use crate::store::{Store, StoreError, counts};
+
+/// Bounds of times, seconds: from what a page of a quiet lab takes to what nobody waits for.
+const BOUNDS_S: [f64; 14] =
+    [0.000_25, 0.000_5, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 4.0];
+/// Methods that have a name of their own; whatever else somebody sends is one.
+const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/// The counters of a lab.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<Request, Counter>,
+    request_seconds: Family<Route, Histogram, fn() -> Histogram>,
+    builds: Family<State, Gauge>,
+    open_alerts: Gauge,
+    deliveries: Gauge,
+    oldest_queued: Gauge,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Request {
+    method: &'static str,
+    route: String,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    route: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct State {
+    state: StateName,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct StateName(String);
+
+impl EncodeLabelValue for StateName {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        self.0.as_str().encode(encoder)
+    }
+}
+
+/// A histogram of times between a quarter of a millisecond and four seconds.
+pub(crate) fn times() -> Histogram {
+    Histogram::new(BOUNDS_S)
+}
+
+impl Metrics {
+    /// Those of a lab with this store.
+    pub(crate) fn new(store: &Store) -> Self {
+        let mut registry = Registry::with_prefix("prony_lab");
+        let new = Self {
+            requests: Family::default(),
+            request_seconds: Family::new_with_constructor(times as fn() -> Histogram),
+            builds: Family::default(),
+            open_alerts: Gauge::default(),
+            deliveries: Gauge::default(),
+            oldest_queued: Gauge::default(),
+            registry: Registry::default(),
+        };
+        let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The version of prony", version);
+        registry.register("requests", "Answers by method, route and status", new.requests.clone());
+        registry.register(
+            "request_seconds",
+            "Times from a request's head to the head of its answer, by route",
+            new.request_seconds.clone(),
+        );
+        registry.register(
+            "store_write_seconds",
+            "Times from asking for a write to its being durable",
+            store.write_times(),
+        );
+        registry.register("builds", "Builds by state", new.builds.clone());
+        registry.register("alerts_open", "Alerts that are open", new.open_alerts.clone());
+        registry.register("deliveries_waiting", "What is still to be told to others", new.deliveries.clone());
+        registry.register(
+            "queue_oldest_seconds",
+            "How long the oldest build of the queue has waited",
+            new.oldest_queued.clone(),
+        );
+        Self { registry, ..new }
+    }
+
+    /// Counts an answer. `route` is the pattern of the path, of which there are few.
+    pub(crate) fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
+        let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("OTHER");
+        let route = route.to_owned();
+        self.requests.get_or_create(&Request { method, route: route.clone(), status }).inc();
+        self.request_seconds.get_or_create(&Route { route }).observe(took.as_secs_f64());
+    }
+
+    /// All of it, with what the store says now.
+    pub(crate) async fn text(&self, store: &Store) -> Result<String, StoreError> {
+        let counts = store.read(counts::all).await?;
+        for (state, count) in counts.builds {
+            self.builds.get_or_create(&State { state: StateName(state) }).set(count);
+        }
+        self.open_alerts.set(counts.open_alerts);
+        self.deliveries.set(counts.deliveries);
+        let waited = counts.oldest_queued.map_or(Duration::ZERO, |at| clock::wall().since(at));
+        self.oldest_queued.set(i64::try_from(waited.as_secs()).unwrap_or(i64::MAX));
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("invariant: a text can be written to");
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fixture::on_both;
+    use crate::store::past::{Measured, Past};
+
+    #[test]
+    fn what_happened_is_counted() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        on_both(|store| {
+            let past = Past::new(store);
+            past.build("main", "abc", Measured::default());
+            let metrics = Metrics::new(store);
+            metrics.answered("GET", "/build/{id}", 200, Duration::from_micros(900));
+            metrics.answered("BREW", "/", 405, Duration::ZERO);
+            let text = runtime.block_on(metrics.text(store)).expect("text");
+            for line in [
+                "prony_lab_requests_total{method=\"GET\",route=\"/build/{id}\",status=\"200\"} 1",
+                "prony_lab_requests_total{method=\"OTHER\",route=\"/\",status=\"405\"} 1",
+                "prony_lab_request_seconds_bucket{le=\"0.001\",route=\"/build/{id}\"} 1",
+                "prony_lab_builds{state=\"completed\"} 1",
+                "prony_lab_builds{state=\"queued\"} 0",
+                "prony_lab_alerts_open 0",
+                // The project and the build.
+                "prony_lab_store_write_seconds_count 2",
+            ] {
+                assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+            }
+            assert!(text.ends_with("# EOF\n"));
+        });
+    }
+}

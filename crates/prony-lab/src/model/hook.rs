@@ -1,0 +1,117 @@
+//! Hooks: addresses of others that are told of events.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Contradiction, FieldMistake, HookId, ProjectId};
+use crate::clock::Moment;
+
+/// What a hook may ask for: each begins with one of these.
+const KINDS: [&str; 3] = ["build.", "task.", "alert."];
+/// What is too much for anybody: a piece of output each.
+const UNTOLD: &str = "task.output";
+/// What a hook is told where nobody says.
+const DEFAULT_KINDS: &str = "build.completed build.degraded build.failed alert.*";
+/// More is a mistake.
+const MOST_KINDS: usize = 32;
+
+/// What a hook is asked to be, as a form or a script says it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HookRequest {
+    /// Where it is told.
+    pub url: String,
+    /// What it is told of: kinds of events such as `build.completed` or `alert.*`, apart by spaces or commas. Empty is
+    /// every build that ends with or without results, and every alert.
+    pub kinds: String,
+    /// Of which project only; empty is all.
+    pub project: String,
+}
+
+/// An address that is told of events. Its secret is shown once, when it is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hook {
+    /// Its number; 0 before it has one.
+    pub id: HookId,
+    /// Where it is told.
+    pub url: String,
+    /// What it is told of.
+    pub kinds: Vec<String>,
+    /// Of which project only.
+    pub project: Option<ProjectId>,
+    /// Who asked for it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Moment,
+}
+
+impl Hook {
+    /// Whether it is told of an event of `kind` of `project`.
+    pub fn is_for(&self, kind: &str, project: Option<ProjectId>) -> bool {
+        let is_its = self.kinds.iter().any(|wanted| match wanted.strip_suffix('*') {
+            Some(prefix) => kind.starts_with(prefix),
+            None => kind == wanted,
+        });
+        is_its && kind != UNTOLD && self.project.is_none_or(|wanted| project == Some(wanted))
+    }
+}
+
+impl HookRequest {
+    /// The hook that this asks for; `project` is the number of the project that it names, if there is one.
+    pub fn checked(&self, project: Option<ProjectId>, by: &str, now: Moment) -> Result<Hook, Contradiction> {
+        let mut mistakes = Vec::new();
+        let mut wrong = |field: &str, message: String| {
+            mistakes.push(FieldMistake { field: field.to_owned(), message });
+        };
+        let url = crate::outside::check_url(&self.url).map_err(|message| wrong("url", message)).ok();
+        let text = if self.kinds.trim().is_empty() { DEFAULT_KINDS } else { &self.kinds };
+        let kinds: Vec<String> =
+            text.split([' ', ',', '\n', '\r']).filter(|kind| !kind.is_empty()).map(str::to_owned).collect();
+        if kinds.len() > MOST_KINDS || !kinds.iter().all(|kind| is_kind(kind)) {
+            wrong("kinds", "write kinds of events such as build.completed, alert.* or build.*".to_owned());
+        }
+        if !self.project.is_empty() && project.is_none() {
+            wrong("project", "there is no such project: choose one of the list".to_owned());
+        }
+        match url {
+            Some(url) if mistakes.is_empty() => {
+                Ok(Hook { id: HookId(0), url, kinds, project, created_by: by.to_owned(), created_at: now })
+            }
+            _ => Err(mistakes),
+        }
+    }
+}
+
+fn is_kind(text: &str) -> bool {
+    let Some(rest) = KINDS.iter().find_map(|prefix| text.strip_prefix(prefix)) else { return false };
+    rest == "*" || (!rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_hears_what_it_asked_for() {
+        let asked = |kinds: &str| HookRequest {
+            url: "https://a.example/x".to_owned(),
+            kinds: kinds.to_owned(),
+            ..HookRequest::default()
+        };
+        let hook = asked("").checked(None, "kim", Moment(1)).expect("good");
+        assert!(hook.is_for("build.failed", None) && hook.is_for("alert.closed", Some(ProjectId(1))));
+        assert!(!hook.is_for("build.running", None));
+        let hook =
+            asked("task.*, build.running").checked(Some(ProjectId(2)), "kim", Moment(1)).expect("good");
+        assert!(
+            hook.is_for("task.failed", Some(ProjectId(2))) && !hook.is_for("task.output", Some(ProjectId(2)))
+        );
+        assert!(!hook.is_for("build.running", Some(ProjectId(3))) && !hook.is_for("build.running", None));
+        for wrong in ["*", "build", "build.", "build.X", "login.*"] {
+            let mistakes = asked(wrong).checked(None, "kim", Moment(1)).expect_err(wrong);
+            assert_eq!(mistakes[0].field, "kinds");
+        }
+        let nowhere = HookRequest { project: "b".to_owned(), ..asked("") };
+        assert_eq!(nowhere.checked(None, "kim", Moment(1)).expect_err("wrong")[0].field, "project");
+    }
+}

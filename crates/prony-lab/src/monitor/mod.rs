@@ -1,0 +1,112 @@
+//! Looks at URLs on a schedule.
+//!
+//! One thread knows when which is due, and has each look done by a thread of its own, some at once at most: a server
+//! that doesn't answer must not make the others wait. Nothing is made up for: what was missed while the lab was down
+//! was not seen. How long it is kept is `store/retention`'s affair.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::background::Background;
+use crate::clock;
+use crate::model::{Check, Monitor, MonitorId};
+use crate::outside;
+use crate::store::{Store, StoreError, monitors};
+
+/// Looks at once: with the slowest of them 30 s each, 32 keep 200 monitors going once every three minutes.
+const AT_ONCE: usize = 32;
+/// How exactly the schedule is kept.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Looks from now on.
+pub(crate) fn start(store: Store) -> std::io::Result<Background> {
+    let mut schedule = Schedule::new(store);
+    Background::start("lab-monitors", move || {
+        // An error is the store's; the next turn tries again.
+        let _ = schedule.turn(clock::steady());
+        TICK
+    })
+}
+
+struct Schedule {
+    store: Store,
+    version: u64,
+    monitors: Vec<Monitor>,
+    /// When each is due, by the clock that never jumps.
+    due: HashMap<MonitorId, Duration>,
+    looking: Looking,
+}
+
+/// The monitors that are being looked at.
+type Looking = Arc<Mutex<Vec<MonitorId>>>;
+
+impl Schedule {
+    fn new(store: Store) -> Self {
+        let (monitors, due, looking) = (Vec::new(), HashMap::new(), Looking::default());
+        Self { store, version: 0, monitors, due, looking }
+    }
+
+    /// Has everything looked at that is due `now`.
+    fn turn(&mut self, now: Duration) -> Result<(), StoreError> {
+        let version = self.store.version();
+        if version != self.version {
+            self.monitors = self.store.read_blocking(monitors::all)?;
+            self.version = version;
+            self.due.retain(|id, _| self.monitors.iter().any(|monitor| monitor.id == *id));
+        }
+        for monitor in &self.monitors {
+            let due = self.due.entry(monitor.id).or_insert(now);
+            if *due > now {
+                continue;
+            }
+            let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+            if looking.contains(&monitor.id) || looking.len() >= AT_ONCE {
+                continue;
+            }
+            // From when it was due, so that it doesn't drift; from now, where it was missed.
+            *due = (*due + monitor.every()).max(now + monitor.every() / 2);
+            looking.push(monitor.id);
+            drop(looking);
+            self.begin(monitor.clone());
+        }
+        Ok(())
+    }
+
+    fn begin(&self, monitor: Monitor) {
+        let (store, looking, id) = (self.store.clone(), Arc::clone(&self.looking), monitor.id);
+        let done = Arc::clone(&looking);
+        let started = std::thread::Builder::new().name("lab-look".to_owned()).spawn(move || {
+            // What could not be kept was not seen.
+            let _ = look(&store, &monitor)
+                .and_then(|check| store.write_blocking(move |tx| monitors::record(tx, &monitor, &check)));
+            looking.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != id);
+        });
+        if started.is_err() {
+            // The system gives no thread; it is tried again when it is due again.
+            done.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != id);
+        }
+    }
+}
+
+/// Looks once.
+fn look(store: &Store, monitor: &Monitor) -> Result<Check, StoreError> {
+    let client = outside::client(store, &monitor.created_by, monitor.timeout())?;
+    let (at, start) = (clock::wall(), clock::steady());
+    let answer = client.get(&monitor.url).call();
+    let latency = clock::steady().saturating_sub(start);
+    let latency_us = u64::try_from(latency.as_micros()).ok();
+    Ok(match answer {
+        Ok(answer) => {
+            let status = answer.status().as_u16();
+            let is_good = monitor.is_good(status);
+            Check { at, is_good, status: Some(status), latency_us, error: None }
+        }
+        Err(error) => {
+            Check { at, is_good: false, status: None, latency_us: None, error: Some(outside::words(&error)) }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

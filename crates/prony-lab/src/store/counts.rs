@@ -1,0 +1,38 @@
+//! How much there is of what.
+
+use std::collections::BTreeMap;
+
+use super::{StoreError, Tx, alerts, hooks};
+use crate::clock::Moment;
+use crate::model::BuildState;
+
+/// How much there is of what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Builds in every state.
+    pub(crate) builds: BTreeMap<String, i64>,
+    /// Alerts that are open.
+    pub(crate) open_alerts: i64,
+    /// What is still to be told to others.
+    pub(crate) deliveries: i64,
+    /// When the oldest build of the queue was asked for.
+    pub(crate) oldest_queued: Option<Moment>,
+}
+
+/// All of it, now.
+pub(crate) fn all(tx: &mut Tx<'_>) -> Result<Counts, StoreError> {
+    let mut builds: BTreeMap<String, i64> =
+        BuildState::ALL.into_iter().map(|state| (state.name().to_owned(), 0)).collect();
+    builds.extend(tx.query("SELECT state, COUNT(*) FROM builds GROUP BY state", &[], |row| {
+        Ok((row.text(0)?, row.int(1)?))
+    })?);
+    let oldest = tx.first("SELECT MIN(requested_at) FROM builds WHERE state = 'queued'", &[], |row| {
+        row.maybe_moment(0)
+    })?;
+    Ok(Counts {
+        builds,
+        open_alerts: alerts::open_count(tx)?,
+        deliveries: hooks::waiting(tx)?,
+        oldest_queued: oldest.flatten(),
+    })
+}

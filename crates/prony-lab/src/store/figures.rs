@@ -1,0 +1,92 @@
+//! What builds say, as pages show it: figures with the series to which they belong, and notes.
+
+use super::{Row, StoreError, Tx, values};
+use crate::clock::Moment;
+use crate::model::{BuildId, SeriesId};
+
+/// One figure of one build.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Figure {
+    pub(crate) build: BuildId,
+    pub(crate) series: SeriesId,
+    pub(crate) cell: String,
+    pub(crate) metric: String,
+    pub(crate) unit: String,
+    pub(crate) is_better_high: bool,
+    /// Of the machine.
+    pub(crate) fingerprint: String,
+    pub(crate) value: Option<f64>,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+    pub(crate) runs: i64,
+    pub(crate) samples: i64,
+    pub(crate) is_valid: bool,
+    pub(crate) note: Option<String>,
+}
+
+/// What somebody wrote about a build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) id: i64,
+    pub(crate) author: String,
+    pub(crate) at: Moment,
+    pub(crate) words: String,
+}
+
+/// At most `most` figures of a build, in the order in which its study has them.
+pub(crate) fn of(tx: &mut Tx<'_>, build: BuildId, most: u32) -> Result<Vec<Figure>, StoreError> {
+    tx.query(
+        "SELECT r.build_id, s.id, s.cell, s.metric, s.unit, s.is_better_high, s.fingerprint, r.value, r.low, r.high, \
+         r.runs, r.samples, r.is_valid, r.note FROM results r JOIN series s ON s.id = r.series_id \
+         WHERE r.build_id = $1 ORDER BY s.id LIMIT $2",
+        values![build, most],
+        figure,
+    )
+}
+
+/// The newest notes on a build, the oldest of them first.
+pub(crate) fn notes(tx: &mut Tx<'_>, build: BuildId, most: u32) -> Result<Vec<Note>, StoreError> {
+    let mut notes = tx.query(
+        "SELECT id, author, at, words FROM notes WHERE build_id = $1 ORDER BY id DESC LIMIT $2",
+        values![build, most],
+        |row| Ok(Note { id: row.int(0)?, author: row.text(1)?, at: row.moment(2)?, words: row.text(3)? }),
+    )?;
+    notes.reverse();
+    Ok(notes)
+}
+
+/// Adds a note to a build.
+pub(crate) fn add_note(
+    tx: &mut Tx<'_>,
+    build: BuildId,
+    author: &str,
+    words: &str,
+    now: Moment,
+) -> Result<(), StoreError> {
+    super::builds::state(tx, build)?;
+    let id = tx.number(
+        "INSERT INTO notes (build_id, author, at, words) VALUES ($1, $2, $3, $4) RETURNING id",
+        values![build, author, now, words],
+    )?;
+    super::events::append(tx, now, "build.note", Some(build), &serde_json::json!({ "note": id }))?;
+    Ok(())
+}
+
+fn figure(row: &Row) -> Result<Figure, StoreError> {
+    Ok(Figure {
+        build: BuildId(row.int(0)?),
+        series: SeriesId(row.int(1)?),
+        cell: row.text(2)?,
+        metric: row.text(3)?,
+        unit: row.text(4)?,
+        is_better_high: row.int(5)? != 0,
+        fingerprint: row.text(6)?,
+        value: row.maybe_real(7)?,
+        low: row.maybe_real(8)?,
+        high: row.maybe_real(9)?,
+        runs: row.int(10)?,
+        samples: row.int(11)?,
+        is_valid: row.int(12)? != 0,
+        note: row.maybe_text(13)?,
+    })
+}

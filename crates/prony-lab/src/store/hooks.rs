@@ -1,0 +1,205 @@
+//! Hooks, and what is still to be told to whom.
+
+use super::{Row, StoreError, Tx, values};
+use crate::clock::Moment;
+use crate::model::{EventId, Hook, HookId, ProjectId};
+
+const COLUMNS: &str = "id, url, kinds, project_id, created_by, created_at";
+
+/// A lab tells some services, not everybody.
+pub(crate) const MOST: i64 = 100;
+
+/// Whoever has not been reached this often is told nothing new, until what waits is told or given up.
+const MOST_WAITING: i64 = 1_000;
+
+/// Something that is to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Delivery {
+    pub(crate) id: i64,
+    pub(crate) event: EventId,
+    pub(crate) to: Recipient,
+    pub(crate) body: String,
+    /// Tries so far.
+    pub(crate) attempts: u32,
+}
+
+/// Who is to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Recipient {
+    /// An address by HTTP: where, the secret that signs, and for whom it was set up.
+    Hook { id: HookId, url: String, secret: String, created_by: String },
+    /// An e-mail address.
+    Mail(String),
+}
+
+/// A delivery that was given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GivenUp {
+    pub(crate) id: i64,
+    pub(crate) event: EventId,
+    pub(crate) hook: Option<HookId>,
+    pub(crate) mail_to: Option<String>,
+    pub(crate) error: Option<String>,
+}
+
+/// Adds a hook. The secret stands in the store as it is: it has to sign.
+pub(crate) fn add(tx: &mut Tx<'_>, new: &Hook, secret: &str) -> Result<HookId, StoreError> {
+    let count = tx.number("SELECT COUNT(*) FROM hooks WHERE removed_at IS NULL", &[])?;
+    if count >= MOST {
+        return Err(StoreError::Conflict(format!("the hooks, of which there are {MOST}: remove one first")));
+    }
+    tx.number(
+        "INSERT INTO hooks (url, secret, kinds, project_id, created_by, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
+        values![
+            new.url.as_str(),
+            secret,
+            new.kinds.join(" "),
+            new.project,
+            new.created_by.as_str(),
+            new.created_at,
+        ],
+    )
+    .map(HookId)
+}
+
+/// Takes a hook out, with all that it was still to be told.
+pub(crate) fn remove(tx: &mut Tx<'_>, id: HookId, now: Moment) -> Result<(), StoreError> {
+    let statement = "UPDATE hooks SET removed_at = $2 WHERE id = $1 AND removed_at IS NULL";
+    if tx.execute(statement, values![id, now])? == 0 {
+        return Err(StoreError::Missing(format!("hook {id}")));
+    }
+    tx.execute("DELETE FROM deliveries WHERE hook_id = $1", values![id])?;
+    Ok(())
+}
+
+/// All hooks.
+pub(crate) fn all(tx: &mut Tx<'_>) -> Result<Vec<Hook>, StoreError> {
+    tx.query(&format!("SELECT {COLUMNS} FROM hooks WHERE removed_at IS NULL ORDER BY id"), &[], hook)
+}
+
+/// Puts what a hook is to be told into the outbox; whether there was room.
+pub(crate) fn tell_hook(
+    tx: &mut Tx<'_>,
+    id: HookId,
+    event: EventId,
+    body: &str,
+    now: Moment,
+) -> Result<bool, StoreError> {
+    let waiting =
+        tx.number("SELECT COUNT(*) FROM deliveries WHERE hook_id = $1 AND state = 'waiting'", values![id])?;
+    if waiting >= MOST_WAITING {
+        return Ok(false);
+    }
+    tx.execute(
+        "INSERT INTO deliveries (hook_id, event_id, body, state, next_at) VALUES ($1, $2, $3, 'waiting', $4)",
+        values![id, event, body, now],
+    )?;
+    Ok(true)
+}
+
+/// Puts a message into the outbox; whether there was room.
+pub(crate) fn tell_by_mail(
+    tx: &mut Tx<'_>,
+    to: &str,
+    event: EventId,
+    message: &str,
+    now: Moment,
+) -> Result<bool, StoreError> {
+    let waiting =
+        tx.number("SELECT COUNT(*) FROM deliveries WHERE hook_id IS NULL AND state = 'waiting'", &[])?;
+    if waiting >= MOST_WAITING {
+        return Ok(false);
+    }
+    tx.execute(
+        "INSERT INTO deliveries (mail_to, event_id, body, state, next_at) VALUES ($1, $2, $3, 'waiting', $4)",
+        values![to, event, message, now],
+    )?;
+    Ok(true)
+}
+
+/// What is to be told by `now`, at most `most`; what has waited longest first.
+pub(crate) fn due(tx: &mut Tx<'_>, now: Moment, most: u32) -> Result<Vec<Delivery>, StoreError> {
+    tx.query(
+        "SELECT d.id, d.event_id, d.mail_to, d.body, d.attempts, h.id, h.url, h.secret, h.created_by \
+         FROM deliveries d LEFT JOIN hooks h ON h.id = d.hook_id \
+         WHERE d.state = 'waiting' AND d.next_at <= $1 ORDER BY d.next_at, d.id LIMIT $2",
+        values![now, most],
+        delivery,
+    )
+}
+
+/// It was told.
+pub(crate) fn told(tx: &mut Tx<'_>, id: i64) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM deliveries WHERE id = $1", values![id])?;
+    Ok(())
+}
+
+/// It could not be told: it is tried again at `next`, or given up.
+pub(crate) fn untold(
+    tx: &mut Tx<'_>,
+    id: i64,
+    error: &str,
+    now: Moment,
+    next: Option<Moment>,
+) -> Result<(), StoreError> {
+    let state = if next.is_some() { "waiting" } else { "given-up" };
+    tx.execute(
+        "UPDATE deliveries SET attempts = attempts + 1, state = $2, next_at = $3, last_error = $4 WHERE id = $1",
+        values![id, state, next.unwrap_or(now), error],
+    )?;
+    Ok(())
+}
+
+/// What was given up last, the newest first.
+pub(crate) fn given_up(tx: &mut Tx<'_>, most: u32) -> Result<Vec<GivenUp>, StoreError> {
+    tx.query(
+        "SELECT id, event_id, hook_id, mail_to, last_error FROM deliveries WHERE state = 'given-up' \
+         ORDER BY id DESC LIMIT $1",
+        values![most],
+        |row| {
+            Ok(GivenUp {
+                id: row.int(0)?,
+                event: EventId(row.int(1)?),
+                hook: row.maybe_int(2)?.map(HookId),
+                mail_to: row.maybe_text(3)?,
+                error: row.maybe_text(4)?,
+            })
+        },
+    )
+}
+
+/// Forgets what was given up before `before`.
+pub(crate) fn forget(tx: &mut Tx<'_>, before: Moment) -> Result<u64, StoreError> {
+    tx.execute("DELETE FROM deliveries WHERE state = 'given-up' AND next_at < $1", values![before])
+}
+
+/// How much waits to be told.
+pub(crate) fn waiting(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
+    tx.number("SELECT COUNT(*) FROM deliveries WHERE state = 'waiting'", &[])
+}
+
+fn hook(row: &Row) -> Result<Hook, StoreError> {
+    Ok(Hook {
+        id: HookId(row.int(0)?),
+        url: row.text(1)?,
+        kinds: row.text(2)?.split(' ').map(str::to_owned).collect(),
+        project: row.maybe_int(3)?.map(ProjectId),
+        created_by: row.text(4)?,
+        created_at: row.moment(5)?,
+    })
+}
+
+fn delivery(row: &Row) -> Result<Delivery, StoreError> {
+    let to = match row.maybe_text(2)? {
+        Some(address) => Recipient::Mail(address),
+        None => Recipient::Hook {
+            id: HookId(row.int(5)?),
+            url: row.text(6)?,
+            secret: row.text(7)?,
+            created_by: row.text(8)?,
+        },
+    };
+    let attempts = u32::try_from(row.int(4)?).unwrap_or(u32::MAX);
+    Ok(Delivery { id: row.int(0)?, event: EventId(row.int(1)?), to, body: row.text(3)?, attempts })
+}

@@ -1,0 +1,76 @@
+//! What a form or a query says, field by field.
+
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
+
+use super::error::WebError;
+
+/// Names and values as they were sent, in their order; a field of several values stands there several times.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
+
+impl Fields {
+    /// The first value of a field, without what surrounds it; empty if there is none.
+    pub(crate) fn one(&self, name: &str) -> &str {
+        self.0.iter().find(|(found, _)| found == name).map_or("", |(_, value)| value.trim())
+    }
+
+    /// Every value of a field.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| value.trim())
+    }
+
+    /// A value that is one of a few words or a number, where one was given. What can't be read says which field.
+    pub(crate) fn parsed<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, WebError> {
+        match self.one(name) {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| {
+                let shown: String = text.chars().take(64).collect();
+                WebError::Query(format!("`{shown}` is no {name}"))
+            }),
+        }
+    }
+}
+
+/// The query of an address.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked(pub(crate) Fields);
+
+impl<S: Send + Sync> FromRequestParts<S> for Asked {
+    type Rejection = WebError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, WebError> {
+        let read = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+        let Query(fields) = read.map_err(|_| WebError::Query("the address can't be read".to_owned()))?;
+        Ok(Self(Fields(fields)))
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Fields {
+    type Rejection = WebError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, WebError> {
+        let read = axum::extract::Form::<Vec<(String, String)>>::from_request(request, state).await;
+        let form = read.map_err(|error| WebError::Form(error.body_text()))?;
+        Ok(Self(form.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_name() {
+        let fields = Fields(
+            [("a", " 1 "), ("b", "x"), ("a", "2"), ("c", "")]
+                .map(|(n, v)| (n.to_owned(), v.to_owned()))
+                .into(),
+        );
+        assert_eq!((fields.one("a"), fields.one("c"), fields.one("d")), ("1", "", ""));
+        assert_eq!(fields.all("a").collect::<Vec<_>>(), ["1", "2"]);
+        assert_eq!(fields.parsed::<u32>("a").expect("a number"), Some(1));
+        assert_eq!(fields.parsed::<u32>("c").expect("nothing"), None);
+        assert!(fields.parsed::<u32>("b").expect_err("no number").to_string().contains("`x` is no b"));
+    }
+}

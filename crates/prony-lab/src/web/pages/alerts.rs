@@ -1,0 +1,111 @@
+//! `/alerts`: what somebody should look at, and what people say about it.
+
+use std::borrow::Borrow;
+use std::time::Duration;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::{Html, Redirect};
+
+use super::{Frame, words};
+use crate::clock;
+use crate::lab::Lab;
+use crate::model::{Alert, AlertId, AlertState, Role};
+use crate::store::alerts;
+use crate::web::error::WebError;
+use crate::web::fields::{Asked, Fields};
+use crate::web::plain;
+use crate::web::principal::Principal;
+
+/// On one page.
+const ALERTS: u32 = 50;
+/// A longer reason belongs into a note of the build.
+const MAX_NOTE_CHARACTERS: usize = 500;
+/// What is to be silent for longer is to be dismissed.
+const MOST_DAYS: u64 = 365;
+
+#[derive(Template)]
+#[template(path = "alerts.html")]
+struct Page {
+    frame: Frame,
+    active: usize,
+    state: &'static str,
+    alerts: Vec<Alert>,
+    older: Option<AlertId>,
+}
+
+/// Shows them, the newest first.
+pub(crate) async fn list(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Asked(asked): Asked,
+) -> Result<Html<String>, WebError> {
+    let state: Option<AlertState> = asked.parsed("state")?;
+    let before: Option<AlertId> = asked.parsed("before")?;
+    let (active, mut alerts) = lab
+        .store
+        .read(move |tx| {
+            let active = alerts::list(tx, Some(AlertState::Active), None, ALERTS)?.len();
+            Ok((active, alerts::list(tx, state, before, ALERTS + 1)?))
+        })
+        .await?;
+    let is_more = alerts.len() > ALERTS as usize;
+    alerts.truncate(ALERTS as usize);
+    let older = alerts.last().filter(|_| is_more).map(|alert| alert.id);
+    let frame = Frame::of(&principal).at("/alerts");
+    Ok(Html(Page { frame, active, state: state.map_or("", AlertState::name), alerts, older }.render()?))
+}
+
+/// Does what somebody says about one.
+pub(crate) async fn answer(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(id): Path<AlertId>,
+    fields: Fields,
+) -> Result<Redirect, WebError> {
+    principal.demand(Role::Runner)?;
+    let to: AlertState = fields
+        .parsed("state")?
+        .ok_or_else(|| WebError::Query("choose what becomes of the alert".to_owned()))?;
+    let note: String = fields.one("note").chars().take(MAX_NOTE_CHARACTERS).collect();
+    let note = Some(note).filter(|note| !note.is_empty());
+    if to == AlertState::Silenced && note.is_none() {
+        return Err(WebError::Query("say why it is to be silent".to_owned()));
+    }
+    let now = clock::wall();
+    let until = if to == AlertState::Silenced {
+        let days: Option<u64> = fields.parsed("days")?;
+        let days = days.filter(|days| (1..=MOST_DAYS).contains(days));
+        let days = days.ok_or_else(|| WebError::Query(format!("silence it for 1 to {MOST_DAYS} days")))?;
+        Some(now.after(Duration::from_hours(24 * days)))
+    } else {
+        None
+    };
+    lab.store
+        .write(move |tx| alerts::answer(tx, id, to, &principal.name, until, note.as_deref(), now))
+        .await?;
+    Ok(Redirect::to(&format!("/alerts#alert-{id}")))
+}
+
+/// What became of an alert: markup.
+fn state_word(state: impl Borrow<AlertState>) -> String {
+    let state = *state.borrow();
+    let (class, shape) = match state {
+        AlertState::Active => ("bad", "▲"),
+        AlertState::Acknowledged => ("care", "◐"),
+        AlertState::Silenced | AlertState::Dismissed => ("calm", "–"),
+        AlertState::Closed => ("good", "✓"),
+    };
+    words::word(class, shape, state.name())
+}
+
+/// Before when and by whom.
+fn answered(state: impl Borrow<AlertState>) -> &'static str {
+    match *state.borrow() {
+        AlertState::Active => "Made active",
+        AlertState::Acknowledged => "Acknowledged",
+        AlertState::Silenced => "Silenced",
+        AlertState::Dismissed => "Dismissed",
+        AlertState::Closed => "Closed",
+    }
+}

@@ -1,0 +1,153 @@
+//! `/build/{id}`: one build. Whether it can be believed and what it says first, then its figures, then a block for each
+//! of its tasks.
+
+mod act;
+pub(super) mod figure;
+mod output;
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::Html;
+
+pub(crate) use act::{add_note, cancel, retry};
+pub(crate) use output::whole;
+
+use super::{Frame, words};
+use crate::clock::Moment;
+use crate::lab::Lab;
+use crate::model::{AdHocLoad, Build, BuildDetail, BuildId, BuildKind, EventId, Task, TaskState};
+use crate::store::figures::{self, Note};
+use crate::store::thresholds::{self, Demand};
+use crate::store::{StoreError, Tx, builds, events};
+use crate::web::error::WebError;
+use crate::web::plain;
+use crate::web::principal::Principal;
+
+/// Figures on the page: a study of more is read in its own report.
+const FIGURES: u32 = 2_000;
+/// Notes on the page, the newest.
+const NOTES: u32 = 100;
+
+#[derive(Template)]
+#[template(path = "build.html")]
+struct Page {
+    frame: Frame,
+    seen: EventId,
+    build: Build,
+    load: Option<AdHocLoad>,
+    expires_at: Moment,
+    baseline: Option<BuildId>,
+    notes: Vec<Note>,
+    rest: Arc<str>,
+}
+
+/// What is the same for everybody who looks.
+#[derive(Template)]
+#[template(path = "build_rest.html")]
+struct Rest {
+    id: BuildId,
+    demands: Vec<Demand>,
+    groups: Vec<figure::Group>,
+    /// Columns of the table of results.
+    columns: usize,
+    has_baseline: bool,
+    total: usize,
+    invalid: usize,
+    is_cut: bool,
+    machine: Option<String>,
+    files: Vec<File>,
+    blocks: Vec<Block>,
+}
+
+struct File {
+    name: String,
+    /// The name as a part of an address.
+    address: String,
+    size: String,
+}
+
+struct Block {
+    task: Task,
+    output: String,
+    /// Bytes between what is shown of the beginning and of the end.
+    left_out: u64,
+    is_open: bool,
+}
+
+/// Shows it.
+pub(crate) async fn show(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(id): Path<BuildId>,
+) -> Result<Html<String>, WebError> {
+    let version = lab.store.version();
+    let key = format!("build {id}");
+    let drawn = lab.drawn.find(version, &key);
+    let is_drawn = drawn.is_some();
+    let found = lab
+        .store
+        .read(move |tx| {
+            let seen = events::last(tx)?;
+            let Some(detail) = builds::one(tx, id)? else { return Ok(None) };
+            let notes = figures::notes(tx, id, NOTES)?;
+            let rest = if is_drawn { None } else { Some(Rest::read(tx, &detail)?) };
+            Ok(Some((seen, detail, notes, rest)))
+        })
+        .await?;
+    let Some((seen, detail, notes, rest)) = found else {
+        return Err(WebError::Missing(format!("build {id}")));
+    };
+    let rest = match (drawn, rest) {
+        (Some(drawn), _) => drawn,
+        (None, Some(rest)) => lab.drawn.keep(version, key, rest.render()?),
+        (None, None) => Arc::from(""),
+    };
+    let BuildDetail { build, load, expires_at, baseline, .. } = detail;
+    let frame = Frame::of(&principal).at("/");
+    Ok(Html(Page { frame, seen, build, load, expires_at, baseline, notes, rest }.render()?))
+}
+
+impl Rest {
+    fn read(tx: &mut Tx<'_>, detail: &BuildDetail) -> Result<Self, StoreError> {
+        let id = detail.build.id;
+        let mut found = figures::of(tx, id, FIGURES + 1)?;
+        let is_cut = found.len() > FIGURES as usize;
+        found.truncate(FIGURES as usize);
+        let before = match detail.baseline {
+            Some(baseline) => figures::of(tx, baseline, FIGURES)?,
+            None => Vec::new(),
+        };
+        let project = detail.build.project_name.as_deref();
+        let has_baseline = !before.is_empty();
+        let mut blocks = Vec::new();
+        for task in &detail.tasks {
+            let (output, left_out) = output::ends(tx, task)?;
+            let is_open = matches!(task.state, TaskState::Running | TaskState::Failed | TaskState::Timeout);
+            blocks.push(Block { task: task.clone(), output, left_out, is_open });
+        }
+        Ok(Self {
+            id,
+            demands: thresholds::of_build(tx, id)?,
+            columns: if has_baseline { 8 } else { 6 },
+            has_baseline,
+            total: found.len(),
+            invalid: found.iter().filter(|figure| !figure.is_valid).count(),
+            is_cut,
+            machine: found.first().map(|figure| plain::line(&figure.fingerprint)),
+            groups: figure::groups(&found, &before, project),
+            files: output::files(tx, id)?,
+            blocks,
+        })
+    }
+}
+
+/// What became of a demand: markup.
+fn demand_word(is_met: &Option<bool>) -> &'static str {
+    match is_met {
+        Some(true) => "<span class=\"word good\"><span aria-hidden=\"true\">✓</span> MET</span>",
+        Some(false) => "<span class=\"word bad\"><span aria-hidden=\"true\">✕</span> MISSED</span>",
+        None => "<span class=\"word care\"><span aria-hidden=\"true\">?</span> UNKNOWN</span>",
+    }
+}

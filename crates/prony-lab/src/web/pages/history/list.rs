@@ -1,0 +1,128 @@
+//! The series of a project, each with its latest value and a small picture of the last ones.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::Html;
+
+use super::super::build::figure::{interval, shown};
+use super::super::projects::find;
+use super::super::{Around, Frame, middle};
+use super::{branch, cell_name, change_word};
+use crate::lab::Lab;
+use crate::model::{Point, Series, SeriesId};
+use crate::store::projects::Project;
+use crate::store::{StoreError, Tx, series as stored};
+use crate::web::error::WebError;
+use crate::web::plain;
+use crate::web::principal::Principal;
+
+/// Series on the page: each is a look at the store.
+const MOST: u32 = 400;
+/// Points of a small picture.
+const SPARK_POINTS: u32 = 60;
+
+#[derive(Template)]
+#[template(path = "history.html")]
+struct Page {
+    project: String,
+    branch: String,
+    groups: Vec<Group>,
+    spark_points: u32,
+    is_cut: bool,
+    most: u32,
+}
+
+/// The series of one cell of one variant on one kind of machine.
+struct Group {
+    cell: String,
+    variant: String,
+    has_variant: bool,
+    machine: String,
+    rows: Vec<Line>,
+}
+
+struct Line {
+    id: SeriesId,
+    metric: String,
+    unit: String,
+    latest: String,
+    interval: String,
+    spark: String,
+    changes: String,
+}
+
+/// Shows them.
+pub(crate) async fn project(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(name): Path<String>,
+) -> Result<Html<String>, WebError> {
+    let project = find(&lab, name).await?;
+    let key = format!("history {}", project.id);
+    let main = middle(&lab, key, move |tx| Page::read(tx, &project)).await?;
+    let frame = Frame::of(&principal).at("/projects");
+    Ok(Html(Around { frame, title: "History", has_chart: false, main: &main }.render()?))
+}
+
+impl Page {
+    fn read(tx: &mut Tx<'_>, project: &Project) -> Result<Self, StoreError> {
+        let branch = branch(project);
+        let mut all = stored::of_project(tx, project.id, MOST + 1)?;
+        let is_cut = all.len() > MOST as usize;
+        all.truncate(MOST as usize);
+        let has_variant = all.windows(2).any(|pair| pair[0].variant != pair[1].variant);
+        let mut groups: Vec<(Key, Group)> = Vec::new();
+        for series in all {
+            let points = stored::points(tx, series.id, &branch, SPARK_POINTS)?;
+            if points.is_empty() {
+                continue;
+            }
+            let row = Line::read(tx, &series, &points)?;
+            let key = (series.variant.clone(), series.cell.clone(), series.fingerprint.clone());
+            if groups.last().is_none_or(|(last, _)| *last != key) {
+                let (cell, variant) = (cell_name(&series), plain::line(&series.variant));
+                let machine = plain::line(&series.fingerprint);
+                groups.push((key, Group { cell, variant, has_variant, machine, rows: Vec::new() }));
+            }
+            if let Some((_, group)) = groups.last_mut() {
+                group.rows.push(row);
+            }
+        }
+        let groups = groups.into_iter().map(|(_, group)| group).collect();
+        let branch = plain::line(&branch);
+        let project = project.name.clone();
+        Ok(Self { project, branch, groups, spark_points: SPARK_POINTS, is_cut, most: MOST })
+    }
+}
+
+/// What makes a group: variant, cell and machine.
+type Key = (String, String, String);
+
+impl Line {
+    fn read(tx: &mut Tx<'_>, series: &Series, points: &[Point]) -> Result<Self, StoreError> {
+        let changes = stored::changes(tx, series.id)?;
+        let said = changes.last().map_or_else(
+            || "<span class=\"soft\">none</span>".to_owned(),
+            |last| {
+                format!(
+                    "{} with <a href=\"/build/{}\">build {}</a>",
+                    change_word(series, last),
+                    last.build,
+                    last.build
+                )
+            },
+        );
+        let values: Vec<f64> =
+            points.iter().filter(|point| point.is_valid).filter_map(|point| point.value).collect();
+        let latest = points.iter().rev().find(|point| point.is_valid && point.value.is_some());
+        Ok(Self {
+            id: series.id,
+            metric: plain::line(&series.metric),
+            unit: plain::line(&series.unit),
+            latest: latest.map_or_else(|| "–".to_owned(), |point| shown(&point.value)),
+            interval: latest.map_or_else(|| "–".to_owned(), |point| interval(point.low, point.high)),
+            spark: prony_report::series::spark(&values),
+            changes: said,
+        })
+    }
+}

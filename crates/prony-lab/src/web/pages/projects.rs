@@ -1,0 +1,274 @@
+//! `/projects` and `/project/{name}`: what the lab builds. An administrator writes it down here; forms only choose from it.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+
+use super::Frame;
+use crate::clock;
+use crate::lab::Lab;
+use crate::model::{Definition, FieldMistake, Name, Origin, Role};
+use crate::store::projects::{self, Project};
+use crate::web::error::WebError;
+use crate::web::fields::{Asked, Fields};
+use crate::web::plain;
+use crate::web::principal::Principal;
+
+/// What a new definition begins as.
+const BEGINNING: &str = "\
+repository = \"https://example.org/server.git\"
+study = \"bench/prony.toml\"
+
+[[task]]
+name = \"compile\"
+command = \"make release\"
+always = true
+
+[[task]]
+name = \"test\"
+command = \"make test\"
+";
+
+/// All that may stand in one; a test reads it.
+const EXAMPLE: &str = "\
+title = \"Our server\"                      # for people
+repository = \"https://example.org/server.git\"  # or: folder = \"/srv/server\"
+branch = \"main\"                           # its good builds are the baseline
+study = \"bench/prony.toml\"                # in the project's files; without one nothing is measured
+variants = [\"release\", \"debug\"]           # tasks and study see the choice as PRONY_VARIANT
+queue = \"24h\"                             # how long a build waits for its turn
+
+[[task]]                                  # in this order; each ends the build where it fails
+name = \"compile\"
+command = \"make $PRONY_VARIANT\"
+always = true                             # also where a request names other tasks
+time = \"20m\"
+
+[[task]]
+name = \"test\"
+command = \"make test\"
+
+[limits]                                  # of one build
+time = \"2h\"
+memory = \"4GiB\"
+disk = \"8GiB\"
+output = \"8MiB\"
+processes = 1024
+
+[keep]                                    # outputs and files; figures stay
+files = \"4320h\"
+builds = 100
+";
+
+#[derive(Template)]
+#[template(path = "projects.html")]
+struct List {
+    frame: Frame,
+    projects: Vec<Entry>,
+    name: String,
+    definition: String,
+    mistakes: Vec<FieldMistake>,
+}
+
+struct Entry {
+    name: String,
+    title: String,
+    origin: String,
+    branch: String,
+    tasks: String,
+    is_archived: bool,
+}
+
+#[derive(Template)]
+#[template(path = "project.html")]
+struct One {
+    frame: Frame,
+    name: String,
+    revision: i64,
+    is_archived: bool,
+    is_saved: bool,
+    definition: String,
+    example: &'static str,
+    mistakes: Vec<FieldMistake>,
+}
+
+/// Shows all of them, and the form for a new one.
+pub(crate) async fn list(State(lab): State<Lab>, principal: Principal) -> Result<Html<String>, WebError> {
+    Ok(Html(draw_list(&lab, &principal, String::new(), BEGINNING.to_owned(), Vec::new()).await?))
+}
+
+/// Registers a new one.
+pub(crate) async fn add(
+    State(lab): State<Lab>,
+    principal: Principal,
+    fields: Fields,
+) -> Result<Response, WebError> {
+    principal.demand(Role::Admin)?;
+    let (name, definition) = (fields.one("name").to_owned(), definition(&fields));
+    let mut mistakes = Vec::new();
+    let parsed: Option<Name> = kept(name.parse(), "name", &mut mistakes);
+    kept(Definition::read(&definition), "definition", &mut mistakes);
+    if let Some(parsed) = parsed.filter(|_| mistakes.is_empty()) {
+        let text = definition.clone();
+        let is_new = lab
+            .store
+            .write(move |tx| {
+                if projects::by_name(tx, parsed.as_str())?.is_some() {
+                    return Ok(false);
+                }
+                projects::register(tx, &parsed, &text, clock::wall())?;
+                Ok(true)
+            })
+            .await?;
+        if is_new {
+            return Ok(Redirect::to(&format!("/project/{name}?saved=yes")).into_response());
+        }
+        mistakes
+            .push(mistake("name", "there is a project of that name: open it to change it, or take another"));
+    }
+    let page = draw_list(&lab, &principal, name, definition, mistakes).await?;
+    Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
+}
+
+/// Shows one.
+pub(crate) async fn show(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(name): Path<String>,
+    Asked(asked): Asked,
+) -> Result<Html<String>, WebError> {
+    let project = find(&lab, name).await?;
+    let is_saved = !asked.one("saved").is_empty();
+    Ok(Html(draw(&principal, project, is_saved, None, Vec::new())?))
+}
+
+/// Gives one a new definition.
+pub(crate) async fn save(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(name): Path<String>,
+    fields: Fields,
+) -> Result<Response, WebError> {
+    principal.demand(Role::Admin)?;
+    let project = find(&lab, name.clone()).await?;
+    let definition = definition(&fields);
+    let mut mistakes = Vec::new();
+    kept(Definition::read(&definition), "definition", &mut mistakes);
+    let parsed: Option<Name> = kept(name.parse(), "definition", &mut mistakes);
+    let Some(parsed) = parsed.filter(|_| mistakes.is_empty()) else {
+        let page = draw(&principal, project, false, Some(definition), mistakes)?;
+        return Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response());
+    };
+    lab.store.write(move |tx| projects::register(tx, &parsed, &definition, clock::wall())).await?;
+    Ok(Redirect::to(&format!("/project/{name}?saved=yes")).into_response())
+}
+
+/// Takes one out of the forms.
+pub(crate) async fn archive(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(name): Path<String>,
+) -> Result<Redirect, WebError> {
+    principal.demand(Role::Admin)?;
+    let project = find(&lab, name.clone()).await?;
+    lab.store.write(move |tx| projects::archive(tx, project.id, clock::wall())).await?;
+    Ok(Redirect::to(&format!("/project/{name}")))
+}
+
+/// The project of that name.
+pub(super) async fn find(lab: &Lab, name: String) -> Result<Project, WebError> {
+    let wanted = name.clone();
+    let found = lab.store.read(move |tx| projects::by_name(tx, &wanted)).await?;
+    found.ok_or_else(|| WebError::Missing(format!("project {}", plain::line(&name))))
+}
+
+/// Browsers send the ends of lines as `\r\n`.
+fn definition(fields: &Fields) -> String {
+    fields.one("definition").replace("\r\n", "\n") + "\n"
+}
+
+async fn draw_list(
+    lab: &Lab,
+    principal: &Principal,
+    name: String,
+    definition: String,
+    mistakes: Vec<FieldMistake>,
+) -> Result<String, WebError> {
+    let found = lab.store.read(projects::all).await?;
+    let frame = Frame::of(principal).at("/projects");
+    let projects = found.into_iter().map(Entry::of).collect();
+    Ok(List { frame, projects, name, definition, mistakes }.render()?)
+}
+
+fn draw(
+    principal: &Principal,
+    project: Project,
+    is_saved: bool,
+    typed: Option<String>,
+    mistakes: Vec<FieldMistake>,
+) -> Result<String, WebError> {
+    let page = One {
+        frame: Frame::of(principal).at("/projects"),
+        name: project.name,
+        revision: project.revision,
+        is_archived: project.archived_at.is_some(),
+        is_saved,
+        definition: typed.unwrap_or(project.definition),
+        example: EXAMPLE,
+        mistakes,
+    };
+    Ok(page.render()?)
+}
+
+impl Entry {
+    fn of(project: Project) -> Self {
+        let is_archived = project.archived_at.is_some();
+        let Ok(read) = Definition::read(&project.definition) else {
+            let origin = "its definition can't be read: save it anew".to_owned();
+            let empty = String::new;
+            return Self {
+                name: project.name,
+                title: empty(),
+                origin,
+                branch: empty(),
+                tasks: empty(),
+                is_archived,
+            };
+        };
+        let mut tasks: Vec<String> = read.tasks.iter().map(|task| task.name.to_string()).collect();
+        tasks.extend(read.study.map(|study| format!("study {}", plain::line(&study.display().to_string()))));
+        let origin = match read.origin {
+            Origin::Repository(address) => plain::line(&address),
+            Origin::Folder(path) => plain::line(&path.display().to_string()),
+        };
+        Self {
+            name: project.name,
+            title: plain::line(&read.title),
+            origin,
+            branch: plain::line(&read.branch),
+            tasks: tasks.join(", "),
+            is_archived,
+        }
+    }
+}
+
+fn kept<T, E: ToString>(made: Result<T, E>, field: &str, mistakes: &mut Vec<FieldMistake>) -> Option<T> {
+    made.map_err(|error| mistakes.push(mistake(field, &error.to_string()))).ok()
+}
+
+fn mistake(field: &str, message: &str) -> FieldMistake {
+    FieldMistake { field: field.to_owned(), message: message.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_page_shows_can_be_written() {
+        for text in [BEGINNING, EXAMPLE] {
+            Definition::read(text).expect(text);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What changes while somebody looks, as server-sent events: one stream for a page, read on from the store's own events,
+//! so that a stream that breaks goes on where it was.
+
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use http_body_util::channel::{Channel, Sender};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::error::WebError;
+use super::fields::Asked;
+use super::plain::Plain;
+use super::principal::Principal;
+use crate::lab::Lab;
+use crate::model::{BuildId, EventId, TaskId};
+use crate::store::{StoreError, Tx, builds, events, tasks};
+
+/// Between two messages: more than two a second nobody reads.
+const PACE: Duration = Duration::from_millis(500);
+/// Silence after which a comment shows that the stream lives, in paces: 15 s, half of what proxies wait for.
+const SILENT_PACES: u32 = 30;
+/// After so many paces (an hour) a stream ends; the page opens another if it is still looked at.
+const MOST_PACES: u32 = 7_200;
+/// Streams at once: each costs a look at the store for every commit. Pages without one have a link to load them again.
+const MOST_STREAMS: usize = 128;
+/// Events read at once.
+const EVENTS: u32 = 256;
+/// Of one task's output in one message; what is beyond is in the whole output.
+const MOST_TEXT_BYTES: usize = 64 << 10;
+/// Messages that wait for a slow reader; then nothing is read for it.
+const WAITING: usize = 2;
+
+static STREAMS: Semaphore = Semaphore::const_new(MOST_STREAMS);
+
+/// What happens to a build: `change` where the page should be looked at again, `output` with what a task wrote, `end`.
+pub(crate) async fn build(
+    State(lab): State<Lab>,
+    _: Principal,
+    Path(id): Path<BuildId>,
+    headers: HeaderMap,
+    Asked(asked): Asked,
+) -> Result<Response, WebError> {
+    lab.store.read(move |tx| builds::state(tx, id)).await?;
+    let seen = seen(&headers, asked.parsed("after")?);
+    Ok(stream(lab, Some(id), seen))
+}
+
+/// What happens to any build: `change`.
+pub(crate) async fn all(
+    State(lab): State<Lab>,
+    _: Principal,
+    headers: HeaderMap,
+    Asked(asked): Asked,
+) -> Result<Response, WebError> {
+    let seen = seen(&headers, asked.parsed("after")?);
+    Ok(stream(lab, None, seen))
+}
+
+/// A stream that was broken says what came last; a new one begins where its page was drawn.
+fn seen(headers: &HeaderMap, after: Option<EventId>) -> EventId {
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    last.and_then(|text| text.parse().ok()).or(after).unwrap_or(EventId(0))
+}
+
+fn stream(lab: Lab, build: Option<BuildId>, seen: EventId) -> Response {
+    let Ok(turn) = STREAMS.try_acquire() else {
+        return (
+            StatusCode::SERVICE_UNAVAILABLE,
+            [(RETRY_AFTER, "60")],
+            "too many live pages: reload by hand\n",
+        )
+            .into_response();
+    };
+    let (sender, body) = Channel::<Bytes>::new(WAITING);
+    let watch = Watch { lab, build, seen, version: 0, plain: HashMap::new() };
+    tokio::spawn(watch.send(sender, turn));
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
+    (headers, Body::new(body)).into_response()
+}
+
+/// One page that is looked at.
+struct Watch {
+    lab: Lab,
+    build: Option<BuildId>,
+    seen: EventId,
+    /// Of the store when it was read last.
+    version: u64,
+    /// The output of each task, whose codes may be cut by the ends of pieces.
+    plain: HashMap<TaskId, Plain>,
+}
+
+impl Watch {
+    async fn send(mut self, mut sender: Sender<Bytes>, _turn: SemaphorePermit<'static>) {
+        let mut message = "retry: 2000\n\n".to_owned();
+        let mut silent = 0;
+        for _ in 0..MOST_PACES {
+            let is_over = match self.news().await {
+                Ok((text, is_over)) => {
+                    message.push_str(&text);
+                    is_over
+                }
+                // The store may be there again when the page comes back.
+                Err(_) => return,
+            };
+            silent = if message.is_empty() { silent + 1 } else { 0 };
+            if silent == SILENT_PACES {
+                message.push_str(": still there\n\n");
+                silent = 0;
+            }
+            // Nobody reads any more.
+            if !message.is_empty()
+                && sender.send_data(Bytes::from(std::mem::take(&mut message))).await.is_err()
+            {
+                return;
+            }
+            if is_over {
+                return;
+            }
+            tokio::time::sleep(PACE).await;
+        }
+    }
+
+    /// What is new, and whether nothing more will come.
+    async fn news(&mut self) -> Result<(String, bool), StoreError> {
+        let version = self.lab.store.version();
+        if version == self.version {
+            return Ok((String::new(), false));
+        }
+        let (build, seen) = (self.build, self.seen);
+        let read = self.lab.store.read(move |tx| News::read(tx, build, seen)).await?;
+        if read.is_all {
+            self.version = version;
+        }
+        self.seen = read.last;
+        let mut text = String::new();
+        for (task, pieces) in read.outputs {
+            let plain = self.plain.entry(task).or_insert_with(|| {
+                let mut plain = Plain::default();
+                // What the page shows already: the end of a code may be all that is missing of it.
+                plain.take(&pieces.before);
+                plain
+            });
+            let shown = plain.take(&pieces.new);
+            if !shown.is_empty() {
+                let data = json!({ "task": task, "text": shown, "cut": pieces.is_cut });
+                message(&mut text, "output", self.seen, &data);
+            }
+        }
+        if read.is_changed || read.is_over {
+            message(&mut text, if read.is_over { "end" } else { "change" }, self.seen, &json!({}));
+        }
+        Ok((text, read.is_over))
+    }
+}
+
+/// By the HTML standard, 9.2.6; JSON has no line ends.
+fn message(text: &mut String, kind: &str, id: EventId, data: &Value) {
+    // Writing to a `String` can't fail.
+    let _ = write!(text, "id: {id}\nevent: {kind}\ndata: {data}\n\n");
+}
+
+struct News {
+    last: EventId,
+    /// Whether there was no more to read.
+    is_all: bool,
+    /// Whether something but outputs changed.
+    is_changed: bool,
+    is_over: bool,
+    outputs: BTreeMap<TaskId, Pieces>,
+}
+
+#[derive(Default)]
+struct Pieces {
+    before: Vec<u8>,
+    new: Vec<u8>,
+    is_cut: bool,
+}
+
+impl News {
+    fn read(tx: &mut Tx<'_>, build: Option<BuildId>, seen: EventId) -> Result<Self, StoreError> {
+        let found = events::after(tx, seen, build, EVENTS)?;
+        let mut first: BTreeMap<TaskId, i64> = BTreeMap::new();
+        let mut is_changed = false;
+        for event in &found {
+            if event.kind != "task.output" {
+                is_changed = true;
+            } else if build.is_some()
+                && let Ok(body) = serde_json::from_str::<Value>(&event.body)
+                && let (Some(task), Some(piece)) = (body["task"].as_i64(), body["piece"].as_i64())
+            {
+                first.entry(TaskId(task)).or_insert(piece);
+            }
+        }
+        let mut outputs = BTreeMap::new();
+        for (task, first) in first {
+            outputs.insert(task, Pieces::read(tx, task, first)?);
+        }
+        let is_all = found.len() < EVENTS as usize;
+        let is_over = match build {
+            Some(build) => is_all && builds::state(tx, build)?.is_final(),
+            None => false,
+        };
+        Ok(Self { last: found.last().map_or(seen, |event| event.id), is_all, is_changed, is_over, outputs })
+    }
+}
+
+impl Pieces {
+    /// From piece `first` on, and the one before it.
+    fn read(tx: &mut Tx<'_>, task: TaskId, first: i64) -> Result<Self, StoreError> {
+        let mut pieces = Self::default();
+        for (number, bytes) in tasks::output(tx, task, first.saturating_sub(2), EVENTS)? {
+            if number < first {
+                pieces.before = bytes;
+            } else if pieces.new.len() + bytes.len() <= MOST_TEXT_BYTES {
+                pieces.new.extend(bytes);
+            } else {
+                pieces.is_cut = true;
+                break;
+            }
+        }
+        Ok(pieces)
+    }
+}

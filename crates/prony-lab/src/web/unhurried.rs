@@ -1,0 +1,85 @@
+//! A connection whose other end must go on reading: a response that nobody takes ends it (S13).
+
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+/// How long nothing of a response may be taken.
+const STALL: Duration = Duration::from_secs(30);
+
+/// Wraps a stream.
+pub(super) struct Unhurried<S> {
+    stream: S,
+    /// Runs while the other end takes nothing.
+    deadline: Pin<Box<Sleep>>,
+    is_stalled: bool,
+}
+
+impl<S> Unhurried<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self { stream, deadline: Box::pin(sleep(STALL)), is_stalled: false }
+    }
+
+    /// Looks after the clock while `written` is pending.
+    fn watched<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.is_stalled = false;
+            return written;
+        }
+        if !self.is_stalled {
+            self.is_stalled = true;
+            self.deadline = Box::pin(sleep(STALL));
+        }
+        ready!(self.deadline.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the other end takes nothing")))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Unhurried<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Unhurried<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watched(context, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.watched(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.watched(context, shut)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.watched(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

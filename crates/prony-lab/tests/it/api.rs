@@ -1,0 +1,243 @@
+//! The API: what it takes, what it answers, who may.
+
+use prony_lab::model::Role;
+use serde_json::{Value, json};
+
+use crate::front::Front;
+
+const DEFINITION: &str = "folder = \"/srv/a\"\n[[task]]\nname = \"compile\"\ncommand = \"make\"";
+
+/// A lab with a project, and a token of each role.
+fn prepared() -> (Front, [String; 3]) {
+    let front = Front::new();
+    let cookie = front.admin();
+    let tokens = Role::ALL.map(|role| front.token(&cookie, role));
+    let put = front.call(&tokens[2], "PUT", "/projects/web", Some(&json!({ "definition": DEFINITION })));
+    assert_eq!(put.status, 200, "{put:?}");
+    (front, tokens)
+}
+
+#[test]
+fn from_a_request_to_its_build() {
+    let (front, [viewer, runner, _]) = prepared();
+    let made =
+        front.call(&runner, "POST", "/builds", Some(&json!({ "project": "web", "reference": "main" })));
+    assert_eq!((made.status, made.header("location")), (201, Some("/api/v1/builds/1")), "{made:?}");
+    assert_eq!(made.json()["build"]["state"], "queued");
+    assert_eq!(made.json()["build"]["requested_by"], "admin");
+    let one = front.call(&viewer, "GET", "/builds/1", None);
+    assert_eq!((one.status, one.json()), (200, made.json()));
+    let status = front.call(&viewer, "GET", "/builds/1/status", None).json();
+    assert_eq!(
+        (&status["state"], &status["context"]),
+        (&json!("pending"), &json!("prony/web/default")),
+        "{status}"
+    );
+    assert_eq!(status["target_url"], format!("http://{}/build/1", front.address));
+    let events = front.call(&viewer, "GET", "/builds/1/events", None).json();
+    assert_eq!(events["items"][0]["kind"], "build.queued");
+    let task = one.json()["tasks"][0]["id"].clone();
+    let output = front.call(&viewer, "GET", &format!("/builds/1/tasks/{task}/output"), None);
+    assert_eq!(output.json(), json!({ "text": "" }));
+    assert_eq!(front.call(&viewer, "GET", "/builds/2", None).status, 404);
+    assert_eq!(front.call(&viewer, "GET", "/builds/x", None).status, 404);
+}
+
+#[test]
+fn what_is_wrong_is_a_problem() {
+    let (front, [viewer, runner, _]) = prepared();
+    let check = |reply: crate::front::Reply, status: u16, words: &str| {
+        assert_eq!(reply.status, status, "{reply:?}");
+        assert_eq!(reply.header("content-type"), Some("application/problem+json"), "{reply:?}");
+        assert_eq!(reply.json()["status"], status);
+        assert!(reply.body.contains(words), "{words}: {reply:?}");
+    };
+    check(front.call(&viewer, "POST", "/builds", Some(&json!({ "project": "web" }))), 403, "the role runner");
+    check(
+        front.call(&runner, "POST", "/builds", Some(&json!({ "project": "none" }))),
+        422,
+        "no such project",
+    );
+    check(front.call(&runner, "POST", "/builds", Some(&json!({ "projekt": "web" }))), 422, "projekt");
+    check(front.call(&runner, "POST", "/builds", Some(&json!([]))), 422, "");
+    check(front.call(&runner, "GET", "/builds?limit=0", None), 400, "1 to 500");
+    check(front.call(&runner, "GET", "/builds?state=asleep", None), 400, "asleep");
+    check(front.call(&runner, "GET", "/builds?colour=red", None), 400, "colour");
+    check(front.call(&runner, "GET", "/nothing", None), 404, "openapi.json");
+    check(front.call("lab_0000000000000000_x", "GET", "/me", None), 401, "unknown or revoked");
+    check(front.get("/api/v1/me", &[]), 401, "log in");
+    let bearer = format!("Bearer {runner}");
+    let form = front.form("/api/v1/builds", &[("Authorization", &bearer)], &[("project", "web")]);
+    check(form, 415, "Content-Type: application/json");
+    let broken = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+    check(front.ask("POST", "/api/v1/builds", &broken, "{"), 400, "");
+}
+
+#[test]
+fn a_key_makes_a_request_count_once() {
+    let (front, [_, runner, admin]) = prepared();
+    let bearer = format!("Bearer {runner}");
+    let send = |key: &str, body: &Value| {
+        let headers = [
+            ("Authorization", bearer.as_str()),
+            ("Content-Type", "application/json"),
+            ("Idempotency-Key", key),
+        ];
+        front.ask("POST", "/api/v1/builds", &headers, &body.to_string())
+    };
+    let body = json!({ "project": "web" });
+    let first = send("one", &body);
+    assert_eq!(first.status, 201);
+    let again = send("one", &body);
+    assert_eq!((again.status, again.json()), (200, first.json()));
+    assert_eq!(send("one", &json!({ "project": "web", "priority": "low" })).status, 422, "another request");
+    assert_eq!(send("two", &body).status, 201);
+    assert_eq!(send("", &body).status, 400);
+    let all = front.call(&admin, "GET", "/builds", None).json();
+    assert_eq!(all["items"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn pages_and_tags() {
+    let (front, [viewer, runner, _]) = prepared();
+    for _ in 0..5 {
+        assert_eq!(front.call(&runner, "POST", "/builds", Some(&json!({ "project": "web" }))).status, 201);
+    }
+    let mut seen = Vec::new();
+    let mut path = "/builds?limit=2".to_owned();
+    loop {
+        let page = front.call(&viewer, "GET", &path, None).json();
+        seen.extend(
+            page["items"].as_array().expect("rows").iter().map(|build| build["id"].as_i64().expect("an id")),
+        );
+        let Some(next) = page.get("next") else { break };
+        path = format!("/builds?limit=2&before={next}");
+    }
+    assert_eq!(seen, [5, 4, 3, 2, 1]);
+    let bearer = format!("Bearer {viewer}");
+    let get = |tag: Option<&str>| {
+        let mut headers = vec![("Authorization", bearer.as_str())];
+        headers.extend(tag.map(|tag| ("If-None-Match", tag)));
+        front.get("/api/v1/builds/1", &headers)
+    };
+    let tag = get(None).header("etag").expect("a tag").to_owned();
+    assert_eq!((get(Some(&tag)).status, get(Some(&tag)).body.as_str()), (304, ""));
+    assert_eq!(get(Some(&format!("\"x\", W/{tag}"))).status, 304);
+    assert_eq!(get(Some("\"x\"")).status, 200);
+}
+
+#[test]
+fn loads_go_where_the_policy_says() {
+    let (front, [_, runner, admin]) = prepared();
+    let load = |url: &str| json!({ "url": url, "connections": 2, "rate_per_s": null, "duration_s": 1.0 });
+    let made = front.call(&runner, "POST", "/loads", Some(&load("http://127.0.0.1:9/")));
+    assert_eq!((made.status, &made.json()["build"]["kind"]), (201, &json!("load")), "{made:?}");
+    for url in ["http://169.254.169.254/", "http://[::ffff:169.254.169.254]/", "http://8.8.8.8/", "ftp://x/"]
+    {
+        let refused = front.call(&runner, "POST", "/loads", Some(&load(url)));
+        assert_eq!(
+            (refused.status, &refused.json()["mistakes"][0]["field"]),
+            (422, &json!("url")),
+            "{refused:?}"
+        );
+    }
+    let set = front.call(&admin, "PUT", "/policy", Some(&json!({ "policy": "loopback = false" })));
+    assert_eq!(set.status, 200, "{set:?}");
+    let judged =
+        front.call(&runner, "POST", "/policy/judge", Some(&json!({ "url": "http://0x7f.1/" }))).json();
+    assert_eq!(judged["allowed"], false, "{judged}");
+    assert_eq!(front.call(&runner, "POST", "/loads", Some(&load("http://2130706433:9/"))).status, 422);
+}
+
+#[test]
+fn users_tokens_and_what_was_done() {
+    let (front, [viewer, _, admin]) = prepared();
+    let link = front.call(&admin, "POST", "/users", Some(&json!({ "name": "ada", "role": "runner" }))).json();
+    let url = link["url"].as_str().expect("a link");
+    let ada = front.follow(url.strip_prefix(&format!("http://{}", front.address)).expect("our own address"));
+    let csrf = front.csrf(&ada);
+    let ask = |method: &str, path: &str, body: &str| {
+        let headers =
+            [("Cookie", ada.as_str()), ("X-CSRF-Token", csrf.as_str()), ("Content-Type", "application/json")];
+        front.ask(method, &format!("/api/v1{path}"), &headers, body)
+    };
+    assert_eq!(ask("POST", "/tokens", "{\"name\":\"x\",\"role\":\"admin\"}").status, 403);
+    assert_eq!(ask("POST", "/tokens", "{\"name\":\"x\",\"role\":\"viewer\",\"user\":\"admin\"}").status, 403);
+    let token = ask("POST", "/tokens", "{\"name\":\"x\",\"role\":\"runner\"}").json();
+    let (id, token) = (token["id"].as_str().expect("an id"), token["token"].as_str().expect("a token"));
+    assert_eq!(front.call(token, "GET", "/me", None).json(), json!({ "name": "ada", "role": "runner" }));
+    assert_eq!(front.call(token, "GET", "/users", None).status, 403);
+    let own = front.call(token, "GET", "/tokens", None).json();
+    assert_eq!(own["items"].as_array().map(Vec::len), Some(1), "ada sees her own: {own}");
+    // A role that is taken counts at once, for sessions and tokens.
+    assert_eq!(front.call(&admin, "PUT", "/users/ada/role", Some(&json!({ "role": "viewer" }))).status, 200);
+    assert_eq!(front.call(token, "GET", "/me", None).json()["role"], "viewer");
+    assert_eq!(
+        front.call(&viewer, "DELETE", &format!("/tokens/{id}"), None).status,
+        404,
+        "not hers to revoke"
+    );
+    assert_eq!(front.call(&admin, "DELETE", &format!("/tokens/{id}"), None).status, 200);
+    assert_eq!(front.call(token, "GET", "/me", None).status, 401);
+    assert_eq!(front.call(&admin, "POST", "/users/ada/disable", None).status, 200);
+    assert_eq!(front.get("/", &[("Cookie", &ada)]).status, 401);
+    assert_eq!(front.call(&admin, "POST", "/users/admin/disable", None).status, 409, "the last admin");
+    let checked = front.call(&admin, "GET", "/audit/check", None).json();
+    assert_eq!(checked["broken_at"], Value::Null, "{checked}");
+    let entries = front.call(&admin, "GET", "/audit", None).json();
+    let actions: Vec<&str> = entries["items"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|entry| entry["action"].as_str().expect("a word"))
+        .collect();
+    assert_eq!(actions[..4], ["user.disable", "token.revoke", "user.role", "token.add"], "{actions:?}");
+}
+
+/// Every route of the document, asked with every role and with none: nobody may do what the document says they may not.
+#[test]
+fn the_document_says_who_may() {
+    let (front, tokens) = prepared();
+    let document = front.get("/api/v1/openapi.json", &[]).json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let mut routes = 0;
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("operations") {
+            routes += 1;
+            let method = method.to_uppercase();
+            let words = operation["description"].as_str().expect("words");
+            let least =
+                Role::ALL.into_iter().find(|role| words.contains(&format!("the role {role}"))).expect(words);
+            let path = path.replace("{id}", "999").replace("{task}", "999").replace("{name}", "nobody");
+            let nobody = front.ask(&method, &path, &[], "");
+            assert_eq!(nobody.status, 401, "{method} {path}");
+            for (role, token) in Role::ALL.into_iter().zip(&tokens) {
+                let status = front.call(token, &method, &path["/api/v1".len()..], None).status;
+                assert_eq!(status == 403, role < least, "{method} {path} as {role}: {status}");
+                assert!(status < 500, "{method} {path}: {status}");
+            }
+        }
+    }
+    assert!(routes >= 25, "{routes}");
+}
+
+/// Every reference of the document leads somewhere.
+#[test]
+fn the_document_is_whole() {
+    let front = Front::new();
+    let document = front.get("/api/v1/openapi.json", &[]).json();
+    let mut waiting = vec![&document];
+    let mut references = 0;
+    while let Some(value) = waiting.pop() {
+        if let Some(reference) = value.get("$ref").and_then(Value::as_str) {
+            references += 1;
+            assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+        }
+        match value {
+            Value::Object(fields) => waiting.extend(fields.values()),
+            Value::Array(items) => waiting.extend(items),
+            _ => {}
+        }
+    }
+    assert!(references > 50, "{references}");
+}

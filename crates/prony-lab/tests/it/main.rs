@@ -1,0 +1,11 @@
+//! The lab from outside: real sockets, real stores.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod api;
+mod front;
+mod guard;
+mod login;
+mod ownership;
+mod slow;
+mod tls;

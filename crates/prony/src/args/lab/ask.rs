@@ -1,0 +1,54 @@
+//! The flags of those who ask a lab from elsewhere: `prony lab submit`, `wait`, `gate`.
+
+use std::time::Duration;
+
+use prony_model::parse_duration;
+
+/// Which lab.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct LabThereArgs {
+    /// Its address [default: $PRONY_LAB, or http://127.0.0.1:3000]; the token comes from $PRONY_LAB_TOKEN
+    #[arg(long, value_name = "URL")]
+    pub(crate) lab: Option<String>,
+}
+
+/// `prony lab submit`
+#[derive(Debug, clap::Args)]
+pub(crate) struct LabSubmitArgs {
+    /// Name of the project
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// Branch, tag or commit [default: the project's branch]
+    #[arg(long = "ref", value_name = "REF", default_value = "", hide_default_value = true)]
+    pub(crate) reference: String,
+    /// Compare with this branch, tag or commit, in turn
+    #[arg(long, value_name = "REF", default_value = "", hide_default_value = true)]
+    pub(crate) base: String,
+    /// One of the project's variants [default: its first]
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub(crate) variant: String,
+    /// Run this task; may be repeated [default: all]
+    #[arg(long = "task", value_name = "NAME")]
+    pub(crate) tasks: Vec<String>,
+    /// Tell this address of the end
+    #[arg(long, value_name = "ADDRESS", default_value = "", hide_default_value = true)]
+    pub(crate) email: String,
+    /// low, normal or high [default: normal]
+    #[arg(long, value_name = "PRIORITY", default_value = "", hide_default_value = true)]
+    pub(crate) priority: String,
+    #[command(flatten)]
+    pub(crate) there: LabThereArgs,
+}
+
+/// `prony lab wait` and `prony lab gate`
+#[derive(Debug, clap::Args)]
+pub(crate) struct LabWaitArgs {
+    /// The build's number, as `prony lab submit` printed it
+    #[arg(value_name = "BUILD")]
+    pub(crate) build: i64,
+    /// Wait at most this long
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "1h")]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) there: LabThereArgs,
+}

@@ -1,0 +1,96 @@
+//! `prony lab submit`, `wait` and `gate`: a lab asked from elsewhere.
+
+use prony_lab::model::{Build, BuildId, BuildRequest};
+use prony_lab::{Client, ClientError, Gate};
+use prony_report::clean;
+
+use crate::args::{LabSubmitArgs, LabThereArgs, LabWaitArgs};
+use crate::complaint::Complaint;
+use crate::exit::Exit;
+use crate::output;
+
+/// Where a lab is where nobody says it.
+const HERE: &str = "http://127.0.0.1:3000";
+
+/// Requests a build, and prints its number.
+pub(super) fn submit(args: &LabSubmitArgs) -> Result<Exit, Complaint> {
+    let client = client(&args.there)?;
+    let request = BuildRequest {
+        project: args.project.clone(),
+        reference: args.reference.clone(),
+        base: args.base.clone(),
+        variant: args.variant.clone(),
+        tests: args.tasks.clone(),
+        email: args.email.clone(),
+        priority: args.priority.clone(),
+    };
+    let made = client.submit(&request).map_err(|error| complaint(&error))?;
+    output::tell(&format!("{}\n", client.page(made.build.id)));
+    output::print(&format!("{}\n", made.build.id))?;
+    Ok(Exit::Good)
+}
+
+/// Waits until a build is over.
+pub(super) fn wait(args: &LabWaitArgs) -> Result<Exit, Complaint> {
+    ended(args).map(|_| Exit::Good)
+}
+
+/// The same, and ends as the build says.
+pub(super) fn gate(args: &LabWaitArgs) -> Result<Exit, Complaint> {
+    Ok(match Gate::of(&ended(args)?) {
+        Gate::Open => Exit::Good,
+        Gate::Missed => Exit::ThresholdMissed,
+        Gate::Invalid => Exit::Invalid,
+        Gate::Failed => Exit::TargetFailed,
+    })
+}
+
+/// The build that was waited for; what became of it is on stdout.
+fn ended(args: &LabWaitArgs) -> Result<Build, Complaint> {
+    let client = client(&args.there)?;
+    let id = BuildId(args.build);
+    let tell = |build: &Build| {
+        if !build.state.is_final() {
+            output::tell(&format!("build {id}: {}\n", build.state.name()));
+        }
+    };
+    let build = client.wait(id, args.timeout, tell).map_err(|error| complaint(&error))?;
+    output::print(&format!("{}\n", line(&build)))?;
+    Ok(build)
+}
+
+/// `build 7: completed, no difference`, in a line.
+fn line(build: &Build) -> String {
+    let verdict = build.verdict.map(|verdict| format!(", {}", verdict.name().replace('-', " ")));
+    let reason = build.reason.as_deref().map(|reason| format!(" ({})", clean(reason)));
+    format!(
+        "build {}: {}{}{}",
+        build.id,
+        build.state.name(),
+        verdict.unwrap_or_default(),
+        reason.unwrap_or_default()
+    )
+}
+
+fn client(there: &LabThereArgs) -> Result<Client, Complaint> {
+    let set = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let address = there.lab.clone().or_else(|| set("PRONY_LAB")).unwrap_or_else(|| HERE.to_owned());
+    let token = set("PRONY_LAB_TOKEN").ok_or_else(|| {
+        Complaint::usage("there is no token to ask the lab with")
+            .hint("make one: prony lab token add USER LABEL; and set PRONY_LAB_TOKEN to it")
+    })?;
+    Client::new(&address, &token).map_err(|error| complaint(&error))
+}
+
+fn complaint(error: &ClientError) -> Complaint {
+    match error {
+        ClientError::Refused { status: 500.., .. } | ClientError::TimedOut { .. } => {
+            Complaint::target_failed(error.to_string())
+        }
+        ClientError::Refused { .. } => Complaint::usage(error.to_string()),
+        ClientError::Unreachable { .. } | ClientError::Foreign { .. } => {
+            Complaint::target_failed(error.to_string())
+        }
+        _ => Complaint::from_words(error),
+    }
+}
