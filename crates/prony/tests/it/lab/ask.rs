@@ -36,7 +36,8 @@ impl Running {
             line
         };
         let first = line();
-        let address = first.trim().strip_prefix("listening on http://").expect(&first).trim_end_matches('/').to_owned();
+        let address =
+            first.trim().strip_prefix("listening on http://").expect(&first).trim_end_matches('/').to_owned();
         // Only a lab without an admin says more.
         let has_admin = data.join("has-admin").exists();
         let link = (!has_admin).then(|| {
