@@ -1,7 +1,7 @@
 //! What the parts of a lab share.
 
 use std::os::unix::fs::DirBuilderExt as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::access::{Access, check_place};
 use crate::auth::HostError;
@@ -18,10 +18,12 @@ use crate::web::Drawn;
 pub struct Lab {
     pub(crate) options: Arc<LabOptions>,
     pub(crate) store: Store,
-    pub(crate) access: Arc<Access>,
-    pub(crate) metrics: Arc<Metrics>,
     /// What pages drew from the store.
     pub(crate) drawn: Drawn,
+    /// How builds run here, once there is a worker: in which sandbox, or why in none.
+    pub(crate) workplace: Arc<OnceLock<String>>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// Why a lab can't begin, or can't do what is asked.
@@ -107,8 +109,14 @@ impl Lab {
         made.recursive(true).mode(0o700).create(&options.data).map_err(folder)?;
         let store = Store::open(&options.store)?;
         let metrics = Arc::new(Metrics::new(&store));
-        let drawn = Drawn::default();
-        Ok(Self { options: Arc::new(options), store, access, metrics, drawn })
+        Ok(Self {
+            options: Arc::new(options),
+            store,
+            access,
+            metrics,
+            drawn: Drawn::default(),
+            workplace: Arc::default(),
+        })
     }
 
     /// What there was to say about the store when it was opened, for people.

@@ -36,7 +36,7 @@ pub(crate) fn append(
     .map(EventId)
 }
 
-/// The last event: what is read now includes it.
+/// The newest event; 0 if nothing has happened.
 pub(crate) fn last(tx: &mut Tx<'_>) -> Result<EventId, StoreError> {
     tx.number("SELECT COALESCE(MAX(id), 0) FROM events", &[]).map(EventId)
 }

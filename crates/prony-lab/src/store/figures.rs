@@ -72,6 +72,18 @@ pub(crate) fn add_note(
     Ok(())
 }
 
+/// How much the store holds, of what one would count. Rows that are never removed are counted by their last number.
+pub(crate) fn counts(tx: &mut Tx<'_>) -> Result<Vec<(&'static str, u64)>, StoreError> {
+    [
+        ("builds", "SELECT COALESCE(MAX(id), 0) FROM builds"),
+        ("series", "SELECT COUNT(*) FROM series"),
+        ("events", "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM events"),
+    ]
+    .into_iter()
+    .map(|(name, statement)| Ok((name, tx.number(statement, &[])?.cast_unsigned())))
+    .collect()
+}
+
 fn figure(row: &Row) -> Result<Figure, StoreError> {
     Ok(Figure {
         build: BuildId(row.int(0)?),

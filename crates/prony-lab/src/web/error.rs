@@ -65,12 +65,11 @@ impl WebError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Missing(_) | Self::Store(StoreError::Missing(_)) => StatusCode::NOT_FOUND,
-            Self::Query(_) | Self::Form(_) => StatusCode::BAD_REQUEST,
             Self::Unknown | Self::BadToken => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) | Self::Foreign(_) | Self::NoFormToken => StatusCode::FORBIDDEN,
             // RFC 9110, 15.5.20: the request came to a server that doesn't answer for that name.
             Self::Host(HostError::Foreign(_)) => StatusCode::MISDIRECTED_REQUEST,
-            Self::Host(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
+            Self::Query(_) | Self::Form(_) | Self::Host(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
             Self::LargeBody(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,

@@ -77,6 +77,8 @@ impl Worker {
         let program = std::fs::canonicalize(&lab.options.program).map_err(folder(&lab.options.program))?;
         let search_path = lab.options.search_path.clone();
         let sandbox = Sandbox::detect(&search_path, &data, surroundings.home.as_deref(), &program);
+        // A second worker on the same lab would say the same.
+        let _ = lab.workplace.set(sandbox.told());
         let starter = Starter { program };
         let tools = Tools {
             lab: lab.clone(),

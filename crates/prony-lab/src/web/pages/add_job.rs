@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::Frame;
+use super::load::{self, LoadFields};
 use crate::lab::{Lab, Refused};
 use crate::model::{BuildRequest, Definition, FieldMistake, Name, Priority, Role};
 use crate::requests::Asker;
@@ -22,6 +23,9 @@ struct Page {
     projects: Vec<String>,
     chosen: Option<Chosen>,
     request: BuildRequest,
+    load: LoadFields,
+    /// Whether the target policy lets the load through that was asked about.
+    is_allowed: bool,
     mistakes: Vec<FieldMistake>,
 }
 
@@ -45,6 +49,9 @@ struct Test {
 #[derive(Default)]
 struct Filled {
     request: BuildRequest,
+    load: LoadFields,
+    /// Whether the target policy lets the load through that was asked about.
+    is_allowed: bool,
     mistakes: Vec<FieldMistake>,
 }
 
@@ -54,7 +61,7 @@ pub(crate) async fn show(
     principal: Principal,
     Asked(asked): Asked,
 ) -> Result<Html<String>, WebError> {
-    let filled = Filled { request: request(&asked), ..Filled::default() };
+    let filled = Filled { request: request(&asked), load: LoadFields::of(&asked), ..Filled::default() };
     Ok(Html(page(&lab, &principal, filled).await?))
 }
 
@@ -65,18 +72,53 @@ pub(crate) async fn accept(
     fields: Fields,
 ) -> Result<Response, WebError> {
     principal.demand(Role::Runner)?;
+    if fields.one("kind") == "load" {
+        return accept_load(&lab, &principal, &fields).await;
+    }
     let request = request(&fields);
-    let asked = Asker { by: principal.name.clone(), key: None };
-    match lab.request_build_once(request.clone(), asked).await {
+    let asker = Asker { by: principal.name.clone(), key: None };
+    match lab.request_build_once(request.clone(), asker).await {
         Ok((id, _)) => Ok(Redirect::to(&format!("/build/{id}")).into_response()),
-        Err(Refused::Fields(mistakes)) => refused(&lab, &principal, Filled { request, mistakes }).await,
-        Err(Refused::Store(error)) => Err(error.into()),
-        Err(Refused::Target(refusal)) => {
-            let mistakes = vec![FieldMistake { field: "project".to_owned(), message: refusal.to_string() }];
-            refused(&lab, &principal, Filled { request, mistakes }).await
+        Err(error) => {
+            let mistakes = mistakes(error, "project")?;
+            refused(&lab, &principal, Filled { request, mistakes, ..Filled::default() }).await
         }
-        // Forms have no keys.
-        Err(Refused::KeyReused) => Err(WebError::BrokenBody),
+    }
+}
+
+async fn accept_load(lab: &Lab, principal: &Principal, fields: &Fields) -> Result<Response, WebError> {
+    let load = LoadFields::of(fields);
+    let is_question = !fields.one("check").is_empty();
+    let refusal = match load.read() {
+        Err(mistakes) => Refused::Fields(mistakes),
+        Ok(wanted) if is_question => match lab.judge_load(&wanted, principal.role).await {
+            Ok(()) => {
+                let filled = Filled { load, is_allowed: true, ..Filled::default() };
+                return Ok(Html(page(lab, principal, filled).await?).into_response());
+            }
+            Err(refusal) => refusal,
+        },
+        Ok(wanted) => {
+            let asker = Asker { by: principal.name.clone(), key: None };
+            match lab.request_load(wanted, principal.role, asker).await {
+                Ok((id, _)) => return Ok(Redirect::to(&format!("/build/{id}")).into_response()),
+                Err(refusal) => refusal,
+            }
+        }
+    };
+    let mistakes = mistakes(refusal, "url")?;
+    refused(lab, principal, Filled { load, mistakes, ..Filled::default() }).await
+}
+
+/// What is wrong, beside the fields; what is about none of them stands beside `other`.
+fn mistakes(refused: Refused, other: &str) -> Result<Vec<FieldMistake>, WebError> {
+    match refused {
+        Refused::Fields(mistakes) => Ok(mistakes.into_iter().map(load::on_page).collect()),
+        Refused::Target(refusal) => {
+            Ok(vec![FieldMistake { field: other.to_owned(), message: refusal.to_string() }])
+        }
+        Refused::Store(error) => Err(error.into()),
+        Refused::KeyReused => Err(WebError::BrokenBody),
     }
 }
 
@@ -88,12 +130,12 @@ async fn refused(lab: &Lab, principal: &Principal, filled: Filled) -> Result<Res
 async fn page(lab: &Lab, principal: &Principal, filled: Filled) -> Result<String, WebError> {
     let projects = lab.store.read(projects::all).await?;
     let offered: Vec<Project> = projects.into_iter().filter(|p| p.archived_at.is_none()).collect();
-    let Filled { request, mistakes } = filled;
+    let Filled { request, load, is_allowed, mistakes } = filled;
     let found = offered.iter().find(|project| project.name == request.project).or(offered.first());
     let chosen = found.and_then(|project| Chosen::of(project, &request));
     let projects = offered.iter().map(|project| project.name.clone()).collect();
     let frame = Frame::of(principal).at("/add_job");
-    Ok(Page { frame, projects, chosen, request, mistakes }.render()?)
+    Ok(Page { frame, projects, chosen, request, load, is_allowed, mistakes }.render()?)
 }
 
 impl Chosen {

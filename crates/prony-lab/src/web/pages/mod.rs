@@ -1,11 +1,15 @@
 //! The pages, each drawn from a template in `templates/`.
 
 pub(super) mod add_job;
+pub(super) mod admin;
+pub(super) mod agents;
 pub(super) mod alerts;
 pub(super) mod build;
 pub(super) mod compare;
 pub(super) mod history;
 pub(super) mod home;
+mod load;
+pub(super) mod monitors;
 pub(super) mod projects;
 mod words;
 

@@ -10,6 +10,7 @@ use crate::clock;
 use crate::lab::Lab;
 use crate::model::{Definition, FieldMistake, Name, Origin, Role};
 use crate::store::projects::{self, Project};
+use crate::store::{StoreError, Tx, audit};
 use crate::web::error::WebError;
 use crate::web::fields::{Asked, Fields};
 use crate::web::plain;
@@ -110,14 +111,14 @@ pub(crate) async fn add(
     let parsed: Option<Name> = kept(name.parse(), "name", &mut mistakes);
     kept(Definition::read(&definition), "definition", &mut mistakes);
     if let Some(parsed) = parsed.filter(|_| mistakes.is_empty()) {
-        let text = definition.clone();
+        let (text, by) = (definition.clone(), principal.name.clone());
         let is_new = lab
             .store
             .write(move |tx| {
                 if projects::by_name(tx, parsed.as_str())?.is_some() {
                     return Ok(false);
                 }
-                projects::register(tx, &parsed, &text, clock::wall())?;
+                register(tx, &parsed, &text, &by)?;
                 Ok(true)
             })
             .await?;
@@ -160,7 +161,7 @@ pub(crate) async fn save(
         let page = draw(&principal, project, false, Some(definition), mistakes)?;
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response());
     };
-    lab.store.write(move |tx| projects::register(tx, &parsed, &definition, clock::wall())).await?;
+    lab.store.write(move |tx| register(tx, &parsed, &definition, &principal.name)).await?;
     Ok(Redirect::to(&format!("/project/{name}?saved=yes")).into_response())
 }
 
@@ -172,8 +173,20 @@ pub(crate) async fn archive(
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Admin)?;
     let project = find(&lab, name.clone()).await?;
-    lab.store.write(move |tx| projects::archive(tx, project.id, clock::wall())).await?;
+    lab.store
+        .write(move |tx| {
+            let now = clock::wall();
+            projects::archive(tx, project.id, now)?;
+            audit::append(tx, now, &principal.name, "project.archive", &project.name, "")
+        })
+        .await?;
     Ok(Redirect::to(&format!("/project/{name}")))
+}
+
+fn register(tx: &mut Tx<'_>, name: &Name, definition: &str, by: &str) -> Result<(), StoreError> {
+    let now = clock::wall();
+    projects::register(tx, name, definition, now)?;
+    audit::append(tx, now, by, "project.register", name.as_str(), definition)
 }
 
 /// The project of that name.

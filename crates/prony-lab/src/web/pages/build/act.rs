@@ -33,8 +33,8 @@ pub(crate) async fn retry(
     Path(id): Path<BuildId>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
-    let asked = Asker { by: principal.name.clone(), key: None };
-    match lab.retry_build(id, principal.role, asked).await {
+    let asker = Asker { by: principal.name.clone(), key: None };
+    match lab.retry_build(id, principal.role, asker).await {
         Ok((new, _)) => Ok(Redirect::to(&format!("/build/{new}"))),
         // What the project's definition no longer has.
         Err(Refused::Fields(mistakes)) => {

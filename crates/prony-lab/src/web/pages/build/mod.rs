@@ -12,7 +12,7 @@ use axum::extract::{Path, State};
 use axum::response::Html;
 
 pub(crate) use act::{add_note, cancel, retry};
-pub(crate) use output::whole;
+pub(crate) use output::{file, whole};
 
 use super::{Frame, words};
 use crate::clock::Moment;

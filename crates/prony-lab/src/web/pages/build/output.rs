@@ -1,25 +1,31 @@
 //! What tasks wrote and what builds left, bounded on the page and whole behind a link.
 
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use http_body_util::channel::Channel;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::File;
 use crate::lab::Lab;
-use crate::model::{BuildId, Task, TaskId};
-use crate::store::{StoreError, Tx, builds, tasks};
+use crate::model::{BuildId, Task};
+use crate::store::{StoreError, Tx, builds, files, tasks};
 use crate::web::error::WebError;
-use crate::web::plain::Plain;
+use crate::web::guard::StoredPage;
+use crate::web::pages::words;
+use crate::web::plain::{self, Plain};
 use crate::web::principal::Principal;
 
 /// Of the beginning of an output on the page: what was run, and with what.
 const HEAD_BYTES: usize = 8 << 10;
 /// Of its end: where it says what went wrong.
 const TAIL_BYTES: usize = 24 << 10;
-/// Pieces read at once for the whole output: as many as a project's limit lets a task write, in the smallest pieces
-/// that the worker makes of a flood.
-const PIECES: u32 = 1 << 20;
+/// Pieces of the whole output that are in memory at once; the worker makes none of more than 64 KiB.
+const PIECES: u32 = 16;
+
+/// What a path of an address takes as it is, folders included.
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
 
 /// The beginning and the end of what a task wrote as text, and how many bytes between them are left out.
 pub(super) fn ends(tx: &mut Tx<'_>, task: &Task) -> Result<(String, u64), StoreError> {
@@ -53,31 +59,66 @@ pub(super) fn ends(tx: &mut Tx<'_>, task: &Task) -> Result<(String, u64), StoreE
 }
 
 /// The files of a build.
-pub(super) fn files(_: &mut Tx<'_>, _: BuildId) -> Result<Vec<File>, StoreError> {
-    Ok(Vec::new())
+pub(super) fn files(tx: &mut Tx<'_>, id: BuildId) -> Result<Vec<File>, StoreError> {
+    let made = |info: files::FileInfo| File {
+        address: utf8_percent_encode(&info.name, IN_PATH).to_string(),
+        size: words::bytes(info.size_bytes),
+        name: plain::line(&info.name),
+    };
+    Ok(files::of_build(tx, id)?.into_iter().map(made).collect())
 }
 
-/// Sends all that a task wrote, as it wrote it.
+/// Sends a file that a build left. A report is shown, with an origin of its own; everything else is downloaded.
+pub(crate) async fn file(
+    State(lab): State<Lab>,
+    _: Principal,
+    Path((id, name)): Path<(BuildId, String)>,
+) -> Result<Response, WebError> {
+    let wanted = name.clone();
+    let found = lab.store.read(move |tx| files::one(tx, id, &wanted)).await?;
+    let missing = || WebError::Missing(format!("file {} of build {id}", plain::line(&name)));
+    let (info, bytes) = found.ok_or_else(missing)?;
+    let is_page = info.media_type.starts_with("text/html");
+    let last = info.name.rsplit('/').next().unwrap_or_default();
+    let place = if is_page { "inline" } else { "attachment" };
+    // RFC 8187: whatever the name, it can't leave its place.
+    let disposition =
+        format!("{place}; filename*=UTF-8''build-{id}-{}", utf8_percent_encode(last, NON_ALPHANUMERIC));
+    let headers = [(CONTENT_TYPE, info.media_type), (CONTENT_DISPOSITION, disposition)];
+    let mut response = (headers, bytes).into_response();
+    if is_page {
+        response.extensions_mut().insert(StoredPage);
+    }
+    Ok(response)
+}
+
+/// Sends all that a task wrote, as it wrote it, piece by piece.
 pub(crate) async fn whole(
     State(lab): State<Lab>,
     _: Principal,
     Path((id, name)): Path<(BuildId, String)>,
 ) -> Result<Response, WebError> {
     let wanted = name.clone();
-    let found = lab
-        .store
-        .read(move |tx| {
-            let Some(detail) = builds::one(tx, id)? else { return Ok(None) };
-            let task: Option<TaskId> =
-                detail.tasks.iter().find(|task| task.name == wanted).map(|task| task.id);
-            let Some(task) = task else { return Ok(None) };
-            let pieces = tasks::output(tx, task, 0, PIECES)?;
-            Ok(Some(pieces.into_iter().flat_map(|(_, bytes)| bytes).collect::<Vec<u8>>()))
-        })
-        .await?;
-    let bytes = found.ok_or_else(|| WebError::Missing(format!("task {name} of build {id}")))?;
+    let found = lab.store.read(move |tx| builds::one(tx, id)).await?;
+    let task = found.and_then(|detail| detail.tasks.into_iter().find(|task| task.name == wanted));
+    let missing = || WebError::Missing(format!("task {} of build {id}", plain::line(&name)));
+    let task = task.ok_or_else(missing)?.id;
+    let (mut sender, body) = Channel::<Bytes, std::io::Error>::new(1);
+    tokio::spawn(async move {
+        let mut after = 0;
+        // An error of the store cuts the answer off, and the client sees that.
+        while let Ok(pieces) = lab.store.read(move |tx| tasks::output(tx, task, after, PIECES)).await {
+            let Some((last, _)) = pieces.last() else { return };
+            after = *last;
+            let bytes: Vec<u8> = pieces.into_iter().flat_map(|(_, bytes)| bytes).collect();
+            if sender.send_data(Bytes::from(bytes)).await.is_err() {
+                return;
+            }
+        }
+        sender.abort(std::io::Error::other("the store does not answer"));
+    });
     let name =
-        format!("inline; filename=\"build-{id}-{}.txt\"", utf8_percent_encode(&name, NON_ALPHANUMERIC));
-    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, name)], bytes)
-        .into_response())
+        format!("inline; filename*=UTF-8''build-{id}-{}.txt", utf8_percent_encode(&name, NON_ALPHANUMERIC));
+    let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, name)];
+    Ok((headers, Body::new(body)).into_response())
 }

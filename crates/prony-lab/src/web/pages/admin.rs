@@ -1,0 +1,292 @@
+//! `/admin`: users, tokens, target policy, audit log, storage.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+
+use super::{Frame, words};
+use crate::access::{AccessError, TokenRow, UserRow, change, rules};
+use crate::clock::{self, Moment};
+use crate::lab::Lab;
+use crate::model::{Name, Role};
+use crate::options::StoreAddress;
+use crate::store::{StoreError, Tx, audit, figures};
+use crate::web::error::WebError;
+use crate::web::fields::{Asked, Fields};
+use crate::web::plain;
+use crate::web::principal::Principal;
+
+/// Entries of the log on one page.
+const ENTRIES: u32 = 50;
+/// Of an entry's detail on the page, which may be a whole definition.
+const DETAIL_CHARACTERS: usize = 160;
+
+#[derive(Template)]
+#[template(path = "admin.html")]
+struct Page {
+    frame: Frame,
+    mistake: Option<String>,
+    secret: Option<Shown>,
+    typed: Typed,
+    roles: [Role; 3],
+    users: Vec<UserRow>,
+    tokens: Vec<TokenRow>,
+    policy: String,
+    entries: Vec<audit::Entry>,
+    older: Option<i64>,
+    audit_entries: u64,
+    audit_head: String,
+    audit_broken: Option<i64>,
+    store: String,
+    size: Option<String>,
+    counts: Vec<(&'static str, String)>,
+    notes: Vec<String>,
+}
+
+/// What is shown once.
+struct Shown {
+    words: String,
+    text: String,
+    is_link: bool,
+}
+
+/// What was typed, where it could not be done.
+#[derive(Default)]
+struct Typed {
+    name: String,
+    role: String,
+    label: String,
+    user: String,
+    policy: Option<String>,
+}
+
+/// What came of the last form.
+#[derive(Default)]
+struct Outcome {
+    mistake: Option<String>,
+    secret: Option<Shown>,
+    typed: Typed,
+    before: Option<i64>,
+}
+
+/// Shows it.
+pub(crate) async fn show(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Asked(asked): Asked,
+) -> Result<Html<String>, WebError> {
+    let before = asked.parsed("before")?;
+    Ok(Html(page(&lab, &principal, Outcome { before, ..Outcome::default() }).await?))
+}
+
+/// Makes a link by which somebody sets a password.
+pub(crate) async fn invite(
+    State(lab): State<Lab>,
+    principal: Principal,
+    fields: Fields,
+) -> Result<Response, WebError> {
+    principal.demand(Role::Admin)?;
+    let typed = Typed {
+        name: fields.one("name").to_owned(),
+        role: fields.one("role").to_owned(),
+        ..Typed::default()
+    };
+    let name: Name = match typed.name.parse() {
+        Ok(name) => name,
+        Err(error) => return refused(&lab, &principal, typed, &error).await,
+    };
+    let role = role(&fields)?;
+    let words = format!("Whoever opens this link within an hour sets the password of {name}:");
+    let made = changed(&lab, &principal, move |tx, by, now| change::invite(tx, by, &name, role, now)).await?;
+    match made {
+        Ok(secret) => {
+            let secret = Shown { words, text: change::link(&secret), is_link: true };
+            done(&lab, &principal, secret).await
+        }
+        Err(error) => refused(&lab, &principal, typed, &error).await,
+    }
+}
+
+/// Gives a user another role, keeps one out, or lets one in again.
+pub(crate) async fn set_user(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(name): Path<String>,
+    fields: Fields,
+) -> Result<Response, WebError> {
+    principal.demand(Role::Admin)?;
+    let made = match fields.one("do") {
+        "role" => {
+            let role = role(&fields)?;
+            changed(&lab, &principal, move |tx, by, now| change::set_role(tx, by, &name, role, now)).await?
+        }
+        what @ ("enable" | "disable") => {
+            let is_out = what == "disable";
+            changed(&lab, &principal, move |tx, by, now| change::set_disabled(tx, by, &name, is_out, now))
+                .await?
+        }
+        _ => return Err(WebError::Query("choose what becomes of the user".to_owned())),
+    };
+    back(&lab, &principal, made, "/admin#users").await
+}
+
+/// Makes a token.
+pub(crate) async fn add_token(
+    State(lab): State<Lab>,
+    principal: Principal,
+    fields: Fields,
+) -> Result<Response, WebError> {
+    principal.demand(Role::Admin)?;
+    let (label, user) = (fields.one("label").to_owned(), fields.one("user").to_owned());
+    let typed = Typed { label: label.clone(), user: user.clone(), ..Typed::default() };
+    let role = role(&fields)?;
+    let words = format!("The token {} of {}:", plain::line(&label), plain::line(&user));
+    let made =
+        changed(&lab, &principal, move |tx, by, now| change::add_token(tx, by, &user, &label, role, now));
+    match made.await? {
+        Ok(token) => done(&lab, &principal, Shown { words, text: token.text(), is_link: false }).await,
+        Err(error) => refused(&lab, &principal, typed, &error).await,
+    }
+}
+
+/// Makes a token void.
+pub(crate) async fn revoke_token(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(id): Path<String>,
+) -> Result<Response, WebError> {
+    principal.demand(Role::Admin)?;
+    let made = changed(&lab, &principal, move |tx, by, now| change::revoke_token(tx, by, &id, now)).await?;
+    back(&lab, &principal, made, "/admin#tokens").await
+}
+
+/// Sets the target policy.
+pub(crate) async fn set_policy(
+    State(lab): State<Lab>,
+    principal: Principal,
+    fields: Fields,
+) -> Result<Response, WebError> {
+    principal.demand(Role::Admin)?;
+    let text = fields.one("policy").replace("\r\n", "\n");
+    let typed = Typed { policy: Some(text.clone()), ..Typed::default() };
+    match changed(&lab, &principal, move |tx, by, now| change::set_policy(tx, by, &text, now)).await? {
+        Ok(()) => Ok(Redirect::to("/admin#policy").into_response()),
+        Err(error) => refused(&lab, &principal, typed, &error).await,
+    }
+}
+
+/// Does a change; what it is refused for comes back. Whoever was let in before is looked at anew.
+async fn changed<T: Send + 'static>(
+    lab: &Lab,
+    principal: &Principal,
+    change: impl FnOnce(&mut Tx<'_>, &str, Moment) -> Result<T, AccessError> + Send + 'static,
+) -> Result<Result<T, AccessError>, WebError> {
+    let by = principal.name.clone();
+    let made = lab.store.write(move |tx| change::undone(change(tx, &by, clock::wall()))).await?;
+    lab.access.forget();
+    Ok(made)
+}
+
+async fn back(
+    lab: &Lab,
+    principal: &Principal,
+    made: Result<(), AccessError>,
+    to: &str,
+) -> Result<Response, WebError> {
+    match made {
+        Ok(()) => Ok(Redirect::to(to).into_response()),
+        Err(error) => refused(lab, principal, Typed::default(), &error).await,
+    }
+}
+
+async fn done(lab: &Lab, principal: &Principal, secret: Shown) -> Result<Response, WebError> {
+    let outcome = Outcome { secret: Some(secret), ..Outcome::default() };
+    Ok(Html(page(lab, principal, outcome).await?).into_response())
+}
+
+async fn refused(
+    lab: &Lab,
+    principal: &Principal,
+    typed: Typed,
+    error: &impl ToString,
+) -> Result<Response, WebError> {
+    let outcome = Outcome { mistake: Some(error.to_string()), typed, ..Outcome::default() };
+    let page = page(lab, principal, outcome).await?;
+    Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
+}
+
+fn role(fields: &Fields) -> Result<Role, WebError> {
+    fields.parsed("role")?.ok_or_else(|| WebError::Query("choose a role".to_owned()))
+}
+
+async fn page(lab: &Lab, principal: &Principal, outcome: Outcome) -> Result<String, WebError> {
+    principal.demand(Role::Admin)?;
+    let Outcome { mistake, secret, mut typed, before } = outcome;
+    let read = lab.store.read(move |tx| Read::of(tx, before)).await?;
+    let mut entries = read.entries;
+    let is_more = entries.len() > ENTRIES as usize;
+    entries.truncate(ENTRIES as usize);
+    let (store, size) = match &lab.options.store {
+        StoreAddress::Sqlite(path) => {
+            let size = std::fs::metadata(path).ok().map(|found| words::bytes(found.len()));
+            (format!("SQLite, {}", path.display()), size)
+        }
+        // Its address may hold a password.
+        StoreAddress::Postgres(_) => ("PostgreSQL".to_owned(), None),
+    };
+    let page = Page {
+        frame: Frame::of(principal).at("/admin"),
+        mistake,
+        secret,
+        roles: [Role::Viewer, Role::Runner, Role::Admin],
+        users: read.users,
+        tokens: read.tokens,
+        policy: typed.policy.take().unwrap_or(read.policy),
+        typed,
+        older: entries.last().filter(|_| is_more).map(|entry| entry.id),
+        entries,
+        audit_entries: read.checked.entries,
+        audit_head: read.checked.head.text(),
+        audit_broken: read.checked.broken_at,
+        store,
+        size,
+        counts: read.counts,
+        notes: lab.notes().to_vec(),
+    };
+    Ok(page.render()?)
+}
+
+/// What the page shows of the store.
+struct Read {
+    users: Vec<UserRow>,
+    tokens: Vec<TokenRow>,
+    policy: String,
+    entries: Vec<audit::Entry>,
+    checked: audit::Checked,
+    counts: Vec<(&'static str, String)>,
+}
+
+impl Read {
+    fn of(tx: &mut Tx<'_>, before: Option<i64>) -> Result<Self, StoreError> {
+        let counts = figures::counts(tx)?;
+        let said = |(name, count): (&'static str, u64)| (name, prony_report::count(count));
+        Ok(Self {
+            users: change::list_users(tx)?,
+            tokens: change::list_tokens(tx)?,
+            policy: change::written(&rules(tx)?),
+            entries: audit::list(tx, before, ENTRIES + 1)?,
+            checked: audit::check(tx)?,
+            counts: counts.into_iter().map(said).collect(),
+        })
+    }
+}
+
+/// The beginning of a detail, on one line.
+fn short(detail: &str) -> String {
+    let mut shown: String = detail.chars().take(DETAIL_CHARACTERS).collect();
+    if shown.len() < detail.len() {
+        shown.push('…');
+    }
+    plain::line(&shown)
+}

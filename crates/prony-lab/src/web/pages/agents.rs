@@ -1,0 +1,69 @@
+//! `/agents`: who works builds off. For now it is this lab's own worker.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Html;
+
+use super::{Frame, words};
+use crate::lab::Lab;
+use crate::model::{Build, BuildState};
+use crate::store::builds;
+use crate::web::error::WebError;
+use crate::web::plain;
+use crate::web::principal::Principal;
+
+/// Of the queue: whether a hundred or a thousand wait is all the same to who looks here.
+const OPEN: u32 = 100;
+
+#[derive(Template)]
+#[template(path = "agents.html")]
+struct Page {
+    frame: Frame,
+    has_worker: bool,
+    busy: Option<Build>,
+    waiting: usize,
+    is_cut: bool,
+    sandbox: Option<String>,
+    version: &'static str,
+    /// Of the machine.
+    facts: Vec<(&'static str, String)>,
+}
+
+/// Shows it.
+pub(crate) async fn show(State(lab): State<Lab>, principal: Principal) -> Result<Html<String>, WebError> {
+    let open = lab.store.read(|tx| builds::open(tx, OPEN)).await?;
+    let waiting = open.iter().filter(|build| build.state == BuildState::Queued).count();
+    let page = Page {
+        frame: Frame::of(&principal).at("/agents"),
+        has_worker: lab.options.has_worker,
+        is_cut: open.len() == OPEN as usize,
+        busy: open.into_iter().find(|build| build.state.is_active()),
+        waiting,
+        sandbox: lab.workplace.get().map(|told| plain::line(told)),
+        version: env!("CARGO_PKG_VERSION"),
+        facts: facts(),
+    };
+    Ok(Html(page.render()?))
+}
+
+/// What the kernel says of the machine.
+fn facts() -> Vec<(&'static str, String)> {
+    let system = rustix::system::uname();
+    let kernel = format!(
+        "{} {} {}",
+        system.sysname().to_string_lossy(),
+        system.release().to_string_lossy(),
+        system.machine().to_string_lossy()
+    );
+    let mut facts = vec![("Kernel", plain::line(&kernel))];
+    if let Ok(cores) = std::thread::available_parallelism() {
+        facts.push(("Cores", cores.to_string()));
+    }
+    let info = rustix::system::sysinfo();
+    // The type is the C library's, and differs from machine to machine.
+    let unit = u64::from(info.mem_unit);
+    let load = info.loads[0] as f64 / 65_536.0;
+    facts.push(("Memory", words::bytes(u64::from(info.totalram).saturating_mul(unit))));
+    facts.push(("Load", format!("{load:.2} over the last minute")));
+    facts
+}

@@ -1,0 +1,225 @@
+//! `/monitors`: whether URLs answer, and how fast; `/monitor/{id}`: one of them over time.
+
+use std::time::Duration;
+
+use askama::Template;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use prony_report::series::{SeriesPoint, chart, spark};
+
+use super::{Frame, words};
+use crate::clock::{self, Moment};
+use crate::lab::Lab;
+use crate::model::{Check, FieldMistake, Monitor, MonitorId, MonitorRequest, Role};
+use crate::store::{StoreError, Tx, monitors};
+use crate::web::error::WebError;
+use crate::web::fields::Fields;
+use crate::web::plain;
+use crate::web::principal::Principal;
+
+/// Looks in the small picture of each.
+const SPARK: usize = 60;
+/// What "lately" is.
+const LATELY: Duration = Duration::from_hours(24);
+/// Looks of a day, at the most often that there is.
+const MOST_LOOKS: u32 = 20_000;
+/// Rows of the table of one.
+const ROWS: usize = 100;
+
+#[derive(Template)]
+#[template(path = "monitors.html")]
+struct List {
+    frame: Frame,
+    rows: Vec<Line>,
+    failing: usize,
+    spark: usize,
+    request: MonitorRequest,
+    mistakes: Vec<FieldMistake>,
+}
+
+struct Line {
+    monitor: Monitor,
+    state: String,
+    latency: String,
+    spark: String,
+    share: String,
+    at: Option<Moment>,
+    is_failing: bool,
+}
+
+#[derive(Template)]
+#[template(path = "monitor.html")]
+struct One {
+    frame: Frame,
+    monitor: Monitor,
+    state: String,
+    chart: Option<String>,
+    checks: Vec<Check>,
+}
+
+/// Shows all of them.
+pub(crate) async fn list(State(lab): State<Lab>, principal: Principal) -> Result<Html<String>, WebError> {
+    Ok(Html(draw(&lab, &principal, MonitorRequest::default(), Vec::new()).await?))
+}
+
+/// Adds one.
+pub(crate) async fn add(
+    State(lab): State<Lab>,
+    principal: Principal,
+    fields: Fields,
+) -> Result<Response, WebError> {
+    principal.demand(Role::Runner)?;
+    let one = |name| fields.one(name).to_owned();
+    let request = MonitorRequest {
+        name: one("name"),
+        url: one("url"),
+        every: one("every"),
+        timeout: one("timeout"),
+        fail_after: one("fail_after"),
+        expected_status: one("expected_status"),
+        email: one("email"),
+    };
+    let mistakes = match request.checked(&principal.name, clock::wall()) {
+        Err(mistakes) => mistakes,
+        Ok(monitor) => {
+            let is_new = lab
+                .store
+                .write(move |tx| {
+                    if monitors::by_name(tx, &monitor.name)?.is_some() {
+                        return Ok(false);
+                    }
+                    monitors::add(tx, &monitor).map(|_| true)
+                })
+                .await?;
+            if is_new {
+                return Ok(Redirect::to("/monitors").into_response());
+            }
+            let message = "there is a monitor of that name: take another".to_owned();
+            vec![FieldMistake { field: "name".to_owned(), message }]
+        }
+    };
+    let page = draw(&lab, &principal, request, mistakes).await?;
+    Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
+}
+
+/// Shows one.
+pub(crate) async fn show(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(id): Path<MonitorId>,
+) -> Result<Html<String>, WebError> {
+    let (monitor, mut checks) = find(&lab, id).await?;
+    let points: Vec<SeriesPoint> = checks.iter().filter_map(point).collect();
+    let title = format!("latency of {}", monitor.name);
+    let chart = chart("latency", &title, "latency, ms", &points, &[]);
+    let state = checks.last().map_or_else(String::new, answer);
+    checks.reverse();
+    checks.truncate(ROWS);
+    let frame = Frame::of(&principal).at("/monitors");
+    Ok(Html(One { frame, monitor, state, chart, checks }.render()?))
+}
+
+/// Sends the looks of the last day.
+pub(crate) async fn checks_json(
+    State(lab): State<Lab>,
+    _: Principal,
+    Path(id): Path<MonitorId>,
+) -> Result<Response, WebError> {
+    let (monitor, checks) = find(&lab, id).await?;
+    Ok(Json(serde_json::json!({ "monitor": monitor.name, "url": monitor.url, "checks": checks }))
+        .into_response())
+}
+
+/// Takes one out.
+pub(crate) async fn remove(
+    State(lab): State<Lab>,
+    principal: Principal,
+    Path(id): Path<MonitorId>,
+) -> Result<Redirect, WebError> {
+    principal.demand(Role::Runner)?;
+    lab.store.write(move |tx| monitors::remove(tx, id, clock::wall())).await?;
+    Ok(Redirect::to("/monitors"))
+}
+
+async fn find(lab: &Lab, id: MonitorId) -> Result<(Monitor, Vec<Check>), WebError> {
+    let since = clock::wall().before(LATELY);
+    let found = lab
+        .store
+        .read(move |tx| {
+            let monitor = monitors::all(tx)?.into_iter().find(|monitor| monitor.id == id);
+            Ok((monitor, monitors::checks(tx, id, since, MOST_LOOKS)?))
+        })
+        .await?;
+    let monitor = found.0.ok_or_else(|| WebError::Missing(format!("monitor {id}")))?;
+    Ok((monitor, found.1))
+}
+
+async fn draw(
+    lab: &Lab,
+    principal: &Principal,
+    request: MonitorRequest,
+    mistakes: Vec<FieldMistake>,
+) -> Result<String, WebError> {
+    let since = clock::wall().before(LATELY);
+    let rows: Vec<Line> = lab
+        .store
+        .read(move |tx| {
+            monitors::all(tx)?.into_iter().map(|monitor| Line::read(tx, monitor, since)).collect()
+        })
+        .await?;
+    let failing = rows.iter().filter(|row| row.is_failing).count();
+    let frame = Frame::of(principal).at("/monitors");
+    Ok(List { frame, rows, failing, spark: SPARK, request, mistakes }.render()?)
+}
+
+impl Line {
+    fn read(tx: &mut Tx<'_>, monitor: Monitor, since: Moment) -> Result<Self, StoreError> {
+        let checks = monitors::checks(tx, monitor.id, since, MOST_LOOKS)?;
+        let last = checks.last();
+        let good = checks.iter().filter(|check| check.is_good).count();
+        let latencies: Vec<f64> = checks[checks.len().saturating_sub(SPARK)..]
+            .iter()
+            .filter_map(|check| check.latency_us)
+            .map(|us| us as f64 / 1000.0)
+            .collect();
+        Ok(Self {
+            state: last.map_or_else(|| "not looked at yet".to_owned(), answer),
+            latency: last.map_or_else(|| "–".to_owned(), latency),
+            spark: spark(&latencies),
+            share: if checks.is_empty() {
+                "–".to_owned()
+            } else {
+                prony_report::percent(good as u64, checks.len() as u64)
+            },
+            at: last.map(|check| check.at),
+            is_failing: last.is_some_and(|check| !check.is_good),
+            monitor,
+        })
+    }
+}
+
+/// What came: markup.
+fn answer(check: &Check) -> String {
+    let (class, shape, word) = if check.is_good { ("good", "✓", "good") } else { ("bad", "✕", "bad") };
+    let said = askama::filters::escape(plain::line(&check.words()), askama::filters::Html);
+    format!(
+        "{} {}",
+        words::word(class, shape, word),
+        said.map_or_else(|_| String::new(), |safe| safe.to_string())
+    )
+}
+
+fn latency(check: &Check) -> String {
+    check.latency_us.map_or_else(|| "–".to_owned(), |us| prony_report::rate(us as f64 / 1000.0))
+}
+
+fn point(check: &Check) -> Option<SeriesPoint> {
+    Some(SeriesPoint {
+        at_s: check.at.0 as f64 / 1000.0,
+        value: check.latency_us? as f64 / 1000.0,
+        interval: None,
+        is_valid: check.is_good,
+    })
+}
