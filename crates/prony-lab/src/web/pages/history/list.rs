@@ -58,10 +58,11 @@ pub(crate) async fn project(
     Path(name): Path<String>,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
+    let title = format!("History of {}", project.name);
     let key = format!("history {}", project.id);
     let main = middle(&lab, key, move |tx| Page::read(tx, &project)).await?;
     let frame = Frame::of(&principal).at("/projects");
-    Ok(Html(Around { frame, title: "History", has_chart: false, main: &main }.render()?))
+    Ok(Html(Around { frame, title: &title, has_chart: false, main: &main }.render()?))
 }
 
 impl Page {
