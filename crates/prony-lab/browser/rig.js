@@ -7,7 +7,7 @@ const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', 
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
 // A busy machine needs its time; a test that hangs ends all the same.
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 90_000;
 
 class Faults {
   constructor() { this.found = []; }

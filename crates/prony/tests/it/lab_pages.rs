@@ -142,7 +142,7 @@ fn pages_can_be_read_in_a_text_browser() {
         ("alerts", "/alerts"),
     ] {
         let said = Command::new("w3m")
-            .args(["-dump", "-cols", "100", "-o", "accept_language=en"])
+            .args(["-dump", "-cols", "150", "-o", "accept_language=en"])
             .arg(format!("{}{path}", lab.base))
             .env("HOME", env!("CARGO_TARGET_TMPDIR"))
             .env("LANG", "C.UTF-8")

@@ -6,7 +6,7 @@ use axum::response::Html;
 
 use super::super::build::figure::{interval, shown};
 use super::super::projects::find;
-use super::super::{Around, Frame, middle};
+use super::super::{Around, Frame, middle, words};
 use super::{branch, cell_name, change_word};
 use crate::lab::Lab;
 use crate::model::{Point, Series, SeriesId};
@@ -119,7 +119,7 @@ impl Line {
         Ok(Self {
             id: series.id,
             metric: plain::line(&series.metric),
-            unit: plain::line(&series.unit),
+            unit: words::unit(&series.unit),
             latest: latest.map_or_else(|| "–".to_owned(), |point| shown(&point.value)),
             interval: latest.map_or_else(|| "–".to_owned(), |point| interval(point.low, point.high)),
             spark: prony_report::series::spark(&values),

@@ -144,7 +144,7 @@ impl Page {
 
 fn with_unit(series: &Series) -> String {
     let metric = plain::line(&series.metric);
-    if series.unit.is_empty() { metric } else { format!("{metric}, {}", plain::line(&series.unit)) }
+    if series.unit.is_empty() { metric } else { format!("{metric}, {}", words::unit(&series.unit)) }
 }
 
 fn cell_name(series: &Series) -> String {
