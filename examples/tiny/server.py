@@ -4,7 +4,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 # Numbers that are added up for every answer.
-WORK = 20_000
+WORK = 100_000
 
 
 def answer() -> bytes:

@@ -75,16 +75,15 @@ impl Stop {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
-    use std::sync::mpsc::channel;
 
     #[test]
     fn it_works_until_it_is_dropped() {
         let count = Arc::new(AtomicU32::new(0));
-        let (done, worked) = channel();
+        let (done, worked) = sync_channel(8);
         let mine = Arc::clone(&count);
         let background = Background::start("test", move || {
             done.send(mine.fetch_add(1, Ordering::Relaxed)).expect("the test listens");
-            if mine.load(Ordering::Relaxed) < 3 { Duration::ZERO } else { Duration::from_secs(3600) }
+            if mine.load(Ordering::Relaxed) < 3 { Duration::ZERO } else { Duration::from_hours(1) }
         })
         .expect("a thread");
         assert_eq!(worked.iter().take(3).collect::<Vec<_>>(), [0, 1, 2]);

@@ -36,13 +36,12 @@ impl Cursor {
         is_meant: impl Fn(&str) -> bool,
     ) -> Result<Vec<events::Event>, StoreError> {
         let key = self.key;
-        let (mut seen, told) = match self.place {
-            Some(place) => place,
-            None => {
-                let found = store.read_blocking(|tx| settings::setting(tx, key))?;
-                let id = EventId(found.and_then(|text| text.parse().ok()).unwrap_or(0));
-                (id, id)
-            }
+        let (mut seen, told) = if let Some(place) = self.place {
+            place
+        } else {
+            let found = store.read_blocking(|tx| settings::setting(tx, key))?;
+            let id = EventId(found.and_then(|text| text.parse().ok()).unwrap_or(0));
+            (id, id)
         };
         loop {
             let version = store.version();

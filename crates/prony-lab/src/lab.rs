@@ -7,10 +7,10 @@ use crate::access::{Access, check_place};
 use crate::auth::HostError;
 use crate::clock;
 use crate::metrics::Metrics;
-use crate::model::{BuildId, BuildRequest, Definition, FieldMistake, NewBuild};
+use crate::model::{BuildRequest, Definition, FieldMistake, NewBuild};
 use crate::options::LabOptions;
 use crate::policy::Refusal;
-use crate::store::{Store, StoreError, builds, projects};
+use crate::store::{Store, StoreError, projects};
 use crate::web::Drawn;
 
 /// A lab: its store and its settings. Cheap to clone.
@@ -122,12 +122,6 @@ impl Lab {
     /// What there was to say about the store when it was opened, for people.
     pub fn notes(&self) -> &[String] {
         self.store.notes()
-    }
-
-    /// Checks what `by` asks for, and accepts it: durable when this returns.
-    pub(crate) async fn request_build(&self, request: BuildRequest, by: &str) -> Result<BuildId, Refused> {
-        let new = self.checked(request, by).await?;
-        Ok(self.store.write(move |tx| builds::accept(tx, &new)).await?)
     }
 
     /// The build that `request` asks for.

@@ -5,34 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::Role;
-use crate::policy::{self, Rules};
-use crate::store::{Store, StoreError, Tx, settings, users};
+use crate::store::{Store, StoreError, Tx, users};
+use crate::{access, policy};
 
-/// The setting that holds the target policy, as TOML.
-const POLICY: &str = "policy";
 /// Longer words about an error say no more.
 const WORDS_MAX: usize = 300;
 
 /// A client for what `by` asked for, with the policy as it is now.
 pub(crate) fn client(store: &Store, by: &str, timeout: Duration) -> Result<ureq::Agent, StoreError> {
-    let (rules, role) = store.read_blocking(|tx| Ok((rules(tx)?, role(tx, by)?)))?;
-    let policy = rules.check().map_err(|error| damaged(&error.to_string()))?;
+    let (policy, role) = store.read_blocking(|tx| Ok((access::policy(tx)?, role(tx, by)?)))?;
     Ok(policy::agent(Arc::new(policy), role, timeout))
 }
 
 /// Who has gone, or was kept out, may what a runner may: what they left behind goes on, but not to more places.
-fn role(tx: &mut Tx<'_>, by: &str) -> Result<Role, StoreError> {
+pub(crate) fn role(tx: &mut Tx<'_>, by: &str) -> Result<Role, StoreError> {
     let user = users::by_name(tx, by)?.filter(|user| user.disabled_at.is_none());
     Ok(user.map_or(Role::Runner, |user| user.role))
-}
-
-fn rules(tx: &mut Tx<'_>) -> Result<Rules, StoreError> {
-    let Some(text) = settings::setting(tx, POLICY)? else { return Ok(Rules::default()) };
-    toml::from_str(&text).map_err(|error| damaged(error.message()))
-}
-
-fn damaged(message: &str) -> StoreError {
-    StoreError::Damaged(format!("the target policy: {message}"))
 }
 
 /// What went wrong, in a line.

@@ -1,6 +1,8 @@
 //! Requests for builds and loads, as scripts send them: judged by the target policy, and accepted once however often they
 //! are sent.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use prony_model::{Rate, RunOptions, RunPlan, Target};
@@ -10,10 +12,12 @@ use crate::auth::Digest;
 use crate::clock;
 use crate::lab::{Lab, Refused};
 use crate::model::{
-    AdHocLoad, BuildId, BuildKind, BuildRequest, FieldMistake, NewBuild, Priority, Role, TaskKind,
+    AdHocLoad, BuildDetail, BuildId, BuildKind, BuildRequest, FieldMistake, NewBuild, Priority, Role,
+    TaskKind,
 };
-use crate::policy::{Kind, OwnershipError, Unfinished, kind};
-use crate::store::{StoreError, Tx, builds, settings};
+use crate::outside;
+use crate::policy::{Kind, Policy, Unfinished, kind};
+use crate::store::{StoreError, Tx, builds, queue, settings};
 
 /// How long a request that carries a key is known again: a week, in which every retry of a script has ended.
 const KEY_LIFE: Duration = Duration::from_hours(7 * 24);
@@ -22,7 +26,7 @@ const LOAD_QUEUE: Duration = Duration::from_hours(24);
 
 /// Who asks, and how they know the request again.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct Asker {
     /// Who.
     pub(crate) by: String,
     /// Their name for the request, and the digest of what was sent.
@@ -35,10 +39,10 @@ impl Lab {
     pub(crate) async fn request_build_once(
         &self,
         request: BuildRequest,
-        asked: Asked,
+        asker: Asker,
     ) -> Result<(BuildId, bool), Refused> {
-        let new = self.checked(request, &asked.by).await?;
-        self.accept_once(asked, move |tx| builds::accept(tx, &new)).await
+        let new = self.checked(request, &asker.by).await?;
+        self.accept_once(asker, move |tx| builds::accept(tx, &new)).await
     }
 
     /// The same for a load by itself, which `role` must be allowed to put where it goes.
@@ -46,7 +50,7 @@ impl Lab {
         &self,
         load: AdHocLoad,
         role: Role,
-        asked: Asked,
+        asker: Asker,
     ) -> Result<(BuildId, bool), Refused> {
         self.judge_load(&load, role).await?;
         let now = clock::wall();
@@ -60,11 +64,40 @@ impl Lab {
             load: Some(load),
             email: None,
             priority: Priority::Normal,
-            requested_by: asked.by.clone(),
+            requested_by: asker.by.clone(),
             requested_at: now,
             expires_at: now.after(LOAD_QUEUE),
         };
-        self.accept_once(asked, move |tx| builds::accept(tx, &new)).await
+        self.accept_once(asker, move |tx| builds::accept(tx, &new)).await
+    }
+
+    /// Calls a build off: at once where it waits still, otherwise as soon as what runs of it has been stopped.
+    pub(crate) async fn cancel_build(&self, id: BuildId, by: &str) -> Result<(), StoreError> {
+        let by = by.to_owned();
+        self.store
+            .write(move |tx| {
+                if queue::cancel(tx, id, &by, clock::wall())? {
+                    return Ok(());
+                }
+                let state = builds::state(tx, id)?;
+                Err(StoreError::Conflict(format!("build {id}, which is {}", state.name())))
+            })
+            .await
+    }
+
+    /// Asks for the same once more, as far as the project's definition and the target policy still allow it.
+    pub(crate) async fn retry_build(
+        &self,
+        id: BuildId,
+        role: Role,
+        asker: Asker,
+    ) -> Result<(BuildId, bool), Refused> {
+        let found = self.store.read(move |tx| builds::one(tx, id)).await?;
+        let detail = found.ok_or_else(|| StoreError::Missing(format!("build {id}")))?;
+        match detail.load.clone() {
+            Some(load) => self.request_load(load, role, asker).await,
+            None => self.request_build_once(again(&detail), asker).await,
+        }
     }
 
     /// Whether `role` may put `load` where it goes. The worker asks again, right before it connects.
@@ -72,53 +105,97 @@ impl Lab {
         let plan = load_plan(load).map_err(|mistake| Refused::Fields(vec![mistake]))?;
         let policy = self.policy().await?;
         let (lab, url) = (self.clone(), load.url.clone());
-        access::waited(move || -> Result<(), Refused> {
-            let refused = |field: &str, message: String| {
-                Refused::Fields(vec![FieldMistake { field: field.to_owned(), message }])
-            };
-            let addresses =
-                policy.resolve(role, &url).map_err(|refusal| refused("url", refusal.to_string()))?;
-            let is_public = addresses.iter().any(|address| kind(address.ip()) == Kind::Public);
-            policy.judge_plan(&plan, is_public).map_err(|refusal| refused("load", refusal.to_string()))?;
-            if is_public {
-                lab.ownership_blocking()?.prove(&policy, role, &url).map_err(|error| match error {
-                    OwnershipError::Refused(refusal) => refused("url", refusal.to_string()),
-                    other => refused("url", other.to_string()),
-                })?;
-            }
-            Ok(())
+        access::waited(move || lab.judge_here(&policy, &plan, &url, role).map(drop)).await?
+    }
+
+    /// Whether `role` may have the lab ask `url` now and then.
+    pub(crate) async fn judge_url(&self, url: &str, role: Role) -> Result<(), Refused> {
+        let (policy, url) = (self.policy().await?, url.to_owned());
+        let judged = access::waited(move || policy.resolve(role, &url)).await?;
+        judged.map(drop).map_err(|refusal| {
+            Refused::Fields(vec![FieldMistake { field: "url".to_owned(), message: refusal.to_string() }])
         })
-        .await?
+    }
+
+    /// The same for the worker's thread, right before a load begins: the addresses to which it may go.
+    pub(crate) fn judge_load_blocking(&self, load: &AdHocLoad, by: &str) -> Result<Vec<SocketAddr>, String> {
+        let plan = load_plan(load).map_err(|mistake| mistake.message)?;
+        let found = self.store.read_blocking(|tx| Ok((access::policy(tx)?, outside::role(tx, by)?)));
+        let (policy, role) = found.map_err(|error| format!("failed to {error}"))?;
+        self.judge_here(&Arc::new(policy), &plan, &load.url, role).map_err(|refused| match refused {
+            Refused::Fields(mistakes) => {
+                mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>().join("; ")
+            }
+            Refused::Target(refusal) => refusal.to_string(),
+            Refused::Store(error) => format!("failed to {error}"),
+            Refused::KeyReused => "its key was used before".to_owned(),
+        })
+    }
+
+    /// Resolves, judges, and asks the owner where that is needed.
+    fn judge_here(
+        &self,
+        policy: &Arc<Policy>,
+        plan: &RunPlan,
+        url: &str,
+        role: Role,
+    ) -> Result<Vec<SocketAddr>, Refused> {
+        let refused = |field: &str, message: String| {
+            Refused::Fields(vec![FieldMistake { field: field.to_owned(), message }])
+        };
+        let addresses = policy.resolve(role, url).map_err(|refusal| refused("url", refusal.to_string()))?;
+        let is_public = addresses.iter().any(|address| kind(address.ip()) == Kind::Public);
+        policy.judge_plan(plan, is_public).map_err(|refusal| refused("load", refusal.to_string()))?;
+        if !is_public {
+            return Ok(addresses);
+        }
+        let proved = self.ownership_blocking()?.prove(policy, role, url);
+        proved.map_err(|error| refused("url", error.to_string()))
     }
 
     /// Does `accept` once for each key of whoever asks.
     pub(crate) async fn accept_once(
         &self,
-        asked: Asked,
+        asker: Asker,
         accept: impl FnOnce(&mut Tx<'_>) -> Result<BuildId, StoreError> + Send + 'static,
     ) -> Result<(BuildId, bool), Refused> {
         let policy = self.policy().await?;
         self.store
             .write(move |tx| {
-                let known = match &asked.key {
-                    Some((key, _)) => settings::answered(tx, &asked.by, key)?,
+                let known = match &asker.key {
+                    Some((key, _)) => settings::answered(tx, &asker.by, key)?,
                     None => None,
                 };
-                if let (Some((request, id)), Some((_, digest))) = (known, &asked.key) {
+                if let (Some((request, id)), Some((_, digest))) = (known, &asker.key) {
                     return Ok(if request == digest.0 { Ok((id, false)) } else { Err(Refused::KeyReused) });
                 }
-                let unfinished = Unfinished { builds: builds::unfinished(tx, &asked.by)? };
+                let unfinished = Unfinished { builds: builds::unfinished(tx, &asker.by)? };
                 if let Err(refusal) = policy.judge_user(unfinished) {
                     return Ok(Err(Refused::Target(refusal)));
                 }
                 let id = accept(tx)?;
-                if let Some((key, digest)) = &asked.key {
+                if let Some((key, digest)) = &asker.key {
                     let now = clock::wall();
-                    settings::answer(tx, &asked.by, key, digest, id, now, now.before(KEY_LIFE))?;
+                    settings::answer(tx, &asker.by, key, digest, id, now, now.before(KEY_LIFE))?;
                 }
                 Ok(Ok((id, true)))
             })
             .await?
+    }
+}
+
+/// The request that leads to the same build.
+pub(crate) fn again(detail: &BuildDetail) -> BuildRequest {
+    let build = &detail.build;
+    let named = detail.tasks.iter().filter(|task| task.kind != TaskKind::Checkout);
+    BuildRequest {
+        project: build.project_name.clone().unwrap_or_default(),
+        reference: build.reference.clone(),
+        base: build.base.clone().unwrap_or_default(),
+        variant: build.variant.clone().unwrap_or_default(),
+        tests: named.map(|task| task.name.clone()).collect(),
+        email: detail.email.clone().unwrap_or_default(),
+        priority: build.priority.name().to_owned(),
     }
 }
 

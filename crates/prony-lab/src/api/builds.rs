@@ -5,19 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use super::call::{Answer, Answered, Call, Nothing};
 use super::problem::Problem;
-use crate::clock::Moment;
+use crate::clock::{self, Moment};
 use crate::lab::Refused;
 use crate::model::{
-    AdHocLoad, Build, BuildDetail, BuildId, BuildKind, BuildRequest, BuildState, BuildVerdict, EventId,
-    TaskId,
+    AdHocLoad, Build, BuildDetail, BuildId, BuildRequest, BuildState, CommitStatus, EventId, TaskId,
 };
-use crate::requests::Asked;
-use crate::store::{builds, events, projects, tasks};
+use crate::requests::Asker;
+use crate::store::files::FileInfo;
+use crate::store::{audit, builds, events, files, projects, queue, tasks};
 
 /// Rows of a list where nothing else is asked for.
 const ROWS: u32 = 50;
 /// Rows of a list at most.
 const ROWS_MAX: u32 = 500;
+/// Builds that are called off at once: more than a queue that anybody waits for.
+const STOPPED_TOGETHER: u32 = 100_000;
 /// Pieces of output in one answer: at 64 KiB each, some megabytes.
 const PIECES_MAX: u32 = 64;
 
@@ -100,34 +102,14 @@ pub(super) struct Event {
     body: serde_json::Value,
 }
 
-/// A build as code hosts show it beside a commit.
+/// How many builds were called off.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct CommitStatus {
-    /// Which build.
-    build: BuildId,
-    /// The commit, once it is known.
-    commit: Option<String>,
-    /// What became of it.
-    state: CommitState,
-    /// In a sentence.
-    description: String,
-    /// The page of the build.
-    target_url: String,
-    /// Whose status it is: `prony/PROJECT/VARIANT`.
-    context: String,
+pub(super) struct Stopped {
+    /// So many.
+    stopped: u64,
 }
 
-/// The states that code hosts know.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum CommitState {
-    Pending,
-    Success,
-    Failure,
-    Error,
-}
-
-fn rows(limit: Option<u32>) -> Result<u32, Problem> {
+pub(super) fn rows(limit: Option<u32>) -> Result<u32, Problem> {
     match limit.unwrap_or(ROWS) {
         limit @ 1..=ROWS_MAX => Ok(limit),
         _ => Err(Problem::bad(format!("limit is 1 to {ROWS_MAX}"))),
@@ -169,19 +151,25 @@ pub(super) async fn one(call: Call<OneBuild, Nothing, Nothing>) -> Answered<Buil
 }
 
 pub(super) async fn request(call: Call<Nothing, Nothing, BuildRequest>) -> Answered<BuildDetail> {
-    let asked = asked(&call);
-    let accepted = call.lab.request_build_once(call.body, asked).await;
+    let asker = asker(&call);
+    let accepted = call.lab.request_build_once(call.body, asker).await;
     made(&call.lab, accepted).await
 }
 
 pub(super) async fn load(call: Call<Nothing, Nothing, AdHocLoad>) -> Answered<BuildDetail> {
-    let asked = asked(&call);
-    let accepted = call.lab.request_load(call.body, call.who.role, asked).await;
+    let asker = asker(&call);
+    let accepted = call.lab.request_load(call.body, call.who.role, asker).await;
     made(&call.lab, accepted).await
 }
 
-fn asked<P, Q, B>(call: &Call<P, Q, B>) -> Asked {
-    Asked { by: call.who.name.clone(), key: call.key.clone().map(|key| (key, call.digest)) }
+pub(super) async fn retry(call: Call<OneBuild, Nothing, Nothing>) -> Answered<BuildDetail> {
+    let asker = asker(&call);
+    let accepted = call.lab.retry_build(call.path.id, call.who.role, asker).await;
+    made(&call.lab, accepted).await
+}
+
+fn asker<P, Q, B>(call: &Call<P, Q, B>) -> Asker {
+    Asker { by: call.who.name.clone(), key: call.key.clone().map(|key| (key, call.digest)) }
 }
 
 /// The build that was accepted: 201, or 200 where it had been before.
@@ -240,45 +228,35 @@ pub(super) async fn status(call: Call<OneBuild, Nothing, Nothing>) -> Answered<C
     let id = call.path.id;
     let found = call.lab.store.read(move |tx| builds::one(tx, id)).await?;
     let build = found.ok_or_else(|| Problem::missing(&format!("build {id}")))?.build;
-    let state = commit_state(&build);
-    let words = build
-        .verdict
-        .map_or_else(|| build.state.name().to_owned(), |verdict| verdict.name().replace('-', " "));
-    let description = match &build.reason {
-        Some(reason) => format!("{words}: {reason}"),
-        None => words,
-    };
-    let place = match build.kind {
-        BuildKind::Load => "load".to_owned(),
-        _ => [build.project_name.as_deref(), build.variant.as_deref()]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join("/"),
-    };
-    Ok(CommitStatus {
-        build: id,
-        commit: build.commit,
-        state,
-        // Code hosts cut longer ones off.
-        description: description.chars().take(140).collect(),
-        target_url: format!("{}/build/{id}", call.own_address),
-        context: format!("prony/{place}"),
-    }
-    .into())
+    Ok(CommitStatus::of(&build, &call.own_address).into())
 }
 
-/// `error` is for what says nothing about the commit.
-fn commit_state(build: &Build) -> CommitState {
-    match (build.state, build.verdict) {
-        (
-            BuildState::Completed | BuildState::Degraded,
-            Some(BuildVerdict::Slower | BuildVerdict::ThresholdMissed),
-        )
-        | (BuildState::Failed, _) => CommitState::Failure,
-        (BuildState::Completed | BuildState::Degraded, Some(BuildVerdict::Invalid))
-        | (BuildState::Cancelled | BuildState::Expired, _) => CommitState::Error,
-        (BuildState::Completed | BuildState::Degraded, _) => CommitState::Success,
-        _ => CommitState::Pending,
-    }
+pub(super) async fn files_of(call: Call<OneBuild, Nothing, Nothing>) -> Answered<List<FileInfo>> {
+    let id = call.path.id;
+    Ok(List { items: call.lab.store.read(move |tx| files::of_build(tx, id)).await?, next: None }.into())
+}
+
+pub(super) async fn cancel(call: Call<OneBuild, Nothing, Nothing>) -> Answered<BuildDetail> {
+    let id = call.path.id;
+    call.lab.cancel_build(id, &call.who.name).await?;
+    let found = call.lab.store.read(move |tx| builds::one(tx, id)).await?;
+    found.map(Answer::from).ok_or_else(|| Problem::missing(&format!("build {id}")))
+}
+
+pub(super) async fn stop_all(call: Call<Nothing, Nothing, Nothing>) -> Answered<Stopped> {
+    let by = call.who.name;
+    let stopped = call
+        .lab
+        .store
+        .write(move |tx| {
+            let now = clock::wall();
+            let mut stopped = 0;
+            for build in builds::open(tx, STOPPED_TOGETHER)? {
+                stopped += u64::from(queue::cancel(tx, build.id, &by, now)?);
+            }
+            audit::append(tx, now, &by, "stop", "everything", &format!("{stopped} builds"))?;
+            Ok(stopped)
+        })
+        .await?;
+    Ok(Stopped { stopped }.into())
 }

@@ -74,7 +74,8 @@ impl Fill {
 
 fn fill(tx: &mut Tx<'_>, event: &Event, hooks: &[Hook], has_mail: bool) -> Result<(), StoreError> {
     let is_wanted = hooks.iter().any(|hook| hook.is_for(&event.kind, hook.project));
-    if !is_wanted && !(has_mail && may_be_mailed(&event.kind)) {
+    let is_mailed = has_mail && may_be_mailed(&event.kind);
+    if !is_wanted && !is_mailed {
         return Ok(());
     }
     let told = Told::of(tx, event)?;
@@ -82,10 +83,7 @@ fn fill(tx: &mut Tx<'_>, event: &Event, hooks: &[Hook], has_mail: bool) -> Resul
     for hook in hooks.iter().filter(|hook| hook.is_for(&event.kind, told.project())) {
         hooks::tell_hook(tx, hook.id, event.id, &told.json(), now)?;
     }
-    if has_mail
-        && may_be_mailed(&event.kind)
-        && let Some(to) = recipient(tx, &told)?
-    {
+    if is_mailed && let Some(to) = recipient(tx, &told)? {
         hooks::tell_by_mail(tx, &to, event.id, &mail::message(&to, &told), now)?;
     }
     Ok(())

@@ -22,11 +22,11 @@ const MOST_ATTEMPTS: u32 = 16;
 /// The first pause.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause.
-const LAST_PAUSE: Duration = Duration::from_secs(3600);
+const LAST_PAUSE: Duration = Duration::from_hours(1);
 /// How long it can be seen what was given up.
-const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+const KEPT: Duration = Duration::from_hours(30 * 24);
 /// How often that is cleared.
-const CLEARED_EVERY: Duration = Duration::from_secs(3600);
+const CLEARED_EVERY: Duration = Duration::from_hours(1);
 /// How often the clock is looked at for what is due where nothing happens.
 const IDLE: Duration = Duration::from_secs(1);
 

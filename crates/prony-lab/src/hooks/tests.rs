@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::*;
 use crate::clock::Moment;
@@ -20,7 +20,7 @@ struct Received {
 fn receiver(statuses: &'static [u16]) -> (SocketAddr, Receiver<Received>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
-    let (got, received) = channel();
+    let (got, received) = sync_channel(64);
     std::thread::spawn(move || {
         for (number, stream) in listener.incoming().flatten().enumerate() {
             let mut reader = BufReader::new(stream);
@@ -34,7 +34,7 @@ fn receiver(statuses: &'static [u16]) -> (SocketAddr, Receiver<Received>) {
             let answer = format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             let _ = reader.get_mut().write_all(answer.as_bytes());
             let body = String::from_utf8_lossy(&body).into_owned();
-            if got.send(Received { head, body }).is_err() {
+            if got.try_send(Received { head, body }).is_err() {
                 return;
             }
         }
@@ -117,7 +117,7 @@ fn what_can_not_be_told_is_tried_again_and_given_up() {
         assert_eq!((given_up.len(), waiting(store)), (1, 0), "{given_up:?}");
         assert!(given_up[0].error.as_deref().is_some_and(|error| error.contains("metadata")), "{given_up:?}");
         // After a month it is forgotten.
-        outbox.turn(later.after(Duration::from_secs(32 * 24 * 3600)));
+        outbox.turn(later.after(Duration::from_hours(32 * 24)));
         assert_eq!(store.read_blocking(|tx| hooks::given_up(tx, 10)), Ok(Vec::new()));
     });
 }

@@ -13,9 +13,9 @@ use crate::clock::Moment;
 /// More often is a load, and that is what a run is for.
 const LEAST_EVERY: Duration = Duration::from_secs(5);
 /// Less often tells nobody anything.
-const MOST_EVERY: Duration = Duration::from_secs(24 * 3600);
+const MOST_EVERY: Duration = Duration::from_hours(24);
 /// How often where nobody says.
-const EVERY: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_mins(1);
 /// Who waits longer has left.
 const MOST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long an answer may take where nobody says.

@@ -2,7 +2,7 @@
 //!
 //! One thread knows when which is due, and has each look done by a thread of its own, some at once at most: a server
 //! that doesn't answer must not make the others wait. Nothing is made up for: what was missed while the lab was down
-//! was not seen.
+//! was not seen. How long it is kept is `store/retention`'s affair.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,12 +18,6 @@ use crate::store::{Store, StoreError, monitors};
 const AT_ONCE: usize = 32;
 /// How exactly the schedule is kept.
 const TICK: Duration = Duration::from_millis(250);
-/// How long the store keeps what was seen.
-const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
-/// How often it is cleared of what is older.
-const CLEARED_EVERY: Duration = Duration::from_secs(600);
-/// Rows that are cleared in one transaction: others want to write, too.
-const CLEARED: u32 = 5_000;
 
 /// Looks from now on.
 pub(crate) fn start(store: Store) -> std::io::Result<Background> {
@@ -42,7 +36,6 @@ struct Schedule {
     /// When each is due, by the clock that never jumps.
     due: HashMap<MonitorId, Duration>,
     looking: Looking,
-    cleared: Option<Duration>,
 }
 
 /// The monitors that are being looked at.
@@ -51,7 +44,7 @@ type Looking = Arc<Mutex<Vec<MonitorId>>>;
 impl Schedule {
     fn new(store: Store) -> Self {
         let (monitors, due, looking) = (Vec::new(), HashMap::new(), Looking::default());
-        Self { store, version: 0, monitors, due, looking, cleared: None }
+        Self { store, version: 0, monitors, due, looking }
     }
 
     /// Has everything looked at that is due `now`.
@@ -76,11 +69,6 @@ impl Schedule {
             looking.push(monitor.id);
             drop(looking);
             self.begin(monitor.clone());
-        }
-        if self.cleared.is_none_or(|last| now >= last + CLEARED_EVERY) {
-            self.cleared = Some(now);
-            let before = clock::wall().before(KEPT);
-            self.store.write_blocking(move |tx| monitors::forget(tx, before, CLEARED))?;
         }
         Ok(())
     }

@@ -142,19 +142,6 @@ pub(crate) fn checks(
     Ok(found)
 }
 
-/// Forgets looks from before `before`, at most `most` of them; how many.
-pub(crate) fn forget(tx: &mut Tx<'_>, before: Moment, most: u32) -> Result<u64, StoreError> {
-    let oldest =
-        tx.query("SELECT monitor_id, at FROM checks WHERE at < $1 LIMIT $2", values![before, most], |row| {
-            Ok((row.int(0)?, row.int(1)?))
-        })?;
-    let mut forgotten = 0;
-    for (id, at) in oldest {
-        forgotten += tx.execute("DELETE FROM checks WHERE monitor_id = $1 AND at = $2", values![id, at])?;
-    }
-    Ok(forgotten)
-}
-
 fn subject(id: MonitorId) -> String {
     format!("monitor/{id}")
 }

@@ -1,32 +1,30 @@
 //! What a study says in a word. Pure: results in, words out.
 
-use prony_model::{
-    ComparisonOutcome, ComparisonResult, MetricComparison, StudyResult, ThresholdOutcome, Verdict,
-};
+use prony_model::{ComparisonOutcome, MetricComparison, StudyResult, ThresholdOutcome, Verdict};
 
 use super::study::cell_name;
 use crate::model::{BuildId, BuildVerdict};
 
-/// The verdict on a build with the study `result`, which was compared with that of `baseline` if there is one, cell by
-/// cell; and a sentence that says why, where there is something to say.
+/// The verdict on a build with the study `result`, which was compared with that of `baseline` if there is one: the primary
+/// metric of each cell; and a sentence that says why, where there is something to say.
 ///
 /// A demand that is missed comes first: it is the project's own word. Then numbers that can't be defended, then the worst
 /// of what the primary metrics of the cells say.
 pub(super) fn of(
     result: &StudyResult,
     baseline: Option<BuildId>,
-    compared: &[ComparisonResult],
+    compared: &[(String, MetricComparison)],
 ) -> (BuildVerdict, Option<String>) {
     if let Some(missed) = result.thresholds.iter().find(|one| one.outcome == ThresholdOutcome::Missed) {
         let measured = missed.measured.map(|value| format!(", measured was {value:.4}")).unwrap_or_default();
         let words = format!("{}: {} is missed{measured}", cell_name(result, missed.cell), missed.text);
         return (BuildVerdict::ThresholdMissed, Some(words));
     }
-    let outcomes = compared.iter().filter_map(|one| Some((one.b.name.as_str(), one.metrics.first()?)));
-    let (verdict, words) = worst(outcomes);
-    let is_invalid = result.verdict == Verdict::Invalid;
+    let (verdict, words) = worst(compared.iter().map(|(cell, primary)| (cell.as_str(), primary)));
     match (verdict, baseline) {
-        (BuildVerdict::NoBaseline | BuildVerdict::TooNoisy, _) if is_invalid => (BuildVerdict::Invalid, None),
+        (BuildVerdict::NoBaseline | BuildVerdict::TooNoisy, _) if is_invalid(result) => {
+            (BuildVerdict::Invalid, None)
+        }
         (BuildVerdict::NoBaseline, Some(baseline)) => {
             let words = format!(
                 "nothing of it can be compared with build {baseline}: the output of its study says why"
@@ -47,12 +45,18 @@ pub(super) fn of_comparison(result: &StudyResult) -> (BuildVerdict, Option<Strin
     let (verdict, words) =
         worst(names.iter().zip(metrics).filter_map(|(name, metric)| Some((name.as_str(), metric?))));
     match verdict {
-        BuildVerdict::NoBaseline | BuildVerdict::TooNoisy if result.verdict == Verdict::Invalid => {
+        BuildVerdict::NoBaseline | BuildVerdict::TooNoisy if is_invalid(result) => {
             (BuildVerdict::Invalid, words)
         }
         BuildVerdict::NoBaseline => (BuildVerdict::TooNoisy, words),
         verdict => (verdict, words),
     }
+}
+
+/// Whether nothing of it can be defended. Single runs that can't count for nothing, and the others for what they are.
+fn is_invalid(result: &StudyResult) -> bool {
+    let has_value = result.cells.iter().any(|cell| cell.figures.iter().any(|figure| figure.value.is_some()));
+    result.verdict == Verdict::Invalid && !has_value
 }
 
 /// The worst of what the primary metrics say; nothing at all is [`BuildVerdict::NoBaseline`].
@@ -85,4 +89,114 @@ fn told(cell: &str, metric: &MetricComparison) -> String {
         _ => String::new(),
     };
     format!("{cell}: {} {}{change}{why}", metric.metric.name(), metric.outcome.word())
+}
+
+#[cfg(test)]
+mod tests {
+    use prony_model::{ComparisonMethod, Metric};
+    use serde_json::json;
+
+    use super::*;
+
+    fn metric(outcome: ComparisonOutcome, change: f64) -> MetricComparison {
+        MetricComparison {
+            metric: Metric::P99,
+            primary: true,
+            method: ComparisonMethod::SignedRanks,
+            pairs: 10,
+            a: Some(1.0),
+            b: Some(1.0 + change),
+            change: Some(change),
+            interval: None,
+            spread: None,
+            p: None,
+            differs: false,
+            outcome,
+        }
+    }
+
+    /// A study of nothing but what is looked at here.
+    fn study(verdict: &str, outcome: &str) -> StudyResult {
+        let figure = json!({ "metric": "p99", "value": (verdict != "invalid").then_some(1.5), "interval": null,
+            "basis": "none", "runs": 1, "samples": 9, "range": null, "note": null });
+        let threshold = json!({ "cell": 0, "text": "p99 at most 1 ms", "metric": "p99", "at_least": null, "at_most": 1.0,
+            "measured": 1.5, "outcome": outcome });
+        let cell = json!({ "name": "kv", "key": {}, "kind": "run", "load": "", "planned": 1, "runs": [], "figures": [figure],
+            "failed_by_kind": {}, "statuses": {}, "curve": [], "bins": [], "courses": [], "executions": [] });
+        let all = json!({ "format": "prony.study", "version": 1, "verdict": verdict, "name": "a", "title": "A",
+            "source": null, "intro": "", "texts": [], "short": false, "complete": true, "seed": 1, "repeats": 1,
+            "started_at": null, "took_s": 1.0, "axes": [], "targets": [], "cells": [cell], "comparisons": [],
+            "thresholds": [threshold], "published": [], "findings": [], "failures": [], "environment": null,
+            "file": "" });
+        serde_json::from_value(all).expect("a study")
+    }
+
+    fn noisy() -> ComparisonOutcome {
+        ComparisonOutcome::TooNoisy { smallest_detectable: None, pairs_needed: None }
+    }
+
+    #[test]
+    fn the_worst_cell_speaks_for_a_build() {
+        let check = |outcomes: &[(ComparisonOutcome, f64)], expected: BuildVerdict, words: &str| {
+            let compared: Vec<_> = outcomes
+                .iter()
+                .enumerate()
+                .map(|(cell, (outcome, change))| {
+                    (format!("folder: kv {cell}"), metric(outcome.clone(), *change))
+                })
+                .collect();
+            let told = of(&study("valid", "met"), Some(BuildId(7)), &compared);
+            assert_eq!(told, (expected, Some(words.to_owned())), "{outcomes:?}");
+        };
+        use ComparisonOutcome::{Faster, NoDifference, Slower, SlowerSizeUncertain};
+        check(
+            &[(NoDifference, 0.001), (Faster, -0.3), (Slower, 0.079)],
+            BuildVerdict::Slower,
+            "kv 2: p99 slower, +7.9 %, against build 7",
+        );
+        check(
+            &[(SlowerSizeUncertain, 0.02)],
+            BuildVerdict::Slower,
+            "kv 0: p99 slower, +2.0 %, against build 7",
+        );
+        check(
+            &[(noisy(), 0.02), (Faster, -0.3)],
+            BuildVerdict::Faster,
+            "kv 1: p99 faster, -30.0 %, against build 7",
+        );
+        check(
+            &[(NoDifference, 0.0), (noisy(), 0.02)],
+            BuildVerdict::TooNoisy,
+            "kv 1: p99 too noisy, +2.0 %, against build 7",
+        );
+        check(
+            &[(NoDifference, 0.0)],
+            BuildVerdict::NoDifference,
+            "kv 0: p99 no difference, +0.0 %, against build 7",
+        );
+        check(
+            &[],
+            BuildVerdict::TooNoisy,
+            "nothing of it can be compared with build 7: the output of its study says why",
+        );
+    }
+
+    #[test]
+    fn demands_come_first_and_what_can_not_be_defended_is_invalid() {
+        let slower = [("kv".to_owned(), metric(ComparisonOutcome::Slower, 0.1))];
+        let (verdict, words) = of(&study("invalid", "missed"), Some(BuildId(7)), &slower);
+        assert_eq!(verdict, BuildVerdict::ThresholdMissed);
+        assert_eq!(words.as_deref(), Some("kv: p99 at most 1 ms is missed, measured was 1.5000"));
+        assert_eq!(of(&study("invalid", "unknown"), None, &[]), (BuildVerdict::Invalid, None));
+        assert_eq!(of(&study("valid", "met"), None, &[]), (BuildVerdict::NoBaseline, None));
+        // Enough runs were valid to compare these.
+        assert_eq!(of(&study("invalid", "unknown"), Some(BuildId(7)), &slower).0, BuildVerdict::Slower);
+        let open = [("kv".to_owned(), metric(noisy(), 0.1))];
+        assert_eq!(of(&study("invalid", "unknown"), Some(BuildId(7)), &open).0, BuildVerdict::Invalid);
+        // Some runs could not be defended, but there are numbers of others.
+        let mut partly = study("valid", "met");
+        partly.verdict = Verdict::Invalid;
+        assert_eq!(of(&partly, None, &[]).0, BuildVerdict::NoBaseline);
+        assert_eq!(of(&partly, Some(BuildId(7)), &open).0, BuildVerdict::TooNoisy);
+    }
 }

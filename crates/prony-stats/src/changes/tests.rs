@@ -145,10 +145,9 @@ fn the_strongest_cut_is_otavas() {
 #[test]
 fn changes_are_otavas_but_for_known_reasons() {
     let differs = |name: &str| match name {
-        // Of 300 points of noise 8 %: the best of 300 places is taken, and judged as if it were the only one.
-        "nothing-long" => Some(vec![]),
-        // Two slow ones near each other among the one in five that are slow: not normal.
-        "two-modes" => Some(vec![]),
+        // The best of 300 places in noise is judged as if it were the only one; two slow points near each other, of the
+        // one in five that are slow, are not normal.
+        "nothing-long" | "two-modes" => Some(vec![]),
         // Three points far off widen the t-test's deviation until a step of 15 % drowns in it; orders don't mind.
         "step-and-outliers" => Some(vec![50]),
         // A ramp has no steps; both make some, and fewer here.

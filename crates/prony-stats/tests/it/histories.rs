@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "shared by tests and an example, which use different parts")]
 
-use prony_stats::{Certainty, change_points};
+use prony_stats::{Certainty, ChangePoint, change_points};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -86,8 +86,12 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
+fn changes_of(values: &[f64], seed: u64) -> Vec<ChangePoint> {
+    change_points(values, 0.0, seed).expect("invariant: positive values, and few")
+}
+
 fn surest(values: &[f64], seed: u64) -> Option<Certainty> {
-    change_points(values, 0.0, seed).unwrap().iter().map(|point| point.certainty).max()
+    changes_of(values, seed).iter().map(|point| point.certainty).max()
 }
 
 /// Looks once at each of `count` series of `points` points.
@@ -154,7 +158,7 @@ pub fn delays(count: u32, seed: u64, world: World, step: f64) -> Delays {
         }
         let (mut suspected, mut found) = (None, None);
         for after in 2..=AFTER {
-            let changes = change_points(&series[..BEFORE + after], 0.0, number).unwrap();
+            let changes = changes_of(&series[..BEFORE + after], number);
             let surest = changes
                 .iter()
                 .filter(|change| change.index.abs_diff(BEFORE) <= 5)

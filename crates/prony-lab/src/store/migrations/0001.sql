@@ -228,8 +228,6 @@ CREATE TABLE checks (
     PRIMARY KEY (monitor_id, at)
 );
 
-CREATE INDEX checks_at ON checks (at);
-
 -- What happened, for who watches and for who is told.
 CREATE TABLE events (
     id {id},

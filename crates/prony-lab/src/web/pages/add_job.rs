@@ -9,7 +9,7 @@ use super::Frame;
 use super::load::{self, LoadFields};
 use crate::lab::{Lab, Refused};
 use crate::model::{BuildRequest, Definition, FieldMistake, Name, Priority, Role};
-use crate::requests;
+use crate::requests::Asker;
 use crate::store::projects::{self, Project};
 use crate::web::error::WebError;
 use crate::web::fields::{Asked, Fields};
@@ -76,8 +76,9 @@ pub(crate) async fn accept(
         return accept_load(&lab, &principal, &fields).await;
     }
     let request = request(&fields);
-    match lab.request_build(request.clone(), &principal.name).await {
-        Ok(id) => Ok(Redirect::to(&format!("/build/{id}")).into_response()),
+    let asker = Asker { by: principal.name.clone(), key: None };
+    match lab.request_build_once(request.clone(), asker).await {
+        Ok((id, _)) => Ok(Redirect::to(&format!("/build/{id}")).into_response()),
         Err(error) => {
             let mistakes = mistakes(error, "project")?;
             refused(&lab, &principal, Filled { request, mistakes, ..Filled::default() }).await
@@ -98,8 +99,8 @@ async fn accept_load(lab: &Lab, principal: &Principal, fields: &Fields) -> Resul
             Err(refusal) => refusal,
         },
         Ok(wanted) => {
-            let asked = requests::Asked { by: principal.name.clone(), key: None };
-            match lab.request_load(wanted, principal.role, asked).await {
+            let asker = Asker { by: principal.name.clone(), key: None };
+            match lab.request_load(wanted, principal.role, asker).await {
                 Ok((id, _)) => return Ok(Redirect::to(&format!("/build/{id}")).into_response()),
                 Err(refusal) => refusal,
             }

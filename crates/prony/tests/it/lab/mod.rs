@@ -1,6 +1,9 @@
 //! The parts of the lab that start processes, with the built binary as their guardian.
 
+mod ask;
 mod checkout;
+mod faults;
+mod killed;
 mod process;
 mod sandbox;
 mod tiny;

@@ -4,9 +4,10 @@ use axum::extract::{Path, State};
 use axum::response::Redirect;
 
 use crate::clock;
-use crate::lab::Lab;
+use crate::lab::{Lab, Refused};
 use crate::model::{BuildId, Role};
-use crate::store::{StoreError, builds, figures, queue};
+use crate::requests::Asker;
+use crate::store::figures;
 use crate::web::error::WebError;
 use crate::web::fields::Fields;
 use crate::web::principal::Principal;
@@ -21,10 +22,7 @@ pub(crate) async fn cancel(
     Path(id): Path<BuildId>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
-    let is_done = lab.store.write(move |tx| queue::cancel(tx, id, &principal.name, clock::wall())).await?;
-    if !is_done {
-        return Err(StoreError::Conflict(format!("build {id}, which is over or nearly so")).into());
-    }
+    lab.cancel_build(id, &principal.name).await?;
     Ok(Redirect::to(&format!("/build/{id}")))
 }
 
@@ -35,10 +33,19 @@ pub(crate) async fn retry(
     Path(id): Path<BuildId>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
-    let found = lab.store.read(move |tx| builds::one(tx, id)).await?;
-    let detail = found.ok_or_else(|| WebError::Missing(format!("build {id}")))?;
-    let new = lab.store.write(move |tx| queue::again(tx, &detail, &principal.name, clock::wall())).await?;
-    Ok(Redirect::to(&format!("/build/{new}")))
+    let asker = Asker { by: principal.name.clone(), key: None };
+    match lab.retry_build(id, principal.role, asker).await {
+        Ok((new, _)) => Ok(Redirect::to(&format!("/build/{new}"))),
+        // What the project's definition no longer has.
+        Err(Refused::Fields(mistakes)) => {
+            let words: Vec<_> = mistakes.iter().map(|m| format!("{}: {}", m.field, m.message)).collect();
+            Err(WebError::Query(format!("build {id} can't be had again ({})", words.join("; "))))
+        }
+        Err(Refused::Target(refusal)) => Err(WebError::Query(refusal.to_string())),
+        // Forms have no keys.
+        Err(Refused::KeyReused) => Err(WebError::BrokenBody),
+        Err(Refused::Store(error)) => Err(error.into()),
+    }
 }
 
 /// Adds a note.
