@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use crate::access;
 use crate::auth::Secret;
 use crate::clock::{self, Moment};
 use crate::lab::{Lab, Refused};
