@@ -129,7 +129,8 @@ pub(crate) async fn remove(
     Path(id): Path<MonitorId>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
-    lab.remove_monitor(id, &principal.name).await?;
+    let (monitor, _) = find(&lab, id).await?;
+    lab.remove_monitor(monitor.name, &principal.name).await?;
     Ok(Redirect::to("/monitors"))
 }
 
