@@ -110,9 +110,7 @@ pub(super) fn message(to: &str, told: &Told) -> String {
                 build.reason.clone().unwrap_or_default(),
             ];
             lines.extend(
-                build
-                    .verdict
-                    .map(|verdict| format!("Beside its baseline: {}.", verdict.name().replace('-', " "))),
+                build.verdict.map(|verdict| format!("Its verdict: {}.", verdict.name().replace('-', " "))),
             );
             lines.push(format!("Its page on the lab: /build/{}", build.id));
             (format!("build {} of {project}: {}", build.id, said.replace('-', " ")), lines)
