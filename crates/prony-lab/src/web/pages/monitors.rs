@@ -11,7 +11,7 @@ use prony_report::series::{SeriesPoint, chart, spark};
 
 use super::{Frame, words};
 use crate::clock::{self, Moment};
-use crate::lab::Lab;
+use crate::lab::{Lab, Refused};
 use crate::model::{Check, FieldMistake, Monitor, MonitorId, MonitorRequest, Role};
 use crate::store::{StoreError, Tx, monitors};
 use crate::web::error::WebError;
@@ -81,24 +81,14 @@ pub(crate) async fn add(
         expected_status: one("expected_status"),
         email: one("email"),
     };
-    let mistakes = match request.checked(&principal.name, clock::wall()) {
-        Err(mistakes) => mistakes,
-        Ok(monitor) => {
-            let is_new = lab
-                .store
-                .write(move |tx| {
-                    if monitors::by_name(tx, &monitor.name)?.is_some() {
-                        return Ok(false);
-                    }
-                    monitors::add(tx, &monitor).map(|_| true)
-                })
-                .await?;
-            if is_new {
-                return Ok(Redirect::to("/monitors").into_response());
-            }
-            let message = "there is a monitor of that name: take another".to_owned();
-            vec![FieldMistake { field: "name".to_owned(), message }]
+    let mistakes = match lab.add_monitor(request.clone(), &principal.name, principal.role).await {
+        Ok(_) => return Ok(Redirect::to("/monitors").into_response()),
+        Err(Refused::Fields(mistakes)) => mistakes,
+        Err(Refused::Target(refusal)) => {
+            vec![FieldMistake { field: "url".to_owned(), message: refusal.to_string() }]
         }
+        Err(Refused::Store(error)) => return Err(error.into()),
+        Err(Refused::KeyReused) => return Err(WebError::BrokenBody),
     };
     let page = draw(&lab, &principal, request, mistakes).await?;
     Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
@@ -139,7 +129,7 @@ pub(crate) async fn remove(
     Path(id): Path<MonitorId>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
-    lab.store.write(move |tx| monitors::remove(tx, id, clock::wall())).await?;
+    lab.remove_monitor(id, &principal.name).await?;
     Ok(Redirect::to("/monitors"))
 }
 
