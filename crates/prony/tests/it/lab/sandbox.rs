@@ -75,3 +75,15 @@ fn limits_hold_in_the_sandbox() {
     let Some(order) = order(&bench, &sandbox, script) else { return };
     assert_eq!(bench.run(&order).0.ended, Ended::Stopped(Why::Memory));
 }
+
+/// It hears that it is to stop, also where its numbers mean nothing outside.
+#[test]
+fn a_build_in_the_sandbox_can_save_what_it_has() {
+    let (mut bench, sandbox) = bench("polite");
+    bench.bounds.time = Duration::from_millis(700);
+    let script = "trap 'echo saved; exit 0' TERM; while :; do sleep 0.02; done";
+    let Some(order) = order(&bench, &sandbox, script) else { return };
+    let (ran, said) = bench.run(&order);
+    assert_eq!(ran.ended, Ended::Stopped(Why::Time));
+    assert!(said.ends_with("saved\n") && ran.took < bench.bounds.grace, "{said} {ran:?}");
+}
