@@ -23,6 +23,6 @@ mod tls;
 mod unhurried;
 
 pub(crate) use drawn::Drawn;
-pub(crate) use error::WebError;
+pub(crate) use error::{WebError, add_headers};
 pub(crate) use principal::Principal;
 pub use serve::{Serving, serve};
