@@ -83,11 +83,6 @@ impl Lab {
         self.store.read(policy).await.map(Arc::new)
     }
 
-    /// The same for threads that may wait; never call it from asynchronous code.
-    pub(crate) fn policy_blocking(&self) -> Result<Arc<Policy>, StoreError> {
-        self.store.read_blocking(policy).map(Arc::new)
-    }
-
     /// The path of a link by which the first admin sets a password; none where an admin can log in already.
     pub fn first_link(&self) -> Result<Option<String>, AccessError> {
         let made = self.store.write_blocking(|tx| {

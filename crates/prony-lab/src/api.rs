@@ -7,6 +7,8 @@ mod admin;
 mod builds;
 mod call;
 mod document;
+mod history;
+mod monitors;
 mod policy;
 mod problem;
 mod projects;

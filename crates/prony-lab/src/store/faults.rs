@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -281,6 +282,61 @@ fn a_full_disk_is_said_and_nothing_is_answered_until_there_is_room() {
     store.write_blocking(|tx| tx.query("PRAGMA max_page_count = 100000", &[], |_| Ok(()))).expect("room");
     store.write_blocking(|tx| accept(tx, "one-more")).expect("it goes on");
     assert_eq!(count(&store), accepted + 1);
+}
+
+/// The folder that is a small disk of its own.
+const DISK: &str = "PRONY_LAB_FAULT_DISK";
+/// What the store, its log and what else is there may take together.
+const DISK_SIZE: &str = "4m";
+/// What is in the way until it is removed: half of it, so that then all of the log finds room in the database, too.
+const BALLAST_BYTES: usize = 2 << 20;
+/// Says in the child's output that all was as it should be.
+const GOOD: &str = "the disk was full and is not";
+
+#[test]
+fn a_disk_that_is_really_full_is_said_too() {
+    if let Ok(folder) = std::env::var(DISK) {
+        return on_small_disk(Path::new(&folder));
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    // In a namespace of its own, so that nobody else sees the mount, and nothing is left of it.
+    let script = format!("mount -t tmpfs -o size={DISK_SIZE} tmpfs \"$0\" || exit 99; exec \"$@\"");
+    let name = "store::faults::a_disk_that_is_really_full_is_said_too";
+    let output = Command::new("unshare")
+        .args(["--mount", "--user", "--map-root-user", "sh", "-c", &script])
+        .arg(folder.path())
+        .arg(std::env::current_exe().expect("this program"))
+        .args(["--exact", name])
+        .env(DISK, folder.path())
+        .output()
+        .expect("util-linux is everywhere");
+    let said = String::from_utf8_lossy(&output.stdout);
+    // Where users may not have namespaces there is no disk to fill; the limit of pages above is what remains.
+    let has_no_disk =
+        output.status.code() == Some(99) || String::from_utf8_lossy(&output.stderr).contains("unshare");
+    assert!(has_no_disk || said.contains(GOOD), "{output:?}");
+}
+
+fn on_small_disk(folder: &Path) {
+    let address = StoreAddress::Sqlite(folder.join("lab.sqlite"));
+    let store = Store::open(&address).expect("a store");
+    store.write_blocking(register).expect("a project");
+    let ballast = folder.join("ballast");
+    std::fs::write(&ballast, vec![1; BALLAST_BYTES]).expect("room");
+    let mut accepted = 0;
+    let refused = (0..MOST_BUILDS).find_map(|number| {
+        let wanted = store.write_blocking(move |tx| accept(tx, &format!("build{number}")));
+        accepted += i64::from(wanted.is_ok());
+        wanted.err()
+    });
+    assert_eq!(refused, Some(StoreError::Full));
+    assert_eq!(count(&store), accepted);
+    std::fs::remove_file(&ballast).expect("there");
+    store.write_blocking(|tx| accept(tx, "one-more")).expect("it goes on");
+    drop(store);
+    let store = Store::open(&address).expect("the store");
+    assert_eq!(count(&store), accepted + 1);
+    std::io::stdout().write_all(GOOD.as_bytes()).expect("the parent listens");
 }
 
 #[test]

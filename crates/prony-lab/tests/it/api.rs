@@ -150,6 +150,41 @@ fn loads_go_where_the_policy_says() {
 }
 
 #[test]
+fn builds_are_called_off_and_asked_for_again() {
+    let (front, [viewer, runner, admin]) = prepared();
+    let request = || front.call(&runner, "POST", "/builds", Some(&json!({ "project": "web" })));
+    assert_eq!(request().status, 201);
+    assert_eq!(front.call(&viewer, "POST", "/builds/1/cancel", None).status, 403);
+    let cancelled = front.call(&runner, "POST", "/builds/1/cancel", None);
+    assert_eq!(
+        (cancelled.status, &cancelled.json()["build"]["state"]),
+        (200, &json!("cancelled")),
+        "{cancelled:?}"
+    );
+    assert_eq!(front.call(&runner, "POST", "/builds/1/cancel", None).status, 409, "it is over");
+    assert_eq!(front.call(&runner, "POST", "/builds/9/cancel", None).status, 404);
+    let again = front.call(&runner, "POST", "/builds/1/retry", None);
+    assert_eq!((again.status, again.header("location")), (201, Some("/api/v1/builds/2")), "{again:?}");
+    assert_eq!(request().status, 201);
+    assert_eq!(front.call(&runner, "POST", "/stop", None).status, 403);
+    assert_eq!(front.call(&admin, "POST", "/stop", None).json(), json!({ "stopped": 2 }));
+    assert_eq!(front.call(&admin, "GET", "/queue", None).json(), json!({ "items": [] }));
+}
+
+#[test]
+fn alerts_and_series() {
+    let (front, [viewer, runner, _]) = prepared();
+    assert_eq!(front.call(&viewer, "GET", "/alerts?state=active", None).json(), json!({ "items": [] }));
+    assert_eq!(front.call(&viewer, "GET", "/projects/web/series", None).json(), json!({ "items": [] }));
+    assert_eq!(front.call(&viewer, "GET", "/projects/none/series", None).status, 404);
+    assert_eq!(front.call(&viewer, "GET", "/series/1", None).status, 404);
+    assert_eq!(front.call(&viewer, "GET", "/alerts/1", None).status, 404);
+    let answer = |body: Value| front.call(&runner, "POST", "/alerts/1/answer", Some(&body)).status;
+    assert_eq!(answer(json!({ "state": "acknowledged" })), 404);
+    assert_eq!(answer(json!({ "state": "silenced", "until": 1 })), 422);
+}
+
+#[test]
 fn users_tokens_and_what_was_done() {
     let (front, [viewer, _, admin]) = prepared();
     let link = front.call(&admin, "POST", "/users", Some(&json!({ "name": "ada", "role": "runner" }))).json();

@@ -27,6 +27,8 @@ use crate::web::principal::Principal;
 
 /// Figures on the page: a study of more is read in its own report.
 const FIGURES: u32 = 2_000;
+/// Under this name the worker takes in the page that a study makes.
+const REPORT: &str = "report.html";
 /// Notes on the page, the newest.
 const NOTES: u32 = 100;
 
@@ -57,6 +59,8 @@ struct Rest {
     invalid: usize,
     is_cut: bool,
     machine: Option<String>,
+    /// The address of the study's own page.
+    report: Option<String>,
     files: Vec<File>,
     blocks: Vec<Block>,
 }
@@ -121,6 +125,8 @@ impl Rest {
         };
         let project = detail.build.project_name.as_deref();
         let has_baseline = !before.is_empty();
+        let files = output::files(tx, id)?;
+        let report = files.iter().find(|file| file.name == REPORT);
         let mut blocks = Vec::new();
         for task in &detail.tasks {
             let (output, left_out) = output::ends(tx, task)?;
@@ -137,7 +143,8 @@ impl Rest {
             is_cut,
             machine: found.first().map(|figure| plain::line(&figure.fingerprint)),
             groups: figure::groups(&found, &before, project),
-            files: output::files(tx, id)?,
+            report: report.map(|file| format!("/build/{id}/file/{}", file.address)),
+            files,
             blocks,
         })
     }

@@ -6,7 +6,7 @@ use axum::response::Html;
 
 use super::super::build::figure::{interval, shown};
 use super::super::projects::find;
-use super::super::{Around, Frame, middle};
+use super::super::{Around, Frame, middle, words};
 use super::{branch, cell_name, change_word};
 use crate::lab::Lab;
 use crate::model::{Point, Series, SeriesId};
@@ -58,10 +58,11 @@ pub(crate) async fn project(
     Path(name): Path<String>,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
+    let title = format!("History of {}", project.name);
     let key = format!("history {}", project.id);
     let main = middle(&lab, key, move |tx| Page::read(tx, &project)).await?;
     let frame = Frame::of(&principal).at("/projects");
-    Ok(Html(Around { frame, title: "History", has_chart: false, main: &main }.render()?))
+    Ok(Html(Around { frame, title: &title, has_chart: false, main: &main }.render()?))
 }
 
 impl Page {
@@ -118,7 +119,7 @@ impl Line {
         Ok(Self {
             id: series.id,
             metric: plain::line(&series.metric),
-            unit: plain::line(&series.unit),
+            unit: words::unit(&series.unit),
             latest: latest.map_or_else(|| "–".to_owned(), |point| shown(&point.value)),
             interval: latest.map_or_else(|| "–".to_owned(), |point| interval(point.low, point.high)),
             spark: prony_report::series::spark(&values),

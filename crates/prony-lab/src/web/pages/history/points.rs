@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::super::projects::find;
+use super::super::words;
 use super::Whole;
 use crate::lab::Lab;
 use crate::model::{BuildId, ChangeState, Point, SeriesId};
@@ -53,7 +54,7 @@ pub(crate) async fn points_json(
         Some(Mark { place, before: change.before, after: change.after, confirmed })
     });
     let columns = Columns {
-        unit: whole.series.unit.clone(),
+        unit: words::unit(&whole.series.unit),
         at: points.iter().map(|point| point.at.0 as f64 / 1000.0).collect(),
         build: points.iter().map(|point| point.build).collect(),
         value: points.iter().map(|point| point.value).collect(),
