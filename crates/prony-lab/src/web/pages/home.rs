@@ -1,7 +1,7 @@
 //! `/`: what runs, what waits, and the newest builds.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Html;
 
 use super::{Around, Frame, middle, words};
@@ -10,7 +10,7 @@ use crate::model::{Build, BuildId, BuildState, EventId};
 use crate::store::builds::{self, Filter, Page};
 use crate::store::{StoreError, Tx, alerts, events, projects};
 use crate::web::error::WebError;
-use crate::web::fields::Asked;
+use crate::web::fields::{Asked, At};
 use crate::web::plain;
 use crate::web::principal::Principal;
 
@@ -71,7 +71,7 @@ pub(crate) async fn show(
 pub(crate) async fn up_to(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<BuildId>,
+    At(id): At<BuildId>,
 ) -> Result<Html<String>, WebError> {
     let page = Some(Page::Before(BuildId(id.0.saturating_add(1))));
     draw(&lab, &principal, Wanted { page, ..Wanted::default() }).await
@@ -81,7 +81,7 @@ pub(crate) async fn up_to(
 pub(crate) async fn from(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<BuildId>,
+    At(id): At<BuildId>,
 ) -> Result<Html<String>, WebError> {
     let page = Some(Page::After(BuildId(id.0.saturating_sub(1))));
     draw(&lab, &principal, Wanted { page, ..Wanted::default() }).await

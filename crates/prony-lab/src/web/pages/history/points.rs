@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -14,6 +14,7 @@ use super::Whole;
 use crate::lab::Lab;
 use crate::model::{BuildId, ChangeState, Point, SeriesId};
 use crate::web::error::WebError;
+use crate::web::fields::At;
 use crate::web::principal::Principal;
 
 /// The points that have a value, column by column: a chart of 100,000 takes them as they are.
@@ -43,7 +44,7 @@ struct Mark {
 pub(crate) async fn points_json(
     State(lab): State<Lab>,
     _: Principal,
-    Path((name, id)): Path<(String, SeriesId)>,
+    At((name, id)): At<(String, SeriesId)>,
 ) -> Result<Response, WebError> {
     let project = find(&lab, name).await?;
     let whole = lab.store.read(move |tx| Whole::read(tx, &project, id)).await?;
@@ -70,7 +71,7 @@ pub(crate) async fn points_json(
 pub(crate) async fn points_csv(
     State(lab): State<Lab>,
     _: Principal,
-    Path((name, id)): Path<(String, SeriesId)>,
+    At((name, id)): At<(String, SeriesId)>,
 ) -> Result<Response, WebError> {
     let project = find(&lab, name).await?;
     let whole = lab.store.read(move |tx| Whole::read(tx, &project, id)).await?;
