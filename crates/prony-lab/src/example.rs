@@ -137,6 +137,17 @@ fn change(tx: &mut Tx<'_>, project: ProjectId, now: Moment) -> Result<(), StoreE
     });
     let Some(place) = last_before.filter(|_| points.len() >= LEAST) else { return Ok(()) };
     let (last_before, build) = (points[place].build, points[place + 1].build);
+    let alert = NewAlert {
+        kind: AlertKind::Change,
+        subject: format!("series {}", series.id),
+        project: Some(project),
+        series: Some(series.id),
+        build: Some(build),
+        monitor: None,
+        comparison: None,
+        words: format!("{} became worse by 10 % with build {build}", series.words()),
+    };
+    let alert = alerts::raise(tx, &alert, now)?;
     series::add_change(
         tx,
         &Change {
@@ -149,19 +160,11 @@ fn change(tx: &mut Tx<'_>, project: ProjectId, now: Moment) -> Result<(), StoreE
             after: 4.84,
             p: 0.000_05,
             found_at: now,
+            alert,
+            comparison: None,
         },
-    )?;
-    let alert = NewAlert {
-        kind: AlertKind::Change,
-        subject: format!("series {}", series.id),
-        project: Some(project),
-        series: Some(series.id),
-        build: Some(build),
-        monitor: None,
-        comparison: None,
-        words: format!("{} became worse by 10 % with build {build}", series.words()),
-    };
-    alerts::raise(tx, &alert, now).map(drop)
+    )
+    .map(drop)
 }
 
 /// Takes a build through all its states; every seventh fails in its tests. Whether it has measured something.

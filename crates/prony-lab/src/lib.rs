@@ -31,6 +31,7 @@ mod outside;
 pub mod policy;
 mod requests;
 mod store;
+mod watching;
 mod web;
 pub mod work;
 

@@ -23,6 +23,8 @@ pub(crate) struct Measured {
     /// What is demanded, and whether it is met.
     pub(crate) demands: Vec<(&'static str, Option<bool>)>,
     pub(crate) is_invalid: bool,
+    /// What it says beside which baseline.
+    pub(crate) verdict: Option<(BuildVerdict, BuildId)>,
 }
 
 impl<'a> Past<'a> {
@@ -47,6 +49,9 @@ impl<'a> Past<'a> {
                     tasks::end(tx, id, task.id, TaskState::Success, Some(0), None, Moment(6))?;
                 }
                 measured.fill(tx, project, id)?;
+                if let Some((verdict, baseline)) = measured.verdict {
+                    builds::judge(tx, id, verdict, Some(baseline))?;
+                }
                 end(tx, id)?;
                 Ok(id)
             })

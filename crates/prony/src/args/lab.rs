@@ -89,6 +89,9 @@ pub(crate) struct LabServeArgs {
     /// Let everybody who reaches the lab read it; only where that is this machine alone
     #[arg(long, value_name = "ROLE", value_parser = ["viewer", "none"], default_value = "none")]
     pub(crate) anonymous: String,
+    /// Send mail with this command: it gets the message on stdin and the address as its last word, as `sendmail -i` does
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) mail_command: Option<String>,
     /// Take builds in, but don't work them off
     #[arg(long)]
     pub(crate) no_worker: bool,
