@@ -150,5 +150,9 @@ fn hmac(key: &str, message: &[u8]) -> String {
     let padded = |pad: u8| key.bytes().map(|byte| byte ^ pad).collect::<Vec<u8>>();
     let inner = Sha256::new().chain_update(padded(0x36)).chain_update(message).finalize();
     let outer = Sha256::new().chain_update(padded(0x5c)).chain_update(inner).finalize();
-    outer.iter().map(|byte| format!("{byte:02x}")).collect()
+    outer
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
