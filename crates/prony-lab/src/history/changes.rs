@@ -46,8 +46,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, of: &Series, steps: Vec<Step>, now: Moment)
 /// Notes what a comparison said: on the alerts that asked for it, and on suspicions, which become alerts if the commit
 /// is slower indeed.
 pub(super) fn judge(tx: &mut Tx<'_>, comparison: &Build, now: Moment) -> Result<(), StoreError> {
-    let Some(verdict) = comparison.verdict else { return Ok(()) };
-    if verdict == BuildVerdict::Slower {
+    if comparison.verdict == Some(BuildVerdict::Slower) {
         for mut change in series::changes_compared(tx, comparison.id)? {
             let Some(of) = series::one(tx, change.series)? else { continue };
             if change.alert.is_none() {
@@ -56,7 +55,18 @@ pub(super) fn judge(tx: &mut Tx<'_>, comparison: &Build, now: Moment) -> Result<
             }
         }
     }
-    alerts::judge(tx, comparison.id, verdict, now)
+    note(tx, comparison, now)
+}
+
+/// Notes what a comparison that is over said, or why it says nothing.
+pub(super) fn note(tx: &mut Tx<'_>, comparison: &Build, now: Moment) -> Result<(), StoreError> {
+    // One that failed says `no-baseline`, and one that was called off not a word.
+    if let Some(verdict) = comparison.verdict.filter(|verdict| *verdict != BuildVerdict::NoBaseline) {
+        return alerts::judge(tx, comparison.id, verdict, now);
+    }
+    let reason = comparison.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let words = format!("the comparison, build {}, is {}{reason}", comparison.id, comparison.state.name());
+    alerts::remark(tx, comparison.id, &words)
 }
 
 /// Has a change for the worse compared, and tells of it if it is more than a suspicion.
@@ -74,7 +84,9 @@ fn follow_up(
             None => compare(tx, of.project, &of.variant, change.last_before, change.build, now)?,
         };
     }
-    if change.state > ChangeState::Suspected || change.alert.is_some() {
+    let is_told = change.state > ChangeState::Suspected || change.alert.is_some();
+    // A suspicion beside what is found in another series is one more sign of the same.
+    if is_told || standing(tx, of, near)?.is_some() {
         tell(tx, of, change, near, now)
     } else {
         series::update_change(tx, change)
@@ -100,11 +112,9 @@ fn tell(
     describe(tx, alert)?;
     // The comparison may be over already, if a suspicion asked for it.
     let found = change.comparison.map(|id| builds::one(tx, id)).transpose()?.flatten();
-    match found.map(|found| found.build) {
-        Some(Build { id, verdict: Some(verdict), state, .. }) if state.is_final() => {
-            alerts::judge(tx, id, verdict, now)
-        }
-        _ => Ok(()),
+    match found.map(|found| found.build).filter(|comparison| comparison.state.is_final()) {
+        Some(comparison) => note(tx, &comparison, now),
+        None => Ok(()),
     }
 }
 

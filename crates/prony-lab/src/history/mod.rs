@@ -56,7 +56,8 @@ impl Watch {
 
     /// Looks at some events, if there are any; whether there may be more.
     fn follow(&mut self) -> Result<bool, StoreError> {
-        let is_meant = |kind: &str| ["build.completed", "build.degraded", "build.failed"].contains(&kind);
+        let ends = ["build.completed", "build.degraded", "build.failed", "build.cancelled", "build.expired"];
+        let is_meant = |kind: &str| ends.contains(&kind);
         let events = self.cursor.unseen(&self.store, is_meant)?;
         let Some(last) = events.last().map(|event| event.id) else { return Ok(false) };
         for event in &events {

@@ -3,6 +3,7 @@
 //! Two builds were not measured in turn, so this is wrong more often than a change of a series. That is why both commits
 //! are compared at once, and why the alert is closed if that doesn't bear it out.
 
+use super::changes::note;
 use super::compare::compare;
 use crate::clock::Moment;
 use crate::model::{AlertKind, Build, BuildVerdict, ProjectId};
@@ -41,10 +42,8 @@ pub(super) fn judge(
     alerts::raise(tx, &new, now)?;
     // The commits may have been compared already.
     let found = comparison.map(|id| builds::one(tx, id)).transpose()?.flatten();
-    match found.map(|found| found.build) {
-        Some(Build { id, verdict: Some(verdict), state, .. }) if state.is_final() => {
-            alerts::judge(tx, id, verdict, now)
-        }
-        _ => Ok(()),
+    match found.map(|found| found.build).filter(|comparison| comparison.state.is_final()) {
+        Some(comparison) => note(tx, &comparison, now),
+        None => Ok(()),
     }
 }

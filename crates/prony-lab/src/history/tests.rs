@@ -272,3 +272,22 @@ fn a_build_that_is_slower_alerts_unless_its_comparison_refutes_it() {
         }
     });
 }
+
+#[test]
+fn a_comparison_that_fails_is_no_verdict() {
+    on_both(|store| {
+        let past = Past::new(store);
+        build(&past, "p50", &[(30, 2.0), (8, 2.4)]);
+        watched(store);
+        past.fail_comparison(past.comparisons()[0].id, "the study file can't be used");
+        watched(store);
+        let told = all(store);
+        assert_eq!((told.len(), told[0].state, told[0].verdict), (1, AlertState::Active, None));
+        let note = told[0].note.as_deref().unwrap_or_default();
+        assert!(note.contains("is failed (the study file can't be used)"), "{note}");
+        // It is not asked for again.
+        build(&past, "p50", &[(3, 2.4)]);
+        watched(store);
+        assert_eq!(past.comparisons(), []);
+    });
+}

@@ -186,6 +186,15 @@ pub(crate) fn judge(
     Ok(())
 }
 
+/// Notes on the alerts that asked for a comparison why it says nothing, where nobody has noted anything.
+pub(crate) fn remark(tx: &mut Tx<'_>, comparison: BuildId, words: &str) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE alerts SET note = $2 WHERE comparison_id = $1 AND verdict IS NULL AND note IS NULL",
+        values![comparison, words],
+    )?;
+    Ok(())
+}
+
 /// The alert of that number.
 pub(crate) fn one(tx: &mut Tx<'_>, id: AlertId) -> Result<Option<Alert>, StoreError> {
     tx.first(&format!("SELECT {COLUMNS} FROM {FROM} WHERE a.id = $1"), values![id], alert)

@@ -60,6 +60,17 @@ impl<'a> Past<'a> {
             .expect("ended");
     }
 
+    /// Ends a comparison without a result.
+    pub(crate) fn fail_comparison(&self, id: BuildId, reason: &'static str) {
+        self.store
+            .write_blocking(move |tx| {
+                builds::judge(tx, id, BuildVerdict::NoBaseline, None)?;
+                builds::advance(tx, id, BuildState::Queued, BuildState::Assigned, None, Moment(7))?;
+                builds::advance(tx, id, BuildState::Assigned, BuildState::Failed, Some(reason), Moment(7))
+            })
+            .expect("failed");
+    }
+
     /// Makes the results of all builds after `last` invalid.
     pub(crate) fn invalidate_after(&self, last: BuildId) {
         let statement = "UPDATE results SET is_valid = 0 WHERE build_id > $1";
