@@ -7,10 +7,12 @@ mod admin;
 mod builds;
 mod call;
 mod document;
+mod history;
 mod policy;
 mod problem;
 mod projects;
 mod routes;
+mod watch;
 
 use axum::Router;
 use axum::routing::get;

@@ -2,8 +2,13 @@
 
 use crate::clock::{self, Moment};
 use crate::lab::Lab;
-use crate::model::{BuildId, BuildRequest, BuildState, BuildVerdict, Definition, TaskState};
-use crate::store::{StoreError, Tx, builds, projects, tasks};
+use crate::model::{
+    AlertKind, BuildId, BuildRequest, BuildState, BuildVerdict, Change, ChangeState, Definition, ProjectId,
+    TaskState,
+};
+use crate::store::alerts::{self, NewAlert};
+use crate::store::results::{self, Demanded, Measured, Results};
+use crate::store::{StoreError, Tx, builds, projects, queue, series, tasks};
 use crate::{follow, history, hooks};
 
 /// The example's only project.
@@ -53,18 +58,19 @@ impl Lab {
             self.store.write_blocking(move |tx| {
                 for place in begin..number.min(begin + TOGETHER) {
                     let at = Moment(first.0 + i64::from(place) * APART_MS);
-                    let request = BuildRequest {
-                        reference: format!("{:040x}", u128::from(place + 1) * 0x9e37_79b9_7f4a_7c15),
-                        ..BuildRequest::default()
-                    };
-                    let new = request.checked(project, &definition, "example", at);
+                    let new = BuildRequest::default().checked(project, &definition, "example", at);
                     let id =
                         builds::accept(tx, &new.expect("invariant: the example asks for what there is"))?;
-                    pretend(tx, id, at, place)?;
+                    let commit = commit(place);
+                    queue::set_commits(tx, id, &commit, None)?;
+                    if pretend(tx, id, at, place)? {
+                        results::keep(tx, id, project, "release", &measured(place, number))?;
+                    }
                 }
                 Ok(())
             })?;
         }
+        self.store.write_blocking(move |tx| change(tx, project, now))?;
         // What never happened is nothing to follow up, nor to tell anybody of.
         self.store.write_blocking(|tx| {
             [history::SEEN, hooks::SEEN].into_iter().try_for_each(|key| follow::skip(tx, key))
@@ -72,8 +78,97 @@ impl Lab {
     }
 }
 
-/// Takes a build through all its states; every seventh fails in its tests.
-fn pretend(tx: &mut Tx<'_>, id: BuildId, at: Moment, place: u32) -> Result<(), StoreError> {
+/// Forty digits that look like a commit.
+fn commit(place: u32) -> String {
+    // The multipliers are odd, so that no two places have the same; they begin as the golden ratio does.
+    let low = u128::from(place + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+    format!("{:08x}{low:032x}", (place + 1).wrapping_mul(0x9e37_79b1))
+}
+
+/// What build `place` of `number` says: noise around levels that get worse by a tenth after two thirds of them.
+fn measured(place: u32, number: u32) -> Results {
+    let is_late = place >= number - number / 3;
+    let mut measured = Vec::new();
+    for (cell, factor) in [("GET /", 1.0), ("POST /report", 2.5)] {
+        for (metric, unit, is_better_high, level) in
+            [("rate", "/s", true, 18_000.0), ("p50", "ms", false, 2.7), ("p99", "ms", false, 4.4)]
+        {
+            let level = if is_better_high { level / factor } else { level * factor };
+            let step = if is_late && metric == "p99" && factor < 2.0 { 1.1 } else { 1.0 };
+            let value = level * step * (1.0 + 0.02 * noise(place, metric.len() + cell.len()));
+            measured.push(Measured {
+                cell: cell.to_owned(),
+                metric: metric.to_owned(),
+                unit: unit.to_owned(),
+                is_better_high,
+                value: Some(value),
+                interval: Some((value * 0.985, value * 1.015)),
+                runs: 5,
+                samples: 90_000,
+                is_valid: true,
+                note: None,
+            });
+        }
+    }
+    let words = "p99 at most 20 ms".to_owned();
+    let (cell, metric) = ("GET /".to_owned(), "p99".to_owned());
+    let demanded = vec![Demanded { words, cell, metric, value: measured[2].value, is_met: Some(true) }];
+    Results { fingerprint: "an example".to_owned(), measured, demanded }
+}
+
+/// From -1 to 1, the same for the same place.
+fn noise(place: u32, salt: usize) -> f64 {
+    // The multiplier is Knuth's, of The Art of Computer Programming 6.4.
+    let mixed = place.wrapping_mul(2_654_435_761).wrapping_add(salt as u32 * 40_503) >> 8;
+    f64::from(mixed % 2_001) / 1_000.0 - 1.0
+}
+
+/// The change that [`measured`] makes, as the lab would have found it, and its alert. A short past has none.
+fn change(tx: &mut Tx<'_>, project: ProjectId, now: Moment) -> Result<(), StoreError> {
+    /// Builds on each side that make a change certain, and some that fail.
+    const LEAST: usize = 40;
+    let all = series::of_project(tx, project, 100)?;
+    let Some(series) = all.into_iter().find(|series| series.metric == "p99" && series.cell == "GET /") else {
+        return Ok(());
+    };
+    let points = series::points(tx, series.id, "main", MOST)?;
+    let last_before = points.windows(2).position(|pair| {
+        pair[1].value.zip(pair[0].value).is_some_and(|(after, before)| after / before > 1.05)
+    });
+    let Some(place) = last_before.filter(|_| points.len() >= LEAST) else { return Ok(()) };
+    let (last_before, build) = (points[place].build, points[place + 1].build);
+    let alert = NewAlert {
+        kind: AlertKind::Change,
+        subject: format!("series {}", series.id),
+        project: Some(project),
+        series: Some(series.id),
+        build: Some(build),
+        monitor: None,
+        comparison: None,
+        words: format!("{} became worse by 10 % with build {build}", series.words()),
+    };
+    let alert = alerts::raise(tx, &alert, now)?;
+    series::add_change(
+        tx,
+        &Change {
+            id: 0,
+            series: series.id,
+            build,
+            last_before,
+            state: ChangeState::Confirmed,
+            before: 4.4,
+            after: 4.84,
+            p: 0.000_05,
+            found_at: now,
+            alert,
+            comparison: None,
+        },
+    )
+    .map(drop)
+}
+
+/// Takes a build through all its states; every seventh fails in its tests. Whether it has measured something.
+fn pretend(tx: &mut Tx<'_>, id: BuildId, at: Moment, place: u32) -> Result<bool, StoreError> {
     let fails = place % 7 == 3;
     builds::advance(tx, id, BuildState::Queued, BuildState::Assigned, None, at)?;
     builds::advance(tx, id, BuildState::Assigned, BuildState::Running, None, at)?;
@@ -93,9 +188,11 @@ fn pretend(tx: &mut Tx<'_>, id: BuildId, at: Moment, place: u32) -> Result<(), S
         tasks::end(tx, id, task.id, state, Some(code), None, now)?;
     }
     if fails {
-        return builds::advance(tx, id, BuildState::Running, BuildState::Failed, Some("test failed"), now);
+        builds::advance(tx, id, BuildState::Running, BuildState::Failed, Some("test failed"), now)?;
+        return Ok(false);
     }
     builds::advance(tx, id, BuildState::Running, BuildState::Finalizing, None, now)?;
     builds::judge(tx, id, BuildVerdict::NoDifference, None)?;
-    builds::advance(tx, id, BuildState::Finalizing, BuildState::Completed, None, now)
+    builds::advance(tx, id, BuildState::Finalizing, BuildState::Completed, None, now)?;
+    Ok(true)
 }

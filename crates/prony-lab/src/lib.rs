@@ -32,6 +32,7 @@ mod outside;
 pub mod policy;
 mod requests;
 mod store;
+mod watching;
 mod web;
 pub mod work;
 

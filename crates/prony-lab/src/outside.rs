@@ -18,7 +18,7 @@ pub(crate) fn client(store: &Store, by: &str, timeout: Duration) -> Result<ureq:
 }
 
 /// Who has gone, or was kept out, may what a runner may: what they left behind goes on, but not to more places.
-fn role(tx: &mut Tx<'_>, by: &str) -> Result<Role, StoreError> {
+pub(crate) fn role(tx: &mut Tx<'_>, by: &str) -> Result<Role, StoreError> {
     let user = users::by_name(tx, by)?.filter(|user| user.disabled_at.is_none());
     Ok(user.map_or(Role::Runner, |user| user.role))
 }

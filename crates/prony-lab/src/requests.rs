@@ -1,6 +1,8 @@
 //! Requests for builds and loads, as scripts send them: judged by the target policy, and accepted once however often they
 //! are sent.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use prony_model::{Rate, RunOptions, RunPlan, Target};
@@ -13,12 +15,13 @@ use crate::model::{
     AdHocLoad, BuildDetail, BuildId, BuildKind, BuildRequest, FieldMistake, NewBuild, Priority, Role,
     TaskKind,
 };
-use crate::policy::{Kind, OwnershipError, Unfinished, kind};
+use crate::outside;
+use crate::policy::{Kind, Policy, Unfinished, kind};
 use crate::store::{StoreError, Tx, builds, queue, settings};
 
 /// How long a request that carries a key is known again: a week, in which every retry of a script has ended.
 const KEY_LIFE: Duration = Duration::from_hours(7 * 24);
-/// How long a load waits for its turn: who asker for it has gone home after a day.
+/// How long a load waits for its turn: who asked for it has gone home after a day.
 const LOAD_QUEUE: Duration = Duration::from_hours(24);
 
 /// Who asks, and how they know the request again.
@@ -102,23 +105,52 @@ impl Lab {
         let plan = load_plan(load).map_err(|mistake| Refused::Fields(vec![mistake]))?;
         let policy = self.policy().await?;
         let (lab, url) = (self.clone(), load.url.clone());
-        access::waited(move || -> Result<(), Refused> {
-            let refused = |field: &str, message: String| {
-                Refused::Fields(vec![FieldMistake { field: field.to_owned(), message }])
-            };
-            let addresses =
-                policy.resolve(role, &url).map_err(|refusal| refused("url", refusal.to_string()))?;
-            let is_public = addresses.iter().any(|address| kind(address.ip()) == Kind::Public);
-            policy.judge_plan(&plan, is_public).map_err(|refusal| refused("load", refusal.to_string()))?;
-            if is_public {
-                lab.ownership_blocking()?.prove(&policy, role, &url).map_err(|error| match error {
-                    OwnershipError::Refused(refusal) => refused("url", refusal.to_string()),
-                    other => refused("url", other.to_string()),
-                })?;
-            }
-            Ok(())
+        access::waited(move || lab.judge_here(&policy, &plan, &url, role).map(drop)).await?
+    }
+
+    /// Whether `role` may have the lab ask `url` now and then.
+    pub(crate) async fn judge_url(&self, url: &str, role: Role) -> Result<(), Refused> {
+        let (policy, url) = (self.policy().await?, url.to_owned());
+        let judged = access::waited(move || policy.resolve(role, &url)).await?;
+        judged.map(drop).map_err(|refusal| {
+            Refused::Fields(vec![FieldMistake { field: "url".to_owned(), message: refusal.to_string() }])
         })
-        .await?
+    }
+
+    /// The same for the worker's thread, right before a load begins: the addresses to which it may go.
+    pub(crate) fn judge_load_blocking(&self, load: &AdHocLoad, by: &str) -> Result<Vec<SocketAddr>, String> {
+        let plan = load_plan(load).map_err(|mistake| mistake.message)?;
+        let found = self.store.read_blocking(|tx| Ok((access::policy(tx)?, outside::role(tx, by)?)));
+        let (policy, role) = found.map_err(|error| format!("failed to {error}"))?;
+        self.judge_here(&Arc::new(policy), &plan, &load.url, role).map_err(|refused| match refused {
+            Refused::Fields(mistakes) => {
+                mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>().join("; ")
+            }
+            Refused::Target(refusal) => refusal.to_string(),
+            Refused::Store(error) => format!("failed to {error}"),
+            Refused::KeyReused => "its key was used before".to_owned(),
+        })
+    }
+
+    /// Resolves, judges, and asks the owner where that is needed.
+    fn judge_here(
+        &self,
+        policy: &Arc<Policy>,
+        plan: &RunPlan,
+        url: &str,
+        role: Role,
+    ) -> Result<Vec<SocketAddr>, Refused> {
+        let refused = |field: &str, message: String| {
+            Refused::Fields(vec![FieldMistake { field: field.to_owned(), message }])
+        };
+        let addresses = policy.resolve(role, url).map_err(|refusal| refused("url", refusal.to_string()))?;
+        let is_public = addresses.iter().any(|address| kind(address.ip()) == Kind::Public);
+        policy.judge_plan(plan, is_public).map_err(|refusal| refused("load", refusal.to_string()))?;
+        if !is_public {
+            return Ok(addresses);
+        }
+        let proved = self.ownership_blocking()?.prove(policy, role, url);
+        proved.map_err(|error| refused("url", error.to_string()))
     }
 
     /// Does `accept` once for each key of whoever asks.
@@ -155,7 +187,7 @@ impl Lab {
 }
 
 /// The request that leads to the same build.
-fn again(detail: &BuildDetail) -> BuildRequest {
+pub(crate) fn again(detail: &BuildDetail) -> BuildRequest {
     let build = &detail.build;
     let named = detail.tasks.iter().filter(|task| task.kind != TaskKind::Checkout);
     BuildRequest {

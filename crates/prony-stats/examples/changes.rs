@@ -35,7 +35,7 @@ fn main() {
         ("normal noise of 5 %", Noise::Normal, SERIES),
         ("heavy tails (Student's t, 3 degrees of freedom)", Noise::Heavy, SERIES),
         ("two modes, 20 % apart, the slower one time in five", Noise::Modes, SERIES),
-        ("AR(1), φ = .3", Noise::Autocorrelated(0.3), FEWER),
+        ("AR(1), φ = .3", Noise::Autocorrelated(0.3), SERIES),
         ("AR(1), φ = .6", Noise::Autocorrelated(0.6), FEWER),
         ("AR(1), φ = .9", Noise::Autocorrelated(0.9), FEWER),
     ] {

@@ -5,18 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use super::call::{Answer, Answered, Call, Nothing};
 use super::problem::Problem;
-use crate::clock::Moment;
+use crate::clock::{self, Moment};
 use crate::lab::Refused;
 use crate::model::{
     AdHocLoad, Build, BuildDetail, BuildId, BuildRequest, BuildState, CommitStatus, EventId, TaskId,
 };
 use crate::requests::Asker;
-use crate::store::{builds, events, projects, tasks};
+use crate::store::files::FileInfo;
+use crate::store::{audit, builds, events, files, projects, queue, tasks};
 
 /// Rows of a list where nothing else is asked for.
 const ROWS: u32 = 50;
 /// Rows of a list at most.
 const ROWS_MAX: u32 = 500;
+/// Builds that are called off at once: more than a queue that anybody waits for.
+const STOPPED_TOGETHER: u32 = 100_000;
 /// Pieces of output in one answer: at 64 KiB each, some megabytes.
 const PIECES_MAX: u32 = 64;
 
@@ -99,7 +102,14 @@ pub(super) struct Event {
     body: serde_json::Value,
 }
 
-fn rows(limit: Option<u32>) -> Result<u32, Problem> {
+/// How many builds were called off.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Stopped {
+    /// So many.
+    stopped: u64,
+}
+
+pub(super) fn rows(limit: Option<u32>) -> Result<u32, Problem> {
     match limit.unwrap_or(ROWS) {
         limit @ 1..=ROWS_MAX => Ok(limit),
         _ => Err(Problem::bad(format!("limit is 1 to {ROWS_MAX}"))),
@@ -141,18 +151,24 @@ pub(super) async fn one(call: Call<OneBuild, Nothing, Nothing>) -> Answered<Buil
 }
 
 pub(super) async fn request(call: Call<Nothing, Nothing, BuildRequest>) -> Answered<BuildDetail> {
-    let asked = asked(&call);
-    let accepted = call.lab.request_build_once(call.body, asked).await;
+    let asker = asker(&call);
+    let accepted = call.lab.request_build_once(call.body, asker).await;
     made(&call.lab, accepted).await
 }
 
 pub(super) async fn load(call: Call<Nothing, Nothing, AdHocLoad>) -> Answered<BuildDetail> {
-    let asked = asked(&call);
-    let accepted = call.lab.request_load(call.body, call.who.role, asked).await;
+    let asker = asker(&call);
+    let accepted = call.lab.request_load(call.body, call.who.role, asker).await;
     made(&call.lab, accepted).await
 }
 
-fn asked<P, Q, B>(call: &Call<P, Q, B>) -> Asker {
+pub(super) async fn retry(call: Call<OneBuild, Nothing, Nothing>) -> Answered<BuildDetail> {
+    let asker = asker(&call);
+    let accepted = call.lab.retry_build(call.path.id, call.who.role, asker).await;
+    made(&call.lab, accepted).await
+}
+
+fn asker<P, Q, B>(call: &Call<P, Q, B>) -> Asker {
     Asker { by: call.who.name.clone(), key: call.key.clone().map(|key| (key, call.digest)) }
 }
 
@@ -213,4 +229,34 @@ pub(super) async fn status(call: Call<OneBuild, Nothing, Nothing>) -> Answered<C
     let found = call.lab.store.read(move |tx| builds::one(tx, id)).await?;
     let build = found.ok_or_else(|| Problem::missing(&format!("build {id}")))?.build;
     Ok(CommitStatus::of(&build, &call.own_address).into())
+}
+
+pub(super) async fn files_of(call: Call<OneBuild, Nothing, Nothing>) -> Answered<List<FileInfo>> {
+    let id = call.path.id;
+    Ok(List { items: call.lab.store.read(move |tx| files::of_build(tx, id)).await?, next: None }.into())
+}
+
+pub(super) async fn cancel(call: Call<OneBuild, Nothing, Nothing>) -> Answered<BuildDetail> {
+    let id = call.path.id;
+    call.lab.cancel_build(id, &call.who.name).await?;
+    let found = call.lab.store.read(move |tx| builds::one(tx, id)).await?;
+    found.map(Answer::from).ok_or_else(|| Problem::missing(&format!("build {id}")))
+}
+
+pub(super) async fn stop_all(call: Call<Nothing, Nothing, Nothing>) -> Answered<Stopped> {
+    let by = call.who.name;
+    let stopped = call
+        .lab
+        .store
+        .write(move |tx| {
+            let now = clock::wall();
+            let mut stopped = 0;
+            for build in builds::open(tx, STOPPED_TOGETHER)? {
+                stopped += u64::from(queue::cancel(tx, build.id, &by, now)?);
+            }
+            audit::append(tx, now, &by, "stop", "everything", &format!("{stopped} builds"))?;
+            Ok(stopped)
+        })
+        .await?;
+    Ok(Stopped { stopped }.into())
 }

@@ -14,7 +14,7 @@ use crate::store::{audit, projects};
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct OneProject {
     /// Its name.
-    name: String,
+    pub(super) name: String,
 }
 
 /// A project.

@@ -1,157 +1,185 @@
 //! From changes of series to alerts and comparisons.
+//!
+//! What makes a server slower shows in most of its series, so there is one alert for all that changed with builds close
+//! to each other, and one comparison.
 
-use super::look::Step;
+use super::compare::compare;
+use super::look::{Near, Step};
 use crate::clock::Moment;
-use crate::model::{
-    AlertKind, Build, BuildId, BuildRequest, BuildVerdict, Change, ChangeState, Definition, Origin, Series,
-};
+use crate::model::{AlertId, AlertKind, AlertState, Build, BuildVerdict, Change, ChangeState, Series};
 use crate::store::alerts::{self, NewAlert};
-use crate::store::{StoreError, Tx, builds, projects, series};
-
-/// Who asks for comparisons.
-const LAB: &str = "lab";
+use crate::store::{StoreError, Tx, builds, series};
 
 /// Writes down what was found in a series, raises alerts about changes for the worse, closes those about changes that are
 /// none, and has the commits before and after compared.
 pub(super) fn apply(tx: &mut Tx<'_>, of: &Series, steps: Vec<Step>, now: Moment) -> Result<(), StoreError> {
     for step in steps {
-        let change = match step {
+        let (mut change, near) = match step {
             Step::Gone(change) => {
                 series::remove_change(tx, change.id)?;
-                let why = "with more results the change is no longer there";
-                alerts::close(tx, AlertKind::Change, &subject(&change), why, now)?;
+                if let Some(alert) = change.alert {
+                    settle(tx, alert, now)?;
+                }
                 continue;
             }
-            Step::New(mut change) => {
+            Step::New(mut change, near) => {
                 change.id = series::add_change(tx, &change)?;
-                change
+                (change, near)
             }
-            Step::Known(change, _) => {
+            Step::Known(change, near) => {
                 let known = series::changes(tx, of.id)?;
-                let is_taken = known.iter().any(|other| other.id != change.id && other.build == change.build);
-                if is_taken {
+                if known.iter().any(|other| other.id != change.id && other.build == change.build) {
                     continue;
                 }
-                series::update_change(tx, &change)?;
-                change
+                (change, near)
             }
         };
         if of.is_gating() && of.is_worse(change.before, change.after) {
-            let comparison = compare(tx, of, &change, now)?;
-            if change.state > ChangeState::Suspected {
-                raise(tx, of, &change, comparison, now)?;
-            }
+            follow_up(tx, of, &mut change, near, now)?;
+        } else {
+            series::update_change(tx, &change)?;
         }
     }
     Ok(())
 }
 
-/// Notes what a comparison said: on the alerts that asked for it, and on suspicions, which become alerts if it is
-/// slower indeed.
+/// Notes what a comparison said: on the alerts that asked for it, and on suspicions, which become alerts if the commit
+/// is slower indeed.
 pub(super) fn judge(tx: &mut Tx<'_>, comparison: &Build, now: Moment) -> Result<(), StoreError> {
     let Some(verdict) = comparison.verdict else { return Ok(()) };
-    alerts::judge(tx, comparison.id, verdict, now)?;
-    let (Some(project), Some(variant), Some(base)) =
-        (comparison.project, comparison.variant.as_deref(), comparison.base.as_deref())
-    else {
-        return Ok(());
-    };
-    if verdict != BuildVerdict::Slower {
-        return Ok(());
-    }
-    for change in series::suspicions(tx, project, variant, base, &comparison.reference)? {
-        let Some(of) = series::one(tx, change.series)? else { continue };
-        if of.is_gating() && of.is_worse(change.before, change.after) {
-            raise(tx, &of, &change, Some(comparison.id), now)?;
+    if verdict == BuildVerdict::Slower {
+        for mut change in series::changes_compared(tx, comparison.id)? {
+            let Some(of) = series::one(tx, change.series)? else { continue };
+            if change.alert.is_none() {
+                let near = (change.last_before, change.build);
+                tell(tx, &of, &mut change, near, now)?;
+            }
         }
     }
     alerts::judge(tx, comparison.id, verdict, now)
 }
 
-fn subject(change: &Change) -> String {
-    format!("change/{}", change.id)
-}
-
-fn raise(
+/// Has a change for the worse compared, and tells of it if it is more than a suspicion.
+fn follow_up(
     tx: &mut Tx<'_>,
     of: &Series,
-    change: &Change,
-    comparison: Option<BuildId>,
+    change: &mut Change,
+    near: Near,
     now: Moment,
 ) -> Result<(), StoreError> {
+    if change.comparison.is_none() {
+        let others = series::changes_near(tx, of.project, &of.variant, near.0, near.1)?;
+        change.comparison = match others.iter().find_map(|other| other.comparison) {
+            Some(known) => Some(known),
+            None => compare(tx, of.project, &of.variant, change.last_before, change.build, now)?,
+        };
+    }
+    if change.state > ChangeState::Suspected || change.alert.is_some() {
+        tell(tx, of, change, near, now)
+    } else {
+        series::update_change(tx, change)
+    }
+}
+
+/// Puts a change on the alert about others that came with it, or raises one.
+fn tell(
+    tx: &mut Tx<'_>,
+    of: &Series,
+    change: &mut Change,
+    near: Near,
+    now: Moment,
+) -> Result<(), StoreError> {
+    if change.alert.is_none() {
+        change.alert = match standing(tx, of, near)? {
+            Some(known) => Some(known),
+            None => raise(tx, of, change, now)?,
+        };
+    }
+    series::update_change(tx, change)?;
+    let Some(alert) = change.alert else { return Ok(()) };
+    describe(tx, alert)?;
+    // The comparison may be over already, if a suspicion asked for it.
+    let found = change.comparison.map(|id| builds::one(tx, id)).transpose()?.flatten();
+    match found.map(|found| found.build) {
+        Some(Build { id, verdict: Some(verdict), state, .. }) if state.is_final() => {
+            alerts::judge(tx, id, verdict, now)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The alert that tells of another series' change with builds close by. One that was dismissed counts: it is nothing.
+fn standing(tx: &mut Tx<'_>, of: &Series, near: Near) -> Result<Option<AlertId>, StoreError> {
+    for other in series::changes_near(tx, of.project, &of.variant, near.0, near.1)? {
+        let Some(id) = other.alert else { continue };
+        if alerts::one(tx, id)?.is_some_and(|alert| alert.state != AlertState::Closed) {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
+}
+
+fn raise(tx: &mut Tx<'_>, of: &Series, change: &Change, now: Moment) -> Result<Option<AlertId>, StoreError> {
+    let subject = format!("change/{}/{}/{}", of.project, of.variant, change.build);
+    let known = alerts::last_about(tx, AlertKind::Change, &subject)?;
+    if let Some(known) = known.filter(|alert| alert.state != AlertState::Closed) {
+        return Ok(Some(known.id));
+    }
     let new = NewAlert {
         kind: AlertKind::Change,
-        subject: subject(change),
+        subject,
         project: Some(of.project),
         series: Some(of.id),
         build: Some(change.build),
         monitor: None,
-        comparison,
-        words: format!(
-            "{} went from {} to {} {} ({:+.1} %) with build {}: {}, p = {:.4}",
-            of.words(),
-            short(change.before),
-            short(change.after),
-            of.unit,
-            100.0 * change.ratio(),
-            change.build,
-            change.state.name(),
-            change.p
-        ),
+        comparison: change.comparison,
+        words: words(of, change, 1),
     };
-    alerts::raise(tx, &new, now)?;
+    alerts::raise(tx, &new, now)
+}
+
+/// Writes the words of an alert anew, from all that it tells of.
+fn describe(tx: &mut Tx<'_>, id: AlertId) -> Result<(), StoreError> {
+    let all = series::changes_of_alert(tx, id)?;
+    let size = |change: &Change| (change.after / change.before).ln().abs();
+    let Some(worst) = all.iter().max_by(|a, b| size(a).total_cmp(&size(b))) else { return Ok(()) };
+    let Some(of) = series::one(tx, worst.series)? else { return Ok(()) };
+    let comparison = all.iter().find_map(|change| change.comparison);
+    alerts::reword(tx, id, &words(&of, worst, all.len()), Some(of.id), comparison)
+}
+
+/// Closes an alert of which nothing is left, or says what is.
+fn settle(tx: &mut Tx<'_>, id: AlertId, now: Moment) -> Result<(), StoreError> {
+    if !series::changes_of_alert(tx, id)?.is_empty() {
+        return describe(tx, id);
+    }
+    let Some(alert) = alerts::one(tx, id)? else { return Ok(()) };
+    let why = "with more results the change is no longer there";
+    alerts::close(tx, AlertKind::Change, &alert.subject, why, now)?;
     Ok(())
 }
 
-/// Three significant digits, or the whole number.
+fn words(of: &Series, worst: &Change, count: usize) -> String {
+    let what = if count == 1 { String::new() } else { format!("{count} figures got worse, the most ") };
+    format!(
+        "{what}{}: {} became {} {} ({:+.1} %) with build {}; {}, p = {:.4}",
+        of.words(),
+        short(worst.before),
+        short(worst.after),
+        of.unit,
+        100.0 * worst.ratio(),
+        worst.build,
+        worst.state.name(),
+        worst.p
+    )
+}
+
+/// Three significant digits or so.
 fn short(value: f64) -> String {
     match value.abs() {
         100.0.. => format!("{value:.0}"),
         10.0.. => format!("{value:.1}"),
         1.0.. => format!("{value:.2}"),
         _ => format!("{value:.4}"),
-    }
-}
-
-/// The build that compares the commits before and after a change: one for all series that changed with them. `None`
-/// where there are no two commits that could be had again.
-fn compare(
-    tx: &mut Tx<'_>,
-    of: &Series,
-    change: &Change,
-    now: Moment,
-) -> Result<Option<BuildId>, StoreError> {
-    let commit =
-        |tx: &mut Tx<'_>, id| Ok::<_, StoreError>(builds::one(tx, id)?.and_then(|found| found.build.commit));
-    let (Some(base), Some(commit)) = (commit(tx, change.last_before)?, commit(tx, change.build)?) else {
-        return Ok(None);
-    };
-    if base == commit {
-        // The same files, another result: the machine changed, which no comparison of files can show.
-        return Ok(None);
-    }
-    if let Some(known) = builds::comparison(tx, of.project, &of.variant, &base, &commit)? {
-        return Ok(Some(known));
-    }
-    let Some(project) = projects::by_id(tx, of.project)?.filter(|project| project.archived_at.is_none())
-    else {
-        return Ok(None);
-    };
-    // A definition that was changed since may no longer have the study, or the variant: then there is nothing to do.
-    let Ok(definition) = Definition::read(&project.definition) else { return Ok(None) };
-    if matches!(definition.origin, Origin::Folder(_)) {
-        return Ok(None);
-    }
-    let request = BuildRequest {
-        project: project.name,
-        reference: commit,
-        base,
-        variant: of.variant.clone(),
-        priority: "low".to_owned(),
-        ..BuildRequest::default()
-    };
-    match request.checked(project.id, &definition, LAB, now) {
-        Ok(new) => Ok(Some(builds::accept(tx, &new)?)),
-        Err(_) => Ok(None),
     }
 }

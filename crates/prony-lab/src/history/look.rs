@@ -3,7 +3,7 @@
 use prony_stats::{CHANGE_WINDOW, ChangePoint, change_points, median};
 
 use crate::clock::Moment;
-use crate::model::{Change, ChangeState, Point, Series};
+use crate::model::{BuildId, Change, Point, Series};
 
 /// How many points are looked at: four windows. What was before was looked at when it was new.
 const POINTS: usize = 200;
@@ -14,13 +14,19 @@ pub(super) const POINTS_TO_READ: u32 = 400;
 /// How far a change may move with more points and still be the same one.
 const SAME: usize = 5;
 
+/// How far apart the changes of two series may be and still have one cause: noise moves them by a point or two.
+const TOGETHER: usize = 2;
+
+/// The builds around a change with which other series may have changed for the same reason: from the first to the last.
+pub(super) type Near = (BuildId, BuildId);
+
 /// What is to be written down.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
     /// A change that is new; its number is still to come.
-    New(Change),
-    /// A change that is known, with what more points say, and what it was before.
-    Known(Change, ChangeState),
+    New(Change, Near),
+    /// A change that is known, with what more points say.
+    Known(Change, Near),
     /// A change that more points don't show.
     Gone(Change),
 }
@@ -55,12 +61,14 @@ pub(super) fn look(series: &Series, points: &[Point], known: &[Change], now: Mom
             .filter(|&at| known[at].0.abs_diff(point.index) <= SAME)
             .min_by_key(|&at| known[at].0.abs_diff(point.index));
         let found = made(series, counted, &values, point, now);
+        let last = (point.index + TOGETHER).min(counted.len() - 1);
+        let near = (counted[point.index.saturating_sub(TOGETHER)].0.build, counted[last].0.build);
         steps.push(match nearest.map(|at| known.remove(at).1) {
             Some(before) => {
-                let change = Change { id: before.id, found_at: before.found_at, ..found };
-                Step::Known(change, before.state)
+                let Change { id, found_at, alert, comparison, .. } = *before;
+                Step::Known(Change { id, found_at, alert, comparison, ..found }, near)
             }
-            None => Step::New(found),
+            None => Step::New(found, near),
         });
     }
     // Those that are gone go first, so that their builds are free for others.
@@ -88,6 +96,8 @@ fn made(
         after: middle(point.after.clone()),
         p: point.p,
         found_at: now,
+        alert: None,
+        comparison: None,
     }
 }
 
@@ -104,7 +114,7 @@ fn half_width(counted: &[(&Point, f64)]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{BuildId, ProjectId, SeriesId};
+    use crate::model::{ChangeState, ProjectId, SeriesId};
 
     fn series() -> Series {
         Series {
@@ -148,12 +158,13 @@ mod tests {
         let all = points(&[(30, 2.0), (15, 2.4)]);
         assert_eq!(told(&all[..30], &[]), []);
         let steps = told(&all[..36], &[]);
-        let [Step::New(change)] = &steps[..] else { panic!("{steps:?}") };
+        let [Step::New(change, near)] = &steps[..] else { panic!("{steps:?}") };
         assert_eq!((change.build, change.last_before), (BuildId(310), BuildId(300)));
+        assert_eq!(*near, (BuildId(290), BuildId(330)));
         assert!((change.ratio() - 0.2).abs() < 0.02, "{change:?}");
         let known = Change { id: 4, found_at: Moment(3), build: BuildId(320), ..change.clone() };
         let steps = told(&all, &[known]);
-        let [Step::Known(surer, ChangeState::Found)] = &steps[..] else { panic!("{steps:?}") };
+        let [Step::Known(surer, _)] = &steps[..] else { panic!("{steps:?}") };
         assert_eq!((surer.id, surer.found_at, surer.build), (4, Moment(3), BuildId(310)));
         assert_eq!(surer.state, ChangeState::Confirmed);
     }
@@ -170,6 +181,8 @@ mod tests {
             after: 2.2,
             p: 1e-3,
             found_at: Moment(3),
+            alert: None,
+            comparison: None,
         };
         let all = points(&[(45, 2.0)]);
         assert_eq!(told(&all, std::slice::from_ref(&known)), [Step::Gone(known.clone())]);

@@ -2,15 +2,17 @@
 //! which commits to compare.
 //!
 //! One thread reads on the events of builds that ended (`follow`), looks at each series of which the build says
-//! something (`look`, without a store), and writes down what follows (`changes`, `demands`). Doing that twice changes
-//! nothing, so a lab that was killed in the middle does it again.
+//! something (`look`, without a store), and writes down what follows (`changes`, `demands`, `slower`). Doing that twice
+//! changes nothing, so a lab that was killed in the middle does it again.
 //!
 //! Only builds of the project's branch, asked for by its name, make its history: a branch with an experiment on it is
 //! no change.
 
 mod changes;
+mod compare;
 mod demands;
 mod look;
+mod slower;
 #[cfg(test)]
 mod tests;
 
@@ -88,7 +90,11 @@ impl Watch {
             return Ok(());
         }
         let demanded = build.clone();
-        self.store.write_blocking(move |tx| demands::judge(tx, id, &demanded, clock::wall()))?;
+        self.store.write_blocking(move |tx| {
+            let now = clock::wall();
+            demands::judge(tx, id, &demanded, now)?;
+            slower::judge(tx, id, &demanded, now)
+        })?;
         let all = self.store.read_blocking(|tx| series::of_build(tx, build.id))?;
         for of in all {
             let (points, known) = self.store.read_blocking(|tx| {

@@ -14,10 +14,11 @@ fn wave(at: usize) -> f64 {
 /// Builds of the branch with a `metric` of these levels.
 fn build(past: &Past<'_>, metric: &'static str, levels: &[(usize, f64)]) {
     let levels = levels.iter().flat_map(|&(count, level)| std::iter::repeat_n(level, count));
-    for (at, level) in levels.enumerate() {
+    let build = |(at, level)| {
         let results = vec![(metric, level * wave(at))];
-        past.build("main", &format!("{:040x}", at + 0xabc), Measured { results, ..Measured::default() });
-    }
+        ("main".to_owned(), format!("{:040x}", at + 0xabc), Measured { results, ..Measured::default() })
+    };
+    past.builds(levels.enumerate().map(build).collect());
 }
 
 fn watched(store: &Store) {
@@ -199,5 +200,75 @@ fn alerts_are_answered_by_people_and_wake_by_themselves() {
         assert_eq!(store.write_blocking(|tx| alerts::wake(tx, Moment(50))), Ok(1));
         assert_eq!((one().state, one().changed_by.as_str()), (AlertState::Active, "lab"));
         assert_eq!(store.read_blocking(alerts::open_count), Ok(1));
+    });
+}
+
+#[test]
+fn what_changes_together_is_one_alert_and_one_comparison() {
+    on_both(|store| {
+        let past = Past::new(store);
+        let build = |at: usize| {
+            let slower = |from: usize| if at < from { 1.0 } else { 1.25 };
+            // Noise moves the change of one of them by a build.
+            let results = vec![
+                ("p50", 2.0 * slower(30) * wave(at)),
+                ("p90", 3.0 * slower(31) * wave(at + 1)),
+                ("p99", 9.0 * slower(30) * slower(30) * wave(at + 2)),
+            ];
+            ("main".to_owned(), format!("{at:040x}"), Measured { results, ..Measured::default() })
+        };
+        past.builds((0..37).map(build).collect());
+        watched(store);
+        let told = all(store);
+        assert_eq!((told.len(), past.comparisons().len()), (1, 1), "{told:?}");
+        let words = &told[0].words;
+        assert!(words.starts_with("3 figures got worse, the most p99 of GET /"), "{words}");
+        assert_eq!(told[0].comparison, Some(past.comparisons()[0].id));
+        // It is there while one of them is.
+        past.invalidate_after(BuildId(30));
+        past.build(
+            "main",
+            "x",
+            Measured { results: vec![("p50", 2.0), ("p90", 3.0), ("p99", 9.0)], ..Measured::default() },
+        );
+        watched(store);
+        assert_eq!(all(store)[0].state, AlertState::Closed);
+    });
+}
+
+#[test]
+fn a_build_that_is_slower_alerts_unless_its_comparison_refutes_it() {
+    on_both(|store| {
+        let past = Past::new(store);
+        let (slower, mut last) =
+            (BuildVerdict::Slower, past.build("main", &"0".repeat(40), Measured::default()));
+        for (number, (verdict, state)) in [
+            (BuildVerdict::NoDifference, AlertState::Closed),
+            (BuildVerdict::Faster, AlertState::Closed),
+            (BuildVerdict::TooNoisy, AlertState::Active),
+            (slower, AlertState::Active),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let commit = format!("{:040x}", number + 1);
+            let measured = Measured { verdict: Some((slower, last)), ..Measured::default() };
+            // That of an experiment is its author's affair.
+            past.build("experiment", &commit, measured.clone());
+            last = past.build("main", &commit, measured);
+            watched(store);
+            watched(store);
+            let told = all(store);
+            assert_eq!(
+                (told.len(), told[0].state, told[0].kind),
+                (number + 1, AlertState::Active, AlertKind::Build)
+            );
+            let asked = past.comparisons();
+            assert_eq!(asked.len(), 1, "{asked:?}");
+            past.end_comparison(asked[0].id, verdict);
+            watched(store);
+            let told = all(store);
+            assert_eq!((told.len(), told[0].state, told[0].verdict), (number + 1, state, Some(verdict)));
+        }
     });
 }

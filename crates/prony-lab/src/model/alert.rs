@@ -12,6 +12,8 @@ use crate::clock::Moment;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlertKind {
+    /// A build is slower than its baseline.
+    Build,
     /// A series changed for the worse.
     Change,
     /// A demand of a study file is missed.
@@ -24,6 +26,7 @@ impl AlertKind {
     /// As it is stored and written.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Build => "build",
             Self::Change => "change",
             Self::Threshold => "threshold",
             Self::Monitor => "monitor",
@@ -35,7 +38,7 @@ impl FromStr for AlertKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        [Self::Change, Self::Threshold, Self::Monitor]
+        [Self::Build, Self::Change, Self::Threshold, Self::Monitor]
             .into_iter()
             .find(|kind| kind.name() == text)
             .ok_or_else(|| format!("unknown kind of alert `{text}`"))

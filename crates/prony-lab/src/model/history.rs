@@ -6,7 +6,7 @@ use prony_stats::Certainty;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BuildId, ProjectId, SeriesId};
+use super::{AlertId, BuildId, ProjectId, SeriesId};
 use crate::clock::Moment;
 
 /// One metric of one cell of one variant of one project on one kind of machine.
@@ -138,6 +138,10 @@ pub struct Change {
     pub p: f64,
     /// When it was told first.
     pub found_at: Moment,
+    /// The alert about it, which is one for all series that changed with it.
+    pub alert: Option<AlertId>,
+    /// The build that compares the commits before and after.
+    pub comparison: Option<BuildId>,
 }
 
 impl Change {

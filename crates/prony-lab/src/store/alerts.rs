@@ -65,6 +65,21 @@ pub(crate) fn raise(tx: &mut Tx<'_>, new: &NewAlert, now: Moment) -> Result<Opti
     Ok(Some(id))
 }
 
+/// Gives an alert new words, another series that shows it best, and the comparison, if it had none.
+pub(crate) fn reword(
+    tx: &mut Tx<'_>,
+    id: AlertId,
+    words: &str,
+    series: Option<SeriesId>,
+    comparison: Option<BuildId>,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE alerts SET words = $2, series_id = $3, comparison_id = COALESCE(comparison_id, $4) WHERE id = $1",
+        values![id, words, series, comparison],
+    )?;
+    Ok(())
+}
+
 /// Closes the alert about `subject`, since what it was about is over; a dismissed one, too, so that the next of its kind
 /// is heard. Whether there was one.
 pub(crate) fn close(
@@ -143,7 +158,8 @@ pub(crate) fn wake(tx: &mut Tx<'_>, now: Moment) -> Result<usize, StoreError> {
     Ok(due.len())
 }
 
-/// Notes what a comparison said on the alerts that asked for it.
+/// Notes what a comparison said on the alerts that asked for it. Closes those about a single build that is not slower
+/// after all: that was what they asked.
 pub(crate) fn judge(
     tx: &mut Tx<'_>,
     comparison: BuildId,
@@ -151,14 +167,21 @@ pub(crate) fn judge(
     now: Moment,
 ) -> Result<(), StoreError> {
     let asked = tx.query(
-        "SELECT id, words FROM alerts WHERE comparison_id = $1 AND verdict IS NULL",
+        &format!(
+            "SELECT {COLUMNS} FROM {FROM} WHERE a.comparison_id = $1 AND a.verdict IS NULL ORDER BY a.id"
+        ),
         values![comparison],
-        |row| Ok((row.int(0)?, row.text(1)?)),
+        alert,
     )?;
-    for (id, words) in asked {
-        tx.execute("UPDATE alerts SET verdict = $2 WHERE id = $1", values![id, verdict.name()])?;
-        let body = json!({ "alert": id, "words": words, "verdict": verdict.name() });
+    for alert in asked {
+        tx.execute("UPDATE alerts SET verdict = $2 WHERE id = $1", values![alert.id, verdict.name()])?;
+        let body = json!({ "alert": alert.id, "words": alert.words, "verdict": verdict.name() });
         events::append(tx, now, "alert.judged", Some(comparison), &body)?;
+        let is_refuted = matches!(verdict, BuildVerdict::NoDifference | BuildVerdict::Faster);
+        if alert.kind == AlertKind::Build && is_refuted {
+            let why = format!("measured in turn (build {comparison}), the commit is not slower");
+            close(tx, AlertKind::Build, &alert.subject, &why, now)?;
+        }
     }
     Ok(())
 }
@@ -214,7 +237,12 @@ pub(crate) fn open_count(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
     tx.number("SELECT COUNT(*) FROM alerts WHERE state IN ('active', 'acknowledged', 'silenced')", &[])
 }
 
-fn last_about(tx: &mut Tx<'_>, kind: AlertKind, subject: &str) -> Result<Option<Alert>, StoreError> {
+/// The newest alert about something.
+pub(crate) fn last_about(
+    tx: &mut Tx<'_>,
+    kind: AlertKind,
+    subject: &str,
+) -> Result<Option<Alert>, StoreError> {
     tx.first(
         &format!(
             "SELECT {COLUMNS} FROM {FROM} WHERE a.kind = $1 AND a.subject = $2 ORDER BY a.id DESC LIMIT 1"

@@ -5,13 +5,14 @@ use std::io::{Read as _, Write as _};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Row, StoreError, Tx, values};
 use crate::model::BuildId;
 
 /// A file of a build, as lists show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct FileInfo {
     /// With the folder before it, `runs/0001.json`.
     pub(crate) name: String,

@@ -2,7 +2,7 @@
 
 use super::{StoreError, Tx, builds, tasks, values};
 use crate::clock::Moment;
-use crate::model::{BuildDetail, BuildId, BuildState, NewBuild, TaskState, Variant};
+use crate::model::{BuildId, BuildState, TaskState};
 
 /// Builds that expire in one transaction: others wait meanwhile.
 const MOST_AT_ONCE: u32 = 100;
@@ -90,32 +90,6 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, id: BuildId, by: &str, now: Moment) -> Res
     Ok(true)
 }
 
-/// Accepts a build like `old`, at the end of the queue.
-pub(crate) fn again(
-    tx: &mut Tx<'_>,
-    old: &BuildDetail,
-    by: &str,
-    now: Moment,
-) -> Result<BuildId, StoreError> {
-    let build = &old.build;
-    let variant = build.variant.as_deref().map(str::parse::<Variant>).transpose();
-    let new = NewBuild {
-        kind: build.kind,
-        project: build.project,
-        reference: build.reference.clone(),
-        base: build.base.clone(),
-        variant: variant.map_err(|error| StoreError::Damaged(error.to_string()))?,
-        tasks: old.tasks.iter().map(|task| (task.name.clone(), task.kind, task.command.clone())).collect(),
-        load: old.load.clone(),
-        email: old.email.clone(),
-        priority: build.priority,
-        requested_by: by.to_owned(),
-        requested_at: now,
-        expires_at: now.after(old.expires_at.since(build.requested_at)),
-    };
-    builds::accept(tx, &new)
-}
-
 /// Notes which commits a build is of.
 pub(crate) fn set_commits(
     tx: &mut Tx<'_>,
@@ -155,7 +129,7 @@ mod tests {
     use super::super::fixture::on_both;
     use super::super::{Store, projects};
     use super::*;
-    use crate::model::{BuildRequest, Definition};
+    use crate::model::{BuildDetail, BuildRequest, Definition};
 
     fn accepted(store: &Store, priority: &'static str, at: i64) -> BuildId {
         let accepted = store.write_blocking(move |tx| {
@@ -246,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn builds_are_called_off_and_asked_for_again() {
+    fn builds_are_called_off() {
         on_both(|store| {
             let (first, second) = (accepted(store, "high", 5), accepted(store, "normal", 5));
             take_one(store, 6);
@@ -255,14 +229,6 @@ mod tests {
             assert_eq!(state(store, first), BuildState::Cancelling, "it may have begun");
             assert_eq!(state(store, second), BuildState::Cancelled);
             assert_eq!(called_off(second), Ok(false), "it is over");
-            let old = detail(store, second);
-            let id = store.write_blocking(move |tx| again(tx, &old, "eli", Moment(20))).expect("accepted");
-            let new = detail(store, id);
-            assert_eq!((new.build.state, new.build.requested_by.as_str()), (BuildState::Queued, "eli"));
-            assert_eq!(new.expires_at, Moment(10_020));
-            let names =
-                |build: &BuildDetail| build.tasks.iter().map(|task| task.name.clone()).collect::<Vec<_>>();
-            assert_eq!(names(&new), names(&detail(store, second)));
         });
     }
 }

@@ -2,11 +2,12 @@
 
 use super::{Row, StoreError, Tx, values};
 use crate::clock::Moment;
-use crate::model::{BuildId, Change, ChangeState, Point, ProjectId, Series, SeriesId};
+use crate::model::{AlertId, BuildId, Change, ChangeState, Point, ProjectId, Series, SeriesId};
 
 const SERIES: &str =
     "s.id, s.project_id, s.variant, s.cell, s.metric, s.unit, s.is_better_high, s.fingerprint";
-const CHANGES: &str = "id, series_id, build_id, last_before_id, state, before, after, p, found_at";
+const CHANGES: &str = "c.id, c.series_id, c.build_id, c.last_before_id, c.state, c.before, c.after, c.p, c.found_at, \
+                       c.alert_id, c.comparison_id";
 
 /// The series of that number.
 pub(crate) fn one(tx: &mut Tx<'_>, id: SeriesId) -> Result<Option<Series>, StoreError> {
@@ -58,31 +59,40 @@ pub(crate) fn points(
 /// Where a series changed, the oldest first.
 pub(crate) fn changes(tx: &mut Tx<'_>, series: SeriesId) -> Result<Vec<Change>, StoreError> {
     tx.query(
-        &format!("SELECT {CHANGES} FROM changes WHERE series_id = $1 ORDER BY build_id"),
+        &format!("SELECT {CHANGES} FROM changes c WHERE c.series_id = $1 ORDER BY c.build_id"),
         values![series],
         change,
     )
 }
 
-/// The suspicions of a project's variant about the step from one commit to another.
-pub(crate) fn suspicions(
+/// The changes of a project's variant with builds from `first` to `last`, of all its series.
+pub(crate) fn changes_near(
     tx: &mut Tx<'_>,
     project: ProjectId,
     variant: &str,
-    base: &str,
-    commit: &str,
+    first: BuildId,
+    last: BuildId,
 ) -> Result<Vec<Change>, StoreError> {
-    let columns: Vec<String> = CHANGES.split(", ").map(|column| format!("c.{column}")).collect();
     tx.query(
         &format!(
-            "SELECT {} FROM changes c JOIN series s ON s.id = c.series_id JOIN builds b ON b.id = c.build_id \
-             JOIN builds a ON a.id = c.last_before_id WHERE s.project_id = $1 AND s.variant = $2 \
-             AND a.commit_id = $3 AND b.commit_id = $4 AND c.state = 'suspected' ORDER BY c.id",
-            columns.join(", ")
+            "SELECT {CHANGES} FROM changes c JOIN series s ON s.id = c.series_id WHERE c.build_id BETWEEN $3 AND $4 \
+             AND s.project_id = $1 AND s.variant = $2 ORDER BY c.id"
         ),
-        values![project, variant, base, commit],
+        values![project, variant, first, last],
         change,
     )
+}
+
+/// The changes that an alert tells of.
+pub(crate) fn changes_of_alert(tx: &mut Tx<'_>, alert: AlertId) -> Result<Vec<Change>, StoreError> {
+    let statement = format!("SELECT {CHANGES} FROM changes c WHERE c.alert_id = $1 ORDER BY c.id");
+    tx.query(&statement, values![alert], change)
+}
+
+/// The changes that a comparison was asked for.
+pub(crate) fn changes_compared(tx: &mut Tx<'_>, comparison: BuildId) -> Result<Vec<Change>, StoreError> {
+    let statement = format!("SELECT {CHANGES} FROM changes c WHERE c.comparison_id = $1 ORDER BY c.id");
+    tx.query(&statement, values![comparison], change)
 }
 
 /// Notes a change that is new; its number.
@@ -106,8 +116,8 @@ pub(crate) fn add_change(tx: &mut Tx<'_>, new: &Change) -> Result<i64, StoreErro
 /// Notes what more points say of a change that is known.
 pub(crate) fn update_change(tx: &mut Tx<'_>, change: &Change) -> Result<(), StoreError> {
     tx.execute(
-        "UPDATE changes SET build_id = $2, last_before_id = $3, state = $4, before = $5, after = $6, p = $7 \
-         WHERE id = $1",
+        "UPDATE changes SET build_id = $2, last_before_id = $3, state = $4, before = $5, after = $6, p = $7, \
+         alert_id = $8, comparison_id = $9 WHERE id = $1",
         values![
             change.id,
             change.build,
@@ -115,7 +125,9 @@ pub(crate) fn update_change(tx: &mut Tx<'_>, change: &Change) -> Result<(), Stor
             change.state.name(),
             change.before,
             change.after,
-            change.p
+            change.p,
+            change.alert,
+            change.comparison
         ],
     )?;
     Ok(())
@@ -166,5 +178,7 @@ fn change(row: &Row) -> Result<Change, StoreError> {
         after: row.real(6)?,
         p: row.real(7)?,
         found_at: Moment(row.int(8)?),
+        alert: row.maybe_int(9)?.map(AlertId),
+        comparison: row.maybe_int(10)?.map(BuildId),
     })
 }

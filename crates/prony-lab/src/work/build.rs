@@ -82,47 +82,35 @@ impl Done {
 
 /// Works on the build `id`, which was given to this worker, until nothing of it is left to do.
 pub(super) fn see_through(tools: &Tools, id: BuildId, cancel: &Cancel, is_stopping: &dyn Fn() -> bool) {
-    let store = &tools.lab.store;
-    let result = run(tools, id, cancel);
-    let reason = match result {
+    let broken = match run(tools, id, cancel) {
         Ok(()) => return,
-        // Somebody else moved it: it was called off, or the lab ends.
-        Err(Broken::Cancelled) if is_stopping() => {
+        Err(Broken::Moved) if is_stopping() => {
             "the lab was stopped while it ran; request it again".to_owned()
         }
-        Err(Broken::Cancelled) => {
-            let ended = persist(store, move |tx| {
-                let Some(detail) = builds::one(tx, id)? else { return Ok(()) };
-                let reason = detail.build.reason;
-                let now = clock::wall();
-                queue::close_tasks(tx, id, TaskState::Cancelled, now)?;
-                match detail.build.state {
-                    state @ BuildState::Cancelling => {
-                        builds::advance(tx, id, state, BuildState::Cancelled, reason.as_deref(), now)
-                    }
-                    _ => Ok(()),
-                }
-            });
-            debug_assert!(ended.is_ok(), "{ended:?}");
-            return;
-        }
+        Err(Broken::Moved) => "somebody else changed it while it ran".to_owned(),
         Err(Broken::Failed(reason)) => reason,
     };
     // What can't be written now is seen to at the next start (`queue::recover`).
-    let _ = persist(store, move |tx| {
-        let (state, now) = (builds::state(tx, id)?, clock::wall());
+    let _ = persist(&tools.lab.store, move |tx| {
+        let Some(detail) = builds::one(tx, id)? else { return Ok(()) };
+        let (state, now) = (detail.build.state, clock::wall());
         if state.is_final() {
             return Ok(());
         }
         queue::close_tasks(tx, id, TaskState::Cancelled, now)?;
-        let to = if state == BuildState::Cancelling { BuildState::Cancelled } else { BuildState::Failed };
-        builds::advance(tx, id, state, to, Some(&reason), now)
+        if state == BuildState::Cancelling {
+            // It keeps who called it off.
+            let reason = detail.build.reason.as_deref();
+            return builds::advance(tx, id, state, BuildState::Cancelled, reason, now);
+        }
+        builds::advance(tx, id, state, BuildState::Failed, Some(&broken), now)
     });
 }
 
 /// Why a build did not come to its own end.
 enum Broken {
-    Cancelled,
+    /// It was called off, or the lab ends, or it isn't where it should be.
+    Moved,
     Failed(String),
 }
 
@@ -130,7 +118,7 @@ impl From<StoreError> for Broken {
     fn from(error: StoreError) -> Self {
         match error {
             // Its state was changed: that is what calling off does.
-            StoreError::Conflict(_) => Self::Cancelled,
+            StoreError::Conflict(_) => Self::Moved,
             error => Self::Failed(format!("failed to {error}")),
         }
     }
@@ -181,7 +169,7 @@ impl Job<'_> {
         for task in &self.detail.tasks {
             let task_id = task.id;
             if self.cancel.is_cancelled() {
-                return Err(Broken::Cancelled);
+                return Err(Broken::Moved);
             }
             if failed.is_some() {
                 let skipped = TaskState::Skipped;
@@ -204,7 +192,7 @@ impl Job<'_> {
                 tasks::end(tx, id, task_id, done.state, done.exit_code, reason, clock::wall())
             })?;
         }
-        if self.cancel.is_cancelled() { Err(Broken::Cancelled) } else { Ok(failed) }
+        if self.cancel.is_cancelled() { Err(Broken::Moved) } else { Ok(failed) }
     }
 
     fn one(&mut self, task: &Task, log: &mut task::Log<'_>) -> Done {

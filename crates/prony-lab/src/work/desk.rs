@@ -7,6 +7,7 @@ use crate::model::{
     Build, BuildDetail, BuildId, BuildRequest, Contradiction, Definition, DefinitionError, Name, NewBuild,
     TaskId,
 };
+use crate::requests::again;
 use crate::store::{StoreError, builds, files, projects, queue, tasks};
 
 /// Pieces of an output that are read at once.
@@ -96,10 +97,9 @@ impl Lab {
         Ok(self.store.write_blocking(move |tx| queue::cancel(tx, id, &by, clock::wall()))?)
     }
 
-    /// Accepts a build like `id` once more, for `by`.
+    /// Asks for the same as build `id` once more, for `by`.
     pub fn again(&self, id: BuildId, by: &str) -> Result<BuildId, DeskError> {
         let old = self.build(id)?.ok_or_else(|| StoreError::Missing(format!("build {id}")))?;
-        let by = by.to_owned();
-        Ok(self.store.write_blocking(move |tx| queue::again(tx, &old, &by, clock::wall()))?)
+        self.submit(&again(&old), by)
     }
 }

@@ -1,6 +1,7 @@
 //! A load by itself: a URL and how much of it, nothing built.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 
 use prony_model::from_json;
 
@@ -19,6 +20,11 @@ pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
     let path = job.room.path().join(RESULT);
     let mut words = vec![job.tools.starter.program.clone().into_os_string(), "run".into()];
     words.extend(flags(load));
+    // What the name means now is judged, and the load goes there and nowhere else, whatever it means in a second.
+    match job.tools.lab.judge_load_blocking(load, &job.detail.build.requested_by) {
+        Ok(addresses) => words.extend(pinned(&addresses)),
+        Err(reason) => return Done::failed(reason),
+    }
     words.extend(["--json".into(), path.clone().into_os_string(), "--quiet".into(), "--".into()]);
     words.push(load.url.clone().into());
     let source = Source { folder: job.room.path().to_owned(), commit: String::new() };
@@ -62,6 +68,11 @@ fn flags(load: &AdHocLoad) -> Vec<OsString> {
     flags
 }
 
+fn pinned(addresses: &[SocketAddr]) -> [OsString; 2] {
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    ["--connect-to".into(), addresses.join(",").into()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,5 +88,7 @@ mod tests {
         assert_eq!(flags(&load), ["--connections", "8", "--duration", "2.5s"]);
         load.rate_per_s = Some(100.0);
         assert_eq!(flags(&load)[4..], ["--rate", "100"]);
+        let addresses = ["127.0.0.1:80", "[::1]:80"].map(|text| text.parse().expect(text));
+        assert_eq!(pinned(&addresses), ["--connect-to", "127.0.0.1:80,[::1]:80"]);
     }
 }

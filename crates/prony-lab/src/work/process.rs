@@ -124,7 +124,7 @@ impl Ended {
             Self::Lost => "its guardian was killed, and it with that".to_owned(),
             Self::Stopped(why) => match why {
                 Why::Cancelled => "was called off".to_owned(),
-                Why::Time => format!("took longer than {} s{}", bounds.time.as_secs_f64(), raise("time")),
+                Why::Time => format!("took longer than {}{}", seconds(bounds.time), raise("time")),
                 Why::Output => format!("wrote more than {}{}", size(bounds.output_bytes), raise("output")),
                 Why::Memory => {
                     format!("had more than {} of memory{}", size(bounds.memory_bytes), raise("memory"))
@@ -143,6 +143,12 @@ impl Ended {
             },
         }
     }
+}
+
+/// `1.5 s`, `7200 s`: of what is left of a longer time nobody wants to know the milliseconds.
+fn seconds(time: Duration) -> String {
+    let digits = if time < Duration::from_secs(10) { 1 } else { 0 };
+    format!("{:.digits$} s", time.as_secs_f64())
 }
 
 /// `512 MiB`; what is no whole number of a unit has the next smaller one.

@@ -14,6 +14,8 @@ use crate::model::{BuildId, BuildVerdict, TaskState};
 use crate::store::files;
 use crate::store::results::{self, Demanded, Measured, Results};
 
+/// The folder of a build's study in its room.
+const STUDY: &str = "study";
 /// Files that are taken in: those of a study of a thousand runs.
 const MOST_FILES: usize = 4_000;
 /// The longest of them: a study of ten thousand cells has a report of some tens of MiB.
@@ -58,7 +60,7 @@ pub(super) fn conduct(
     file: &Path,
     log: &mut Log<'_>,
 ) -> (Done, Option<(Study, StudyResult)>) {
-    let folder = job.room.path().join("study");
+    let folder = job.room.path().join(STUDY);
     let words = vec![
         job.tools.starter.program.clone().into_os_string(),
         "study".into(),
@@ -131,8 +133,9 @@ fn against_baseline(
 
 /// What `prony compare` says of the study beside that of the build `baseline`.
 fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<ComparisonResult>, String> {
-    let folder = job.room.path().join("baseline");
-    lay_out(job, baseline, &folder)?;
+    // `prony compare` calls the two sides by these names.
+    let name = format!("build-{baseline}");
+    lay_out(job, baseline, &job.room.path().join(&name))?;
     let said = job.room.path().join("comparison.jsons");
     let script = "\"$0\" compare \"$1\" \"$2\" --quiet --output json >\"$3\" 2>&1; exec \"$0\" compare \"$1\" \"$2\" --quiet";
     let words = vec![
@@ -140,14 +143,14 @@ fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<Co
         "-c".into(),
         script.into(),
         job.tools.starter.program.clone().into_os_string(),
-        folder.into_os_string(),
-        job.room.path().join("study").into_os_string(),
+        name.into(),
+        STUDY.into(),
         said.clone().into_os_string(),
     ];
-    let Some(source) = job.sources.last() else { return Ok(Vec::new()) };
+    let source = super::build::Source { folder: job.room.path().to_owned(), commit: String::new() };
     let bounds = job.bounds(std::time::Duration::from_secs(600));
     // Its exit code says what the numbers say, or that they can't be compared: both are read below.
-    task::run(job, words, source, bounds, true, log);
+    task::run(job, words, &source, bounds, true, log);
     let text =
         read(&said).map_err(|error| format!("failed to compare it with build {baseline} ({error})"))?;
     let comparisons = serde_json::Deserializer::from_slice(&text).into_iter::<ComparisonResult>();
@@ -161,7 +164,7 @@ fn lay_out(job: &Job<'_>, from: BuildId, folder: &Path) -> Result<(), String> {
         |error: &dyn std::fmt::Display| format!("failed to fetch the files of build {from} ({error})");
     let store = &job.tools.lab.store;
     let all = store.read_blocking(|tx| files::of_build(tx, from)).map_err(|error| failed(&error))?;
-    for info in all.iter().filter(|info| info.name == "report.json" || info.name.starts_with("runs/")) {
+    for info in all.iter().filter(|info| is_of_study(&info.name)) {
         // Names are those that `take_in` gave: one folder at most, and nothing that leads out.
         let path = folder.join(&info.name);
         let found =
@@ -171,6 +174,11 @@ fn lay_out(job: &Job<'_>, from: BuildId, folder: &Path) -> Result<(), String> {
         fs::create_dir_all(parent).and_then(|()| fs::write(&path, bytes)).map_err(|error| failed(&error))?;
     }
     Ok(())
+}
+
+/// Whether it is a file by which a folder is known as that of a study, or a result.
+fn is_of_study(name: &str) -> bool {
+    ["study.toml", "schedule.json", "report.json"].contains(&name) || name.starts_with("runs/")
 }
 
 /// The files that a study left in `folder`. What runs there was a build's: no link is followed, and nothing is read that

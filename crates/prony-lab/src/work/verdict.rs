@@ -21,9 +21,10 @@ pub(super) fn of(
         return (BuildVerdict::ThresholdMissed, Some(words));
     }
     let (verdict, words) = worst(compared.iter().map(|(cell, primary)| (cell.as_str(), primary)));
-    let is_invalid = result.verdict == Verdict::Invalid;
     match (verdict, baseline) {
-        (BuildVerdict::NoBaseline | BuildVerdict::TooNoisy, _) if is_invalid => (BuildVerdict::Invalid, None),
+        (BuildVerdict::NoBaseline | BuildVerdict::TooNoisy, _) if is_invalid(result) => {
+            (BuildVerdict::Invalid, None)
+        }
         (BuildVerdict::NoBaseline, Some(baseline)) => {
             let words = format!(
                 "nothing of it can be compared with build {baseline}: the output of its study says why"
@@ -44,12 +45,18 @@ pub(super) fn of_comparison(result: &StudyResult) -> (BuildVerdict, Option<Strin
     let (verdict, words) =
         worst(names.iter().zip(metrics).filter_map(|(name, metric)| Some((name.as_str(), metric?))));
     match verdict {
-        BuildVerdict::NoBaseline | BuildVerdict::TooNoisy if result.verdict == Verdict::Invalid => {
+        BuildVerdict::NoBaseline | BuildVerdict::TooNoisy if is_invalid(result) => {
             (BuildVerdict::Invalid, words)
         }
         BuildVerdict::NoBaseline => (BuildVerdict::TooNoisy, words),
         verdict => (verdict, words),
     }
+}
+
+/// Whether nothing of it can be defended. Single runs that can't count for nothing, and the others for what they are.
+fn is_invalid(result: &StudyResult) -> bool {
+    let has_value = result.cells.iter().any(|cell| cell.figures.iter().any(|figure| figure.value.is_some()));
+    result.verdict == Verdict::Invalid && !has_value
 }
 
 /// The worst of what the primary metrics say; nothing at all is [`BuildVerdict::NoBaseline`].
@@ -110,9 +117,11 @@ mod tests {
 
     /// A study of nothing but what is looked at here.
     fn study(verdict: &str, outcome: &str) -> StudyResult {
+        let figure = json!({ "metric": "p99", "value": (verdict != "invalid").then_some(1.5), "interval": null,
+            "basis": "none", "runs": 1, "samples": 9, "range": null, "note": null });
         let threshold = json!({ "cell": 0, "text": "p99 at most 1 ms", "metric": "p99", "at_least": null, "at_most": 1.0,
             "measured": 1.5, "outcome": outcome });
-        let cell = json!({ "name": "kv", "key": {}, "kind": "run", "load": "", "planned": 1, "runs": [], "figures": [],
+        let cell = json!({ "name": "kv", "key": {}, "kind": "run", "load": "", "planned": 1, "runs": [], "figures": [figure],
             "failed_by_kind": {}, "statuses": {}, "curve": [], "bins": [], "courses": [], "executions": [] });
         let all = json!({ "format": "prony.study", "version": 1, "verdict": verdict, "name": "a", "title": "A",
             "source": null, "intro": "", "texts": [], "short": false, "complete": true, "seed": 1, "repeats": 1,
@@ -184,5 +193,10 @@ mod tests {
         assert_eq!(of(&study("invalid", "unknown"), Some(BuildId(7)), &slower).0, BuildVerdict::Slower);
         let open = [("kv".to_owned(), metric(noisy(), 0.1))];
         assert_eq!(of(&study("invalid", "unknown"), Some(BuildId(7)), &open).0, BuildVerdict::Invalid);
+        // Some runs could not be defended, but there are numbers of others.
+        let mut partly = study("valid", "met");
+        partly.verdict = Verdict::Invalid;
+        assert_eq!(of(&partly, None, &[]).0, BuildVerdict::NoBaseline);
+        assert_eq!(of(&partly, Some(BuildId(7)), &open).0, BuildVerdict::TooNoisy);
     }
 }

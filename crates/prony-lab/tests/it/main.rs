@@ -9,3 +9,4 @@ mod login;
 mod ownership;
 mod slow;
 mod tls;
+mod watching;

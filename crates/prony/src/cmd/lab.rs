@@ -128,8 +128,16 @@ fn options(args: &LabServeArgs) -> Result<LabOptions, Complaint> {
         is_behind_proxy: args.behind_proxy,
         program: prony_study::SELF.into(),
         search_path: std::env::var("PATH").unwrap_or_default(),
-        mail: None,
+        mail: args.mail_command.as_deref().map(mail_command).transpose()?,
         has_worker: !args.no_worker,
+    })
+}
+
+/// The words of a command, as a shell would take them.
+fn mail_command(text: &str) -> Result<Vec<String>, Complaint> {
+    shell_words::split(text).ok().filter(|words| !words.is_empty()).ok_or_else(|| {
+        Complaint::usage(format!("--mail-command {text:?} is no command"))
+            .hint("write a program and its flags: --mail-command '/usr/sbin/sendmail -i'")
     })
 }
 

@@ -12,6 +12,7 @@ mod files;
 mod folder;
 mod keep;
 mod lab;
+mod lab_pages;
 mod mistakes;
 mod pages;
 mod probe;

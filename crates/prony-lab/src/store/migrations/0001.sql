@@ -173,8 +173,14 @@ CREATE TABLE changes (
     after {real} NOT NULL,
     p {real} NOT NULL,
     found_at {int} NOT NULL,
+    -- What it is told by, together with other series that changed with it.
+    alert_id {int},
+    comparison_id {int} REFERENCES builds (id),
     UNIQUE (series_id, build_id)
 );
+CREATE INDEX changes_build ON changes (build_id);
+CREATE INDEX changes_alert ON changes (alert_id) WHERE alert_id IS NOT NULL;
+CREATE INDEX changes_comparison ON changes (comparison_id) WHERE comparison_id IS NOT NULL;
 
 CREATE TABLE alerts (
     id {id},

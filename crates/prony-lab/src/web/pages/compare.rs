@@ -219,7 +219,7 @@ fn line(key: &Key, all: &[HashMap<Key, &Figure>], builds: &[Build]) -> Line {
         }
     });
     let cells = cells.collect();
-    let metric = if unit.is_empty() { metric } else { format!("{metric}, {}", plain::line(unit)) };
+    let metric = if unit.is_empty() { metric } else { format!("{metric}, {}", words::unit(unit)) };
     Line { metric, cells }
 }
 

@@ -137,6 +137,14 @@ pub(super) fn bytes(count: impl Borrow<u64>) -> String {
     if unit == "B" { format!("{count} B") } else { format!("{} {unit}", prony_report::rate(scaled)) }
 }
 
+/// A unit as people write it.
+pub(super) fn unit(stored: &str) -> String {
+    match stored {
+        "per_s" => "/s".to_owned(),
+        other => plain::line(other),
+    }
+}
+
 /// What is built, in a few words.
 pub(super) fn subject(build: &Build) -> String {
     match (build.kind, &build.project_name) {

@@ -3,6 +3,7 @@
 mod ask;
 mod checkout;
 mod faults;
+mod killed;
 mod process;
 mod sandbox;
 mod tiny;

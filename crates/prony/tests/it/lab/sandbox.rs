@@ -23,6 +23,23 @@ fn bench(name: &str) -> (Bench, Sandbox) {
         Some(&data.join("person")),
         Path::new(env!("CARGO_BIN_EXE_prony")),
     );
+    // A lab that overlooks a bubblewrap that works would make all tests here pass.
+    let bare = [
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--unshare-pid",
+        "--cap-drop",
+        "ALL",
+        "true",
+    ];
+    let works =
+        std::process::Command::new("bwrap").args(bare).output().is_ok_and(|output| output.status.success());
+    assert_eq!(sandbox.is_there(), works, "{}", sandbox.told());
     (bench, sandbox)
 }
 
@@ -74,4 +91,16 @@ fn limits_hold_in_the_sandbox() {
     let script = "{ head -c 120000000 /dev/zero; sleep 1000; } | tail -n 1";
     let Some(order) = order(&bench, &sandbox, script) else { return };
     assert_eq!(bench.run(&order).0.ended, Ended::Stopped(Why::Memory));
+}
+
+/// It hears that it is to stop, also where its numbers mean nothing outside.
+#[test]
+fn a_build_in_the_sandbox_can_save_what_it_has() {
+    let (mut bench, sandbox) = bench("polite");
+    bench.bounds.time = Duration::from_millis(700);
+    let script = "trap 'echo saved; exit 0' TERM; while :; do sleep 0.02; done";
+    let Some(order) = order(&bench, &sandbox, script) else { return };
+    let (ran, said) = bench.run(&order);
+    assert_eq!(ran.ended, Ended::Stopped(Why::Time));
+    assert!(said.ends_with("saved\n") && ran.took < bench.bounds.grace, "{said} {ran:?}");
 }

@@ -18,7 +18,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A lab with a worker, and the repository of its project `tiny`.
 pub(super) struct Bench {
     folder: Folder,
-    pub(super) lab: Lab,
+    /// None while it is closed.
+    lab: Option<Lab>,
     worker: Option<Worker>,
     pub(super) repository: PathBuf,
 }
@@ -55,27 +56,54 @@ impl Bench {
     pub(super) fn with(folder: Folder, repository: PathBuf, definition: &str) -> Self {
         let lab = Lab::open(options(&folder.0.join("data"))).expect("a lab");
         lab.register(&"tiny".parse().expect("a name"), definition).expect("a definition");
-        let mut bench = Self { folder, lab, worker: None, repository };
+        let mut bench = Self { folder, lab: Some(lab), worker: None, repository };
         bench.start();
         bench
     }
 
+    pub(super) fn lab(&self) -> &Lab {
+        self.lab.as_ref().expect("it is open")
+    }
+
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.0.join("data")
+    }
+
     pub(super) fn start(&mut self) {
-        self.worker = Some(Worker::start(&self.lab, &Surroundings::default()).expect("a worker"));
+        self.worker = Some(Worker::start(self.lab(), &Surroundings::default()).expect("a worker"));
     }
 
     pub(super) fn stop(&mut self) {
         self.worker = None;
     }
 
+    /// Lets go of the store, so that another process can have it.
+    pub(super) fn close(&mut self) {
+        self.stop();
+        self.lab = None;
+    }
+
+    pub(super) fn open(&mut self) {
+        self.lab = Some(Lab::open(options(&self.data())).expect("the same store"));
+    }
+
+    /// Waits until `is_so`.
+    pub(super) fn wait_for(&self, what: &str, is_so: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < PATIENCE, "waited for {what}: {:?}", self.left());
+            std::thread::sleep(PAUSE);
+        }
+    }
+
     pub(super) fn submit(&self, change: impl FnOnce(&mut BuildRequest)) -> BuildId {
         let mut request = BuildRequest { project: "tiny".to_owned(), ..BuildRequest::default() };
         change(&mut request);
-        self.lab.submit(&request, "kim").expect("accepted")
+        self.lab().submit(&request, "kim").expect("accepted")
     }
 
     pub(super) fn look(&self, id: BuildId) -> BuildDetail {
-        self.lab.build(id).expect("read").expect("there")
+        self.lab().build(id).expect("read").expect("there")
     }
 
     /// Waits until `is_it` holds of the build.
@@ -103,7 +131,7 @@ impl Bench {
     /// What the task `name` wrote.
     pub(super) fn output(&self, build: &BuildDetail, name: &str) -> String {
         let task = build.tasks.iter().find(|task| task.name == name).expect("there");
-        String::from_utf8_lossy(&self.lab.output(task.id).expect("read")).into_owned()
+        String::from_utf8_lossy(&self.lab().output(task.id).expect("read")).into_owned()
     }
 
     /// The processes that work in folders of this lab.
@@ -156,7 +184,7 @@ fn a_build_checks_out_runs_its_tasks_and_says_what_they_wrote() {
         test.exit_code == Some(4) && test.ended_at >= test.started_at && test.output_bytes == 9,
         "{test:?}"
     );
-    assert_eq!(bench.rooms(), 0, "nothing is left of it");
+    bench.wait_for("the end of its room", || bench.rooms() == 0);
     let id = bench.submit(|request| request.tests = vec!["lint".to_owned()]);
     let build = bench.finished(id);
     assert_eq!((build.build.state, states(&build).len()), (BuildState::Completed, 2));
@@ -186,18 +214,19 @@ fn output_is_there_while_the_task_runs_and_the_build_can_be_called_off() {
     );
     assert_eq!(bench.look(second).build.state, BuildState::Queued, "one at a time");
     assert!(
-        bench.lab.cancel(second, "eli").expect("written") && bench.lab.cancel(first, "kim").expect("written")
+        bench.lab().cancel(second, "eli").expect("written")
+            && bench.lab().cancel(first, "kim").expect("written")
     );
     assert_eq!(bench.look(second).build.state, BuildState::Cancelled, "at once");
     let build = bench.finished(first);
     assert_eq!(build.build.state, BuildState::Cancelled);
     assert_eq!(build.build.reason.as_deref(), Some("called off by kim"));
     assert_eq!(states(&build), [("checkout", TaskState::Success), ("endless", TaskState::Cancelled)]);
-    assert!(!bench.lab.cancel(first, "kim").expect("written"), "it is over");
+    assert!(!bench.lab().cancel(first, "kim").expect("written"), "it is over");
     // The same once more.
-    let again = bench.lab.again(first, "eli").expect("accepted");
+    let again = bench.lab().again(first, "eli").expect("accepted");
     bench.until(again, |build| build.tasks[1].output_bytes > 0);
-    assert!(bench.lab.cancel(again, "eli").expect("written"));
+    assert!(bench.lab().cancel(again, "eli").expect("written"));
     assert_eq!(bench.finished(again).build.state, BuildState::Cancelled);
     assert_eq!(bench.left(), [""; 0]);
 }
@@ -214,8 +243,7 @@ fn builds_that_break_their_limits_fail_with_the_reason_and_leave_nothing() {
         assert!(told.contains(reason), "{name}: {told}");
         assert!(build.build.reason.expect("it has one").starts_with("bad: "));
         assert_eq!(bench.left(), [""; 0], "{name}");
-        // Long names and locked folders do not stay behind, either.
-        bench.until(build.build.id, |_| bench.rooms() == 0);
+        bench.wait_for("the end of its room", || bench.rooms() == 0);
     };
     let failed = TaskState::Failed;
     check(

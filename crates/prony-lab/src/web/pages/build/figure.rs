@@ -75,12 +75,12 @@ fn line(figure: &Figure, id: String, before: Option<&Figure>, project: Option<&s
     let cell =
         if figure.cell.is_empty() { String::new() } else { format!(" of {}", plain::line(&figure.cell)) };
     let unit =
-        if figure.unit.is_empty() { String::new() } else { format!(", {}", plain::line(&figure.unit)) };
+        if figure.unit.is_empty() { String::new() } else { format!(", {}", words::unit(&figure.unit)) };
     Line {
         id,
         title: format!("{metric}{cell}{unit}"),
         metric,
-        unit: plain::line(&figure.unit),
+        unit: words::unit(&figure.unit),
         link: project.map(|project| format!("/history/{project}/{}", figure.series)),
         exact: figure.value.map_or_else(String::new, |value| value.to_string()),
         value: shown(&figure.value),

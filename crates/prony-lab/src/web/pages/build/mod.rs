@@ -8,7 +8,7 @@ mod output;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Html;
 
 pub(crate) use act::{add_note, cancel, retry};
@@ -22,11 +22,14 @@ use crate::store::figures::{self, Note};
 use crate::store::thresholds::{self, Demand};
 use crate::store::{StoreError, Tx, builds, events};
 use crate::web::error::WebError;
+use crate::web::fields::At;
 use crate::web::plain;
 use crate::web::principal::Principal;
 
 /// Figures on the page: a study of more is read in its own report.
 const FIGURES: u32 = 2_000;
+/// Under this name the worker takes in the page that a study makes.
+const REPORT: &str = "report.html";
 /// Notes on the page, the newest.
 const NOTES: u32 = 100;
 
@@ -57,6 +60,8 @@ struct Rest {
     invalid: usize,
     is_cut: bool,
     machine: Option<String>,
+    /// The address of the study's own page.
+    report: Option<String>,
     files: Vec<File>,
     blocks: Vec<Block>,
 }
@@ -80,7 +85,7 @@ struct Block {
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<BuildId>,
+    At(id): At<BuildId>,
 ) -> Result<Html<String>, WebError> {
     let version = lab.store.version();
     let key = format!("build {id}");
@@ -121,6 +126,8 @@ impl Rest {
         };
         let project = detail.build.project_name.as_deref();
         let has_baseline = !before.is_empty();
+        let files = output::files(tx, id)?;
+        let report = files.iter().find(|file| file.name == REPORT);
         let mut blocks = Vec::new();
         for task in &detail.tasks {
             let (output, left_out) = output::ends(tx, task)?;
@@ -137,7 +144,8 @@ impl Rest {
             is_cut,
             machine: found.first().map(|figure| plain::line(&figure.fingerprint)),
             groups: figure::groups(&found, &before, project),
-            files: output::files(tx, id)?,
+            report: report.map(|file| format!("/build/{id}/files/{}", file.address)),
+            files,
             blocks,
         })
     }

@@ -1,18 +1,19 @@
 //! The series of a project, each with its latest value and a small picture of the last ones.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Html;
 
 use super::super::build::figure::{interval, shown};
 use super::super::projects::find;
-use super::super::{Around, Frame, middle};
+use super::super::{Around, Frame, middle, words};
 use super::{branch, cell_name, change_word};
 use crate::lab::Lab;
 use crate::model::{Point, Series, SeriesId};
 use crate::store::projects::Project;
 use crate::store::{StoreError, Tx, series as stored};
 use crate::web::error::WebError;
+use crate::web::fields::At;
 use crate::web::plain;
 use crate::web::principal::Principal;
 
@@ -55,13 +56,14 @@ struct Line {
 pub(crate) async fn project(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(name): Path<String>,
+    At(name): At<String>,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
+    let title = format!("History of {}", project.name);
     let key = format!("history {}", project.id);
     let main = middle(&lab, key, move |tx| Page::read(tx, &project)).await?;
     let frame = Frame::of(&principal).at("/projects");
-    Ok(Html(Around { frame, title: "History", has_chart: false, main: &main }.render()?))
+    Ok(Html(Around { frame, title: &title, has_chart: false, main: &main }.render()?))
 }
 
 impl Page {
@@ -118,7 +120,7 @@ impl Line {
         Ok(Self {
             id: series.id,
             metric: plain::line(&series.metric),
-            unit: plain::line(&series.unit),
+            unit: words::unit(&series.unit),
             latest: latest.map_or_else(|| "–".to_owned(), |point| shown(&point.value)),
             interval: latest.map_or_else(|| "–".to_owned(), |point| interval(point.low, point.high)),
             spark: prony_report::series::spark(&values),

@@ -4,7 +4,7 @@ mod list;
 mod points;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Html;
 use prony_report::series::{SeriesChange, SeriesPoint, chart};
 
@@ -20,6 +20,7 @@ use crate::model::{BuildId, Change, ChangeState, Definition, Point, Series, Seri
 use crate::store::projects::Project;
 use crate::store::{StoreError, Tx, series as stored};
 use crate::web::error::WebError;
+use crate::web::fields::At;
 use crate::web::plain;
 use crate::web::principal::Principal;
 
@@ -75,13 +76,14 @@ struct PointRow {
 pub(crate) async fn series(
     State(lab): State<Lab>,
     principal: Principal,
-    Path((name, id)): Path<(String, SeriesId)>,
+    At((name, id)): At<(String, SeriesId)>,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
+    let title = format!("Series {id} of {}", project.name);
     let key = format!("series {id}");
     let main = middle(&lab, key, move |tx| Page::read(tx, &project, id)).await?;
     let frame = Frame::of(&principal).at("/projects");
-    Ok(Html(Around { frame, title: "History", has_chart: true, main: &main }.render()?))
+    Ok(Html(Around { frame, title: &title, has_chart: true, main: &main }.render()?))
 }
 
 /// A series with its points and changes.
@@ -143,7 +145,7 @@ impl Page {
 
 fn with_unit(series: &Series) -> String {
     let metric = plain::line(&series.metric);
-    if series.unit.is_empty() { metric } else { format!("{metric}, {}", plain::line(&series.unit)) }
+    if series.unit.is_empty() { metric } else { format!("{metric}, {}", words::unit(&series.unit)) }
 }
 
 fn cell_name(series: &Series) -> String {
@@ -157,7 +159,8 @@ fn sentence(series: &Series, changes: &[Change]) -> (String, String) {
     };
     let plain =
         format!("changed by {} with build {}", prony_report::signed_percent(last.ratio()), last.build);
-    (format!("{} {plain}, {}", change_word(series, last), certainty(last.state)), plain)
+    let said = format!("{} with build {}, {}", change_word(series, last), last.build, certainty(last.state));
+    (said, plain)
 }
 
 /// Better or worse: markup.
@@ -186,7 +189,8 @@ fn caption(label: &str, points: &[Point]) -> String {
         "Upright lines are intervals; hollow points are not used."
     };
     format!(
-        "{label} of each build, the newest on the right. {marks} A dashed upright line is a change, a whole one a confirmed change."
+        "{label} of each build, the newest on the right. {marks} A dashed upright line is a change, a whole one a confirmed change. \
+         The axis of the values need not begin at zero."
     )
 }
 

@@ -1,0 +1,175 @@
+// node visit.js BASE LINK DEFINITION DEAD_URL: somebody comes to a new lab by its first link, registers a project, has it
+// built twice, watches, compares, is alerted, and leaves. DEFINITION is a file, DEAD_URL an address where nothing answers.
+'use strict';
+
+const fs = require('node:fs');
+const { Faults, browse, expect, PATIENCE_MS } = require('./rig.js');
+
+const [, , base, link, definition, dead] = process.argv;
+const faults = new Faults();
+const PASSWORD = 'correct horse battery staple';
+
+browse(base, faults, async (open) => {
+  const context = await open();
+  const page = await context.newPage();
+  await enter(page);
+  await register(page);
+  const first = await build(page, true);
+  const second = await build(page, false);
+  await compare(page, first, second);
+  await withoutScripts(open, context, second);
+  await alert(page);
+  await refusals(page);
+  await leave(page);
+});
+
+async function enter(page) {
+  // Who comes without having logged in is asked to, and then gets where they wanted to.
+  await page.goto(base + '/projects');
+  expect(faults, new URL(page.url()).pathname === '/login', `${page.url()} is not the way in`);
+  await page.goto(link);
+  await page.fill('#password', PASSWORD);
+  await page.fill('#again', PASSWORD);
+  await page.click('main button');
+  await page.waitForURL((url) => url.pathname === '/');
+  await page.click('.who button');
+  await page.goto(base + '/projects');
+  await page.fill('#name', 'admin');
+  await page.fill('#password', 'wrong, wrong, wrong');
+  await page.click('main button');
+  await page.waitForSelector('#mistake');
+  await page.fill('#name', 'admin');
+  await page.fill('#password', PASSWORD);
+  await page.click('main button');
+  await page.waitForURL((url) => url.pathname === '/projects');
+}
+
+async function register(page) {
+  await page.fill('#name', 'tiny');
+  await page.fill('#definition', 'folder = "elsewhere"');
+  await page.click('form[action="/projects"] button');
+  const mistake = await page.textContent('#definition-mistake');
+  expect(faults, mistake.includes('folder'), `the mistake is not named: ${mistake}`);
+  expect(faults, (await page.inputValue('#name')) === 'tiny', 'what was typed is gone');
+  await page.fill('#definition', fs.readFileSync(definition, 'utf8'));
+  await page.click('form[action="/projects"] button');
+  await page.waitForURL((url) => url.pathname === '/project/tiny');
+}
+
+// Requests a build, and watches it where `isWatched`: nothing is loaded anew by hand, and yet it is over at the end.
+async function build(page, isWatched) {
+  await page.goto(base + '/add_job?project=tiny');
+  await page.check('#test-test');
+  await page.check('#test-study');
+  await page.click('#build-form button.main');
+  await page.waitForURL(/\/build\/\d+$/);
+  const id = Number(page.url().split('/').pop());
+  if (isWatched) {
+    await page.evaluate(() => { window.isTheSamePage = true; });
+    await page.waitForFunction(() => document.querySelector('#output-test')?.textContent.includes('1 test passed'), null, { timeout: PATIENCE_MS });
+    await page.waitForFunction(() => /completed|degraded/.test(document.querySelector('#state').title), null, { timeout: PATIENCE_MS });
+    await page.waitForSelector('#files a[href$="report.html"]');
+    expect(faults, await page.evaluate(() => window.isTheSamePage === true), 'the page was loaded anew');
+  } else {
+    // As without scripts: the same page again and again.
+    for (;;) {
+      const state = await page.getAttribute('#state', 'title');
+      if (/completed|degraded/.test(state)) break;
+      if (/failed|cancelled|expired/.test(state)) throw new Error(`build ${id} is ${state}`);
+      await page.waitForTimeout(500);
+      await page.reload();
+    }
+  }
+  // One figure, by its path, as a script would take it. On a machine busy with other work there may be none, and the
+  // page has to say why.
+  const rate = page.locator('td[title^="rate of"][id$=-value]');
+  if ((await rate.count()) > 0) {
+    expect(faults, Number(await rate.first().getAttribute('data-value')) > 0, `build ${id} has no rate`);
+  } else {
+    const verdict = await page.getAttribute('#verdict-word', 'title');
+    expect(faults, verdict === 'verdict: invalid', `build ${id} has no figures, and says ${verdict}`);
+  }
+  const text = await page.textContent('main');
+  expect(faults, !text.includes('\u001b'), 'codes of a terminal stand on the page');
+  return id;
+}
+
+async function compare(page, first, second) {
+  await page.goto(base + '/');
+  await page.check(`#pick-${first}`);
+  await page.check(`#pick-${second}`);
+  await page.click('form[action="/compare"] button');
+  await page.waitForURL(/\/compare\?/);
+  const title = await page.textContent('h1');
+  expect(faults, title.includes(String(first)) && title.includes(String(second)), `compares ${title}`);
+  await page.goto(base + '/history/tiny');
+  const series = page.locator('main tbody a');
+  if ((await series.count()) > 0) {
+    await series.first().click();
+    await page.waitForURL(/\/history\/tiny\/\d+$/);
+    await page.waitForSelector('#verdict');
+  }
+  // The report is a page of its own, with its own origin and no way to the lab's.
+  await page.goto(`${base}/build/${first}`);
+  await page.click('#files a[href$="report.html"]');
+  await page.waitForSelector('#verdict');
+  const origin = await page.evaluate(() => window.origin);
+  expect(faults, origin === 'null', `a report runs as ${origin}`);
+}
+
+async function withoutScripts(open, context, id) {
+  const bare = await open({ javaScriptEnabled: false, storageState: await context.storageState() });
+  const page = await bare.newPage();
+  await page.goto(`${base}/build/${id}`);
+  await page.fill('#note-words', 'looked at <b>without</b> scripts');
+  await page.click('#notes button');
+  await page.waitForSelector('#notes article');
+  const note = await page.textContent('#notes article');
+  expect(faults, note.includes('<b>without</b>'), `a note is not as it was written: ${note}`);
+  await page.goto(`${base}/add_job`);
+  await page.fill('#reference', '--upload-pack=x');
+  await page.click('#build-form button.main');
+  await page.waitForSelector('#reference[aria-invalid=true]');
+  expect(faults, (await page.inputValue('#reference')) === '--upload-pack=x', 'what was typed is gone');
+  await page.goto(`${base}/add_job`);
+  await page.fill('#url', 'http://169.254.169.254/');
+  await page.click('#load-form button[name=check]');
+  await page.waitForSelector('#url-mistake');
+  await bare.close();
+}
+
+async function alert(page) {
+  await page.goto(base + '/monitors');
+  await page.fill('#name', 'dead');
+  await page.fill('#url', dead);
+  await page.fill('#every', '5s');
+  await page.fill('#fail_after', '1');
+  await page.click('form[action="/monitors"] button.main');
+  await page.waitForSelector('tr[id^="monitor-"]');
+  const end = Date.now() + PATIENCE_MS;
+  while ((await page.locator('article[id^="alert-"]').count()) === 0) {
+    if (Date.now() > end) throw new Error('nobody was alerted');
+    await page.waitForTimeout(500);
+    await page.goto(base + '/alerts');
+  }
+  await page.fill('input[name=note]', 'it is off on purpose');
+  await page.click('button[value=acknowledged]');
+  await page.waitForSelector('text=it is off on purpose');
+  expect(faults, (await page.textContent('main')).includes('Acknowledged'), 'the alert is not acknowledged');
+}
+
+// What nobody of ours sends is refused.
+async function refusals(page) {
+  await page.goto(base + '/add_job');
+  await page.evaluate(() => { document.querySelector('#build-form input[name=csrf]').value = 'forged'; });
+  const answer = page.waitForResponse((response) => response.request().method() === 'POST');
+  await page.click('#build-form button.main');
+  expect(faults, (await answer).status() === 403, `a forged form: status ${(await answer).status()}`);
+}
+
+async function leave(page) {
+  await page.goto(base + '/');
+  await page.click('.who button');
+  const answer = await page.goto(base + '/build/1');
+  expect(faults, new URL(page.url()).pathname === '/login', `${answer.url()} is shown to nobody`);
+}

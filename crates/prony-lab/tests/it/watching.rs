@@ -1,0 +1,154 @@
+//! Monitors, hooks, alerts and counters of a whole lab, from outside.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use prony_lab::model::Role;
+use serde_json::{Value, json};
+
+use crate::front::{Front, Reply};
+
+/// How long the lab may take for what it does by itself: some looks at its clock.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A lab, and a token of each role.
+fn lab() -> (Front, [String; 3]) {
+    let front = Front::new();
+    let cookie = front.admin();
+    let tokens = Role::ALL.map(|role| front.token(&cookie, role));
+    (front, tokens)
+}
+
+/// Somebody who takes what is posted and says what came: head and body. Ends with the test process.
+fn receiver() -> (SocketAddr, Receiver<(String, String)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (got, received) = sync_channel(64);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).is_ok_and(|read| read > 0) {}
+            let head = head.to_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let mut body = vec![0; length.and_then(|text| text.trim().parse().ok()).unwrap_or(0)];
+            let _ = reader.read_exact(&mut body);
+            let _ = reader.get_mut().write_all(b"HTTP/1.1 204 X\r\nconnection: close\r\n\r\n");
+            let _ = got.try_send((head, String::from_utf8_lossy(&body).into_owned()));
+        }
+    });
+    (address, received)
+}
+
+/// Asks until `is_there`.
+fn wait_for(what: &str, ask: impl Fn() -> Reply, is_there: impl Fn(&Value) -> bool) -> Value {
+    let step = Duration::from_millis(50);
+    for _ in 0..PATIENCE.as_millis() / step.as_millis() {
+        let reply = ask();
+        if reply.status == 200 && is_there(&reply.json()) {
+            return reply.json();
+        }
+        std::thread::park_timeout(step);
+    }
+    panic!("no {what} in {PATIENCE:?}: {:?}", ask());
+}
+
+#[test]
+fn a_url_that_fails_alerts_tells_and_recovers() {
+    let (front, [viewer, runner, admin]) = lab();
+    let (hooked, told) = receiver();
+    let hook = json!({ "url": format!("http://{hooked}/hook"), "kinds": "alert.*" });
+    assert_eq!(front.call(&runner, "POST", "/hooks", Some(&hook)).status, 403);
+    let made = front.call(&admin, "POST", "/hooks", Some(&hook));
+    assert_eq!(made.status, 200, "{made:?}");
+    let secret = made.json()["secret"].as_str().expect("a secret").to_owned();
+    assert!(!front.call(&admin, "GET", "/hooks", None).body.contains(&secret), "shown once");
+
+    // Nobody listens there until later.
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = port.local_addr().expect("an address");
+    drop(port);
+    let monitor =
+        json!({ "name": "home", "url": format!("http://{address}/"), "every": "5s", "fail_after": "1" });
+    assert_eq!(front.call(&viewer, "POST", "/monitors", Some(&monitor)).status, 403);
+    let made = front.call(&runner, "POST", "/monitors", Some(&monitor));
+    assert_eq!((made.status, made.header("location")), (201, Some("/api/v1/monitors/1/checks")), "{made:?}");
+    let again = front.call(&runner, "POST", "/monitors", Some(&monitor));
+    assert_eq!((again.status, &again.json()["mistakes"][0]["field"]), (422, &json!("name")));
+
+    let alerts = || front.call(&viewer, "GET", "/alerts", None);
+    let found = wait_for("alert", alerts, |found| found["items"][0]["state"] == "active");
+    let words = found["items"][0]["words"].as_str().expect("words");
+    assert!(words.contains("home") && words.contains("connection refused"), "{words}");
+    let (head, body) = told.recv_timeout(PATIENCE).expect("told");
+    assert!(head.starts_with("post /hook ") && body.contains("alert.active"), "{head}{body}");
+    let signature = head.lines().find_map(|line| line.strip_prefix("x-prony-signature: sha256="));
+    assert_eq!(signature, Some(hmac(&secret, body.as_bytes()).as_str()));
+
+    let answer = |token: &str, body: Value| front.call(token, "POST", "/alerts/1", Some(&body));
+    assert_eq!(answer(&viewer, json!({ "state": "acknowledged" })).status, 403);
+    let done = answer(&runner, json!({ "state": "acknowledged", "note": "mine" }));
+    assert_eq!((done.status, &done.json()["note"]), (200, &json!("mine")), "{done:?}");
+    assert_eq!(answer(&runner, json!({ "state": "acknowledged" })).status, 409);
+    assert_eq!(answer(&runner, json!({ "state": "closed" })).status, 409);
+    assert_eq!(answer(&runner, json!({ "state": "silenced" })).status, 422);
+    assert_eq!(front.call(&runner, "POST", "/alerts/9", Some(&json!({ "state": "active" }))).status, 404);
+
+    let back = TcpListener::bind(address).expect("the same port");
+    std::thread::spawn(move || {
+        for mut stream in back.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        }
+    });
+    wait_for("recovery", alerts, |found| found["items"][0]["state"] == "closed");
+    let checks = front.call(&viewer, "GET", "/monitors/1/checks", None).json();
+    let last = checks["items"].as_array().and_then(|all| all.last()).expect("a check");
+    assert_eq!((&last["is_good"], &last["status"]), (&json!(true), &json!(200)));
+    assert_eq!(front.call(&viewer, "GET", "/monitors", None).json()["items"][0]["name"], "home");
+    assert_eq!(front.call(&runner, "DELETE", "/monitors/1", None).status, 200);
+    assert_eq!(front.call(&runner, "DELETE", "/monitors/1", None).status, 404);
+    assert_eq!(front.call(&admin, "DELETE", "/hooks/1", None).status, 200);
+}
+
+#[test]
+fn nobody_has_the_lab_ask_what_the_policy_forbids() {
+    let (front, [_, runner, admin]) = lab();
+    for url in ["http://169.254.169.254/", "http://[fe80::1]/", "http://8.8.8.8/", "http://kim:x@127.0.0.1/"]
+    {
+        let monitor = json!({ "name": "home", "url": url });
+        let refused = front.call(&runner, "POST", "/monitors", Some(&monitor));
+        assert_eq!((refused.status, &refused.json()["mistakes"][0]["field"]), (422, &json!("url")), "{url}");
+    }
+    let hook = json!({ "url": "http://169.254.169.254/latest" });
+    assert_eq!(front.call(&admin, "POST", "/hooks", Some(&hook)).status, 422);
+}
+
+#[test]
+fn counters_are_read_with_a_token() {
+    let (front, [viewer, ..]) = lab();
+    assert_eq!(front.call(&viewer, "GET", "/builds", None).status, 200);
+    assert_eq!(front.get("/no/such/page", &[]).status, 404);
+    assert_eq!(front.get("/metrics", &[]).status, 401);
+    let read = front.get("/metrics", &[("Authorization", &format!("Bearer {viewer}"))]);
+    assert!(read.header("content-type").is_some_and(|kind| kind.starts_with("application/openmetrics-text")));
+    for line in [
+        "prony_lab_requests_total{method=\"GET\",route=\"/api/v1/builds\",status=\"200\"} 1",
+        "prony_lab_builds{state=\"queued\"} 0",
+    ] {
+        assert!(read.body.lines().any(|found| found == line), "{line}: {}", read.body);
+    }
+    assert!(!read.body.contains("such"), "a path that is nowhere is no series: {}", read.body);
+}
+
+/// HMAC-SHA256 with the standard's two hashes (RFC 2104), so that ours is not checked by itself.
+fn hmac(key: &str, message: &[u8]) -> String {
+    use sha2::{Digest as _, Sha256};
+    assert_eq!(key.len(), 64, "exactly a block, as it is");
+    let padded = |pad: u8| key.bytes().map(|byte| byte ^ pad).collect::<Vec<u8>>();
+    let inner = Sha256::new().chain_update(padded(0x36)).chain_update(message).finalize();
+    let outer = Sha256::new().chain_update(padded(0x5c)).chain_update(inner).finalize();
+    outer.iter().map(|byte| format!("{byte:02x}")).collect()
+}
