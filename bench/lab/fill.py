@@ -102,7 +102,7 @@ def postgres(url, builds):
     """Fills the database `url`, whose tables the lab made."""
 
     def numbers(most):
-        return f"(SELECT i FROM generate_series(1, {most}) AS n(i))"
+        return f"(SELECT i FROM generate_series(1::bigint, {most}) AS n(i))"
 
     lines = ["SET synchronous_commit = off;", "BEGIN;", "DROP INDEX IF EXISTS results_series;"]
     lines += [f"{line};" for line in statements(numbers, lambda number: f"lpad(to_hex({number}::bigint * 2654435761), 40, '0')", False, builds)]

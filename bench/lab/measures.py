@@ -45,9 +45,10 @@ class Run:
 def load(prony, server, path, connections, seconds, cores, *, what=None, body=None, headers=(), status="200"):
     """Loads one page with prony's own engine, as fast as it goes."""
     run = Run(what or path, connections)
-    with tempfile.NamedTemporaryFile(suffix=".json") as result:
+    with tempfile.TemporaryDirectory() as folder:
+        result = pathlib.Path(folder, "run.json")
         argv = [prony, "run", server.url.rstrip("/") + path, "-c", str(connections), "-d", f"{seconds}s", "--warmup", "500ms"]
-        argv += ["-q", "--expect-status", status, "--json", result.name]
+        argv += ["-q", "--expect-status", status, "--json", str(result)]
         for header in headers:
             argv += ["-H", header]
         if body is not None:
@@ -55,10 +56,9 @@ def load(prony, server, path, connections, seconds, cores, *, what=None, body=No
         before_s = own_cpu_s(server.process.pid)
         finished = child.run(argv, cores, seconds + SLACK_S)
         after_s = own_cpu_s(server.process.pid)
-        text = pathlib.Path(result.name).read_text(encoding="utf-8")
+        text = result.read_text(encoding="utf-8") if result.exists() else ""
     if not text:
-        run.problem = (finished.stderr or finished.stdout).strip().splitlines()[-1:] or ["no result"]
-        run.problem = run.problem[0]
+        run.problem = ((finished.stderr or finished.stdout).strip().splitlines() or ["no result"])[0]
         return run
     said = json.loads(text)
     done, measured_s = said["requests"]["done"], said["timing"]["measured_s"]
@@ -127,10 +127,11 @@ def rss_mb(pid):
 
 def commands_ms(prony, commands, runs, cores):
     """Whole processes, timed in turn by `prony exec`: the mean of each, milliseconds."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as result:
-        argv = [prony, "exec", "-N", "-w", "3", "-r", str(runs), "--export-json", result.name, *commands]
+    with tempfile.TemporaryDirectory() as folder:
+        result = pathlib.Path(folder, "exec.json")
+        argv = [prony, "exec", "-N", "-w", "3", "-r", str(runs), "--export-json", str(result), *commands]
         finished = child.run(argv, cores, runs * len(commands) * 0.2 + SLACK_S)
-        text = pathlib.Path(result.name).read_text(encoding="utf-8")
+        text = result.read_text(encoding="utf-8") if result.exists() else ""
     if not text:
         raise SystemExit(f"prony exec failed: {finished.stderr.strip()[-300:]}")
     return {one["command"]: one["mean"] * 1e3 for one in json.loads(text)["results"]}

@@ -10,10 +10,16 @@ use crate::store::projects::Project;
 /// Projects whose definition is remembered: more than a lab usually has; beyond it, all are read anew.
 const MOST: usize = 256;
 
+/// A definition and of which revision it is.
+struct Read {
+    revision: i64,
+    definition: Arc<Definition>,
+}
+
 /// The definitions that were read last. Cheap to clone; clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Definitions {
-    read: Arc<Mutex<HashMap<ProjectId, (i64, Arc<Definition>)>>>,
+    read: Arc<Mutex<HashMap<ProjectId, Read>>>,
 }
 
 impl Definitions {
@@ -21,16 +27,15 @@ impl Definitions {
     pub(crate) fn of(&self, project: &Project) -> Result<Arc<Definition>, DefinitionError> {
         // Each step leaves a whole map behind.
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((revision, definition)) = read.get(&project.id)
-            && *revision == project.revision
-        {
-            return Ok(Arc::clone(definition));
+        if let Some(known) = read.get(&project.id).filter(|known| known.revision == project.revision) {
+            return Ok(Arc::clone(&known.definition));
         }
         let definition = Arc::new(Definition::read(&project.definition)?);
         if read.len() >= MOST {
             read.clear();
         }
-        read.insert(project.id, (project.revision, Arc::clone(&definition)));
+        let known = Read { revision: project.revision, definition: Arc::clone(&definition) };
+        read.insert(project.id, known);
         Ok(definition)
     }
 }

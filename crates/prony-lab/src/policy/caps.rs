@@ -84,6 +84,11 @@ impl Policy {
         Ok(())
     }
 
+    /// Whether users have a limit at all: the highest number there is means none, and then nobody need count.
+    pub fn limits_users(&self) -> bool {
+        self.user_caps.builds < u32::MAX
+    }
+
     /// Whether a user who has `unfinished` may ask for one more build.
     pub fn judge_user(&self, unfinished: Unfinished) -> Result<(), Refusal> {
         if unfinished.builds >= u64::from(self.user_caps.builds) {

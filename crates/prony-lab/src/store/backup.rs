@@ -66,13 +66,13 @@ pub fn backup(address: &StoreAddress, to: &Path) -> Result<Copied, StoreError> {
     }
     let source = existing(from)?;
     let (unfinished, builds) = copy(&source, to)?;
-    renameat_with(CWD, &unfinished, CWD, to, RenameFlags::NOREPLACE)
-        .and_then(|()| Ok(sync_folder(to)?))
-        .map_err(|error| {
+    renameat_with(CWD, &unfinished, CWD, to, RenameFlags::NOREPLACE).and_then(|()| sync_folder(to)).map_err(
+        |error| {
             // The first error says more than one of the removal.
             let _ = std::fs::remove_file(&unfinished);
             unfit(to, &io::Error::from(error).to_string())
-        })?;
+        },
+    )?;
     Ok(Copied { size_bytes: length(to)?, builds, took: clock::steady().saturating_sub(begun), kept: None })
 }
 

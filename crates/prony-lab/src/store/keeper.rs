@@ -59,11 +59,6 @@ impl Keeper {
         Ok((Self { session, checkpointer, address, epoch, gone: None, missed: None, _lock: lock }, notes))
     }
 
-    /// Grows with every lab that takes the store over.
-    pub(super) fn epoch(&self) -> i64 {
-        self.epoch
-    }
-
     pub(super) fn session(&mut self) -> &mut dyn Session {
         self.session.as_mut()
     }

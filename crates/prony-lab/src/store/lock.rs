@@ -133,10 +133,14 @@ fn holder() -> String {
     format!("process {} on {machine}, since {} UTC,", std::process::id(), clock::wall().utc())
 }
 
+/// The permissions of group and others are the last so many bits of a mode.
+const OTHERS_BITS: u32 = 6;
+
 /// Closes a file to other users, if it is this user's.
 pub(super) fn close_to_others(path: &Path) -> std::io::Result<()> {
     let found = std::fs::metadata(path)?;
-    if found.mode() & 0o077 == 0 || found.uid() != rustix::process::geteuid().as_raw() {
+    let is_closed = found.mode().trailing_zeros() >= OTHERS_BITS;
+    if is_closed || found.uid() != rustix::process::geteuid().as_raw() {
         return Ok(());
     }
     std::fs::set_permissions(path, Permissions::from_mode(found.mode() & 0o700))

@@ -75,7 +75,6 @@ pub(crate) struct Store {
     writer: Arc<Writer>,
     readers: Arc<Readers>,
     version: Arc<AtomicU64>,
-    epoch: i64,
     /// Whether it is in this process, as SQLite is.
     is_here: bool,
     notes: Arc<[String]>,
@@ -90,22 +89,16 @@ impl Store {
     }
 
     fn over(keeper: Keeper, notes: Vec<String>, address: &StoreAddress) -> Result<Self, StoreError> {
-        let epoch = keeper.epoch();
         let version = Arc::new(AtomicU64::new(1));
         let readers = Arc::new(Readers::new(address.clone(), READERS));
         let writer = Arc::new(Writer::start(keeper, Arc::clone(&version))?);
         let is_here = matches!(address, StoreAddress::Sqlite(_));
-        Ok(Self { writer, readers, version, epoch, is_here, notes: notes.into(), write_times: times() })
+        Ok(Self { writer, readers, version, is_here, notes: notes.into(), write_times: times() })
     }
 
     /// What there was to say about its state when it was opened, for people.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
-    }
-
-    /// Grows with every lab that takes the store over: what has an older one is a former lab's.
-    pub(crate) fn epoch(&self) -> i64 {
-        self.epoch
     }
 
     /// Does `work` in a transaction that is durable when this returns. An error of `work` undoes what it did.

@@ -12,9 +12,9 @@ use crate::clock::{self, Moment};
 use crate::model::{Definition, ProjectId, Retention};
 
 /// Between two rounds.
-const EVERY: Duration = Duration::from_secs(3600);
+const EVERY: Duration = Duration::from_hours(1);
 /// After an error of the store, which passes or is told by whoever needs the store.
-const AFTER_ERROR: Duration = Duration::from_secs(60);
+const AFTER_ERROR: Duration = Duration::from_mins(1);
 /// Between two pieces of a round: the writer is idle for most of it.
 const BETWEEN: Duration = Duration::from_millis(50);
 /// Builds of one piece.

@@ -1,6 +1,6 @@
 //! A transaction, as the functions of the store see it.
 
-use super::session::{Dialect, Session};
+use super::session::Session;
 use super::{Row, StoreError, Value};
 
 /// A transaction. It is committed or undone by who began it.
@@ -42,9 +42,5 @@ impl<'a> Tx<'a> {
     pub(crate) fn number(&mut self, statement: &str, values: &[Value]) -> Result<i64, StoreError> {
         let found = self.first(statement, values, |row| row.int(0))?;
         found.ok_or_else(|| StoreError::Fault(format!("no row from {statement}")))
-    }
-
-    pub(super) fn dialect(&self) -> Dialect {
-        self.session.dialect()
     }
 }

@@ -81,6 +81,9 @@ CREATE TABLE builds (
 -- The queue, and whatever else isn't over: few rows of many.
 CREATE INDEX builds_open ON builds (state, priority DESC, id)
     WHERE state IN ('queued', 'assigned', 'arming', 'armed', 'running', 'draining', 'finalizing', 'cancelling');
+-- What one user has waiting is counted with every request of theirs.
+CREATE INDEX builds_open_by ON builds (requested_by)
+    WHERE state IN ('queued', 'assigned', 'arming', 'armed', 'running', 'draining', 'finalizing', 'cancelling');
 CREATE INDEX builds_project ON builds (project_id, id);
 CREATE INDEX builds_commit ON builds (project_id, commit_id);
 CREATE INDEX builds_comparison ON builds (project_id, reference, base) WHERE kind = 'comparison';
