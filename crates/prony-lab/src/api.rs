@@ -12,6 +12,7 @@ mod monitors;
 mod policy;
 mod problem;
 mod projects;
+mod results;
 mod routes;
 
 use axum::Router;

@@ -123,7 +123,11 @@ fn nobody_sends_what_they_may_not() {
     for (path, least) in SENT.into_iter().filter_map(|(path, least)| Some((path, least?))) {
         assert_eq!(front.form(path, &[], &[]).status, 401, "{path}");
         for (role, cookie, csrf) in &people {
-            assert_eq!(front.form(path, &[("Cookie", cookie)], &[]).status, 403, "{path} without the form's token");
+            assert_eq!(
+                front.form(path, &[("Cookie", cookie)], &[]).status,
+                403,
+                "{path} without the form's token"
+            );
             let status = front.form(path, &[("Cookie", cookie)], &[("csrf", csrf)]).status;
             assert_eq!(status == 403, *role < least, "{path} as {role}: {status}");
         }
