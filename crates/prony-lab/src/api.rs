@@ -8,12 +8,12 @@ mod builds;
 mod call;
 mod document;
 mod history;
-mod monitors;
 mod policy;
 mod problem;
 mod projects;
 mod results;
 mod routes;
+mod watch;
 
 use axum::Router;
 use axum::routing::get;

@@ -19,6 +19,8 @@ mod principal;
 mod routes;
 mod serve;
 mod sse;
+#[cfg(test)]
+mod tests;
 mod tls;
 mod unhurried;
 

@@ -85,7 +85,7 @@ fn bodies_and_heads_have_bounds() {
 }
 
 /// Every address of a page to which something is sent, and what whoever sends it must be at least.
-const SENT: [(&str, Option<Role>); 18] = [
+const SENT: [(&str, Option<Role>); 21] = [
     ("/build/1/cancel", Some(Role::Runner)),
     ("/build/1/retry", Some(Role::Runner)),
     ("/build/1/note", Some(Role::Runner)),
@@ -101,6 +101,9 @@ const SENT: [(&str, Option<Role>); 18] = [
     ("/admin/tokens", Some(Role::Admin)),
     ("/admin/token/x/revoke", Some(Role::Admin)),
     ("/admin/policy", Some(Role::Admin)),
+    ("/admin/stop", Some(Role::Admin)),
+    ("/admin/hooks", Some(Role::Admin)),
+    ("/admin/hook/1/remove", Some(Role::Admin)),
     ("/login", None),
     ("/logout", None),
     ("/first-login/x", None),

@@ -38,7 +38,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// longer.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// For as long as there are many, it goes on: on a machine that can't keep up, too.
-const CROWD_PATIENCE: Duration = Duration::from_secs(120);
+const CROWD_PATIENCE: Duration = Duration::from_mins(2);
 /// Between looks for what is left after a kill: from the time that a process takes to go, doubling.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// The longest pause.
@@ -254,7 +254,9 @@ impl<'a> Guard<'a> {
             }
             // Those that were started meanwhile become children of this process, and are found next time.
             let found = below(getpid());
-            found.iter().for_each(|member| member.signal(Signal::KILL));
+            for member in &found {
+                member.signal(Signal::KILL);
+            }
             if found.len() > MANY {
                 until = begun + CROWD_PATIENCE;
                 // Where it isn't allowed, the limit on processes of that user stands in their way.

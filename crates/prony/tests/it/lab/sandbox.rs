@@ -23,6 +23,23 @@ fn bench(name: &str) -> (Bench, Sandbox) {
         Some(&data.join("person")),
         Path::new(env!("CARGO_BIN_EXE_prony")),
     );
+    // A lab that overlooks a bubblewrap that works would make all tests here pass.
+    let bare = [
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--unshare-pid",
+        "--cap-drop",
+        "ALL",
+        "true",
+    ];
+    let works =
+        std::process::Command::new("bwrap").args(bare).output().is_ok_and(|output| output.status.success());
+    assert_eq!(sandbox.is_there(), works, "{}", sandbox.told());
     (bench, sandbox)
 }
 
