@@ -11,6 +11,7 @@ mod history;
 mod policy;
 mod problem;
 mod projects;
+mod results;
 mod routes;
 mod watch;
 

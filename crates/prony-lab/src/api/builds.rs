@@ -37,7 +37,7 @@ pub(super) struct List<T> {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct OneBuild {
     /// Its number.
-    id: BuildId,
+    pub(super) id: BuildId,
 }
 
 /// One task of a build.

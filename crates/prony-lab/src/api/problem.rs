@@ -27,7 +27,6 @@ pub(crate) struct Problem {
     /// What happened, and what to try.
     detail: String,
     /// What is wrong with which field.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     mistakes: Vec<FieldMistake>,
     /// When to try again.
     #[serde(skip)]

@@ -3,7 +3,7 @@
 use axum::http::Method;
 
 use super::call::Route;
-use super::{admin, builds, history, policy, projects, watch};
+use super::{admin, builds, history, policy, projects, results, watch};
 use crate::model::Role;
 
 /// Every route: method, path, least role, what it does, who does it.
@@ -20,7 +20,10 @@ pub(super) fn table() -> Vec<Route> {
         Route::new(post.clone(), "/builds/{id}/cancel", Role::Runner, "Calls a build off.", builds::cancel),
         Route::new(post.clone(), "/builds/{id}/retry", Role::Runner, "Requests the same build again.", builds::retry).creates().keyed(),
         Route::new(post.clone(), "/stop", Role::Admin, "Calls off everything that is not over.", builds::stop_all),
-        Route::new(get.clone(), "/builds/{id}/files", Role::Viewer, "What a build left, for download at /build/{id}/files/…", builds::files_of),
+        Route::new(get.clone(), "/builds/{id}/results", Role::Viewer, "The figures of a build, and what was demanded of it.", results::results),
+        Route::new(get.clone(), "/builds/{id}/notes", Role::Viewer, "What people wrote about a build.", results::notes),
+        Route::new(post.clone(), "/builds/{id}/notes", Role::Runner, "Adds a note to a build.", results::add_note).creates(),
+        Route::new(get.clone(), "/builds/{id}/files", Role::Viewer, "What a build left, for download at /build/{id}/file/NAME", builds::files_of),
         Route::new(get.clone(), "/builds/{id}/status", Role::Viewer, "A build as code hosts show it beside a commit.", builds::status),
         Route::new(get.clone(), "/builds/{id}/tasks/{task}/output", Role::Viewer, "What a task wrote.", builds::output),
         Route::new(get.clone(), "/builds/{id}/events", Role::Viewer, "What happened to a build.", builds::events_of),

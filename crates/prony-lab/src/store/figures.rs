@@ -1,11 +1,14 @@
 //! What builds say, as pages show it: figures with the series to which they belong, and notes.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{Row, StoreError, Tx, values};
 use crate::clock::Moment;
 use crate::model::{BuildId, SeriesId};
 
 /// One figure of one build.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Figure {
     pub(crate) build: BuildId,
     pub(crate) series: SeriesId,
@@ -25,7 +28,7 @@ pub(crate) struct Figure {
 }
 
 /// What somebody wrote about a build.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Note {
     pub(crate) id: i64,
     pub(crate) author: String,

@@ -1,10 +1,13 @@
 //! What the study file of a build demanded, and what became of it.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{StoreError, Tx, values};
 use crate::model::BuildId;
 
 /// A demand on one cell.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Demand {
     /// As the study file says it: "p99 at most 50 ms".
     pub(crate) words: String,

@@ -39,7 +39,22 @@ fn from_a_request_to_its_build() {
     let task = one.json()["tasks"][0]["id"].clone();
     let output = front.call(&viewer, "GET", &format!("/builds/1/tasks/{task}/output"), None);
     assert_eq!(output.json(), json!({ "text": "" }));
-    assert_eq!(front.call(&viewer, "GET", "/builds/2", None).status, 404);
+    assert_eq!(
+        front.call(&viewer, "GET", "/builds/1/results", None).json(),
+        json!({ "figures": [], "demands": [] })
+    );
+    let note =
+        front.call(&runner, "POST", "/builds/1/notes", Some(&json!({ "words": " <b>slow</b> disk " })));
+    assert_eq!(
+        (note.status, &note.json()["items"][0]["words"]),
+        (201, &json!("<b>slow</b> disk")),
+        "{note:?}"
+    );
+    assert_eq!(front.call(&viewer, "GET", "/builds/1/notes", None).json(), note.json());
+    assert_eq!(front.call(&runner, "POST", "/builds/1/notes", Some(&json!({ "words": " " }))).status, 422);
+    for path in ["/builds/2", "/builds/2/results"] {
+        assert_eq!(front.call(&viewer, "GET", path, None).status, 404);
+    }
     assert_eq!(front.call(&viewer, "GET", "/builds/x", None).status, 404);
 }
 

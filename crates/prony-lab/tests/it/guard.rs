@@ -1,5 +1,7 @@
 //! What every request passes and every response has (S2, S13, S18).
 
+use prony_lab::model::Role;
+
 use crate::front::Front;
 
 #[test]
@@ -80,4 +82,59 @@ fn bodies_and_heads_have_bounds() {
     let long = "x".repeat(40_000);
     let status = front.get("/login", &[("X-Header", &long)]).status;
     assert!(status == 431 || status == 400, "{status}");
+}
+
+/// Every address of a page to which something is sent, and what whoever sends it must be at least.
+const SENT: [(&str, Option<Role>); 21] = [
+    ("/build/1/cancel", Some(Role::Runner)),
+    ("/build/1/retry", Some(Role::Runner)),
+    ("/build/1/note", Some(Role::Runner)),
+    ("/alert/1", Some(Role::Runner)),
+    ("/add_job", Some(Role::Runner)),
+    ("/monitors", Some(Role::Runner)),
+    ("/monitor/1/remove", Some(Role::Runner)),
+    ("/projects", Some(Role::Admin)),
+    ("/project/web", Some(Role::Admin)),
+    ("/project/web/archive", Some(Role::Admin)),
+    ("/admin/users", Some(Role::Admin)),
+    ("/admin/user/ada", Some(Role::Admin)),
+    ("/admin/tokens", Some(Role::Admin)),
+    ("/admin/token/x/revoke", Some(Role::Admin)),
+    ("/admin/policy", Some(Role::Admin)),
+    ("/admin/stop", Some(Role::Admin)),
+    ("/admin/hooks", Some(Role::Admin)),
+    ("/admin/hook/1/remove", Some(Role::Admin)),
+    ("/login", None),
+    ("/logout", None),
+    ("/first-login/x", None),
+];
+
+#[test]
+fn nobody_sends_what_they_may_not() {
+    let front = Front::new();
+    let admin = front.admin();
+    let token = front.token(&admin, Role::Admin);
+    let as_role = |role: Role| {
+        let body = serde_json::json!({ "name": format!("a-{role}"), "role": role.to_string() });
+        let link = front.call(&token, "POST", "/users", Some(&body)).json();
+        let url = link["url"].as_str().expect("a link");
+        let cookie = front.follow(url.strip_prefix(&format!("http://{}", front.address)).expect("our own"));
+        let csrf = front.get("/", &[("Cookie", &cookie)]).csrf();
+        (role, cookie, csrf)
+    };
+    let people = [as_role(Role::Viewer), as_role(Role::Runner)];
+    for (path, least) in SENT.into_iter().filter_map(|(path, least)| Some((path, least?))) {
+        assert_eq!(front.form(path, &[], &[]).status, 401, "{path}");
+        for (role, cookie, csrf) in &people {
+            assert_eq!(
+                front.form(path, &[("Cookie", cookie)], &[]).status,
+                403,
+                "{path} without the form's token"
+            );
+            let status = front.form(path, &[("Cookie", cookie)], &[("csrf", csrf)]).status;
+            assert_eq!(status == 403, *role < least, "{path} as {role}: {status}");
+        }
+    }
+    let table = include_str!("../../src/web/routes.rs");
+    assert_eq!(table.matches("post(").count(), SENT.len(), "a new address wants a line above");
 }
