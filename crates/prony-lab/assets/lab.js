@@ -108,12 +108,13 @@ async function drawChart(figure) {
   if (typeof uPlot === 'undefined') return;
   const answer = await fetch(figure.dataset.points);
   if (!answer.ok) return;
-  const { at, build, value, low, high, valid, unit, changes } = await answer.json();
+  const { at, build, value, low, high, unused, unit, changes } = await answer.json();
   if (at.length < 2) return;
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const style = () => ({ ink: colour('--ink'), soft: colour('--soft'), rule: colour('--rule'), line: colour('--s0'), care: colour('--care'), bad: colour('--bad') });
-  const good = value.map((number, place) => (valid[place] ? number : null));
-  const unused = value.map((number, place) => (valid[place] ? null : number));
+  const good = value.slice();
+  const hollow = value.map(() => null);
+  for (const place of unused) [good[place], hollow[place]] = [null, value[place]];
   const holder = figure.querySelector('.zoom');
   const draw = () => {
     const now = style();
@@ -149,7 +150,7 @@ async function drawChart(figure) {
       axes: [axis, { ...axis, size: 64 }],
       hooks: { draw: [marks] },
       cursor: { drag: { x: true, y: false } },
-    }, [at, good, low, high, unused], holder);
+    }, [at, good, low, high, hollow], holder);
     plot.over.addEventListener('dblclick', () => plot.setScale('x', { min: at[0], max: at[at.length - 1] }));
     plot.over.addEventListener('click', (event) => {
       if (event.ctrlKey || event.metaKey) location.assign(`/build/${build[plot.cursor.idx]}`);

@@ -54,7 +54,7 @@ impl Access {
     pub(crate) fn new(options: &LabOptions) -> Result<Self, HostError> {
         let is_secure = options.tls.is_some() || options.is_behind_proxy;
         // A lab that listens on an address may be asked by it.
-        let own = options.listen.iter().map(|address| address.ip()).filter(|ip| !ip.is_unspecified());
+        let own = options.listen.iter().map(std::net::SocketAddr::ip).filter(|ip| !ip.is_unspecified());
         let own: Vec<String> = own.map(|ip| ip.to_string()).collect();
         let names = options.hosts.iter().chain(&own).map(String::as_str);
         Ok(Self {
@@ -124,13 +124,12 @@ pub(crate) fn rules(tx: &mut Tx<'_>) -> Result<Rules, StoreError> {
 /// The lab's key is made when it is needed first.
 fn ownership(tx: &mut Tx<'_>) -> Result<Ownership, StoreError> {
     use crate::auth::Secret;
-    let text = match settings::setting(tx, OWNERSHIP)? {
-        Some(text) => text,
-        None => {
-            let text = Secret::new().text();
-            settings::set(tx, OWNERSHIP, &text)?;
-            text
-        }
+    let text = if let Some(text) = settings::setting(tx, OWNERSHIP)? {
+        text
+    } else {
+        let text = Secret::new().text();
+        settings::set(tx, OWNERSHIP, &text)?;
+        text
     };
     let damaged = |_| StoreError::Damaged("the key for owners of public servers".to_owned());
     Secret::read(&text).map(|secret| Ownership::new(secret.bytes())).map_err(damaged)

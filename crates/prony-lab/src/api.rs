@@ -8,11 +8,11 @@ mod builds;
 mod call;
 mod document;
 mod history;
-mod monitors;
 mod policy;
 mod problem;
 mod projects;
 mod routes;
+mod watch;
 
 use axum::Router;
 use axum::routing::get;

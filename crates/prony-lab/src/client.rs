@@ -14,7 +14,7 @@ const EXCHANGE: Duration = Duration::from_secs(30);
 /// Between two looks at a build: a person doesn't notice, and a lab not at all.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a lab may be away while somebody waits: it is started again, or moves.
-const AWAY_MAX: Duration = Duration::from_secs(120);
+const AWAY_MAX: Duration = Duration::from_mins(2);
 /// How often a request is sent that may not have arrived; the lab knows it again by its key.
 const TRIES: u32 = 5;
 /// An answer is some kilobytes; one with a long definition some hundred.

@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use crate::access::{Access, check_place};
 use crate::auth::HostError;
 use crate::clock;
+use crate::definitions::Definitions;
 use crate::metrics::Metrics;
-use crate::model::{BuildRequest, Definition, FieldMistake, NewBuild};
+use crate::model::{BuildRequest, FieldMistake, NewBuild};
 use crate::options::LabOptions;
 use crate::policy::Refusal;
 use crate::store::{Store, StoreError, projects};
@@ -20,6 +21,7 @@ pub struct Lab {
     pub(crate) store: Store,
     /// What pages drew from the store.
     pub(crate) drawn: Drawn,
+    pub(crate) definitions: Definitions,
     /// How builds run here, once there is a worker: in which sandbox, or why in none.
     pub(crate) workplace: Arc<OnceLock<String>>,
     pub(crate) access: Arc<Access>,
@@ -115,6 +117,7 @@ impl Lab {
             access,
             metrics,
             drawn: Drawn::default(),
+            definitions: Definitions::default(),
             workplace: Arc::default(),
         })
     }
@@ -127,12 +130,14 @@ impl Lab {
     /// The build that `request` asks for.
     pub(crate) async fn checked(&self, request: BuildRequest, by: &str) -> Result<NewBuild, Refused> {
         let name = request.project.clone();
-        let project = self.store.read(move |tx| projects::by_name(tx, &name)).await?;
+        let project = self.store.read_few(move |tx| projects::by_name(tx, &name)).await?;
         let Some(project) = project.filter(|project| project.archived_at.is_none()) else {
             let message = "there is no such project: choose one of the list".to_owned();
             return Err(Refused::Fields(vec![FieldMistake { field: "project".to_owned(), message }]));
         };
-        let definition = Definition::read(&project.definition)
+        let definition = self
+            .definitions
+            .of(&project)
             .map_err(|error| StoreError::Damaged(format!("project {}: {error}", project.name)))?;
         request.checked(project.id, &definition, by, clock::wall()).map_err(Refused::Fields)
     }

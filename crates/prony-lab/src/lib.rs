@@ -17,6 +17,7 @@ pub mod auth;
 mod background;
 mod client;
 mod clock;
+mod definitions;
 mod duties;
 mod example;
 mod follow;

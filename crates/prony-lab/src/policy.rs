@@ -63,7 +63,7 @@ impl Policy {
             Kind::Nobody => return Err(Refusal::Nobody { address }),
             Kind::Loopback | Kind::Private | Kind::Public => {}
         }
-        if let Some(network) = self.within(&self.refused, address) {
+        if let Some(network) = within(&self.refused, address) {
             return Err(Refusal::Network { address, network: network.to_string() });
         }
         let port = address.port();
@@ -119,18 +119,18 @@ impl Policy {
         // this machine or its network by that.
         let named = kind(address.ip()) == Kind::Public
             && host.is_some_and(|host| self.hosts.iter().any(|pattern| pattern.matches(host)));
-        named || self.within(&self.networks, address).is_some()
-    }
-
-    /// The first of `networks` that holds what `address` may mean.
-    fn within<'a>(&self, networks: &'a [ipnet::IpNet], address: SocketAddr) -> Option<&'a ipnet::IpNet> {
-        let meanings = address::meanings(address.ip());
-        networks.iter().find(|network| meanings.iter().any(|meaning| network.contains(meaning)))
+        named || within(&self.networks, address).is_some()
     }
 
     fn ports_in_words(&self) -> String {
         self.ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The first of `networks` that holds what `address` may mean.
+fn within(networks: &[ipnet::IpNet], address: SocketAddr) -> Option<&ipnet::IpNet> {
+    let meanings = address::meanings(address.ip());
+    networks.iter().find(|network| meanings.iter().any(|meaning| network.contains(meaning)))
 }
 
 /// Host and port of a URL that the lab may ask.

@@ -1,50 +1,32 @@
-//! Series, their points and changes, and alerts.
+//! What became of figures over time, and what somebody should look at.
+
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::builds::{List, rows};
-use super::call::{Answered, Call, Nothing};
+use super::call::{Answer, Answered, Call, Nothing};
 use super::problem::Problem;
 use super::projects::OneProject;
-use crate::clock::Moment;
+use crate::clock;
 use crate::model::{Alert, AlertId, AlertState, Change, Definition, Point, Series, SeriesId};
 use crate::store::{StoreError, alerts, projects, series};
 
-/// Series of one project: a study of 100 cells with 20 metrics each, on one machine.
-const SERIES_MAX: u32 = 2_000;
-/// Points where nothing else is asked for.
-const POINTS: u32 = 1_000;
-/// Points at most: a build a day for thirty years.
+/// Series of one project in one answer: a study has some dozens, on some machines.
+const SERIES_MAX: u32 = 10_000;
+/// Points of one answer.
 const POINTS_MAX: u32 = 10_000;
+/// A note is a few sentences.
+const NOTE_MAX: usize = 2_000;
+/// Longer than this nobody silences an alert, but dismisses it.
+const SILENCE_MAX_S: u64 = 365 * 24 * 3600;
 
 /// One series.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct OneSeries {
     /// Its number.
     id: SeriesId,
-}
-
-/// How much of a series.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct HowMuch {
-    /// At most so many of the newest points, 10000 at most.
-    #[schemars(range(min = 1, max = 10000))]
-    limit: Option<u32>,
-}
-
-/// A series with its points.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct History {
-    /// What it is.
-    series: Series,
-    /// The branch whose builds make it.
-    branch: String,
-    /// Its newest points, the oldest of them first.
-    points: Vec<Point>,
-    /// Where it changed, the oldest first.
-    changes: Vec<Change>,
 }
 
 /// One alert.
@@ -60,62 +42,74 @@ pub(super) struct OneAlert {
 pub(super) struct Which {
     /// In this state only.
     state: Option<AlertState>,
-    /// Those before this alert: `next` of the page before.
+    /// Those before this one: `next` of the page before.
     before: Option<AlertId>,
     /// At most so many, 500 at most.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
+/// A series with what builds of the project's branch said of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct History {
+    /// Which series.
+    series: Series,
+    /// Its points, the oldest first; the newest 10,000.
+    points: Vec<Point>,
+    /// Where it changed.
+    changes: Vec<Change>,
+}
+
 /// What somebody says about an alert.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reply {
-    /// What it is to be: active, acknowledged, silenced or dismissed.
+    /// What it becomes: active, acknowledged, silenced or dismissed.
     state: AlertState,
-    /// When a silenced one is to be heard of again, milliseconds since 1970; absent: a day later.
-    until: Option<Moment>,
-    /// A remark.
+    /// For how long it is silenced, in seconds.
+    #[serde(default)]
+    silence_s: Option<u64>,
+    /// Why.
+    #[serde(default)]
     note: Option<String>,
 }
 
-pub(super) async fn of_project(call: Call<OneProject, Nothing, Nothing>) -> Answered<List<Series>> {
+pub(super) async fn series(call: Call<OneProject, Nothing, Nothing>) -> Answered<List<Series>> {
     let name = call.path.name;
     let found = call
         .lab
         .store
-        .read(move |tx| {
-            let Some(project) = projects::by_name(tx, &name)? else { return Ok(None) };
-            series::of_project(tx, project.id, SERIES_MAX).map(Some)
+        .read(move |tx| match projects::by_name(tx, &name)? {
+            Some(project) => series::of_project(tx, project.id, SERIES_MAX).map(Some),
+            None => Ok(None),
         })
         .await?;
     let items = found.ok_or_else(|| Problem::missing("project of that name"))?;
     Ok(List { items, next: None }.into())
 }
 
-pub(super) async fn one(call: Call<OneSeries, HowMuch, Nothing>) -> Answered<History> {
-    let (id, most) = (call.path.id, limit(call.query.limit)?);
+pub(super) async fn points(call: Call<OneSeries, Nothing, Nothing>) -> Answered<History> {
+    let id = call.path.id;
     let found = call
         .lab
         .store
         .read(move |tx| {
-            let Some(of) = series::one(tx, id)? else { return Ok(None) };
-            let Some(project) = projects::by_id(tx, of.project)? else { return Ok(None) };
+            let Some(series) = series::one(tx, id)? else { return Ok(None) };
+            let Some(project) = projects::by_id(tx, series.project)? else { return Ok(None) };
             let definition = Definition::read(&project.definition)
                 .map_err(|error| StoreError::Damaged(format!("project {}: {error}", project.name)))?;
-            let points = series::points(tx, id, &definition.branch, most)?;
-            let changes = series::changes(tx, id)?;
-            Ok(Some(History { series: of, branch: definition.branch, points, changes }))
+            let points = series::points(tx, id, &definition.branch, POINTS_MAX)?;
+            Ok(Some(History { series, points, changes: series::changes(tx, id)? }))
         })
         .await?;
-    found.map(Into::into).ok_or_else(|| Problem::missing(&format!("series {id}")))
+    found.map(Answer::from).ok_or_else(|| Problem::missing(&format!("series {id}")))
 }
 
 pub(super) async fn alerts(call: Call<Nothing, Which, Nothing>) -> Answered<List<Alert>> {
     let Which { state, before, limit } = call.query;
-    let most = rows(limit)?;
-    let items = call.lab.store.read(move |tx| alerts::list(tx, state, before, most)).await?;
-    let is_full = items.len() == most as usize;
+    let limit = rows(limit)?;
+    let items = call.lab.store.read(move |tx| alerts::list(tx, state, before, limit)).await?;
+    let is_full = items.len() == limit as usize;
     let next = items.last().filter(|_| is_full).map(|alert| alert.id.0);
     Ok(List { items, next }.into())
 }
@@ -123,19 +117,32 @@ pub(super) async fn alerts(call: Call<Nothing, Which, Nothing>) -> Answered<List
 pub(super) async fn alert(call: Call<OneAlert, Nothing, Nothing>) -> Answered<Alert> {
     let id = call.path.id;
     let found = call.lab.store.read(move |tx| alerts::one(tx, id)).await?;
-    found.map(Into::into).ok_or_else(|| Problem::missing(&format!("alert {id}")))
+    found.map(Answer::from).ok_or_else(|| Problem::missing(&format!("alert {id}")))
 }
 
 pub(super) async fn answer(call: Call<OneAlert, Nothing, Reply>) -> Answered<Alert> {
-    let Reply { state, until, note } = call.body;
-    let answered = call.lab.answer_alert(call.path.id, state, until, note, &call.who.name).await?;
-    Ok(answered.into())
-}
-
-fn limit(asked: Option<u32>) -> Result<u32, Problem> {
-    match asked {
-        None => Ok(POINTS),
-        Some(asked) if (1..=POINTS_MAX).contains(&asked) => Ok(asked),
-        Some(_) => Err(Problem::bad(format!("limit: 1 to {POINTS_MAX}"))),
+    let (id, by, now) = (call.path.id, call.who.name, clock::wall());
+    let Reply { state, silence_s, note } = call.body;
+    if note.as_ref().is_some_and(|note| note.len() > NOTE_MAX) {
+        return Err(Problem::unfit(format!("a note has at most {NOTE_MAX} bytes")));
     }
+    let until = match (state, silence_s) {
+        (AlertState::Silenced, Some(seconds @ 1..=SILENCE_MAX_S)) => {
+            Some(now.after(Duration::from_secs(seconds)))
+        }
+        (AlertState::Silenced, _) => {
+            return Err(Problem::unfit("say for how long: silence_s, at most a year"));
+        }
+        (_, Some(_)) => return Err(Problem::unfit("silence_s is for the state silenced")),
+        (_, None) => None,
+    };
+    let found = call
+        .lab
+        .store
+        .write(move |tx| {
+            alerts::answer(tx, id, state, &by, until, note.as_deref(), now)?;
+            alerts::one(tx, id)
+        })
+        .await?;
+    found.map(Answer::from).ok_or_else(|| Problem::missing(&format!("alert {id}")))
 }

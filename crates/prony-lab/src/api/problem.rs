@@ -1,45 +1,48 @@
 //! How a call fails: RFC 9457.
 
+use std::time::Duration;
+
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::access::AccessError;
 use crate::lab::Refused;
 use crate::model::FieldMistake;
 use crate::policy::Refusal;
 use crate::store::StoreError;
-use crate::web::WebError;
+use crate::web::{WebError, add_headers};
 
 /// What went wrong, as `application/problem+json` (RFC 9457).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Problem {
     /// Always `about:blank`: the status says what kind of problem it is.
     #[serde(rename = "type")]
-    kind: String,
+    kind: &'static str,
     /// The status in words.
-    title: String,
+    title: &'static str,
     /// The status.
     pub(super) status: u16,
     /// What happened, and what to try.
     detail: String,
     /// What is wrong with which field.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     mistakes: Vec<FieldMistake>,
+    /// When to try again.
     #[serde(skip)]
-    headers: HeaderMap,
+    retry_after: Option<Duration>,
 }
 
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self {
-            kind: "about:blank".to_owned(),
-            title: status.canonical_reason().unwrap_or("Problem").to_owned(),
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Problem"),
             status: status.as_u16(),
             detail: detail.into(),
             mistakes: Vec::new(),
-            headers: HeaderMap::new(),
+            retry_after: None,
         }
     }
 
@@ -57,9 +60,10 @@ impl Problem {
 }
 
 impl IntoResponse for Problem {
-    fn into_response(mut self) -> Response {
+    fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut headers = std::mem::take(&mut self.headers);
+        let mut headers = HeaderMap::new();
+        add_headers(&mut headers, status, self.retry_after);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         let text = serde_json::to_string(&self).expect("invariant: a problem is plain data");
         (status, headers, text).into_response()
@@ -68,9 +72,7 @@ impl IntoResponse for Problem {
 
 impl From<WebError> for Problem {
     fn from(error: WebError) -> Self {
-        let mut problem = Self::new(error.status(), error.to_string());
-        error.add_headers(&mut problem.headers);
-        problem
+        Self { retry_after: error.retry_after(), ..Self::new(error.status(), error.to_string()) }
     }
 }
 

@@ -3,7 +3,7 @@
 use axum::http::Method;
 
 use super::call::Route;
-use super::{admin, builds, history, monitors, policy, projects};
+use super::{admin, builds, history, policy, projects, watch};
 use crate::model::Role;
 
 /// Every route: method, path, least role, what it does, who does it.
@@ -29,19 +29,19 @@ pub(super) fn table() -> Vec<Route> {
         Route::new(get.clone(), "/projects/{name}", Role::Viewer, "One project.", projects::one),
         Route::new(put.clone(), "/projects/{name}", Role::Admin, "Registers a project, or gives it a new definition.", projects::register),
         Route::new(delete.clone(), "/projects/{name}", Role::Admin, "Takes a project out of the forms; its builds stay.", projects::archive),
-        Route::new(get.clone(), "/projects/{name}/series", Role::Viewer, "What a project's builds measured, by metric and machine.", history::of_project),
-        Route::new(get.clone(), "/series/{id}", Role::Viewer, "A series with its points and changes.", history::one),
+        Route::new(get.clone(), "/projects/{name}/series", Role::Viewer, "The figures of a project that are followed.", history::series),
+        Route::new(get.clone(), "/series/{id}", Role::Viewer, "A series with its points and changes.", history::points),
         Route::new(get.clone(), "/alerts", Role::Viewer, "Alerts, the newest first.", history::alerts),
         Route::new(get.clone(), "/alerts/{id}", Role::Viewer, "One alert.", history::alert),
-        Route::new(post.clone(), "/alerts/{id}/answer", Role::Runner, "Acknowledges, silences or dismisses an alert, or makes it active again.", history::answer),
-        Route::new(get.clone(), "/monitors", Role::Viewer, "URLs that are looked at on a schedule, and how they are.", monitors::list),
-        Route::new(post.clone(), "/monitors", Role::Runner, "Has a URL looked at on a schedule.", monitors::add).creates(),
-        Route::new(delete.clone(), "/monitors/{name}", Role::Runner, "No longer looks at a URL.", monitors::remove),
-        Route::new(get.clone(), "/monitors/{name}/checks", Role::Viewer, "What a monitor saw, the oldest first.", monitors::checks),
-        Route::new(get.clone(), "/hooks", Role::Admin, "Addresses that are told of events.", monitors::hooks),
-        Route::new(post.clone(), "/hooks", Role::Admin, "Has an address told of events; answers the secret that signs, this once.", monitors::add_hook).creates(),
-        Route::new(delete.clone(), "/hooks/{id}", Role::Admin, "No longer tells an address.", monitors::remove_hook),
-        Route::new(get.clone(), "/hooks/given-up", Role::Admin, "What could not be told, the newest first.", monitors::given_up),
+        Route::new(post.clone(), "/alerts/{id}", Role::Runner, "Acknowledges, silences, dismisses or reopens an alert.", history::answer),
+        Route::new(get.clone(), "/monitors", Role::Viewer, "URLs that are looked at on a schedule.", watch::list),
+        Route::new(post.clone(), "/monitors", Role::Runner, "Has a URL looked at on a schedule.", watch::add).creates(),
+        Route::new(delete.clone(), "/monitors/{id}", Role::Runner, "Has a URL no longer looked at.", watch::remove),
+        Route::new(get.clone(), "/monitors/{id}/checks", Role::Viewer, "What a monitor saw, the oldest first.", watch::checks),
+        Route::new(get.clone(), "/hooks", Role::Admin, "Addresses that are told of events.", watch::hooks),
+        Route::new(post.clone(), "/hooks", Role::Admin, "Has an address told of events.", watch::add_hook),
+        Route::new(delete.clone(), "/hooks/{id}", Role::Admin, "Has an address no longer told.", watch::remove_hook),
+        Route::new(get.clone(), "/hooks/given-up", Role::Admin, "What could not be told, the newest first.", watch::given_up),
         Route::new(get.clone(), "/users", Role::Admin, "Everybody who may log in.", admin::users),
         Route::new(post.clone(), "/users", Role::Admin, "Makes a link by which somebody sets a password.", admin::invite),
         Route::new(put.clone(), "/users/{name}/role", Role::Admin, "Gives a user another role.", admin::set_role),

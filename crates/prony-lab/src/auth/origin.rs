@@ -28,9 +28,8 @@ impl Provenance<'_> {
     /// has the form's token, which a foreign page can't know.
     pub fn check(&self) -> Result<(), ForeignOrigin> {
         match self.fetch_site {
-            None => {}
             // `none`: typed, or from a bookmark; a POST that way is a repeated one.
-            Some("same-origin" | "none") => {}
+            None | Some("same-origin" | "none") => {}
             Some(_) => return Err(ForeignOrigin),
         }
         let own = match (self.origin, self.referer) {

@@ -74,14 +74,12 @@ impl Password {
             return false;
         }
         let known = stored.and_then(|text| PasswordHash::new(text).ok());
-        match known {
-            Some(hash) => hasher().verify_password(typed.as_bytes(), &hash).is_ok(),
-            None => {
-                // The same work, whose result nobody looks at.
-                let _ = hasher().hash_password_with_salt(typed.as_bytes(), &[0; SALT_BYTES]);
-                false
-            }
+        if let Some(hash) = known {
+            return hasher().verify_password(typed.as_bytes(), &hash).is_ok();
         }
+        // The same work, whose result nobody looks at.
+        let _ = hasher().hash_password_with_salt(typed.as_bytes(), &[0; SALT_BYTES]);
+        false
     }
 }
 

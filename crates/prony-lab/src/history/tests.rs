@@ -14,10 +14,11 @@ fn wave(at: usize) -> f64 {
 /// Builds of the branch with a `metric` of these levels.
 fn build(past: &Past<'_>, metric: &'static str, levels: &[(usize, f64)]) {
     let levels = levels.iter().flat_map(|&(count, level)| std::iter::repeat_n(level, count));
-    for (at, level) in levels.enumerate() {
+    let build = |(at, level)| {
         let results = vec![(metric, level * wave(at))];
-        past.build("main", &format!("{:040x}", at + 0xabc), Measured { results, ..Measured::default() });
-    }
+        ("main".to_owned(), format!("{:040x}", at + 0xabc), Measured { results, ..Measured::default() })
+    };
+    past.builds(levels.enumerate().map(build).collect());
 }
 
 fn watched(store: &Store) {
@@ -206,7 +207,7 @@ fn alerts_are_answered_by_people_and_wake_by_themselves() {
 fn what_changes_together_is_one_alert_and_one_comparison() {
     on_both(|store| {
         let past = Past::new(store);
-        for at in 0..37 {
+        let build = |at: usize| {
             let slower = |from: usize| if at < from { 1.0 } else { 1.25 };
             // Noise moves the change of one of them by a build.
             let results = vec![
@@ -214,8 +215,9 @@ fn what_changes_together_is_one_alert_and_one_comparison() {
                 ("p90", 3.0 * slower(31) * wave(at + 1)),
                 ("p99", 9.0 * slower(30) * slower(30) * wave(at + 2)),
             ];
-            past.build("main", &format!("{at:040x}"), Measured { results, ..Measured::default() });
-        }
+            ("main".to_owned(), format!("{at:040x}"), Measured { results, ..Measured::default() })
+        };
+        past.builds((0..37).map(build).collect());
         watched(store);
         let told = all(store);
         assert_eq!((told.len(), past.comparisons().len()), (1, 1), "{told:?}");
@@ -238,7 +240,8 @@ fn what_changes_together_is_one_alert_and_one_comparison() {
 fn a_build_that_is_slower_alerts_unless_its_comparison_refutes_it() {
     on_both(|store| {
         let past = Past::new(store);
-        let (slower, mut last) = (BuildVerdict::Slower, past.build("main", "c0", Measured::default()));
+        let (slower, mut last) =
+            (BuildVerdict::Slower, past.build("main", &"0".repeat(40), Measured::default()));
         for (number, (verdict, state)) in [
             (BuildVerdict::NoDifference, AlertState::Closed),
             (BuildVerdict::Faster, AlertState::Closed),
@@ -248,7 +251,7 @@ fn a_build_that_is_slower_alerts_unless_its_comparison_refutes_it() {
         .into_iter()
         .enumerate()
         {
-            let commit = format!("c{}", number + 1);
+            let commit = format!("{:040x}", number + 1);
             let measured = Measured { verdict: Some((slower, last)), ..Measured::default() };
             // That of an experiment is its author's affair.
             past.build("experiment", &commit, measured.clone());

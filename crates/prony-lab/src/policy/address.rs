@@ -76,6 +76,7 @@ enum Way {
 }
 
 /// The IPv4 addresses that stand in `address`.
+#[expect(clippy::match_same_arms, reason = "each way of wrapping has its own source")]
 fn wrapped(address: Ipv6Addr) -> (Vec<Ipv4Addr>, Way) {
     let bytes = address.octets();
     let segments = address.segments();

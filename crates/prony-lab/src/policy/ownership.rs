@@ -92,16 +92,17 @@ impl Ownership {
         asked.set_path(PATH);
         asked.set_query(None);
         asked.set_fragment(None);
-        let file = read(policy, role, asked.as_str()).map_err(|why| OwnershipError::Unreadable {
-            url: asked.to_string(),
-            why,
-            word: word.clone(),
-        })?;
-        if holds(&file, &word) {
-            Ok(addresses)
-        } else {
-            Err(OwnershipError::Missing { url: asked.into(), word })
-        }
+        agrees(policy, role, asked.as_str(), &word).map(|()| addresses)
+    }
+}
+
+/// Whether the file at `url` holds `word`.
+fn agrees(policy: &Arc<Policy>, role: Role, url: &str, word: &str) -> Result<(), OwnershipError> {
+    let (url_text, word_text) = (url.to_owned(), word.to_owned());
+    match read(policy, role, url) {
+        Ok(file) if holds(&file, word) => Ok(()),
+        Ok(_) => Err(OwnershipError::Missing { url: url_text, word: word_text }),
+        Err(why) => Err(OwnershipError::Unreadable { url: url_text, why, word: word_text }),
     }
 }
 
@@ -141,5 +142,40 @@ mod tests {
         assert!(holds(format!("other\n {word}\r\nlast").as_bytes(), &word));
         assert!(!holds(format!("x{word}").as_bytes(), &word));
         assert!(!holds(b"", &word));
+    }
+
+    /// Answers everything with `answer`; where.
+    fn server(answer: String) -> String {
+        use std::io::Write as _;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut head = [0; 4096];
+                // A client that has gone wants no answer.
+                let _ = stream.read(&mut head).and_then(|_| stream.write_all(answer.as_bytes()));
+            }
+        });
+        format!("http://{address}{PATH}")
+    }
+
+    #[test]
+    fn an_owner_agrees_by_a_line_in_a_file() {
+        let policy = Arc::new(crate::policy::Rules::default().check().expect("good rules"));
+        let word = Ownership::new([3; 32]).word("127.0.0.1", 80);
+        let answer = |status: &str, body: &str| {
+            let length = body.len();
+            server(format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            ))
+        };
+        let agrees = |url: &str| super::agrees(&policy, Role::Admin, url, &word);
+        assert!(agrees(&answer("200 OK", &format!("# labs\n{word}\n"))).is_ok());
+        assert!(matches!(agrees(&answer("200 OK", "nothing")), Err(OwnershipError::Missing { .. })));
+        let missing = agrees(&answer("404 Not Found", &word));
+        assert!(matches!(missing, Err(OwnershipError::Unreadable { .. })), "{missing:?}");
+        // What comes after the bound isn't read.
+        let late = format!("{}\n{word}\n", "x".repeat(9_000));
+        assert!(matches!(agrees(&answer("200 OK", &late)), Err(OwnershipError::Missing { .. })));
     }
 }

@@ -180,7 +180,7 @@ fn loads_have_bounds() {
     );
     too_much(&plan(|options| options.rate = Some(rate(1_001.0))), "requests per second");
     too_much(&plan(|options| options.connections = Some(101)), "connections");
-    too_much(&plan(|options| options.duration = Some(Duration::from_secs(60))), "seconds");
+    too_much(&plan(|options| options.duration = Some(Duration::from_mins(1))), "seconds");
     too_much(&plan(|options| options.request.body = Some(vec![0; 10_000])), "bytes");
     let endless = plan(|options| {
         options.duration = None;

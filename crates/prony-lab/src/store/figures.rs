@@ -102,3 +102,80 @@ fn figure(row: &Row) -> Result<Figure, StoreError> {
         note: row.maybe_text(13)?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::on_both;
+    use super::super::results::{self, Measured, Results};
+    use super::super::{builds, projects, tasks};
+    use super::*;
+    use crate::model::{BuildRequest, Definition};
+
+    fn build(tx: &mut Tx<'_>) -> Result<BuildId, StoreError> {
+        let text = "folder = \"/srv/a\"\n[[task]]\nname = \"compile\"\ncommand = \"make\"";
+        let project = projects::register(tx, &"a".parse().expect("a name"), text, Moment(1))?;
+        let definition = Definition::read(text).expect("a definition");
+        let new = BuildRequest::default().checked(project, &definition, "kim", Moment(5)).expect("a request");
+        let id = builds::accept(tx, &new)?;
+        let measured = |cell: &str, value| Measured {
+            cell: cell.to_owned(),
+            metric: "p99".to_owned(),
+            unit: "ms".to_owned(),
+            is_better_high: false,
+            value,
+            interval: value.map(|value| (value - 0.5, value + 0.5)),
+            runs: 5,
+            samples: 100,
+            is_valid: value.is_some(),
+            note: value.is_none().then(|| "too few".to_owned()),
+        };
+        let measured = vec![measured("GET /", Some(2.0)), measured("POST /", None)];
+        let results = Results { fingerprint: "m".to_owned(), measured, demanded: Vec::new() };
+        results::keep(tx, id, project, "default", &results)?;
+        Ok(id)
+    }
+
+    #[test]
+    fn figures_come_with_their_series() {
+        on_both(|store| {
+            let id = store.write_blocking(build).expect("kept");
+            let found = store.read_blocking(|tx| of(tx, id, 10)).expect("read");
+            let said: Vec<_> = found.iter().map(|f| (f.cell.as_str(), f.value, f.low, f.is_valid)).collect();
+            assert_eq!(said, [("GET /", Some(2.0), Some(1.5), true), ("POST /", None, None, false)]);
+            assert_eq!(store.read_blocking(|tx| of(tx, id, 1)).expect("read").len(), 1);
+            assert_eq!(store.read_blocking(counts).expect("read")[..2], [("builds", 1), ("series", 2)]);
+        });
+    }
+
+    #[test]
+    fn the_newest_notes_stay_in_their_order() {
+        on_both(|store| {
+            let id = store.write_blocking(build).expect("kept");
+            for words in ["one", "two", "three"] {
+                store.write_blocking(move |tx| add_note(tx, id, "kim", words, Moment(7))).expect("noted");
+            }
+            let found = store.read_blocking(|tx| notes(tx, id, 2)).expect("read");
+            assert_eq!(found.iter().map(|note| note.words.as_str()).collect::<Vec<_>>(), ["two", "three"]);
+            let nowhere = store.write_blocking(|tx| add_note(tx, BuildId(99), "kim", "x", Moment(7)));
+            assert!(matches!(nowhere, Err(StoreError::Missing(_))), "{nowhere:?}");
+        });
+    }
+
+    #[test]
+    fn the_end_of_an_output_is_read_without_its_beginning() {
+        on_both(|store| {
+            let id = store.write_blocking(build).expect("kept");
+            let task = store.read_blocking(|tx| tasks::of(tx, id)).expect("read")[0].id;
+            for piece in 0..40_u8 {
+                store
+                    .write_blocking(move |tx| tasks::write(tx, id, task, &[piece; 10], Moment(8)))
+                    .expect("kept");
+            }
+            let tail = store.read_blocking(|tx| tasks::tail(tx, task, 25)).expect("read");
+            assert_eq!(tail.iter().map(|(piece, _)| *piece).collect::<Vec<_>>(), [38, 39, 40]);
+            let all = store.read_blocking(|tx| tasks::tail(tx, task, 1 << 20)).expect("read");
+            assert_eq!((all.len(), all[0].0), (40, 1));
+            assert_eq!(store.read_blocking(|tx| tasks::tail(tx, task, 0)).expect("read"), []);
+        });
+    }
+}

@@ -76,6 +76,8 @@ pub(crate) struct Store {
     readers: Arc<Readers>,
     version: Arc<AtomicU64>,
     epoch: i64,
+    /// Whether it is in this process, as SQLite is.
+    is_here: bool,
     notes: Arc<[String]>,
     write_times: Histogram,
 }
@@ -92,7 +94,8 @@ impl Store {
         let version = Arc::new(AtomicU64::new(1));
         let readers = Arc::new(Readers::new(address.clone(), READERS));
         let writer = Arc::new(Writer::start(keeper, Arc::clone(&version))?);
-        Ok(Self { writer, readers, version, epoch, notes: notes.into(), write_times: times() })
+        let is_here = matches!(address, StoreAddress::Sqlite(_));
+        Ok(Self { writer, readers, version, epoch, is_here, notes: notes.into(), write_times: times() })
     }
 
     /// What there was to say about its state when it was opened, for people.
@@ -142,6 +145,15 @@ impl Store {
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.readers.read(work).await
+    }
+
+    /// The same for a handful of rows that are found by their keys: with SQLite that takes some microseconds, less than
+    /// to have another thread do it.
+    pub(crate) async fn read_few<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        if self.is_here { self.readers.read_blocking(work) } else { self.readers.read(work).await }
     }
 
     /// The same for threads that may wait; never call it from asynchronous code.

@@ -36,26 +36,18 @@ impl<'a> Past<'a> {
 
     /// A finished build of `reference`, which was `commit`.
     pub(crate) fn build(&self, reference: &str, commit: &str, measured: Measured) -> BuildId {
+        self.builds(vec![(reference.to_owned(), commit.to_owned(), measured)])[0]
+    }
+
+    /// Several, one after the other, in one transaction.
+    pub(crate) fn builds(&self, all: Vec<(String, String, Measured)>) -> Vec<BuildId> {
         let project = self.project;
-        let request = BuildRequest { reference: reference.to_owned(), ..BuildRequest::default() };
-        let commit = commit.to_owned();
-        self.store
-            .write_blocking(move |tx| {
-                let definition = Definition::read(DEFINITION).expect("a definition");
-                let new = request.checked(project, &definition, "kim", Moment(5)).expect("a request");
-                let id = builds::accept(tx, &new)?;
-                tx.execute("UPDATE builds SET commit_id = $2 WHERE id = $1", values![id, commit])?;
-                for task in tasks::of(tx, id)? {
-                    tasks::end(tx, id, task.id, TaskState::Success, Some(0), None, Moment(6))?;
-                }
-                measured.fill(tx, project, id)?;
-                if let Some((verdict, baseline)) = measured.verdict {
-                    builds::judge(tx, id, verdict, Some(baseline))?;
-                }
-                end(tx, id)?;
-                Ok(id)
-            })
-            .expect("built")
+        let work = move |tx: &mut Tx<'_>| -> Result<Vec<BuildId>, StoreError> {
+            all.iter()
+                .map(|(reference, commit, measured)| one(tx, project, reference, commit, measured))
+                .collect()
+        };
+        self.store.write_blocking(work).expect("built")
     }
 
     /// Ends a comparison that the lab asked for.
@@ -106,6 +98,29 @@ impl Measured {
         }
         Ok(())
     }
+}
+
+fn one(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    reference: &str,
+    commit: &str,
+    measured: &Measured,
+) -> Result<BuildId, StoreError> {
+    let definition = Definition::read(DEFINITION).expect("a definition");
+    let request = BuildRequest { reference: reference.to_owned(), ..BuildRequest::default() };
+    let id =
+        builds::accept(tx, &request.checked(project, &definition, "kim", Moment(5)).expect("a request"))?;
+    tx.execute("UPDATE builds SET commit_id = $2 WHERE id = $1", values![id, commit])?;
+    for task in tasks::of(tx, id)? {
+        tasks::end(tx, id, task.id, TaskState::Success, Some(0), None, Moment(6))?;
+    }
+    measured.fill(tx, project, id)?;
+    if let Some((verdict, baseline)) = measured.verdict {
+        builds::judge(tx, id, verdict, Some(baseline))?;
+    }
+    end(tx, id)?;
+    Ok(id)
 }
 
 fn end(tx: &mut Tx<'_>, id: BuildId) -> Result<(), StoreError> {

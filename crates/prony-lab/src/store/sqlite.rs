@@ -47,7 +47,7 @@ impl Sqlite {
                  PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 0;",
             )
             .map_err(|error| failed(&error))?;
-        Ok(Self { connection })
+        Ok(Self::over(connection))
     }
 
     /// Over a connection as it is.
@@ -72,9 +72,9 @@ pub(super) fn make_file(path: &Path) -> Result<(), StoreError> {
 
 impl Session for Sqlite {
     fn execute(&mut self, statement: &str, values: &[Value]) -> Result<u64, StoreError> {
-        let mut prepared =
-            self.connection.prepare_cached(&numbered(statement)).map_err(|error| from_sqlite(&error))?;
-        let changed = prepared.execute(params_from_iter(values)).map_err(|error| from_sqlite(&error))?;
+        let failed = |error: rusqlite::Error| from_sqlite(&error);
+        let mut prepared = self.connection.prepare_cached(&numbered(statement)).map_err(failed)?;
+        let changed = prepared.execute(params_from_iter(values)).map_err(failed)?;
         Ok(changed as u64)
     }
 
@@ -172,6 +172,10 @@ pub(super) fn from_sqlite(error: &rusqlite::Error) -> StoreError {
     match code.code {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Locked,
         ErrorCode::DiskFull => StoreError::Full,
+        // The index of the log can't grow, for which the disk being full is the reason.
+        ErrorCode::SystemIoFailure if code.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
+            StoreError::Full
+        }
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Damaged(error.to_string()),
         ErrorCode::SystemIoFailure
         | ErrorCode::CannotOpen

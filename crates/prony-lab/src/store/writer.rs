@@ -124,17 +124,20 @@ impl Desk {
             } else if batch.has_work {
                 self.version.fetch_add(1, Ordering::AcqRel);
             }
+            // Where nothing can be written, everybody who waits by now hears it, not each after a wait of their own.
+            let refused: Vec<Job> = match &outcome {
+                Ok(()) => Vec::new(),
+                Err(_) => waiting.try_iter().take(WAITING).collect(),
+            };
             for answer in batch.answers {
                 answer(outcome.clone());
             }
-            if batch.has_work {
-                self.keeper.tidy();
-            }
-            // Where nothing can be written, everybody who waits hears it now, not each after a wait of their own.
             if let Err(error) = outcome {
-                for job in waiting.try_iter().take(WAITING) {
+                for job in refused {
                     job(Err(error.clone())).1(Ok(()));
                 }
+            } else if batch.has_work {
+                self.keeper.tidy();
             }
         }
     }

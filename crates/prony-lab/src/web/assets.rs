@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use axum::extract::Path;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest as _, Sha256};
 
 use super::error::WebError;
+use super::fields::At;
 
 /// Digits of the hash in a name: enough that two versions never share one.
 const HASH_BYTES: usize = 6;
@@ -60,7 +60,7 @@ pub(crate) fn chart_script() -> &'static str {
 }
 
 /// Sends one.
-pub(super) async fn show(Path(name): Path<String>) -> Result<Response, WebError> {
+pub(super) async fn show(At(name): At<String>) -> Result<Response, WebError> {
     let found = ASSETS.iter().find(|asset| asset.path.strip_prefix("/assets/") == Some(name.as_str()));
     // A page of an older prony may still be open somewhere.
     let asset = found.ok_or_else(|| WebError::Missing("such file any more: reload the page".to_owned()))?;

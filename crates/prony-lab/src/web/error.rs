@@ -1,5 +1,7 @@
 //! What goes wrong, as people see it.
 
+use std::time::Duration;
+
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 
@@ -9,7 +11,7 @@ use crate::model::Role;
 use crate::store::StoreError;
 
 /// How long the passwords of others take that wait already.
-const BUSY: std::time::Duration = std::time::Duration::from_secs(10);
+const BUSY: Duration = Duration::from_secs(10);
 
 /// Why a page can't be shown.
 #[derive(Debug, thiserror::Error)]
@@ -72,32 +74,31 @@ impl WebError {
             Self::Query(_) | Self::Form(_) | Self::Host(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
             Self::LargeBody(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Store(StoreError::Conflict(_)) => StatusCode::CONFLICT,
             Self::Store(StoreError::Fault(_)) | Self::Drawing(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy | Self::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }
 
 impl WebError {
-    /// What a status wants beside it.
-    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) {
-        match self.status() {
-            StatusCode::UNAUTHORIZED => {
-                headers
-                    .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"prony lab\""));
-            }
-            _ => {}
-        }
-        let wait = match self {
+    /// When it may work, where that is known.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
             Self::Store(error) => error.retry_after(),
             Self::Busy => Some(BUSY),
             _ => None,
-        };
-        if let Some(wait) = wait {
-            headers.insert(header::RETRY_AFTER, wait.as_secs().into());
         }
+    }
+}
+
+/// What `status` wants beside it.
+pub(crate) fn add_headers(headers: &mut HeaderMap, status: StatusCode, retry_after: Option<Duration>) {
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"prony lab\""));
+    }
+    if let Some(wait) = retry_after {
+        headers.insert(header::RETRY_AFTER, wait.as_secs().into());
     }
 }
 
@@ -105,7 +106,7 @@ impl IntoResponse for WebError {
     fn into_response(self) -> Response {
         let page = problem(&Frame::bare(), self.status(), &self.to_string());
         let mut response = (self.status(), Html(page)).into_response();
-        self.add_headers(response.headers_mut());
+        add_headers(response.headers_mut(), self.status(), self.retry_after());
         response
     }
 }

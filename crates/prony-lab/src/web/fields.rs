@@ -1,7 +1,8 @@
 //! What a form or a query says, field by field.
 
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
 
 use super::error::WebError;
 
@@ -43,6 +44,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
         let read = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
         let Query(fields) = read.map_err(|_| WebError::Query("the address can't be read".to_owned()))?;
         Ok(Self(Fields(fields)))
+    }
+}
+
+/// What an address says in its path; what can't be read leads nowhere.
+#[derive(Debug, Clone)]
+pub(crate) struct At<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for At<T> {
+    type Rejection = WebError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, WebError> {
+        let read = Path::<T>::from_request_parts(parts, state).await;
+        read.map(|Path(found)| Self(found)).map_err(|_| WebError::Missing("page here".to_owned()))
     }
 }
 

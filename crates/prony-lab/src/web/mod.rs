@@ -19,10 +19,12 @@ mod principal;
 mod routes;
 mod serve;
 mod sse;
+#[cfg(test)]
+mod tests;
 mod tls;
 mod unhurried;
 
 pub(crate) use drawn::Drawn;
-pub(crate) use error::WebError;
+pub(crate) use error::{WebError, add_headers};
 pub(crate) use principal::Principal;
 pub use serve::{Serving, serve};

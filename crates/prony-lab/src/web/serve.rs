@@ -25,6 +25,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEADERS_MAX: usize = 64;
 /// Bytes of the head of one request.
 const HEAD_BYTES_MAX: usize = 16 << 10;
+/// How long nothing of a response may be taken.
+const STALL: Duration = Duration::from_secs(30);
 /// How long to wait where no connection can be accepted.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
@@ -126,7 +128,7 @@ where
         .header_read_timeout(HEADER)
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(Unhurried::new(stream)), service);
+        .serve_connection(TokioIo::new(Unhurried::new(stream, STALL)), service);
     // What a client breaks off is its own affair.
     let _ = connection.await;
 }

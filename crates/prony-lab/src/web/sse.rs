@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::error::WebError;
-use super::fields::Asked;
+use super::fields::{Asked, At};
 use super::plain::Plain;
 use super::principal::Principal;
 use crate::lab::Lab;
@@ -44,7 +44,7 @@ static STREAMS: Semaphore = Semaphore::const_new(MOST_STREAMS);
 pub(crate) async fn build(
     State(lab): State<Lab>,
     _: Principal,
-    Path(id): Path<BuildId>,
+    At(id): At<BuildId>,
     headers: HeaderMap,
     Asked(asked): Asked,
 ) -> Result<Response, WebError> {

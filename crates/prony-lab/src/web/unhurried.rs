@@ -9,20 +9,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// How long nothing of a response may be taken.
-const STALL: Duration = Duration::from_secs(30);
-
 /// Wraps a stream.
 pub(super) struct Unhurried<S> {
     stream: S,
+    /// How long nothing of a response may be taken.
+    stall: Duration,
     /// Runs while the other end takes nothing.
     deadline: Pin<Box<Sleep>>,
     is_stalled: bool,
 }
 
 impl<S> Unhurried<S> {
-    pub(super) fn new(stream: S) -> Self {
-        Self { stream, deadline: Box::pin(sleep(STALL)), is_stalled: false }
+    /// Ends where nothing is taken for `stall`.
+    pub(super) fn new(stream: S, stall: Duration) -> Self {
+        Self { stream, stall, deadline: Box::pin(sleep(stall)), is_stalled: false }
     }
 
     /// Looks after the clock while `written` is pending.
@@ -33,7 +33,7 @@ impl<S> Unhurried<S> {
         }
         if !self.is_stalled {
             self.is_stalled = true;
-            self.deadline = Box::pin(sleep(STALL));
+            self.deadline = Box::pin(sleep(self.stall));
         }
         ready!(self.deadline.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the other end takes nothing")))
@@ -81,5 +81,36 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Unhurried<S> {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn who_takes_nothing_is_left_alone() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let ended = runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            let address = listener.local_addr().expect("an address");
+            let client = TcpStream::connect(address).await.expect("a connection");
+            let (stream, _) = listener.accept().await.expect("a connection");
+            let mut stream = Unhurried::new(stream, Duration::from_millis(50));
+            let bytes = vec![0; 1 << 20];
+            let ended = loop {
+                if let Err(error) = poll_fn(|context| Pin::new(&mut stream).poll_write(context, &bytes)).await
+                {
+                    break error.kind();
+                }
+            };
+            drop(client);
+            ended
+        });
+        assert_eq!(ended, io::ErrorKind::TimedOut);
     }
 }

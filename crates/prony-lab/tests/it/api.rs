@@ -172,6 +172,36 @@ fn builds_are_called_off_and_asked_for_again() {
 }
 
 #[test]
+fn monitors_and_hooks_go_where_the_policy_says() {
+    let (front, [viewer, runner, admin]) = prepared();
+    let monitor = |url: &str| json!({ "name": "home", "url": url });
+    let added = front.call(&runner, "POST", "/monitors", Some(&monitor("http://127.0.0.1:9/")));
+    assert_eq!((added.status, &added.json()["fail_after"]), (201, &json!(3)), "{added:?}");
+    for url in ["http://169.254.169.254/", "http://8.8.8.8/", "http://a:b@127.0.0.1/", "x"] {
+        let refused = front.call(&runner, "POST", "/monitors", Some(&monitor(url)));
+        assert_eq!(
+            (refused.status, &refused.json()["mistakes"][0]["field"]),
+            (422, &json!("url")),
+            "{refused:?}"
+        );
+    }
+    let listed = front.call(&viewer, "GET", "/monitors", None).json();
+    let id = listed["items"][0]["id"].clone();
+    assert_eq!(front.call(&viewer, "GET", &format!("/monitors/{id}/checks"), None).status, 200);
+    assert_eq!(front.call(&runner, "DELETE", &format!("/monitors/{id}"), None).status, 200);
+    assert_eq!(front.call(&runner, "DELETE", &format!("/monitors/{id}"), None).status, 404);
+    let hook = front.call(&admin, "POST", "/hooks", Some(&json!({ "url": "http://127.0.0.1:9/told" })));
+    assert_eq!(hook.json()["secret"].as_str().map(str::len), Some(64), "{hook:?}");
+    let listed = front.call(&admin, "GET", "/hooks", None);
+    assert!(
+        !listed.body.contains(hook.json()["secret"].as_str().expect("a secret")),
+        "shown once: {listed:?}"
+    );
+    let refused = front.call(&admin, "POST", "/hooks", Some(&json!({ "url": "http://[fe80::1]/" })));
+    assert_eq!(refused.status, 422, "{refused:?}");
+}
+
+#[test]
 fn alerts_and_series() {
     let (front, [viewer, runner, _]) = prepared();
     assert_eq!(front.call(&viewer, "GET", "/alerts?state=active", None).json(), json!({ "items": [] }));
@@ -179,9 +209,10 @@ fn alerts_and_series() {
     assert_eq!(front.call(&viewer, "GET", "/projects/none/series", None).status, 404);
     assert_eq!(front.call(&viewer, "GET", "/series/1", None).status, 404);
     assert_eq!(front.call(&viewer, "GET", "/alerts/1", None).status, 404);
-    let answer = |body: Value| front.call(&runner, "POST", "/alerts/1/answer", Some(&body)).status;
+    let answer = |body: Value| front.call(&runner, "POST", "/alerts/1", Some(&body)).status;
     assert_eq!(answer(json!({ "state": "acknowledged" })), 404);
-    assert_eq!(answer(json!({ "state": "silenced", "until": 1 })), 422);
+    assert_eq!(answer(json!({ "state": "silenced" })), 422, "for how long?");
+    assert_eq!(answer(json!({ "state": "dismissed", "silence_s": 5 })), 422);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A lab on a free port, and somebody who asks it.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -79,10 +80,10 @@ impl Front {
     pub(crate) fn ask_as(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
         let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         for (name, value) in headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
+            write!(text, "{name}: {value}\r\n").expect("it fits");
         }
         if !body.is_empty() {
-            text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+            write!(text, "Content-Length: {}\r\n", body.len()).expect("it fits");
         }
         text.push_str("\r\n");
         text.push_str(body);

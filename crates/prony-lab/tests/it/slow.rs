@@ -1,6 +1,6 @@
 //! A thousand clients that send a byte now and then (S13).
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -43,4 +43,17 @@ fn a_thousand_slow_clients_disturb_nobody_and_are_sent_away() {
     }
     assert!(slowest < PAGE_MAX, "{slowest:?} for a page, {pages} pages");
     assert!(began.elapsed() > Duration::from_secs(8), "they had their ten seconds");
+}
+
+#[test]
+fn a_body_that_does_not_come_is_given_up() {
+    let front = Front::new();
+    let mut stream = TcpStream::connect(front.address).expect("a connection");
+    let head = "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n";
+    stream.write_all(head.as_bytes()).expect("written");
+    stream.write_all(b"name=").expect("written");
+    stream.set_read_timeout(Some(Duration::from_secs(45))).expect("a timeout");
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).expect("an answer, after 30 s");
+    assert_eq!(&answer, b"HTTP/1.1 408");
 }

@@ -75,16 +75,16 @@ pub(crate) struct LabServeArgs {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000")]
     pub(crate) listen: SocketAddr,
     /// A name by which the lab is called, beside localhost and the addresses it listens on; may be repeated
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) host: Vec<String>,
     /// Certificate chain in PEM, to be reached by HTTPS
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", requires = "tls_key", hide_short_help = true)]
     pub(crate) tls_certificate: Option<PathBuf>,
     /// Its private key, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    #[arg(long, value_name = "FILE", requires = "tls_certificate", hide_short_help = true)]
     pub(crate) tls_key: Option<PathBuf>,
     /// A proxy in front of the lab does the TLS, passes Host on and adds X-Forwarded-For
-    #[arg(long, conflicts_with = "tls_certificate")]
+    #[arg(long, conflicts_with = "tls_certificate", hide_short_help = true)]
     pub(crate) behind_proxy: bool,
     /// Let everybody who reaches the lab read it; only where that is this machine alone
     #[arg(long, value_name = "ROLE", value_parser = ["viewer", "none"], default_value = "none")]
@@ -93,7 +93,7 @@ pub(crate) struct LabServeArgs {
     #[arg(long, value_name = "COMMAND")]
     pub(crate) mail_command: Option<String>,
     /// Take builds in, but don't work them off
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_worker: bool,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct LabPlaceArgs {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) data: Option<PathBuf>,
     /// Keep it in this database instead of a file in the folder: postgres://USER@HOST/DATABASE
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", hide_short_help = true)]
     pub(crate) database: Option<String>,
 }
 

@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
-use super::Frame;
 use super::load::{self, LoadFields};
+use super::{Frame, mistakes};
 use crate::lab::{Lab, Refused};
 use crate::model::{BuildRequest, Definition, FieldMistake, Name, Priority, Role};
 use crate::requests::Asker;
@@ -106,20 +106,8 @@ async fn accept_load(lab: &Lab, principal: &Principal, fields: &Fields) -> Resul
             }
         }
     };
-    let mistakes = mistakes(refusal, "url")?;
+    let mistakes = mistakes(refusal, "url")?.into_iter().map(load::on_page).collect();
     refused(lab, principal, Filled { load, mistakes, ..Filled::default() }).await
-}
-
-/// What is wrong, beside the fields; what is about none of them stands beside `other`.
-fn mistakes(refused: Refused, other: &str) -> Result<Vec<FieldMistake>, WebError> {
-    match refused {
-        Refused::Fields(mistakes) => Ok(mistakes.into_iter().map(load::on_page).collect()),
-        Refused::Target(refusal) => {
-            Ok(vec![FieldMistake { field: other.to_owned(), message: refusal.to_string() }])
-        }
-        Refused::Store(error) => Err(error.into()),
-        Refused::KeyReused => Err(WebError::BrokenBody),
-    }
 }
 
 async fn refused(lab: &Lab, principal: &Principal, filled: Filled) -> Result<Response, WebError> {

@@ -1,7 +1,7 @@
 //! `/admin`: users, tokens, target policy, audit log, storage.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
@@ -11,12 +11,14 @@ use crate::clock::{self, Moment};
 use crate::lab::Lab;
 use crate::model::{Name, Role};
 use crate::options::StoreAddress;
-use crate::store::{StoreError, Tx, audit, figures};
+use crate::store::{StoreError, Tx, audit, builds, figures, queue};
 use crate::web::error::WebError;
-use crate::web::fields::{Asked, Fields};
+use crate::web::fields::{Asked, At, Fields};
 use crate::web::plain;
 use crate::web::principal::Principal;
 
+/// Of a longer queue the rest is called off by the next press.
+const STOPPED_TOGETHER: u32 = 10_000;
 /// Entries of the log on one page.
 const ENTRIES: u32 = 50;
 /// Of an entry's detail on the page, which may be a whole definition.
@@ -112,7 +114,7 @@ pub(crate) async fn invite(
 pub(crate) async fn set_user(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(name): Path<String>,
+    At(name): At<String>,
     fields: Fields,
 ) -> Result<Response, WebError> {
     principal.demand(Role::Admin)?;
@@ -154,7 +156,7 @@ pub(crate) async fn add_token(
 pub(crate) async fn revoke_token(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<String>,
+    At(id): At<String>,
 ) -> Result<Response, WebError> {
     principal.demand(Role::Admin)?;
     let made = changed(&lab, &principal, move |tx, by, now| change::revoke_token(tx, by, &id, now)).await?;
@@ -174,6 +176,22 @@ pub(crate) async fn set_policy(
         Ok(()) => Ok(Redirect::to("/admin#policy").into_response()),
         Err(error) => refused(&lab, &principal, typed, &error).await,
     }
+}
+
+/// Calls off everything that is not over.
+pub(crate) async fn stop(State(lab): State<Lab>, principal: Principal) -> Result<Redirect, WebError> {
+    principal.demand(Role::Admin)?;
+    lab.store
+        .write(move |tx| {
+            let (now, by) = (clock::wall(), principal.name.as_str());
+            let mut stopped = 0;
+            for build in builds::open(tx, STOPPED_TOGETHER)? {
+                stopped += u32::from(queue::cancel(tx, build.id, by, now)?);
+            }
+            audit::append(tx, now, by, "stop", "everything", &format!("{stopped} builds"))
+        })
+        .await?;
+    Ok(Redirect::to("/"))
 }
 
 /// Does a change; what it is refused for comes back. Whoever was let in before is looked at anew.

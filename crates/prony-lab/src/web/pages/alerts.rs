@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::time::Duration;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{Html, Redirect};
 
 use super::{Frame, words};
@@ -13,7 +13,7 @@ use crate::lab::Lab;
 use crate::model::{Alert, AlertId, AlertState, Role};
 use crate::store::alerts;
 use crate::web::error::WebError;
-use crate::web::fields::{Asked, Fields};
+use crate::web::fields::{Asked, At, Fields};
 use crate::web::plain;
 use crate::web::principal::Principal;
 
@@ -60,7 +60,7 @@ pub(crate) async fn list(
 pub(crate) async fn answer(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<AlertId>,
+    At(id): At<AlertId>,
     fields: Fields,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;

@@ -1,7 +1,7 @@
 //! `/`: what runs, what waits, and the newest builds.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Html;
 
 use super::{Around, Frame, middle, words};
@@ -10,7 +10,7 @@ use crate::model::{Build, BuildId, BuildState, EventId};
 use crate::store::builds::{self, Filter, Page};
 use crate::store::{StoreError, Tx, alerts, events, projects};
 use crate::web::error::WebError;
-use crate::web::fields::Asked;
+use crate::web::fields::{Asked, At};
 use crate::web::plain;
 use crate::web::principal::Principal;
 
@@ -71,7 +71,7 @@ pub(crate) async fn show(
 pub(crate) async fn up_to(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<BuildId>,
+    At(id): At<BuildId>,
 ) -> Result<Html<String>, WebError> {
     let page = Some(Page::Before(BuildId(id.0.saturating_add(1))));
     draw(&lab, &principal, Wanted { page, ..Wanted::default() }).await
@@ -81,7 +81,7 @@ pub(crate) async fn up_to(
 pub(crate) async fn from(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<BuildId>,
+    At(id): At<BuildId>,
 ) -> Result<Html<String>, WebError> {
     let page = Some(Page::After(BuildId(id.0.saturating_sub(1))));
     draw(&lab, &principal, Wanted { page, ..Wanted::default() }).await
@@ -164,5 +164,54 @@ impl Wanted {
         }
         let query = query.finish();
         if query.is_empty() { "/".to_owned() } else { format!("/?{query}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{BuildRequest, Definition};
+    use crate::store::fixture::on_both;
+
+    fn page(store: &crate::store::Store, wanted: Wanted) -> Home {
+        store.read_blocking(|tx| wanted.read(tx)).expect("read")
+    }
+
+    #[test]
+    fn the_list_goes_on_both_ways_and_keeps_what_was_chosen() {
+        on_both(|store| {
+            let text = "folder = \"/srv/a\"\n[[task]]\nname = \"compile\"\ncommand = \"make\"";
+            let definition = Definition::read(text).expect("a definition");
+            store
+                .write_blocking(move |tx| {
+                    let project =
+                        projects::register(tx, &"a".parse().expect("a name"), text, crate::Moment(1))?;
+                    for _ in 0..2 * BUILDS + 1 {
+                        let new =
+                            BuildRequest::default().checked(project, &definition, "kim", crate::Moment(5));
+                        builds::accept(tx, &new.expect("a request"))?;
+                    }
+                    Ok(())
+                })
+                .expect("accepted");
+            let newest = page(store, Wanted::default());
+            let ends = |home: &Home| (home.builds[0].id.0, home.builds[home.builds.len() - 1].id.0);
+            assert_eq!((ends(&newest), newest.newer.as_deref()), ((101, 52), None));
+            assert_eq!(newest.older.as_deref(), Some("/?before=52"));
+            assert_eq!((newest.open.len(), newest.is_open_cut), (OPEN as usize, true));
+            let second = Wanted {
+                page: Some(Page::Before(BuildId(52))),
+                project: "a".to_owned(),
+                ..Wanted::default()
+            };
+            let second = page(store, second);
+            assert_eq!(ends(&second), (51, 2));
+            assert_eq!(second.older.as_deref(), Some("/?project=a&before=2"));
+            assert_eq!(second.newer.as_deref(), Some("/?project=a&after=51"));
+            let back = page(store, Wanted { page: Some(Page::After(BuildId(1))), ..Wanted::default() });
+            assert_eq!((ends(&back), back.newer.as_deref()), ((51, 2), Some("/?after=51")));
+            let none = page(store, Wanted { project: "b".to_owned(), ..Wanted::default() });
+            assert!(none.builds.is_empty() && none.is_filtered && none.older.is_none());
+        });
     }
 }

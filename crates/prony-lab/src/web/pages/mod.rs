@@ -8,6 +8,7 @@ pub(super) mod build;
 pub(super) mod compare;
 pub(super) mod history;
 pub(super) mod home;
+pub(super) mod hooks;
 mod load;
 pub(super) mod monitors;
 pub(super) mod projects;
@@ -20,9 +21,21 @@ use axum::http::StatusCode;
 
 use super::error::WebError;
 use super::principal::Principal;
-use crate::lab::Lab;
-use crate::model::Role;
+use crate::lab::{Lab, Refused};
+use crate::model::{FieldMistake, Role};
 use crate::store::{StoreError, Tx};
+
+/// What is wrong, beside the fields; what is about none of them stands beside `other`.
+fn mistakes(refused: Refused, other: &str) -> Result<Vec<FieldMistake>, WebError> {
+    match refused {
+        Refused::Fields(mistakes) => Ok(mistakes),
+        Refused::Target(refusal) => {
+            Ok(vec![FieldMistake { field: other.to_owned(), message: refusal.to_string() }])
+        }
+        Refused::Store(error) => Err(error.into()),
+        Refused::KeyReused => Err(WebError::BrokenBody),
+    }
+}
 
 /// What every page has around it.
 #[derive(Debug, Clone, Default)]

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use prony_report::series::{SeriesPoint, chart, spark};
 
-use super::{Frame, words};
+use super::{Frame, mistakes, words};
 use crate::clock::{self, Moment};
-use crate::lab::Lab;
+use crate::lab::{Lab, Refused};
 use crate::model::{Check, FieldMistake, Monitor, MonitorId, MonitorRequest, Role};
-use crate::store::{StoreError, Tx, monitors};
+use crate::store::{StoreError, Tx, audit, monitors};
 use crate::web::error::WebError;
-use crate::web::fields::Fields;
+use crate::web::fields::{At, Fields};
 use crate::web::plain;
 use crate::web::principal::Principal;
 
@@ -81,34 +81,48 @@ pub(crate) async fn add(
         expected_status: one("expected_status"),
         email: one("email"),
     };
-    let mistakes = match request.checked(&principal.name, clock::wall()) {
-        Err(mistakes) => mistakes,
-        Ok(monitor) => {
-            let is_new = lab
-                .store
-                .write(move |tx| {
-                    if monitors::by_name(tx, &monitor.name)?.is_some() {
-                        return Ok(false);
-                    }
-                    monitors::add(tx, &monitor).map(|_| true)
-                })
-                .await?;
-            if is_new {
-                return Ok(Redirect::to("/monitors").into_response());
-            }
-            let message = "there is a monitor of that name: take another".to_owned();
-            vec![FieldMistake { field: "name".to_owned(), message }]
-        }
+    let refused = match lab.add_monitor(request.clone(), &principal.name, principal.role).await {
+        Ok(_) => return Ok(Redirect::to("/monitors").into_response()),
+        Err(refused) => refused,
     };
+    let mistakes = mistakes(refused, "url")?;
     let page = draw(&lab, &principal, request, mistakes).await?;
     Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
+}
+
+async fn accept(lab: &Lab, principal: &Principal, request: &MonitorRequest) -> Result<(), Refused> {
+    let monitor = request.checked(&principal.name, clock::wall()).map_err(Refused::Fields)?;
+    lab.judge_url(&monitor.url, principal.role).await?;
+    let is_new = lab
+        .store
+        .write(move |tx| {
+            if monitors::by_name(tx, &monitor.name)?.is_some() {
+                return Ok(false);
+            }
+            monitors::add(tx, &monitor)?;
+            audit::append(
+                tx,
+                monitor.created_at,
+                &monitor.created_by,
+                "monitor.add",
+                &monitor.name,
+                &monitor.url,
+            )?;
+            Ok(true)
+        })
+        .await?;
+    if is_new {
+        return Ok(());
+    }
+    let message = "there is a monitor of that name: take another".to_owned();
+    Err(Refused::Fields(vec![FieldMistake { field: "name".to_owned(), message }]))
 }
 
 /// Shows one.
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<MonitorId>,
+    At(id): At<MonitorId>,
 ) -> Result<Html<String>, WebError> {
     let (monitor, mut checks) = find(&lab, id).await?;
     let points: Vec<SeriesPoint> = checks.iter().filter_map(point).collect();
@@ -125,7 +139,7 @@ pub(crate) async fn show(
 pub(crate) async fn checks_json(
     State(lab): State<Lab>,
     _: Principal,
-    Path(id): Path<MonitorId>,
+    At(id): At<MonitorId>,
 ) -> Result<Response, WebError> {
     let (monitor, checks) = find(&lab, id).await?;
     Ok(Json(serde_json::json!({ "monitor": monitor.name, "url": monitor.url, "checks": checks }))
@@ -136,10 +150,10 @@ pub(crate) async fn checks_json(
 pub(crate) async fn remove(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<MonitorId>,
+    At(id): At<MonitorId>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
-    lab.store.write(move |tx| monitors::remove(tx, id, clock::wall())).await?;
+    lab.remove_monitor(id, &principal.name).await?;
     Ok(Redirect::to("/monitors"))
 }
 

@@ -1,7 +1,7 @@
 //! `/projects` and `/project/{name}`: what the lab builds. An administrator writes it down here; forms only choose from it.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
@@ -12,7 +12,7 @@ use crate::model::{Definition, FieldMistake, Name, Origin, Role};
 use crate::store::projects::{self, Project};
 use crate::store::{StoreError, Tx, audit};
 use crate::web::error::WebError;
-use crate::web::fields::{Asked, Fields};
+use crate::web::fields::{Asked, At, Fields};
 use crate::web::plain;
 use crate::web::principal::Principal;
 
@@ -136,7 +136,7 @@ pub(crate) async fn add(
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(name): Path<String>,
+    At(name): At<String>,
     Asked(asked): Asked,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
@@ -148,7 +148,7 @@ pub(crate) async fn show(
 pub(crate) async fn save(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(name): Path<String>,
+    At(name): At<String>,
     fields: Fields,
 ) -> Result<Response, WebError> {
     principal.demand(Role::Admin)?;
@@ -169,7 +169,7 @@ pub(crate) async fn save(
 pub(crate) async fn archive(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(name): Path<String>,
+    At(name): At<String>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Admin)?;
     let project = find(&lab, name.clone()).await?;

@@ -1,6 +1,6 @@
 //! What people do with a build: call it off, ask for it again, write about it.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Redirect;
 
 use crate::clock;
@@ -9,7 +9,7 @@ use crate::model::{BuildId, Role};
 use crate::requests::Asker;
 use crate::store::figures;
 use crate::web::error::WebError;
-use crate::web::fields::Fields;
+use crate::web::fields::{At, Fields};
 use crate::web::principal::Principal;
 
 /// Longer notes are documents.
@@ -19,7 +19,7 @@ const MAX_NOTE_CHARACTERS: usize = 2_000;
 pub(crate) async fn cancel(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<BuildId>,
+    At(id): At<BuildId>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
     lab.cancel_build(id, &principal.name).await?;
@@ -30,7 +30,7 @@ pub(crate) async fn cancel(
 pub(crate) async fn retry(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<BuildId>,
+    At(id): At<BuildId>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
     let asker = Asker { by: principal.name.clone(), key: None };
@@ -52,7 +52,7 @@ pub(crate) async fn retry(
 pub(crate) async fn add_note(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<BuildId>,
+    At(id): At<BuildId>,
     fields: Fields,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;

@@ -8,7 +8,7 @@ mod output;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Html;
 
 pub(crate) use act::{add_note, cancel, retry};
@@ -22,6 +22,7 @@ use crate::store::figures::{self, Note};
 use crate::store::thresholds::{self, Demand};
 use crate::store::{StoreError, Tx, builds, events};
 use crate::web::error::WebError;
+use crate::web::fields::At;
 use crate::web::plain;
 use crate::web::principal::Principal;
 
@@ -84,7 +85,7 @@ struct Block {
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(id): Path<BuildId>,
+    At(id): At<BuildId>,
 ) -> Result<Html<String>, WebError> {
     let version = lab.store.version();
     let key = format!("build {id}");
@@ -143,7 +144,7 @@ impl Rest {
             is_cut,
             machine: found.first().map(|figure| plain::line(&figure.fingerprint)),
             groups: figure::groups(&found, &before, project),
-            report: report.map(|file| format!("/build/{id}/file/{}", file.address)),
+            report: report.map(|file| format!("/build/{id}/files/{}", file.address)),
             files,
             blocks,
         })

@@ -1,7 +1,7 @@
 //! What tasks wrote and what builds left, bounded on the page and whole behind a link.
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use http_body_util::channel::Channel;
@@ -12,6 +12,7 @@ use crate::lab::Lab;
 use crate::model::{BuildId, Task};
 use crate::store::{StoreError, Tx, builds, files, tasks};
 use crate::web::error::WebError;
+use crate::web::fields::At;
 use crate::web::guard::StoredPage;
 use crate::web::pages::words;
 use crate::web::plain::{self, Plain};
@@ -72,7 +73,7 @@ pub(super) fn files(tx: &mut Tx<'_>, id: BuildId) -> Result<Vec<File>, StoreErro
 pub(crate) async fn file(
     State(lab): State<Lab>,
     _: Principal,
-    Path((id, name)): Path<(BuildId, String)>,
+    At((id, name)): At<(BuildId, String)>,
 ) -> Result<Response, WebError> {
     let wanted = name.clone();
     let found = lab.store.read(move |tx| files::one(tx, id, &wanted)).await?;
@@ -96,7 +97,7 @@ pub(crate) async fn file(
 pub(crate) async fn whole(
     State(lab): State<Lab>,
     _: Principal,
-    Path((id, name)): Path<(BuildId, String)>,
+    At((id, name)): At<(BuildId, String)>,
 ) -> Result<Response, WebError> {
     let wanted = name.clone();
     let found = lab.store.read(move |tx| builds::one(tx, id)).await?;

@@ -1,7 +1,7 @@
 //! The series of a project, each with its latest value and a small picture of the last ones.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Html;
 
 use super::super::build::figure::{interval, shown};
@@ -13,6 +13,7 @@ use crate::model::{Point, Series, SeriesId};
 use crate::store::projects::Project;
 use crate::store::{StoreError, Tx, series as stored};
 use crate::web::error::WebError;
+use crate::web::fields::At;
 use crate::web::plain;
 use crate::web::principal::Principal;
 
@@ -55,7 +56,7 @@ struct Line {
 pub(crate) async fn project(
     State(lab): State<Lab>,
     principal: Principal,
-    Path(name): Path<String>,
+    At(name): At<String>,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
     let title = format!("History of {}", project.name);

@@ -4,7 +4,7 @@ mod list;
 mod points;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Html;
 use prony_report::series::{SeriesChange, SeriesPoint, chart};
 
@@ -20,6 +20,7 @@ use crate::model::{BuildId, Change, ChangeState, Definition, Point, Series, Seri
 use crate::store::projects::Project;
 use crate::store::{StoreError, Tx, series as stored};
 use crate::web::error::WebError;
+use crate::web::fields::At;
 use crate::web::plain;
 use crate::web::principal::Principal;
 
@@ -75,7 +76,7 @@ struct PointRow {
 pub(crate) async fn series(
     State(lab): State<Lab>,
     principal: Principal,
-    Path((name, id)): Path<(String, SeriesId)>,
+    At((name, id)): At<(String, SeriesId)>,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
     let title = format!("Series {id} of {}", project.name);

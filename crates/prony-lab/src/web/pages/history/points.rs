@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -14,6 +14,7 @@ use super::Whole;
 use crate::lab::Lab;
 use crate::model::{BuildId, ChangeState, Point, SeriesId};
 use crate::web::error::WebError;
+use crate::web::fields::At;
 use crate::web::principal::Principal;
 
 /// The points that have a value, column by column: a chart of 100,000 takes them as they are.
@@ -21,12 +22,13 @@ use crate::web::principal::Principal;
 struct Columns {
     unit: String,
     /// Seconds since 1970-01-01 UTC.
-    at: Vec<f64>,
+    at: Vec<i64>,
     build: Vec<BuildId>,
     value: Vec<Option<f64>>,
     low: Vec<Option<f64>>,
     high: Vec<Option<f64>>,
-    valid: Vec<bool>,
+    /// Places of the points that do not count.
+    unused: Vec<usize>,
     changes: Vec<Mark>,
 }
 
@@ -43,7 +45,7 @@ struct Mark {
 pub(crate) async fn points_json(
     State(lab): State<Lab>,
     _: Principal,
-    Path((name, id)): Path<(String, SeriesId)>,
+    At((name, id)): At<(String, SeriesId)>,
 ) -> Result<Response, WebError> {
     let project = find(&lab, name).await?;
     let whole = lab.store.read(move |tx| Whole::read(tx, &project, id)).await?;
@@ -55,22 +57,32 @@ pub(crate) async fn points_json(
     });
     let columns = Columns {
         unit: words::unit(&whole.series.unit),
-        at: points.iter().map(|point| point.at.0 as f64 / 1000.0).collect(),
+        at: points.iter().map(|point| point.at.0.div_euclid(1000)).collect(),
         build: points.iter().map(|point| point.build).collect(),
-        value: points.iter().map(|point| point.value).collect(),
-        low: points.iter().map(|point| point.low).collect(),
-        high: points.iter().map(|point| point.high).collect(),
-        valid: points.iter().map(|point| point.is_valid).collect(),
+        value: points.iter().map(|point| drawn(point.value)).collect(),
+        low: points.iter().map(|point| drawn(point.low)).collect(),
+        high: points.iter().map(|point| drawn(point.high)).collect(),
+        unused: points
+            .iter()
+            .enumerate()
+            .filter(|(_, point)| !point.is_valid)
+            .map(|(place, _)| place)
+            .collect(),
         changes: changes.collect(),
     };
     Ok(Json(columns).into_response())
+}
+
+/// Six significant digits, to the nearest: a thousandth of a pixel, and half the bytes. The CSV has all digits.
+fn drawn(value: Option<f64>) -> Option<f64> {
+    value.map(|value| format!("{value:.5e}").parse().unwrap_or(value))
 }
 
 /// Sends them as CSV (RFC 4180).
 pub(crate) async fn points_csv(
     State(lab): State<Lab>,
     _: Principal,
-    Path((name, id)): Path<(String, SeriesId)>,
+    At((name, id)): At<(String, SeriesId)>,
 ) -> Result<Response, WebError> {
     let project = find(&lab, name).await?;
     let whole = lab.store.read(move |tx| Whole::read(tx, &project, id)).await?;
@@ -94,4 +106,16 @@ pub(crate) async fn points_csv(
         );
     }
     Ok(([(CONTENT_TYPE, "text/csv; charset=utf-8")], text).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_is_as_exact_as_a_drawing() {
+        assert_eq!(drawn(Some(17_934.123_456)), Some(17_934.1));
+        assert_eq!(drawn(Some(0.001_234_567_89)), Some(0.001_234_57));
+        assert_eq!((drawn(Some(0.0)), drawn(None)), (Some(0.0), None));
+    }
 }

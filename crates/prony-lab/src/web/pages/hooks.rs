@@ -1,0 +1,114 @@
+//! `/admin/hooks`: addresses that are told of events.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+
+use super::{Frame, mistakes, words};
+use crate::auth::Secret;
+use crate::clock;
+use crate::lab::{Lab, Refused};
+use crate::model::{FieldMistake, Hook, HookId, HookRequest, Role};
+use crate::store::hooks::GivenUp;
+use crate::store::{audit, hooks, projects};
+use crate::web::error::WebError;
+use crate::web::fields::{At, Fields};
+use crate::web::plain;
+use crate::web::principal::Principal;
+
+/// Of what could not be told, on the page.
+const GIVEN_UP: u32 = 20;
+
+#[derive(Template)]
+#[template(path = "hooks.html")]
+struct Page {
+    frame: Frame,
+    waiting: i64,
+    secret: Option<String>,
+    hooks: Vec<Hook>,
+    given_up: Vec<GivenUp>,
+    projects: Vec<String>,
+    request: HookRequest,
+    mistakes: Vec<FieldMistake>,
+}
+
+/// Shows them.
+pub(crate) async fn list(State(lab): State<Lab>, principal: Principal) -> Result<Html<String>, WebError> {
+    Ok(Html(draw(&lab, &principal, None, HookRequest::default(), Vec::new()).await?))
+}
+
+/// Adds one; what signs for it is shown once.
+pub(crate) async fn add(
+    State(lab): State<Lab>,
+    principal: Principal,
+    fields: Fields,
+) -> Result<Response, WebError> {
+    principal.demand(Role::Admin)?;
+    let one = |name| fields.one(name).to_owned();
+    let request = HookRequest { url: one("url"), kinds: one("kinds"), project: one("project") };
+    match accept(&lab, &principal, &request).await {
+        Ok(secret) => {
+            let page = draw(&lab, &principal, Some(secret), HookRequest::default(), Vec::new()).await?;
+            Ok(Html(page).into_response())
+        }
+        Err(refused) => {
+            let mistakes = mistakes(refused, "url")?;
+            let page = draw(&lab, &principal, None, request, mistakes).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
+        }
+    }
+}
+
+/// Takes one out.
+pub(crate) async fn remove(
+    State(lab): State<Lab>,
+    principal: Principal,
+    At(id): At<HookId>,
+) -> Result<Redirect, WebError> {
+    principal.demand(Role::Admin)?;
+    lab.store
+        .write(move |tx| {
+            let now = clock::wall();
+            hooks::remove(tx, id, now)?;
+            audit::append(tx, now, &principal.name, "hook.remove", &id.to_string(), "")
+        })
+        .await?;
+    Ok(Redirect::to("/admin/hooks"))
+}
+
+/// The key with which the new hook signs.
+async fn accept(lab: &Lab, principal: &Principal, request: &HookRequest) -> Result<String, Refused> {
+    let (name, by, now) = (request.project.clone(), principal.name.clone(), clock::wall());
+    let project = lab.store.read(move |tx| projects::by_name(tx, &name)).await?;
+    let new = request.checked(project.map(|project| project.id), &by, now).map_err(Refused::Fields)?;
+    lab.judge_url(&new.url, principal.role).await?;
+    let secret = Secret::new().text();
+    let key = secret.clone();
+    lab.store
+        .write(move |tx| {
+            let id = hooks::add(tx, &new, &key)?;
+            audit::append(tx, now, &by, "hook.add", &id.to_string(), &new.url)
+        })
+        .await?;
+    Ok(secret)
+}
+
+async fn draw(
+    lab: &Lab,
+    principal: &Principal,
+    secret: Option<String>,
+    request: HookRequest,
+    mistakes: Vec<FieldMistake>,
+) -> Result<String, WebError> {
+    principal.demand(Role::Admin)?;
+    let (waiting, hooks, given_up, all) = lab
+        .store
+        .read(|tx| {
+            Ok((hooks::waiting(tx)?, hooks::all(tx)?, hooks::given_up(tx, GIVEN_UP)?, projects::all(tx)?))
+        })
+        .await?;
+    let projects = all.into_iter().map(|project| project.name).collect();
+    let frame = Frame::of(principal).at("/admin");
+    Ok(Page { frame, waiting, secret, hooks, given_up, projects, request, mistakes }.render()?)
+}

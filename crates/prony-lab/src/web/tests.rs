@@ -1,0 +1,218 @@
+//! Requests through everything between a connection and the store.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{Request, StatusCode};
+use axum::response::Response;
+use http_body_util::BodyExt as _;
+use tower::ServiceExt as _;
+
+use super::routes;
+use crate::clock::Moment;
+use crate::lab::Lab;
+use crate::model::{BuildId, BuildRequest, BuildState, Definition, ProjectId, Role, TaskState};
+use crate::options::{LabOptions, StoreAddress};
+use crate::store::results::{self, Demanded, Measured, Results};
+use crate::store::{StoreError, Tx, builds, figures, files, projects, tasks};
+
+/// What somebody writes who wants a page to do something else; and what turns the writing around it.
+const HOSTILE: &str =
+    "\"'><script>alert(1)</script><img src=x onerror=alert(1)>\u{202e}\u{1b}[31m&amp;{{7*7}}";
+
+/// A definition as hostile as one may be.
+const DEFINITION: &str = r#"
+title = "\"'><script>alert(1)</script>"
+folder = "/srv/<script>"
+study = "<script>alert(1)</script>.toml"
+branch = "<script>"
+[[task]]
+name = "compile"
+command = "echo '</pre><script>alert(1)</script>'"
+"#;
+
+struct Bench {
+    _folder: tempfile::TempDir,
+    runtime: tokio::runtime::Runtime,
+    lab: Lab,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let lab = Lab::open(LabOptions {
+            data: folder.path().to_owned(),
+            store: StoreAddress::Sqlite(folder.path().join("lab.sqlite")),
+            listen: vec!["127.0.0.1:0".parse().expect("an address")],
+            hosts: Vec::new(),
+            anonymous: Some(Role::Runner),
+            tls: None,
+            is_behind_proxy: false,
+            program: "/proc/self/exe".into(),
+            search_path: String::new(),
+            mail: None,
+            has_worker: false,
+        })
+        .expect("a lab");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        Self { _folder: folder, runtime, lab }
+    }
+
+    fn ask(&self, path: &str) -> Response {
+        let request = Request::get(path).header("host", "127.0.0.1").body(Body::empty()).expect("a request");
+        self.runtime.block_on(routes::router(self.lab.clone()).oneshot(request)).expect("an answer")
+    }
+
+    fn text(&self, path: &str) -> (StatusCode, String) {
+        let answer = self.ask(path);
+        let status = answer.status();
+        let body = self.runtime.block_on(answer.into_body().collect()).expect("a body").to_bytes();
+        (status, String::from_utf8(body.to_vec()).expect("text"))
+    }
+
+    fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> T {
+        self.lab.store.write_blocking(work).expect("written")
+    }
+
+    /// A build that runs, of a project with this definition.
+    fn running(&self, by: &'static str) -> (ProjectId, BuildId) {
+        self.write(move |tx| {
+            let project = projects::register(tx, &"web".parse().expect("a name"), DEFINITION, Moment(1))?;
+            let definition = Definition::read(DEFINITION).expect("a definition");
+            let new =
+                BuildRequest::default().checked(project, &definition, by, Moment(5)).expect("a request");
+            let id = builds::accept(tx, &new)?;
+            builds::advance(tx, id, BuildState::Queued, BuildState::Assigned, None, Moment(6))?;
+            builds::advance(tx, id, BuildState::Assigned, BuildState::Running, None, Moment(6))?;
+            Ok((project, id))
+        })
+    }
+}
+
+#[test]
+fn hostile_words_are_shown_and_do_nothing() {
+    let bench = Bench::new();
+    let (project, id) = bench.running(HOSTILE);
+    bench.write(move |tx| {
+        let task = tasks::of(tx, id)?[1].id;
+        tasks::write(tx, id, task, format!("</pre>{HOSTILE}").as_bytes(), Moment(7))?;
+        tasks::end(tx, id, task, TaskState::Failed, Some(1), Some(HOSTILE), Moment(8))?;
+        let hostile = || HOSTILE.to_owned();
+        let measured = Measured {
+            cell: hostile(),
+            metric: hostile(),
+            unit: hostile(),
+            is_better_high: false,
+            value: Some(1.0),
+            interval: Some((0.5, 1.5)),
+            runs: 1,
+            samples: 1,
+            is_valid: false,
+            note: Some(hostile()),
+        };
+        let demanded =
+            Demanded { words: hostile(), cell: hostile(), metric: hostile(), value: None, is_met: None };
+        let results = Results { fingerprint: hostile(), measured: vec![measured], demanded: vec![demanded] };
+        results::keep(tx, id, project, "default", &results)?;
+        files::put(tx, id, HOSTILE, b"x")?;
+        figures::add_note(tx, id, HOSTILE, HOSTILE, Moment(9))?;
+        builds::advance(tx, id, BuildState::Running, BuildState::Failed, Some(HOSTILE), Moment(9))
+    });
+    for path in [
+        "/",
+        "/?project=%3Cscript%3E&variant=%22%3E%3Cscript%3E",
+        "/build/1",
+        "/compare?a=1",
+        "/history/web",
+        "/history/web/1",
+        "/add_job?reference=%22%3E%3Cscript%3E&email=%3Cscript%3E&url=%22%3E%3Cscript%3E",
+        "/projects",
+        "/project/web",
+        "/monitors",
+        "/alerts",
+    ] {
+        let (status, page) = bench.text(path);
+        assert_eq!(status, StatusCode::OK, "{path}");
+        for bad in ["<script>", "<img", "\u{202e}", "\u{1b}"] {
+            assert!(!page.contains(bad), "{path}: {bad}\n{page}");
+        }
+        // Our own, and that of charts.
+        assert!(page.matches("<script").count() <= 2, "{path}\n{page}");
+    }
+}
+
+#[test]
+fn what_leads_nowhere_says_so_as_a_page() {
+    let bench = Bench::new();
+    for (path, status) in [
+        ("/nothing", StatusCode::NOT_FOUND),
+        ("/build/1", StatusCode::NOT_FOUND),
+        ("/build/one", StatusCode::NOT_FOUND),
+        ("/build/99999999999999999999", StatusCode::NOT_FOUND),
+        ("/history/web", StatusCode::NOT_FOUND),
+        ("/history/web/1", StatusCode::NOT_FOUND),
+        ("/project/web", StatusCode::NOT_FOUND),
+        ("/monitor/1", StatusCode::NOT_FOUND),
+        ("/assets/lab.000000000000.css", StatusCode::NOT_FOUND),
+        ("/compare?a=x", StatusCode::BAD_REQUEST),
+        ("/?state=gone", StatusCode::BAD_REQUEST),
+        ("/?before=x", StatusCode::BAD_REQUEST),
+        ("/admin", StatusCode::FORBIDDEN),
+        ("/admin/hooks", StatusCode::FORBIDDEN),
+    ] {
+        let (found, page) = bench.text(path);
+        assert_eq!(found, status, "{path}");
+        assert!(page.contains("<h1>") && page.contains("class=\"notice bad\""), "{path}: {page}");
+    }
+}
+
+#[test]
+fn a_stream_says_what_is_new_and_goes_on_where_it_was() {
+    let bench = Bench::new();
+    let (_, id) = bench.running("kim");
+    let task = bench.lab.store.read_blocking(|tx| tasks::of(tx, id)).expect("read")[1].id;
+    let written = |bytes: &'static [u8]| bench.write(move |tx| tasks::write(tx, id, task, bytes, Moment(7)));
+    // A code is cut in two by the pieces.
+    written(b"one\x1b[3");
+    let stream = bench.ask("/build/1/events");
+    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    let mut body = stream.into_body();
+    let first = bench.next(&mut body);
+    assert!(first.contains("event: output") && first.contains("\"text\":\"one\""), "{first}");
+    let last = first.rsplit("id: ").next().and_then(|rest| rest.lines().next()).expect("an id").to_owned();
+    written(b"1mtwo\n");
+    let second = bench.next(&mut body);
+    assert!(second.contains("\"text\":\"two\\n\""), "{second}");
+    drop(body);
+    // Whoever comes back says what came last, and the cut code is whole again.
+    let mut body = bench.ask(&format!("/build/1/events?after={last}")).into_body();
+    let again = bench.next(&mut body);
+    assert!(again.contains("\"text\":\"two\\n\"") && !again.contains("\"one"), "{again}");
+    bench.write(move |tx| builds::advance(tx, id, BuildState::Running, BuildState::Failed, None, Moment(9)));
+    let end = bench.next(&mut body);
+    assert!(end.contains("event: end"), "{end}");
+    let over = bench.runtime.block_on(async { body.frame().await });
+    assert!(over.is_none(), "the stream ends with its build");
+}
+
+impl Bench {
+    /// The next message of a stream.
+    fn next(&self, body: &mut Body) -> String {
+        let frame = async {
+            loop {
+                let frame = body.frame().await.expect("the stream goes on").expect("it is whole");
+                let text =
+                    String::from_utf8(frame.into_data().map(Bytes::into).expect("data")).expect("text");
+                if text.contains("event: ") {
+                    return text;
+                }
+            }
+        };
+        let found =
+            self.runtime.block_on(async { tokio::time::timeout(Duration::from_secs(30), frame).await });
+        found.expect("something is new")
+    }
+}
