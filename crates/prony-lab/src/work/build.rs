@@ -18,7 +18,7 @@ use crate::store::{StoreError, builds, files, projects, queue, results, tasks};
 const GRACE: Duration = Duration::from_secs(10);
 /// A load by itself needs little: it builds nothing.
 const LOAD_LIMITS: Limits = Limits {
-    time: Duration::from_secs(2 * 3600),
+    time: Duration::from_hours(2),
     memory_bytes: 2 << 30,
     disk_bytes: 1 << 30,
     output_bytes: 1 << 20,

@@ -83,11 +83,13 @@ fn short(commit: &str) -> &str {
 /// A study of what both study files call by the same name: each target twice, of either commit, under the loads of the
 /// second.
 fn of_both(texts: [&str; 2], folders: [&Path; 2], title: &str) -> Result<String, String> {
-    let [base, mut study] = texts.map(|text| text.parse::<Table>());
+    let [base, mut study] = texts.map(str::parse::<Table>);
     let unreadable = |error: &toml::de::Error| format!("a study file is no TOML: {}", error.message());
     let base = base.map_err(|error| unreadable(&error))?;
     let study = study.as_mut().map_err(|error| unreadable(error))?;
-    LEFT_OUT.iter().for_each(|key| drop(study.remove(*key)));
+    for key in LEFT_OUT {
+        study.remove(key);
+    }
     let targets = |table: &Table| table.get("targets").and_then(Value::as_table).cloned().unwrap_or_default();
     let sides = [targets(&base), targets(study)];
     let mut both = Table::new();

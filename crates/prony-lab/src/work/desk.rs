@@ -75,7 +75,9 @@ impl Lab {
             let pieces = self.store.read_blocking(|tx| tasks::output(tx, task, after, PIECES))?;
             let Some((last, _)) = pieces.last() else { return Ok(all) };
             after = *last;
-            pieces.iter().for_each(|(_, bytes)| all.extend_from_slice(bytes));
+            for (_, bytes) in &pieces {
+                all.extend_from_slice(bytes);
+            }
         }
     }
 

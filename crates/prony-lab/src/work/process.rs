@@ -147,7 +147,7 @@ impl Ended {
 
 /// `1.5 s`, `7200 s`: of what is left of a longer time nobody wants to know the milliseconds.
 fn seconds(time: Duration) -> String {
-    let digits = if time < Duration::from_secs(10) { 1 } else { 0 };
+    let digits = usize::from(time < Duration::from_secs(10));
     format!("{:.digits$} s", time.as_secs_f64())
 }
 

@@ -99,7 +99,7 @@ mod tests {
         let locked = room.path().join("source/locked");
         fs::create_dir_all(&locked).expect("room");
         fs::write(locked.join("file"), "text").expect("room");
-        fs::set_permissions(&locked, fs::Permissions::from_mode(0)).expect("ours");
+        fs::set_permissions(&locked, fs::Permissions::from_mode(0o0)).expect("ours");
         let again = Room::make(parent.path(), "7").expect("room");
         assert!(!again.path().join("source").exists() && again.tmp().exists());
         assert_eq!(fs::metadata(again.path()).expect("there").permissions().mode() & 0o777, 0o700);

@@ -137,14 +137,14 @@ impl Sandbox {
             let script = "test ! -e \"$0\" && test -w \"$1\" && test ! -w /usr";
             let words = ["/bin/sh", "-c", script].map(OsString::from).into_iter();
             let words = words.chain([marker.clone().into(), room.home().into()]).collect();
-            self.finish(self.wrapped(&room, room.path(), words))
+            Self::finish(self.wrapped(&room, room.path(), words))
         });
         let _ = fs::remove_file(marker);
         let _ = room.remove();
         tried
     }
 
-    fn finish(&self, words: Vec<OsString>) -> Result<(), String> {
+    fn finish(words: Vec<OsString>) -> Result<(), String> {
         let failed = |error: &dyn std::fmt::Display| format!("bubblewrap does not work here ({error})");
         let mut words = words.into_iter();
         let program = words.next().expect("invariant: the program comes first");

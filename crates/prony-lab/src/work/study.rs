@@ -148,7 +148,7 @@ fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<Co
         said.clone().into_os_string(),
     ];
     let source = super::build::Source { folder: job.room.path().to_owned(), commit: String::new() };
-    let bounds = job.bounds(std::time::Duration::from_secs(600));
+    let bounds = job.bounds(std::time::Duration::from_mins(10));
     // Its exit code says what the numbers say, or that they can't be compared: both are read below.
     task::run(job, words, &source, bounds, true, log);
     let text =

@@ -97,6 +97,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use ComparisonOutcome::{Faster, NoDifference, Slower, SlowerSizeUncertain};
 
     fn metric(outcome: ComparisonOutcome, change: f64) -> MetricComparison {
         MetricComparison {
@@ -148,7 +149,6 @@ mod tests {
             let told = of(&study("valid", "met"), Some(BuildId(7)), &compared);
             assert_eq!(told, (expected, Some(words.to_owned())), "{outcomes:?}");
         };
-        use ComparisonOutcome::{Faster, NoDifference, Slower, SlowerSizeUncertain};
         check(
             &[(NoDifference, 0.001), (Faster, -0.3), (Slower, 0.079)],
             BuildVerdict::Slower,

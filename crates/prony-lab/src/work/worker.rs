@@ -25,7 +25,7 @@ const EXPIRY: Duration = Duration::from_secs(1);
 /// After an error of the store: time for a database to come back.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 /// What must be written is tried for so long; after that the build is left to the next start of the lab.
-const PERSISTENCE: Duration = Duration::from_secs(120);
+const PERSISTENCE: Duration = Duration::from_mins(2);
 
 /// What the worker needs to know of its user beside the lab's options. Nothing here reads the environment.
 #[derive(Debug, Clone, Default)]
