@@ -5,6 +5,7 @@ mod act;
 pub(super) mod figure;
 mod output;
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use askama::Template;
@@ -152,8 +153,8 @@ impl Rest {
 }
 
 /// What became of a demand: markup.
-fn demand_word(is_met: &Option<bool>) -> &'static str {
-    match is_met {
+fn demand_word(is_met: impl Borrow<Option<bool>>) -> &'static str {
+    match is_met.borrow() {
         Some(true) => "<span class=\"word good\"><span aria-hidden=\"true\">✓</span> MET</span>",
         Some(false) => "<span class=\"word bad\"><span aria-hidden=\"true\">✕</span> MISSED</span>",
         None => "<span class=\"word care\"><span aria-hidden=\"true\">?</span> UNKNOWN</span>",
