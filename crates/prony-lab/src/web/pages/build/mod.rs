@@ -76,9 +76,7 @@ struct File {
 
 struct Block {
     task: Task,
-    output: String,
-    /// Bytes between what is shown of the beginning and of the end.
-    left_out: u64,
+    output: output::Ends,
     is_open: bool,
 }
 
@@ -131,9 +129,9 @@ impl Rest {
         let report = files.iter().find(|file| file.name == REPORT);
         let mut blocks = Vec::new();
         for task in &detail.tasks {
-            let (output, left_out) = output::ends(tx, task)?;
+            let output = output::ends(tx, task)?;
             let is_open = matches!(task.state, TaskState::Running | TaskState::Failed | TaskState::Timeout);
-            blocks.push(Block { task: task.clone(), output, left_out, is_open });
+            blocks.push(Block { task: task.clone(), output, is_open });
         }
         Ok(Self {
             id,
