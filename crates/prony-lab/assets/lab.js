@@ -81,7 +81,10 @@ function watch(address) {
     if (last) from.searchParams.set('after', last);
     stream = new EventSource(from);
     stream.addEventListener('open', () => showLive('live', false));
-    stream.addEventListener('error', () => showLive('no connection to the lab', true));
+    stream.addEventListener('error', () => {
+      const isRefused = stream?.readyState === EventSource.CLOSED;
+      showLive(isRefused ? 'not live: reload by hand' : 'no connection to the lab', true);
+    });
     stream.addEventListener('change', (event) => { last = event.lastEventId; refresh(); });
     stream.addEventListener('output', (event) => { last = event.lastEventId; appendOutput(JSON.parse(event.data)); });
     stream.addEventListener('end', () => { isOver = true; close(); showLive('', false); refresh(); });

@@ -1,11 +1,13 @@
-// node visit.js BASE LINK DEFINITION DEAD_URL: somebody comes to a new lab by its first link, registers a project, has it
-// built twice, watches, compares, is alerted, and leaves. DEFINITION is a file, DEAD_URL an address where nothing answers.
+// node visit.js BASE LINK DEFINITION DEAD_URL FOLDER: somebody comes to a new lab by its first link, registers a project, has it
+// built twice, watches, compares, is alerted, and leaves. DEFINITION is a file, DEAD_URL an address where nothing answers. Pages
+// that only who has logged in may see are kept in FOLDER, for the validator.
 'use strict';
 
 const fs = require('node:fs');
+const path = require('node:path');
 const { Faults, browse, expect, PATIENCE_MS } = require('./rig.js');
 
-const [, , base, link, definition, dead] = process.argv;
+const [, , base, link, definition, dead, folder] = process.argv;
 const faults = new Faults();
 const PASSWORD = 'correct horse battery staple';
 
@@ -19,6 +21,8 @@ browse(base, faults, async (open) => {
   await compare(page, first, second);
   await withoutScripts(open, context, second);
   await alert(page);
+  await administer(page);
+  await keep(page, first);
   await refusals(page);
   await leave(page);
 });
@@ -156,6 +160,43 @@ async function alert(page) {
   await page.click('button[value=acknowledged]');
   await page.waitForSelector('text=it is off on purpose');
   expect(faults, (await page.textContent('main')).includes('Acknowledged'), 'the alert is not acknowledged');
+}
+
+// What is shown once is shown, what is wrong is said, and all of it stands in the log.
+async function administer(page) {
+  await page.goto(base + '/admin');
+  await page.fill('#token-name', 'laptop');
+  await page.selectOption('#token-role', 'runner');
+  await page.click('form[action="/admin/tokens"] button');
+  const token = await page.textContent('#secret code');
+  expect(faults, /^lab_[0-9a-f]+_/.test(token), `a token is ${token}`);
+  const answer = await page.request.get(`${base}/api/v1/me`, { headers: { authorization: `Bearer ${token}` } });
+  expect(faults, answer.status() === 200, `the new token: status ${answer.status()}`);
+  await page.goto(base + '/admin');
+  await page.fill('#policy-text', 'loopback = maybe');
+  await page.click('form[action="/admin/policy"] button');
+  await page.waitForSelector('#mistake');
+  expect(faults, (await page.inputValue('#policy-text')).trim() === 'loopback = maybe', 'what was typed is gone');
+  await page.fill('#user-name', 'kim');
+  await page.click('form[action="/admin/users"] button');
+  await page.waitForSelector('#secret a[href^="/first-login/"]');
+  await page.goto(base + '/admin');
+  const log = await page.textContent('#audit');
+  for (const action of ['token.add', 'user.invite', 'project.register', 'monitor.add']) {
+    expect(faults, log.includes(action), `${action} is not in the log`);
+  }
+  await page.goto(base + '/admin/hooks');
+  await page.fill('#url', 'http://169.254.169.254/latest/');
+  await page.click('form[action="/admin/hooks"] button.main');
+  await page.waitForSelector('#url-mistake');
+}
+
+async function keep(page, id) {
+  for (const [place, at] of ['/admin', '/admin/hooks', '/monitors', '/monitor/1', '/alerts', '/projects', '/project/tiny', `/build/${id}`, '/history/tiny', '/agents', '/add_job'].entries()) {
+    const answer = await page.goto(base + at, { waitUntil: 'load' });
+    expect(faults, answer.status() === 200, `${at}: status ${answer.status()}`);
+    fs.writeFileSync(path.join(folder, `${String(place).padStart(2, '0')}.html`), await answer.text());
+  }
 }
 
 // What nobody of ours sends is refused.

@@ -73,8 +73,8 @@ impl Plain {
         self.inside = match (&self.inside, character) {
             (Inside::StringEscape, '\\') | (Inside::String, '\u{7}') | (Inside::Charset, _) => Inside::Text,
             (Inside::String, '\u{1b}') => Inside::StringEscape,
-            // A string that nobody ends must not swallow the rest of an output.
-            (Inside::String | Inside::StringEscape, '\n') => {
+            // A code that nobody ends must not swallow the rest of an output.
+            (Inside::String | Inside::StringEscape | Inside::Control, '\n') => {
                 text.push('\n');
                 Inside::Text
             }
@@ -83,10 +83,6 @@ impl Plain {
             (Inside::Escape, '[') => Inside::Control,
             (Inside::Escape, ']' | 'P' | 'X' | '^' | '_') => Inside::String,
             (Inside::Escape, '(' | ')' | '*' | '+' | '#' | '%' | ' ') => Inside::Charset,
-            (Inside::Control, '\n') => {
-                text.push('\n');
-                Inside::Text
-            }
             (Inside::Control, '\u{40}'..='\u{7e}') | (Inside::Escape, _) => Inside::Text,
             (Inside::Control, _) => Inside::Control,
             (Inside::Text, character) => {

@@ -102,10 +102,16 @@ fn every_page_is_whole_with_scripts_and_without() {
     script("pages.js", &[&[lab.base.as_str(), place][..], &PAGES].concat());
     let names = folder.names();
     assert_eq!(names.len(), PAGES.len(), "{names:?}");
+    validate(&folder.0);
+}
+
+/// Holds every page in `folder` against the rules of HTML.
+fn validate(folder: &Path) {
+    let pages = fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("a page").path());
     let said = Command::new("java")
         .arg("-jar")
         .arg(installed().join("node_modules/vnu-jar/build/dist/vnu.jar"))
-        .args(names.iter().map(|name| folder.0.join(name)))
+        .args(pages)
         .output()
         .expect("there is Java; ./test installs it");
     let complaints = String::from_utf8_lossy(&said.stderr);
@@ -127,7 +133,11 @@ fn somebody_comes_to_a_new_lab_and_stays_for_a_while() {
     // Nothing listens on a port that was free a moment ago; who takes it now speaks no HTTP to the lab's monitor.
     let dead = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
     let dead = format!("http://{dead}/");
-    script("visit.js", &[&lab.base, link, definition.to_str().expect("text"), &dead]);
+    let pages = folder.0.join("pages");
+    fs::create_dir(&pages).expect("the folder can be written");
+    let [definition, kept] = [&definition, &pages].map(|path| path.to_str().expect("text"));
+    script("visit.js", &[&lab.base, link, definition, &dead, kept]);
+    validate(&pages);
 }
 
 #[test]

@@ -60,10 +60,9 @@ fn facts() -> Vec<(&'static str, String)> {
         facts.push(("Cores", cores.to_string()));
     }
     let info = rustix::system::sysinfo();
-    // The type is the C library's, and differs from machine to machine.
     let unit = u64::from(info.mem_unit);
     let load = info.loads[0] as f64 / 65_536.0;
-    facts.push(("Memory", words::bytes(u64::from(info.totalram).saturating_mul(unit))));
+    facts.push(("Memory", words::bytes(info.totalram.saturating_mul(unit))));
     facts.push(("Load", format!("{load:.2} over the last minute")));
     facts
 }

@@ -211,7 +211,7 @@ fn line(key: &Key, all: &[HashMap<Key, &Figure>], builds: &[Build]) -> Line {
         Cell {
             id: format!("b{}-{slug}", build.id),
             title: format!("{metric} of {}, build {}", plain::line(&key.0), build.id),
-            value: figure.map_or_else(|| "–".to_owned(), |figure| shown(&figure.value)),
+            value: figure.map_or_else(|| "–".to_owned(), |figure| shown(figure.value)),
             interval: figure.map_or_else(String::new, |figure| {
                 if figure.is_valid { interval(figure.low, figure.high) } else { "invalid".to_owned() }
             }),

@@ -6,12 +6,10 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::{Frame, mistakes, words};
-use crate::auth::Secret;
-use crate::clock;
-use crate::lab::{Lab, Refused};
+use crate::lab::Lab;
 use crate::model::{FieldMistake, Hook, HookId, HookRequest, Role};
 use crate::store::hooks::GivenUp;
-use crate::store::{audit, hooks, projects};
+use crate::store::{hooks, projects};
 use crate::web::error::WebError;
 use crate::web::fields::{At, Fields};
 use crate::web::plain;
@@ -47,8 +45,8 @@ pub(crate) async fn add(
     principal.demand(Role::Admin)?;
     let one = |name| fields.one(name).to_owned();
     let request = HookRequest { url: one("url"), kinds: one("kinds"), project: one("project") };
-    match accept(&lab, &principal, &request).await {
-        Ok(secret) => {
+    match lab.add_hook(request.clone(), &principal.name, principal.role).await {
+        Ok((_, secret)) => {
             let page = draw(&lab, &principal, Some(secret), HookRequest::default(), Vec::new()).await?;
             Ok(Html(page).into_response())
         }
@@ -67,31 +65,8 @@ pub(crate) async fn remove(
     At(id): At<HookId>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Admin)?;
-    lab.store
-        .write(move |tx| {
-            let now = clock::wall();
-            hooks::remove(tx, id, now)?;
-            audit::append(tx, now, &principal.name, "hook.remove", &id.to_string(), "")
-        })
-        .await?;
+    lab.remove_hook(id, &principal.name).await?;
     Ok(Redirect::to("/admin/hooks"))
-}
-
-/// The key with which the new hook signs.
-async fn accept(lab: &Lab, principal: &Principal, request: &HookRequest) -> Result<String, Refused> {
-    let (name, by, now) = (request.project.clone(), principal.name.clone(), clock::wall());
-    let project = lab.store.read(move |tx| projects::by_name(tx, &name)).await?;
-    let new = request.checked(project.map(|project| project.id), &by, now).map_err(Refused::Fields)?;
-    lab.judge_url(&new.url, principal.role).await?;
-    let secret = Secret::new().text();
-    let key = secret.clone();
-    lab.store
-        .write(move |tx| {
-            let id = hooks::add(tx, &new, &key)?;
-            audit::append(tx, now, &by, "hook.add", &id.to_string(), &new.url)
-        })
-        .await?;
-    Ok(secret)
 }
 
 async fn draw(

@@ -50,10 +50,13 @@ impl LoadFields {
         });
         let rate_per_s = match self.rate.as_str() {
             "" => None,
-            text => text.parse().map(Some).unwrap_or_else(|_| {
-                wrong("rate", "write requests per second, such as 200, or nothing");
-                None
-            }),
+            text => {
+                let read = text.parse().ok();
+                if read.is_none() {
+                    wrong("rate", "write requests per second, such as 200, or nothing");
+                }
+                read
+            }
         };
         let duration_s = self.duration.parse().unwrap_or_else(|_| {
             wrong("duration", "write seconds, such as 10");

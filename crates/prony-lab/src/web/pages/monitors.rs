@@ -11,9 +11,9 @@ use prony_report::series::{SeriesPoint, chart, spark};
 
 use super::{Frame, mistakes, words};
 use crate::clock::{self, Moment};
-use crate::lab::{Lab, Refused};
+use crate::lab::Lab;
 use crate::model::{Check, FieldMistake, Monitor, MonitorId, MonitorRequest, Role};
-use crate::store::{StoreError, Tx, audit, monitors};
+use crate::store::{StoreError, Tx, monitors};
 use crate::web::error::WebError;
 use crate::web::fields::{At, Fields};
 use crate::web::plain;
@@ -81,41 +81,11 @@ pub(crate) async fn add(
         expected_status: one("expected_status"),
         email: one("email"),
     };
-    let refused = match lab.add_monitor(request.clone(), &principal.name, principal.role).await {
-        Ok(_) => return Ok(Redirect::to("/monitors").into_response()),
-        Err(refused) => refused,
-    };
+    let added = lab.add_monitor(request.clone(), &principal.name, principal.role).await;
+    let Err(refused) = added else { return Ok(Redirect::to("/monitors").into_response()) };
     let mistakes = mistakes(refused, "url")?;
     let page = draw(&lab, &principal, request, mistakes).await?;
     Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
-}
-
-async fn accept(lab: &Lab, principal: &Principal, request: &MonitorRequest) -> Result<(), Refused> {
-    let monitor = request.checked(&principal.name, clock::wall()).map_err(Refused::Fields)?;
-    lab.judge_url(&monitor.url, principal.role).await?;
-    let is_new = lab
-        .store
-        .write(move |tx| {
-            if monitors::by_name(tx, &monitor.name)?.is_some() {
-                return Ok(false);
-            }
-            monitors::add(tx, &monitor)?;
-            audit::append(
-                tx,
-                monitor.created_at,
-                &monitor.created_by,
-                "monitor.add",
-                &monitor.name,
-                &monitor.url,
-            )?;
-            Ok(true)
-        })
-        .await?;
-    if is_new {
-        return Ok(());
-    }
-    let message = "there is a monitor of that name: take another".to_owned();
-    Err(Refused::Fields(vec![FieldMistake { field: "name".to_owned(), message }]))
 }
 
 /// Shows one.

@@ -63,7 +63,7 @@ pub(super) fn verdict(verdict: impl Borrow<BuildVerdict>) -> String {
 
 /// The verdict where there is one: markup.
 pub(super) fn maybe_verdict(found: impl Borrow<Option<BuildVerdict>>) -> String {
-    found.borrow().map_or_else(|| "–".to_owned(), |found| verdict(found))
+    found.borrow().map_or_else(|| "–".to_owned(), verdict)
 }
 
 /// What follows from a verdict, in a sentence.
@@ -92,7 +92,7 @@ pub(super) fn when(moment: impl Borrow<Moment>) -> String {
 
 /// The same, or a dash.
 pub(super) fn maybe_when(moment: impl Borrow<Option<Moment>>) -> String {
-    moment.borrow().map_or_else(|| "–".to_owned(), |moment| when(moment))
+    moment.borrow().map_or_else(|| "–".to_owned(), when)
 }
 
 /// How long something took, as people say it: `0.42 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`.

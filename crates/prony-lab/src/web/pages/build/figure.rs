@@ -1,5 +1,6 @@
 //! Figures as rows of a table, those of one cell together, beside those of the baseline.
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 
 use crate::model::SeriesId;
@@ -83,9 +84,9 @@ fn line(figure: &Figure, id: String, before: Option<&Figure>, project: Option<&s
         unit: words::unit(&figure.unit),
         link: project.map(|project| format!("/history/{project}/{}", figure.series)),
         exact: figure.value.map_or_else(String::new, |value| value.to_string()),
-        value: shown(&figure.value),
+        value: shown(figure.value),
         interval: interval(figure.low, figure.high),
-        baseline: before.map_or_else(|| "–".to_owned(), |before| shown(&before.value)),
+        baseline: before.map_or_else(|| "–".to_owned(), |before| shown(before.value)),
         change: change(before, figure),
         runs: figure.runs,
         samples: prony_report::count(figure.samples.cast_unsigned()),
@@ -95,8 +96,8 @@ fn line(figure: &Figure, id: String, before: Option<&Figure>, project: Option<&s
 }
 
 /// Three significant digits, or a dash.
-pub(in crate::web::pages) fn shown(value: &Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), prony_report::rate)
+pub(in crate::web::pages) fn shown(value: impl Borrow<Option<f64>>) -> String {
+    value.borrow().map_or_else(|| "–".to_owned(), prony_report::rate)
 }
 
 /// `2.60 to 2.83`, or a dash.

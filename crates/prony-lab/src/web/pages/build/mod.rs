@@ -5,6 +5,7 @@ mod act;
 pub(super) mod figure;
 mod output;
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use askama::Template;
@@ -75,9 +76,7 @@ struct File {
 
 struct Block {
     task: Task,
-    output: String,
-    /// Bytes between what is shown of the beginning and of the end.
-    left_out: u64,
+    output: output::Ends,
     is_open: bool,
 }
 
@@ -130,9 +129,9 @@ impl Rest {
         let report = files.iter().find(|file| file.name == REPORT);
         let mut blocks = Vec::new();
         for task in &detail.tasks {
-            let (output, left_out) = output::ends(tx, task)?;
+            let output = output::ends(tx, task)?;
             let is_open = matches!(task.state, TaskState::Running | TaskState::Failed | TaskState::Timeout);
-            blocks.push(Block { task: task.clone(), output, left_out, is_open });
+            blocks.push(Block { task: task.clone(), output, is_open });
         }
         Ok(Self {
             id,
@@ -152,8 +151,8 @@ impl Rest {
 }
 
 /// What became of a demand: markup.
-fn demand_word(is_met: &Option<bool>) -> &'static str {
-    match is_met {
+fn demand_word(is_met: impl Borrow<Option<bool>>) -> &'static str {
+    match is_met.borrow() {
         Some(true) => "<span class=\"word good\"><span aria-hidden=\"true\">✓</span> MET</span>",
         Some(false) => "<span class=\"word bad\"><span aria-hidden=\"true\">✕</span> MISSED</span>",
         None => "<span class=\"word care\"><span aria-hidden=\"true\">?</span> UNKNOWN</span>",

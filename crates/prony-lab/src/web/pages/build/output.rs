@@ -28,16 +28,29 @@ const PIECES: u32 = 16;
 /// What a path of an address takes as it is, folders included.
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
 
-/// The beginning and the end of what a task wrote as text, and how many bytes between them are left out.
-pub(super) fn ends(tx: &mut Tx<'_>, task: &Task) -> Result<(String, u64), StoreError> {
+/// The beginning and the end of what a task wrote.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Ends {
+    pub(super) text: String,
+    /// Bytes between the two that are left out.
+    pub(super) left_out: u64,
+    /// Whether it was written so long ago that it is no longer kept.
+    pub(super) is_removed: bool,
+}
+
+/// What of a task's output stands on the page.
+pub(super) fn ends(tx: &mut Tx<'_>, task: &Task) -> Result<Ends, StoreError> {
     if task.output_bytes == 0 {
-        return Ok((String::new(), 0));
+        return Ok(Ends::default());
     }
     let tail = tasks::tail(tx, task.id, HEAD_BYTES + TAIL_BYTES)?;
+    if tail.is_empty() {
+        return Ok(Ends { is_removed: true, ..Ends::default() });
+    }
     let first = tail.first().map_or(0, |(piece, _)| *piece);
     let tail: Vec<u8> = tail.into_iter().flat_map(|(_, bytes)| bytes).collect();
     if tail.len() as u64 >= task.output_bytes && tail.len() <= HEAD_BYTES + TAIL_BYTES {
-        return Ok((Plain::whole(&tail), 0));
+        return Ok(Ends { text: Plain::whole(&tail), ..Ends::default() });
     }
     // Whole lines, where there are any.
     let tail = &tail[tail.len().saturating_sub(TAIL_BYTES)..];
@@ -56,7 +69,8 @@ pub(super) fn ends(tx: &mut Tx<'_>, task: &Task) -> Result<(String, u64), StoreE
     let end = head.iter().rposition(|byte| *byte == b'\n').map_or(head.len(), |end| end + 1);
     head.truncate(end);
     let left_out = task.output_bytes.saturating_sub((head.len() + tail.len()) as u64);
-    Ok((format!("{}\n…\n\n{}", Plain::whole(&head), Plain::whole(tail)), left_out))
+    let text = format!("{}\n…\n\n{}", Plain::whole(&head), Plain::whole(tail));
+    Ok(Ends { text, left_out, is_removed: false })
 }
 
 /// The files of a build.
@@ -122,4 +136,63 @@ pub(crate) async fn whole(
         format!("inline; filename*=UTF-8''build-{id}-{}.txt", utf8_percent_encode(&name, NON_ALPHANUMERIC));
     let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, name)];
     Ok((headers, Body::new(body)).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{BuildRequest, Definition};
+    use crate::store::fixture::on_both;
+    use crate::store::projects;
+    use crate::{Moment, store};
+
+    /// The first task of a build, when it has written `pieces`.
+    fn task(store: &store::Store, pieces: Vec<Vec<u8>>) -> Task {
+        let task = store.write_blocking(move |tx| {
+            let text = "folder = \"/srv/a\"\n[[task]]\nname = \"compile\"\ncommand = \"make\"";
+            let project = projects::register(tx, &"a".parse().expect("a name"), text, Moment(1))?;
+            let definition = Definition::read(text).expect("a definition");
+            let new = BuildRequest::default().checked(project, &definition, "kim", Moment(5)).expect("good");
+            let id = builds::accept(tx, &new)?;
+            let task = tasks::of(tx, id)?[0].id;
+            for piece in pieces {
+                tasks::write(tx, id, task, &piece, Moment(6))?;
+            }
+            Ok(tasks::of(tx, id)?.remove(0))
+        });
+        task.expect("written")
+    }
+
+    fn shown(store: &store::Store, task: &Task) -> Ends {
+        store.read_blocking(|tx| ends(tx, task)).expect("read")
+    }
+
+    #[test]
+    fn a_short_output_is_there_whole_and_of_a_long_one_both_ends() {
+        on_both(|store| {
+            assert_eq!(shown(store, &task(store, Vec::new())), Ends::default());
+            let short = shown(store, &task(store, vec![b"one\n".to_vec(), b"two\n".to_vec()]));
+            assert_eq!((short.text.as_str(), short.left_out), ("one\ntwo\n", 0));
+            let lines = |from: u32, to: u32| (from..to).map(|n| format!("line {n:05}\n")).collect::<String>();
+            let pieces = (0..20).map(|piece| lines(piece * 500, (piece + 1) * 500).into_bytes()).collect();
+            let long = shown(store, &task(store, pieces));
+            assert!(long.text.starts_with("line 00000\n") && long.text.ends_with("line 09999\n"));
+            assert!(
+                long.text.lines().all(|line| ["", "…"].contains(&line) || line.len() == 10),
+                "whole lines"
+            );
+            let kept = long.text.lines().filter(|line| line.len() == 10).count() as u64 * 11;
+            assert_eq!(kept + long.left_out, 10_000 * 11);
+            assert!(kept < (HEAD_BYTES + TAIL_BYTES) as u64);
+        });
+    }
+
+    #[test]
+    fn an_output_that_is_gone_is_said_to_be() {
+        on_both(|store| {
+            let mut gone = task(store, Vec::new());
+            gone.output_bytes = 5;
+            assert!(shown(store, &gone).is_removed);
+        });
+    }
 }

@@ -121,7 +121,7 @@ impl Line {
             id: series.id,
             metric: plain::line(&series.metric),
             unit: words::unit(&series.unit),
-            latest: latest.map_or_else(|| "–".to_owned(), |point| shown(&point.value)),
+            latest: latest.map_or_else(|| "–".to_owned(), |point| shown(point.value)),
             interval: latest.map_or_else(|| "–".to_owned(), |point| interval(point.low, point.high)),
             spark: prony_report::series::spark(&values),
             changes: said,
