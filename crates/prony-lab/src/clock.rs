@@ -13,11 +13,13 @@ pub struct Moment(pub i64);
 
 impl Moment {
     /// The moment `duration` later.
+    #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
     /// The moment `duration` earlier.
+    #[must_use]
     pub fn before(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }

@@ -170,7 +170,7 @@ fn change(tx: &mut Tx<'_>, project: ProjectId, now: Moment) -> Result<(), StoreE
 /// Takes a build through all its states; every seventh fails in its tests. Whether it has measured something.
 fn pretend(tx: &mut Tx<'_>, id: BuildId, at: Moment, place: u32) -> Result<bool, StoreError> {
     let fails = place % 7 == 3;
-    builds::advance(tx, id, BuildState::Queued, BuildState::Assigned, None, at)?;
+    queue::take(tx, at)?;
     builds::advance(tx, id, BuildState::Assigned, BuildState::Running, None, at)?;
     let mut now = at;
     let mut has_failed = false;
@@ -180,8 +180,8 @@ fn pretend(tx: &mut Tx<'_>, id: BuildId, at: Moment, place: u32) -> Result<bool,
             continue;
         }
         tasks::begin(tx, id, task.id, now)?;
-        let lines: String = (1..=40).map(|line| format!("{}: step {line} of 40\n", task.name)).collect();
-        tasks::write(tx, id, task.id, lines.as_bytes(), now)?;
+        let lines: Vec<_> = (1..=40).map(|line| format!("{}: step {line} of 40\n", task.name)).collect();
+        tasks::write(tx, id, task.id, lines.concat().as_bytes(), now)?;
         now = Moment(now.0 + TASK_MS);
         has_failed = fails && task.name == "test";
         let (state, code) = if has_failed { (TaskState::Failed, 1) } else { (TaskState::Success, 0) };

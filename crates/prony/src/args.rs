@@ -116,6 +116,7 @@ pub(crate) enum Command {
     /// Start a reference server to try things on
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV
+    #[command(hide = true)]
     TruthLog(TruthLogArgs),
     /// Measure what this machine can do as a client
     Calibrate(Box<CalibrateArgs>),

@@ -14,7 +14,7 @@ const MAX_DEFINITION_BYTES: usize = 64 << 10;
 /// More tasks make no page that anybody reads.
 const MAX_TASKS: usize = 64;
 /// A build that takes longer has gone wrong; a day's endurance run fits.
-const LONGEST: Duration = Duration::from_secs(48 * 3600);
+const LONGEST: Duration = Duration::from_hours(48);
 
 /// A project, as its definition says, with every default filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,9 +221,9 @@ impl DefinitionFile {
             variants,
             tasks,
             limits,
-            queue: self.queue.unwrap_or(Duration::from_secs(24 * 3600)),
+            queue: self.queue.unwrap_or(Duration::from_hours(24)),
             retention: Retention {
-                files: self.keep.files.unwrap_or(Duration::from_secs(180 * 24 * 3600)),
+                files: self.keep.files.unwrap_or(Duration::from_hours(180 * 24)),
                 builds: self.keep.builds.unwrap_or(100),
             },
         })
@@ -254,7 +254,7 @@ impl DefinitionFile {
 impl LimitsFile {
     fn checked(&self) -> Result<Limits, DefinitionError> {
         let limits = Limits {
-            time: self.time.unwrap_or(Duration::from_secs(2 * 3600)),
+            time: self.time.unwrap_or(Duration::from_hours(2)),
             memory_bytes: self.memory.unwrap_or(4 << 30),
             disk_bytes: self.disk.unwrap_or(8 << 30),
             output_bytes: self.output.unwrap_or(8 << 20),

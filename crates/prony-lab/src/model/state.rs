@@ -94,7 +94,8 @@ impl BuildState {
     pub fn may_become(self, next: Self) -> bool {
         use BuildState as S;
         match (self, next) {
-            (S::Queued, S::Assigned | S::Expired)
+            // A queued build is called off at once: nothing has to be stopped.
+            (S::Queued, S::Assigned | S::Expired | S::Cancelled)
             | (S::Assigned, S::Queued | S::Arming | S::Running)
             | (S::Arming, S::Armed)
             | (S::Armed, S::Running)
@@ -105,8 +106,6 @@ impl BuildState {
             // Whatever a worker has can fail, also while it is being stopped.
             (from, S::Failed) => from.is_active(),
             (from, S::Cancelling) => from.is_cancellable(),
-            // Nothing has to be stopped.
-            (S::Queued, S::Cancelled) => true,
             _ => false,
         }
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Row, StoreError, Tx, events, tasks, values};
 use crate::clock::Moment;
 use crate::model::{
-    AdHocLoad, Build, BuildDetail, BuildId, BuildState, BuildVerdict, NewBuild, Priority, ProjectId,
+    AdHocLoad, Build, BuildDetail, BuildId, BuildState, BuildVerdict, Name, NewBuild, Priority, ProjectId,
 };
 
 const COLUMNS: &str = "b.id, b.kind, b.project_id, p.name, b.reference, b.commit_id, b.base, b.variant, b.state, \
@@ -43,7 +43,7 @@ pub(crate) fn accept(tx: &mut Tx<'_>, new: &NewBuild) -> Result<BuildId, StoreEr
             new.project,
             new.reference.as_str(),
             new.base.as_deref(),
-            new.variant.as_ref().map(|variant| variant.as_str()),
+            new.variant.as_ref().map(Name::as_str),
             load,
             new.email.as_deref(),
             number(new.priority),
