@@ -78,10 +78,11 @@ impl Plain {
                 text.push('\n');
                 Inside::Text
             }
-            (Inside::String | Inside::StringEscape, _) => Inside::String,
+            (Inside::String | Inside::StringEscape, _) | (Inside::Escape, ']' | 'P' | 'X' | '^' | '_') => {
+                Inside::String
+            }
             (_, '\u{1b}') => Inside::Escape,
             (Inside::Escape, '[') => Inside::Control,
-            (Inside::Escape, ']' | 'P' | 'X' | '^' | '_') => Inside::String,
             (Inside::Escape, '(' | ')' | '*' | '+' | '#' | '%' | ' ') => Inside::Charset,
             (Inside::Control, '\u{40}'..='\u{7e}') | (Inside::Escape, _) => Inside::Text,
             (Inside::Control, _) => Inside::Control,
