@@ -340,7 +340,7 @@ mod tests {
         .expect("read");
         let task = read.task("compile").expect("there");
         assert!(task.is_always_run);
-        assert_eq!(task.time, Duration::from_secs(300));
+        assert_eq!(task.time, Duration::from_mins(5));
         assert_eq!(read.limits.memory_bytes, 1 << 30);
         assert_eq!(read.retention.builds, 3);
     }

@@ -183,7 +183,7 @@ impl<'a> FromSql<'a> for Value {
 fn from_postgres(error: &postgres::Error) -> StoreError {
     let message = described(error);
     let Some(code) = error.code() else {
-        return if error.is_closed() || error.source().is_some_and(|cause| cause.is::<std::io::Error>()) {
+        return if error.is_closed() || error.source().is_some_and(<dyn Error>::is::<std::io::Error>) {
             StoreError::Unavailable(message)
         } else {
             StoreError::Fault(message)

@@ -186,7 +186,7 @@ mod tests {
                 .write_blocking(move |tx| {
                     let project =
                         projects::register(tx, &"a".parse().expect("a name"), text, crate::Moment(1))?;
-                    for _ in 0..2 * BUILDS + 1 {
+                    for _ in 0..=2 * BUILDS {
                         let new =
                             BuildRequest::default().checked(project, &definition, "kim", crate::Moment(5));
                         builds::accept(tx, &new.expect("a request"))?;

@@ -84,13 +84,11 @@ fn client(there: &LabThereArgs) -> Result<Client, Complaint> {
 
 fn complaint(error: &ClientError) -> Complaint {
     match error {
-        ClientError::Refused { status: 500.., .. } | ClientError::TimedOut { .. } => {
-            Complaint::target_failed(error.to_string())
-        }
-        ClientError::Refused { .. } => Complaint::usage(error.to_string()),
-        ClientError::Unreachable { .. } | ClientError::Foreign { .. } => {
-            Complaint::target_failed(error.to_string())
-        }
+        ClientError::Refused { status: ..500, .. } => Complaint::usage(error.to_string()),
+        ClientError::Refused { .. }
+        | ClientError::TimedOut { .. }
+        | ClientError::Unreachable { .. }
+        | ClientError::Foreign { .. } => Complaint::target_failed(error.to_string()),
         _ => Complaint::from_words(error),
     }
 }

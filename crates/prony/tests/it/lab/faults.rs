@@ -2,6 +2,7 @@
 //! with its key gets one build, however often it asks.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
@@ -20,7 +21,7 @@ const CLIENTS: u32 = 4;
 /// Requests of a client in a round.
 const REQUESTS: u32 = 25;
 /// What a busy machine may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const PASSWORD: &str = "some good words";
 
 /// A lab without a worker, in a process of its own.
@@ -75,9 +76,9 @@ fn ask(
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     let mut text = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
     for (name, value) in headers {
-        text.push_str(&format!("{name}: {value}\r\n"));
+        write!(text, "{name}: {value}\r\n").expect("a text takes everything");
     }
-    text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    write!(text, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("a text takes everything");
     stream.write_all(text.as_bytes()).ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;

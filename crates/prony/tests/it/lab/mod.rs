@@ -19,8 +19,8 @@ use crate::folder::Folder;
 
 /// What no test reaches unless it means to.
 const AMPLE: Bounds = Bounds {
-    time: Duration::from_secs(120),
-    grace: Duration::from_secs(60),
+    time: Duration::from_mins(2),
+    grace: Duration::from_mins(1),
     memory_bytes: 1 << 30,
     disk_bytes: 1 << 30,
     output_bytes: 1 << 20,

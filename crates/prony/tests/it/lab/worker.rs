@@ -1,7 +1,7 @@
 //! Builds from the queue to their end: what runs, what is kept, and what becomes of those that go wrong.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use prony_lab::model::{BuildDetail, BuildId, BuildRequest, BuildState, TaskState};
 use prony_lab::work::{Surroundings, Worker};
@@ -10,10 +10,10 @@ use prony_lab::{Lab, LabOptions, StoreAddress};
 use super::checkout::{commit, git};
 use crate::folder::Folder;
 
-/// What a busy machine may take.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// Between looks.
 const PAUSE: Duration = Duration::from_millis(20);
+/// Looks until something is given up: two minutes, which a busy machine may take.
+const LOOKS: u32 = 6_000;
 
 /// A lab with a worker, and the repository of its project `tiny`.
 pub(super) struct Bench {
@@ -89,11 +89,13 @@ impl Bench {
 
     /// Waits until `is_so`.
     pub(super) fn wait_for(&self, what: &str, is_so: impl Fn() -> bool) {
-        let begun = Instant::now();
-        while !is_so() {
-            assert!(begun.elapsed() < PATIENCE, "waited for {what}: {:?}", self.left());
+        for _ in 0..LOOKS {
+            if is_so() {
+                return;
+            }
             std::thread::sleep(PAUSE);
         }
+        panic!("waited for {what}: {:?}", self.left());
     }
 
     pub(super) fn submit(&self, change: impl FnOnce(&mut BuildRequest)) -> BuildId {
@@ -108,15 +110,14 @@ impl Bench {
 
     /// Waits until `is_it` holds of the build.
     pub(super) fn until(&self, id: BuildId, is_it: impl Fn(&BuildDetail) -> bool) -> BuildDetail {
-        let begun = Instant::now();
-        loop {
+        for _ in 0..LOOKS {
             let build = self.look(id);
             if is_it(&build) {
                 return build;
             }
-            assert!(begun.elapsed() < PATIENCE, "{build:#?}");
             std::thread::sleep(PAUSE);
         }
+        panic!("{:#?}", self.look(id));
     }
 
     pub(super) fn finished(&self, id: BuildId) -> BuildDetail {

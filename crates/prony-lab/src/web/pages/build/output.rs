@@ -173,7 +173,9 @@ mod tests {
             assert_eq!(shown(store, &task(store, Vec::new())), Ends::default());
             let short = shown(store, &task(store, vec![b"one\n".to_vec(), b"two\n".to_vec()]));
             assert_eq!((short.text.as_str(), short.left_out), ("one\ntwo\n", 0));
-            let lines = |from: u32, to: u32| (from..to).map(|n| format!("line {n:05}\n")).collect::<String>();
+            let lines = |from: u32, to: u32| {
+                (from..to).map(|n| format!("line {n:05}\n")).collect::<Vec<_>>().concat()
+            };
             let pieces = (0..20).map(|piece| lines(piece * 500, (piece + 1) * 500).into_bytes()).collect();
             let long = shown(store, &task(store, pieces));
             assert!(long.text.starts_with("line 00000\n") && long.text.ends_with("line 09999\n"));
