@@ -147,9 +147,10 @@ CREATE TABLE results (
     samples {int} NOT NULL,
     is_valid {int} NOT NULL,
     note TEXT,
-    PRIMARY KEY (build_id, series_id)
+    -- Those of a series lie together: its history is read often, and in one piece.
+    PRIMARY KEY (series_id, build_id)
 ) {compact};
-CREATE INDEX results_series ON results (series_id, build_id);
+CREATE INDEX results_build ON results (build_id);
 
 -- What the study file of the newest build of a project demands, or the result of what it demanded.
 CREATE TABLE thresholds (
