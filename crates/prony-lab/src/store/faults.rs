@@ -56,8 +56,13 @@ impl Session for Doomed {
         self.inner.execute(statement, values)
     }
 
-    fn query(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
-        self.inner.query(statement, values)
+    fn each(
+        &mut self,
+        statement: &str,
+        values: &[Value],
+        read: &mut dyn FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.inner.each(statement, values, read)
     }
 
     fn batch(&mut self, statements: &str) -> Result<(), StoreError> {

@@ -65,15 +65,20 @@ impl Session for Postgres {
         self.client.execute(&prepared, &parameters(values)).map_err(|error| from_postgres(&error))
     }
 
-    fn query(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+    fn each(
+        &mut self,
+        statement: &str,
+        values: &[Value],
+        read: &mut dyn FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let prepared = self.statement(statement)?;
         let found =
             self.client.query(&prepared, &parameters(values)).map_err(|error| from_postgres(&error))?;
         let value = |row: &postgres::Row, column| row.try_get(column).map_err(|error| from_postgres(&error));
-        found
-            .iter()
-            .map(|row| (0..row.len()).map(|column| value(row, column)).collect::<Result<_, _>>().map(Row))
-            .collect()
+        for row in &found {
+            read(Row((0..row.len()).map(|column| value(row, column)).collect::<Result<_, _>>()?))?;
+        }
+        Ok(())
     }
 
     fn batch(&mut self, statements: &str) -> Result<(), StoreError> {

@@ -7,8 +7,24 @@ pub(super) trait Session: Send {
     /// Runs a statement; rows that it changed.
     fn execute(&mut self, statement: &str, values: &[Value]) -> Result<u64, StoreError>;
 
+    /// Runs a statement, and shows each row that it answers to `read`, which may end that with an error. So a long
+    /// answer is never there twice.
+    fn each(
+        &mut self,
+        statement: &str,
+        values: &[Value],
+        read: &mut dyn FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError>;
+
     /// Runs a statement; rows that it answers.
-    fn query(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Row>, StoreError>;
+    fn query(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+        let mut rows = Vec::new();
+        self.each(statement, values, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
 
     /// Runs several statements without parameters.
     fn batch(&mut self, statements: &str) -> Result<(), StoreError>;

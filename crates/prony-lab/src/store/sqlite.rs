@@ -78,17 +78,21 @@ impl Session for Sqlite {
         Ok(changed as u64)
     }
 
-    fn query(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+    fn each(
+        &mut self,
+        statement: &str,
+        values: &[Value],
+        read: &mut dyn FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let failed = |error: rusqlite::Error| from_sqlite(&error);
         let mut prepared = self.connection.prepare_cached(&numbered(statement)).map_err(failed)?;
         let columns = prepared.column_count();
         let mut found = prepared.query(params_from_iter(values)).map_err(failed)?;
-        let mut rows = Vec::new();
         while let Some(row) = found.next().map_err(failed)? {
             let value = |column| row.get_ref(column).map_err(failed).map(value);
-            rows.push(Row((0..columns).map(value).collect::<Result<_, _>>()?));
+            read(Row((0..columns).map(value).collect::<Result<_, _>>()?))?;
         }
-        Ok(rows)
+        Ok(())
     }
 
     fn batch(&mut self, statements: &str) -> Result<(), StoreError> {

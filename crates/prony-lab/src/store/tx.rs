@@ -25,7 +25,12 @@ impl<'a> Tx<'a> {
         values: &[Value],
         read: impl Fn(&Row) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
-        self.session.query(statement, values)?.iter().map(read).collect()
+        let mut all = Vec::new();
+        self.session.each(statement, values, &mut |row| {
+            all.push(read(&row)?);
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     /// The first row of the answer, if there is one.
