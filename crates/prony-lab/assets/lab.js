@@ -138,19 +138,30 @@ async function drawChart(figure) {
       }
       ctx.restore();
     };
+    const two = (part) => String(part).padStart(2, '0');
+    const day = (date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+    const hour = (date) => `${two(date.getHours())}:${two(date.getMinutes())}`;
+    const moment = (plot, found) => (found == null ? '–' : `${day(new Date(found * 1000))} ${hour(new Date(found * 1000))}`);
+    // The hour, and the day below it where a new one begins.
+    const ticks = (plot, splits, axis, space, step) => splits.map((split, place) => {
+      const [date, before] = [new Date(split * 1000), place > 0 ? new Date(splits[place - 1] * 1000) : null];
+      const isNew = before === null || day(before) !== day(date);
+      if (step >= 86400) return day(date);
+      return isNew ? `${hour(date)}\n${day(date)}` : hour(date);
+    });
     const number = (plot, found) => (found == null ? '–' : `${found.toPrecision(4)} ${unit}`);
     const size = () => ({ width: Math.max(280, figure.clientWidth), height: 320 });
     const plot = new uPlot({
       ...size(),
       series: [
-        { label: 'Requested' },
+        { label: 'Requested', value: moment },
         { label: 'value', stroke: now.line, width: 1.5, spanGaps: true, value: number, points: { show: at.length < 400, size: 5 } },
         { label: 'low', stroke: 'transparent', value: number, points: { show: false } },
         { label: 'high', stroke: 'transparent', value: number, points: { show: false } },
         { label: 'not used', stroke: now.soft, paths: () => null, value: number, points: { show: true, size: 6, fill: 'transparent' } },
       ],
       bands: [{ series: [3, 2], fill: now.line + '33' }],
-      axes: [axis, { ...axis, size: 64 }],
+      axes: [{ ...axis, values: ticks }, { ...axis, size: 64 }],
       hooks: { draw: [marks] },
       cursor: { drag: { x: true, y: false } },
     }, [at, good, low, high, hollow], holder);

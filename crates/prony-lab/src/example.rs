@@ -62,7 +62,7 @@ impl Lab {
                     let id =
                         builds::accept(tx, &new.expect("invariant: the example asks for what there is"))?;
                     let commit = commit(place);
-                    queue::set_commits(tx, id, &commit, None)?;
+                    queue::set_commits(tx, id, &commit, None, None)?;
                     if pretend(tx, id, at, place)? {
                         results::keep(tx, id, project, "release", &measured(place, number))?;
                     }

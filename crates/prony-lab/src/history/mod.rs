@@ -5,8 +5,8 @@
 //! something (`look`, without a store), and writes down what follows (`changes`, `demands`, `slower`). Doing that twice
 //! changes nothing, so a lab that was killed in the middle does it again.
 //!
-//! Only builds of the project's branch, asked for by its name, make its history: a branch with an experiment on it is
-//! no change.
+//! Only builds of the project's branch make its history, asked for by its name or by its newest commit: a branch with an
+//! experiment on it is no change, and neither is an old commit that is built again.
 
 mod changes;
 mod compare;
@@ -87,7 +87,8 @@ impl Watch {
         let Some(id) = build.project else { return Ok(()) };
         let Some(project) = self.store.read_blocking(|tx| projects::by_id(tx, id))? else { return Ok(()) };
         let Ok(definition) = Definition::read(&project.definition) else { return Ok(()) };
-        if build.reference != definition.branch {
+        let of = build.id;
+        if self.store.read_blocking(|tx| builds::branch(tx, of))?.as_ref() != Some(&definition.branch) {
             return Ok(());
         }
         let demanded = build.clone();

@@ -36,8 +36,8 @@ pub(crate) enum Page {
 pub(crate) fn accept(tx: &mut Tx<'_>, new: &NewBuild) -> Result<BuildId, StoreError> {
     let load = new.load.as_ref().map(|load| json!(load).to_string());
     let id = BuildId(tx.number(
-        "INSERT INTO builds (kind, project_id, reference, base, variant, load, email, priority, state, requested_by, \
-         requested_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', $9, $10, $11) RETURNING id",
+        "INSERT INTO builds (kind, project_id, reference, branch, base, variant, load, email, priority, state, requested_by, \
+         requested_at, expires_at) VALUES ($1, $2, $3, $3, $4, $5, $6, $7, $8, 'queued', $9, $10, $11) RETURNING id",
         values![
             new.kind.name(),
             new.project,
@@ -178,6 +178,12 @@ pub(crate) fn open(tx: &mut Tx<'_>, most: u32) -> Result<Vec<Build>, StoreError>
          b.priority DESC, b.id LIMIT $1"
     );
     tx.query(&statement, values![most], build)
+}
+
+/// The branch in whose history a build stands.
+pub(crate) fn branch(tx: &mut Tx<'_>, id: BuildId) -> Result<Option<String>, StoreError> {
+    let found = tx.first("SELECT branch FROM builds WHERE id = $1", values![id], |row| row.maybe_text(0))?;
+    Ok(found.flatten())
 }
 
 /// The newest build that compares `commit` with `base`, whatever became of it.

@@ -96,10 +96,11 @@ pub(crate) fn set_commits(
     id: BuildId,
     commit: &str,
     base: Option<&str>,
+    branch: Option<&str>,
 ) -> Result<(), StoreError> {
     tx.execute(
-        "UPDATE builds SET commit_id = $2, base_commit_id = $3 WHERE id = $1",
-        values![id, commit, base],
+        "UPDATE builds SET commit_id = $2, base_commit_id = $3, branch = COALESCE($4, branch) WHERE id = $1",
+        values![id, commit, base, branch],
     )?;
     Ok(())
 }

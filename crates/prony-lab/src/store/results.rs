@@ -111,7 +111,7 @@ pub(crate) fn baseline(
 ) -> Result<Option<BuildId>, StoreError> {
     let found = tx.first(
         "SELECT b.id FROM builds b WHERE b.project_id = $1 AND b.id < $2 AND b.kind = 'project' AND b.variant = $3 \
-         AND b.reference = $4 AND b.state IN ('completed', 'degraded') AND b.verdict NOT IN ('invalid', \
+         AND b.branch = $4 AND b.state IN ('completed', 'degraded') AND b.verdict NOT IN ('invalid', \
          'threshold-missed') AND EXISTS (SELECT 1 FROM results r JOIN series s ON s.id = r.series_id \
          WHERE r.build_id = b.id AND s.fingerprint = $5 AND r.is_valid = 1) \
          AND EXISTS (SELECT 1 FROM files f WHERE f.build_id = b.id AND f.name = 'report.json') \

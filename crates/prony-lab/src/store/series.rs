@@ -37,8 +37,8 @@ pub(crate) fn of_build(tx: &mut Tx<'_>, build: BuildId) -> Result<Vec<Series>, S
     )
 }
 
-/// The last `most` points of a series on `branch`, the oldest first: those of builds that were asked for by its name,
-/// in the order in which they were asked for.
+/// The last `most` points of a series on `branch`, the oldest first: those of builds that stand in its history, in the
+/// order in which they were asked for.
 pub(crate) fn points(
     tx: &mut Tx<'_>,
     series: SeriesId,
@@ -48,7 +48,7 @@ pub(crate) fn points(
     let mut found = tx.query(
         "SELECT r.build_id, b.commit_id, b.requested_at, r.value, r.low, r.high, r.runs, r.samples, r.is_valid, r.note \
          FROM results r JOIN builds b ON b.id = r.build_id \
-         WHERE r.series_id = $1 AND b.kind = 'project' AND b.reference = $2 ORDER BY r.build_id DESC LIMIT $3",
+         WHERE r.series_id = $1 AND b.kind = 'project' AND b.branch = $2 ORDER BY r.build_id DESC LIMIT $3",
         values![series, branch, most],
         point,
     )?;

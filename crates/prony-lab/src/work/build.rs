@@ -209,6 +209,8 @@ impl Job<'_> {
         let Some(definition) = self.definition else { return Done::failed("a load has no files") };
         let build = &self.detail.build;
         let references = build.base.iter().map(|base| (base, "base")).chain([(&build.reference, "source")]);
+        // A script that asks for the commit that was just pushed means the branch's history, too.
+        let mut branch = None;
         for (reference, name) in references {
             let folder = self.room.path().join(name);
             let bounds = self.bounds(definition.limits.time);
@@ -218,7 +220,10 @@ impl Job<'_> {
                     log.line(line);
                 });
             match fetched {
-                Ok(revision) => self.sources.push(Source { folder, commit: revision.commit }),
+                Ok(revision) => {
+                    branch = revision.newest_of.into_iter().find(|name| *name == definition.branch);
+                    self.sources.push(Source { folder, commit: revision.commit });
+                }
                 Err(super::CheckoutError::Cancelled) => {
                     return Done { state: TaskState::Cancelled, exit_code: None, reason: None };
                 }
@@ -235,8 +240,8 @@ impl Job<'_> {
         }
         let id = build.id;
         let kept = persist(&self.tools.lab.store, move |tx| match commits.as_slice() {
-            [base, commit] => queue::set_commits(tx, id, commit, Some(base)),
-            [commit] => queue::set_commits(tx, id, commit, None),
+            [base, commit] => queue::set_commits(tx, id, commit, Some(base), None),
+            [commit] => queue::set_commits(tx, id, commit, None, branch.as_deref()),
             _ => Ok(()),
         });
         kept.map_or_else(|error| Done::failed(format!("failed to {error}")), |()| Done::good())

@@ -38,6 +38,8 @@ pub struct Revision {
     pub commit: String,
     /// First line of its message, or what the digest is of.
     pub subject: String,
+    /// The branches whose newest commit it is, as far as is known here.
+    pub newest_of: Vec<String>,
 }
 
 /// Why there are no files.
@@ -101,12 +103,16 @@ impl Fetcher {
                 let git = Git { room: &mirror, ..git };
                 self.prepare(&git, &mirror)?;
                 let commit = find(&git, &mirror, address, reference, tell)?;
+                let words =
+                    ["for-each-ref", "--points-at", &commit, "--format=%(refname:strip=2)", "refs/heads"];
+                let newest_of =
+                    asked(&git, &mirror, "list branches", &words)?.lines().map(str::to_owned).collect();
                 let git = Git { room, ..git };
                 check_out(&git, &mirror, &commit, into)?;
                 let subject = asked(&git, into, "read the commit", &["log", "-1", "--format=%s"])?;
                 let subject = subject.trim().to_owned();
                 tell(&format!("{commit} {subject}"));
-                Ok(Revision { commit, subject })
+                Ok(Revision { commit, subject, newest_of })
             }
             Origin::Folder(folder) => {
                 tell(&format!("copying {}", folder.display()));
@@ -234,9 +240,17 @@ fn copy(git: &Git<'_>, folder: &Path, into: &Path) -> Result<Revision, CheckoutE
     let commit = head.text.trim();
     if head.ended.is_good() && is_commit(commit) && changed.ended.is_good() && changed.text.is_empty() {
         let subject = asked(git, into, "read the commit", &["log", "-1", "--format=%s"])?;
-        return Ok(Revision { commit: commit.to_owned(), subject: subject.trim().to_owned() });
+        return Ok(Revision {
+            commit: commit.to_owned(),
+            subject: subject.trim().to_owned(),
+            newest_of: Vec::new(),
+        });
     }
-    Ok(Revision { commit: digest(into)?, subject: "(digest of the files: they are no commit)".to_owned() })
+    Ok(Revision {
+        commit: digest(into)?,
+        subject: "(digest of the files: they are no commit)".to_owned(),
+        newest_of: Vec::new(),
+    })
 }
 
 /// A digest of all files in `folder` but for those of git: their names, what may be done with them, and what is in them.

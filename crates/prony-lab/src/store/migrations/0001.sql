@@ -59,6 +59,8 @@ CREATE TABLE builds (
     kind TEXT NOT NULL,
     project_id {int} REFERENCES projects (id),
     reference TEXT NOT NULL,
+    -- In whose history it stands: the one that was asked for, or whose newest commit it turned out to be.
+    branch TEXT,
     commit_id TEXT,
     base TEXT,
     base_commit_id TEXT,

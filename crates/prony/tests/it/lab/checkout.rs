@@ -96,6 +96,8 @@ fn a_commit_is_found_by_each_of_its_names() {
         let fetched = source.fetch(reference).expect(reference);
         assert_eq!((&fetched.commit, source.text().as_str()), (expected, text), "{reference}");
         assert_eq!(fetched.subject, "write file");
+        let newest_of: &[&str] = if fetched.commit == second { &["main"] } else { &[] };
+        assert_eq!(fetched.newest_of, newest_of, "{reference}");
     }
     // The whole commit was there already: nothing had to be fetched for it.
     assert_eq!(
