@@ -113,5 +113,5 @@ Examples:
   prony lab                                  on http://127.0.0.1:3000/
   prony lab --listen 127.0.0.1:0             on a free port
   prony lab --database postgres://ci@db/lab  for a team
-  prony lab gate $(prony lab submit web)     in CI
+  prony lab gate 42                          in CI: ends as build 42 says
   prony lab backup monday.sqlite             while it runs";
