@@ -51,10 +51,10 @@ def statements(numbers, hexadecimal, is_sqlite, builds):
     yield (
         f"INSERT INTO projects (id, name, revision, definition, created_at) VALUES (1, '{PROJECT}', 1, '{definition}', {FIRST_MS})"
     )
-    yield f"""INSERT INTO builds (id, kind, project_id, reference, branch, commit_id, variant, priority, state, verdict, attempt, epoch,
+    yield f"""INSERT INTO builds (id, kind, project_id, reference, branch, commit_id, variant, priority, state, verdict, attempt,
         requested_by, requested_at, expires_at, started_at, ended_at)
         SELECT b.i, 'project', 1, 'main', 'main', {hexadecimal('b.i')}, 'default', 0,
-        CASE WHEN b.i % 7 = 3 THEN 'failed' ELSE 'completed' END, CASE WHEN b.i % 7 = 3 THEN NULL ELSE 'no-difference' END, 1, 1,
+        CASE WHEN b.i % 7 = 3 THEN 'failed' ELSE 'completed' END, CASE WHEN b.i % 7 = 3 THEN NULL ELSE 'no-difference' END, 1,
         'bench', {FIRST_MS} + b.i * {HOUR_MS}, {FIRST_MS} + (b.i + 24) * {HOUR_MS}, {FIRST_MS} + b.i * {HOUR_MS} + 1000, {ended}
         FROM {numbers(builds)} b"""
     for place, name in enumerate(TASKS):

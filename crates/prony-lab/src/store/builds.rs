@@ -57,7 +57,7 @@ pub(crate) fn accept(tx: &mut Tx<'_>, new: &NewBuild) -> Result<BuildId, StoreEr
     Ok(id)
 }
 
-/// Moves a build from `from` to `to`, if it still is where it was thought to be. The owner is who holds `epoch`.
+/// Moves a build from `from` to `to`, if it still is where it was thought to be.
 pub(crate) fn advance(
     tx: &mut Tx<'_>,
     id: BuildId,

@@ -110,10 +110,10 @@ mod tests {
 
     #[test]
     fn the_environment_is_made_from_nothing() {
-        let room = Room(PathBuf::from("/lab/work/7"));
+        let room = Room(PathBuf::from("/srv/lab/7"));
         let all = room.environment("/bin", &[("PRONY_COMMIT", "abc".to_owned())]);
         let names: Vec<_> = all.iter().map(|(name, _)| name.to_str().expect("ASCII")).collect();
         assert_eq!(names, ["PATH", "HOME", "TMPDIR", "LANG", "CI", "TERM", "PRONY_COMMIT"]);
-        assert_eq!(all[1].1, "/lab/work/7/home");
+        assert_eq!(all[1].1, "/srv/lab/7/home");
     }
 }

@@ -73,7 +73,6 @@ CREATE TABLE builds (
     verdict TEXT,
     baseline_id {int},
     attempt {int} NOT NULL DEFAULT 0,
-    epoch {int} NOT NULL DEFAULT 0,
     requested_by TEXT NOT NULL,
     requested_at {int} NOT NULL,
     expires_at {int} NOT NULL,
