@@ -1,71 +1,25 @@
 //! A lab asked by scripts and by its administrator, all through the binary.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
-
+use super::running::{PASSWORD, Running};
 use crate::binary::{Said, command, prony, said};
 use crate::folder::Folder;
 
-/// A good password.
-const PASSWORD: &str = "some good words";
-
-/// A lab that runs until it is stopped.
-struct Running {
-    child: Child,
-    address: String,
-    /// The link of the first admin, where it was printed.
-    link: Option<String>,
-}
-
-impl Running {
-    fn start(data: &Path) -> Self {
-        let mut child = command()
-            .args(["lab", "--listen", "127.0.0.1:0", "--no-worker", "--data"])
-            .arg(data)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary was built");
-        let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut line = || {
-            let mut line = String::new();
-            lines.read_line(&mut line).expect("a line");
-            line
-        };
-        let first = line();
-        let address =
-            first.trim().strip_prefix("listening on http://").expect(&first).trim_end_matches('/').to_owned();
-        // Only a lab without an admin says more.
-        let has_admin = data.join("has-admin").exists();
-        let link = (!has_admin).then(|| {
-            let line = line();
-            line.trim().strip_prefix("log in first at ").expect(&line).to_owned()
-        });
-        Self { child, address, link }
-    }
-
-    /// Sends a request and reads all of the answer.
-    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).expect("a connection");
-        let length = body.len();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n",
-            self.address
-        );
-        stream.write_all(format!("{head}{body}").as_bytes()).expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        answer
-    }
-
-    fn stop(mut self) {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, Signal::INT).expect("it runs");
-        assert!(self.child.wait().expect("it ends").success());
-    }
+/// Sends a request and reads all of the answer.
+fn send(lab: &Running, method: &str, path: &str, headers: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(&lab.address).expect("a connection");
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n",
+        lab.address
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
 }
 
 fn lab(data: &Path, words: &[&str]) -> Said {
@@ -76,13 +30,11 @@ fn lab(data: &Path, words: &[&str]) -> Said {
 /// A stopped lab with an admin.
 fn with_admin(folder: &Folder) {
     let running = Running::start(&folder.0);
-    let link = running.link.clone().expect("nobody was there");
-    let path = link.strip_prefix(&format!("http://{}", running.address)).expect(&link);
+    let path = running.link.as_deref().expect("nobody was there");
     let form = format!("password={0}&again={0}", PASSWORD.replace(' ', "+"));
-    let answer = running.ask("POST", path, "Content-Type: application/x-www-form-urlencoded\r\n", &form);
+    let answer = send(&running, "POST", path, "Content-Type: application/x-www-form-urlencoded\r\n", &form);
     assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
     running.stop();
-    std::fs::write(folder.0.join("has-admin"), "").expect("written");
 }
 
 #[test]
@@ -141,7 +93,7 @@ fn a_script_asks_for_builds() {
 
     let headers = format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", token.out.trim());
     let definition = "{\"definition\":\"folder = \\\"/srv/a\\\"\\n[[task]]\\nname = \\\"compile\\\"\\ncommand = \\\"make\\\"\"}";
-    let registered = running.ask("PUT", "/api/v1/projects/web", &headers, definition);
+    let registered = send(&running, "PUT", "/api/v1/projects/web", &headers, definition);
     assert!(registered.starts_with("HTTP/1.1 200"), "{registered}");
     let submitted = ask(&["submit", "web", "--ref", "main", "--task", "compile"]);
     assert_eq!((submitted.code, submitted.out.as_str()), (Some(0), "1\n"), "{submitted:?}");
@@ -151,7 +103,7 @@ fn a_script_asks_for_builds() {
     assert!(waited.err.contains("build 1: queued\n") && waited.err.contains("--timeout"), "{waited:?}");
     assert_eq!(ask(&["gate", "7"]).code, Some(2), "there is none");
 
-    let cancelled = running.ask("POST", "/api/v1/builds/1/cancel", &headers, "");
+    let cancelled = send(&running, "POST", "/api/v1/builds/1/cancel", &headers, "");
     assert!(cancelled.starts_with("HTTP/1.1 200"), "{cancelled}");
     let gate = ask(&["gate", "1"]);
     assert_eq!(gate.code, Some(4), "{gate:?}");

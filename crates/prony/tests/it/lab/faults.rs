@@ -3,16 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::binary::{command, prony};
+use super::running::{PASSWORD, Running};
+use crate::binary::prony;
 use crate::folder::Folder;
 
 /// How often the lab is killed; the store's own tests do it far more often, at chosen moments.
@@ -22,47 +21,6 @@ const CLIENTS: u32 = 4;
 const REQUESTS: u32 = 25;
 /// What a busy machine may take.
 const PATIENCE: Duration = Duration::from_mins(1);
-const PASSWORD: &str = "some good words";
-
-/// A lab without a worker, in a process of its own.
-struct Running {
-    child: Child,
-    address: String,
-    link: Option<String>,
-}
-
-impl Running {
-    fn start(data: &Path) -> Self {
-        let mut child = command()
-            .args(["lab", "--listen", "127.0.0.1:0", "--no-worker", "--data"])
-            .arg(data)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the binary was built");
-        let mut lines =
-            BufReader::new(child.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
-        let line = lines.next().expect("it says where it is");
-        let address = line.trim_start_matches("listening on http://").trim_end_matches('/').to_owned();
-        // Only the first start ever prints a link.
-        let link = (!data.join("known").exists()).then(|| lines.next().expect("a link"));
-        std::fs::write(data.join("known"), "").expect("room");
-        let path = link.map(|line| line.rsplit_once(&address).expect("its address").1.to_owned());
-        Self { child, address, link: path }
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().expect("it lives");
-        self.child.wait().expect("it ends");
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// What a request is answered with: status, head and body; nothing where the lab is gone.
 fn ask(
@@ -198,7 +156,7 @@ fn a_lab_is_copied_while_it_runs_and_brought_back_when_it_is_stopped() {
     let second = request(&lab.address, &token, "two").expect("answered");
     assert_ne!(first, second);
     let refused = prony(&["lab", "restore", copy, "--data", place]);
-    assert!(refused.err.contains(&format!("process {} on ", lab.child.id())), "{refused:?}");
+    assert!(refused.err.contains(&format!("process {} on ", lab.process_id())), "{refused:?}");
     let other = prony(&["lab", "--data", place, "--listen", "127.0.0.1:0"]);
     assert!(other.err.contains("stop that one first") && other.code == Some(2), "{other:?}");
     drop(lab);

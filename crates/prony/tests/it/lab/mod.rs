@@ -5,6 +5,7 @@ mod checkout;
 mod faults;
 mod killed;
 mod process;
+mod running;
 mod sandbox;
 mod tiny;
 mod worker;
