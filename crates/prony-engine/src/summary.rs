@@ -74,6 +74,8 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             body_bytes: first.body_bytes,
         }),
         client: client(totals),
+        server: None,
+        server_unknown_because: None,
         machine: totals.machine.clone(),
         calibration: None,
         findings: Vec::new(),

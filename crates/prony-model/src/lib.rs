@@ -23,6 +23,7 @@ mod plan;
 mod probe;
 mod redact;
 mod result;
+mod server;
 mod source;
 mod status;
 mod study;
@@ -68,6 +69,10 @@ pub use result::{
     Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, HistogramData,
     Histograms, Interval, KernelClockUse, Latencies, LatencySummary, MachineUse, OutcomeSummary, QUANTILES,
     QuantileNote, RateSummary, Requests, RunResult, SecondPoint, ThreadUse, Timing,
+};
+pub use server::{
+    CgroupUse, CounterUse, Dependant, ListenerUse, MemoryGrowth, ProcessesUse, ServerFigure, ServerFoundBy,
+    ServerProcess, ServerSampling, ServerSection, ServerThread, ServerUse,
 };
 pub use source::{SourceError, source_addresses};
 pub use status::status_name;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, ErrorKind, Finding, RunPlan, Verdict};
+use crate::{Environment, ErrorKind, Finding, RunPlan, ServerUse, Verdict};
 
 /// One run, whole: enough to print any report of it again and to judge it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +53,12 @@ pub struct RunResult {
     pub first_response: Option<FirstResponse>,
     /// What the client itself used.
     pub client: Client,
+    /// What the server used, where it runs on the client's machine.
+    #[serde(default)]
+    pub server: Option<ServerUse>,
+    /// Why that is not known.
+    #[serde(default)]
+    pub server_unknown_because: Option<String>,
     /// What the machine did meanwhile, beside the client.
     #[serde(default)]
     pub machine: MachineUse,

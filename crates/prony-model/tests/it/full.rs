@@ -100,6 +100,8 @@ pub(crate) fn result() -> RunResult {
             body_bytes: 12,
         }),
         client: client(),
+        server: Some(crate::server::server()),
+        server_unknown_because: None,
         machine: MachineUse {
             steal_share: Some(0.001),
             retransmitted: Some(3),

@@ -6,6 +6,7 @@ mod comparison;
 mod exec;
 mod full;
 mod probe;
+mod server;
 
 use prony_model::{from_json, to_json};
 use serde_json::Value;

@@ -76,6 +76,8 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         errors: Vec::new(),
         series: Vec::new(),
         first_response: None,
+        server: None,
+        server_unknown_because: None,
         machine: MachineUse::default(),
         calibration: None,
         client: Client {
