@@ -37,6 +37,15 @@ def prony(options):
     return str(folder / "release" / "prony")
 
 
+def floor():
+    """The bare loop, built where it is not built yet."""
+    target = peers.CACHE / "floor"
+    manifest = peers.BENCH / "throughput" / "floor" / "Cargo.toml"
+    command = ["cargo", "build", "--release", "--locked", "--manifest-path", str(manifest), "--target-dir", str(target)]
+    subprocess.run(command, check=True, stdout=sys.stderr)
+    return str(target / "release" / "floor")
+
+
 def versions(program, names):
     """The version of each tool that takes part."""
     own = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout.split()

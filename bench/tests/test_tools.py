@@ -4,7 +4,7 @@ import unittest
 
 from lib.child import Finished
 from lib.load import Load, Unreadable
-from lib.tools import Ab, Wrk
+from lib.tools import Ab, Floor, Wrk
 
 WRK = """Running 2s test @ http://127.0.0.1:9463/
   1 threads and 64 connections
@@ -54,6 +54,12 @@ class Tools(unittest.TestCase):
         argv = Ab().argv(Load("http://h/", 1, 2))
         self.assertLess(argv.index("-t"), argv.index("-n"))
 
+    def test_floor(self):
+        tool = Floor("floor")
+        self.assertEqual(tool.argv(Load("http://127.0.0.1:80/", 16, 2)), ["floor", "127.0.0.1:80", "16", "2"])
+        said = tool.read(finished('{"answered": 1000, "seconds": 2.0, "cpu_s": 0.5}'))
+        self.assertEqual((said.answered, said.failed, said.per_s), (1000, 0, 500.0))
+
     def test_nothing_readable(self):
-        for tool in (Wrk(), Ab()):
+        for tool in (Wrk(), Ab(), Floor("floor")):
             self.assertRaises(Unreadable, tool.read, finished("no such thing"))

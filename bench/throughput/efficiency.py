@@ -1,4 +1,5 @@
-"""Requests per second of the client's own CPU time, against wrk: with keep-alive and with a connection per request.
+"""Requests per second of the client's own CPU time, against wrk and against the floor, which is a bare io_uring loop
+that records nothing: with keep-alive and with a connection per request.
 
 The client has one core, the server another, and the server has time to spare: what is compared is what a request
 costs the client. Every round holds every tool at every number of connections once, in random order; a ratio is
@@ -13,6 +14,9 @@ from lib.stats import median, ratio, spread
 from lib.table import at_least, at_most, interval, number, percent, render
 
 REFERENCE = "wrk"
+FLOOR = "floor"
+# Of what the floor does with its CPU time: what measuring may cost.
+FLOOR_TARGET = {16: 0.95, 64: 0.95, 400: 0.95}
 CONNECTIONS = (1, 16, 64, 400)
 MEMORY_AT = 64
 MEMORY_TARGET_MB = 8
@@ -36,10 +40,11 @@ class Cell:
         return f"{self.connections} connections{'' if self.keepalive else ', closed each time'},"
 
 
-def jobs(tools, *, keepalive=True, fresh=True):
-    """Every (cell, tool)."""
+def jobs(tools, *, keepalive=True, fresh=True, connections=CONNECTIONS):
+    """Every (cell, tool); the floor has keep-alive only."""
     kinds = [kind for kind, wanted in ((True, keepalive), (False, fresh)) if wanted]
-    return [(Cell(count, kind), tool) for kind in kinds for count in CONNECTIONS for tool in tools]
+    every = [(Cell(count, kind), tool) for kind in kinds for count in connections for tool in tools]
+    return [(cell, tool) for cell, tool in every if cell.keepalive or tool.name != FLOOR]
 
 
 def run_one(seconds, start_server, client_core, cell, tool):
@@ -49,36 +54,46 @@ def run_one(seconds, start_server, client_core, cell, tool):
         return trial.run(tool, load, {client_core}, server)
 
 
-def tables(runs):
+def tables(runs, reference=REFERENCE):
     """The tables, as text, of (round, cell, trial)."""
     texts = []
     for keepalive, title in ((True, "Keep-alive"), (False, "A connection for each request")):
         cells = sorted({cell for _, cell, _ in runs if cell.keepalive == keepalive}, key=lambda cell: cell.connections)
         if cells:
-            texts.append(f"{title}: answers per second of the client's CPU time\n\n{_table(cells, runs)}")
+            texts.append(f"{title}: answers per second of the client's CPU time\n\n{_table(cells, runs, reference)}")
     return texts
 
 
-def _table(cells, runs):
-    head = ["tool, connections", "per CPU-s", "spread", "ratio to wrk", "95 % interval", "client busy", "server busy"]
+def _table(cells, runs, reference):
+    head = ["tool, connections", "per CPU-s", "spread", f"ratio to {reference}", "95 % interval", f"to {FLOOR}"]
+    head += ["95 % interval", "client busy", "server busy"]
     head += ["peak MB", "failed", "target"]
     rows = []
     for cell in cells:
         names = list(dict.fromkeys(one.tool for _, at, one in runs if at == cell))
-        for name in sorted(names, key=lambda name: (name != REFERENCE, not name.startswith("prony"), name)):
-            rows.append(_row(cell, name, [(number, one) for number, at, one in runs if at == cell]))
+        for name in sorted(names, key=lambda name: (name not in (reference, FLOOR), not name.startswith("prony"), name)):
+            rows.append(_row(cell, name, [(number, one) for number, at, one in runs if at == cell], reference))
     return render(head, rows)
 
 
-def _row(cell, name, runs):
-    values = {number: one.requests_per_cpu_s() for number, one in runs if one.tool == name}
-    reference = {number: one.requests_per_cpu_s() for number, one in runs if one.tool == REFERENCE}
+def _values(runs, name):
+    """Answers per CPU second by round."""
+    return {number: one.requests_per_cpu_s() for number, one in runs if one.tool == name and one.said}
+
+
+def _ratio(values, others):
+    """The median of the ratios within a round, and its interval."""
+    return ratio([(value, others[number]) for number, value in values.items() if value and others.get(number)])
+
+
+def _row(cell, name, runs, reference):
+    values = _values(runs, name)
     label = f"{name}, {cell.connections}"
     good = [value for value in values.values() if value]
     if not good:
-        return [label, "no result", *["–"] * 8]
-    pairs = [(value, reference[number]) for number, value in values.items() if value and reference.get(number)]
-    middle, bounds = ratio(pairs)
+        return [label, "no result", *["–"] * 10]
+    middle, bounds = _ratio(values, _values(runs, reference))
+    of_floor, floor_bounds = _ratio(values, _values(runs, FLOOR))
     mine = [one for _, one in runs if one.tool == name and one.said]
     peak_mb = median([one.peak_bytes for one in mine]) / 1e6
     return [
@@ -87,19 +102,23 @@ def _row(cell, name, runs):
         percent(spread(good)),
         number(middle),
         interval(bounds),
+        number(of_floor),
+        interval(floor_bounds),
         percent(median([one.cpu_s / one.wall_s for one in mine])),
         percent(median([one.server_cpu_s / one.wall_s for one in mine])),
         number(peak_mb, 1),
         str(sum(one.said.failed for one in mine)),
-        _target(cell, name, middle, peak_mb),
+        _target(cell, name, middle if reference == REFERENCE else None, of_floor, peak_mb),
     ]
 
 
-def _target(cell, name, middle, peak_mb):
+def _target(cell, name, middle, of_floor, peak_mb):
     texts = []
     least = TARGETS.get((name, cell.keepalive), {}).get(cell.connections)
     if least:
         texts.append(at_least(middle, least))
+    if name == "prony io_uring" and cell.keepalive and cell.connections in FLOOR_TARGET:
+        texts.append(f"floor {at_least(of_floor, FLOOR_TARGET[cell.connections])}")
     if name.startswith("prony") and cell.keepalive and cell.connections == MEMORY_AT:
         texts.append(at_most(peak_mb, MEMORY_TARGET_MB, " MB"))
     return ", ".join(texts)

@@ -5,10 +5,11 @@ Each has `name`, `program` (None where it is not here), `argv(load)`, `read(fini
 
 from lib.tools.ab import Ab
 from lib.tools.bombardier import Bombardier
+from lib.tools.floor import Floor
 from lib.tools.hey import Hey
 from lib.tools.oha import Oha
 from lib.tools.prony import Prony
 from lib.tools.vegeta import Vegeta
 from lib.tools.wrk import Wrk
 
-__all__ = ["Ab", "Bombardier", "Hey", "Oha", "Prony", "Vegeta", "Wrk"]
+__all__ = ["Ab", "Bombardier", "Floor", "Hey", "Oha", "Prony", "Vegeta", "Wrk"]

@@ -8,10 +8,10 @@ from lib.load import Said, Unreadable
 class Prony:
     """One of its two drivers."""
 
-    def __init__(self, program, driver):
+    def __init__(self, program, driver, label="prony"):
         self.program = program
         self.driver = driver
-        self.name = f"prony {driver}"
+        self.name = f"{label} {driver}"
 
     def argv(self, load):
         command = [self.program, "run", load.url, "--driver", self.driver, "-q", "-o", "json"]
