@@ -41,8 +41,8 @@ pub(crate) use probe::ProbeArgs;
 pub(crate) use report::{ReportArgs, ReportFormat};
 pub(crate) use run::{Format, PageFormat, RunArgs};
 pub(crate) use serve::{
-    DashboardArgs, ExampleLabArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served,
-    WhenFull,
+    BottleneckArgs, DashboardArgs, ExampleLabArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs,
+    ServeArgs, Served, WhenFull,
 };
 pub(crate) use shared::{BodyLength, CheckArgs, ConnectionArgs, Driver, KernelStamps, RequestArgs};
 pub(crate) use study::StudyArgs;

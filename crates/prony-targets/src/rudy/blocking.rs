@@ -127,6 +127,10 @@ fn accept(listener: &OwnedFd, handler: &Handler, refused: &mut Refused) -> Optio
                 count(&handler.counters.connections);
                 return Some(socket);
             }
+            Err(Errno::AGAIN) if handler.accept_every_ns > 0 => {
+                handler.stop.comes_before(now_ns.saturating_add(handler.accept_every_ns));
+                continue;
+            }
             Err(Errno::AGAIN) => {}
             Err(Errno::CONNABORTED | Errno::INTR) => continue,
             // MFILE, NFILE, NOBUFS: until something is closed the listener stays readable, so it is left alone.

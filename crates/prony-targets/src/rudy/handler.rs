@@ -31,6 +31,8 @@ pub(super) struct Handler {
     pages: Arc<Pages>,
     keep_alive: bool,
     request_timeout_ns: u64,
+    /// How often to look for new connections; 0: at once.
+    pub(super) accept_every_ns: u64,
     pub(super) counters: Arc<Counters>,
     pub(super) stop: Arc<Stop>,
 }
@@ -52,6 +54,7 @@ impl Handler {
             pages,
             keep_alive: config.keep_alive,
             request_timeout_ns: u64::try_from(config.request_timeout.as_nanos()).unwrap_or(u64::MAX),
+            accept_every_ns: u64::try_from(config.accept_every.as_nanos()).unwrap_or(u64::MAX),
             counters,
             stop,
         }

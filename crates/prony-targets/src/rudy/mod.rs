@@ -77,6 +77,9 @@ pub struct Config {
     /// The queue of connections not accepted yet; the kernel bounds it too. Default 65,535. The original's was
     /// 5, Erlang's default.
     pub backlog: u32,
+    /// Look for new connections only this often: each time, all that wait are accepted one after the other. Zero, the
+    /// default, accepts at once. With a short backlog the listen queue overflows. Not for [`Model::Async`].
+    pub accept_every: Duration,
     /// Serve addresses that other machines can reach. Default false.
     pub allow_remote: bool,
 }
@@ -91,6 +94,7 @@ impl Default for Config {
             files: None,
             request_timeout: Duration::from_secs(10),
             backlog: DEFAULT_BACKLOG,
+            accept_every: Duration::ZERO,
             allow_remote: false,
         }
     }
@@ -114,6 +118,12 @@ pub fn start(config: Config) -> Result<Running, StartError> {
         return Err(StartError::Setting {
             setting: "request_timeout",
             reason: "no request comes in no time; 10 s is usual",
+        });
+    }
+    if model == Model::Async && !config.accept_every.is_zero() {
+        return Err(StartError::Setting {
+            setting: "accept_every",
+            reason: "the model `async` accepts at once; choose another model",
         });
     }
     let (listener, local_addr) = listen::one(listen::Options { address, backlog, allow_remote })?;

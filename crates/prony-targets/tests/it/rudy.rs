@@ -290,3 +290,24 @@ fn what_cannot_be_served_is_said() {
     let error = start(Config { request_timeout: Duration::ZERO, ..quick(Model::Async) }).unwrap_err();
     assert!(matches!(error, StartError::Setting { setting: "request_timeout", .. }), "{error}");
 }
+
+#[test]
+fn connections_wait_until_the_server_looks_for_them() {
+    let accept_every = Duration::from_millis(50);
+    for model in MODELS {
+        let config = Config { accept_every, delay: Duration::ZERO, ..quick(model) };
+        if model == Model::Async {
+            let error = start(config).unwrap_err();
+            assert!(matches!(error, StartError::Setting { setting: "accept_every", .. }), "{error}");
+            continue;
+        }
+        let server = start(config).unwrap();
+        let began = std::time::Instant::now();
+        for _ in 0..4 {
+            assert_eq!(ask(server.local_addr(), "GET / HTTP/1.1\r\nHost: a\r\n\r\n").status, 200);
+        }
+        // The first connection may meet the first look; the others come after one.
+        assert!(began.elapsed() >= accept_every, "{model:?}: {:?}", began.elapsed());
+        server.stop();
+    }
+}

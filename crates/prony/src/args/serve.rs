@@ -30,6 +30,8 @@ pub(crate) enum Served {
     Null(NullArgs),
     /// A small server that takes 40 ms for each request, in four ways to handle many
     Rudy(RudyArgs),
+    /// A server with a known limit: all cores, one thread, or a lock
+    Bottleneck(BottleneckArgs),
     /// A status dashboard: pages, reports as JSON, and an uptime monitor
     Dashboard(DashboardArgs),
     /// A key-value store: GET, PUT, POST and DELETE /KEY, and events for changes
@@ -105,6 +107,35 @@ pub(crate) struct RudyArgs {
     /// Answer with the files in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) files: Option<PathBuf>,
+    /// Connections that may wait to be accepted
+    #[arg(long, value_name = "N", default_value = "65535", value_parser = whole_u32)]
+    pub(crate) backlog: u32,
+    /// Look for new connections only this often; with a short backlog the listen queue overflows
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
+    pub(crate) accept_every: Duration,
+}
+
+/// `prony serve bottleneck`
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    prony serve bottleneck --burn 500us --workers 2            # all of two cores\n  \
+    prony serve bottleneck --burn 500us --workers 4 --busy 1   # one thread of four\n  \
+    prony serve bottleneck --hold 2ms --workers 4              # a lock: one request at a time")]
+pub(crate) struct BottleneckArgs {
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    /// Threads
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
+    pub(crate) workers: u32,
+    /// Threads that take connections; the others stay idle [default: all]
+    #[arg(long, value_name = "N", value_parser = whole_u32)]
+    pub(crate) busy: Option<u32>,
+    /// CPU time that each request burns
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
+    pub(crate) burn: Duration,
+    /// Time for which each request holds a lock that all threads share
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
+    pub(crate) hold: Duration,
 }
 
 /// `prony serve dashboard`

@@ -7,12 +7,12 @@ use std::os::fd::AsFd as _;
 use std::sync::mpsc::sync_channel;
 
 use prony_report::count;
-use prony_targets::{Running, StartError, StopReport, dashboard, kv, null, rudy, truth};
+use prony_targets::{Running, StartError, StopReport, bottleneck, dashboard, kv, null, rudy, truth};
 
 use super::express;
 use crate::args::{
-    DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served, TruthArgs,
-    WhenFull,
+    BottleneckArgs, DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served,
+    TruthArgs, WhenFull,
 };
 use crate::complaint::Complaint;
 use crate::exit::Exit;
@@ -41,6 +41,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
         }
         Served::Null(args) => start_null(*args),
         Served::Rudy(args) => start_rudy(args),
+        Served::Bottleneck(args) => start_bottleneck(*args),
         Served::Dashboard(args) => start_dashboard(args, log(&args.access_log)?),
         Served::Kv(args) => {
             let log_to = if args.log_connections { LogTo::Stdout } else { LogTo::Off };
@@ -86,8 +87,21 @@ fn start_rudy(args: &RudyArgs) -> Result<Running, StartError> {
         delay: args.delay,
         keep_alive: args.keepalive,
         files: args.files.clone(),
+        backlog: args.backlog,
+        accept_every: args.accept_every,
         allow_remote: args.listen.allow_remote,
         ..rudy::Config::default()
+    })
+}
+
+fn start_bottleneck(args: BottleneckArgs) -> Result<Running, StartError> {
+    bottleneck::start(bottleneck::Config {
+        listen: address(args.listen),
+        workers: args.workers as usize,
+        busy: args.busy.map(|busy| busy as usize),
+        burn: args.burn,
+        hold: args.hold,
+        allow_remote: args.listen.allow_remote,
     })
 }
 

@@ -33,6 +33,7 @@ fn every_help_fits_a_screen() {
         &["serve", "--help"],
         &["serve", "null", "--help"],
         &["serve", "rudy", "--help"],
+        &["serve", "bottleneck", "--help"],
         &["serve", "dashboard", "--help"],
         &["serve", "kv", "--help"],
         &["serve", "express", "--help"],
