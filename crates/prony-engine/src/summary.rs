@@ -77,6 +77,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         server: None,
         server_unknown_because: None,
         machine: totals.machine.clone(),
+        clean: None,
         calibration: None,
         findings: Vec::new(),
         environment: run.environment.clone(),

@@ -1,7 +1,7 @@
 //! Whether a result agrees with itself. What the engine writes always does; a file that was edited by hand, or
 //! mixed together of two, seldom.
 
-use crate::{Clock, HistogramData, LatencySummary, Outcome, QUANTILES, RunResult, Verdict};
+use crate::{CleanParts, Clock, HistogramData, LatencySummary, Outcome, QUANTILES, RunResult, Verdict};
 
 /// Two parts of a result that can't both be true.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -70,6 +70,9 @@ impl RunResult {
             summary.check(clock.name(), &mut found);
             histogram_count(clock.name(), summary.count, self.histogram(clock), &mut found);
         }
+        if let Some(clean) = &self.clean {
+            clean.check(&mut found);
+        }
         let made = Verdict::from_findings(&self.findings);
         if self.verdict != made {
             found.push(Contradiction::Verdict { found: self.verdict, made });
@@ -113,6 +116,23 @@ impl RunResult {
         }
         sum("done", self.requests.done, "the good outcomes", &done, found);
         sum("failed", self.requests.failed, "the bad outcomes", &failed, found);
+    }
+}
+
+impl CleanParts {
+    fn check(&self, found: &mut Vec<Contradiction>) {
+        let requests = &self.requests;
+        let ended = [requests.done, requests.failed, requests.censored, requests.never_sent];
+        let from = "done, failed, censored and never_sent of the clean parts";
+        sum("intended of the clean parts", requests.intended, from, &ended, found);
+        for (clock, summary, histogram) in [
+            ("response of the clean parts", &self.response, &self.response_histogram),
+            ("service of the clean parts", &self.service, &self.service_histogram),
+        ] {
+            summary.check(clock, found);
+            histogram_count(clock, summary.count, histogram, found);
+            sum("done of the clean parts", requests.done, clock, &[summary.count], found);
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 mod advice;
 mod calibration;
 mod check;
+mod clean;
 mod clock;
 mod comparison;
 pub mod duration;
@@ -37,6 +38,7 @@ pub use calibration::{
     CalibrationPoint, CalibrationSetting, judge,
 };
 pub use check::Contradiction;
+pub use clean::{CLEAN_SHARE_MIN, CleanParts, CutReason, Figures};
 pub use clock::Clock;
 pub use comparison::{
     BlockOrder, COMPARISON_FORMAT, COMPARISON_VERSION, ChangeInterval, ComparedBlock, ComparedPair,

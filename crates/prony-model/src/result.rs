@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Environment, ErrorKind, Finding, RunPlan, ServerUse, Verdict};
+use crate::{CleanParts, Environment, ErrorKind, Finding, RunPlan, ServerUse, Verdict};
 
 /// One run, whole: enough to print any report of it again and to judge it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,6 +62,9 @@ pub struct RunResult {
     /// What the machine did meanwhile, beside the client.
     #[serde(default)]
     pub machine: MachineUse,
+    /// The run without the stretches that the machine spoiled; `rate` and `latency` are of all of it.
+    #[serde(default)]
+    pub clean: Option<CleanParts>,
     /// What this client can do at most, as measured by `prony calibrate`.
     #[serde(default)]
     pub calibration: Option<CalibrationUse>,
@@ -152,7 +155,7 @@ pub struct Requests {
 }
 
 /// Throughput over the measured part; requests per second.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateSummary {
     /// What was asked, in an open loop.
     pub asked_per_s: Option<f64>,

@@ -56,6 +56,21 @@ fn counts_must_add_up() {
 }
 
 #[test]
+fn counts_of_the_clean_parts_must_add_up() {
+    check(
+        |result| {
+            let Some(clean) = &mut result.clean else { return };
+            clean.requests.done += 1;
+        },
+        &[
+            "intended of the clean parts is 3, and done, failed, censored and never_sent of the clean parts make 4",
+            "done of the clean parts is 4, and response of the clean parts make 3",
+            "done of the clean parts is 4, and service of the clean parts make 3",
+        ],
+    );
+}
+
+#[test]
 fn quantiles_must_ascend() {
     let set = |key: &'static str, value: f64| {
         move |result: &mut RunResult| {

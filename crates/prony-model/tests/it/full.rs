@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prony_model::{
-    Arrivals, Body, BodyCheck, Bytes, CalibrationUse, Checks, Client, Connections, DriverChoice, DriverUsed,
-    End, Environment, ErrorKind, ErrorSummary, Evidence, FORMAT, Finding, FindingCode, FirstResponse,
-    HistogramData, Histograms, Interval, KernelClock, KernelClockUse, Latencies, LatencySummary, Load,
-    MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests,
-    RunPlan, RunResult, SecondPoint, Severity, StatusSet, Target, ThreadUse, Timeouts, Timing, VERSION,
-    Verdict, Version,
+    Arrivals, Body, BodyCheck, Bytes, CalibrationUse, Checks, CleanParts, Client, Connections, CutReason,
+    DriverChoice, DriverUsed, End, Environment, ErrorKind, ErrorSummary, Evidence, FORMAT, Finding,
+    FindingCode, FirstResponse, HistogramData, Histograms, Interval, KernelClock, KernelClockUse, Latencies,
+    LatencySummary, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary,
+    RequestPlan, Requests, RunPlan, RunResult, SecondPoint, Severity, StatusSet, Target, ThreadUse, Timeouts,
+    Timing, VERSION, Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -108,6 +108,7 @@ pub(crate) fn result() -> RunResult {
             clock_source_became: Some("hpet".to_owned()),
             ..MachineUse::default()
         },
+        clean: Some(clean()),
         calibration: Some(calibration()),
         findings: findings.collect(),
         environment: environment(),
@@ -292,5 +293,25 @@ fn histogram() -> HistogramData {
         unit: "ns".to_owned(),
         count: 3,
         data: "HISTFAAA".to_owned(),
+    }
+}
+
+fn clean() -> CleanParts {
+    CleanParts {
+        share: 0.75,
+        clean_s: 7.5,
+        slices: 200,
+        clean_slices: 150,
+        cut: BTreeMap::from([(CutReason::Steal, 20), (CutReason::Aftermath, 30)]),
+        taken_s: Some(0.8),
+        requests: Requests { intended: 3, sent: 3, done: 3, ..Requests::default() },
+        rate: rate(None),
+        response: summary(),
+        service: summary(),
+        lag: summary(),
+        run_queue_wait_share: Some(0.01),
+        pressure_share: Some(0.02),
+        response_histogram: histogram(),
+        service_histogram: histogram(),
     }
 }

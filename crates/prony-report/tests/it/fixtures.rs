@@ -79,6 +79,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         server: None,
         server_unknown_because: None,
         machine: MachineUse::default(),
+        clean: None,
         calibration: None,
         client: Client {
             cpu_s: 3.1,
