@@ -56,6 +56,14 @@ pub enum Delay {
         /// How long a freeze lasts.
         stall: Duration,
     },
+    /// Served in `base`, and kept until the next multiple of `every` (counted from the start of the server), when
+    /// all that are ready go out together. Clients that wait for their answers move in lockstep from then on.
+    Batch {
+        /// How long each takes.
+        base: Duration,
+        /// From one release to the next. Above 0.
+        every: Duration,
+    },
 }
 
 /// How a request is to end.
@@ -105,9 +113,10 @@ fn unit(bits: u64) -> f64 {
 
 fn service_ns(delay: Delay, unit: f64) -> u64 {
     match delay {
-        Delay::Const(service) | Delay::SingleWorker { service } | Delay::Freeze { base: service, .. } => {
-            whole_ns(service)
-        }
+        Delay::Const(service)
+        | Delay::SingleWorker { service }
+        | Delay::Freeze { base: service, .. }
+        | Delay::Batch { base: service, .. } => whole_ns(service),
         Delay::Bimodal { a, b, p } => whole_ns(if unit <= p { b } else { a }),
         Delay::Exponential { mean } => rounded_ns(-unit.ln() * whole_ns(mean) as f64),
         Delay::CappedPareto { scale, shape, cap } => {
@@ -145,6 +154,9 @@ impl Delay {
             Self::Freeze { every, stall, .. } if stall >= every => {
                 Some("the stall must be shorter than the time from one to the next")
             }
+            Self::Batch { every, .. } if every.is_zero() => {
+                Some("the time from one release to the next must be above 0")
+            }
             _ => None,
         }
     }
@@ -157,7 +169,7 @@ impl Delay {
             }
             Self::Bimodal { a, b, .. } => a.max(b),
             Self::CappedPareto { scale, cap, .. } => scale.max(cap),
-            Self::Freeze { base, every, .. } => base.max(every),
+            Self::Freeze { base, every, .. } | Self::Batch { base, every } => base.max(every),
         }
     }
 }
@@ -226,6 +238,7 @@ mod tests {
         assert!(Delay::Bimodal { a: MS, b: MS, p: f64::NAN }.fault().is_some());
         assert!(Delay::CappedPareto { scale: MS, shape: 0.0, cap: MS }.fault().is_some());
         assert!(Delay::Freeze { base: MS, every: MS, stall: MS }.fault().is_some());
+        assert!(Delay::Batch { base: MS, every: Duration::ZERO }.fault().is_some());
         assert!(Delay::Const(Duration::from_secs(3601)).fault().is_some());
         assert!(Delay::Freeze { base: MS, every: 2 * MS, stall: MS }.fault().is_none());
     }

@@ -82,6 +82,8 @@ pub struct Config {
     pub slow_body: Option<SlowBody>,
     /// The length of the body. Default 12.
     pub body_bytes: usize,
+    /// Keep connections open where the client asks for it. Default true.
+    pub keep_alive: bool,
     /// How long before a deadline to watch the clock instead of sleeping; zero: never. Default 50 µs, which is
     /// what waking up takes.
     pub spin: Duration,
@@ -108,6 +110,7 @@ impl Default for Config {
             reset_share: 0.0,
             slow_body: None,
             body_bytes: 12,
+            keep_alive: true,
             spin: Duration::from_micros(50),
             log: None,
             records: None,
@@ -141,7 +144,7 @@ pub fn start(config: Config) -> Result<Running, StartError> {
         schedule: Mutex::new(Schedule::new(config.delay, began.monotonic_ns)),
     });
     let options = Options {
-        keep_alive: true,
+        keep_alive: config.keep_alive,
         request_timeout: config.request_timeout,
         spin: config.spin,
         kernel_stamps: true,

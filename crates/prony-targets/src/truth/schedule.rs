@@ -6,7 +6,7 @@ use super::delay::{Delay, whole_ns};
 #[derive(Debug)]
 pub(super) struct Schedule {
     delay: Delay,
-    /// When the server started: freezes are counted from here.
+    /// When the server started: freezes and releases are counted from here.
     began_ns: u64,
     /// When the single worker will be done with all it has, if it is one.
     free_ns: u64,
@@ -36,8 +36,17 @@ impl Schedule {
                 let start_ns = thawed(arrival_ns);
                 Times { start_ns, due_ns: thawed(start_ns + service_ns) }
             }
+            Delay::Batch { every, .. } => Times {
+                start_ns: arrival_ns,
+                due_ns: self.released(arrival_ns + service_ns, whole_ns(every)),
+            },
             _ => Times { start_ns: arrival_ns, due_ns: arrival_ns + service_ns },
         }
+    }
+
+    /// The first release at or after `time_ns`.
+    fn released(&self, time_ns: u64, every_ns: u64) -> u64 {
+        self.began_ns + time_ns.saturating_sub(self.began_ns).div_ceil(every_ns) * every_ns
     }
 
     /// The first moment from `time_ns` on at which the server isn't frozen.
@@ -78,6 +87,12 @@ mod tests {
     fn a_single_worker_takes_one_after_the_other() {
         let delay = Delay::SingleWorker { service: Duration::from_nanos(10) };
         check(delay, 10, &[0, 5, 6, 50], &[(0, 10), (10, 20), (20, 30), (50, 60)]);
+    }
+
+    #[test]
+    fn a_batch_goes_out_together() {
+        let delay = Delay::Batch { base: Duration::from_nanos(10), every: Duration::from_nanos(100) };
+        check(delay, 10, &[0, 60, 90, 91, 195], &[(0, 100), (60, 100), (90, 100), (91, 200), (195, 300)]);
     }
 
     #[test]

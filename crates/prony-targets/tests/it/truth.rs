@@ -130,6 +130,41 @@ fn a_single_worker_serves_one_after_the_other() {
 }
 
 #[test]
+fn a_batch_is_answered_together() {
+    let delay = Delay::Batch { base: MS / 10, every: 10 * MS };
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("batch.truth");
+    let server = start(Config { delay, log: Some(path.clone()), ..Config::default() }).unwrap();
+    let mut clients: Vec<_> = (0..8).map(|_| Client::connect(server.local_addr())).collect();
+    for _ in 0..5 {
+        for client in &mut clients {
+            client.send("GET / HTTP/1.1\r\n\r\n");
+        }
+        for client in &mut clients {
+            client.reply();
+        }
+    }
+    server.stop();
+    let log = read(&path).unwrap();
+    let began_ns = log.began_ns;
+    for record in log {
+        let due_ns = record.arrival_ns + record.delay_ns;
+        assert_eq!((due_ns - began_ns) % ns(10 * MS), 0, "{record:?}");
+        assert!(record.delay_ns >= ns(MS / 10) && record.first_ns >= due_ns, "{record:?}");
+    }
+}
+
+#[test]
+fn without_keep_alive_each_connection_has_one_answer() {
+    let (server, take) = recorded(Config { keep_alive: false, ..Config::default() });
+    for _ in 0..3 {
+        let mut client = Client::connect(server.local_addr());
+        assert_eq!(client.send("GET / HTTP/1.1\r\n\r\n").reply().field("Connection"), Some("close"));
+    }
+    let connections: Vec<_> = records_of(server, &take).iter().map(|record| record.connection).collect();
+    assert_eq!(connections, [0, 1, 2]);
+}
+
+#[test]
 fn nothing_is_answered_in_a_freeze() {
     let (every, stall) = (10 * MS, 5 * MS);
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("freeze.truth");

@@ -17,7 +17,8 @@ use super::shared::whole_u32;
     exponential:2ms            by its mean\n  \
     pareto:1ms,1.5,500ms       scale, shape, cap\n  \
     single:1ms                 one request at a time\n  \
-    freeze:1ms,10s,1s          the first, but every 10 s nothing for 1 s\n\n\
+    freeze:1ms,10s,1s          the first, but every 10 s nothing for 1 s\n  \
+    batch:1ms,20ms             the first, then released together every 20 ms\n\n\
     Examples:\n  \
     prony serve truth --port 3000\n  \
     prony serve truth --delay exponential:2ms --seed 7 --log truth.log")]
@@ -42,6 +43,9 @@ pub(crate) struct TruthArgs {
     /// Length of a body
     #[arg(long, value_name = "SIZE", default_value = "12", value_parser = parse_bytes)]
     pub(crate) body_bytes: u64,
+    /// Close each connection after one answer
+    #[arg(long)]
+    pub(crate) close: bool,
     /// Threads
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
     pub(crate) workers: u32,
@@ -67,7 +71,8 @@ fn delay(text: &str) -> Result<Delay, String> {
     let usage = || {
         format!(
             "`{text}` is no delay: write const:1ms, bimodal:1ms,20ms,0.1, exponential:2ms, pareto:1ms,1.5,500ms, \
-             single:1ms or freeze:1ms,10s,1s"
+             single:1ms, \
+             freeze:1ms,10s,1s or batch:1ms,20ms"
         )
     };
     let time = |text: &str| parse_duration(text).map_err(|error| error.to_string());
@@ -85,6 +90,7 @@ fn delay(text: &str) -> Result<Delay, String> {
         ("freeze", [base, every, stall]) => {
             Delay::Freeze { base: time(base)?, every: time(every)?, stall: time(stall)? }
         }
+        ("batch", [base, every]) => Delay::Batch { base: time(base)?, every: time(every)? },
         _ => return Err(usage()),
     })
 }
@@ -114,6 +120,7 @@ mod tests {
         check("pareto:1ms,1.5,500ms", Some(Delay::CappedPareto { scale: ms(1), shape: 1.5, cap: ms(500) }));
         check("single:1ms", Some(Delay::SingleWorker { service: ms(1) }));
         check("freeze:1ms,10s,1s", Some(Delay::Freeze { base: ms(1), every: ms(10_000), stall: ms(1_000) }));
+        check("batch:1ms,20ms", Some(Delay::Batch { base: ms(1), every: ms(20) }));
         for wrong in [
             "",
             "1ms",

@@ -159,6 +159,7 @@ fn start_truth(args: &TruthArgs) -> Result<Running, StartError> {
         reset_share: args.reset_share,
         slow_body: args.slow_body,
         body_bytes: usize::try_from(args.body_bytes).unwrap_or(usize::MAX),
+        keep_alive: !args.close,
         spin: args.spin,
         log: args.log.clone(),
         allow_remote: args.listen.allow_remote,
