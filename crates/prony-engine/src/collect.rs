@@ -290,6 +290,7 @@ impl Slice {
         self.tally.never_sent += other.tally.never_sent;
         self.tally.unfinished += other.tally.unfinished;
         self.tally.lengths.add(&other.tally.lengths);
+        self.tally.rounds.merge(&other.tally.rounds);
         if let Some(found) = &other.first_response
             && self.first_response.as_ref().is_none_or(|mine| found.at < mine.at)
         {

@@ -74,6 +74,8 @@ pub(crate) struct Recorder {
     measure_from: Nanos,
     /// What comes from here on is no longer part of any rate.
     measure_to: Nanos,
+    /// The planned end of the measured part, which a late thread passes.
+    planned_to: Nanos,
     /// Which kinds of failure an example was kept of.
     shown: [bool; ErrorKind::ALL.len()],
     /// Requests in flight, and since when so many.
@@ -108,6 +110,7 @@ impl Recorder {
             spare,
             measure_from: NEVER,
             measure_to: NEVER,
+            planned_to: NEVER,
             shown: [false; ErrorKind::ALL.len()],
             in_flight: 0,
             in_flight_since: 0,
@@ -117,8 +120,10 @@ impl Recorder {
         }
     }
 
-    /// Begins at `now`, on the worker's own thread; counts what is due from `measure_from` on.
-    pub(crate) fn start(&mut self, now: Nanos, measure_from: Nanos) {
+    /// Begins at `now`, on the worker's own thread; counts what is due from `measure_from` on, which is to end at
+    /// `planned_to`.
+    pub(crate) fn start(&mut self, now: Nanos, measure_from: Nanos, planned_to: Nanos) {
+        self.planned_to = planned_to;
         self.current.start = now;
         self.current.measured = now >= measure_from;
         self.measure_from = measure_from;
@@ -244,6 +249,10 @@ impl Recorder {
                 Outcome::Done(_) => slice.counters.done_now += 1,
                 Outcome::Failed(_) | Outcome::UnexpectedStatus(_) => slice.counters.failed_now += 1,
             }
+        }
+        if matches!(outcome, Outcome::Done(_)) {
+            let to = self.measure_to.min(self.planned_to);
+            slice.tally.rounds.add(sample.intended, sample.done, self.measure_from, to);
         }
         if !counted {
             return;

@@ -1,7 +1,7 @@
 //! What one worker recorded in one short stretch of time.
 
 use prony_model::{ErrorKind, Outcome};
-use prony_stats::Histogram;
+use prony_stats::{Histogram, Rounds};
 
 use crate::clock::Nanos;
 use crate::example::Example;
@@ -78,6 +78,8 @@ pub(crate) struct Tally {
     pub unfinished: u64,
     /// Good ones whose bodies were not as long as the first.
     pub lengths: Lengths,
+    /// How good requests, of the warm-up too, cover the measured part.
+    pub rounds: Rounds,
 }
 
 /// Bodies of good responses that are not as long as the first one of the run.

@@ -57,7 +57,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             ..run.kernel_clock.clone()
         },
         timing: timing(run),
-        rate: rate(run.plan, totals),
+        rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {
             sent: totals.all.counters.sent_bytes,
             received: totals.all.counters.received_bytes,
@@ -165,7 +165,7 @@ fn measured_s(totals: &Totals) -> f64 {
     seconds(totals.measured_to.saturating_sub(totals.window.measure_from))
 }
 
-fn rate(plan: &RunPlan, totals: &Totals) -> RateSummary {
+fn rate(plan: &RunPlan, totals: &Totals, responses: &Histogram) -> RateSummary {
     let measured_s = measured_s(totals);
     let counters = &totals.all.counters;
     let per_s = |count: u64| if measured_s > 0.0 { count as f64 / measured_s } else { 0.0 };
@@ -182,7 +182,14 @@ fn rate(plan: &RunPlan, totals: &Totals) -> RateSummary {
             let half = (found.interval.high - found.per_second).max(0.0);
             Interval { low: (done_per_s - half).max(0.0), high: done_per_s + half, indicative: false }
         }),
+        whole_rounds_per_s: if plan.load.rate().is_none() { whole_rounds(totals, responses) } else { None },
     }
+}
+
+/// The rate of a closed loop from whole rounds; `responses` are the good ones of the measured part and the drain.
+fn whole_rounds(totals: &Totals, responses: &Histogram) -> Option<f64> {
+    let window = totals.measured_to.saturating_sub(totals.window.measure_from);
+    totals.all.tally.rounds.per_second(responses.count(), responses.sum(), window)
 }
 
 fn connections(plan: &RunPlan, totals: &Totals) -> Connections {

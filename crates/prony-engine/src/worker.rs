@@ -151,7 +151,7 @@ impl Worker {
 
     /// Works until the run is over. Ends with an error only if the driver itself fails.
     pub(crate) fn run<D: Driver>(mut self, driver: &mut D) -> io::Result<()> {
-        self.recorder.start(clock::now(), self.plan.measure_from);
+        self.recorder.start(clock::now(), self.plan.measure_from, self.plan.measure_to);
         let result = loop {
             let mut now = clock::now();
             self.wake.awake(now, self.woken == 0);

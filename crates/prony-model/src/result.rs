@@ -167,6 +167,10 @@ pub struct RateSummary {
     pub done_per_s: f64,
     /// 95 % interval of `done_per_s` over ten parts of the run; null where the run is too short for one.
     pub interval_per_s: Option<Interval>,
+    /// The same as `done_per_s` without the steps of a count, from whole rounds: good requests in progress (mean
+    /// over the measured part) over the mean response time of those that began in it. Closed loops only.
+    #[serde(default)]
+    pub whole_rounds_per_s: Option<f64>,
 }
 
 /// An interval that covers the true value in 95 of 100 runs like this one.

@@ -19,6 +19,7 @@ mod bins;
 mod describe;
 mod interval;
 mod quantile;
+mod rounds;
 
 // Whether the run was fit to be measured.
 mod little;
@@ -63,6 +64,7 @@ pub use little::{Impossible, LITTLE_TOLERANCE, LittleAudit, check_possible};
 pub use order::{PairOrder, pair_orders};
 pub use outliers::{OUTLIER_DEVIATIONS, outliers};
 pub use quantile::{Censored, Estimate, LEAST_EXCEEDANCES, Quantile, QuantileError, Withheld, estimate};
+pub use rounds::Rounds;
 pub use sample::median;
 pub use signed_rank::{Center, signed_rank_center, signed_rank_p};
 pub use sparse::{Sparse, SparseError};

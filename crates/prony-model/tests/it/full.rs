@@ -204,7 +204,14 @@ fn timing() -> Timing {
 }
 
 fn rate(interval_per_s: Option<Interval>) -> RateSummary {
-    RateSummary { asked_per_s: None, sent_per_s: 9.5, answered_per_s: 7.0, done_per_s: 6.0, interval_per_s }
+    RateSummary {
+        asked_per_s: None,
+        sent_per_s: 9.5,
+        answered_per_s: 7.0,
+        done_per_s: 6.0,
+        interval_per_s,
+        whole_rounds_per_s: Some(6.1),
+    }
 }
 
 fn calibration() -> CalibrationUse {

@@ -50,6 +50,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
             answered_per_s: per_s,
             done_per_s: per_s,
             interval_per_s: Some(Interval { low: per_s * 0.988, high: per_s * 1.012, indicative: false }),
+            whole_rounds_per_s: None,
         },
         bytes: Bytes { sent: count * 90, received: count * 167, body_received: count * 12 },
         connections: Connections {
