@@ -54,7 +54,7 @@ def run_one(bench, seconds, rate, tool):
 
 def table(outcomes):
     """The table, as text."""
-    head = ["tool, asked/s", "arrived", "truth p50 ms", "truth p99 ms", "bias p50 µs", "least to most", "bias p99 µs", "least to most", "target"]
+    head = ["tool, asked/s", "arrived", "requests said", "by the server", "truth p50 ms", "truth p99 ms", "bias p50 µs", "least to most", "bias p99 µs", "least to most", "target"]
     keys = dict.fromkeys((one.rate, one.tool) for one in outcomes)
     ordered = sorted(keys, key=lambda key: (key[0] is None, key[0] or 0, not key[1].startswith("prony"), key[1]))
     return render(head, [_row(rate, tool, [one for one in outcomes if (one.rate, one.tool) == (rate, tool)]) for rate, tool in ordered])
@@ -64,9 +64,11 @@ def _row(rate, tool, outcomes):
     label = f"{tool}, {rate:,}" if rate else f"{tool}, closed loop"
     good = [one for one in outcomes if one.run.trial.said and one.truth_ms]
     if not good:
-        return [label, "no result", *["–"] * 7]
+        return [label, "no result", *["–"] * 9]
     arrived = median([one.arrived_per_s for one in good])
-    cells = [label, _against(arrived, rate)]
+    said = [one.run.trial.said.answered + one.run.trial.said.failed for one in good]
+    counted = [len(one.run.log.served) for one in good]
+    cells = [label, _against(arrived, rate), f"{sum(said):,}", f"{sum(counted):,}"]
     cells += [number(median([one.truth_ms[q] for one in good]), 3) for q in QUANTILES]
     middles = {}
     for q in QUANTILES:

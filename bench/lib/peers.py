@@ -1,7 +1,7 @@
 """The other tools: where they are, how they get here, which version they are.
 
 From the distribution: wrk, ab, nginx, Erlang, Node, PostgreSQL. Built once into `bench/.cache`: oha by cargo, hey, bombardier and vegeta by go
-(pinned in `bench/peers`). wrk2 is in no registry.
+(pinned in `bench/peers`). zrk and wrk2 are in no registry: `sources.py` builds them from checkouts.
 """
 
 import os
@@ -14,7 +14,7 @@ import sys
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 CACHE = BENCH / ".cache"
 OHA_VERSION = "1.16.0"
-PACKAGES = {"wrk": "wrk", "ab": "apache2-utils", "nginx": "nginx-light", "erl": "erlang-base", "npm": "npm", "node": "nodejs"}
+PACKAGES = {"wrk": "wrk", "ab": "apache2-utils", "h2load": "nghttp2-client", "nginx": "nginx-light", "erl": "erlang-base", "npm": "npm", "node": "nodejs"}
 # It says its version to nobody but itself.
 ERLANG_VERSION = ["-noinput", "-eval", 'io:format("~s", [erlang:system_info(version)]), halt().']
 MODULES = {

@@ -1,7 +1,9 @@
 """The servers: each started fresh on a free port of the loopback interface, awaited, and ended by its own id."""
 
 import os
+import re
 import socket
+import tempfile
 import time
 
 from lib import child, peers
@@ -9,6 +11,8 @@ from lib import child, peers
 READY_S = 10.0
 # The first time, Express is installed.
 INSTALL_S = 180.0
+# More than any of ours prints.
+SAID_BYTES = 65_536
 ORIGINALS = peers.BENCH.parent / "studies" / "originals"
 
 
@@ -18,12 +22,21 @@ class Server:
     def __init__(self, argv, cores, port, *, environment=None, ready_s=READY_S):
         self.port = port
         self.url = f"http://127.0.0.1:{port}/"
-        self.process = child.start(argv, cores, environment=environment)
+        # How many requests it says that it answered, once it has ended; None where it says nothing.
+        self.answered = None
+        with tempfile.TemporaryFile() as said:
+            self._said = os.dup(said.fileno())
+        self.process = child.start(argv, cores, stdout=(self._said, self._said), environment=environment)
         self._await(argv, ready_s)
 
     def stop(self):
         """Ends it."""
         self.process.end()
+        if self._said is not None:
+            os.lseek(self._said, 0, os.SEEK_SET)
+            self.answered = answered(os.read(self._said, SAID_BYTES).decode(errors="replace"))
+            os.close(self._said)
+            self._said = None
 
     def __enter__(self):
         return self
@@ -44,6 +57,12 @@ class Server:
                 time.sleep(0.01)
         self.process.end()
         raise SystemExit(f"the server does not answer: {' '.join(argv)}")
+
+
+def answered(text):
+    """What ours print when they end."""
+    found = re.search(r"^([\d,]+) requests answered", text, re.M)
+    return int(found[1].replace(",", "")) if found else None
 
 
 def free_port():

@@ -24,6 +24,8 @@ class Trial:
     peak_bytes: int
     server_cpu_s: float
     server_files_most: int
+    # By the server's own count, where it has one; known once it has ended.
+    server_answered: int | None = None
 
     def requests_per_cpu_s(self):
         """Answers per second of the tool's CPU time, user and system."""

@@ -2,9 +2,10 @@
 
 import unittest
 
+from lib import servers
 from lib.child import Finished
 from lib.load import Load, Unreadable
-from lib.tools import Ab, Floor, Wrk
+from lib.tools import Ab, Floor, H2load, Wrk, Wrk2, Zrk, h2load, zrk
 
 WRK = """Running 2s test @ http://127.0.0.1:9463/
   1 threads and 64 connections
@@ -30,6 +31,37 @@ Percentage of the requests served within a certain time (ms)
   50%      2
   99%     17
  100%     40 (longest request)
+"""
+
+
+ZRK = """{
+  "zrk_version": "1.4.2",
+  "duration_s": 1.000,
+  "requests": 996,
+  "achieved_rate": 995.72,
+  "latency_us": {
+    "min": 70, "mean": 234.7, "stdev": 526.6, "max": 6215,
+    "p50": 121, "p75": 143, "p90": 239, "p99": 3177, "p99_9": 5294, "p99_99": 6214
+  },
+  "errors": { "connect": 1, "read": 0, "write": 0, "timeout": 2, "deadline": 0, "non_2xx_3xx": 4 }
+}"""
+
+WRK2 = """Running 12s test @ http://127.0.0.1:9463/
+  1 threads and 10 connections
+  Latency Distribution (HdrHistogram - Recorded Latency)
+ 50.000%    1.10ms
+ 75.000%    1.42ms
+ 99.000%    2.05ms
+ 99.900%  812.00us
+100.000%    1.20s
+  23990 requests in 12.00s, 1.76MB read
+  Non-2xx or 3xx responses: 5
+Requests/sec:   1999.21
+"""
+
+H2LOAD = """finished in 2.00s, 200.00 req/s, 15.04KB/s
+requests: 405 total, 404 started, 403 done, 400 succeeded, 3 failed, 1 errored, 0 timeout
+status codes: 400 2xx, 0 3xx, 0 4xx, 3 5xx
 """
 
 
@@ -60,6 +92,38 @@ class Tools(unittest.TestCase):
         said = tool.read(finished('{"answered": 1000, "seconds": 2.0, "cpu_s": 0.5}'))
         self.assertEqual((said.answered, said.failed, said.per_s), (1000, 0, 500.0))
 
+    def test_zrk(self):
+        said = zrk.parse(ZRK)
+        self.assertEqual((said.answered, said.failed, said.per_s, said.max_ms), (992, 7, 995.72, 6.215))
+        self.assertEqual((said.quantiles_ms[0.5], said.quantiles_ms[0.999]), (0.121, 5.294))
+        for text in ("", "{}", '{"latency_us": {}, "errors": {}}'):
+            self.assertRaises(Unreadable, zrk.parse, text)
+
+    def test_zrk_has_no_closed_loop(self):
+        argv = Zrk().argv(Load("http://h/", 16, 2))
+        self.assertEqual(argv[argv.index("-R") + 1], "2000000")
+        self.assertRaises(Unreadable, Zrk().read, finished(""))
+
+    def test_wrk2(self):
+        said = Wrk2().read(finished(WRK2))
+        self.assertEqual((said.answered, said.failed, said.per_s, said.max_ms), (23_985, 5, 1999.21, 1200.0))
+        self.assertEqual(said.quantiles_ms, {0.5: 1.1, 0.75: 1.42, 0.99: 2.05, 0.999: 0.812})
+
+    def test_h2load(self):
+        said = h2load.parse(H2LOAD, [1.0, 2.0, 3.0])
+        self.assertEqual((said.answered, said.failed, said.per_s, said.max_ms), (400, 3, 200.0, 3.0))
+        self.assertEqual(said.quantiles_ms[0.5], 2.0)
+        self.assertEqual(h2load.parse(H2LOAD).quantiles_ms, {})
+
+    def test_h2load_has_a_rate_for_each_connection(self):
+        argv = H2load().argv(Load("http://h/", 100, 2, rate=2_000, keepalive=False))
+        self.assertEqual(argv[argv.index("--rps") + 1], "20")
+        self.assertIn("Connection: close", argv)
+
+    def test_what_our_servers_count(self):
+        self.assertEqual(servers.answered("listening on http://h/\n116,075 requests answered on 30 connections\n"), 116_075)
+        self.assertIsNone(servers.answered("ready\n"))
+
     def test_nothing_readable(self):
-        for tool in (Wrk(), Ab(), Floor("floor")):
+        for tool in (Wrk(), Wrk2(), H2load(), Ab(), Floor("floor")):
             self.assertRaises(Unreadable, tool.read, finished("no such thing"))

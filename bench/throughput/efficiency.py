@@ -51,7 +51,9 @@ def run_one(seconds, start_server, client_core, cell, tool):
     """One run against a server of its own: no connection of the run before is left over on its port."""
     with start_server() as server:
         load = Load(server.url, cell.connections, seconds, keepalive=cell.keepalive)
-        return trial.run(tool, load, {client_core}, server)
+        one = trial.run(tool, load, {client_core}, server)
+    one.server_answered = server.answered
+    return one
 
 
 def tables(runs, reference=REFERENCE):
@@ -67,7 +69,7 @@ def tables(runs, reference=REFERENCE):
 def _table(cells, runs, reference):
     head = ["tool, connections", "per CPU-s", "spread", f"ratio to {reference}", "95 % interval", f"to {FLOOR}"]
     head += ["95 % interval", "client busy", "server busy"]
-    head += ["peak MB", "failed", "target"]
+    head += ["peak MB", "failed", "server counted", "target"]
     rows = []
     for cell in cells:
         names = list(dict.fromkeys(one.tool for _, at, one in runs if at == cell))
@@ -91,7 +93,7 @@ def _row(cell, name, runs, reference):
     label = f"{name}, {cell.connections}"
     good = [value for value in values.values() if value]
     if not good:
-        return [label, "no result", *["–"] * 10]
+        return [label, "no result", *["–"] * 11]
     middle, bounds = _ratio(values, _values(runs, reference))
     of_floor, floor_bounds = _ratio(values, _values(runs, FLOOR))
     mine = [one for _, one in runs if one.tool == name and one.said]
@@ -108,8 +110,15 @@ def _row(cell, name, runs, reference):
         percent(median([one.server_cpu_s / one.wall_s for one in mine])),
         number(peak_mb, 1),
         str(sum(one.said.failed for one in mine)),
+        _beyond(mine),
         _target(cell, name, middle if reference == REFERENCE else None, of_floor, peak_mb),
     ]
+
+
+def _beyond(trials):
+    """Answers by the server's count beyond those that the tool says, the median; up to one a connection is in flight."""
+    beyond = [one.server_answered - one.said.answered - one.said.failed for one in trials if one.server_answered is not None]
+    return f"{median(beyond):+,.0f}" if beyond else "–"
 
 
 def _target(cell, name, middle, of_floor, peak_mb):

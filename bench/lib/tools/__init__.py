@@ -6,10 +6,13 @@ Each has `name`, `program` (None where it is not here), `argv(load)`, `read(fini
 from lib.tools.ab import Ab
 from lib.tools.bombardier import Bombardier
 from lib.tools.floor import Floor
+from lib.tools.h2load import H2load
 from lib.tools.hey import Hey
 from lib.tools.oha import Oha
 from lib.tools.prony import Prony
 from lib.tools.vegeta import Vegeta
 from lib.tools.wrk import Wrk
+from lib.tools.wrk2 import Wrk2
+from lib.tools.zrk import Zrk
 
-__all__ = ["Ab", "Bombardier", "Floor", "Hey", "Oha", "Prony", "Vegeta", "Wrk"]
+__all__ = ["Ab", "Bombardier", "Floor", "H2load", "Hey", "Oha", "Prony", "Vegeta", "Wrk", "Wrk2", "Zrk"]
