@@ -87,14 +87,15 @@ def judge(case, plans, result, tally, where, again):
         said = f"{word} {change} {bounds}"
         if bounds:
             tally.exact("exec: an interval holds its own value", bounds["low"] <= change <= bounds["high"], where, said, "in order", again)
-        a, b = (true_median(kind, base_ms * scale) for scale in (1.0, factor))
-        truth = (b + extra[1]) / (a + extra[0]) - 1
+        # The reference is the quicker one, whichever that is.
+        medians = [true_median(kind, base_ms * scale) + more for scale, more in zip((1.0, factor), extra)]
+        truth = medians[compared["command"]] / medians[result["reference"]] - 1
         spoken = word.startswith(("slower", "faster"))
         if factor == 1.0:
             tally.chance("exec: equal commands are not called different", not spoken, INTERVAL_MISS, where, said, "equal", again)
         elif spoken:
             # By chance the shorter command may draw longer times: at 1 - 95 % of both sides.
-            right = word.startswith("slower") == (factor > 1)
+            right = word.startswith("slower") == (truth > 0)
             tally.chance("exec: the sign is right", right, INTERVAL_MISS / 2, where, said, f"{truth:+.4f}", again)
 
 

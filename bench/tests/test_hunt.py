@@ -5,7 +5,7 @@ import math
 import random
 import unittest
 
-from hunt import comparisons, runs, serving, studies, tally, worlds
+from hunt import commands, comparisons, runs, serving, studies, tally, worlds
 
 
 def world(kind, numbers, *, connections=4, rate=None):
@@ -163,6 +163,33 @@ class Comparisons(unittest.TestCase):
 
     def test_equal_servers(self):
         self.assertIn("compare: equal servers are not called different", self.judge(1.0, [metric("faster", 0.074, 0.05, 0.09)]))
+
+
+def timed(walls):
+    ordered = sorted(walls)
+    middle = ordered[len(ordered) // 2]
+    wall = {"min_s": ordered[0], "max_s": ordered[-1], "mean_s": math.fsum(walls) / len(walls), "median_s": middle, "median_interval_s": None}
+    return {"runs": [{"wall_s": one} for one in walls], "wall": wall}
+
+
+class Commands(unittest.TestCase):
+    def judge(self, factor, word):
+        plans = [[0.02] * 9, [0.02 * factor] * 9]
+        # The reference is the quicker one.
+        reference = int(factor < 1)
+        told = {"command": 1 - reference, "change": 0.4, "interval": None, "verdict": {"word": word}}
+        result = {"commands": [timed([one + 0.001 for one in plan]) for plan in plans], "reference": reference, "comparisons": [told]}
+        found = tally.Tally()
+        commands.judge(("const", 20.0, factor, 9), plans, result, found, "here", "again")
+        return [fault.check for fault in found.faults]
+
+    def test_the_slower_one_is_slower_than_the_reference(self):
+        self.assertEqual(self.judge(0.7, "slower"), [])
+        self.assertEqual(self.judge(1.3, "slower"), [])
+        self.assertEqual(self.judge(0.7, "faster"), ["exec: the sign is right"])
+
+    def test_equal_commands(self):
+        self.assertEqual(self.judge(1.0, "slower"), ["exec: equal commands are not called different"])
 
 
 class Studies(unittest.TestCase):
