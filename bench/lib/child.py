@@ -40,6 +40,8 @@ class Finished:
     cpu_s: float
     peak_bytes: int
     timed_out: bool
+    # Without what is mapped from files: the program's text and that of its libraries.
+    own_peak_bytes: int = 0
 
 
 @dataclass
@@ -52,17 +54,22 @@ class Child:
     # What it is asked to end by.
     end_signal: signal.Signals = signal.SIGTERM
     peak_bytes: int = 0
+    own_peak_bytes: int = 0
     pipes: list[int] = field(default_factory=list)
 
     def look(self):
         """Notes the peak of the memory so far."""
+        found = dict.fromkeys(("VmHWM", "RssAnon", "RssShmem"), 0)
         try:
             with open(f"/proc/{self.pid}/status", encoding="ascii", errors="replace") as status:
                 for line in status:
-                    if line.startswith("VmHWM:"):
-                        self.peak_bytes = max(self.peak_bytes, int(line.split()[1]) * 1024)
+                    name, _, value = line.partition(":")
+                    if name in found:
+                        found[name] = int(value.split()[0]) * 1024
         except OSError:
             pass
+        self.peak_bytes = max(self.peak_bytes, found["VmHWM"])
+        self.own_peak_bytes = max(self.own_peak_bytes, found["RssAnon"] + found["RssShmem"])
 
     def cpu_s(self):
         """CPU time so far, of the process and of its children, those included that it has waited for."""
@@ -167,6 +174,7 @@ def run(argv, cores, limit_s, *, look_s=LOOK_S, each_s=None, every=None):
         cpu_s=usage.ru_utime + usage.ru_stime,
         peak_bytes=child.peak_bytes,
         timed_out=timed_out,
+        own_peak_bytes=child.own_peak_bytes,
     )
 
 

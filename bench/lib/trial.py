@@ -26,6 +26,7 @@ class Trial:
     server_files_most: int
     # By the server's own count, where it has one; known once it has ended.
     server_answered: int | None = None
+    own_peak_bytes: int = 0
 
     def requests_per_cpu_s(self):
         """Answers per second of the tool's CPU time, user and system."""
@@ -68,4 +69,5 @@ def run(tool, load, cores, server, *, count_files=False, look_s=child.LOOK_S, sl
         peak_bytes=finished.peak_bytes,
         server_cpu_s=server.process.cpu_s() - before_s,
         server_files_most=seen[0],
+        own_peak_bytes=finished.own_peak_bytes,
     )

@@ -21,6 +21,7 @@ class Children(unittest.TestCase):
     def test_peak_is_not_that_of_python(self):
         done = child.run(["sleep", "0.1"], CORES, 5)
         self.assertTrue(0 < done.peak_bytes < 5_000_000, done.peak_bytes)
+        self.assertTrue(0 < done.own_peak_bytes < done.peak_bytes, done.own_peak_bytes)
 
     def test_cpu_time_is_counted(self):
         done = child.run(["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"], CORES, 30)

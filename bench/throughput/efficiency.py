@@ -69,7 +69,7 @@ def tables(runs, reference=REFERENCE):
 def _table(cells, runs, reference):
     head = ["tool, connections", "per CPU-s", "spread", f"ratio to {reference}", "95 % interval", f"to {FLOOR}"]
     head += ["95 % interval", "client busy", "server busy"]
-    head += ["peak MB", "failed", "server counted", "target"]
+    head += ["peak MB", "own MB", "failed", "server counted", "target"]
     rows = []
     for cell in cells:
         names = list(dict.fromkeys(one.tool for _, at, one in runs if at == cell))
@@ -93,11 +93,12 @@ def _row(cell, name, runs, reference):
     label = f"{name}, {cell.connections}"
     good = [value for value in values.values() if value]
     if not good:
-        return [label, "no result", *["–"] * 11]
+        return [label, "no result", *["–"] * 12]
     middle, bounds = _ratio(values, _values(runs, reference))
     of_floor, floor_bounds = _ratio(values, _values(runs, FLOOR))
     mine = [one for _, one in runs if one.tool == name and one.said]
     peak_mb = median([one.peak_bytes for one in mine]) / 1e6
+    own_mb = median([one.own_peak_bytes for one in mine]) / 1e6
     return [
         label,
         f"{median(good):,.0f}",
@@ -109,9 +110,10 @@ def _row(cell, name, runs, reference):
         percent(median([one.cpu_s / one.wall_s for one in mine])),
         percent(median([one.server_cpu_s / one.wall_s for one in mine])),
         number(peak_mb, 1),
+        number(own_mb, 1),
         str(sum(one.said.failed for one in mine)),
         _beyond(mine),
-        _target(cell, name, middle if reference == REFERENCE else None, of_floor, peak_mb),
+        _target(cell, name, middle if reference == REFERENCE else None, of_floor, own_mb),
     ]
 
 
@@ -121,7 +123,7 @@ def _beyond(trials):
     return f"{median(beyond):+,.0f}" if beyond else "–"
 
 
-def _target(cell, name, middle, of_floor, peak_mb):
+def _target(cell, name, middle, of_floor, own_mb):
     texts = []
     least = TARGETS.get((name, cell.keepalive), {}).get(cell.connections)
     if least:
@@ -129,5 +131,5 @@ def _target(cell, name, middle, of_floor, peak_mb):
     if name == "prony io_uring" and cell.keepalive and cell.connections in FLOOR_TARGET:
         texts.append(f"floor {at_least(of_floor, FLOOR_TARGET[cell.connections])}")
     if name.startswith("prony") and cell.keepalive and cell.connections == MEMORY_AT:
-        texts.append(at_most(peak_mb, MEMORY_TARGET_MB, " MB"))
+        texts.append(at_most(own_mb, MEMORY_TARGET_MB, " MB"))
     return ", ".join(texts)
