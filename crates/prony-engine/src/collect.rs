@@ -282,6 +282,7 @@ impl Slice {
         self.lag.add(&other.lag);
         self.blocked.add(&other.blocked);
         self.censored.add(&other.censored);
+        self.solo.add(&other.solo);
         for (mine, theirs) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *mine += theirs;
         }

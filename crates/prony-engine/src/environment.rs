@@ -3,6 +3,7 @@
 //! What the files mean is told by functions of their texts, which tests give them; only [`file`] reads.
 
 mod cgroup;
+pub(crate) mod link;
 mod machine;
 
 use std::fs::read_to_string;

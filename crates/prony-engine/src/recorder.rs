@@ -72,6 +72,8 @@ pub(crate) struct Recorder {
     spare: Receiver<Box<Slice>>,
     /// Requests due before this are not counted: they are of the warm-up.
     measure_from: Nanos,
+    /// Requests that end before this were sent one at a time.
+    solo_until: Nanos,
     /// What comes from here on is no longer part of any rate.
     measure_to: Nanos,
     /// The planned end of the measured part, which a late thread passes.
@@ -109,6 +111,7 @@ impl Recorder {
             full,
             spare,
             measure_from: NEVER,
+            solo_until: 0,
             measure_to: NEVER,
             planned_to: NEVER,
             shown: [false; ErrorKind::ALL.len()],
@@ -130,6 +133,11 @@ impl Recorder {
         self.in_flight_since = now;
         self.last_cpu = clock::thread_cpu();
         self.slice_ends = self.boundary(now);
+    }
+
+    /// Only one request of this worker's is in flight at a time until `until`.
+    pub(crate) fn solo(&mut self, until: Nanos) {
+        self.solo_until = until;
     }
 
     /// When the current slice should be handed over: on time, and exactly where the measured part begins.
@@ -255,6 +263,9 @@ impl Recorder {
             slice.tally.rounds.add(sample.intended, sample.done, self.measure_from, to);
         }
         if !counted {
+            if sample.done < self.solo_until && matches!(outcome, Outcome::Done(_)) {
+                slice.solo.record(sample.done.saturating_sub(sample.sent));
+            }
             return;
         }
         let clocks = &mut slice.outcomes[outcome.index()];

@@ -32,6 +32,12 @@ const SLICES_PER_WORKER: usize = 3;
 /// What TCP may send at once on a new connection: ten segments of 1,460 bytes, less a margin for short
 /// segments (RFC 6928). Congestion control has no say in requests that fit.
 const WINDOW_BYTES: usize = 8 * 1024;
+/// A warm-up of at least this length begins with requests that are sent one at a time,
+const SOLO_WARMUP_MIN: Duration = Duration::from_millis(800);
+/// for this part of it,
+const SOLO_PART: u32 = 4;
+/// but for no longer than this.
+const SOLO_MAX: Duration = Duration::from_secs(1);
 /// Time for the threads to start before the first request is due.
 const START_DELAY: Nanos = 5_000_000;
 
@@ -50,6 +56,9 @@ pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) ->
     let kernel = Kernel { driver, stamping };
     let peers = resolve(plan)?;
     let mut environment = environment::before();
+    if !peers.here {
+        environment.link_mbit_per_s = environment::link::mbit_per_s(&peers.names);
+    }
     sink(RunEvent::Starting { addresses: peers.names.clone(), driver: kernel.driver.clone() });
 
     let started_at = clock::wall() + Duration::from_nanos(START_DELAY);
@@ -205,6 +214,7 @@ fn assign(plan: &RunPlan, request: &EncodedRequest, window: Window, thread: u32)
         slots: u32::try_from(connections).expect("invariant: a share of 32 bits has 32 bits"),
         first_attempt: u64::from(thread),
         pace,
+        solo_until: solo(plan).map_or(0, |length| window.start + span(length)),
         measure_from: window.measure_from,
         measure_to: window.measure_to,
         counted: plan.end.requests().is_some(),
@@ -215,4 +225,12 @@ fn assign(plan: &RunPlan, request: &EncodedRequest, window: Window, thread: u32)
         keep_alive: request.keep_alive(),
         request_bytes: request.bytes().len() as u64,
     }
+}
+
+/// How long the warm-up sends one request at a time: what the server takes without a queue tells a server that waits
+/// from too few connections. These requests are part of the warm-up's load, none is sent in addition.
+fn solo(plan: &RunPlan) -> Option<Duration> {
+    let closed = matches!(plan.load, Load::Closed { connections } if connections > 1);
+    let may = closed && plan.request.pipeline == 1 && plan.warmup >= SOLO_WARMUP_MIN;
+    may.then(|| (plan.warmup / SOLO_PART).min(SOLO_MAX))
 }

@@ -40,6 +40,8 @@ pub(crate) struct Slice {
     pub blocked: Histogram,
     /// Waiting so far of the requests that were cut off.
     pub censored: Histogram,
+    /// done − sent of the good ones among the requests of the warm-up that were sent one at a time.
+    pub solo: Histogram,
     /// Complete responses by status code.
     pub statuses: Box<[u64; 600]>,
     /// The first failures of their kind.
@@ -171,6 +173,7 @@ impl Slice {
             lag: Histogram::new(),
             blocked: Histogram::new(),
             censored: Histogram::new(),
+            solo: Histogram::new(),
             statuses: Box::new([0; 600]),
             examples: [None; ErrorKind::ALL.len()],
             tally: Tally::default(),
@@ -187,9 +190,14 @@ impl Slice {
             clocks.response.clear();
             clocks.service.clear();
         }
-        for histogram in
-            [&mut self.first_byte, &mut self.connect, &mut self.lag, &mut self.blocked, &mut self.censored]
-        {
+        for histogram in [
+            &mut self.first_byte,
+            &mut self.connect,
+            &mut self.lag,
+            &mut self.blocked,
+            &mut self.censored,
+            &mut self.solo,
+        ] {
             histogram.clear();
         }
         self.statuses.fill(0);

@@ -7,7 +7,7 @@ use prony_http::EncodedRequest;
 use prony_model::{
     Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
     Histograms, Interval, KernelClockUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
-    ThreadUse, Timing, VERSION, Verdict,
+    SoloRequests, ThreadUse, Timing, VERSION, Verdict,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 
@@ -78,6 +78,8 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         server_unknown_because: None,
         machine: totals.machine.clone(),
         clean: None,
+        solo: solo(&totals.all.solo),
+        limiter: None,
         calibration: None,
         findings: Vec::new(),
         environment: run.environment.clone(),
@@ -95,6 +97,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
     };
     result.findings = audit::findings(&facts);
     result.verdict = Verdict::from_findings(&result.findings);
+    result.find_limiter();
     result
 }
 
@@ -264,6 +267,18 @@ fn client(totals: &Totals) -> Client {
         peak_rss_bytes: peak_rss_bytes(),
         threads: threads.collect(),
     }
+}
+
+/// The requests that were sent one at a time; `None` where there were none.
+fn solo(services: &Histogram) -> Option<SoloRequests> {
+    let milliseconds = |nanos: f64| nanos / 1e6;
+    Some(SoloRequests {
+        count: services.count(),
+        min_ms: milliseconds(services.min()? as f64),
+        median_ms: milliseconds(services.value_at_quantile(0.5)? as f64),
+        mean_ms: milliseconds(services.mean()?),
+        stddev_ms: milliseconds(services.std_dev()?),
+    })
 }
 
 fn histograms(

@@ -37,6 +37,8 @@ pub(crate) struct Assignment {
     pub first_attempt: u64,
     /// What is due when.
     pub pace: Pace,
+    /// The first worker sends one request at a time until then, and the others none (closed loop only); 0 for never.
+    pub solo_until: Nanos,
     /// When the measured part begins.
     pub measure_from: Nanos,
     /// When the measured part ends; [`NEVER`] where only a count ends it.
@@ -152,6 +154,7 @@ impl Worker {
     /// Works until the run is over. Ends with an error only if the driver itself fails.
     pub(crate) fn run<D: Driver>(mut self, driver: &mut D) -> io::Result<()> {
         self.recorder.start(clock::now(), self.plan.measure_from, self.plan.measure_to);
+        self.recorder.solo(self.plan.solo_until);
         let result = loop {
             let mut now = clock::now();
             self.wake.awake(now, self.woken == 0);
@@ -210,6 +213,14 @@ impl Worker {
                 self.begin(io, slot, now);
             }
         }
+        if now < self.plan.solo_until {
+            let alone = self.plan.first_attempt == 0 && self.attempts == 0;
+            if let Some(slot) = self.closed.pop_if(|_| alone) {
+                self.begin(io, slot, now);
+            }
+            return;
+        }
+        self.plan.solo_until = 0;
         let at_once = RAMP_IN_FLIGHT.max(self.open / 2);
         while self.connecting < at_once && self.may_begin(now) {
             let Some(slot) = self.closed.pop() else { return };
@@ -336,6 +347,9 @@ impl Worker {
         let mut wake = self.recorder.slice_ends().min(self.next_sweep).min(self.next_control);
         if self.stopped {
             return wake.min(self.stop_at.saturating_add(self.plan.drain));
+        }
+        if self.plan.solo_until != 0 {
+            wake = wake.min(self.plan.solo_until);
         }
         wake = wake.min(self.stop_at);
         match &self.pace {

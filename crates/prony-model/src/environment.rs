@@ -74,6 +74,9 @@ pub struct Environment {
     /// loopback.
     #[serde(default)]
     pub time_wait_reuse: Option<u32>,
+    /// Speed of the link to the target, Mbit/s; `None` on this machine, and where the system does not say.
+    #[serde(default)]
+    pub link_mbit_per_s: Option<u32>,
 }
 
 impl Environment {

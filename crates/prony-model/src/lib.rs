@@ -17,6 +17,7 @@ mod event;
 mod exec;
 mod finding;
 mod format;
+mod limiter;
 mod moment;
 mod options;
 mod outcome;
@@ -55,6 +56,7 @@ pub use exec::{
 };
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
 pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
+pub use limiter::{Limiter, LimiterKind, SoloRequests};
 pub use moment::{rfc3339, since_1970};
 pub use options::{ExecOptions, OptionsError, RequestOptions, RunOptions};
 pub use outcome::{ErrorKind, Outcome, StatusClass};

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CleanParts, Environment, ErrorKind, Finding, RunPlan, ServerUse, Verdict};
+use crate::{
+    CleanParts, Environment, ErrorKind, Finding, Limiter, RunPlan, ServerUse, SoloRequests, Verdict,
+};
 
 /// One run, whole: enough to print any report of it again and to judge it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,6 +67,12 @@ pub struct RunResult {
     /// The run without the stretches that the machine spoiled; `rate` and `latency` are of all of it.
     #[serde(default)]
     pub clean: Option<CleanParts>,
+    /// Requests of the warm-up that were sent one at a time: what the server takes without a queue.
+    #[serde(default)]
+    pub solo: Option<SoloRequests>,
+    /// What limited the run: what would have to change for twice the rate.
+    #[serde(default)]
+    pub limiter: Option<Limiter>,
     /// What this client can do at most, as measured by `prony calibrate`.
     #[serde(default)]
     pub calibration: Option<CalibrationUse>,
@@ -377,6 +385,9 @@ pub struct MachineUse {
     pub busy_share: Option<f64>,
     /// Share of the time in which some task waited for a CPU (pressure stall information, 0..1).
     pub pressure_share: Option<f64>,
+    /// Share of the time in which some task waited for a disk (pressure stall information, 0..1).
+    #[serde(default)]
+    pub io_pressure_share: Option<f64>,
     /// Times that the control group was held back, for want of quota.
     pub throttled: Option<u64>,
     /// TCP segments sent again on this machine.

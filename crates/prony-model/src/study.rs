@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::format::{self, FormatError};
-use crate::{CommandExit, Environment, ErrorKind, Finding, FindingCode, Interval, MetricComparison, Verdict};
+use crate::{
+    CommandExit, Environment, ErrorKind, Finding, FindingCode, Interval, Limiter, MetricComparison, Verdict,
+};
 
 pub use metric::StudyMetric;
 
@@ -164,6 +166,9 @@ pub struct StudyRun {
     pub figures: BTreeMap<StudyMetric, f64>,
     /// Its findings.
     pub findings: Vec<FindingCode>,
+    /// What limited it, for loads.
+    #[serde(default)]
+    pub limiter: Option<Limiter>,
 }
 
 /// One number of a cell.

@@ -5,7 +5,7 @@ use prony_model::{Finding, RunResult};
 
 use crate::Style;
 use crate::page::Page;
-use crate::text::{finding, severity_word, success, throughput, verdict};
+use crate::text::{finding, limiter, severity_word, success, throughput, verdict};
 
 /// The lines of one run; `more` are findings that only the format made, `notes` are sentences about it.
 pub fn run(result: &RunResult, more: &[Finding], notes: &[String], style: &Style) -> String {
@@ -15,6 +15,7 @@ pub fn run(result: &RunResult, more: &[Finding], notes: &[String], style: &Style
         success(&mut page, result);
         throughput(&mut page, result);
     }
+    limiter(&mut page, result);
     for other in others.iter().chain(more) {
         finding(&mut page, severity_word(other.severity), None, other);
     }

@@ -35,6 +35,9 @@ pub fn run(result: &RunResult) -> String {
     if let Some(connections) = facts::connections(result) {
         lines.push(format!("- connections: {connections}"));
     }
+    if let Some(limiter) = &result.limiter {
+        lines.push(format!("- limiter: {}", escaped(&limiter.sentence)));
+    }
     let mut text = lines.join("\n");
     text.push('\n');
     if result.requests.done > 0 {

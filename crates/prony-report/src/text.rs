@@ -30,6 +30,7 @@ pub fn run(result: &RunResult, style: &Style) -> String {
     success(&mut page, result);
     page.gap();
     throughput(&mut page, result);
+    limiter(&mut page, result);
     page.gap();
     if result.requests.done > 0 {
         latencies(&mut page, &table(result, KernelRows::Network));
@@ -107,6 +108,13 @@ pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     }
     if let Some(text) = facts::connections(result) {
         page.labelled("sockets", None, &text);
+    }
+}
+
+/// What would have to change for twice the rate.
+pub(crate) fn limiter(page: &mut Page, result: &RunResult) {
+    if let Some(limiter) = &result.limiter {
+        page.labelled("limiter", None, &limiter.sentence);
     }
 }
 

@@ -183,6 +183,7 @@ mod tests {
             softirq_share: Some(0.9),
             busy_share: Some(1.0),
             pressure_share: Some(0.05),
+            io_pressure_share: Some(0.05),
             throttled: Some(0),
             retransmitted: None,
             segments_sent: None,

@@ -48,7 +48,7 @@ impl CpuTimes {
     }
 }
 
-/// Time since boot in which some task waited for a CPU: `total` of the line `some`, in microseconds
+/// Time since boot in which some task waited for a CPU, or for a disk, as the file has it: `total` of the line `some`, in microseconds
 /// (Documentation/accounting/psi.rst).
 pub(super) fn pressure(text: &str) -> Option<Nanos> {
     let line = text.lines().find(|line| line.starts_with("some "))?;

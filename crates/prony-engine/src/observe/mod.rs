@@ -43,6 +43,8 @@ struct Reading {
     cpu: Option<CpuTimes>,
     /// Time in which some task waited for a CPU, since boot.
     pressure: Option<Nanos>,
+    /// Time in which some task waited for a disk, since boot.
+    io_pressure: Option<Nanos>,
     tcp: TcpCounts,
     softnet_dropped: Option<u64>,
     throttled: Option<u64>,
@@ -97,6 +99,7 @@ impl Reading {
             at: now,
             cpu: text("/proc/stat").as_deref().and_then(CpuTimes::parse),
             pressure: text("/proc/pressure/cpu").as_deref().and_then(cpu::pressure),
+            io_pressure: text("/proc/pressure/io").as_deref().and_then(cpu::pressure),
             tcp: TcpCounts::parse(
                 &text("/proc/net/snmp").unwrap_or_default(),
                 &text("/proc/net/netstat").unwrap_or_default(),
@@ -113,13 +116,16 @@ fn between(first: &Reading, last: &Reading) -> MachineUse {
     let grown = |first: Option<u64>, last: Option<u64>| Some(last?.saturating_sub(first?));
     let shares = first.cpu.as_ref().zip(last.cpu.as_ref()).and_then(|(first, last)| last.shares_since(first));
     let wall = last.at.saturating_sub(first.at);
-    let pressed = grown(first.pressure, last.pressure).filter(|_| wall > 0);
+    // Both clocks are read one after the other: a share of a little over 1 is 1.
+    let share = |pressed: Option<Nanos>| {
+        pressed.filter(|_| wall > 0).map(|pressed| (pressed as f64 / wall as f64).min(1.0))
+    };
     MachineUse {
         steal_share: shares.map(|shares| shares.steal),
         softirq_share: shares.map(|shares| shares.softirq),
         busy_share: shares.map(|shares| shares.busy),
-        // Both clocks are read one after the other: a share of a little over 1 is 1.
-        pressure_share: pressed.map(|pressed| (pressed as f64 / wall as f64).min(1.0)),
+        pressure_share: share(grown(first.pressure, last.pressure)),
+        io_pressure_share: share(grown(first.io_pressure, last.io_pressure)),
         throttled: grown(first.throttled, last.throttled),
         retransmitted: grown(first.tcp.retransmitted, last.tcp.retransmitted),
         segments_sent: grown(first.tcp.segments_sent, last.tcp.segments_sent),
@@ -142,6 +148,7 @@ mod tests {
             at,
             cpu: CpuTimes::parse(&format!("cpu  {count}0 0 0 900 0 0 {count} {count} 0 0\n")),
             pressure: Some(at / 4),
+            io_pressure: Some(at / 2),
             tcp: TcpCounts {
                 segments_sent: Some(count * 10),
                 listen_drops: Some(count),
@@ -157,6 +164,7 @@ mod tests {
             softirq_share: Some(10.0 / 120.0),
             busy_share: Some(110.0 / 120.0),
             pressure_share: Some(0.25),
+            io_pressure_share: Some(0.5),
             throttled: Some(10),
             segments_sent: Some(100),
             listen_drops: Some(10),

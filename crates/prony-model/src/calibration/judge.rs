@@ -46,6 +46,7 @@ impl RunResult {
         self.findings.extend(findings);
         self.findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
         self.verdict = Verdict::from_findings(&self.findings);
+        self.find_limiter();
     }
 }
 

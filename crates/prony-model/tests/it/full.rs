@@ -7,9 +7,9 @@ use prony_model::{
     Arrivals, Body, BodyCheck, Bytes, CalibrationUse, Checks, CleanParts, Client, Connections, CutReason,
     DriverChoice, DriverUsed, End, Environment, ErrorKind, ErrorSummary, Evidence, FORMAT, Finding,
     FindingCode, FirstResponse, HistogramData, Histograms, Interval, KernelClock, KernelClockUse, Latencies,
-    LatencySummary, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary,
-    RequestPlan, Requests, RunPlan, RunResult, SecondPoint, Severity, StatusSet, Target, ThreadUse, Timeouts,
-    Timing, VERSION, Verdict, Version,
+    LatencySummary, Limiter, LimiterKind, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote,
+    Rate, RateSummary, RequestPlan, Requests, RunPlan, RunResult, SecondPoint, Severity, SoloRequests,
+    StatusSet, Target, ThreadUse, Timeouts, Timing, VERSION, Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -109,6 +109,12 @@ pub(crate) fn result() -> RunResult {
             ..MachineUse::default()
         },
         clean: Some(clean()),
+        solo: Some(SoloRequests { count: 9, min_ms: 1.5, median_ms: 2.5, mean_ms: 2.75, stddev_ms: 0.5 }),
+        limiter: Some(Limiter {
+            kind: LimiterKind::ServerWaits,
+            sentence: "the server waits".to_owned(),
+            evidence: vec![Evidence::new("growth", 16.5, "ratio")],
+        }),
         calibration: Some(calibration()),
         findings: findings.collect(),
         environment: environment(),
@@ -271,6 +277,7 @@ fn environment() -> Environment {
         listen_backlog_limit: Some(4096),
         syn_backlog_limit: Some(2048),
         time_wait_reuse: Some(2),
+        link_mbit_per_s: Some(25_000),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    FindingPlace, LoadKind, StudyCell, StudyFigure, StudyMetric, StudyResult, ThresholdOutcome, Verdict,
+    FindingPlace, Limiter, LimiterKind, LoadKind, StudyCell, StudyFigure, StudyMetric, StudyResult,
+    ThresholdOutcome, Verdict,
 };
 
 use crate::number::{cell as in_table, count, plural, rate, rough_percent, seconds, significant, times};
@@ -295,6 +296,17 @@ pub(super) fn failures(cell: &StudyCell) -> Option<String> {
     let told: Vec<String> =
         kinds.iter().map(|(kind, number)| format!("{} {}", count(**number), kind.description())).collect();
     (!told.is_empty()).then(|| format!("{}: {}", cell.name, told.join(", ")))
+}
+
+/// What limited the runs of a cell: the most frequent kind, in the words of its first run, and in how many runs it was
+/// that; `None` where no run says.
+pub(super) fn limiter(cell: &StudyCell) -> Option<String> {
+    let told: Vec<&Limiter> = cell.runs.iter().filter_map(|run| run.limiter.as_ref()).collect();
+    let times = |kind: LimiterKind| told.iter().filter(|limiter| limiter.kind == kind).count();
+    // Of equally frequent ones the first: `max_by_key` would take the last.
+    let most = told.iter().rev().max_by_key(|limiter| times(limiter.kind))?;
+    let first = told.iter().find(|limiter| limiter.kind == most.kind)?;
+    Some(format!("{} ({} of {})", first.sentence, times(most.kind), plural(told.len() as u64, "run")))
 }
 
 /// The word for what became of a demand.

@@ -101,7 +101,9 @@ fn table(group: &Group) -> String {
     }
     let failures = group.cells.iter().filter_map(|cell| facts::failures(cell));
     let failures = failures.map(|failures| format!("failed in {failures}"));
-    let notes: Vec<String> = failures.chain(facts::notes(&group.cells, &columns)).collect();
+    let limiters = group.cells.iter().filter_map(|cell| Some((cell, facts::limiter(cell)?)));
+    let limiters = limiters.map(|(cell, limiter)| format!("limiter of {}: {limiter}", cell.name));
+    let notes: Vec<String> = limiters.chain(failures).chain(facts::notes(&group.cells, &columns)).collect();
     if !notes.is_empty() {
         text.push('\n');
     }

@@ -149,6 +149,9 @@ fn table(page: &mut Page, group: &Group) {
             }
         }
     }
+    for (cell, limiter) in group.cells.iter().filter_map(|cell| Some((cell, facts::limiter(cell)?))) {
+        page.labelled("limiter", None, &format!("{}: {limiter}", cell.name));
+    }
     for failures in group.cells.iter().filter_map(|cell| facts::failures(cell)) {
         page.labelled("failed", None, &failures);
     }

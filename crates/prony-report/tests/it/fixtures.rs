@@ -81,6 +81,8 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         server_unknown_because: None,
         machine: MachineUse::default(),
         clean: None,
+        solo: None,
+        limiter: None,
         calibration: None,
         client: Client {
             cpu_s: 3.1,

@@ -52,6 +52,7 @@ fn the_record_of_a_machine_that_tells_everything() {
         listen_backlog_limit: Some(4096),
         syn_backlog_limit: Some(2048),
         time_wait_reuse: Some(2),
+        link_mbit_per_s: None,
     };
     check("markdown-record", &result);
 }

@@ -47,6 +47,7 @@ fn run(repeat: u32, place: u32, verdict: Verdict) -> StudyRun {
         failed: 0,
         figures: BTreeMap::new(),
         findings: Vec::new(),
+        limiter: None,
     }
 }
 

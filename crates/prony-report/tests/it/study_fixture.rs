@@ -96,6 +96,7 @@ fn run(repeat: u32, place: u32, figures: BTreeMap<StudyMetric, f64>, requests: u
         failed,
         figures,
         findings: Vec::new(),
+        limiter: None,
     }
 }
 

@@ -80,6 +80,7 @@ impl CellRecord {
                 failed: 0,
                 figures: BTreeMap::new(),
                 findings: codes(result.findings()),
+                limiter: None,
             },
             readings: Readings::new(),
             load: None,
@@ -102,6 +103,7 @@ impl CellRecord {
         record.told.requests = requests.intended;
         record.told.failed = requests.failed + requests.censored + requests.never_sent;
         record.load = Some(result.plan.load);
+        record.told.limiter.clone_from(&result.limiter);
         for (kind, count) in &requests.failed_by_kind {
             *self.failed_by_kind.entry(*kind).or_default() += count;
         }

@@ -13,6 +13,7 @@ mod folder;
 mod keep;
 mod lab;
 mod lab_pages;
+mod limiter;
 mod mistakes;
 mod pages;
 mod probe;

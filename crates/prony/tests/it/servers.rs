@@ -9,15 +9,15 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::binary::{command, prony};
 
 /// `prony serve` on a free port.
-struct Served {
+pub(crate) struct Served {
     process: Child,
-    url: String,
+    pub(crate) url: String,
     /// What comes behind the line that it is ready.
     out: BufReader<ChildStdout>,
 }
 
 impl Served {
-    fn start(words: &[&str]) -> Self {
+    pub(crate) fn start(words: &[&str]) -> Self {
         Self::start_with(words, &[])
     }
 
@@ -55,7 +55,7 @@ impl Served {
     }
 
     /// Ends it with `signal`: what it printed on stdout and on stderr, and its exit code.
-    fn end(mut self, signal: Signal) -> (String, String, Option<i32>) {
+    pub(crate) fn end(mut self, signal: Signal) -> (String, String, Option<i32>) {
         kill_process(Pid::from_child(&self.process), signal).expect("the server lives");
         let (mut out, mut told) = (String::new(), String::new());
         self.out.read_to_string(&mut out).expect("text");

@@ -39,6 +39,7 @@ fn study(folder: &Folder, name: &str, names: &[&str], per_s: f64) -> String {
                 failed: 0,
                 figures: BTreeMap::new(),
                 findings: Vec::new(),
+                limiter: None,
             }
         });
         StudyCell {

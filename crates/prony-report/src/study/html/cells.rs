@@ -72,6 +72,7 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> String {
         table.row(&index.to_string(), &head, &row);
     }
     let mut html = table.finish();
+    html.push_str(&limiters(cells));
     let shown: Vec<facts::Column> = metrics.iter().map(|metric| facts::Column::Value(*metric)).collect();
     let notes = facts::notes(&cells.iter().map(|(_, cell)| *cell).collect::<Vec<_>>(), &shown);
     if !notes.is_empty() {
@@ -84,6 +85,18 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> String {
     }
     html.push_str(&every_run(kind, cells, &metrics));
     html
+}
+
+/// What limited each cell.
+fn limiters(cells: &[(usize, &StudyCell)]) -> String {
+    let told = cells.iter().filter_map(|(_, cell)| Some((*cell, facts::limiter(cell)?)));
+    let items: Vec<String> = told
+        .map(|(cell, limiter)| format!("<dt>{}</dt>\n<dd>{}</dd>\n", escaped(&cell.name), escaped(&limiter)))
+        .collect();
+    if items.is_empty() {
+        return String::new();
+    }
+    format!("<h3>What limited each load</h3>\n<dl class=\"limiters\">\n{}</dl>\n", items.concat())
 }
 
 fn column(metric: StudyMetric) -> Column {

@@ -1,0 +1,54 @@
+//! Which judge has the first word.
+
+use super::facts::Facts;
+use super::{Limiter, LimiterKind, connections, cpu, queue, rate};
+use crate::{Evidence, RunResult};
+
+/// Fewer answers say nothing about a limit.
+const ANSWERS_MIN: u64 = 10;
+/// Where fewer requests succeed, the limit is whatever makes them fail.
+const DONE_SHARE_MIN: f64 = 0.5;
+
+/// What limited the run.
+pub(super) fn evaluate(result: &RunResult) -> Limiter {
+    of(&Facts::new(result))
+}
+
+/// What limited the run of these facts.
+pub(super) fn of(facts: &Facts) -> Limiter {
+    if let Some(found) = queue::failing(facts) {
+        return found;
+    }
+    if facts.answers < ANSWERS_MIN {
+        return unknown(&format!("{} answers are too few", facts.answers), &[]);
+    }
+    if facts.done_share < DONE_SHARE_MIN {
+        return unknown(
+            "most requests failed: see the failures above",
+            &[("done", facts.done_share, "share")],
+        );
+    }
+    let judges: [fn(&Facts) -> Option<Limiter>; 8] = [
+        rate::chosen,
+        rate::network,
+        cpu::quota,
+        cpu::client,
+        cpu::server,
+        cpu::full_machine,
+        cpu::dependant,
+        connections::connections_or_waits,
+    ];
+    let found = judges.iter().find_map(|judge| judge(facts));
+    found.unwrap_or_else(|| unknown("nothing was at its limit by the counters of this machine", &[]))
+}
+
+/// A limiter in one expression.
+pub(super) fn limiter(kind: LimiterKind, sentence: String, evidence: &[(&str, f64, &str)]) -> Limiter {
+    let evidence = evidence.iter().map(|(name, value, unit)| Evidence::new(name, *value, unit)).collect();
+    Limiter { kind, sentence, evidence }
+}
+
+/// That it is not known, and why.
+pub(super) fn unknown(why: &str, evidence: &[(&str, f64, &str)]) -> Limiter {
+    limiter(LimiterKind::Unknown, format!("not known: {why}"), evidence)
+}

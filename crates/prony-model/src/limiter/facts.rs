@@ -1,0 +1,234 @@
+//! The numbers of a run that tell what limited it, as shares and cores.
+
+use crate::{LatencySummary, Load, RunResult, SoloRequests};
+
+/// What the judges look at. A core is one CPU fully used over the measured part.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Facts {
+    /// Answers per second.
+    pub rate: f64,
+    /// Answers in the measured part.
+    pub answers: u64,
+    /// Good responses as a share of the intended requests.
+    pub done_share: f64,
+    /// What was asked in an open loop.
+    pub asked_rate: Option<f64>,
+    /// Requests sent as a share of the intended ones.
+    pub sent_share: f64,
+    /// Requests that may be in flight at once: connections times pipelining.
+    pub in_flight: f64,
+    /// Connections opened per request.
+    pub opened_per_request: f64,
+    /// Mean times, milliseconds.
+    pub response_mean_ms: f64,
+    pub service_mean_ms: f64,
+    pub service_median_ms: f64,
+    pub connect_mean_ms: f64,
+    pub connect_max_ms: f64,
+    /// Mean delay by the client itself: late sending and late reading.
+    pub client_delay_ms: f64,
+    /// Requests sent one at a time.
+    pub solo: Option<SoloRequests>,
+    /// CPUs of this machine.
+    pub cpus: f64,
+    /// Cores in use by anything, and cores that the hypervisor took.
+    pub used_cores: Option<f64>,
+    pub stolen_cores: f64,
+    /// Cores that the client's worker threads used.
+    pub client_cores: f64,
+    /// The busiest of them.
+    pub client: Thread,
+    /// The rate as a share of what the client can do, by its calibration.
+    pub capacity_share: Option<f64>,
+    /// Whether the target is on this machine.
+    pub here: bool,
+    /// Connection requests that listeners of this machine turned away.
+    pub overflows: u64,
+    /// Share of the time in which some task waited for a disk.
+    pub io_pressure: Option<f64>,
+    /// Bits per second as a share of what the link carries.
+    pub link_share: Option<f64>,
+    /// What the server used.
+    pub server: Option<Server>,
+}
+
+/// Shares of one core.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Thread {
+    /// CPU time.
+    pub cpu: f64,
+    /// Time ready to run, without a CPU.
+    pub wait: f64,
+}
+
+/// What the hypervisor took from a thread for each unit of CPU time that it got. The kernel counts it neither as CPU
+/// time of the thread nor as waiting.
+#[derive(Debug, Clone, Copy)]
+struct Stolen(f64);
+
+impl Stolen {
+    fn new(used_cores: Option<f64>, stolen_cores: f64) -> Self {
+        Self(used_cores.filter(|used| *used > 0.0).map_or(0.0, |used| stolen_cores / used))
+    }
+
+    /// A thread of these shares, with what was stolen from it as waiting.
+    fn thread(self, cpu: f64, wait: f64) -> Thread {
+        Thread { cpu, wait: (wait + cpu * self.0).min((1.0 - cpu).max(0.0)) }
+    }
+}
+
+impl Thread {
+    /// Share of the time in which it had work to do.
+    pub(super) fn demand(self) -> f64 {
+        self.cpu + self.wait
+    }
+}
+
+/// What the server used.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Server {
+    /// Cores used by its own processes.
+    pub cores: f64,
+    /// Cores that its threads were ready to use and did not get.
+    pub wait_cores: f64,
+    /// CPUs that it may run on.
+    pub cpus: f64,
+    /// Its threads, the busiest first; not all of them.
+    pub busiest: Vec<Thread>,
+    /// How many threads it has.
+    pub threads: u32,
+    /// Share of the time for which its CPU quota was used up.
+    pub throttled_share: f64,
+    /// Bytes read from and written to disks, per request.
+    pub disk_bytes_per_request: f64,
+    /// What it depends on, the busiest: name, cores, share of the busiest thread.
+    pub dependant: Option<(String, f64, f64)>,
+}
+
+impl Server {
+    /// The busiest thread.
+    pub(super) fn top(&self) -> Thread {
+        self.busiest.first().copied().unwrap_or_default()
+    }
+
+    /// Cores of the server and of what it depends on.
+    pub(super) fn all_cores(&self) -> f64 {
+        self.cores + self.dependant.as_ref().map_or(0.0, |(_, cores, _)| *cores)
+    }
+}
+
+impl Facts {
+    /// Of `result`.
+    pub(super) fn new(result: &RunResult) -> Self {
+        let wall_s = result.timing.measured_s.max(1e-9);
+        let cpus = f64::from(result.environment.cpus_online.unwrap_or(result.environment.cpus).max(1));
+        let latency = &result.latency;
+        let (machine, requests) = (&result.machine, &result.requests);
+        let intended = requests.intended.max(1) as f64;
+        let used_cores = machine.busy_share.map(|share| share * cpus);
+        let stolen_cores = machine.steal_share.unwrap_or_default() * cpus;
+        let stolen = Stolen::new(used_cores, stolen_cores);
+        let share = |time_s: f64| time_s / wall_s;
+        let threads = result.client.threads.iter().map(|thread| {
+            stolen.thread(share(thread.cpu_s), share(thread.run_queue_wait_s.unwrap_or_default()))
+        });
+        Self {
+            rate: result.rate.answered_per_s,
+            answers: requests.answered,
+            done_share: requests.done as f64 / intended,
+            asked_rate: result.plan.load.rate().map(crate::Rate::as_per_second),
+            sent_share: requests.sent as f64 / intended,
+            in_flight: f64::from(result.plan.load.connections()) * f64::from(result.plan.request.pipeline),
+            opened_per_request: result.connections.opened as f64 / requests.sent.max(1) as f64,
+            response_mean_ms: mean(&latency.response),
+            service_mean_ms: mean(&latency.service),
+            service_median_ms: median(&latency.service).unwrap_or_else(|| mean(&latency.service)),
+            connect_mean_ms: mean(&latency.connect),
+            connect_max_ms: latency.connect.max_ms.unwrap_or_default(),
+            client_delay_ms: mean(&latency.lag) + mean(&latency.arrival),
+            solo: result.solo.filter(|_| matches!(result.plan.load, Load::Closed { .. })),
+            cpus,
+            used_cores,
+            stolen_cores,
+            client_cores: result.client.cpu_s / wall_s,
+            client: threads.max_by(|a, b| a.demand().total_cmp(&b.demand())).unwrap_or_default(),
+            capacity_share: result.calibration.as_ref().map(|used| used.share),
+            here: result.server.is_some() || is_loopback(result),
+            overflows: machine
+                .listen_overflows
+                .unwrap_or_default()
+                .max(machine.listen_drops.unwrap_or_default()),
+            io_pressure: machine.io_pressure_share,
+            link_share: link_share(result),
+            server: server(result, stolen),
+        }
+    }
+
+    /// Cores that neither client nor server used: other programs and the hypervisor. `None` where the server's
+    /// own use is not known, and so is theirs.
+    pub(super) fn foreign_cores(&self) -> Option<f64> {
+        let server = match (&self.server, self.here) {
+            (Some(server), _) => server.all_cores(),
+            (None, false) => 0.0,
+            (None, true) => return None,
+        };
+        Some((self.used_cores? - self.client_cores - server).max(0.0) + self.stolen_cores)
+    }
+
+    /// Whether all cores of this machine were in use, or taken by the hypervisor.
+    pub(super) fn is_full(&self) -> bool {
+        const FULL_SHARE: f64 = 0.92;
+        self.used_cores.is_some_and(|used| used + self.stolen_cores >= FULL_SHARE * self.cpus)
+    }
+}
+
+fn server(result: &RunResult, stolen: Stolen) -> Option<Server> {
+    let used = result.server.as_ref()?;
+    let wall_s = used.wall_s.max(1e-9);
+    let own = &used.own;
+    let busiest: Vec<Thread> = own
+        .busiest_threads
+        .iter()
+        .map(|thread| stolen.thread(thread.cpu_share, thread.run_queue_wait_s.unwrap_or_default() / wall_s))
+        .collect();
+    let disk = own.read_bytes.unwrap_or_default() + own.written_bytes.unwrap_or_default();
+    let dependant = used.dependants.first().map(|dependant| {
+        let processes = &dependant.processes;
+        let name = format!("{} at {}", processes.name, dependant.address);
+        (name, processes.cpu_s / wall_s, processes.busiest_thread_share.unwrap_or_default())
+    });
+    Some(Server {
+        cores: own.cpu_s / wall_s,
+        wait_cores: own.run_queue_wait_s.unwrap_or_default() / wall_s,
+        cpus: f64::from(used.cpus.max(1)),
+        busiest,
+        threads: own.threads,
+        throttled_share: used.cgroup.as_ref().and_then(|group| group.throttled_s).unwrap_or_default()
+            / wall_s,
+        disk_bytes_per_request: disk as f64 / used.requests.max(1) as f64,
+        dependant,
+    })
+}
+
+fn is_loopback(result: &RunResult) -> bool {
+    let loopback = |address: &String| {
+        address.parse::<std::net::SocketAddr>().is_ok_and(|address| address.ip().to_canonical().is_loopback())
+    };
+    result.plan.target.unix.is_some()
+        || (!result.addresses.is_empty() && result.addresses.iter().all(loopback))
+}
+
+/// The busier direction's bits per second as a share of what the link carries.
+fn link_share(result: &RunResult) -> Option<f64> {
+    let mbit_per_s = f64::from(result.environment.link_mbit_per_s?);
+    let bytes = result.bytes.received.max(result.bytes.sent);
+    Some(bytes as f64 * 8.0 / result.timing.measured_s.max(1e-9) / (mbit_per_s * 1e6))
+}
+
+fn mean(summary: &LatencySummary) -> f64 {
+    summary.mean_ms.unwrap_or_default()
+}
+
+fn median(summary: &LatencySummary) -> Option<f64> {
+    summary.quantiles_ms.get("0.5").copied().flatten()
+}
