@@ -1,5 +1,7 @@
 //! Distributions as summaries: milliseconds, quantiles that may be printed, and why the others may not.
 
+use std::collections::BTreeMap;
+
 use prony_model::words::{grouped, plural};
 use prony_model::{HistogramData, Interval, Latencies, LatencySummary, QUANTILES, QuantileNote};
 use prony_stats::{
@@ -91,6 +93,26 @@ fn add_intervals(summary: &mut LatencySummary, total: &Histogram, parts: &[Spars
         let interval = Interval { low: interval.low / 1e6, high: interval.high / 1e6, indicative };
         summary.intervals_ms.insert(name.to_owned(), interval);
     }
+    order_intervals(&mut summary.intervals_ms);
+}
+
+/// Makes the ends of intervals rise with their quantiles: whatever is above the p50's lower end bounds the p90, too.
+fn order_intervals(intervals_ms: &mut BTreeMap<String, Interval>) {
+    let ascending = QUANTILES.map(|(name, _)| name);
+    let mut low = 0.0;
+    for name in ascending {
+        if let Some(interval) = intervals_ms.get_mut(name) {
+            interval.low = interval.low.max(low);
+            low = interval.low;
+        }
+    }
+    let mut high = f64::INFINITY;
+    for name in ascending.into_iter().rev() {
+        if let Some(interval) = intervals_ms.get_mut(name) {
+            interval.high = interval.high.min(high);
+            high = interval.high;
+        }
+    }
 }
 
 /// The distribution for other tools; empty ones have no text.
@@ -106,4 +128,22 @@ pub(crate) fn histogram_data(histogram: &Histogram) -> HistogramData {
 #[inline]
 fn milliseconds(nanos: u64) -> f64 {
     nanos as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_intervals_rise_with_their_quantiles() {
+        let interval = |low, high| Interval { low, high, indicative: false };
+        let mut intervals = BTreeMap::from([
+            ("0.5".to_owned(), interval(2.0, 9.0)),
+            ("0.9".to_owned(), interval(1.0, 8.0)),
+            ("0.99".to_owned(), interval(3.0, 12.0)),
+        ]);
+        order_intervals(&mut intervals);
+        let ends = |name: &str| (intervals[name].low, intervals[name].high);
+        assert_eq!([ends("0.5"), ends("0.9"), ends("0.99")], [(2.0, 8.0), (2.0, 8.0), (3.0, 12.0)]);
+    }
 }

@@ -88,8 +88,10 @@ pub enum NoInterval {
     },
 }
 
-/// The 95 % interval of quantile `q` of one run: Q ± t(0.975, 9)·s/√10, where s is the standard
-/// deviation of the quantile over ten batches of time.
+/// The 95 % interval of quantile `q` of one run: ln Q ± t(0.975, 9)·s/√10, where s is the standard
+/// deviation of the quantile's logarithm over ten batches of time, within what was observed.
+///
+/// Durations vary by factors, not by sums: on the linear scale two slow batches of ten would put the lower end at 0.
 ///
 /// `slices` are consecutive slices of equal time; `total` holds the same values and gives Q. `clusters`
 /// says on how many separate occasions Q was exceeded: from [`clusters_of_times`] where times of
@@ -110,13 +112,19 @@ pub fn sectioning(slices: &[Sparse], total: &Histogram, q: Quantile, clusters: u
         let Some(nanos) = batch.value_at_quantile(q.value()) else {
             return withheld(NoInterval::EmptyBatch { batch: i + 1 });
         };
-        *quantile = nanos as f64;
+        *quantile = (nanos.max(1) as f64).ln();
     }
     if clusters < CLUSTERS_TO_INDICATE {
         return withheld(NoInterval::TooFewClusters { clusters });
     }
-    let center = total.value_at_quantile(q.value()).expect("invariant: the total holds what the slices hold");
-    let interval = Interval::around(center as f64, half_width(&quantiles));
+    let observed =
+        |value: Option<u64>| value.expect("invariant: the total holds what the slices hold") as f64;
+    let center = observed(total.value_at_quantile(q.value()));
+    let factor = half_width(&quantiles).exp();
+    let interval = Interval {
+        low: (center / factor).max(observed(total.min())).min(center),
+        high: (center * factor).min(observed(total.max())).max(center),
+    };
     if clusters < CLUSTERS_TO_PRINT {
         Precision::Indicative { interval, clusters }
     } else {
@@ -245,9 +253,11 @@ mod tests {
 
     #[test]
     fn sectioning_is_the_t_interval_over_batches() {
-        // Medians of the ten batches: 1, 2, …, 10; s = 3.0277, so 2.2622·3.0277/√10 = 2.1659.
-        let slices: Vec<Sparse> = (1..=10).map(|i| slice(&[i])).collect();
-        let total: Histogram = (1..=10).collect();
+        // Medians of the ten batches: 2^11, 2^12, …, 2^20, so ln 2 · 3.0277 is s, and 2.2622·s/√10 = 1.5013.
+        let medians = || (11..=20).map(|i| 1_u64 << i);
+        let slices: Vec<Sparse> = medians().map(|nanos| slice(&[nanos])).collect();
+        let total: Histogram = medians().collect();
+        let (center, factor) = (f64::from(1 << 15), 1.5013_f64.exp());
         let check = |clusters: u64, expected: Option<bool>| {
             let known = match sectioning(&slices, &total, Quantile::P50, clusters) {
                 Precision::Known { interval, .. } => Some((interval, true)),
@@ -256,14 +266,31 @@ mod tests {
             };
             assert_eq!(known.map(|(_, is_known)| is_known), expected, "{clusters} clusters");
             if let Some((interval, _)) = known {
-                assert!((interval.low - (5.0 - 2.1659)).abs() < 1e-4, "{interval:?}");
-                assert!((interval.high - (5.0 + 2.1659)).abs() < 1e-4, "{interval:?}");
+                // Buckets are a thousandth wide.
+                assert!((interval.low / (center / factor) - 1.0).abs() < 2e-3, "{interval:?}");
+                assert!((interval.high / (center * factor) - 1.0).abs() < 2e-3, "{interval:?}");
             }
         };
         check(30, Some(true));
         check(29, Some(false));
         check(10, Some(false));
         check(9, None);
+    }
+
+    /// Two slow batches of ten once made 0 to 21 of a median of 2.7.
+    #[test]
+    fn intervals_stay_within_what_was_observed() {
+        let slow = [20_000_000, 30_000_000, 40_000_000];
+        let usual = [2_500_000, 2_700_000, 2_900_000];
+        let slices: Vec<Sparse> = (0..10).map(|i| slice(if i < 2 { &slow } else { &usual })).collect();
+        let mut total = Histogram::new();
+        slices.iter().for_each(|slice| total.add_sparse(slice));
+        for q in [Quantile::P50, Quantile::P90, Quantile::P99] {
+            let Precision::Known { interval, .. } = sectioning(&slices, &total, q, 30) else { panic!("{q}") };
+            assert!(interval.low >= 2_499_000.0 && interval.high <= 40_100_000.0, "{q}: {interval:?}");
+            let value = total.value_at_quantile(q.value()).unwrap() as f64;
+            assert!(interval.contains(value), "{q}: {interval:?} without {value}");
+        }
     }
 
     #[test]
