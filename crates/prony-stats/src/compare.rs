@@ -4,8 +4,8 @@
 //! B alternate in short blocks, adjacent blocks form a pair in random order, and what is judged are the
 //! differences within pairs, which share the machine's mood.
 
-use crate::distribution::{Z_975, normal_two_sided};
-use crate::sample::std_dev;
+use crate::distribution::{Z_975, normal_two_sided, t_975};
+use crate::sample::{mean, std_dev};
 use crate::signed_rank::{Center, signed_rank_center};
 
 /// The numbers of pairs at which a sequential comparison is looked at; after the last it ends.
@@ -42,6 +42,16 @@ pub enum Better {
     Lower,
     /// Rates.
     Higher,
+}
+
+/// What the differences of a comparison estimate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// The usual pair: blocks that something disturbed decide nothing.
+    Typical,
+    /// The mean over all pairs, as of a rate: what stops a server now and then counts, too. Where mean and usual
+    /// pair disagree, the interval holds both.
+    Mean,
 }
 
 /// When the comparison may be looked at.
@@ -161,6 +171,8 @@ pub struct Comparison {
     pub interval: Option<(f64, f64)>,
     /// Standard deviation of ln(B/A) over pairs.
     pub spread: f64,
+    /// The mean of all pairs lay beyond the interval of the usual pair, which was widened by it.
+    pub is_uneven: bool,
     /// What it says.
     pub verdict: Verdict,
 }
@@ -186,16 +198,7 @@ pub fn compare(
     errors: [Errors; 2],
     criteria: Criteria,
 ) -> Result<Comparison, CompareError> {
-    let Criteria { better, margin, looks } = criteria;
-    if !(margin > 0.0 && margin.is_finite()) {
-        return Err(CompareError::Margin(margin));
-    }
-    if pairs.len() < LEAST_PAIRS {
-        return Err(CompareError::TooFewPairs { pairs: pairs.len() });
-    }
-    if looks == Looks::Sequential && !LOOKS.contains(&pairs.len()) {
-        return Err(CompareError::NotALook { pairs: pairs.len() });
-    }
+    check(pairs.len(), criteria)?;
     let mut differences = Vec::with_capacity(pairs.len());
     for (pair, &(a, b)) in pairs.iter().enumerate() {
         let unusable = [a, b].into_iter().find(|value| !(*value > 0.0 && value.is_finite()));
@@ -204,20 +207,62 @@ pub fn compare(
         }
         differences.push((b / a).ln());
     }
-    let center = signed_rank_center(&differences, look_z(looks, pairs.len()))
-        .expect("invariant: there are at least LEAST_PAIRS differences");
-    let spread = std_dev(&differences);
+    compare_differences(&differences, Aim::Typical, 0.0, errors, criteria)
+}
+
+/// Compares by the differences ln(B/A) of at least [`LEAST_PAIRS`] pairs, each of which may be off by `resolution`
+/// either way.
+pub fn compare_differences(
+    differences: &[f64],
+    aim: Aim,
+    resolution: f64,
+    errors: [Errors; 2],
+    criteria: Criteria,
+) -> Result<Comparison, CompareError> {
+    check(differences.len(), criteria)?;
+    let Criteria { better, margin, looks } = criteria;
+    let z = look_z(looks, differences.len());
+    let mut center =
+        signed_rank_center(differences, z).expect("invariant: there are at least LEAST_PAIRS differences");
+    let spread = std_dev(differences);
+    let mut is_uneven = false;
+    if aim == Aim::Mean
+        && let Some((low, high)) = center.interval
+    {
+        let mean = mean(differences);
+        is_uneven = !(low..=high).contains(&mean);
+        if is_uneven {
+            let count = differences.len();
+            let half = t_975(count - 1) * z / Z_975 * spread / (count as f64).sqrt();
+            center.interval = Some((low.min(mean - half), high.max(mean + half)));
+        }
+    }
+    center.interval = center.interval.map(|(low, high)| (low - resolution, high + resolution));
     let verdict = match refusal(errors) {
         Some(reason) => Verdict::Refused { reason },
-        None => judge(center, better, margin).unwrap_or_else(|| too_noisy(spread, pairs.len(), margin)),
+        None => judge(center, better, margin).unwrap_or_else(|| too_noisy(spread, differences.len(), margin)),
     };
     Ok(Comparison {
-        pairs: pairs.len(),
+        pairs: differences.len(),
         change: center.estimate.exp_m1(),
         interval: center.interval.map(|(low, high)| (low.exp_m1(), high.exp_m1())),
         spread,
+        is_uneven,
         verdict,
     })
+}
+
+fn check(pairs: usize, Criteria { margin, looks, .. }: Criteria) -> Result<(), CompareError> {
+    if !(margin > 0.0 && margin.is_finite()) {
+        return Err(CompareError::Margin(margin));
+    }
+    if pairs < LEAST_PAIRS {
+        return Err(CompareError::TooFewPairs { pairs });
+    }
+    if looks == Looks::Sequential && !LOOKS.contains(&pairs) {
+        return Err(CompareError::NotALook { pairs });
+    }
+    Ok(())
 }
 
 impl Comparison {
@@ -342,6 +387,26 @@ mod tests {
         // Even steps over ±0.2: s = 0.1246.
         assert!((smallest_detectable - (2.9 * 0.1246 / 20.0_f64.sqrt()).exp_m1()).abs() < 1e-3, "{told:?}");
         assert_eq!(pairs_needed, 341);
+    }
+
+    #[test]
+    fn a_mean_beyond_the_usual_pair_widens_the_interval() {
+        // B is stopped during one block in ten; else it is 2 % slower.
+        let differences: Vec<f64> =
+            (0..20).map(|k| if k % 10 == 0 { 1.0 } else { -0.02 + 0.001 * f64::from(k) }).collect();
+        let typical = compare_differences(&differences, Aim::Typical, 0.0, CLEAN, LATENCY).unwrap();
+        assert!(typical.interval.is_some_and(|(_, high)| high < 0.05) && !typical.is_uneven, "{typical:?}");
+        let mean = compare_differences(&differences, Aim::Mean, 0.0, CLEAN, LATENCY).unwrap();
+        assert!(mean.interval.is_some_and(|(_, high)| high > 0.1) && mean.is_uneven, "{mean:?}");
+        assert!(matches!(mean.verdict, Verdict::TooNoisy { .. }), "{mean:?}");
+    }
+
+    #[test]
+    fn what_is_read_in_steps_is_no_better_known_than_a_step() {
+        let told = compare_differences(&[0.0; 20], Aim::Typical, 0.001, CLEAN, LATENCY).unwrap();
+        assert!(told.interval.is_some_and(|(low, high)| low < -0.0009 && high > 0.0009), "{told:?}");
+        let told = compare_differences(&[0.001; 20], Aim::Typical, 0.03, CLEAN, LATENCY).unwrap();
+        assert!(matches!(told.verdict, Verdict::TooNoisy { .. }), "{told:?}");
     }
 
     #[test]

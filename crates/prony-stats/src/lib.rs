@@ -31,6 +31,7 @@ mod warmup;
 mod compare;
 mod holm;
 mod order;
+mod pooled;
 mod signed_rank;
 mod swap;
 
@@ -48,8 +49,8 @@ pub use changes::{
     P_TO_SUSPECT, POINTS_TO_CONFIRM, change_points,
 };
 pub use compare::{
-    Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, DEFAULT_PAIRS, Errors, LEAST_PAIRS, LOOKS,
-    Looks, MOST_ERRORS, NoVerdict, Verdict, compare, look_level, look_z,
+    Aim, Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, DEFAULT_PAIRS, Errors, LEAST_PAIRS,
+    LOOKS, Looks, MOST_ERRORS, NoVerdict, Verdict, compare, compare_differences, look_level, look_z,
 };
 pub use describe::{Description, describe};
 pub use freeze::freeze_quantile;
@@ -63,6 +64,7 @@ pub use layout::{HIGHEST_TRACKABLE_NANOS, SIGNIFICANT_DIGITS};
 pub use little::{Impossible, LITTLE_TOLERANCE, LittleAudit, check_possible};
 pub use order::{PairOrder, pair_orders};
 pub use outliers::{OUTLIER_DEVIATIONS, outliers};
+pub use pooled::{Weighted, pooled_differences};
 pub use quantile::{Censored, Estimate, LEAST_EXCEEDANCES, Quantile, QuantileError, Withheld, estimate};
 pub use rounds::Rounds;
 pub use sample::median;

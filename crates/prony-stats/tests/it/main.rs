@@ -9,7 +9,9 @@
 )]
 
 mod changes;
+mod compared_servers;
 mod histories;
+mod servers;
 mod simulation;
 
 use prony_stats::Quantile;
