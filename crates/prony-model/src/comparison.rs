@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::outcome::ComparisonOutcome;
-use crate::{Environment, Finding, FindingCode, FormatError, HistogramData, RunPlan, Verdict, format};
+use crate::{
+    Environment, ErrorKind, Finding, FindingCode, FormatError, HistogramData, RunPlan, Verdict, format,
+};
 
 /// The value of `format` in every stored comparison.
 pub const COMPARISON_FORMAT: &str = "prony.compare";
@@ -91,8 +93,14 @@ pub struct ComparedSide {
     pub driver: String,
     /// Requests that were due in all blocks of the pairs that count.
     pub requests: u64,
-    /// Those of them without a good response.
+    /// Those of them that failed. An answer that came after its block is none of them.
     pub failed: u64,
+    /// `failed` by kind; kinds that did not occur are absent.
+    #[serde(default)]
+    pub failed_by_kind: BTreeMap<ErrorKind, u64>,
+    /// Those without an answer when the drain of their block ended; with a rate also those never sent.
+    #[serde(default)]
+    pub unanswered: u64,
 }
 
 /// Two blocks, one of each side, next to each other in time.
@@ -130,10 +138,25 @@ pub struct ComparedBlock {
     pub measured_s: f64,
     /// Requests that were due.
     pub requests: u64,
-    /// Those of them without a good response.
+    /// Those of them that failed. An answer that came after the block is none of them.
     pub failed: u64,
-    /// Good responses per second.
+    /// `failed` by kind; kinds that did not occur are absent.
+    #[serde(default)]
+    pub failed_by_kind: BTreeMap<ErrorKind, u64>,
+    /// Those without an answer when the drain ended; with a rate also those never sent.
+    #[serde(default)]
+    pub unanswered: u64,
+    /// Good responses per second, by counting.
     pub rate_per_s: f64,
+    /// The same from whole rounds, which is what closed loops are compared by.
+    #[serde(default)]
+    pub whole_rounds_per_s: Option<f64>,
+    /// Mean response time of the good responses, milliseconds.
+    #[serde(default)]
+    pub mean_response_ms: Option<f64>,
+    /// CPU time of the server for each request, microseconds; null where it is not known.
+    #[serde(default)]
+    pub cpu_per_request_us: Option<f64>,
     /// Response times of the good responses by quantile ("0.5", …), milliseconds, also where few support them.
     pub response_ms: BTreeMap<String, f64>,
     /// Greatest share of a core that a worker thread of the client used (0..1).
@@ -166,11 +189,14 @@ pub enum Metric {
     /// Its 99.9th percentile.
     #[serde(rename = "p99.9")]
     P999,
+    /// CPU time of the server for each request.
+    #[serde(rename = "cpu")]
+    Cpu,
 }
 
 impl Metric {
     /// Every metric, in the order of reports.
-    pub const ALL: [Self; 5] = [Self::Rate, Self::P50, Self::P90, Self::P99, Self::P999];
+    pub const ALL: [Self; 6] = [Self::Rate, Self::P50, Self::P90, Self::P99, Self::P999, Self::Cpu];
 
     /// The stable name, as in JSON and on the command line.
     pub fn name(self) -> &'static str {
@@ -180,13 +206,14 @@ impl Metric {
             Self::P90 => "p90",
             Self::P99 => "p99",
             Self::P999 => "p99.9",
+            Self::Cpu => "cpu",
         }
     }
 
-    /// The key of [`ComparedBlock::response_ms`] and the quantile in 0..1; `None` for a rate.
+    /// The key of [`ComparedBlock::response_ms`] and the quantile in 0..1; `None` for a rate and for CPU time.
     pub fn quantile(self) -> Option<(&'static str, f64)> {
         match self {
-            Self::Rate => None,
+            Self::Rate | Self::Cpu => None,
             Self::P50 => Some(("0.5", 0.5)),
             Self::P90 => Some(("0.9", 0.9)),
             Self::P99 => Some(("0.99", 0.99)),
@@ -228,7 +255,7 @@ pub struct MetricComparison {
     pub method: ComparisonMethod,
     /// Pairs it rests on.
     pub pairs: u64,
-    /// A's median over the blocks: milliseconds, or responses per second.
+    /// A's median over the blocks: milliseconds, responses per second, or microseconds of CPU time per request.
     pub a: Option<f64>,
     /// B's.
     pub b: Option<f64>,

@@ -148,11 +148,19 @@ pub enum FindingCode {
     ShortCommand,
     /// Some runs of the command failed.
     FailedRuns,
+    /// A comparison's interval had no width.
+    ZeroWidthInterval,
+    /// Two figures of one comparison say opposite things.
+    ContradictingFigures,
+    /// The mean of all pairs differs from the usual pair.
+    UnevenPairs,
+    /// Blocks of a comparison held few requests or few rounds.
+    FewRounds,
 }
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 52] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -201,6 +209,10 @@ impl FindingCode {
         Self::OutlierRuns,
         Self::ShortCommand,
         Self::FailedRuns,
+        Self::ZeroWidthInterval,
+        Self::ContradictingFigures,
+        Self::UnevenPairs,
+        Self::FewRounds,
     ];
 
     /// The stable name, as in JSON and as the anchor in docs/findings.md.
@@ -254,6 +266,10 @@ impl FindingCode {
             Self::OutlierRuns => "outlier-runs",
             Self::ShortCommand => "short-command",
             Self::FailedRuns => "failed-runs",
+            Self::ZeroWidthInterval => "zero-width-interval",
+            Self::ContradictingFigures => "contradicting-figures",
+            Self::UnevenPairs => "uneven-pairs",
+            Self::FewRounds => "few-rounds",
         }
     }
 }

@@ -154,7 +154,11 @@ fn word(told: &MetricComparison) -> (String, Option<Colour>) {
 }
 
 pub(crate) fn name(metric: Metric) -> String {
-    if metric == Metric::Rate { "rate".to_owned() } else { format!("{} response", metric.name()) }
+    match metric {
+        Metric::Rate => "rate".to_owned(),
+        Metric::Cpu => "CPU/request".to_owned(),
+        _ => format!("{} response", metric.name()),
+    }
 }
 
 /// The line of a metric; its remarks get a line of their own where they don't fit.
@@ -238,6 +242,7 @@ pub(crate) fn value(metric: Metric, value: Option<f64>) -> String {
     match (metric, value) {
         (_, None) => dash(),
         (Metric::Rate, Some(value)) => format!("{} /s", rate(value)),
+        (Metric::Cpu, Some(value)) => seconds(value / 1e6),
         (_, Some(value)) => seconds(value / 1e3),
     }
 }

@@ -22,7 +22,10 @@ mod schedule;
 mod study;
 mod target;
 
-pub use compare::{Block, BlockPair, Question, errors, estimate, is_final, judge, judge_primary, withhold};
+pub use compare::{
+    Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, SideRequests, estimate, figure_findings,
+    is_final, judge, judge_primary, side_requests, withhold,
+};
 pub use conduct::{Conducted, StudyEvent, conduct};
 pub use digest::{DigestError, Stored, StoredError, digest, digest_folder};
 pub use estimate::Estimate;

@@ -18,7 +18,12 @@ fn block() -> ComparedBlock {
         measured_s: 0.2,
         requests: 200,
         failed: 1,
+        failed_by_kind: [(prony_model::ErrorKind::Reset, 1)].into(),
+        unanswered: 0,
         rate_per_s: 995.0,
+        whole_rounds_per_s: Some(995.5),
+        mean_response_ms: Some(1.1),
+        cpu_per_request_us: Some(35.0),
         response_ms: BTreeMap::from([("0.5".to_owned(), 1.05)]),
         client_cpu_share: 0.31,
         run_queue_wait_s: Some(0.001),
@@ -54,6 +59,8 @@ fn comparison() -> ComparisonResult {
         driver: "io_uring".to_owned(),
         requests: 200,
         failed: 1,
+        failed_by_kind: [(prony_model::ErrorKind::Reset, 1)].into(),
+        unanswered: 0,
     };
     let noisy = ComparisonOutcome::TooNoisy { smallest_detectable: Some(0.1), pairs_needed: Some(160) };
     ComparisonResult {

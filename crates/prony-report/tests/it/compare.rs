@@ -43,6 +43,8 @@ fn comparison() -> ComparisonResult {
         driver: "io_uring".to_owned(),
         requests: 40_000,
         failed: 0,
+        failed_by_kind: std::collections::BTreeMap::new(),
+        unanswered: 0,
     };
     let noisy = ComparisonOutcome::TooNoisy { smallest_detectable: Some(0.14), pairs_needed: Some(160) };
     let mut tail = told(

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use prony_model::{ComparedBlock, FindingCode, Metric, QUANTILES, RunResult, Severity};
-use prony_stats::{DecodeError, Histogram, Sparse};
+use prony_model::{ComparedBlock, FindingCode, Load, Metric, QUANTILES, RunResult, Severity};
+use prony_stats::{DecodeError, Histogram, SIGNIFICANT_DIGITS, Sparse, Weighted};
 
 /// A's block and B's.
 pub type BlockPair = (Block, Block);
@@ -15,6 +15,10 @@ pub struct Block {
     pub told: ComparedBlock,
     /// Response times of the good responses.
     pub responses: Sparse,
+    /// Connections of a closed loop; 0 in an open one.
+    pub connections: u32,
+    /// Requests that the CPU time of the server stands for.
+    pub cpu_requests: u64,
 }
 
 impl Block {
@@ -34,14 +38,26 @@ impl Block {
         let quantile = |(key, q): (&str, f64)| {
             responses.value_at_quantile(q).map(|nanos| (key.to_owned(), nanos as f64 / 1e6))
         };
+        let cpu = result.server.as_ref().and_then(|server| server.cpu_per_request_us);
+        let connections = match result.plan.load {
+            Load::Closed { connections } => connections,
+            Load::Open { .. } => 0,
+        };
+        // At the end of a closed loop it is the client that gives the last connections up.
+        let never_sent = if connections == 0 { requests.never_sent } else { 0 };
         let invalid = result.findings.iter().filter(|finding| finding.severity == Severity::Invalid);
         let told = ComparedBlock {
             file,
             started_at: result.timing.started_at.clone(),
             measured_s: result.timing.measured_s,
             requests: requests.intended,
-            failed: requests.failed + requests.censored + requests.never_sent,
+            failed: requests.failed,
+            failed_by_kind: requests.failed_by_kind.clone(),
+            unanswered: requests.censored + never_sent,
             rate_per_s: result.rate.done_per_s,
+            whole_rounds_per_s: result.rate.whole_rounds_per_s,
+            mean_response_ms: result.latency.response.mean_ms,
+            cpu_per_request_us: cpu.map(|figure| figure.value),
             response_ms: QUANTILES.into_iter().filter_map(quantile).collect::<BTreeMap<_, _>>(),
             client_cpu_share: shares.fold(0.0, f64::max),
             run_queue_wait_s: waits.reduce(f64::max),
@@ -49,15 +65,52 @@ impl Block {
             invalid: invalid.map(|finding| finding.code).collect(),
             histogram: histogram.clone(),
         };
-        Ok(Self { told, responses })
+        let cpu_requests = cpu.map_or(0, |figure| figure.requests);
+        Ok(Self { told, responses, connections, cpu_requests })
     }
 
-    /// What is compared: milliseconds, or responses per second; `None` where nothing was good.
+    /// What is compared: milliseconds, responses per second, microseconds of CPU time per request; `None` where
+    /// nothing was good, or where the CPU time is not known.
     pub fn value(&self, metric: Metric) -> Option<f64> {
-        match metric.quantile() {
-            None => Some(self.told.rate_per_s).filter(|rate| *rate > 0.0),
-            Some((_, q)) => self.responses.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6),
+        let value = match (metric, metric.quantile()) {
+            (Metric::Cpu, _) => self.told.cpu_per_request_us,
+            (_, None) => Some(self.told.whole_rounds_per_s.unwrap_or(self.told.rate_per_s)),
+            (_, Some((_, q))) => self.responses.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6),
+        };
+        value.filter(|value| *value > 0.0 && value.is_finite())
+    }
+
+    /// [`value`](Self::value) with its weight in the mean of all blocks; `None` for quantiles, which have no mean.
+    pub fn weighted(&self, metric: Metric) -> Option<Weighted> {
+        let weight = match metric {
+            // The time of all requests that began in the block: a rate is rounds per time.
+            Metric::Rate => match (self.told.mean_response_ms, self.responses.count()) {
+                (Some(mean_ms), count @ 1..) if self.told.whole_rounds_per_s.is_some() => {
+                    mean_ms / 1e3 * count as f64
+                }
+                _ => self.told.measured_s * f64::from(self.connections.max(1)),
+            },
+            Metric::Cpu => self.cpu_requests as f64,
+            _ => return None,
+        };
+        Some(Weighted { value: self.value(metric)?, weight })
+    }
+
+    /// The steps in which [`value`](Self::value) moves, as a share of it.
+    pub fn resolution(&self, metric: Metric) -> f64 {
+        match metric {
+            // A count is off by up to a round.
+            Metric::Rate if self.told.whole_rounds_per_s.is_none() => {
+                f64::from(self.connections) / self.responses.count().max(1) as f64
+            }
+            Metric::Rate | Metric::Cpu => 0.0,
+            _ => 0.1_f64.powi(i32::from(SIGNIFICANT_DIGITS)),
         }
+    }
+
+    /// How many rounds of its connections the block lasted; `None` where nothing was good.
+    pub fn rounds(&self) -> Option<f64> {
+        Some(1e3 * self.told.measured_s / self.told.mean_response_ms?)
     }
 
     /// Why a pair with this block does not count: signals of the machine that were chosen before anything was
@@ -107,7 +160,12 @@ pub(crate) mod fixtures {
             measured_s: 0.2,
             requests: responses,
             failed: 0,
+            failed_by_kind: BTreeMap::new(),
+            unanswered: 0,
             rate_per_s: 1000.0 / middle_ms,
+            whole_rounds_per_s: Some(1000.0 / middle_ms),
+            mean_response_ms: Some(middle_ms),
+            cpu_per_request_us: None,
             response_ms: BTreeMap::new(),
             client_cpu_share: 0.3,
             run_queue_wait_s: Some(0.0),
@@ -115,7 +173,7 @@ pub(crate) mod fixtures {
             invalid: Vec::new(),
             histogram: prony_model::HistogramData::default(),
         };
-        Block { told, responses: histogram.to_sparse() }
+        Block { told, responses: histogram.to_sparse(), connections: 1, cpu_requests: 0 }
     }
 
     #[test]

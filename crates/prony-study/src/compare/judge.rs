@@ -5,11 +5,12 @@ use prony_model::{
     words::percent_of,
 };
 use prony_stats::{
-    Better, Comparison, Criteria, Errors, Looks, NoVerdict, Quantile, Verdict, compare, holm, label_swap,
-    look_level, median, signed_rank_p,
+    Aim, Better, Comparison, Criteria, Errors, Looks, MOST_ERRORS, NoVerdict, Quantile, Verdict, compare,
+    compare_differences, holm, label_swap, look_level, median, pooled_differences, signed_rank_p,
 };
 
 use super::block::{Block, BlockPair};
+use super::requests::{SideRequests, side_requests};
 
 /// What a comparison is judged by; decided before it starts.
 #[derive(Debug, Clone, Copy)]
@@ -27,10 +28,16 @@ pub struct Question {
 }
 
 impl Question {
-    /// What is looked at, the primary metric first.
-    fn metrics(&self) -> Vec<Metric> {
-        let usual = [Metric::Rate, Metric::P50, Metric::P90, Metric::P99];
-        let others = usual.into_iter().filter(|metric| *metric != Metric::Rate || self.closed_loop);
+    /// What is looked at, the primary metric first, CPU time last and where it is known.
+    fn metrics(&self, pairs: &[BlockPair]) -> Vec<Metric> {
+        let usual = [Metric::Rate, Metric::P50, Metric::P90, Metric::P99, Metric::Cpu];
+        let mut blocks = pairs.iter().flat_map(|(a, b)| [a, b]);
+        let knows_cpu = !pairs.is_empty() && blocks.all(|block| block.value(Metric::Cpu).is_some());
+        let others = usual.into_iter().filter(move |metric| match metric {
+            Metric::Rate => self.closed_loop,
+            Metric::Cpu => knows_cpu,
+            _ => true,
+        });
         std::iter::once(self.primary).chain(others.filter(|metric| *metric != self.primary)).collect()
     }
 
@@ -47,8 +54,11 @@ impl Question {
 /// [`prony_stats::LEAST_PAIRS`] pairs. In a sequential comparison there are as many as at a look.
 pub fn judge(pairs: &[BlockPair], question: &Question, forbidden: Option<&str>) -> Vec<MetricComparison> {
     let mut told: Vec<MetricComparison> =
-        question.metrics().into_iter().map(|metric| judge_one(pairs, metric, question)).collect();
-    adjust(&mut told[1..], look_level(question.looks, pairs.len()));
+        question.metrics(pairs).into_iter().map(|metric| judge_one(pairs, metric, question)).collect();
+    // What a request costs is a question of its own.
+    let is_family = |told: &&MetricComparison| told.primary || told.metric != Metric::Cpu;
+    let family = told.iter().take_while(is_family).count();
+    adjust(&mut told[1..family], look_level(question.looks, pairs.len()));
     let reason = forbidden.map(str::to_owned).or_else(|| refusal(pairs));
     if let Some(reason) = reason {
         for metric in &mut told {
@@ -103,7 +113,7 @@ fn judge_one(pairs: &[BlockPair], metric: Metric, question: &Question) -> Metric
         spread: None,
         p: None,
         differs: false,
-        outcome: ComparisonOutcome::NoVerdict { reason: "a block had no good response".to_owned() },
+        outcome: ComparisonOutcome::NoVerdict { reason: unknown(metric).to_owned() },
     };
     let quantile = metric.quantile().and_then(|(_, q)| Quantile::new(q).ok());
     match quantile.filter(|q| is_out_of_reach(pairs, *q)) {
@@ -113,6 +123,14 @@ fn judge_one(pairs: &[BlockPair], metric: Metric, question: &Question) -> Metric
     told
 }
 
+/// Why there is nothing to compare.
+fn unknown(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Cpu => "the servers' CPU time is not known: they must run on this machine",
+        _ => "a block had no good response",
+    }
+}
+
 /// Whether some block has too few responses for a quantile of its own.
 fn is_out_of_reach(pairs: &[BlockPair], q: Quantile) -> bool {
     let least = pairs.iter().flat_map(|(a, b)| [a, b]).map(|block| block.responses.count()).min();
@@ -120,24 +138,53 @@ fn is_out_of_reach(pairs: &[BlockPair], q: Quantile) -> bool {
 }
 
 fn by_ranks(pairs: &[BlockPair], question: &Question, told: &mut MetricComparison) {
-    let values: Option<Vec<(f64, f64)>> =
-        pairs.iter().map(|(a, b)| Some((a.value(told.metric)?, b.value(told.metric)?))).collect();
-    let better = if told.metric == Metric::Rate { Better::Higher } else { Better::Lower };
-    let criteria = Criteria { better, margin: question.margin, looks: question.looks };
-    // Errors are judged for all metrics together.
-    let clean = [Errors { failed: 0, requests: 1 }; 2];
-    let Some((values, found)) =
-        values.and_then(|values| compare(&values, clean, criteria).ok().map(|found| (values, found)))
-    else {
-        return;
-    };
-    let differences: Vec<f64> = values.iter().map(|(a, b)| (b / a).ln()).collect();
+    let Some((found, _)) = rank_comparison(pairs, told.metric, question) else { return };
+    let differences = differences(pairs, told.metric).unwrap_or_default();
     told.change = Some(found.change);
     told.interval = found.interval.map(|(low, high)| ChangeInterval { low, high });
     told.spread = Some(found.spread);
     told.p = Some(signed_rank_p(&differences));
     told.differs = found.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
     told.outcome = outcome(&found);
+    if found.interval.is_some_and(|(low, high)| has_no_width(low, high)) {
+        told.differs = false;
+        told.outcome = ComparisonOutcome::NoVerdict {
+            reason: "all pairs show the same ratio: the figure moves in steps".to_owned(),
+        };
+    }
+}
+
+/// The comparison of `metric` pair by pair, and the mean of its differences; `None` where a block has no value.
+pub(super) fn rank_comparison(
+    pairs: &[BlockPair],
+    metric: Metric,
+    question: &Question,
+) -> Option<(Comparison, f64)> {
+    let differences = differences(pairs, metric)?;
+    let better = if metric == Metric::Rate { Better::Higher } else { Better::Lower };
+    let criteria = Criteria { better, margin: question.margin, looks: question.looks };
+    let aim = if metric.quantile().is_none() { Aim::Mean } else { Aim::Typical };
+    let blocks = pairs.iter().flat_map(|(a, b)| [a, b]);
+    let resolution = blocks.map(|block| block.resolution(metric)).fold(0.0, f64::max);
+    // Errors are judged for all metrics together.
+    let clean = [Errors { failed: 0, requests: 1 }; 2];
+    let found = compare_differences(&differences, aim, resolution, clean, criteria).ok()?;
+    Some((found, differences.iter().sum::<f64>() / differences.len() as f64))
+}
+
+/// ln(B/A) of each pair: of rates and costs as each pair contributes to that of the sides.
+fn differences(pairs: &[BlockPair], metric: Metric) -> Option<Vec<f64>> {
+    let values = || pairs.iter().map(|(a, b)| Some((a.value(metric)?, b.value(metric)?)));
+    if metric.quantile().is_none() {
+        let weighted = pairs.iter().map(|(a, b)| Some((a.weighted(metric)?, b.weighted(metric)?)));
+        return pooled_differences(&weighted.collect::<Option<Vec<_>>>()?);
+    }
+    values().map(|pair| pair.map(|(a, b)| (b / a).ln())).collect()
+}
+
+/// Whether an interval pretends to know a change exactly.
+pub(super) fn has_no_width(low: f64, high: f64) -> bool {
+    high - low < 1e-9
 }
 
 fn by_swaps(pairs: &[BlockPair], q: Quantile, question: &Question, told: &mut MetricComparison) {
@@ -203,33 +250,29 @@ fn outcome(found: &Comparison) -> ComparisonOutcome {
 
 /// Why sides that fail like these must not be compared.
 fn refusal(pairs: &[BlockPair]) -> Option<String> {
-    let [a, b] = errors(pairs);
-    let share = |errors: Errors| percent_of(errors.failed, errors.requests);
+    let [a, b] = side_requests(pairs);
+    let shares = || format!("{} and {} requests failed", a.failed_share("A"), b.failed_share("B"));
     // Any values will do: only what is said of the errors counts.
     let criteria = Criteria { better: Better::Lower, margin: 1.0, looks: Looks::Once };
     let alike = [(1.0, 1.0); prony_stats::LEAST_PAIRS];
-    match compare(&alike, [a, b], criteria).ok()?.verdict {
+    match compare(&alike, [a.errors(), b.errors()], criteria).ok()?.verdict {
         Verdict::Refused { reason: NoVerdict::TooManyErrors { .. } } => {
-            Some(format!("{} of A's and {} of B's requests failed; 1 % is the most", share(a), share(b)))
+            return Some(format!("{}; 1 % is the most", shares()));
         }
-        Verdict::Refused { reason: NoVerdict::ErrorsDiffer { .. } } => Some(format!(
-            "{} of A's and {} of B's requests failed: they did not do the same",
-            share(a),
-            share(b)
-        )),
-        _ => None,
+        Verdict::Refused { reason: NoVerdict::ErrorsDiffer { .. } } => {
+            return Some(format!("{}: they did not do the same", shares()));
+        }
+        _ => {}
     }
-}
-
-/// The requests of both sides.
-pub fn errors(pairs: &[BlockPair]) -> [Errors; 2] {
-    let sum = |pick: fn(&BlockPair) -> &Block| {
-        pairs.iter().map(pick).fold(Errors { failed: 0, requests: 0 }, |sum, block| Errors {
-            failed: sum.failed + block.told.failed,
-            requests: sum.requests + block.told.requests,
-        })
-    };
-    [sum(|pair| &pair.0), sum(|pair| &pair.1)]
+    let unanswered = |side: &SideRequests| side.unanswered as f64 > MOST_ERRORS * side.requests as f64;
+    (unanswered(&a) || unanswered(&b)).then(|| {
+        format!(
+            "{} of A's and {} of B's requests had no answer when their blocks ended; 1 % is the most: use a longer \
+             --drain, or offer less",
+            percent_of(a.unanswered, a.requests),
+            percent_of(b.unanswered, b.requests)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -300,6 +343,27 @@ mod tests {
             assert!(reason.contains("5 % of B's"), "{reason}");
             assert!(!told.differs && told.change.is_some(), "{told:?}");
         }
+    }
+
+    #[test]
+    fn cpu_time_is_judged_by_itself() {
+        let mut pairs = pairs(20, 2000, 1.0, 0.9);
+        for (k, (a, b)) in pairs.iter_mut().enumerate() {
+            for (block, cost) in [(a, 50.0), (b, 56.0 + 0.1 * (k * 7 % 20) as f64)] {
+                (block.told.cpu_per_request_us, block.cpu_requests) = (Some(cost), 2000);
+            }
+        }
+        let told = judge(&pairs, &QUESTION, None);
+        let cpu = told.last().expect("metrics");
+        assert_eq!((cpu.metric, &cpu.outcome), (Metric::Cpu, &ComparisonOutcome::Slower), "{cpu:?}");
+        assert!(cpu.change.is_some_and(|change| (0.12..0.17).contains(&change)), "{cpu:?}");
+        assert!(matches!(told[0].outcome, ComparisonOutcome::TooNoisy { .. }), "{:?}", told[0]);
+        pairs[3].0.told.cpu_per_request_us = None;
+        let told = judge(&pairs, &QUESTION, None);
+        assert!(told.iter().all(|told| told.metric != Metric::Cpu), "{:?}", words(&told));
+        let told = judge(&pairs, &Question { primary: Metric::Cpu, ..QUESTION }, None);
+        let ComparisonOutcome::NoVerdict { reason } = &told[0].outcome else { panic!("{:?}", told[0]) };
+        assert!(reason.contains("must run on this machine"), "{reason}");
     }
 
     #[test]

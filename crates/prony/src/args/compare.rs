@@ -49,7 +49,7 @@ pub(crate) struct CompareArgs {
         hide_short_help = true
     )]
     pub(crate) files_b: Vec<PathBuf>,
-    /// rate, p50, p90, p99, p99.9 [default: rate or p50]
+    /// rate, p50, p90, p99, p99.9, cpu [default: rate or p50]
     #[arg(long, value_name = "METRIC", value_parser = metric(), hide_possible_values = true)]
     pub(crate) primary: Option<Metric>,
     /// Take changes below this for none [default: 2%]
@@ -64,7 +64,7 @@ pub(crate) struct CompareArgs {
     /// Look after 10, 16, 24 and 40, and stop when clear
     #[arg(long, conflicts_with = "pairs")]
     pub(crate) sequential: bool,
-    /// Length of a block [default: 200ms, or what the primary metric needs]
+    /// Length of a block [default: 200ms, or what 100 requests and 20 rounds need]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) block: Option<Duration>,
     /// Connections [default: 50; with --rate, up to 1000]
@@ -77,7 +77,7 @@ pub(crate) struct CompareArgs {
     pub(crate) warmup: Option<Duration>,
     #[command(flatten)]
     pub(crate) request: RequestArgs,
-    /// Wait this long for the last responses of a block [default: 1s]
+    /// Wait this long for the last responses of a block [default: 1s, or 3 times the longest of the pilot]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) drain: Option<Duration>,
     #[command(flatten)]

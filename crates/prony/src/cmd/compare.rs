@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use prony_model::{
     COMPARISON_FORMAT, COMPARISON_VERSION, ComparedPair, ComparedSide, ComparisonKind, ComparisonOutcome,
-    ComparisonResult, Load, Metric, RunPlan, Verdict,
+    ComparisonResult, Load, Metric, MetricComparison, RunPlan, Verdict,
 };
 use prony_report::{clean, seconds};
 use prony_stats::Looks;
-use prony_study::{BlockPair, Question, errors, estimate, judge};
+use prony_study::{BlockPair, Question, SideRequests, estimate, figure_findings, judge, side_requests};
 
 pub(crate) use self::condition::{Condition, condition};
 use self::doubt::Doubt;
@@ -76,7 +76,8 @@ fn holds(conditions: &[Condition], result: &ComparisonResult) -> Result<bool, Co
             let name = condition.metric().map_or("the primary metric", Metric::name);
             return Err(Complaint::usage(format!("--fail-if asks for {name}, which is not compared here"))
                 .hint(
-                    "in an open loop both sides have the same rate; p99.9 is compared as --primary p99.9",
+                    "in an open loop both sides have the same rate; p99.9 is compared as --primary p99.9; cpu is known of \
+                     servers on this machine only",
                 ));
         };
         any |= holds;
@@ -153,17 +154,24 @@ fn progress(counted: &[BlockPair], live: &Live, primary: Metric, elapsed: Durati
 fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonResult {
     let counted: Vec<BlockPair> =
         measured.pairs.iter().filter(|pair| pair.dropped.is_none()).map(|pair| pair.blocks.clone()).collect();
-    let doubt = Doubt::of(&measured, &counted, live, question.primary);
+    let mut doubt = Doubt::of(&measured, &counted, live, question.primary);
     let mut metrics = judge(&counted, question, doubt.forbidden.as_deref());
+    if doubt.is_of_client {
+        spare_cpu(&mut metrics, &judge(&counted, question, None));
+    }
     doubt.silence_tails(&mut metrics);
-    let errors = errors(&counted);
-    let mut sides = measured.sides.into_iter().zip(errors).map(|(side, errors)| ComparedSide {
+    doubt.add(figure_findings(&counted, &metrics, question));
+    let requests = side_requests(&counted);
+    let notes = request_notes(&requests);
+    let mut sides = measured.sides.into_iter().zip(requests).map(|(side, requests)| ComparedSide {
         name: side.plan.target.to_string(),
         plan: side.plan,
         addresses: side.addresses,
         driver: side.driver,
-        requests: errors.requests,
-        failed: errors.failed,
+        requests: requests.requests,
+        failed: requests.failed,
+        failed_by_kind: requests.failed_by_kind,
+        unanswered: requests.unanswered,
     });
     let mut side = || sides.next().expect("invariant: there are two sides");
     let mut environment = measured.environment;
@@ -194,8 +202,22 @@ fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonRes
             })
             .collect(),
         looks_taken: measured.looks,
-        notes: Vec::new(),
+        notes,
         findings: doubt.findings,
         environment,
     }
+}
+
+/// A client in the way makes rates and times its own, but not what the server spent on each request.
+fn spare_cpu(metrics: &mut [MetricComparison], unforbidden: &[MetricComparison]) {
+    for told in metrics.iter_mut().filter(|told| told.metric == Metric::Cpu) {
+        if let Some(found) = unforbidden.iter().find(|found| found.metric == Metric::Cpu) {
+            told.clone_from(found);
+        }
+    }
+}
+
+/// What became of requests that got no good answer.
+fn request_notes(requests: &[SideRequests; 2]) -> Vec<String> {
+    ["A", "B"].into_iter().zip(requests).filter_map(|(side, requests)| requests.note(side)).collect()
 }

@@ -57,6 +57,8 @@ pub(crate) struct Live {
     pub(crate) looks: Looks,
     /// The measured part of each block; `None` leaves it to the pilot.
     pub(crate) block: Option<Duration>,
+    /// Whether the drain was typed; else it follows from the pilot.
+    pub(crate) is_drain_given: bool,
     /// Of the orders and of the label swaps.
     pub(crate) seed: u64,
     /// Whether blocks are compared with what is known of this machine.
@@ -187,6 +189,7 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, Complai
         },
         looks: if args.sequential { Looks::Sequential } else { Looks::Once },
         block: args.block,
+        is_drain_given: args.drain.is_some(),
         seed,
         calibrated: !args.no_calibration,
     })

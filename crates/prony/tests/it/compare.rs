@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use prony_model::{ComparisonOutcome, FindingCode, from_json, to_json};
 use prony_targets::Running;
+use prony_targets::rudy;
 use prony_targets::truth::{self, Delay};
 use serde_json::Value;
 
@@ -18,6 +19,15 @@ const STORED: &str = include_str!("stored.json");
 fn truth(delay: Duration) -> (Running, String) {
     let config = truth::Config { delay: Delay::Const(delay), ..truth::Config::default() };
     let server = truth::start(config).expect("a free port");
+    let url = format!("http://{}/", server.local_addr());
+    (server, url)
+}
+
+/// A server that answers all its connections after `delay`, so that they move in lockstep, and its URL.
+fn lockstep(delay: Duration) -> (Running, String) {
+    let config =
+        rudy::Config { model: rudy::Model::Async, delay, keep_alive: true, ..rudy::Config::default() };
+    let server = rudy::start(config).expect("a free port");
     let url = format!("http://{}/", server.local_addr());
     (server, url)
 }
@@ -69,6 +79,45 @@ fn a_server_three_times_as_slow() {
         let word = word(&said.out);
         assert!(word == expected || (said.code == Some(3) && word == "no-verdict"), "{word}: {}", said.out);
     }
+}
+
+/// A block of 200 ms holds two rounds of 98 ms or one. Counted, a server slower by 2.5 % was "FASTER +50 % [+47 %,
+/// +50 %]", and one slower by 4 % (39.2 and 40.8 ms) made "no difference +0 % [+0 %, +0 %]".
+#[test]
+fn lockstep_has_no_wrong_sign() {
+    for (a_us, b_us) in [(98_000, 100_500), (39_200, 40_800)] {
+        let (_a, a) = lockstep(Duration::from_micros(a_us));
+        let (_b, b) = lockstep(Duration::from_micros(b_us));
+        let words = ["--pairs", "6", "-c", "8", "--warmup", "200ms", "--block", "200ms", "-o", "json"];
+        let said = compare(&[&[a.as_str(), b.as_str()], &words[..]].concat());
+        assert!(said.is_measured(), "{said:?}");
+        let result: Value = serde_json::from_str(&said.out).expect("JSON");
+        let rate = &result["metrics"][0];
+        assert_eq!(rate["metric"], "rate", "{}", said.out);
+        let number = |value: &Value| value.as_f64().expect("a number");
+        let (low, high) = (number(&rate["interval"]["low"]), number(&rate["interval"]["high"]));
+        let truth = a_us as f64 / b_us as f64 - 1.0;
+        // Whatever the machine does meanwhile, it does to both.
+        assert!((number(&rate["change"]) - truth).abs() < 0.15, "{a_us} and {b_us} µs: {rate}");
+        assert!(high > low, "{a_us} and {b_us} µs: {rate}");
+        let word = rate["outcome"]["word"].as_str().expect("a word");
+        assert!(word != "faster" || number(&rate["change"]) < 0.05, "{a_us} and {b_us} µs: {rate}");
+    }
+}
+
+/// What comes too late for its block did not fail: the client gave it up.
+#[test]
+fn late_answers_do_not_fail() {
+    let (_a, a) = truth(Duration::from_millis(40));
+    let said = compare(&[&[a.as_str(), a.as_str(), "--drain", "0", "-o", "json"], &SHORT[..]].concat());
+    assert!(said.is_measured(), "{said:?}");
+    let result: Value = serde_json::from_str(&said.out).expect("JSON");
+    for side in ["a", "b"] {
+        assert_eq!(result[side]["failed"], 0, "{}", said.out);
+        assert!(result[side]["unanswered"].as_u64() > Some(0), "{}", said.out);
+    }
+    let reason = &result["metrics"][0]["outcome"]["reason"];
+    assert!(reason.as_str().is_some_and(|reason| !reason.contains("failed")), "{reason}");
 }
 
 #[test]

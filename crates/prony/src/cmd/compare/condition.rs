@@ -138,6 +138,14 @@ mod tests {
     }
 
     #[test]
+    fn more_cpu_time_is_slower() {
+        let dearer = told(Metric::Cpu, 0.06, 0.09, ComparisonOutcome::Slower);
+        check("cpu:slower:5%", &dearer, Some(true));
+        check("cpu:slower:10%", &dearer, Some(false));
+        check("p50:slower:5%", &dearer, None);
+    }
+
+    #[test]
     fn what_can_not_be_told_is_neither() {
         let noise = ComparisonOutcome::TooNoisy { smallest_detectable: Some(0.1), pairs_needed: Some(90) };
         let noisy = told(Metric::P50, -0.1, 0.1, noise);

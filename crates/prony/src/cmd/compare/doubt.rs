@@ -24,6 +24,8 @@ pub(super) struct Doubt {
     pub(super) findings: Vec<Finding>,
     /// Why nothing may be said, if so.
     pub(super) forbidden: Option<String>,
+    /// Whether that is the client, which has no part in the server's CPU time.
+    pub(super) is_of_client: bool,
     /// Why nothing may be said of the slowest responses, if so.
     tails: Option<FindingCode>,
 }
@@ -41,9 +43,18 @@ impl Doubt {
                 .flatten()
                 .chain(measured.interrupted.then(|| interrupted(counted.len())))
                 .collect();
-        findings.sort_by_key(|finding| (Reverse(finding.severity), finding.code));
-        let forbidden = forbidden(measured, counted.len(), live, &findings);
-        Self { findings, forbidden, tails }
+        sort(&mut findings);
+        let not_measured = not_measured(measured, counted.len(), live);
+        let worst = findings.iter().find(|finding| finding.severity == Severity::Invalid);
+        let is_of_client = not_measured.is_none() && worst.is_some();
+        let forbidden = not_measured.or_else(|| worst.map(|worst| because(worst.code)));
+        Self { findings, forbidden, is_of_client, tails }
+    }
+
+    /// Adds what the figures themselves show.
+    pub(super) fn add(&mut self, findings: Vec<Finding>) {
+        self.findings.extend(findings);
+        sort(&mut self.findings);
     }
 
     /// Takes the verdicts on tails back that the client made.
@@ -65,15 +76,19 @@ fn because(code: FindingCode) -> String {
     format!("the client is in the way: {}", code.name())
 }
 
-/// Why nothing may be said, if so.
-fn forbidden(measured: &Measured, counted: usize, live: &Live, findings: &[Finding]) -> Option<String> {
+fn sort(findings: &mut [Finding]) {
+    findings.sort_by_key(|finding| (Reverse(finding.severity), finding.code));
+}
+
+/// Why there is too little to say anything, if so.
+fn not_measured(measured: &Measured, counted: usize, live: &Live) -> Option<String> {
     if measured.interrupted {
         return Some(format!("ended by hand after {counted} of {} pairs", live.pairs));
     }
     if counted < LEAST_PAIRS || (live.looks == Looks::Sequential && measured.looks.is_empty()) {
         return Some(format!("{counted} of {} pairs were left undisturbed", measured.pairs.len()));
     }
-    findings.iter().find(|finding| finding.severity == Severity::Invalid).map(|worst| because(worst.code))
+    None
 }
 
 fn interrupted(counted: usize) -> Finding {
@@ -167,7 +182,12 @@ mod tests {
             measured_s: 0.2,
             requests: 100,
             failed: 0,
+            failed_by_kind: BTreeMap::new(),
+            unanswered: 0,
             rate_per_s: 500.0,
+            whole_rounds_per_s: Some(500.0),
+            mean_response_ms: Some(1.0),
+            cpu_per_request_us: None,
             response_ms: BTreeMap::new(),
             client_cpu_share: 0.3,
             run_queue_wait_s: Some(0.0),
@@ -175,7 +195,7 @@ mod tests {
             invalid: Vec::new(),
             histogram: HistogramData::default(),
         };
-        Block { told, responses: responses.to_sparse() }
+        Block { told, responses: responses.to_sparse(), connections: 4, cpu_requests: 0 }
     }
 
     /// Twenty pairs of which the first `count` blocks of A are `change`d.

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use prony_model::{BlockOrder, End, Environment, Look, Metric, RunPlan, RunResult};
+use prony_model::{BlockOrder, End, Environment, LatencySummary, Look, Metric, RunPlan, RunResult};
 use prony_stats::{DecodeError, LOOKS, Looks, PairOrder, pair_orders};
-use prony_study::{Block, BlockPair, Question, is_final, judge_primary};
+use prony_study::{Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, is_final, judge_primary};
 
 use crate::complaint::Complaint;
 use crate::meant::compare::Live;
@@ -24,6 +24,12 @@ const WARMUP_ROUNDS: u32 = 2;
 const PILOT: Duration = Duration::from_millis(300);
 /// The least number of responses beyond and below a quantile in a block.
 const EXCEEDANCES: f64 = 10.0;
+/// What a pilot waits for its last answers: a server slower than that is not compared in blocks.
+const PILOT_DRAIN: Duration = Duration::from_secs(5);
+/// An answer may take this many times the longest of the pilot before it is given up at the end of a block.
+const DRAIN_OVER_LONGEST: u32 = 3;
+/// What the end of a block may take at most.
+const LONGEST_DRAIN: Duration = Duration::from_secs(30);
 /// Of the pairs that are measured, at least one in so many must count.
 const MOST_PER_COUNTED: usize = 2;
 
@@ -71,10 +77,14 @@ pub(super) fn measure(
             return Err(hopeless(name, pilot));
         }
     }
-    let block = live.block.unwrap_or_else(|| block_length(question.primary, &pilots));
+    let block = live.block.unwrap_or_else(|| block_length(question.primary, question.closed_loop, &pilots));
     let warmup = block_warmup(&pilots);
-    let plans =
-        live.plans.each_ref().map(|plan| RunPlan { end: End::Duration(block), warmup, ..plan.clone() });
+    let drain = if live.is_drain_given { None } else { Some(block_drain(&pilots)) };
+    let plans = live.plans.each_ref().map(|plan| {
+        let mut plan = RunPlan { end: End::Duration(block), warmup, ..plan.clone() };
+        plan.timeouts.drain = drain.map_or(plan.timeouts.drain, |drain| drain.max(plan.timeouts.drain));
+        plan
+    });
     let (mut pairs, mut counted, mut looks) = (Vec::new(), Vec::new(), Vec::new());
     for order in pair_orders(live.pairs * MOST_PER_COUNTED, live.seed) {
         if interrupted || counted.len() >= live.pairs {
@@ -138,21 +148,38 @@ fn of_engine(block: Result<Block, DecodeError>) -> Block {
 
 /// The warm-up of a side, and a look at how quick it is.
 fn pilot(plan: &RunPlan) -> RunPlan {
-    RunPlan { end: End::Duration(PILOT.max(plan.warmup / 4)), ..plan.clone() }
+    let mut pilot = RunPlan { end: End::Duration(PILOT.max(plan.warmup / 4)), ..plan.clone() };
+    pilot.timeouts.drain = pilot.timeouts.drain.max(PILOT_DRAIN);
+    pilot
 }
 
-/// Enough for ten responses on either side of the primary metric's quantile, at the rate of the slower side.
-fn block_length(primary: Metric, pilots: &[RunResult; 2]) -> Duration {
+/// Enough requests and, in a closed loop, enough rounds at the pace of the slower side: at least ten responses on
+/// either side of the primary metric's quantile.
+fn block_length(primary: Metric, closed_loop: bool, pilots: &[RunResult; 2]) -> Duration {
     let q = primary.quantile().map_or(0.5, |(_, q)| q);
-    let needed = EXCEEDANCES / (1.0 - q);
-    let slower = pilots.iter().map(|pilot| pilot.rate.done_per_s).fold(f64::INFINITY, f64::min);
-    let needed = Duration::try_from_secs_f64(needed / slower).unwrap_or(LONGEST_BLOCK);
+    let requests = (EXCEEDANCES / (1.0 - q)).max(if closed_loop { LEAST_REQUESTS } else { 0.0 });
+    let rate = |pilot: &RunResult| pilot.rate.whole_rounds_per_s.unwrap_or(pilot.rate.done_per_s);
+    let slower = pilots.iter().map(rate).fold(f64::INFINITY, f64::min);
+    let rounds_s =
+        if closed_loop { LEAST_ROUNDS * longest_ms(pilots, |pilot| pilot.mean_ms) / 1e3 } else { 0.0 };
+    let needed = Duration::try_from_secs_f64((requests / slower).max(rounds_s)).unwrap_or(LONGEST_BLOCK);
     needed.clamp(LEAST_BLOCK, LONGEST_BLOCK)
 }
 
+/// Of the response times of both pilots, the greater one, milliseconds; 0 if none is known.
+fn longest_ms(pilots: &[RunResult; 2], pick: fn(&LatencySummary) -> Option<f64>) -> f64 {
+    pilots.iter().filter_map(|pilot| pick(&pilot.latency.response)).fold(0.0, f64::max)
+}
+
+/// Long enough that a slow answer is waited for and not taken for a failure.
+fn block_drain(pilots: &[RunResult; 2]) -> Duration {
+    let longest = Duration::try_from_secs_f64(longest_ms(pilots, |pilot| pilot.max_ms) / 1e3);
+    longest.unwrap_or(LONGEST_DRAIN).saturating_mul(DRAIN_OVER_LONGEST).min(LONGEST_DRAIN)
+}
+
 fn block_warmup(pilots: &[RunResult; 2]) -> Duration {
-    let medians = pilots.iter().filter_map(|pilot| *pilot.latency.response.quantiles_ms.get("0.5")?);
-    let slower_ms = medians.fold(0.0, f64::max);
+    let median = longest_ms(pilots, |pilot| *pilot.quantiles_ms.get("0.5")?);
+    let slower_ms = median.max(longest_ms(pilots, |pilot| pilot.mean_ms));
     let rounds = Duration::try_from_secs_f64(slower_ms / 1e3 * f64::from(WARMUP_ROUNDS));
     rounds.unwrap_or(LONGEST_BLOCK_WARMUP).clamp(BLOCK_WARMUP, LONGEST_BLOCK_WARMUP)
 }

@@ -10,7 +10,9 @@ use prony_model::{
 };
 use prony_report::percent;
 use prony_stats::{Errors, LEAST_PAIRS, Looks, MOST_ERRORS};
-use prony_study::{Block, BlockPair, Question, errors, judge, withhold};
+use prony_study::{
+    Block, BlockPair, Question, SideRequests, figure_findings, judge, side_requests, withhold,
+};
 
 use crate::cmd::report::read;
 use crate::complaint::Complaint;
@@ -88,7 +90,9 @@ fn result(a: &[Stored], b: &[Stored], blocks: &[BlockPair], asked: &Asked) -> Co
             single_runs(told, first, &b[0].result, blocks.len());
         }
     }
-    let [errors_a, errors_b] = errors(blocks);
+    let mut findings = figure_findings(blocks, &metrics, &question);
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
+    let [requests_a, requests_b] = side_requests(blocks);
     let began = if since_1970(&first.timing.started_at) <= since_1970(&b[0].result.timing.started_at) {
         first
     } else {
@@ -97,12 +101,12 @@ fn result(a: &[Stored], b: &[Stored], blocks: &[BlockPair], asked: &Asked) -> Co
     ComparisonResult {
         format: COMPARISON_FORMAT.to_owned(),
         version: COMPARISON_VERSION,
-        verdict: Verdict::Valid,
+        verdict: Verdict::from_findings(&findings),
         kind,
         started_at: began.timing.started_at.clone(),
         interrupted: false,
-        a: side(a, errors_a),
-        b: side(b, errors_b),
+        a: side(a, requests_a),
+        b: side(b, requests_b),
         margin: asked.margin,
         looks: question.look_plan(),
         seed: None,
@@ -111,7 +115,7 @@ fn result(a: &[Stored], b: &[Stored], blocks: &[BlockPair], asked: &Asked) -> Co
         looks_taken: Vec::new(),
         metrics,
         notes: asked.notes.clone(),
-        findings: Vec::new(),
+        findings,
         environment: first.environment.clone(),
     }
 }
@@ -188,10 +192,7 @@ fn of_one(stored: &Stored) -> Vec<String> {
         found.push(format!("{name} is INVALID"));
     }
     let requests = &result.requests;
-    let errors = Errors {
-        failed: requests.failed + requests.censored + requests.never_sent,
-        requests: requests.intended,
-    };
+    let errors = Errors { failed: requests.failed, requests: requests.intended };
     if errors.share() > MOST_ERRORS {
         found.push(format!("in {name} {} of the requests failed", percent(errors.failed, errors.requests)));
     }
@@ -266,7 +267,7 @@ fn pair((a, b): &BlockPair) -> ComparedPair {
     ComparedPair { order, dropped: None, a: a.told.clone(), b: b.told.clone() }
 }
 
-fn side(runs: &[Stored], errors: Errors) -> ComparedSide {
+fn side(runs: &[Stored], requests: SideRequests) -> ComparedSide {
     let first = &runs[0];
     let result = &first.result;
     let more = if runs.len() > 1 { format!(" and {} more", runs.len() - 1) } else { String::new() };
@@ -276,8 +277,10 @@ fn side(runs: &[Stored], errors: Errors) -> ComparedSide {
         plan: RunPlan::clone(&result.plan),
         addresses: result.addresses.clone(),
         driver: result.driver.name.clone(),
-        requests: errors.requests,
-        failed: errors.failed,
+        requests: requests.requests,
+        failed: requests.failed,
+        failed_by_kind: requests.failed_by_kind,
+        unanswered: requests.unanswered,
     }
 }
 
@@ -297,8 +300,9 @@ fn single_runs(told: &mut MetricComparison, a: &RunResult, b: &RunResult, runs: 
 }
 
 fn interval(metric: Metric, result: &RunResult) -> Option<Interval> {
-    match metric.quantile() {
-        None => result.rate.interval_per_s,
-        Some((key, _)) => result.latency.response.intervals_ms.get(key).copied(),
+    match (metric, metric.quantile()) {
+        (Metric::Cpu, _) => result.server.as_ref()?.cpu_per_request_us?.interval,
+        (_, None) => result.rate.interval_per_s,
+        (_, Some((key, _))) => result.latency.response.intervals_ms.get(key).copied(),
     }
 }

@@ -20,7 +20,15 @@ fn live(pairs: usize, looks: Looks) -> Live {
     plan.target.port = 1;
     let mut other = plan.clone();
     other.target.port = 2;
-    Live { plans: [plan, other], pairs, looks, block: None, seed: 7, calibrated: false }
+    Live {
+        plans: [plan, other],
+        pairs,
+        looks,
+        block: None,
+        is_drain_given: false,
+        seed: 7,
+        calibrated: false,
+    }
 }
 
 const QUESTION: Question =
@@ -126,12 +134,36 @@ fn blocks_are_long_enough_for_the_primary_metric() {
         let mut pilots = [stored(), stored()];
         pilots[0].rate.done_per_s = per_s;
         pilots[1].rate.done_per_s = 1e6;
-        let block = block_length(primary, &pilots);
+        pilots.iter_mut().for_each(|pilot| pilot.latency.response.mean_ms = Some(8.0));
+        let block = block_length(primary, true, &pilots);
         assert_eq!(block.as_millis(), u128::from(expected_ms), "{} at {per_s} /s", primary.name());
     };
     check(Metric::Rate, 10_000.0, 200);
-    check(Metric::P50, 25.0, 800);
+    check(Metric::P50, 25.0, 4000);
     check(Metric::P99, 1000.0, 1000);
     check(Metric::P999, 10.0, 10_000);
     check(Metric::Rate, 0.0, 10_000);
+}
+
+#[test]
+fn blocks_hold_enough_rounds() {
+    let block = |mean_ms: f64, closed_loop: bool| {
+        let mut pilots = [stored(), stored()];
+        pilots.iter_mut().for_each(|pilot| pilot.rate.done_per_s = 1000.0);
+        pilots[1].latency.response.mean_ms = Some(mean_ms);
+        pilots[0].latency.response.mean_ms = Some(1.0);
+        block_length(Metric::Rate, closed_loop, &pilots).as_millis()
+    };
+    assert_eq!([block(98.0, true), block(5.0, true), block(9000.0, true)], [1960, 200, 10_000]);
+    assert_eq!(block(98.0, false), 200);
+}
+
+/// A server whose answers take longer than the usual drain once failed a request in seventy.
+#[test]
+fn late_answers_are_waited_for() {
+    let mut pilots = [stored(), stored()];
+    for (pilot, max_ms) in pilots.iter_mut().zip([100.0, 1500.0]) {
+        pilot.latency.response.max_ms = Some(max_ms);
+    }
+    assert_eq!(block_drain(&pilots), Duration::from_millis(4500));
 }
