@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from lib import child, servers
 
-# A comparison of 20 pairs takes 14 s; on a busy machine, and with pairs that are measured again, more.
-LIMIT_S = 60
+# A comparison of 20 pairs takes 14 s; of slow servers, on a busy machine, and with pairs that are measured again, more.
+LIMIT_S = 240
 # What the servers take for each request.
 DELAY_US = 1000
 # From the start of a comparison until the hog: about half of it.
@@ -16,7 +16,17 @@ HOG_AFTER_S = 7.0
 # The smallest change is at least this, for the servers keep their delay to a few microseconds.
 LEAST_EFFECT = 0.005
 FLAGS = ["--rate", "1000", "--primary", "p50", "-q", "-o", "json"]
-NAMES = ["same", "slower", "hog"]
+# Closed loops of servers whose delays are known: microseconds of A and of B, connections, the server's arguments. Where
+# connections move in lockstep the rates are known, too: they are as the delays.
+LOCKSTEP = ["rudy", "--model", "async", "--keepalive"]
+CLOSED = {
+    "lockstep-98": (98_000, 100_500, 8, LOCKSTEP),
+    "lockstep-40": (39_200, 40_800, 8, LOCKSTEP),
+    "lockstep-1": (1_000, 1_100, 8, LOCKSTEP),
+    "closed-same-5": (5_000, 5_000, 8, LOCKSTEP),
+    "closed-same-1": (1_000, 1_000, 50, ["truth"]),
+}
+NAMES = ["same", "slower", "hog", *CLOSED]
 # Sleeps until half of the comparison is over, then keeps every core busy that it may use.
 HOG = f"import time\ntime.sleep({HOG_AFTER_S})\nwhile True: pass"
 
@@ -41,6 +51,15 @@ class Told:
     interval: dict | None
     spread: float | None
     code: int
+    # The true change; None where it is not known.
+    truth: float | None = None
+
+    @property
+    def covers(self):
+        """Whether the interval holds the truth; None where either is missing."""
+        if self.truth is None or self.interval is None:
+            return None
+        return self.interval["low"] <= self.truth <= self.interval["high"]
 
 
 def smallest_effect(place):
@@ -54,6 +73,8 @@ def smallest_effect(place):
 
 def run_one(place, name, effect):
     """One comparison with fresh servers; B is slower by `effect` where that is the question."""
+    if name in CLOSED:
+        return _closed(place, name)
     slowed = DELAY_US * (1 + effect) if name == "slower" else DELAY_US
     with contextlib.ExitStack() as stack:
         a = stack.enter_context(_truth(place, DELAY_US))
@@ -76,7 +97,22 @@ def judge(name, finished):
     )
 
 
+def _closed(place, name):
+    a_us, b_us, connections, arguments = CLOSED[name]
+    with contextlib.ExitStack() as stack:
+        a, b = (stack.enter_context(_delaying(place, arguments, delay_us)) for delay_us in (a_us, b_us))
+        argv = [place.program, "compare", a.url, b.url, "-c", str(connections), "-q", "-o", "json"]
+        told = judge(name, child.run(argv, {place.client}, LIMIT_S))
+    told.truth = a_us / b_us - 1
+    return told
+
+
 def _truth(place, delay_us):
+    return _delaying(place, ["truth"], delay_us)
+
+
+def _delaying(place, arguments, delay_us):
     port = servers.free_port()
-    argv = [place.program, "serve", "truth", "--port", str(port), "--delay", f"const:{round(delay_us)}us"]
+    delay = f"{'const:' if arguments == ['truth'] else ''}{round(delay_us)}us"
+    argv = [place.program, "serve", *arguments, "--port", str(port), "--delay", delay]
     return servers.Server(argv, {place.server}, port)
