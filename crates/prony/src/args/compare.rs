@@ -49,7 +49,7 @@ pub(crate) struct CompareArgs {
         hide_short_help = true
     )]
     pub(crate) files_b: Vec<PathBuf>,
-    /// rate, p50, p90, p99, p99.9, cpu [default: rate or p50]
+    /// rate, p50, …, p99.9, cpu [default: rate or p50]
     #[arg(long, value_name = "METRIC", value_parser = metric(), hide_possible_values = true)]
     pub(crate) primary: Option<Metric>,
     /// Take changes below this for none [default: 2%]

@@ -134,7 +134,9 @@ fn blocks_are_long_enough_for_the_primary_metric() {
         let mut pilots = [stored(), stored()];
         pilots[0].rate.done_per_s = per_s;
         pilots[1].rate.done_per_s = 1e6;
-        pilots.iter_mut().for_each(|pilot| pilot.latency.response.mean_ms = Some(8.0));
+        for pilot in &mut pilots {
+            pilot.latency.response.mean_ms = Some(8.0);
+        }
         let block = block_length(primary, true, &pilots);
         assert_eq!(block.as_millis(), u128::from(expected_ms), "{} at {per_s} /s", primary.name());
     };
@@ -149,7 +151,9 @@ fn blocks_are_long_enough_for_the_primary_metric() {
 fn blocks_hold_enough_rounds() {
     let block = |mean_ms: f64, closed_loop: bool| {
         let mut pilots = [stored(), stored()];
-        pilots.iter_mut().for_each(|pilot| pilot.rate.done_per_s = 1000.0);
+        for pilot in &mut pilots {
+            pilot.rate.done_per_s = 1000.0;
+        }
         pilots[1].latency.response.mean_ms = Some(mean_ms);
         pilots[0].latency.response.mean_ms = Some(1.0);
         block_length(Metric::Rate, closed_loop, &pilots).as_millis()
