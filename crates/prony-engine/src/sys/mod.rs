@@ -7,6 +7,7 @@
 mod buffers;
 mod memory;
 mod priority;
+mod refusals;
 mod ring;
 mod sockopt;
 mod tcp_info;

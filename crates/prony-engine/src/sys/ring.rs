@@ -1,7 +1,7 @@
 //! One io_uring instance of one worker thread.
 
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd};
 
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -9,6 +9,7 @@ use rustix::net::SocketAddrAny;
 use rustix::net::addr::SocketAddrArg as _;
 
 use super::buffers::{BufferGroups, GROUP, STAMPED_GROUP};
+use super::refusals::Refusals;
 use super::timestamping::{CONTROL_BYTES, arrival};
 use crate::clock::{self, NEVER, Nanos, Wall};
 
@@ -74,6 +75,9 @@ pub(crate) struct Ring {
     registered: bool,
     /// When what was queued had to be handed over before the next `enter`; taken by `handed_over`.
     early: Option<Nanos>,
+    refusals: Refusals,
+    /// Why a request could not be queued: the next `enter` returns it.
+    failed: Option<io::Error>,
 }
 
 /// Entries of the submission queue at least and at most: what a batch of completions leads to, and what a
@@ -114,6 +118,8 @@ impl Ring {
                 batch,
                 registered,
                 early: None,
+                refusals: Refusals::default(),
+                failed: None,
             },
             buffers,
         ))
@@ -149,7 +155,7 @@ impl Ring {
         // `flags` adds to those of a registered file.
         let entry = send.user_data(user_data).flags(flags);
         // SAFETY: the bytes are part of `self.payload`, which is never changed and is dropped after the ring.
-        unsafe { self.push(&entry) };
+        let _queued = unsafe { self.push(&entry) };
     }
 
     /// Queues a receive into a provided buffer.
@@ -171,7 +177,7 @@ impl Ring {
         };
         // SAFETY: the kernel writes into the registered buffers only, which outlive the ring, and reads `message`,
         // which is part of `self`, is never changed and is dropped after the ring.
-        unsafe { self.push(&entry.user_data(user_data)) };
+        let _queued = unsafe { self.push(&entry.user_data(user_data)) };
     }
 
     /// Queues a connection to `peers[peer]`.
@@ -182,7 +188,7 @@ impl Ring {
             let entry = address.with_sockaddr(|pointer, length| {
                 opcode::Connect::new(Fd(socket.as_raw_fd()), pointer.cast(), length).build()
             });
-            self.push(&entry.user_data(user_data));
+            let _queued = self.push(&entry.user_data(user_data));
         }
     }
 
@@ -190,23 +196,32 @@ impl Ring {
     pub(crate) fn cancel(&mut self, target: u64, user_data: u64) {
         let entry = opcode::AsyncCancel::new(target).build().user_data(user_data);
         // SAFETY: points to no memory.
-        unsafe { self.push(&entry) };
+        let _queued = unsafe { self.push(&entry) };
     }
 
     /// Queues the closing of `socket`, which is that of `slot`; nothing completes.
     pub(crate) fn close(&mut self, slot: u32, socket: OwnedFd, user_data: u64) {
         if self.registered {
             // What is queued must still meet this socket, not the next one of the slot.
-            self.hand_over();
+            if let Err(error) = self.hand_over() {
+                self.failed.get_or_insert(error);
+            }
             let _as_before = self.io.submitter().register_files_update(slot, &[-1]);
         }
-        let entry = opcode::Close::new(Fd(socket.into_raw_fd())).build();
+        let fd = socket.into_raw_fd();
+        let entry = opcode::Close::new(Fd(fd)).build().user_data(user_data);
         // SAFETY: points to no memory; the descriptor is owned by this request from here on.
-        unsafe { self.push(&entry.user_data(user_data).flags(squeue::Flags::SKIP_SUCCESS)) };
+        if !unsafe { self.push(&entry.flags(squeue::Flags::SKIP_SUCCESS)) } {
+            // SAFETY: the request that was to own the descriptor does not exist.
+            drop(unsafe { OwnedFd::from_raw_fd(fd) });
+        }
     }
 
     /// Hands everything queued to the kernel and waits until something completes or `until` has come.
     pub(crate) fn enter(&mut self, until: Nanos) -> io::Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let submitter = self.io.submitter();
         let result = if until == NEVER {
             submitter.submit_and_wait(1)
@@ -218,12 +233,16 @@ impl Ring {
             submitter.submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
         };
         match result {
-            Ok(_) => Ok(()),
-            // Time is up, a signal came, or the completion queue wants to be emptied first: no failures.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => {
+            Ok(_) => {
+                self.refusals.reset();
                 Ok(())
             }
-            Err(error) => Err(error),
+            // Time is up.
+            Err(error) if error.raw_os_error() == Some(libc::ETIME) => {
+                self.refusals.reset();
+                Ok(())
+            }
+            Err(error) => self.refusals.note(error),
         }
     }
 
@@ -247,21 +266,50 @@ impl Ring {
         self.early.take()
     }
 
-    /// Hands everything queued to the kernel without waiting.
+    /// Hands everything queued to the kernel without waiting. What it refuses for now goes with the next call.
     #[cold]
-    fn hand_over(&mut self) {
+    fn hand_over(&mut self) -> io::Result<()> {
         self.early.get_or_insert_with(clock::now);
-        // EBUSY and EINTR pass: what is left goes with the next call.
-        let _retried = self.io.submit();
+        if self.io.submission().is_empty() {
+            return Ok(());
+        }
+        match self.io.submit() {
+            Ok(0) => self.refusals.note(io::Error::from_raw_os_error(libc::EAGAIN)),
+            Ok(_) => {
+                self.refusals.reset();
+                Ok(())
+            }
+            Err(error) => self.refusals.note(error),
+        }
     }
 
+    /// Queues `entry`. False if the queue is full and the kernel takes nothing of it any more.
+    ///
     /// # Safety
     /// What the entry points to must stay valid until it completes.
     #[inline]
-    unsafe fn push(&mut self, entry: &squeue::Entry) {
+    unsafe fn push(&mut self, entry: &squeue::Entry) -> bool {
         // SAFETY: promised by the caller.
         while unsafe { self.io.submission().push(entry) }.is_err() {
-            self.hand_over();
+            if self.failed.is_some() {
+                return false;
+            }
+            if let Err(error) = self.hand_over() {
+                self.failed = Some(error);
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Drop for Ring {
+    /// Hands over what is queued: a descriptor that waits to be closed would otherwise stay open.
+    fn drop(&mut self) {
+        while !self.io.submission().is_empty() {
+            if self.hand_over().is_err() {
+                return;
+            }
         }
     }
 }

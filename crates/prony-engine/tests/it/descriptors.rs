@@ -3,10 +3,10 @@
 use std::fs::File;
 
 use prony_engine::RunError;
-use prony_model::{ErrorKind, FindingCode, RunPlan, Severity, Verdict};
+use prony_model::{ErrorKind, FindingCode, RequestPlan, RunPlan, Severity, Verdict};
 
 use crate::alone::alone;
-use crate::plans::{closed, failures, finding, plan, refused, requests, run};
+use crate::plans::{closed, failures, finding, get, plan, refused, requests, run};
 use crate::server::{Server, ok};
 
 on_both_drivers! {
@@ -36,6 +36,25 @@ on_both_drivers! {
             assert!(result.requests.done > 0);
             assert_eq!(finding(&result, FindingCode::Descriptors).severity, Severity::Invalid);
             assert_eq!(result.verdict, Verdict::Invalid);
+        });
+    }
+
+    fn every_descriptor_is_closed_when_a_run_is_over(driver) {
+        let name = format!("{}::{}", path(module_path!()), test(driver));
+        let server = Server::start(|peer| {
+            if peer.request().is_some() {
+                peer.answer(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+            }
+        });
+        alone(&name, 200, server.url(), |url| {
+            let open = || std::fs::read_dir("/proc/self/fd").expect("a process has it").count();
+            let request = RequestPlan { keep_alive: false, ..get() };
+            let once = || run(driver, RunPlan { load: closed(8), end: requests(40), request: request.clone(), ..plan(url) });
+            let before = open();
+            for _ in 0..3 {
+                assert_eq!(once().requests.done, 40);
+            }
+            assert_eq!(open(), before, "descriptors after three runs");
         });
     }
 }
