@@ -2,7 +2,7 @@
 //! for intervals, the per-second series, and progress.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::AtomicI32;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use prony_model::{MachineUse, Outcome, Phase, Progress, RunEvent, RunPlan, Slice
 use prony_stats::Histogram;
 
 use crate::clock::{self, Nanos};
-use crate::environment::run_queue_wait_ns;
 use crate::observe::Observer;
 use crate::samples::Samples;
 use crate::series::Series;
 use crate::slice::{Clocks, Counters, SLICE, Slice};
 use crate::stamps::Stamps;
+use crate::waits::Waits;
 
 /// When load, measurement and end are.
 #[derive(Debug, Clone, Copy)]
@@ -75,9 +75,7 @@ pub(crate) struct ThreadTotals {
 pub(crate) struct Collector {
     totals: Totals,
     observer: Observer,
-    tids: Vec<Arc<AtomicI32>>,
-    /// Run-queue wait of each thread at the last look before the measured part.
-    waits_before: Vec<u64>,
+    waits: Waits,
     measuring: bool,
     draining: bool,
     done: u64,
@@ -101,13 +99,11 @@ impl Collector {
             machine: MachineUse::default(),
         };
         let observer = Observer::new(window, clock::now());
-        let waits_before = vec![0; tids.len()];
         let good = Histogram::new();
         Self {
             totals,
             observer,
-            tids,
-            waits_before,
+            waits: Waits::new(tids, window.measure_from),
             measuring: false,
             draining: false,
             done: 0,
@@ -150,15 +146,8 @@ impl Collector {
         let now = clock::now();
         self.observer.look(now);
         let measuring = now >= self.totals.window.measure_from;
-        for (thread, tid) in self.tids.iter().enumerate() {
-            let Some(wait) = run_queue_wait_ns(tid.load(Ordering::Relaxed)) else { continue };
-            if measuring {
-                let waited = wait.saturating_sub(self.waits_before[thread]);
-                self.totals.threads[thread].run_queue_wait_ns = Some(waited);
-            } else {
-                self.waits_before[thread] = wait;
-            }
-        }
+        let threads = &mut self.totals.threads;
+        self.waits.look(now, |thread, waited| threads[thread].run_queue_wait_ns = Some(waited));
         if !measuring {
             return;
         }
@@ -215,7 +204,7 @@ impl Collector {
             return;
         }
         let seconds = Duration::from_nanos(slice.end.saturating_sub(slice.start)).as_secs_f64();
-        let rate = slice.counters.done_now as f64 * self.tids.len() as f64;
+        let rate = slice.counters.done_now as f64 * self.totals.threads.len() as f64;
         sink(RunEvent::Progress(Progress {
             elapsed: Duration::from_nanos(slice.end.saturating_sub(since)),
             done: self.done,

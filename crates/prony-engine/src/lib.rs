@@ -42,6 +42,7 @@ mod socket;
 mod stamps;
 mod summary;
 mod sys;
+mod waits;
 mod wake;
 mod worker;
 
