@@ -177,6 +177,7 @@ impl Worker {
             Ok(()) => {
                 connection.state = State::Connecting;
                 self.connecting += 1;
+                self.watch(slot, now, now.saturating_add(self.plan.connect_timeout));
             }
             Err(error) => self.not_connected(slot, kind_of(error), Detail::System(error), now),
         }
@@ -349,7 +350,7 @@ impl Worker {
         match self.pace {
             Pace::Closed { .. } => self.begin(io, slot, now),
             Pace::Open(_) => {
-                self.free.retain(|free| *free != slot);
+                self.free.remove(slot);
                 self.closed.push(slot);
                 self.dispatch_waiting(io, now);
             }
@@ -362,33 +363,60 @@ impl Worker {
         let began = connection.since;
         connection.reset();
         let waited = std::mem::take(&mut connection.waiting);
-        let intended = match &mut self.pace {
-            Pace::Closed { .. } => Some(waited),
-            // The oldest request is the one that has waited for a connection the longest.
-            Pace::Open(schedule) => {
-                let waits = now < self.stop_at && schedule.waiting(now) > 0;
-                waits.then(|| schedule.take()).inspect(|intended| self.recorder.taken(*intended))
-            }
-        };
-        if let Some(intended) = intended {
-            let ready = intended.max(began);
-            let sample = Sample {
-                intended,
-                ready,
-                sent: ready,
-                departed: 0,
-                arrived: 0,
-                first_byte: 0,
-                done: now,
-                connect: 0,
-                port: 0,
-            };
-            self.recorder.unconnected(sample, kind, detail);
-        }
         match self.pace {
-            Pace::Closed { .. } => self.paused.push_back((now + RETRY_PAUSE, slot)),
-            Pace::Open(_) => self.closed.push(slot),
+            Pace::Closed { .. } => {
+                self.record_unconnected(waited, began, kind, detail, now);
+                self.paused.push_back((now + RETRY_PAUSE, slot));
+            }
+            Pace::Open(_) => {
+                self.closed.push(slot);
+                self.fail_waiting(began, kind, detail, now);
+            }
         }
+    }
+
+    /// An open loop did not get a connection: the request that has waited the longest has failed. Where the client
+    /// has no port or descriptor left, others can wait for a connection that is there; where none is, they fail too.
+    fn fail_waiting(&mut self, began: Nanos, kind: ErrorKind, detail: Detail, now: Nanos) {
+        let exhausted = kind.is_clients_fault();
+        if exhausted {
+            self.limiter.pause(now);
+        }
+        loop {
+            let Pace::Open(schedule) = &mut self.pace else { return };
+            if now >= self.stop_at || schedule.waiting(now) == 0 {
+                return;
+            }
+            let intended = schedule.take();
+            self.recorder.taken(intended);
+            self.record_unconnected(intended, began, kind, detail, now);
+            if !exhausted || self.open > 0 || self.connecting > 0 {
+                return;
+            }
+        }
+    }
+
+    fn record_unconnected(
+        &mut self,
+        intended: Nanos,
+        began: Nanos,
+        kind: ErrorKind,
+        detail: Detail,
+        now: Nanos,
+    ) {
+        let ready = intended.max(began);
+        let sample = Sample {
+            intended,
+            ready,
+            sent: ready,
+            departed: 0,
+            arrived: 0,
+            first_byte: 0,
+            done: now,
+            connect: 0,
+            port: 0,
+        };
+        self.recorder.unconnected(sample, kind, detail);
     }
 
     /// No connection in time.

@@ -139,6 +139,7 @@ fn start(
     let (full, collected) = sync_channel(SLICES_PER_WORKER * threads);
     let mut workers = Vec::with_capacity(threads);
     let mut spares = Vec::with_capacity(threads);
+    let abort = Control::default();
     for thread in 0..plan.threads {
         let assignment = assign(plan, request, window, thread);
         let setup = Setup {
@@ -161,8 +162,10 @@ fn start(
         let open_loop = plan.load.rate().is_some();
         let recorder = Recorder::new(slice(plan, thread), full.clone(), taken, open_loop, asks_kernel);
         let heads = HeadCache::new(request.kind(), Limits::default());
-        let worker = Worker::new(assignment, heads, checker.clone(), recorder, control.clone());
-        workers.push(spawn(thread, worker, setup, kernel.driver.name == "io_uring", window.start)?);
+        let worker =
+            Worker::new(assignment, heads, checker.clone(), recorder, control.clone(), abort.clone());
+        let uring = kernel.driver.name == "io_uring";
+        workers.push(spawn(thread, worker, setup, uring, window.start, abort.clone())?);
     }
     Ok((workers, Pipes { full: collected, spares }))
 }
@@ -172,8 +175,15 @@ fn slice(plan: &RunPlan, thread: u32) -> Box<Slice> {
     Box::new(Slice::new(thread, Samples::new(plan.samples)))
 }
 
-/// Starts one worker thread.
-fn spawn(thread: u32, worker: Worker, setup: Setup, uring: bool, start: Nanos) -> Result<Started, RunError> {
+/// Starts one worker thread. If it fails, `abort` ends the others: a run that lacks a worker has no result.
+fn spawn(
+    thread: u32,
+    worker: Worker,
+    setup: Setup,
+    uring: bool,
+    start: Nanos,
+    abort: Control,
+) -> Result<Started, RunError> {
     let tid = Arc::new(AtomicI32::new(0));
     let told = Arc::clone(&tid);
     let body = move || {
@@ -181,7 +191,9 @@ fn spawn(thread: u32, worker: Worker, setup: Setup, uring: bool, start: Nanos) -
         // By default the kernel may wake a thread 50 microseconds late to save power.
         let _as_before = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         sys::ask_for_short_slices();
-        if uring { work::<Uring>(worker, &setup, start) } else { work::<Epoll>(worker, &setup, start) }
+        let ended =
+            if uring { work::<Uring>(worker, &setup, start) } else { work::<Epoll>(worker, &setup, start) };
+        ended.inspect_err(|_| abort.stop())
     };
     let handle = thread::Builder::new()
         .name(format!("load-{thread}"))

@@ -12,11 +12,14 @@ use crate::Control;
 use crate::checks::Checker;
 use crate::clock::{self, NEVER, Nanos};
 use crate::conn::{Connection, Flights, State};
+use crate::connect_limiter::ConnectLimiter;
+use crate::deadlines::Deadlines;
 use crate::driver::{Driver, Io, Slot};
 use crate::first::Watch;
 use crate::look::{LAST_LOOKS_MAX, LOOK_EVERY};
 use crate::pacer::Schedule;
 use crate::recorder::Recorder;
+use crate::slot_list::SlotList;
 use crate::wake::WakeUp;
 
 /// Connections on their way at once while a closed loop opens its first ones: the usual least length of a
@@ -24,10 +27,13 @@ use crate::wake::WakeUp;
 /// more are open, half as many again may be on their way: that server accepts fast.
 pub(crate) const RAMP_IN_FLIGHT: u32 = 128;
 /// Pause before a closed loop connects again after a failure to connect, so that a dead server is not
-/// hammered: 100 attempts a second for each connection.
+/// hammered: 100 attempts a second for each connection. An open loop pauses as long when the client itself has no
+/// port or descriptor left.
 pub(crate) const RETRY_PAUSE: Nanos = 10_000_000;
 /// How often a stop by hand is looked for, at least.
 const CONTROL_EVERY: Nanos = 50_000_000;
+/// Connections that are passed over in search of an open one to look at.
+const PASSED_OVER_MAX: u32 = 1024;
 
 /// What a worker is told.
 pub(crate) struct Assignment {
@@ -74,11 +80,17 @@ pub(crate) struct Worker {
     pub(crate) connections: Box<[Connection]>,
     pub(crate) flights: Flights,
     /// Open connections with room for a request, the longest free first (open loop only).
-    pub(crate) free: VecDeque<Slot>,
+    pub(crate) free: SlotList,
     /// Slots without a connection.
     pub(crate) closed: Vec<Slot>,
     /// Slots that may connect again, and when (closed loop only).
     pub(crate) paused: VecDeque<(Nanos, Slot)>,
+    /// How many connections an open loop may begin.
+    pub(crate) limiter: ConnectLimiter,
+    /// When an open loop that wants more connections may begin them; [`NEVER`] if it does not.
+    connect_at: Nanos,
+    /// When connections are to be looked at for timeouts.
+    pub(crate) deadlines: Deadlines,
     pub(crate) connecting: u32,
     pub(crate) open: u32,
     pub(crate) in_flight: u64,
@@ -93,8 +105,6 @@ pub(crate) struct Worker {
     /// No request is begun from here on.
     pub(crate) stop_at: Nanos,
     stopped: bool,
-    next_sweep: Nanos,
-    sweep_every: Nanos,
     next_control: Nanos,
     next_look: Nanos,
     /// The connection that was looked at last.
@@ -104,6 +114,9 @@ pub(crate) struct Worker {
     /// The first event of the current batch, for the loop gap; 0 for none.
     pub(crate) woken: Nanos,
     control: Control,
+    /// Another worker has failed: the run has no result.
+    abort: Control,
+    aborted: bool,
     wake: WakeUp,
 }
 
@@ -115,17 +128,23 @@ impl Worker {
         checker: Checker,
         recorder: Recorder,
         control: Control,
+        abort: Control,
     ) -> Self {
         let slots = plan.slots as usize;
+        let free = if matches!(plan.pace, Pace::Open(_)) { plan.slots } else { 0 };
         let bodies = if checker.needs_body() { slots } else { 0 };
         let shortest = plan.request_timeout.min(plan.connect_timeout);
         Self {
             pace: std::mem::replace(&mut plan.pace, Pace::Closed { left: 0 }),
             connections: (0..slots).map(|_| Connection::new()).collect(),
             flights: Flights::new(plan.slots, plan.depth),
-            free: VecDeque::with_capacity(slots),
+            free: SlotList::new(free),
             closed: (0..plan.slots).rev().collect(),
             paused: VecDeque::with_capacity(slots),
+            limiter: ConnectLimiter::new(),
+            connect_at: NEVER,
+            // A timeout is noticed at most 2 % late.
+            deadlines: Deadlines::new(plan.slots, (shortest / 50).clamp(1_000_000, 100_000_000)),
             connecting: 0,
             open: 0,
             in_flight: 0,
@@ -137,15 +156,14 @@ impl Worker {
             first: Watch::Head,
             stop_at: plan.measure_to,
             stopped: false,
-            next_sweep: 0,
-            // A timeout is noticed at most 2 % late.
-            sweep_every: (shortest / 50).clamp(1_000_000, 100_000_000),
             next_control: 0,
             next_look: 0,
             looked_at: 0,
             woken: 0,
             arrived: 0,
             control,
+            abort,
+            aborted: false,
             wake: WakeUp::new(),
             plan,
         }
@@ -169,7 +187,7 @@ impl Worker {
             if self.is_over(now) {
                 break Ok(());
             }
-            let until = self.next_wake();
+            let until = self.next_wake(now);
             if let Err(error) = driver.poll(&mut self, until) {
                 break Err(error);
             }
@@ -183,7 +201,8 @@ impl Worker {
     fn turn<I: Io>(&mut self, io: &mut I, now: Nanos) {
         if now >= self.next_control {
             self.next_control = now + CONTROL_EVERY;
-            if self.control.is_stopped() {
+            self.aborted = self.abort.is_stopped();
+            if self.control.is_stopped() || self.aborted {
                 self.stop_at = self.stop_at.min(now);
             }
         }
@@ -194,9 +213,10 @@ impl Worker {
             self.recorder.rotate(now);
             self.recorder.open(u64::from(self.open));
         }
-        if now >= self.next_sweep {
-            self.next_sweep = now + self.sweep_every;
-            self.sweep(io, now);
+        self.check_timeouts(io, now);
+        if now >= self.next_look {
+            self.next_look = now + LOOK_EVERY;
+            self.look(io);
         }
         if !self.stopped {
             match self.pace {
@@ -246,7 +266,12 @@ impl Worker {
         loop {
             // Asked again each time: a connection that fails at once takes a waiting request with it.
             let Pace::Open(schedule) = &mut self.pace else { return };
-            if u64::from(self.connecting) >= schedule.waiting(now) {
+            self.connect_at = NEVER;
+            if u64::from(self.connecting) >= schedule.waiting(now) || self.closed.is_empty() {
+                return;
+            }
+            if let Err(later) = self.limiter.permit(now) {
+                self.connect_at = later;
                 return;
             }
             let Some(slot) = self.closed.pop() else { return };
@@ -254,36 +279,15 @@ impl Worker {
         }
     }
 
-    /// Looks for connections and requests whose time is up.
-    fn sweep<I: Io>(&mut self, io: &mut I, now: Nanos) {
-        for slot in 0..self.plan.slots {
-            let connection = &self.connections[slot as usize];
-            match connection.state {
-                State::Connecting if now.saturating_sub(connection.since) > self.plan.connect_timeout => {
-                    self.connect_timed_out(io, slot, now);
-                }
-                State::Open => {
-                    let oldest = self.flights.oldest(slot, connection);
-                    let sent = oldest.map_or(0, |flight| flight.sent);
-                    if sent != 0 && now.saturating_sub(sent) > self.plan.request_timeout {
-                        self.request_timed_out(io, slot, now);
-                    }
-                }
-                State::Connecting | State::Closed => {}
-            }
-        }
-        if now >= self.next_look {
-            self.next_look = now + LOOK_EVERY;
-            self.look(io);
-        }
-    }
-
     /// Asks the kernel about the next open connection.
     fn look<I: Io>(&mut self, io: &I) {
         let slots = self.plan.slots;
-        let mut next = (1..=slots).map(|step| (self.looked_at + step) % slots);
+        let mut next = (1..=slots.min(PASSED_OVER_MAX)).map(|step| (self.looked_at + step) % slots);
         let open = next.find(|slot| self.connections[*slot as usize].state == State::Open);
-        let Some(slot) = open else { return };
+        let Some(slot) = open else {
+            self.looked_at = (self.looked_at + PASSED_OVER_MAX) % slots;
+            return;
+        };
         self.looked_at = slot;
         if let Some(info) = io.tcp_info(slot) {
             self.recorder.look(info);
@@ -325,13 +329,13 @@ impl Worker {
 
     /// Whether nothing is left to do.
     fn is_over(&mut self, now: Nanos) -> bool {
-        let idle = self.in_flight == 0;
+        // A connection on its way carries the request that a closed loop began with it.
+        let idle = self.in_flight == 0 && (self.connecting == 0 || matches!(self.pace, Pace::Open(_)));
         if self.stopped {
-            return idle || now >= self.stop_at.saturating_add(self.plan.drain);
+            return idle || self.aborted || now >= self.stop_at.saturating_add(self.plan.drain);
         }
         let begun = match &self.pace {
-            // Connections still on their way carry a request each.
-            Pace::Closed { left } => *left == 0 && self.paused.is_empty() && self.connecting == 0,
+            Pace::Closed { left } => *left == 0 && self.paused.is_empty(),
             Pace::Open(schedule) => schedule.is_over(),
         };
         if begun && idle && self.plan.counted {
@@ -343,15 +347,16 @@ impl Worker {
     }
 
     /// When the clock asks for something next.
-    fn next_wake(&mut self) -> Nanos {
-        let mut wake = self.recorder.slice_ends().min(self.next_sweep).min(self.next_control);
+    fn next_wake(&mut self, now: Nanos) -> Nanos {
+        let looks = self.deadlines.next_look(now).min(self.next_look);
+        let mut wake = self.recorder.slice_ends().min(looks).min(self.next_control);
         if self.stopped {
             return wake.min(self.stop_at.saturating_add(self.plan.drain));
         }
         if self.plan.solo_until != 0 {
             wake = wake.min(self.plan.solo_until);
         }
-        wake = wake.min(self.stop_at);
+        wake = wake.min(self.stop_at).min(self.connect_at);
         match &self.pace {
             Pace::Open(schedule) => self.wake.before(schedule.next_due(), wake),
             Pace::Closed { .. } => wake.min(self.paused.front().map_or(NEVER, |(at, _)| *at)),
@@ -371,5 +376,98 @@ impl Worker {
             }
         }
         self.recorder.finish(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+    use crate::connect_limiter::{CONNECTS_PER_TURN, TURN};
+    use crate::driver::Handler as _;
+    use crate::scripted::{Call, ScriptedIo, closed_loop, open_loop};
+
+    fn connects(io: &ScriptedIo) -> usize {
+        io.count(|call| matches!(call, Call::Connect(_)))
+    }
+
+    #[test]
+    fn a_closed_loop_that_ends_waits_for_the_requests_whose_connections_are_on_their_way() {
+        let (mut worker, mut io) = (closed_loop(3), ScriptedIo::default());
+        worker.turn(&mut io, 1);
+        assert_eq!(connects(&io), 3);
+        worker.stop_at = 10;
+        worker.turn(&mut io, 10);
+        assert!(!worker.is_over(10), "they were never sent");
+        io.connect_all(&mut worker, 11);
+        assert_eq!((io.count(|call| matches!(call, Call::Send(_))), worker.in_flight), (3, 3));
+        assert!(!worker.is_over(12));
+        assert!(worker.is_over(10 + worker.plan.drain), "the drain has a bound");
+    }
+
+    #[test]
+    fn an_open_loop_that_ends_waits_for_no_connection() {
+        let (mut worker, mut io) = (open_loop(3, 3), ScriptedIo::default());
+        worker.turn(&mut io, 10);
+        assert_eq!(connects(&io), 3);
+        worker.stop_at = 20;
+        worker.turn(&mut io, 20);
+        assert!(worker.is_over(20), "what waited is counted as never sent");
+    }
+
+    #[test]
+    fn a_run_without_result_ends_without_a_drain() {
+        let (mut worker, mut io) = (closed_loop(3), ScriptedIo::default());
+        worker.turn(&mut io, 1);
+        io.connect_all(&mut worker, 1);
+        assert!(!worker.is_over(1) && worker.in_flight == 3);
+        worker.abort.stop();
+        let now = 1 + CONTROL_EVERY;
+        worker.turn(&mut io, now);
+        assert!(worker.is_over(now));
+    }
+
+    #[test]
+    fn a_stall_that_ends_is_no_flood_of_connections() {
+        let (mut worker, mut io) = (open_loop(1000, 1000), ScriptedIo::default());
+        for turn in 1..=3 {
+            let now = turn * TURN;
+            // Looks at the sockets in between begin no more.
+            for step in 0..10 {
+                worker.turn(&mut io, now + step);
+            }
+            assert_eq!(connects(&io), turn as usize * CONNECTS_PER_TURN as usize);
+            assert_eq!(worker.next_wake(now + 9), now + TURN, "the others are not forgotten");
+        }
+    }
+
+    #[test]
+    fn a_client_without_ports_waits_for_the_connections_that_it_has() {
+        let (mut worker, mut io) = (open_loop(1000, 1000), ScriptedIo::default());
+        worker.turn(&mut io, TURN);
+        io.connect_all(&mut worker, TURN);
+        let open = connects(&io);
+        let sent = |io: &ScriptedIo| io.count(|call| matches!(call, Call::Send(_)));
+        assert_eq!((sent(&io), worker.open), (open, 64));
+        io.refuses = Some(Errno::ADDRNOTAVAIL);
+        for step in 0..1000 {
+            worker.turn(&mut io, 2 * TURN + step * TURN / 10);
+        }
+        // In a tenth of a second.
+        assert_eq!(connects(&io) - open, 10, "one attempt in each pause");
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        let now = 200 * TURN;
+        worker.received(&mut io, 0, answer, crate::clock::Wall::UNKNOWN, now);
+        assert_eq!(sent(&io), 65, "what waits goes on the connection that came free");
+    }
+
+    #[test]
+    fn a_client_without_ports_and_connections_fails_what_is_due() {
+        let mut io = ScriptedIo { refuses: Some(Errno::MFILE), ..ScriptedIo::default() };
+        let mut worker = open_loop(1000, 1000);
+        worker.turn(&mut io, TURN);
+        let Pace::Open(schedule) = &mut worker.pace else { panic!("it is one") };
+        assert_eq!((schedule.waiting(TURN), connects(&io)), (0, 1));
     }
 }
