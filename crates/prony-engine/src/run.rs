@@ -147,6 +147,7 @@ fn start(
             request: request.bytes().into(),
             depth: assignment.depth,
             keep_alive: assignment.keep_alive,
+            closed_loop: plan.load.rate().is_none(),
             unpaced: request.bytes().len() * assignment.depth as usize <= WINDOW_BYTES
                 && environment::paces(),
             stamps: kernel.stamping.wanted,

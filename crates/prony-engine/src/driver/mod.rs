@@ -37,6 +37,8 @@ pub(crate) struct Setup {
     pub depth: u32,
     /// Whether connections carry more than one request.
     pub keep_alive: bool,
+    /// Whether requests follow answers, so that moments by the clock matter little.
+    pub closed_loop: bool,
     /// Whether packets go out as they are written, whatever the system's congestion control.
     pub unpaced: bool,
     /// Which of the kernel's time stamps are asked for.

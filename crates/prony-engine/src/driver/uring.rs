@@ -72,6 +72,7 @@ enum Kind {
     Connect = 1,
     Receive = 2,
     Send = 3,
+    Tick = 4,
 }
 
 /// The number of a request: kind, generation, slot.
@@ -108,13 +109,16 @@ impl Driver for Uring {
     fn new(setup: &Setup) -> io::Result<Self> {
         let payload = Payload::new(&setup.request, setup.depth);
         let sampling = Sampling::new(setup.stamps, setup.slots);
-        let (ring, buffers) = Ring::new(RingSetup {
+        let (mut ring, buffers) = Ring::new(RingSetup {
             connections: setup.slots,
             payload: payload.bytes().into(),
             peers: setup.peers.clone(),
             long_lived: setup.keep_alive,
             stamped: sampling.asked(setup.slots),
         })?;
+        if setup.closed_loop {
+            ring.start_ticker(number(Kind::Tick, 0, 0));
+        }
         let mut slots = Vec::new();
         slots.resize_with(setup.slots as usize, Socket::default);
         let silent = setup.depth == 1 && payload.request_bytes() <= SILENT_MAX_BYTES;
@@ -172,6 +176,8 @@ impl Uring {
             self.io.sent(handler, slot, completion.result);
         } else if current(Kind::Connect) {
             self.io.connected(handler, slot, completion.result);
+        } else if kind == Kind::Tick as u64 {
+            self.io.ring.ticked(completion.more);
         }
     }
 

@@ -5,6 +5,7 @@
 #![allow(unsafe_code, reason = "the one module that talks to the kernel below the safe wrappers")]
 
 mod buffers;
+mod entrance;
 mod memory;
 mod priority;
 mod refusals;

@@ -3,12 +3,13 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd};
 
-use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fd, Fixed, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::net::SocketAddrAny;
 use rustix::net::addr::SocketAddrArg as _;
 
 use super::buffers::{BufferGroups, GROUP, STAMPED_GROUP};
+use super::entrance::Entrance;
 use super::refusals::Refusals;
 use super::timestamping::{CONTROL_BYTES, arrival};
 use crate::clock::{self, NEVER, Nanos, Wall};
@@ -66,6 +67,8 @@ pub(crate) struct Completion {
 pub(crate) struct Ring {
     // Dropped first: afterwards the kernel uses none of the memory below.
     io: IoUring,
+    entrance: Entrance,
+    ticker: Ticker,
     payload: Box<[u8]>,
     peers: Box<[SocketAddrAny]>,
     /// What receives that tell when they arrived look like: no name, and room for a stamp.
@@ -79,6 +82,20 @@ pub(crate) struct Ring {
     /// Why a request could not be queued: the next `enter` returns it.
     failed: Option<io::Error>,
 }
+
+/// A timeout that comes again and again: a loop that would set one with each call, and hardly ever needs it, waits
+/// without.
+struct Ticker {
+    /// The kernel reads it when the ticker is started.
+    length: Box<Timespec>,
+    runs: bool,
+    last: Nanos,
+}
+
+/// Time between two ticks: the kernel wakes an idle worker a hundred times a second.
+const TICK_NS: u32 = 10_000_000;
+/// What a tick may be late by.
+const TICK_SLACK: Nanos = 1_000_000;
 
 /// Entries of the submission queue at least and at most: what a batch of completions leads to, and what a
 /// whole round of sends needs. A full queue is handed over at once, so this bounds a batch only.
@@ -101,9 +118,8 @@ impl Ring {
             .setup_cqsize(wanted.saturating_mul(2).clamp(2 * submissions, COMPLETIONS_MAX))
             .setup_clamp()
             .build(submissions)?;
-        // A convenience that saves a lookup per call; a kernel without it works as well.
-        let mut submitter = ring.submitter();
-        let _registered = submitter.register_ring_fd();
+        let entrance = Entrance::new(&ring);
+        let submitter = ring.submitter();
         let stamped = Box::new(message_with_stamp());
         let buffers = BufferGroups::register(&submitter, setup.connections, setup.stamped)?;
         let batch = Box::new_uninit_slice(BATCH);
@@ -112,6 +128,8 @@ impl Ring {
         Ok((
             Self {
                 io: ring,
+                entrance,
+                ticker: Ticker { length: Box::new(Timespec::new().nsec(TICK_NS)), runs: false, last: 0 },
                 payload: setup.payload,
                 peers: setup.peers,
                 stamped,
@@ -222,16 +240,10 @@ impl Ring {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        let submitter = self.io.submitter();
-        let result = if until == NEVER {
-            submitter.submit_and_wait(1)
-        } else {
-            let left = clock::until(until);
-            let seconds = left.tv_sec.cast_unsigned();
-            let nanoseconds = u32::try_from(left.tv_nsec).expect("invariant: below 10^9");
-            let timeout = Timespec::new().sec(seconds).nsec(nanoseconds);
-            submitter.submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
-        };
+        // The next tick comes before `until`.
+        let ticks = self.ticker.runs && until > self.ticker.last + Nanos::from(TICK_NS) + TICK_SLACK;
+        let queued = self.queued();
+        let result = self.entrance.wait(queued, if ticks { NEVER } else { until });
         match result {
             Ok(_) => {
                 self.refusals.reset();
@@ -244,6 +256,20 @@ impl Ring {
             }
             Err(error) => self.refusals.note(error),
         }
+    }
+
+    /// Starts a ticker, whose completions have the number `user_data`: [`Self::ticked`] is to be told of each.
+    pub(crate) fn start_ticker(&mut self, user_data: u64) {
+        let timeout = opcode::Timeout::new(&raw const *self.ticker.length).flags(TimeoutFlags::MULTISHOT);
+        // SAFETY: the length is part of `self`, is never changed and is dropped after the ring.
+        self.ticker.runs = unsafe { self.push(&timeout.build().user_data(user_data)) };
+        self.ticker.last = clock::now();
+    }
+
+    /// A tick has come. A kernel before 6.4 has none and says so at once: then each call has a timeout again.
+    pub(crate) fn ticked(&mut self, more: bool) {
+        self.ticker.runs = more;
+        self.ticker.last = clock::now();
     }
 
     /// Takes up to [`BATCH`] completions and hands them to `each`, which may queue new requests.
@@ -270,10 +296,11 @@ impl Ring {
     #[cold]
     fn hand_over(&mut self) -> io::Result<()> {
         self.early.get_or_insert_with(clock::now);
-        if self.io.submission().is_empty() {
+        let queued = self.queued();
+        if queued == 0 {
             return Ok(());
         }
-        match self.io.submit() {
+        match self.entrance.submit(queued) {
             Ok(0) => self.refusals.note(io::Error::from_raw_os_error(libc::EAGAIN)),
             Ok(_) => {
                 self.refusals.reset();
@@ -281,6 +308,12 @@ impl Ring {
             }
             Err(error) => self.refusals.note(error),
         }
+    }
+
+    /// Requests in the submission queue.
+    #[inline]
+    fn queued(&mut self) -> u32 {
+        u32::try_from(self.io.submission().len()).expect("invariant: a queue has 32-bit positions")
     }
 
     /// Queues `entry`. False if the queue is full and the kernel takes nothing of it any more.
@@ -308,9 +341,10 @@ impl Drop for Ring {
     fn drop(&mut self) {
         while !self.io.submission().is_empty() {
             if self.hand_over().is_err() {
-                return;
+                break;
             }
         }
+        self.entrance.leave(&self.io);
     }
 }
 
