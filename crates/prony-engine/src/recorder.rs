@@ -8,7 +8,6 @@ use crate::clock::{self, NEVER, Nanos, Wall};
 use crate::example::{Detail, Example};
 use crate::first::First;
 use crate::kernel_clock::Conversion;
-use crate::samples::Samples;
 use crate::slice::{SLICE, Slice};
 use crate::stamps::Stamps;
 use crate::sys::TcpInfo;
@@ -167,29 +166,32 @@ impl Recorder {
         self.distrust_moved_clock(now);
         self.slice_ends = self.boundary(now);
         let Ok(spare) = self.spare.try_recv() else { return };
+        self.close(now);
         let full = std::mem::replace(&mut self.current, spare);
         self.current.start = now;
         self.current.measured = now >= self.measure_from;
-        self.hand_over(full, now);
+        hand_over(&self.full, full);
     }
 
     /// Hands the last slice over; `never_sent` and the like are in it.
     pub(crate) fn finish(mut self, now: Nanos) {
         self.weigh(now);
         self.distrust_moved_clock(now);
-        let mut last = std::mem::replace(&mut self.current, Box::new(Slice::new(0, Samples::none())));
-        last.stamps = Some(std::mem::replace(&mut self.stamps, Box::new(Stamps::new())));
-        self.hand_over(last, now);
+        self.close(now);
+        // An empty slice in its place would be fifty histograms, made to be dropped.
+        let Self { mut current, stamps, full, .. } = self;
+        current.stamps = Some(stamps);
+        hand_over(&full, current);
     }
 
-    fn hand_over(&mut self, mut slice: Box<Slice>, now: Nanos) {
+    /// Writes down where the current slice ends.
+    fn close(&mut self, now: Nanos) {
+        let slice = &mut *self.current;
         slice.end = now;
         slice.counted_to = now.min(self.measure_to);
         let cpu = clock::thread_cpu();
         slice.counters.cpu = cpu - self.last_cpu;
         self.last_cpu = cpu;
-        // The channel holds all slices that exist. Only a collector that is gone refuses, and then nobody asks.
-        let _refused = self.full.try_send(slice);
     }
 
     /// Whether a request that was due at `intended` belongs to the measured part.
@@ -444,4 +446,9 @@ impl Recorder {
         self.current.counters.in_flight_ns += u128::from(passed) * u128::from(self.in_flight);
         self.in_flight_since = self.in_flight_since.max(now);
     }
+}
+
+/// The channel holds all slices that exist. Only a collector that is gone refuses, and then nobody asks.
+fn hand_over(full: &SyncSender<Box<Slice>>, slice: Box<Slice>) {
+    let _refused = full.try_send(slice);
 }
