@@ -19,7 +19,7 @@ const EVERY_BELOW_PER_S: f64 = 20_000.0;
 const DEPARTURES_ONE_IN: u32 = 64;
 /// and the answers of one in so many connections are: asking all of them takes 0.4 µs each with io_uring, which is 6 %
 /// of what a request costs there (docs/decisions/012-kernel-clock.md).
-const ARRIVALS_ONE_IN: u32 = 8;
+const ARRIVALS_ONE_IN: u32 = 32;
 /// What two clocks may differ by. Reading both takes less; setting the wall clock by hand or by NTP moves it more.
 const SLACK: Nanos = 10_000;
 
