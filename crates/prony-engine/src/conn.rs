@@ -102,6 +102,11 @@ impl Connection {
         }
     }
 
+    /// Whether answers have come on it, and nothing yet of the next one.
+    pub(crate) fn is_reused(&self) -> bool {
+        self.ended > 0 && self.first_byte == 0
+    }
+
     /// Requests in flight.
     #[inline]
     pub(crate) fn in_flight(&self) -> u16 {

@@ -319,6 +319,11 @@ impl Worker {
 
     /// Every request in flight on `slot` has failed, and the connection with them.
     fn lose<I: Io>(&mut self, io: &mut I, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+        let kind = match kind {
+            // Most often the server's keep-alive ended as the request went: other clients send it again.
+            ErrorKind::ClosedEarly if self.connections[slot as usize].is_reused() => ErrorKind::ClosedReused,
+            kind => kind,
+        };
         self.lose_flights(slot, kind, detail, now);
         self.hang_up(io, slot, now);
     }

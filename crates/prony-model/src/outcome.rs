@@ -79,11 +79,13 @@ pub enum ErrorKind {
     Unreachable,
     /// Any other error of the operating system.
     Other,
+    /// The server closed a connection that had carried requests before, without a byte of this one's answer.
+    ClosedReused,
 }
 
 impl ErrorKind {
     /// Every kind, in the order in which reports list them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Status,
         Self::CheckFailed,
         Self::Refused,
@@ -96,6 +98,7 @@ impl ErrorKind {
         Self::NoDescriptor,
         Self::Unreachable,
         Self::Other,
+        Self::ClosedReused,
     ];
 
     /// The stable name, as in JSON.
@@ -113,6 +116,7 @@ impl ErrorKind {
             Self::NoDescriptor => "no-descriptor",
             Self::Unreachable => "unreachable",
             Self::Other => "other",
+            Self::ClosedReused => "closed-reused",
         }
     }
 
@@ -131,6 +135,7 @@ impl ErrorKind {
             Self::NoDescriptor => "no free file descriptor",
             Self::Unreachable => "host or network unreachable",
             Self::Other => "other system error",
+            Self::ClosedReused => "closed before the first byte, on a reused connection",
         }
     }
 

@@ -18,11 +18,28 @@ fn check_idle_ends(result: &RunResult) {
     assert!(closed >= 1, "{:?}", result.connections);
     // The last connection may end after the last answer.
     assert!((4..=5).contains(&(closed + result.requests.failed)), "{closed} {:?}", result.errors);
-    let met = [ErrorKind::ClosedEarly, ErrorKind::Reset];
+    let met = [ErrorKind::ClosedReused, ErrorKind::Reset];
     assert!(result.errors.iter().all(|error| met.contains(&error.kind)), "{:?}", result.errors);
 }
 
 on_both_drivers! {
+    fn a_close_without_an_answer_is_named_by_whether_the_connection_was_new(driver) {
+        for (answers, expected) in [(0, ErrorKind::ClosedEarly), (1, ErrorKind::ClosedReused), (3, ErrorKind::ClosedReused)] {
+            let server = Server::start(move |peer| {
+                for _ in 0..answers {
+                    if peer.request().is_none() || !peer.answer(&ok("hello")) {
+                        return;
+                    }
+                }
+                peer.request();
+            });
+            let count = (answers + 1) * 2;
+            let result = run(driver, RunPlan { end: requests(count), ..plan(server.url()) });
+            assert_eq!((result.requests.done, result.requests.failed), (answers * 2, 2));
+            assert_eq!(result.errors.iter().map(|error| error.kind).collect::<Vec<_>>(), [expected]);
+        }
+    }
+
     fn without_keep_alive_each_request_has_its_connection(driver) {
         let server = Server::start(|peer| {
             let Some(request) = peer.request() else { return };

@@ -70,11 +70,13 @@ on_both_drivers! {
             b"HTTP/1.1 100 Continue\r\n\r\n",
         ];
         for answer in partial {
-            let server = good_until(2, move |peer| {
-                peer.answer(answer);
+            // Each on a connection of its own: where answers came before, a close without a byte has another name.
+            let server = Server::start(move |peer| {
+                if peer.request().is_some() {
+                    peer.answer(answer);
+                }
             });
-            let result = run(driver, RunPlan { end: requests(5), ..plan(server.url()) });
-            assert_eq!(result.requests.done, 2);
+            let result = run(driver, RunPlan { end: requests(3), ..plan(server.url()) });
             check(&result, ErrorKind::ClosedEarly, 3, "closed");
         }
     }

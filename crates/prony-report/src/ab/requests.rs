@@ -65,7 +65,7 @@ impl Requests {
                 self.connect += 1;
                 return;
             }
-            Outcome::Failed(ErrorKind::ClosedEarly) => self.closed_early += 1,
+            Outcome::Failed(ErrorKind::ClosedEarly | ErrorKind::ClosedReused) => self.closed_early += 1,
             Outcome::Failed(ErrorKind::Reset) => self.receive += 1,
             Outcome::Failed(ErrorKind::CheckFailed | ErrorKind::Status)
             | Outcome::Done(_)

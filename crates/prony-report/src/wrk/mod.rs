@@ -127,9 +127,11 @@ impl SocketErrors {
                 | ErrorKind::NoPort
                 | ErrorKind::NoDescriptor
                 | ErrorKind::Unreachable => errors.connect += count,
-                ErrorKind::Reset | ErrorKind::ClosedEarly | ErrorKind::Protocol | ErrorKind::Other => {
-                    errors.read += count;
-                }
+                ErrorKind::Reset
+                | ErrorKind::ClosedEarly
+                | ErrorKind::ClosedReused
+                | ErrorKind::Protocol
+                | ErrorKind::Other => errors.read += count,
                 ErrorKind::RequestTimeout => errors.timeout += count,
             }
         }
