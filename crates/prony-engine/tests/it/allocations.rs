@@ -68,8 +68,9 @@ unsafe impl GlobalAlloc for Counting {
 fn check(driver: DriverChoice, load: Load, threads: u32, url: &str) {
     let checks =
         Checks { body: Some(BodyCheck::Exact("hello".to_owned())), same_length: true, ..Checks::default() };
-    // A worker has four slices of 100 ms, which it uses in turn: each has been used after half a second.
-    let warmup = Duration::from_millis(600);
+    // By then each slice of a worker was used, and on each connection an answer has come in two pieces, where a buffer
+    // ended: what holds the first piece is allocated once.
+    let warmup = Duration::from_millis(1500);
     let plan = RunPlan { checks, load, threads, warmup, end: for_ms(700), ..plan(url) };
     let (mut measuring, mut counted) = (false, None);
     let result = run_with(driver, plan, &Control::default(), &mut |event| match event {

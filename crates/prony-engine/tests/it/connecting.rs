@@ -2,8 +2,9 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
-use prony_model::{ErrorKind, RunPlan};
+use prony_model::{ErrorKind, RunPlan, Timeouts};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 
 use crate::plans::{closed, failures, for_ms, impatient, open, plan, requests, run};
@@ -56,7 +57,9 @@ on_both_drivers! {
     fn a_connection_that_hangs_at_the_end_is_counted(driver) {
         let listener = listener(0);
         let url = format!("http://{}/", listener.local_addr().expect("it is bound"));
-        let plan = RunPlan { load: closed(3), end: for_ms(100), ..plan(&url) };
+        // Shorter than the time to connect: until then these requests may still go.
+        let timeouts = Timeouts { drain: Duration::from_millis(100), ..Timeouts::default() };
+        let plan = RunPlan { load: closed(3), end: for_ms(100), timeouts, ..plan(&url) };
         let result = run(driver, plan);
         assert_eq!([result.requests.intended, result.requests.never_sent], [3; 2]);
     }
