@@ -1,8 +1,10 @@
 """The truth of the hunt is right where it is known in closed form, and its checks see what is wrong."""
 
 import copy
+import datetime
 import math
 import random
+import time
 import unittest
 
 from hunt import commands, comparisons, runs, serving, studies, tally, worlds
@@ -69,6 +71,12 @@ def latency(values):
     }
 
 
+# When the samples say that the run began, 1 s after the machine's start.
+STARTED = datetime.datetime.fromtimestamp(
+    time.clock_gettime(time.CLOCK_REALTIME) - time.clock_gettime(time.CLOCK_MONOTONIC) + 1, datetime.timezone.utc
+).isoformat()
+
+
 def healthy():
     """A run of 200 requests in 2 s, its samples and the log."""
     rows, served = [], []
@@ -84,7 +92,7 @@ def healthy():
         "statuses": {"200": 200},
         "series": [{"done": 100}, {"done": 100}],
         "rate": {"done_per_s": 100.0, "interval_per_s": {"low": 98.0, "high": 102.0, "indicative": False}},
-        "timing": {"measured_s": 2.0},
+        "timing": {"measured_s": 2.0, "started_at": STARTED},
         "latency": {"response": same, "service": copy.deepcopy(same)},
     }
     return result, rows, served

@@ -10,6 +10,7 @@ mod edges;
 mod exec;
 mod files;
 mod folder;
+mod hunt;
 mod keep;
 mod lab;
 mod lab_pages;
