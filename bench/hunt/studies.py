@@ -1,4 +1,5 @@
-"""`prony study` of two servers whose difference is known: what the report says of each run, and its comparison."""
+"""`prony study` of two servers whose difference is known: what the report says of each run, and its comparison; and two
+studies made one after the other, compared as the lab compares a build with its baseline."""
 
 import json
 import os
@@ -9,11 +10,15 @@ from lib import child
 LIMIT_S = 110
 REPEATS = 6
 FALSE_VERDICTS = 0.05
+# Of studies made one after the other, by what the comparison itself says of them.
+FALSE_VERDICTS_IN_ROW = 1 / 3
 KINDS = ("const", "exponential", "single")
 FACTORS = (1.0, 1.0, 0.8, 1.05, 1.2, 2.0)
 LEAST_MS, MOST_MS = 2.0, 50.0
 # Latencies of servers that take this much longer, in a closed loop, differ by at least so much less.
 LEAST_DIFFERENCE = 0.01
+# The machine itself changes from one study to the next by more than the smallest factors here.
+LEAST_IN_ROW = 0.3
 FILE = """title = "Known"
 repeats = {repeats}
 seed = {seed}
@@ -35,6 +40,9 @@ a = {{ delay = "{a}us" }}
 b = {{ delay = "{b}us" }}
 metric = "{metric}"
 """
+
+
+BASELINE_FILE = FILE.partition("[[compare]]")[0].replace(', "{b}us"', "")
 
 
 def draw(chance):
@@ -68,6 +76,48 @@ def check(place, case, seed, tally):
                     stored[run["file"]] = json.load(file)
     judge(case, result, stored, tally, f"{where} ({result['verdict']})", again)
     return result
+
+
+def check_baseline(place, case, seed, tally):
+    """Two studies of a server each, one after the other, and their comparison."""
+    kind, base_us, factor, connections, _ = case
+    where = f"{kind} {base_us} µs, then x {factor:g}, c={connections}"
+    with tempfile.TemporaryDirectory(prefix="prony-hunt-") as folder:
+        outs = []
+        for index, scale in enumerate((1.0, factor)):
+            text = BASELINE_FILE.format(repeats=REPEATS, seed=seed, kind=kind, connections=connections, a=round(base_us * scale))
+            path = os.path.join(folder, f"study{index}.toml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            outs.append(os.path.join(folder, f"out{index}"))
+            child.run(place.argv(["study", path, "-o", outs[-1], "--format", "json", "-q"]), None, LIMIT_S)
+        # The cells have different names where the delays differ, so the runs are compared, not the studies.
+        done = child.run(place.argv(["compare", *(os.path.join(out, "runs") for out in outs), "--force", "-o", "json"]), None, LIMIT_S)
+    again = f"bench/hunt/run --only baseline: {where}, seed {seed}"
+    try:
+        result = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        # Results that may not be compared are refused, with the reason.
+        tally.exact("baseline: a refusal has a reason", "error" in done.stderr, where, f"exit code {done.code} {done.stderr[-300:]}", "a reason", again)
+        return None
+    judge_baseline(factor, result, tally, f"{where} ({result['verdict']})", again)
+    return result
+
+
+def judge_baseline(factor, result, tally, where, again):
+    """The lab's word is that of the primary metric."""
+    for told in result["metrics"]:
+        word, bounds, change = told["outcome"]["word"], told["interval"], told["change"]
+        said = f"{told['metric']} {word} {change} {bounds} {told['outcome'].get('reason', '')}"
+        if bounds and change is not None:
+            tally.exact("baseline: an interval holds its own value", bounds["low"] <= change <= bounds["high"], where, said, "in order", again)
+        if not told["primary"] or word in ("no-verdict",):
+            continue
+        spoken = word.startswith(("slower", "faster"))
+        if factor == 1.0:
+            tally.chance("baseline: equal builds are not called different", not spoken, FALSE_VERDICTS_IN_ROW, where, said, "equal", again)
+        elif spoken and abs(factor - 1) > LEAST_IN_ROW:
+            tally.exact("baseline: the sign is right", word.startswith("slower") == (factor > 1), where, said, f"x {factor:g}", again)
 
 
 def judge(case, result, stored, tally, where, again):

@@ -206,3 +206,13 @@ class Studies(unittest.TestCase):
         result = {"cells": [], "comparisons": [{"metrics": [metric("faster", -0.2, -0.3, -0.1, name="p50")]}]}
         studies.judge(("const", 10_000, 1.2, 4, "p50"), result, {}, found, "here", "again")
         self.assertEqual([fault.check for fault in found.faults], ["study: the sign is right"])
+
+    def test_the_wrong_sign_of_a_build(self):
+        found = tally.Tally()
+        studies.judge_baseline(2.0, {"metrics": [metric("faster", 0.2, 0.1, 0.3)]}, found, "here", "again")
+        self.assertEqual([fault.check for fault in found.faults], ["baseline: the sign is right"])
+
+    def test_a_baseline_is_one_cell(self):
+        text = studies.BASELINE_FILE.format(repeats=6, seed=1, kind="const", connections=4, a=100)
+        self.assertIn('delay = ["100us"]', text)
+        self.assertNotIn("compare", text)
