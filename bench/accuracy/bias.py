@@ -66,7 +66,7 @@ def _row(rate, tool, outcomes):
     if not good:
         return [label, "no result", *["–"] * 9]
     arrived = median([one.arrived_per_s for one in good])
-    said = [one.run.trial.said.answered + one.run.trial.said.failed for one in good]
+    said = [one.run.trial.said.answered for one in good]
     counted = [len(one.run.log.served) for one in good]
     cells = [label, _against(arrived, rate), f"{sum(said):,}", f"{sum(counted):,}"]
     cells += [number(median([one.truth_ms[q] for one in good]), 3) for q in QUANTILES]
