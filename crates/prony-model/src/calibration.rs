@@ -33,6 +33,24 @@ pub struct Calibration {
     pub environment: Environment,
     /// One for each setting that was measured; the latest of each.
     pub points: Vec<CalibrationPoint>,
+    /// How much two loads of the same server differ here, by their length; empty where that was not measured.
+    #[serde(default)]
+    pub noise: Vec<CalibrationNoise>,
+}
+
+/// How much two loads of the null server that follow each other differ, of which nothing is another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationNoise {
+    /// Length of each load, seconds.
+    pub block_s: f64,
+    /// When, RFC 3339 in UTC.
+    pub measured_at: String,
+    /// Pairs of loads.
+    pub pairs: u32,
+    /// Standard deviation of ln(second/first) of the rate.
+    pub rate_deviation: f64,
+    /// The same of the median response time; null where it was withheld.
+    pub p50_deviation: Option<f64>,
 }
 
 /// What was measured in one setting.
@@ -113,6 +131,7 @@ impl Calibration {
             fingerprint: environment.fingerprint(),
             environment,
             points: Vec::new(),
+            noise: Vec::new(),
         }
     }
 

@@ -106,6 +106,8 @@ pub enum FindingCode {
     DelayedAck,
     /// The hypervisor gave this machine's CPUs to others.
     Steal,
+    /// Figures come from the clean parts of the run.
+    CleanParts,
     /// Tasks on this machine waited for a CPU.
     Contention,
     /// The control group's CPU quota ran out.
@@ -160,7 +162,7 @@ pub enum FindingCode {
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 53] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -188,6 +190,7 @@ impl FindingCode {
         Self::SynRetransmission,
         Self::DelayedAck,
         Self::Steal,
+        Self::CleanParts,
         Self::Contention,
         Self::Throttled,
         Self::Frequency,
@@ -214,6 +217,25 @@ impl FindingCode {
         Self::UnevenPairs,
         Self::FewRounds,
     ];
+
+    /// Whether the machine or the client caused it, so that the same run may go well at another moment. What the server
+    /// does, and what the plan asks for, stays.
+    pub fn is_passing(self) -> bool {
+        matches!(
+            self,
+            Self::RunQueueWait
+                | Self::SendLag
+                | Self::LoopGap
+                | Self::TailBlame
+                | Self::ReceiveDelay
+                | Self::Steal
+                | Self::Contention
+                | Self::Throttled
+                | Self::Frequency
+                | Self::SoftnetDrops
+                | Self::ClockSource
+        )
+    }
 
     /// The stable name, as in JSON and as the anchor in docs/findings.md.
     pub fn name(self) -> &'static str {
@@ -245,6 +267,7 @@ impl FindingCode {
             Self::SynRetransmission => "syn-retransmission",
             Self::DelayedAck => "delayed-ack",
             Self::Steal => "steal",
+            Self::CleanParts => "clean-parts",
             Self::Contention => "contention",
             Self::Throttled => "throttled",
             Self::Frequency => "frequency",

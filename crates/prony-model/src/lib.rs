@@ -36,7 +36,7 @@ pub mod words;
 pub use advice::{nearest, what_and_advice};
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
-    CalibrationPoint, CalibrationSetting, judge,
+    CalibrationNoise, CalibrationPoint, CalibrationSetting, judge,
 };
 pub use check::Contradiction;
 pub use clean::{CLEAN_SHARE_MIN, CleanParts, CutReason, Figures};
@@ -82,9 +82,9 @@ pub use source::{SourceError, source_addresses};
 pub use status::status_name;
 pub use study::{
     Course, CoursePoint, CurvePoint, Execution, FigureBasis, FindingPlace, HistogramBin, LoadKind,
-    PublishedFigure, STUDY_FORMAT, STUDY_VERSION, StudyAxis, StudyCell, StudyComparison, StudyFailure,
-    StudyFigure, StudyFinding, StudyMetric, StudyResult, StudyRun, StudyTarget, StudyText, StudyThreshold,
-    ThresholdOutcome, study_from_json, study_json_schema, study_to_json,
+    PublishedFigure, RetriedRun, STUDY_FORMAT, STUDY_VERSION, StudyAxis, StudyCell, StudyComparison,
+    StudyFailure, StudyFigure, StudyFinding, StudyMetric, StudyResult, StudyRun, StudyTarget, StudyText,
+    StudyThreshold, ThresholdOutcome, study_from_json, study_json_schema, study_to_json,
 };
 pub use target::{Target, TargetError};
 pub use units::{Rate, UnitError, parse_bytes, parse_count, parse_duration};

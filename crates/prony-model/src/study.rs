@@ -47,6 +47,9 @@ pub struct StudyResult {
     pub seed: u64,
     /// How often each cell was to be run.
     pub repeats: u32,
+    /// Invalid runs of a cell that were to be made again at most.
+    #[serde(default)]
+    pub retries: u32,
     /// Start of the first run, RFC 3339 in UTC; absent if there is none.
     pub started_at: Option<String>,
     /// From the start of the first run to the end of the last, seconds.
@@ -117,6 +120,9 @@ pub struct StudyCell {
     pub planned: u32,
     /// Runs that were made, in the order of time.
     pub runs: Vec<StudyRun>,
+    /// Runs that were invalid by the machine's or the client's doing, and were made again.
+    #[serde(default)]
+    pub retried: Vec<RetriedRun>,
     /// What they say together; a metric that they don't have is absent.
     pub figures: Vec<StudyFigure>,
     /// Failures of all runs by kind.
@@ -169,6 +175,19 @@ pub struct StudyRun {
     /// What limited it, for loads.
     #[serde(default)]
     pub limiter: Option<Limiter>,
+}
+
+/// A run that was made again. None of its numbers count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RetriedRun {
+    /// Which repeat, from 1.
+    pub repeat: u32,
+    /// Which attempt at it, from 1.
+    pub attempt: u32,
+    /// The stored result, relative to the folder of the study.
+    pub file: String,
+    /// Why it was invalid.
+    pub findings: Vec<FindingCode>,
 }
 
 /// One number of a cell.
