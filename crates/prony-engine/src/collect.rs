@@ -9,6 +9,7 @@ use std::time::Duration;
 use prony_model::{MachineUse, Outcome, Phase, Progress, RunEvent, RunPlan, SliceCounts};
 use prony_stats::Histogram;
 
+use crate::clean::{CleanTotals, Sorter};
 use crate::clock::{self, Nanos};
 use crate::observe::Observer;
 use crate::samples::Samples;
@@ -45,6 +46,8 @@ pub(crate) struct Totals {
     pub ended: Nanos,
     /// All records of the measured part and of the drain, in one slice.
     pub all: Slice,
+    /// Those of clean slices.
+    pub clean: CleanTotals,
     /// What the kernel said of them.
     pub stamps: Box<Stamps>,
     /// Counters of the whole run, warm-up included.
@@ -74,6 +77,7 @@ pub(crate) struct ThreadTotals {
 /// Merges what comes.
 pub(crate) struct Collector {
     totals: Totals,
+    sorter: Sorter,
     observer: Observer,
     waits: Waits,
     measuring: bool,
@@ -92,6 +96,7 @@ impl Collector {
             measured_to: window.measure_from,
             ended: window.start,
             all: Slice::new(0, Samples::none()),
+            clean: CleanTotals::new(0),
             stamps: Box::new(Stamps::new()),
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
@@ -100,8 +105,10 @@ impl Collector {
         };
         let observer = Observer::new(window, clock::now());
         let good = Histogram::new();
+        let sorter = Sorter::new(window, plan.threads, plan.samples);
         Self {
             totals,
+            sorter,
             observer,
             waits: Waits::new(tids, window.measure_from),
             measuring: false,
@@ -122,9 +129,9 @@ impl Collector {
                 Ok(mut slice) => {
                     self.merge(&slice, sink);
                     self.totals.add_stamps(slice.stamps.take());
-                    slice.clear();
+                    let spare = self.sorter.hold(slice);
                     // A worker that has ended takes nothing back.
-                    let _gone = pipes.spares[slice.thread as usize].try_send(slice);
+                    let _gone = pipes.spares[spare.thread as usize].try_send(spare);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -135,8 +142,10 @@ impl Collector {
 
     /// The totals, when all is collected.
     pub(crate) fn finish(mut self) -> Totals {
+        let now = clock::now();
         self.totals.series.finish();
-        self.totals.machine = self.observer.finish(clock::now());
+        self.totals.machine = self.observer.finish(now);
+        (self.totals.all, self.totals.clean) = self.sorter.finish(now, &self.totals.threads);
         self.totals.whole_run.open_peak = self.totals.threads.iter().map(|thread| thread.open_peak).sum();
         self.totals
     }
@@ -148,6 +157,7 @@ impl Collector {
         let measuring = now >= self.totals.window.measure_from;
         let threads = &mut self.totals.threads;
         self.waits.look(now, |thread, waited| threads[thread].run_queue_wait_ns = Some(waited));
+        self.sorter.look(now, &self.totals.threads);
         if !measuring {
             return;
         }
@@ -166,8 +176,6 @@ impl Collector {
         self.totals.ended = self.totals.ended.max(slice.end);
         self.good.clear();
         slice.add_good_responses(&mut self.good);
-        // A request of the measured part may be recorded in the slice before it, a connection in the warm-up.
-        self.totals.all.absorb(slice);
         tell_samples(slice, sink);
         if !slice.measured {
             // Another worker's slice may have come first and begun the next phase.
@@ -177,11 +185,9 @@ impl Collector {
             return;
         }
         if slice.counted_to <= slice.start {
-            // Of the drain: its time, its idle workers and its last bytes are part of no rate.
             return;
         }
         self.totals.threads[slice.thread as usize].add(slice);
-        self.totals.all.counters.add(&slice.counters);
         // Where a count ends the run, the measured part is as long as there were answers.
         let last = slice.counted_to.min(self.totals.window.measure_to);
         self.totals.measured_to = self.totals.measured_to.max(last);
@@ -237,7 +243,7 @@ fn tell_samples(slice: &Slice, sink: &mut dyn FnMut(RunEvent)) {
 }
 
 impl ThreadTotals {
-    fn add(&mut self, slice: &Slice) {
+    pub(crate) fn add(&mut self, slice: &Slice) {
         const SECOND: Nanos = 1_000_000_000;
         let wall = slice.end.saturating_sub(slice.start);
         self.cpu += slice.counters.cpu;
@@ -261,7 +267,7 @@ impl ThreadTotals {
 
 impl Slice {
     /// Adds what another slice recorded of requests of the measured part, and of connections.
-    fn absorb(&mut self, other: &Slice) {
+    pub(crate) fn absorb(&mut self, other: &Slice) {
         for (mine, theirs) in self.outcomes.iter_mut().zip(&other.outcomes) {
             mine.response.add(&theirs.response);
             mine.service.add(&theirs.service);
@@ -272,6 +278,8 @@ impl Slice {
         self.blocked.add(&other.blocked);
         self.censored.add(&other.censored);
         self.solo.add(&other.solo);
+        self.own_delay.add(&other.own_delay);
+        self.arrivals.add(&other.arrivals);
         for (mine, theirs) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *mine += theirs;
         }
@@ -319,7 +327,7 @@ impl Slice {
 }
 
 impl Counters {
-    fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.sent_now += other.sent_now;
         self.answered_now += other.answered_now;
         self.done_now += other.done_now;

@@ -20,7 +20,7 @@ pub(crate) fn latencies(
 ) -> Latencies {
     let mut response = summary(responses, Censored::Waited(cut_off));
     let (parts, _) = totals.series.parts(totals.measured_to);
-    add_intervals(&mut response, responses, parts, totals.series.part);
+    add_intervals(&mut response, responses, parts, totals.series.part());
     Latencies {
         response,
         service: summary(services, Censored::NONE),
@@ -79,7 +79,12 @@ fn in_words(reason: Withheld) -> String {
 }
 
 /// Adds the intervals of the quantiles that are printed.
-fn add_intervals(summary: &mut LatencySummary, total: &Histogram, parts: &[Sparse], part_nanos: u64) {
+pub(crate) fn add_intervals(
+    summary: &mut LatencySummary,
+    total: &Histogram,
+    parts: &[Sparse],
+    part_nanos: u64,
+) {
     for (name, q) in QUANTILES {
         let printed = summary.quantiles_ms.get(name).copied().flatten();
         let (Some(level), Some(_)) = (total.value_at_quantile(q), printed) else { continue };

@@ -13,6 +13,7 @@
 
 mod audit;
 mod checks;
+mod clean;
 mod clock;
 mod collect;
 mod conn;

@@ -59,9 +59,16 @@ impl OwnDelay {
         }
     }
 
-    /// Whether nothing was recorded.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.buckets.iter().all(|bucket| bucket.count == 0)
+    /// The response time that a share `q` (0..1) of all does not exceed, to 6 %; `None` without any.
+    pub(crate) fn quantile(&self, q: f64) -> Option<Nanos> {
+        let count: u64 = self.buckets.iter().map(|bucket| bucket.count).sum();
+        let wanted = (count as f64 * q).max(1.0);
+        let mut seen = 0;
+        let at = self.buckets.iter().find(|bucket| {
+            seen += bucket.count;
+            seen as f64 >= wanted
+        })?;
+        at.response_ns.checked_div(at.count)
     }
 
     /// Forgets everything.
@@ -138,6 +145,18 @@ mod tests {
         check((1_000_000, 500_000), (1_000_000, 500_000), 0.01, (5e5, 1e6));
         // More of its own than there was: rounding between two clocks.
         check((1_000_000, 0), (2_000_000, 2_000_500), 0.01, (2e6, 2e6));
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_response_times() {
+        let mut delay = OwnDelay::new();
+        assert_eq!(delay.quantile(0.5), None);
+        (0..990).for_each(|_| delay.record(20_000, 0));
+        (0..10).for_each(|_| delay.record(5_000_000, 0));
+        assert_eq!(
+            [0.0, 0.5, 0.99, 0.995, 1.0].map(|q| delay.quantile(q)),
+            [Some(20_000), Some(20_000), Some(20_000), Some(5_000_000), Some(5_000_000)]
+        );
     }
 
     #[test]

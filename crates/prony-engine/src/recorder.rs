@@ -289,7 +289,10 @@ impl Recorder {
         }
         // Where only some are stamped, those stand for all: of the others the client's part is not known.
         if matches!(outcome, Outcome::Done(_)) && (sample.arrived != 0 || !self.asks_kernel) {
-            self.stamps.own_delay.record(sample.done.saturating_sub(sample.intended), own);
+            slice.own_delay.record(sample.done.saturating_sub(sample.intended), own);
+            if sample.arrived != 0 {
+                slice.arrivals.record(sample.done.saturating_sub(sample.arrived), 0);
+            }
         }
         if self.open_loop && sample.ready > sample.intended {
             slice.blocked.record(sample.ready - sample.intended);
@@ -313,6 +316,9 @@ impl Recorder {
         if self.kernel_clock.moved(now) {
             self.stamps.discard();
             self.current.samples.discard_stamps();
+            // Those of the slices before were taken by a clock that had not moved yet.
+            self.current.own_delay.clear();
+            self.current.arrivals.clear();
         }
     }
 

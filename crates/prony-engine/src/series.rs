@@ -18,17 +18,22 @@ const SECOND: Nanos = 1_000_000_000;
 pub(crate) struct Series {
     from: Nanos,
     threads: u32,
-    /// Length of a part.
-    pub part: Nanos,
-    /// Response times of the good responses of each part.
-    pub responses: Vec<Sparse>,
-    /// Good responses of each part.
-    pub done: Vec<u64>,
-    /// Of the part that is growing.
-    current: (usize, Histogram),
+    parts: Parts,
     /// Finished seconds.
     pub seconds: Vec<SecondPoint>,
     open_seconds: BTreeMap<u64, OpenSecond>,
+}
+
+/// A stretch of time in parts of equal length.
+pub(crate) struct Parts {
+    /// Length of a part.
+    pub part: Nanos,
+    /// Response times of the good responses of each part.
+    responses: Vec<Sparse>,
+    /// Good responses of each part.
+    done: Vec<u64>,
+    /// Of the part that is growing.
+    current: (usize, Histogram),
 }
 
 #[derive(Default)]
@@ -41,16 +46,7 @@ struct OpenSecond {
 impl Series {
     /// Of a run whose measured part begins at `from`.
     pub(crate) fn new(from: Nanos, threads: u32) -> Self {
-        Self {
-            from,
-            threads,
-            part: SLICE,
-            responses: Vec::new(),
-            done: Vec::new(),
-            current: (0, Histogram::new()),
-            seconds: Vec::new(),
-            open_seconds: BTreeMap::new(),
-        }
+        Self { from, threads, parts: Parts::new(), seconds: Vec::new(), open_seconds: BTreeMap::new() }
     }
 
     /// Adds a slice of the measured part, which ended at `to` if that is before the slice's end; `good` are the
@@ -58,33 +54,22 @@ impl Series {
     pub(crate) fn add(&mut self, slice: &Slice, to: Nanos, good: &Histogram) {
         let middle = (slice.start + (slice.end - slice.start) / 2).saturating_sub(self.from);
         self.add_to_second(middle / SECOND, slice, to, good);
-        let mut index = index_of(middle / self.part);
-        while index >= PARTS_MAX {
-            self.put_away();
-            self.join_neighbours();
-            index = index_of(middle / self.part);
-        }
-        if self.responses.len() <= index {
-            self.responses.resize_with(index + 1, Sparse::default);
-            self.done.resize(index + 1, 0);
-        }
-        if self.current.0 != index {
-            self.put_away();
-            self.current.0 = index;
-        }
-        self.current.1.add(good);
-        self.done[index] += slice.counters.done_now;
+        self.parts.add(middle, slice.counters.done_now, good);
+    }
+
+    /// Length of a part.
+    pub(crate) fn part(&self) -> Nanos {
+        self.parts.part
     }
 
     /// Response times and counts of the whole parts before `to`.
     pub(crate) fn parts(&self, to: Nanos) -> (&[Sparse], &[u64]) {
-        let whole = index_of(to.saturating_sub(self.from) / self.part).min(self.responses.len());
-        (&self.responses[..whole], &self.done[..whole])
+        self.parts.before(to.saturating_sub(self.from))
     }
 
     /// Closes the last part and the last seconds.
     pub(crate) fn finish(&mut self) {
-        self.put_away();
+        self.parts.finish();
         self.close_seconds(u64::MAX);
     }
 
@@ -114,9 +99,42 @@ impl Series {
             self.seconds.push(point);
         }
     }
+}
+
+impl Parts {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self { part: SLICE, responses: Vec::new(), done: Vec::new(), current: (0, Histogram::new()) }
+    }
+
+    /// Adds `done` good responses of around the moment `at`, with their response times.
+    pub(crate) fn add(&mut self, at: Nanos, done: u64, good: &Histogram) {
+        let mut index = index_of(at / self.part);
+        while index >= PARTS_MAX {
+            self.finish();
+            self.join_neighbours();
+            index = index_of(at / self.part);
+        }
+        if self.responses.len() <= index {
+            self.responses.resize_with(index + 1, Sparse::default);
+            self.done.resize(index + 1, 0);
+        }
+        if self.current.0 != index {
+            self.finish();
+            self.current.0 = index;
+        }
+        self.current.1.add(good);
+        self.done[index] += done;
+    }
+
+    /// Response times and counts of the whole parts before `to`.
+    pub(crate) fn before(&self, to: Nanos) -> (&[Sparse], &[u64]) {
+        let whole = index_of(to / self.part).min(self.responses.len());
+        (&self.responses[..whole], &self.done[..whole])
+    }
 
     /// Adds the growing part to those that are packed. Slices of several threads may still come to it later.
-    fn put_away(&mut self) {
+    pub(crate) fn finish(&mut self) {
         let (index, grown) = &mut self.current;
         if let Some(packed) = self.responses.get_mut(*index).filter(|_| !grown.is_empty()) {
             grown.add_sparse(packed);
@@ -181,7 +199,7 @@ mod tests {
         let end = FROM + slices * SLICE;
         let (responses, done) = series.parts(end + expected_part);
         assert!(done.len() <= PARTS_MAX && responses.len() == done.len(), "{} parts", done.len());
-        assert_eq!(series.part, expected_part, "{slices} slices");
+        assert_eq!(series.part(), expected_part, "{slices} slices");
         assert_eq!(done.iter().sum::<u64>(), total);
         for (responses, done) in responses.iter().zip(done) {
             assert_eq!(responses.count(), *done, "each part has its own responses");

@@ -7,6 +7,7 @@ use crate::clock::Nanos;
 use crate::example::Example;
 use crate::first::First;
 use crate::look::Looks;
+use crate::own_delay::OwnDelay;
 use crate::samples::Samples;
 use crate::stamps::Stamps;
 
@@ -42,6 +43,10 @@ pub(crate) struct Slice {
     pub censored: Histogram,
     /// done − sent of the good ones among the requests of the warm-up that were sent one at a time.
     pub solo: Histogram,
+    /// The client's own delays of the good responses, by response time.
+    pub own_delay: OwnDelay,
+    /// done − arrived, in buckets that are wide enough to judge by.
+    pub arrivals: OwnDelay,
     /// Complete responses by status code.
     pub statuses: Box<[u64; 600]>,
     /// The first failures of their kind.
@@ -174,6 +179,8 @@ impl Slice {
             blocked: Histogram::new(),
             censored: Histogram::new(),
             solo: Histogram::new(),
+            own_delay: OwnDelay::new(),
+            arrivals: OwnDelay::new(),
             statuses: Box::new([0; 600]),
             examples: [None; ErrorKind::ALL.len()],
             tally: Tally::default(),
@@ -200,6 +207,8 @@ impl Slice {
         ] {
             histogram.clear();
         }
+        self.own_delay.clear();
+        self.arrivals.clear();
         self.statuses.fill(0);
         self.examples = [None; ErrorKind::ALL.len()];
         self.tally = Tally::default();

@@ -6,7 +6,6 @@
 use prony_stats::Histogram;
 
 use crate::clock::Nanos;
-use crate::own_delay::OwnDelay;
 use crate::recorder::Sample;
 
 /// The records of one worker.
@@ -17,8 +16,6 @@ pub(crate) struct Stamps {
     pub network: Histogram,
     /// done − arrived.
     pub arrival: Histogram,
-    /// lag, departure and arrival of the good responses, by response time.
-    pub own_delay: OwnDelay,
     /// Requests whose stamps can't be trusted.
     pub discarded: u64,
 }
@@ -30,7 +27,6 @@ impl Stamps {
             departure: Histogram::new(),
             network: Histogram::new(),
             arrival: Histogram::new(),
-            own_delay: OwnDelay::new(),
             discarded: 0,
         }
     }
@@ -64,15 +60,11 @@ impl Stamps {
         for histogram in [&mut self.departure, &mut self.network, &mut self.arrival] {
             histogram.clear();
         }
-        self.own_delay.clear();
     }
 
     /// Whether nothing was recorded, nor discarded.
     pub(crate) fn is_empty(&self) -> bool {
-        self.discarded == 0
-            && self.own_delay.is_empty()
-            && self.arrival.is_empty()
-            && self.departure.is_empty()
+        self.discarded == 0 && self.arrival.is_empty() && self.departure.is_empty()
     }
 
     /// Adds what another worker recorded.
@@ -80,7 +72,6 @@ impl Stamps {
         self.departure.add(&other.departure);
         self.network.add(&other.network);
         self.arrival.add(&other.arrival);
-        self.own_delay.add(&other.own_delay);
         self.discarded += other.discarded;
     }
 }
@@ -113,7 +104,6 @@ mod tests {
         (0..5).for_each(|_| assert_eq!(one.record(&Sample::stamped(1000, 0, 1900, 2000)), 100));
         one.discard();
         other.record(&Sample::stamped(1000, 1100, 1900, 2000));
-        other.own_delay.record(1000, 200);
         one.add(&other);
         assert_eq!((one.discarded, one.arrival.count(), one.departure.count()), (5, 1, 1));
         assert!(!one.is_empty());

@@ -12,11 +12,13 @@ use prony_model::{
 use prony_stats::{Censored, Histogram, rate_interval};
 
 use crate::audit::{self, Facts};
+use crate::clean::parts::clean_parts;
 use crate::clock::Nanos;
 use crate::collect::Totals;
 use crate::environment::peak_rss_bytes;
 use crate::latency::{histogram_data, latencies, summary};
 use crate::resolve::Peers;
+use crate::slice::Slice;
 
 /// Everything that is known of a run that is over.
 pub(crate) struct Run<'a> {
@@ -39,7 +41,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
     let totals = &run.totals;
     let good_responses = totals.all.good_responses();
     let good_services = totals.all.good_services();
-    let cut_off = cut_off(totals);
+    let cut_off = cut_off(&totals.all.censored, &totals.all);
     let requests = requests(totals);
     let latency = latencies(totals, &good_responses, &good_services, &cut_off);
     let mut result = RunResult {
@@ -77,9 +79,9 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         server: None,
         server_unknown_because: None,
         machine: totals.machine.clone(),
-        clean: None,
         solo: solo(&totals.all.solo),
         limiter: None,
+        clean: clean_parts(run.plan, totals, &requests),
         calibration: None,
         findings: Vec::new(),
         environment: run.environment.clone(),
@@ -102,10 +104,10 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
 }
 
 /// How long the requests without an answer had waited: each true latency is greater.
-fn cut_off(totals: &Totals) -> Histogram {
-    let mut waits = totals.all.censored.clone();
+pub(crate) fn cut_off(censored: &Histogram, ended: &Slice) -> Histogram {
+    let mut waits = censored.clone();
     for kind in ErrorKind::ALL.into_iter().filter(|kind| kind.is_censoring()) {
-        waits.add(&totals.all.outcomes[Outcome::Failed(kind).index()].response);
+        waits.add(&ended.outcomes[Outcome::Failed(kind).index()].response);
     }
     waits
 }
@@ -140,7 +142,7 @@ fn requests(totals: &Totals) -> Requests {
     requests
 }
 
-fn seconds(nanos: Nanos) -> f64 {
+pub(crate) fn seconds(nanos: Nanos) -> f64 {
     nanos as f64 / 1e9
 }
 
@@ -174,7 +176,7 @@ fn rate(plan: &RunPlan, totals: &Totals, responses: &Histogram) -> RateSummary {
     let per_s = |count: u64| if measured_s > 0.0 { count as f64 / measured_s } else { 0.0 };
     let (_, done) = totals.series.parts(totals.measured_to);
     let done_per_s = per_s(counters.done_now);
-    let interval = rate_interval(done, seconds(totals.series.part)).ok().filter(|_| counters.done_now > 0);
+    let interval = rate_interval(done, seconds(totals.series.part())).ok().filter(|_| counters.done_now > 0);
     RateSummary {
         asked_per_s: plan.load.rate().map(prony_model::Rate::as_per_second),
         sent_per_s: per_s(counters.sent_now),

@@ -233,7 +233,8 @@ pub(crate) struct Throughput {
 }
 
 pub(crate) fn throughput(result: &RunResult) -> Throughput {
-    let summary = &result.rate;
+    let figures = result.figures();
+    let summary = figures.rate;
     let interval = match summary.interval_per_s {
         Some(interval) if summary.done_per_s > 0.0 => {
             let half = (interval.high - interval.low) / 2.0 / summary.done_per_s;
@@ -245,6 +246,9 @@ pub(crate) fn throughput(result: &RunResult) -> Throughput {
     };
     let mut parts = vec![format!("{} /s{interval}", rate(summary.done_per_s))];
     parts.extend(summary.asked_per_s.map(|asked| format!("of {} /s asked", rate(asked))));
+    parts.extend(
+        figures.clean_share.map(|share| format!("from {} of the measured time", rough_percent(share))),
+    );
     if result.bytes.received > 0 && result.timing.measured_s > 0.0 {
         parts.push(format!("{}/s in", bytes(result.bytes.received as f64 / result.timing.measured_s)));
     }

@@ -28,7 +28,7 @@ impl Unit {
 
     /// The unit in which the typical response is neither a tiny fraction nor a long number.
     pub(crate) fn of(result: &RunResult) -> Self {
-        let summary = &result.latency.response;
+        let summary = result.figures().response;
         let typical_ms = quantile(summary, "0.5").or(summary.mean_ms).unwrap_or(1.0);
         match typical_ms {
             typical if typical < 0.1 => Self::MICROSECONDS,
@@ -75,15 +75,16 @@ pub(crate) enum KernelRows {
 pub(crate) fn table(result: &RunResult, kernel: KernelRows) -> Table {
     let unit = Unit::of(result);
     let latency = &result.latency;
-    let mut shown = vec![("response", &latency.response), ("service", &latency.service)];
-    if is_early(&latency.first_byte, &latency.service) {
+    let figures = result.figures();
+    let mut shown = vec![("response", figures.response), ("service", figures.service)];
+    if is_early(&latency.first_byte, figures.service) {
         shown.push(("1st byte", &latency.first_byte));
     }
     if latency.connect.count > 0 {
         shown.push(("connect", &latency.connect));
     }
     if is_lag_worth_a_row(result) {
-        shown.push(("lag", &latency.lag));
+        shown.push(("lag", figures.lag));
     }
     if latency.blocked.max_ms.is_some_and(|max| max > 0.0) {
         shown.push(("blocked", &latency.blocked));
@@ -113,9 +114,9 @@ fn is_early(first_byte: &LatencySummary, service: &LatencySummary) -> bool {
 
 /// Always in an open loop, where it tells how well the schedule was kept.
 fn is_lag_worth_a_row(result: &RunResult) -> bool {
-    let lag = &result.latency.lag;
+    let lag = result.figures().lag;
     let open = matches!(result.plan.load, Load::Open { .. });
-    let tails = quantile(lag, "0.99").zip(quantile(&result.latency.response, "0.99"));
+    let tails = quantile(lag, "0.99").zip(quantile(result.figures().response, "0.99"));
     lag.count > 0 && (open || tails.is_some_and(|(lag, response)| lag > LAG_SHARE * response))
 }
 

@@ -162,7 +162,7 @@ fn narrow_latencies(page: &mut Page, table: &Table) {
 /// A line for each bin of the response time: its lower edge, the bar, the number of requests.
 fn distribution(page: &mut Page, result: &RunResult) {
     let unit = Unit::of(result);
-    let bars = bars(&result.histograms.response, unit.per_ms);
+    let bars = bars(result.figures().response_histogram, unit.per_ms);
     let Some(most) = bars.iter().map(|bar| bar.count).max() else { return };
     if bars.iter().map(|bar| bar.count).sum::<u64>() < FEWEST {
         return;
@@ -177,7 +177,7 @@ fn distribution(page: &mut Page, result: &RunResult) {
             (number, None) => format!(" {}", count(number)),
             // The exact maximum where it is known; the histogram has that of its bucket.
             (number, Some(end)) => {
-                let end = result.latency.response.max_ms.unwrap_or(end);
+                let end = result.figures().response.max_ms.unwrap_or(end);
                 format!(" {}, up to {}", count(number), unit.cell(end))
             }
         })

@@ -16,7 +16,7 @@ const GAPS_PER_S: f64 = 1.0;
 
 /// A worker thread used nearly all of its core.
 pub(super) fn client_cpu(facts: &Facts<'_>) -> Option<Finding> {
-    let share = facts.totals.threads.iter().map(crate::collect::ThreadTotals::cpu_share).fold(0.0, f64::max);
+    let share = facts.threads().iter().map(crate::collect::ThreadTotals::cpu_share).fold(0.0, f64::max);
     let severity = graded(share, CPU_SHARE.0, CPU_SHARE.1)?;
     let threads = facts.plan().threads;
     Some(finding(
@@ -34,7 +34,7 @@ pub(super) fn client_cpu(facts: &Facts<'_>) -> Option<Finding> {
 /// Whether a worker thread was never idle: it worked or waited for a core nearly all of the time, so that
 /// whatever came late was late because of it.
 pub(super) fn is_busy(facts: &Facts<'_>) -> bool {
-    facts.totals.threads.iter().any(|thread| {
+    facts.threads().iter().any(|thread| {
         let waited = thread.run_queue_wait_ns.unwrap_or_default();
         let wall = thread.wall.max(1) as f64;
         thread.cpu_share().max((thread.cpu + waited) as f64 / wall) > CPU_SHARE.0
@@ -64,7 +64,7 @@ fn more_threads_on(machine: &Environment, threads: u32, slower: &str) -> String 
 
 /// Worker threads waited for a core.
 pub(super) fn run_queue_wait(facts: &Facts<'_>) -> Option<Finding> {
-    let waited = facts.totals.threads.iter().filter(|thread| thread.wall > 0);
+    let waited = facts.threads().iter().filter(|thread| thread.wall > 0);
     let share = waited
         .filter_map(|thread| Some(thread.run_queue_wait_ns? as f64 / thread.wall as f64))
         .fold(0.0, f64::max);
@@ -80,7 +80,7 @@ pub(super) fn run_queue_wait(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Requests were sent later than they could have been.
 pub(super) fn send_lag(facts: &Facts<'_>) -> Option<Finding> {
-    let lag = facts.totals.all.lag.value_at_quantile(0.99)? as f64 / 1e6;
+    let lag = facts.records().lag.value_at_quantile(0.99)? as f64 / 1e6;
     let response = facts.response_ms("0.99", 0.99)?;
     let share = if response > 0.0 { lag / response } else { 0.0 };
     let severity = graded(share, LAG_SHARE.0, LAG_SHARE.1)?;
@@ -95,12 +95,12 @@ pub(super) fn send_lag(facts: &Facts<'_>) -> Option<Finding> {
 
 /// The worker loop was away from its sockets for long.
 pub(super) fn loop_gap(facts: &Facts<'_>) -> Option<Finding> {
-    let longest = facts.totals.threads.iter().map(|thread| thread.gap_max).max()? as f64 / 1e6;
-    let count: u64 = facts.totals.threads.iter().map(|thread| thread.gaps_over_1ms).sum();
+    let longest = facts.threads().iter().map(|thread| thread.gap_max).max()? as f64 / 1e6;
+    let count: u64 = facts.threads().iter().map(|thread| thread.gaps_over_1ms).sum();
     if count == 0 {
         return None;
     }
-    let wall_s = facts.totals.threads.iter().map(|thread| thread.wall as f64 / 1e9).sum::<f64>();
+    let wall_s = facts.threads().iter().map(|thread| thread.wall as f64 / 1e9).sum::<f64>();
     let per_s = count as f64 / wall_s.max(1e-9);
     let severity = if per_s > GAPS_PER_S { Severity::Warning } else { Severity::Note };
     Some(finding(

@@ -48,7 +48,7 @@ pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let series = &facts.totals.series;
     let (parts, _) = series.parts(facts.totals.measured_to);
     let warmup_s = facts.plan().warmup.as_secs_f64();
-    Course::new(parts, series.part, facts.responses, warmup_s).findings()
+    Course::new(parts, series.part(), facts.responses, warmup_s).findings()
 }
 
 impl<'a> Course<'a> {

@@ -23,7 +23,7 @@ pub(super) fn tail_blame(facts: &Facts<'_>) -> Option<Finding> {
     if facts.responses.count() < LEAST_RESPONSES {
         return None;
     }
-    let tail = facts.totals.stamps.own_delay.slowest(TAIL)?;
+    let tail = facts.records().own_delay.slowest(TAIL)?;
     let (own, response) = (tail.own_ns / 1e6, tail.response_ns / 1e6);
     let share = if response > 0.0 { own / response } else { 0.0 };
     let severity = milder_if_short(graded(share, TAIL_SHARE.0, TAIL_SHARE.1)?, own);
@@ -53,7 +53,7 @@ pub(super) fn receive_delay(facts: &Facts<'_>) -> Option<Finding> {
     if facts.responses.count() < LEAST_RESPONSES {
         return None;
     }
-    let delay = facts.totals.stamps.arrival.value_at_quantile(0.99)? as f64 / 1e6;
+    let delay = facts.records().arrivals.quantile(0.99)? as f64 / 1e6;
     let response = facts.response_ms("0.99", 0.99)?;
     let share = if response > 0.0 { delay / response } else { 0.0 };
     let severity = milder_if_short(graded(share, RECEIVE_SHARE.0, RECEIVE_SHARE.1)?, delay);

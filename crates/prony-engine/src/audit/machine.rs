@@ -1,7 +1,7 @@
 //! Signals that the machine itself, or something else that runs on it, made a number.
 
 use prony_model::words::{percent, plural, times};
-use prony_model::{Finding, FindingCode, MachineUse, Severity};
+use prony_model::{CleanParts, CutReason, Finding, FindingCode, MachineUse, Severity};
 
 use super::{Facts, finding, graded};
 
@@ -24,6 +24,8 @@ struct Machine<'a> {
     threads: u32,
     /// Whether the target is on it.
     here: bool,
+    /// The clean parts of the run.
+    clean: Option<&'a CleanParts>,
 }
 
 /// All findings of this kind.
@@ -34,6 +36,7 @@ pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         clock_source: environment.clock_source.as_deref(),
         threads: facts.plan().threads,
         here: facts.here,
+        clean: facts.result.clean.as_ref(),
     };
     machine.findings()
 }
@@ -41,6 +44,7 @@ pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
 impl Machine<'_> {
     fn findings(&self) -> Vec<Finding> {
         let found = [
+            self.clean_parts(),
             self.steal(),
             self.contention(),
             self.throttled(),
@@ -51,8 +55,45 @@ impl Machine<'_> {
         found.into_iter().flatten().collect()
     }
 
+    /// Some of the time was cut.
+    fn clean_parts(&self) -> Option<Finding> {
+        let clean = self.clean.filter(|clean| clean.clean_slices < clean.slices)?;
+        let cut = clean.slices - clean.clean_slices;
+        let worst = clean.cut.iter().filter(|(reason, _)| **reason != CutReason::Aftermath);
+        let because =
+            worst.max_by_key(|(_, slices)| **slices).map_or(CutReason::Steal, |(reason, _)| *reason);
+        let evidence = [
+            ("clean", clean.share, "share"),
+            ("slices", clean.slices as f64, "count"),
+            ("slices_cut", cut as f64, "count"),
+        ];
+        let message = if clean.is_used() {
+            format!(
+                "figures come from {} of the measured time: in the rest {}, or work from then was still waiting",
+                percent(clean.share),
+                because.describe()
+            )
+        } else {
+            format!(
+                "only {} of the measured time was clean, because {}: figures come from all of it",
+                percent(clean.share),
+                because.describe()
+            )
+        };
+        let advice = "nothing, if that is enough; a longer --duration gives more clean time";
+        Some(finding(FindingCode::CleanParts, Severity::Note, &evidence, message, advice))
+    }
+
+    /// Whether the figures come from clean parts only.
+    fn is_cut(&self) -> bool {
+        self.clean.is_some_and(CleanParts::is_used)
+    }
+
     /// The hypervisor gave CPU time to others.
     fn steal(&self) -> Option<Finding> {
+        if self.is_cut() {
+            return None;
+        }
         let share = self.used.steal_share?;
         let severity = graded(share, STEAL_SHARE.0, STEAL_SHARE.1)?;
         Some(finding(
@@ -93,7 +134,7 @@ impl Machine<'_> {
 
     /// The control group's CPU quota ran out.
     fn throttled(&self) -> Option<Finding> {
-        let throttled = self.used.throttled.filter(|throttled| *throttled > 0)?;
+        let throttled = self.used.throttled.filter(|throttled| *throttled > 0 && !self.is_cut())?;
         let advice = if self.threads > 1 {
             "give the container more CPU (docker: --cpus, Kubernetes: limits.cpu), or use fewer --threads"
         } else {
@@ -197,6 +238,7 @@ mod tests {
         clock_source: Some("tsc"),
         threads: 1,
         here: true,
+        clean: None,
     };
 
     /// `change` to a quiet machine makes this finding alone, with these words in message or advice.
@@ -223,6 +265,30 @@ mod tests {
         let steal = |share| move |used: &mut MachineUse| used.steal_share = Some(share);
         check(steal(0.011), FindingCode::Steal, Severity::Warning, &["1.1 %"]);
         check(steal(0.051), FindingCode::Steal, Severity::Invalid, &["5.1 %"]);
+    }
+
+    #[test]
+    fn what_was_cut_is_not_held_against_what_is_left() {
+        let found = |clean_slices, steal| {
+            let share = clean_slices as f64 / 100.0;
+            let cut = [(CutReason::Aftermath, 60), (CutReason::Steal, 20)].into();
+            let clean = CleanParts { share, slices: 100, clean_slices, cut, ..CleanParts::default() };
+            let used = MachineUse { steal_share: Some(steal), ..MachineUse::default() };
+            let findings = Machine { used: &used, clean: Some(&clean), ..QUIET }.findings();
+            findings
+                .iter()
+                .map(|found| (found.code, found.severity, found.message.clone()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(found(100, 0.0), []);
+        let used = found(82, 0.2);
+        assert_eq!((used.len(), used[0].0, used[0].1), (1, FindingCode::CleanParts, Severity::Note));
+        assert!(used[0].2.contains("82 %") && used[0].2.contains("hypervisor"), "{used:?}");
+        let withheld = found(49, 0.2);
+        assert_eq!(
+            (withheld.len(), withheld[1].0, withheld[1].1),
+            (2, FindingCode::Steal, Severity::Invalid)
+        );
     }
 
     #[test]

@@ -15,7 +15,9 @@ use prony_http::EncodedRequest;
 use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity};
 use prony_stats::Histogram;
 
-use crate::collect::Totals;
+use crate::clean::CleanTotals;
+use crate::collect::{ThreadTotals, Totals};
+use crate::slice::Slice;
 
 /// What the judges look at.
 pub(crate) struct Facts<'a> {
@@ -38,12 +40,31 @@ impl Facts<'_> {
         &self.result.plan
     }
 
+    /// The clean parts, where the figures come from them.
+    fn clean(&self) -> Option<&CleanTotals> {
+        self.result.clean.as_ref().filter(|clean| clean.is_used()).map(|_| &self.totals.clean)
+    }
+
+    /// What the workers used in the time that the figures come from.
+    fn threads(&self) -> &[ThreadTotals] {
+        self.clean().map_or(&self.totals.threads, |clean| &clean.threads)
+    }
+
+    /// The records that the figures come from.
+    fn records(&self) -> &Slice {
+        self.clean().map_or(&self.totals.all, |clean| &clean.all)
+    }
+
     /// A quantile of the response time, milliseconds, also where the samples are too few to print it. Where
     /// requests without an answer reach it, their bound stands for it.
     fn response_ms(&self, name: &str, q: f64) -> Option<f64> {
-        let printed = &self.result.latency.response;
+        let printed = self.result.figures().response;
         let bound = printed.withheld.get(name).and_then(|note| note.above_ms);
-        bound.or_else(|| self.responses.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6))
+        let value = || match self.clean() {
+            Some(clean) => clean.all.good_responses().value_at_quantile(q),
+            None => self.responses.value_at_quantile(q),
+        };
+        bound.or_else(|| value().map(|nanos| nanos as f64 / 1e6))
     }
 
     /// `count` as a share of the intended requests.

@@ -9,14 +9,14 @@ const MOUNT: &str = "/sys/fs/cgroup";
 const DEPTH_MAX: usize = 32;
 
 /// The files that count for our group and for those above it, whose quotas hold us back as well.
-pub(super) fn quota_files() -> Vec<PathBuf> {
+pub(crate) fn quota_files() -> Vec<PathBuf> {
     let own = read_to_string("/proc/self/cgroup").unwrap_or_default();
     let counts = |file: &PathBuf| read_to_string(file).is_ok_and(|text| count(&text).is_some());
     candidates(&own).into_iter().filter(counts).collect()
 }
 
 /// Times that a group of `files` was held back until its next period.
-pub(super) fn throttled(files: &[PathBuf]) -> Option<u64> {
+pub(crate) fn throttled(files: &[PathBuf]) -> Option<u64> {
     let counts: Vec<u64> = files.iter().filter_map(|file| count(&read_to_string(file).ok()?)).collect();
     (!counts.is_empty()).then(|| counts.iter().sum())
 }

@@ -3,7 +3,7 @@
 //!
 //! A count that the system doesn't have stays `None`: nothing is made up for it.
 
-mod cgroup;
+pub(crate) mod cgroup;
 mod cpu;
 mod frequency;
 mod network;
