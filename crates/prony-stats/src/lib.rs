@@ -29,6 +29,7 @@ mod warmup;
 
 // What may be said of two.
 mod compare;
+mod detect;
 mod holm;
 mod order;
 mod pooled;
@@ -53,6 +54,7 @@ pub use compare::{
     LOOKS, Looks, MOST_ERRORS, NoVerdict, Verdict, compare, compare_differences, look_level, look_z,
 };
 pub use describe::{Description, describe};
+pub use detect::{BlockNoise, DetectPlan, pair_deviation, plan_detection};
 pub use freeze::freeze_quantile;
 pub use histogram::{Bucket, Histogram};
 pub use holm::holm;
