@@ -25,6 +25,7 @@ pub(crate) fn study() -> (Study, Schedule) {
         texts: Vec::new(),
         short: false,
         repeats: 2,
+        retries: 3,
         seed: 40,
         order: Order::Interleaved,
         restart: Restart::Repeat,

@@ -9,6 +9,7 @@ use prony_model::StudyFailure;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use crate::file::MAX_RETRIES;
 use crate::schedule::{Schedule, Step};
 use crate::study::Study;
 
@@ -20,6 +21,8 @@ const SCHEDULE: &str = "schedule.json";
 const RUNS: &str = "runs";
 /// Runs that could not be made: a file for each, of the name that its result would have had.
 const FAILED: &str = "failed";
+/// Results of invalid runs that were made again: `retried/0007-r2-kv.1.json` is of the first attempt.
+const RETRIED: &str = "retried";
 /// What targets wrote.
 const LOGS: &str = "logs";
 /// What marks a file that is not whole yet.
@@ -125,7 +128,7 @@ impl Folder {
         } else {
             folder.refuse_foreign()?;
         }
-        for name in [RUNS, FAILED, LOGS] {
+        for name in [RUNS, RETRIED, FAILED, LOGS] {
             let part = folder.path.join(name);
             fs::create_dir_all(&part).map_err(failed("make the folder", &part))?;
         }
@@ -188,6 +191,18 @@ impl Folder {
         }
     }
 
+    /// Keeps the result of an attempt at `step`, which stays to be made.
+    pub fn store_retried(&self, step: &Step, text: &str) -> Result<(), FolderError> {
+        let attempt = retried_files(&self.path, step).len() + 1;
+        self.write(&retried_file(step, attempt), text)
+    }
+
+    /// Attempts at runs of the cell `cell` that were, or are to be, made again.
+    pub fn retried(&self, cell: usize) -> usize {
+        let steps = self.schedule.steps.iter().filter(|step| step.cell == cell);
+        steps.map(|step| retried_files(&self.path, step).len()).sum()
+    }
+
     /// Keeps why `step` has no result. It is tried again when the study is resumed.
     pub fn store_failure(&self, step: &Step, failure: &StudyFailure) -> Result<(), FolderError> {
         let name = Path::new(FAILED).join(Path::new(&step.file).file_name().unwrap_or_default());
@@ -240,7 +255,8 @@ impl Folder {
     /// Removes every result of `known`, and nothing else.
     fn remove(&self, known: &Schedule) -> Result<(), FolderError> {
         for step in &known.steps {
-            for file in [self.path.join(&step.file), self.failure_file(step)] {
+            let retried = retried_files(&self.path, step).into_iter().map(|file| self.path.join(file));
+            for file in [self.path.join(&step.file), self.failure_file(step)].into_iter().chain(retried) {
                 match fs::remove_file(&file) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(failed("remove", &file)(error));
@@ -260,7 +276,7 @@ impl Folder {
             // What an earlier prony may have left that was killed before it wrote the schedule.
             name == STUDY
                 || name.ends_with(TEMPORARY)
-                || ([RUNS, FAILED, LOGS].contains(&&*name) && is_empty())
+                || ([RUNS, RETRIED, FAILED, LOGS].contains(&&*name) && is_empty())
         };
         if entries.flatten().all(is_ours) {
             Ok(())
@@ -271,7 +287,7 @@ impl Folder {
 
     /// Removes what was not whole when a prony was killed. Only its own names look so.
     fn clear_temporary(&self) {
-        for part in ["", RUNS, FAILED] {
+        for part in ["", RUNS, RETRIED, FAILED] {
             for entry in fs::read_dir(self.path.join(part)).into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 if name.starts_with('.') && name.ends_with(TEMPORARY) {
@@ -294,6 +310,17 @@ pub fn failures(path: &Path, schedule: &Schedule) -> Vec<StudyFailure> {
         if path.join(&step.file).exists() { None } else { serde_json::from_str(&text).ok() }
     };
     schedule.steps.iter().filter_map(of_step).collect()
+}
+
+/// The attempts at `step` in the folder `path` that were made again, in the order of time.
+pub(crate) fn retried_files(path: &Path, step: &Step) -> Vec<String> {
+    let files = (1..=MAX_RETRIES as usize).map(|attempt| retried_file(step, attempt));
+    files.take_while(|file| path.join(file).exists()).collect()
+}
+
+fn retried_file(step: &Step, attempt: usize) -> String {
+    let name = Path::new(&step.file).file_stem().unwrap_or_default().to_string_lossy();
+    format!("{RETRIED}/{name}.{attempt}.json")
 }
 
 fn failure_file(folder: &Path, step: &Step) -> PathBuf {

@@ -25,6 +25,8 @@ pub struct Study {
     pub short: bool,
     /// How often each cell is run.
     pub repeats: u32,
+    /// Invalid runs of a cell that are made again at most.
+    pub retries: u32,
     /// Of the order and, with the number of the step, of each load.
     pub seed: u64,
     /// In which order.

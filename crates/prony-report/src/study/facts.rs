@@ -58,6 +58,11 @@ pub(super) fn grounds(result: &StudyResult) -> String {
     if of(Verdict::Invalid) > 0 {
         parts.push("the invalid ones count for nothing below".to_owned());
     }
+    let retried: u64 = result.cells.iter().map(|cell| cell.retried.len() as u64).sum();
+    if retried > 0 {
+        let attempts = plural(made + retried, "run");
+        parts.push(format!("{} of {attempts} were invalid and were repeated", count(retried)));
+    }
     if parts.is_empty() { "nothing speaks against these numbers".to_owned() } else { parts.join("; ") }
 }
 

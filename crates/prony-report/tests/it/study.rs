@@ -147,6 +147,7 @@ fn whole() -> StudyResult {
         complete: true,
         seed: 1,
         repeats: 6,
+        retries: 3,
         started_at: Some("2026-01-02T03:01:05.000Z".to_owned()),
         took_s: 2461.2,
         axes: vec![StudyAxis { name: "target".to_owned(), values: vec!["kv".to_owned(), "node".to_owned()] }],

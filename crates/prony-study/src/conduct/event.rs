@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::{ExecEvent, RunEvent, StudyFailure, Verdict};
+use prony_model::{ExecEvent, FindingCode, RunEvent, StudyFailure, Verdict};
 
 use crate::schedule::Step;
 use crate::study::Cell;
@@ -62,6 +62,19 @@ pub enum StudyEvent<'a> {
         verdict: Option<Verdict>,
         /// With the start of its target and all that came before it.
         took: Duration,
+    },
+    /// A run is over and invalid by the machine's or the client's doing: it is stored, and made again.
+    Retried {
+        /// Which.
+        step: &'a Step,
+        /// Of what.
+        cell: &'a Cell,
+        /// Why.
+        reasons: &'a [FindingCode],
+        /// Retries of the cell so far, with this one.
+        retry: usize,
+        /// The most that it may have.
+        of: u32,
     },
     /// A run could not be made.
     Failed {

@@ -147,8 +147,24 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Makes one run and keeps what came of it.
+    /// Makes one run, again where an attempt is worth nothing, and keeps what came of it.
     fn one(&mut self, step: &Step, watch: &mut Watch<'_>) -> Result<(), FolderError> {
+        while self.attempt(step, watch)? {
+            if self.study.restart == Restart::Run {
+                self.targets.stop_unless(|_| false, watch);
+            }
+            watch.pause(self.study.pause);
+            if watch.is_stopped() {
+                self.conducted.interrupted = true;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes one run; returns whether it is to be made again. That is so at most as often as the study has retries for
+    /// its cell: each of those leaves a file.
+    fn attempt(&mut self, step: &Step, watch: &mut Watch<'_>) -> Result<bool, FolderError> {
         let cell = &self.study.cells[step.cell];
         let begun = clock::now();
         watch.tell(StudyEvent::Running { step, cell });
@@ -158,15 +174,22 @@ impl Conductor<'_> {
                 last.why
             );
             let failure = StudyFailure { why, ..failure(step, String::new(), last.log_tail.clone()) };
-            return self.fail(step, &failure, watch);
+            self.fail(step, &failure, watch)?;
+            return Ok(false);
         }
         match self.measured(step, watch) {
             Ok(Measured { interrupted: true, .. }) | Err(NoResult::Interrupted) => {
                 self.conducted.interrupted = true;
             }
-            Ok(Measured { text, verdict, .. }) => {
+            Ok(Measured { text, verdict, retry_because, .. }) => {
                 if let Some(target) = cell.target {
                     self.failures.remove(&target);
+                }
+                let (retry, of) = (self.folder.retried(step.cell) + 1, self.study.retries);
+                if !retry_because.is_empty() && retry <= of as usize {
+                    self.folder.store_retried(step, &text)?;
+                    watch.tell(StudyEvent::Retried { step, cell, reasons: &retry_because, retry, of });
+                    return Ok(true);
                 }
                 self.folder.store(step, &text)?;
                 self.conducted.finished += 1;
@@ -183,7 +206,7 @@ impl Conductor<'_> {
                 self.count(cell.target, failure, watch);
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// A target that is ready, and the load on it.

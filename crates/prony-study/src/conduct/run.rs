@@ -1,6 +1,6 @@
 //! One run: the plan of its cell with everything filled in, measured, as it is stored.
 
-use prony_model::{ExecPlan, Verdict, exec_to_json, probe_to_json, to_json};
+use prony_model::{ExecPlan, Finding, FindingCode, Severity, Verdict, exec_to_json, probe_to_json, to_json};
 
 use super::{StudyEvent, Watch};
 use crate::study::CellLoad;
@@ -12,6 +12,8 @@ pub(super) struct Measured {
     /// As it is stored.
     pub(super) text: String,
     pub(super) verdict: Option<Verdict>,
+    /// Why it is worth making again; nothing if it is not.
+    pub(super) retry_because: Vec<FindingCode>,
     pub(super) interrupted: bool,
 }
 
@@ -35,6 +37,7 @@ pub(super) fn measure(
             Ok(Measured {
                 text: to_json(&result),
                 verdict: Some(result.verdict),
+                retry_because: passing_causes(&result.findings),
                 interrupted: result.timing.interrupted,
             })
         }
@@ -42,7 +45,12 @@ pub(super) fn measure(
             let target = url_of(name, &url.filled(values))?;
             let plan = options.probe(target, *count, *reuse).map_err(|error| error.to_string())?;
             let result = runner.probe(&plan).map_err(|error| error.to_string())?;
-            Ok(Measured { text: probe_to_json(&result), verdict: None, interrupted: result.interrupted })
+            Ok(Measured {
+                text: probe_to_json(&result),
+                verdict: None,
+                retry_because: Vec::new(),
+                interrupted: result.interrupted,
+            })
         }
         CellLoad::Exec { plan } => {
             let plan = filled(plan, values, seed);
@@ -51,10 +59,19 @@ pub(super) fn measure(
             Ok(Measured {
                 text: exec_to_json(&result),
                 verdict: Some(result.verdict),
+                retry_because: passing_causes(&result.findings),
                 interrupted: result.timing.interrupted,
             })
         }
     }
+}
+
+/// The causes of an invalid result, if all of them lie with the machine or the client; a failure of the server, or of
+/// the plan, is a result. No number that was measured is looked at.
+fn passing_causes(findings: &[Finding]) -> Vec<FindingCode> {
+    let invalid = findings.iter().filter(|finding| finding.severity == Severity::Invalid);
+    let causes: Vec<FindingCode> = invalid.map(|finding| finding.code).collect();
+    if causes.iter().all(|code| code.is_passing()) { causes } else { Vec::new() }
 }
 
 fn url_of(name: &str, url: &str) -> Result<prony_model::Target, String> {
@@ -79,4 +96,35 @@ fn filled(plan: &ExecPlan, values: &Values, seed: u64) -> ExecPlan {
         command.line = fill(&command.line, values);
     }
     plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(findings: &[(FindingCode, Severity)], expected: &[FindingCode]) {
+        let finding = |(code, severity): &(FindingCode, Severity)| Finding {
+            code: *code,
+            severity: *severity,
+            evidence: Vec::new(),
+            message: String::new(),
+            advice: String::new(),
+        };
+        let findings: Vec<Finding> = findings.iter().map(finding).collect();
+        assert_eq!(passing_causes(&findings), expected);
+    }
+
+    #[test]
+    fn only_what_passes_is_made_again() {
+        use FindingCode as Code;
+        check(&[], &[]);
+        check(&[(Code::Steal, Severity::Warning)], &[]);
+        check(&[(Code::Steal, Severity::Invalid), (Code::NoSuccess, Severity::Warning)], &[Code::Steal]);
+        check(&[(Code::Steal, Severity::Invalid), (Code::NoSuccess, Severity::Invalid)], &[]);
+        check(&[(Code::ClientCpu, Severity::Invalid)], &[]);
+        check(
+            &[(Code::SendLag, Severity::Invalid), (Code::TailBlame, Severity::Invalid)],
+            &[Code::SendLag, Code::TailBlame],
+        );
+    }
 }

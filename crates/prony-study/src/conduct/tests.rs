@@ -1,9 +1,14 @@
 use std::cell::Cell as Shared;
 
+use prony_model::{
+    ExecEvent, ExecPlan, ExecResult, Finding, FindingCode, ProbePlan, ProbeResult, RunEvent, RunPlan,
+    RunResult, Severity, Verdict, from_json,
+};
+
 use super::*;
 use crate::fixture::{Place, Scripted, schedule, study};
-use crate::study::Ask;
-use crate::{Begin, StudyEvent};
+use crate::study::{Ask, CellLoad, Template};
+use crate::{Begin, RunnerError, StudyEvent};
 
 type Script = fn(&str) -> Result<u16, String>;
 
@@ -77,6 +82,93 @@ fn a_target_that_always_fails_is_given_up() {
     assert!(told[1].starts_with("2 b: not ready after 0 s: it answered 503; give it more time"), "{told:?}");
     let last = told.last().expect("ten and one");
     assert!(last.starts_with("10 not tried: its target failed 3 times in a row, at last so: b: "), "{last}");
+}
+
+/// Measures nothing: its runs are invalid for these causes, one after the other, and then valid.
+struct Invalid {
+    causes: Vec<FindingCode>,
+    runs: usize,
+}
+
+impl Runner for Invalid {
+    fn run(&mut self, _: &RunPlan, _: bool, _: &mut dyn FnMut(RunEvent)) -> Result<RunResult, RunnerError> {
+        let mut result =
+            from_json(include_str!("../../../prony/tests/it/stored.json")).expect("a stored run");
+        result.timing.interrupted = false;
+        let finding = |code: &FindingCode| Finding {
+            code: *code,
+            severity: Severity::Invalid,
+            evidence: Vec::new(),
+            message: String::new(),
+            advice: String::new(),
+        };
+        result.findings = self.causes.get(self.runs).map(finding).into_iter().collect();
+        result.verdict = Verdict::from_findings(&result.findings);
+        self.runs += 1;
+        Ok(result)
+    }
+
+    fn probe(&mut self, _: &ProbePlan) -> Result<ProbeResult, RunnerError> {
+        unreachable!("no cell of these tests is a probe")
+    }
+
+    fn exec(&mut self, _: &ExecPlan, _: &mut dyn FnMut(&ExecEvent)) -> Result<ExecResult, RunnerError> {
+        unreachable!("no cell of these tests is a command")
+    }
+}
+
+/// Two repeats of one cell, with `retries`, on a machine that makes runs invalid for these `causes`: runs that are
+/// made, and the verdicts that stay.
+fn retried(name: &str, retries: u32, causes: &[FindingCode]) -> (usize, Vec<Verdict>, usize) {
+    let place = Place::new(name);
+    let (mut study, _) = study();
+    study.retries = retries;
+    study.cells.truncate(1);
+    study.cells[0].target = None;
+    let url = Template("http://127.0.0.1:1/".to_owned());
+    study.cells[0].load = CellLoad::Run { url, options: Box::default(), calibration: false };
+    let schedule = schedule(&study);
+    let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
+    let mut runner = Invalid { causes: causes.to_vec(), runs: 0 };
+    conduct(&study, &folder, &mut runner, &|| false, &mut |_| ()).expect("the folder can be written");
+    let result = crate::digest_folder(&study, &schedule, &place.0).expect("its own results");
+    let cell = &result.cells[0];
+    (runner.runs, cell.runs.iter().map(|run| run.verdict).collect(), cell.retried.len())
+}
+
+#[test]
+fn runs_that_the_machine_made_invalid_are_made_again() {
+    use FindingCode::{ClientCpu, RunQueueWait, Steal};
+    const VALID: Verdict = Verdict::Valid;
+    assert_eq!(retried("none", 3, &[]), (2, vec![VALID, VALID], 0));
+    assert_eq!(retried("two", 3, &[Steal, RunQueueWait]), (4, vec![VALID, VALID], 2));
+    // The bound is for all runs of the cell; what stays invalid then is told so.
+    assert_eq!(retried("bound", 3, &[Steal; 5]), (5, vec![Verdict::Invalid; 2], 3));
+    assert_eq!(retried("zero", 0, &[Steal]), (2, vec![Verdict::Invalid, VALID], 0));
+    assert_eq!(retried("servers", 3, &[ClientCpu]), (2, vec![Verdict::Invalid, VALID], 0));
+}
+
+#[test]
+fn attempts_are_kept_and_counted_for_each_cell() {
+    let place = Place::new("retried");
+    let (study, schedule) = study();
+    let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
+    let steps = &schedule.steps;
+    for _ in 0..2 {
+        folder.store_retried(&steps[0], "{}").expect("room");
+    }
+    folder.store_retried(&steps[2], "{}").expect("room");
+    assert_eq!((folder.retried(0), folder.retried(1)), (3, 0), "steps 0 and 2 are of one cell");
+    assert!(!folder.is_done(&steps[0]), "the run itself is still to be made");
+    let files: Vec<String> = place.files("retried").into_keys().collect();
+    assert_eq!(files, ["0001-r1-a.1.json", "0001-r1-a.2.json", "0003-r2-a.1.json"]);
+    drop(folder);
+    // A study that goes on knows them; one that starts over forgets them.
+    let resumed = Folder::open(&place.0, &study, &schedule, Begin::Resume).expect("the same plan");
+    assert_eq!(resumed.retried(0), 3);
+    drop(resumed);
+    drop(Folder::open(&place.0, &study, &schedule, Begin::Over).expect("over"));
+    assert!(place.files("retried").is_empty());
 }
 
 #[test]

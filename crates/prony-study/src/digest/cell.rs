@@ -114,10 +114,12 @@ impl CellRecord {
             self.courses.push(course(record.told.repeat, &result.series));
         }
         if record.is_valid() {
-            add(&mut self.response, &result.histograms.response)?;
-            add(&mut self.service, &result.histograms.service)?;
-            self.intended += requests.intended;
-            self.failed += record.told.failed;
+            // Where some of a run was cut, figures, curve and bars come from the rest.
+            let figures = result.figures();
+            add(&mut self.response, figures.response_histogram)?;
+            add(&mut self.service, figures.service_histogram)?;
+            self.intended += figures.requests.intended;
+            self.failed += figures.requests.failed + figures.requests.censored + figures.requests.never_sent;
             if self.is_compared {
                 let mut block = Block::of(result, Some(record.told.file.clone()))?;
                 // The run's own file has it.
@@ -181,6 +183,8 @@ impl CellRecord {
             load: cell.words.clone(),
             planned,
             runs: self.runs.iter().map(|run| run.told.clone()).collect(),
+            // They are in files of their own.
+            retried: Vec::new(),
             figures: figures.collect(),
             failed_by_kind: self.failed_by_kind.clone(),
             statuses: self.statuses.clone(),

@@ -4,26 +4,49 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use prony_model::StudyResult;
+use prony_model::{RetriedRun, Severity, StudyResult};
 
 use super::{DigestError, Stored, digest};
-use crate::folder::failures;
+use crate::folder::{failures, retried_files};
 use crate::{Schedule, Step, Study};
 
 /// What the results in `folder`, the folder of a study, say together. Runs that have no file are missing.
 pub fn digest_folder(study: &Study, schedule: &Schedule, folder: &Path) -> Result<StudyResult, DigestError> {
     let stored = schedule.steps.iter().filter_map(|step| read(folder, step).transpose());
-    digest(study, schedule, stored, failures(folder, schedule))
+    let mut result = digest(study, schedule, stored, failures(folder, schedule))?;
+    for step in &schedule.steps {
+        if let Some(cell) = result.cells.get_mut(step.cell) {
+            cell.retried.extend(retried(folder, step)?);
+        }
+    }
+    Ok(result)
+}
+
+/// The attempts at `step` that were made again.
+fn retried(folder: &Path, step: &Step) -> Result<Vec<RetriedRun>, DigestError> {
+    let mut attempts = Vec::new();
+    for (attempt, file) in (1..).zip(retried_files(folder, step)) {
+        let stored = read_file(folder, &file)?;
+        let findings = stored.iter().flat_map(|stored| stored.findings());
+        let invalid = findings.filter(|finding| finding.severity == Severity::Invalid);
+        let findings = invalid.map(|finding| finding.code).collect();
+        attempts.push(RetriedRun { repeat: step.repeat, attempt, file, findings });
+    }
+    Ok(attempts)
 }
 
 /// The result of `step`, if it is there.
 fn read(folder: &Path, step: &Step) -> Result<Option<(Step, Stored)>, DigestError> {
-    let text = match fs::read_to_string(folder.join(&step.file)) {
+    Ok(read_file(folder, &step.file)?.map(|stored| (step.clone(), stored)))
+}
+
+fn read_file(folder: &Path, file: &str) -> Result<Option<Stored>, DigestError> {
+    let text = match fs::read_to_string(folder.join(file)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(DigestError::Read { file: step.file.clone(), error }),
+        Err(error) => return Err(DigestError::Read { file: file.to_owned(), error }),
     };
     let stored =
-        Stored::from_json(&text).map_err(|error| DigestError::Stored { file: step.file.clone(), error })?;
-    Ok(Some((step.clone(), stored)))
+        Stored::from_json(&text).map_err(|error| DigestError::Stored { file: file.to_owned(), error })?;
+    Ok(Some(stored))
 }

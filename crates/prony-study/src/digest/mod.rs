@@ -82,6 +82,7 @@ pub fn digest<E: From<DigestError>>(
         complete,
         seed: schedule.seed,
         repeats: study.repeats,
+        retries: study.retries,
         took_s: span.took_s(),
         started_at: span.started_at,
         axes: study.axes.clone(),

@@ -39,10 +39,11 @@ const MS: f64 = 1e3;
 const MIB: f64 = (1_u64 << 20) as f64;
 
 pub(super) fn of_run(result: &RunResult) -> Readings {
-    let (response, requests) = (&result.latency.response, &result.requests);
+    let (figures, requests) = (result.figures(), &result.requests);
+    let response = figures.response;
     let rate = Reading {
-        interval: result.rate.interval_per_s,
-        ..reading(Some(result.rate.done_per_s), requests.done)
+        interval: figures.rate.interval_per_s,
+        ..reading(Some(figures.rate.done_per_s), figures.requests.done)
     };
     let total = reading(Some(result.timing.measured_s), requests.done);
     let mut readings = Readings::from([

@@ -45,6 +45,7 @@ fn study(repeats: u32) -> Study {
         texts: Vec::new(),
         short: false,
         repeats,
+        retries: 3,
         seed: 7,
         order: Order::Random,
         restart: Restart::Repeat,

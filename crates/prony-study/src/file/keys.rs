@@ -33,6 +33,8 @@ pub(super) struct StudyKeys {
     pub(super) intro: Option<String>,
     /// How often each cell is run; 1 if absent.
     pub(super) repeats: Option<Few>,
+    /// Invalid runs of a cell that are made again at most; 3 if absent.
+    pub(super) retries: Option<Few>,
     /// Seed of the order and of the loads; from the system if absent.
     pub(super) seed: Option<u64>,
     /// In which order cells are run.

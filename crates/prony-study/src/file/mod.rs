@@ -47,6 +47,10 @@ const MAX_RUNS: usize = 100_000;
 const MAX_BODIES_BYTES: usize = 256 << 20;
 /// As `prony compare` needs at least; a file that says nothing asks for a first look.
 const REPEATS: u32 = 1;
+/// A machine that spoils more of a few runs spoils most of them.
+const RETRIES: u32 = 3;
+/// Retries of a cell at most: each takes as long as a run.
+pub(crate) const MAX_RETRIES: u32 = 100;
 /// Long enough for the sockets of a run to be closed on both sides.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -61,6 +65,8 @@ pub struct Overrides {
     pub fresh_seed: u64,
     /// Instead of the repeats of the file.
     pub repeats: Option<u32>,
+    /// Instead of the retries of the file.
+    pub retries: Option<u32>,
     /// What the machine has.
     pub host: Host,
 }
@@ -83,7 +89,7 @@ impl Default for Host {
 
 impl Default for Overrides {
     fn default() -> Self {
-        Self { short: false, seed: None, fresh_seed: 1, repeats: None, host: Host::default() }
+        Self { short: false, seed: None, fresh_seed: 1, repeats: None, retries: None, host: Host::default() }
     }
 }
 
@@ -165,6 +171,10 @@ fn form(
     let name = name(&section, keys.name.as_deref(), path, mistakes);
     let repeats = overrides.repeats.or(keys.repeats.as_ref().map(|count| count.0)).unwrap_or(REPEATS);
     refuse_repeats(&section, repeats, matrix.points.len(), mistakes);
+    let retries = overrides.retries.or(keys.retries.as_ref().map(|count| count.0)).unwrap_or(RETRIES);
+    if retries > MAX_RETRIES {
+        mistakes.add(section.span("retries"), format!("{retries} retries are too many"), "100 are the most");
+    }
     let context = Context { folder: &folder, host: &overrides.host };
     let mut made = Made::default();
     let cells = cells(&matrix, &entries, &loads, &mut made, &context, mistakes);
@@ -184,6 +194,7 @@ fn form(
         texts,
         short: overrides.short,
         repeats,
+        retries,
         seed: overrides.seed.or(keys.seed).unwrap_or(overrides.fresh_seed),
         order: match keys.order {
             None | Some(OrderKey::Random) => Order::Random,

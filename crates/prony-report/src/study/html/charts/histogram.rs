@@ -192,6 +192,7 @@ mod tests {
             load: String::new(),
             planned: 1,
             runs: Vec::new(),
+            retried: Vec::new(),
             figures: Vec::new(),
             failed_by_kind: std::collections::BTreeMap::new(),
             statuses: std::collections::BTreeMap::new(),
