@@ -8,6 +8,7 @@ mod clock;
 mod cmd;
 mod commit;
 mod complaint;
+mod detect;
 mod exit;
 mod meant;
 mod output;

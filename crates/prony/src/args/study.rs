@@ -26,6 +26,12 @@ pub(crate) struct StudyArgs {
     /// Run each cell so often [default: by the file]
     #[arg(long, value_name = "N", value_parser = whole_u32)]
     pub(crate) repeats: Option<u32>,
+    /// Repeat each cell as often as it takes to see differences of this size, 40 times at most
+    #[arg(long, value_name = "PERCENT", value_parser = super::compare::percent, conflicts_with = "repeats")]
+    pub(crate) detect: Option<f64>,
+    /// Make invalid runs of a cell again, so many at most [default: by the file, or 3]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub(crate) retries: Option<u64>,
     /// Seed of the order and of the loads [default: by the file, or from the system, and stored]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) seed: Option<u64>,

@@ -2,13 +2,14 @@
 
 mod grid;
 mod measure;
+mod noise;
 mod server;
 mod steps;
 
 use std::time::Duration;
 
 use prony_engine::Control;
-use prony_model::{Calibration, CalibrationPoint, Environment, Target, since_1970};
+use prony_model::{Calibration, CalibrationNoise, CalibrationPoint, Environment, Target, since_1970};
 use prony_report::age;
 
 use self::grid::Step;
@@ -42,7 +43,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Exit, Complaint> {
         return show(&environment, &place, json.as_ref());
     }
     place.prepare()?;
-    let (measured, is_whole) = session(args, &environment)?;
+    let Session { measured, noise, is_whole } = session(args, &environment)?;
     let mut known = calibration::load(&environment).unwrap_or_else(|| Calibration::new(environment.clone()));
     known.environment = environment;
     let mut kept = 0;
@@ -51,6 +52,9 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Exit, Complaint> {
             known.keep(point.clone());
             kept += 1;
         }
+    }
+    if is_whole && !noise.is_empty() {
+        known.noise = noise;
     }
     if kept > 0 {
         place.keep(&known)?;
@@ -68,11 +72,15 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Exit, Complaint> {
     })
 }
 
-/// Every setting that `args` ask for, until Ctrl-C; and whether all were measured.
-fn session(
-    args: &CalibrateArgs,
-    environment: &Environment,
-) -> Result<(Vec<(Step, CalibrationPoint)>, bool), Complaint> {
+/// What was measured, and whether that is all.
+struct Session {
+    measured: Vec<(Step, CalibrationPoint)>,
+    noise: Vec<CalibrationNoise>,
+    is_whole: bool,
+}
+
+/// Every setting that `args` ask for, until Ctrl-C.
+fn session(args: &CalibrateArgs, environment: &Environment) -> Result<Session, Complaint> {
     let target = args.target.as_deref().map(Target::parse).transpose();
     let manner = Manner {
         duration: args.duration.unwrap_or(if args.quick { QUICK_DURATION } else { DURATION }),
@@ -90,13 +98,21 @@ fn session(
         progress.begin(done.len(), &step);
         let Some(point) = undisturbed(&manner, &step, &control)? else {
             progress.clear();
-            return Ok((done, false));
+            return Ok(Session { measured: done, noise: Vec::new(), is_whole: false });
         };
         progress.end(done.len() + 1, &step, point.rate_per_s);
         done.push((step, point));
     }
+    // Of the machine, not of a setting: measured with the whole grid only.
+    let noise = if is_whole_grid(args) { noise::noise(&manner, &control)? } else { Some(Vec::new()) };
     progress.clear();
-    Ok((done, true))
+    let is_whole = noise.is_some();
+    Ok(Session { measured: done, noise: noise.unwrap_or_default(), is_whole })
+}
+
+/// Whether `args` ask for nothing special.
+fn is_whole_grid(args: &CalibrateArgs) -> bool {
+    args.connections.is_empty() && args.target.is_none() && !args.quick
 }
 
 /// Measures `step` until nothing disturbs it, but not forever; `None` if it was interrupted.

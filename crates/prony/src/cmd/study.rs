@@ -18,19 +18,27 @@ use crate::cmd::run::seed;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::meant::start_ups;
-use crate::{output, terminal};
+use crate::{detect, output, terminal};
 
+/// Runs of a study are seldom shorter than the longest blocks that `prony calibrate` measures.
+const RUN_LEAST_S: f64 = 1.0;
 /// More than [`Study::read`] takes: a file is not read further than that.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
 /// Does what the file of `args` says, or shows what that is.
 pub(crate) fn study(args: &StudyArgs) -> Result<Exit, Complaint> {
     let text = text(&args.file)?;
+    let detect = args.detect.map(|effect| Ok::<_, Complaint>((effect, detect::plan(effect, RUN_LEAST_S)?)));
+    let detect = detect.transpose()?;
+    if let Some((effect, plan)) = &detect {
+        output::tell(&format!("{}\n", detect::describe(*effect, plan, "repeats")));
+    }
     let mut overrides = Overrides {
         short: args.short,
         seed: args.seed,
         fresh_seed: seed()?,
-        repeats: args.repeats,
+        repeats: args.repeats.or(detect.map(|(_, plan)| plan.pairs)),
+        retries: args.retries.map(|retries| u32::try_from(retries).unwrap_or(u32::MAX)),
         host: Host { start_ups, serve: check_serve },
     };
     let mut study = match Study::read(&args.file, &text, overrides) {

@@ -16,6 +16,8 @@ use crate::meant::MAX_BODY_BYTES;
 
 /// Enough to open the connections and to fill the caches.
 const WARMUP: Duration = Duration::from_millis(300);
+/// Enough to open the connections again.
+const BETWEEN: Duration = Duration::from_millis(50);
 /// Share of the time that a thread may wait for a CPU, and share that the hypervisor may take: beyond it others
 /// had a part in the number. The thresholds for invalid runs (docs/findings.md#run-queue-wait, #steal).
 const DISTURBED_SHARE: f64 = 0.05;
@@ -76,6 +78,31 @@ impl Manner {
         };
         plan.check().map_err(|error| Complaint::from_words(&error))?;
         Ok(plan)
+    }
+
+    /// Loads one null server with `step`, so many `times` in a row; `None` if that was interrupted.
+    pub(super) fn repeat(
+        &self,
+        step: &Step,
+        times: u32,
+        control: &Control,
+    ) -> Result<Option<Vec<RunResult>>, Complaint> {
+        let server = match &self.target {
+            None => Server::start(step, self.cpus)?,
+            Some(target) => Server::elsewhere(target),
+        };
+        let mut plan = self.plan(step, &server.target)?;
+        let mut runs = Vec::new();
+        for _ in 0..times {
+            let result = prony_engine::run(&plan, control, &mut |_| ())?;
+            if result.timing.interrupted {
+                return Ok(None);
+            }
+            runs.push(result);
+            // As in a comparison: what the first load warmed up stays warm.
+            plan.warmup = BETWEEN;
+        }
+        Ok(Some(runs))
     }
 
     /// Loads a null server with `step`; `None` if that was interrupted.

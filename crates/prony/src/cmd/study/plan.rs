@@ -60,6 +60,10 @@ pub(super) fn summary(study: &Study, schedule: &Schedule) -> String {
         &format!("{cells} × {repeats} = {} · {}{short}", plural(runs as u64, "run"), order(study)),
     );
     line(&mut page, &time(&Estimate::new(study, schedule)));
+    if study.retries > 0 {
+        let runs = plural(u64::from(study.retries), "run");
+        line(&mut page, &format!("at most {runs} of each cell more, if the machine makes as many invalid"));
+    }
     page
 }
 

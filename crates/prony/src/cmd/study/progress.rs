@@ -64,7 +64,20 @@ impl StudyLine {
                 self.show("");
             }
             StudyEvent::Run(RunEvent::Progress(progress)) => self.show(&live(progress)),
-            StudyEvent::Began { .. } | StudyEvent::Ready { .. } | StudyEvent::Run(_) => {}
+            StudyEvent::Retried { step, cell, reasons, retry, of } if !self.quiet => {
+                let reasons: Vec<&str> = reasons.iter().map(|code| code.name()).collect();
+                self.say(&format!(
+                    "{} of {} · {} · INVALID ({}), made again: retry {retry} of at most {of}\n",
+                    step.place,
+                    self.of,
+                    clean(&cell.name),
+                    reasons.join(", ")
+                ));
+            }
+            StudyEvent::Began { .. }
+            | StudyEvent::Ready { .. }
+            | StudyEvent::Run(_)
+            | StudyEvent::Retried { .. } => {}
             StudyEvent::Exec(event) => {
                 if let prony_model::ExecEvent::Run { done, expected, .. } = event {
                     self.show(&format!("round {} of {expected}", done + 1));
