@@ -177,17 +177,28 @@ fn rate(plan: &RunPlan, totals: &Totals, responses: &Histogram) -> RateSummary {
     let (_, done) = totals.series.parts(totals.measured_to);
     let done_per_s = per_s(counters.done_now);
     let interval = rate_interval(done, seconds(totals.series.part())).ok().filter(|_| counters.done_now > 0);
+    let whole_rounds = if plan.load.rate().is_none() { whole_rounds(totals, responses) } else { None };
     RateSummary {
         asked_per_s: plan.load.rate().map(prony_model::Rate::as_per_second),
         sent_per_s: per_s(counters.sent_now),
         answered_per_s: per_s(counters.answered_now),
         done_per_s,
-        interval_per_s: interval.map(|found| {
-            // Around the rate of the whole part, of which the statistics saw only whole slices.
-            let half = (found.interval.high - found.per_second).max(0.0);
-            Interval { low: (done_per_s - half).max(0.0), high: done_per_s + half, indicative: false }
-        }),
-        whole_rounds_per_s: if plan.load.rate().is_none() { whole_rounds(totals, responses) } else { None },
+        // Around the rate of the whole part, of which the statistics saw only whole slices.
+        interval_per_s: interval
+            .map(|found| rate_ends(done_per_s, found.interval.high - found.per_second, whole_rounds)),
+        whole_rounds_per_s: whole_rounds,
+    }
+}
+
+/// The interval of a counted rate, `half` wide on either side. Where connections move in lockstep the count is off
+/// by up to a round, in each part of the run alike: the interval is that of the rate from whole rounds, too.
+fn rate_ends(done_per_s: f64, half: f64, whole_rounds_per_s: Option<f64>) -> Interval {
+    let whole = whole_rounds_per_s.unwrap_or(done_per_s);
+    let half = half.max(0.0);
+    Interval {
+        low: (done_per_s.min(whole) - half).max(0.0),
+        high: done_per_s.max(whole) + half,
+        indicative: false,
     }
 }
 
@@ -300,5 +311,23 @@ fn histograms(
         departure: histogram_data(&totals.stamps.departure),
         network: histogram_data(&totals.stamps.network),
         arrival: histogram_data(&totals.stamps.arrival),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 8 connections in lockstep, 98 ms a round: every fifth of two seconds holds two rounds, 80 /s, and the rate is
+    /// 81.6 /s. The interval was 80 to 80.
+    #[test]
+    fn the_interval_of_a_rate_holds_that_of_whole_rounds() {
+        let ends = |half, whole| {
+            let Interval { low, high, .. } = rate_ends(80.0, half, whole);
+            (low, high)
+        };
+        assert_eq!(ends(0.0, Some(81.6)), (80.0, 81.6));
+        assert_eq!(ends(1.0, Some(79.0)), (78.0, 81.0));
+        assert_eq!(ends(1.0, None), (79.0, 81.0));
     }
 }
