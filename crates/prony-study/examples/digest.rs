@@ -134,6 +134,7 @@ fn study() -> Study {
         texts: Vec::new(),
         short: false,
         repeats: REPEATS,
+        retries: 3,
         seed: 1,
         order: Order::Interleaved,
         restart: Restart::Never,
