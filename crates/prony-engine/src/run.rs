@@ -35,7 +35,7 @@ const WINDOW_BYTES: usize = 8 * 1024;
 /// A warm-up of at least this length begins with requests that are sent one at a time,
 const SOLO_WARMUP_MIN: Duration = Duration::from_millis(800);
 /// for this part of it,
-const SOLO_PART: u32 = 4;
+const SOLO_PART: u32 = 3;
 /// but for no longer than this.
 const SOLO_MAX: Duration = Duration::from_secs(1);
 /// Time for the threads to start before the first request is due.

@@ -23,6 +23,8 @@ const QUEUED_SURELY: f64 = 1.5;
 const CONTENDED: f64 = 0.30;
 /// Cores that a waiting server uses at most on its busiest thread.
 const IDLE_THREAD: f64 = 0.60;
+/// Share of the connections that have a request in flight where their number is the limit.
+const OCCUPIED: f64 = 0.7;
 /// A thread that is busy for more of the time leaves no room for twice the rate.
 const NEARLY_BUSY: f64 = 0.75;
 /// Share of the time in which some task waits for a disk where that is what the server waits for.
@@ -68,6 +70,17 @@ pub(super) fn connections_or_waits(facts: &Facts) -> Option<Limiter> {
     }
     if let Some(found) = contended(facts) {
         return Some(found);
+    }
+    let occupancy = facts.occupancy();
+    if occupancy < OCCUPIED {
+        return Some(unknown(
+            &format!(
+                "only {} of the connections had a request in flight on average: the others were being opened, or the \
+                 client was late",
+                percent(occupancy)
+            ),
+            &growth.evidence(facts, &solo),
+        ));
     }
     let busiest =
         facts.server.as_ref().map_or(0.0, |server| server.top().demand()).max(facts.client.demand());

@@ -6,8 +6,8 @@ use crate::{Evidence, RunResult};
 
 /// Fewer answers say nothing about a limit.
 const ANSWERS_MIN: u64 = 10;
-/// Where fewer requests succeed, the limit is whatever makes them fail.
-const DONE_SHARE_MIN: f64 = 0.5;
+/// Where more requests fail, the limit is whatever makes them fail.
+pub(super) const FAILED_SHARE_MAX: f64 = 0.5;
 
 /// What limited the run.
 pub(super) fn evaluate(result: &RunResult) -> Limiter {
@@ -22,10 +22,10 @@ pub(super) fn of(facts: &Facts) -> Limiter {
     if facts.answers < ANSWERS_MIN {
         return unknown(&format!("{} answers are too few", facts.answers), &[]);
     }
-    if facts.done_share < DONE_SHARE_MIN {
+    if facts.failed_share > FAILED_SHARE_MAX {
         return unknown(
             "most requests failed: see the failures above",
-            &[("done", facts.done_share, "share")],
+            &[("failed", facts.failed_share, "share")],
         );
     }
     let judges: [fn(&Facts) -> Option<Limiter>; 8] = [

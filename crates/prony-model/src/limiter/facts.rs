@@ -9,8 +9,8 @@ pub(super) struct Facts {
     pub rate: f64,
     /// Answers in the measured part.
     pub answers: u64,
-    /// Good responses as a share of the intended requests.
-    pub done_share: f64,
+    /// Requests that failed as a share of those that ended.
+    pub failed_share: f64,
     /// What was asked in an open loop.
     pub asked_rate: Option<f64>,
     /// Requests sent as a share of the intended ones.
@@ -135,7 +135,7 @@ impl Facts {
         Self {
             rate: result.rate.answered_per_s,
             answers: requests.answered,
-            done_share: requests.done as f64 / intended,
+            failed_share: requests.failed as f64 / (requests.done + requests.failed).max(1) as f64,
             asked_rate: result.plan.load.rate().map(crate::Rate::as_per_second),
             sent_share: requests.sent as f64 / intended,
             in_flight: f64::from(result.plan.load.connections()) * f64::from(result.plan.request.pipeline),
@@ -173,6 +173,11 @@ impl Facts {
             (None, true) => return None,
         };
         Some((self.used_cores? - self.client_cores - server).max(0.0) + self.stolen_cores)
+    }
+
+    /// Requests in flight on average, by Little's law, as a share of those that may be: the others had no connection yet.
+    pub(super) fn occupancy(&self) -> f64 {
+        self.rate * self.response_mean_ms / 1e3 / self.in_flight.max(1.0)
     }
 
     /// Whether all cores of this machine were in use, or taken by the hypervisor.

@@ -9,7 +9,7 @@ fn calm() -> Facts {
     Facts {
         rate: 400.0,
         answers: 4_000,
-        done_share: 1.0,
+        failed_share: 0.0,
         asked_rate: None,
         sent_share: 1.0,
         in_flight: 16.0,
@@ -105,6 +105,8 @@ fn too_few_connections() {
     check(|facts| facts.server = None, LimiterKind::Connections, "as long as alone");
     // On a busy machine, too, where its own threads hardly wait for a core.
     check(|facts| others(facts, 1.9), LimiterKind::Connections, "as long as alone");
+    let absent = |facts: &mut Facts| facts.in_flight = 64.0;
+    check(absent, LimiterKind::Unknown, "only 25 % of the connections");
     // Times that vary as much as chance makes them vary.
     check(|facts| facts.solo = Some(solo(100, 40.0, 40.0)), LimiterKind::Connections, "as long as alone");
     check(
@@ -281,6 +283,12 @@ fn a_full_listen_queue() {
         facts.response_mean_ms = 940.0;
     };
     check(full, LimiterKind::ListenQueue, "was full 3,000 times");
+    let kept_out = |facts: &mut Facts| {
+        facts.overflows = 300;
+        facts.opened_per_request = 1.0;
+        facts.in_flight = 64.0;
+    };
+    check(kept_out, LimiterKind::ListenQueue, "75 % of the connections were kept out");
     let by_others = |facts: &mut Facts| {
         full(facts);
         facts.connect_max_ms = 0.5;
@@ -297,7 +305,7 @@ fn a_full_listen_queue() {
     check(serial, LimiterKind::ServerWaits, "6.0 times as long as alone");
     let failing = |facts: &mut Facts| {
         full(facts);
-        facts.done_share = 0.2;
+        facts.failed_share = 0.8;
     };
     check(failing, LimiterKind::ListenQueue, "longer backlog");
 }
@@ -343,7 +351,7 @@ fn the_network() {
 #[test]
 fn too_little_to_tell() {
     check(|facts| facts.answers = 9, LimiterKind::Unknown, "9 answers are too few");
-    check(|facts| facts.done_share = 0.4, LimiterKind::Unknown, "most requests failed");
+    check(|facts| facts.failed_share = 0.6, LimiterKind::Unknown, "most requests failed");
     let empty = of(&Facts::default());
     assert_eq!(empty.kind, LimiterKind::Unknown);
 }
