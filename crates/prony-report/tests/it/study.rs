@@ -76,6 +76,7 @@ fn cell(names: [&str; 3], kind: LoadKind, load: &str, place: u32, figures: Vec<S
         bins: Vec::new(),
         courses: Vec::new(),
         executions: Vec::new(),
+        retried: Vec::new(),
     }
 }
 
