@@ -431,8 +431,8 @@ mod tests {
     #[test]
     fn a_stall_that_ends_is_no_flood_of_connections() {
         let (mut worker, mut io) = (open_loop(1000, 1000), ScriptedIo::default());
-        for turn in 1..=3 {
-            let now = turn * TURN;
+        for turn in 1..=3_u32 {
+            let now = Nanos::from(turn) * TURN;
             // Looks at the sockets in between begin no more.
             for step in 0..10 {
                 worker.turn(&mut io, now + step);
