@@ -123,8 +123,8 @@ class Checker:
             return
         # Those without an answer took longer than all that have one.
         counted = self.result["requests"]
-        unknown = [math.inf] * (counted["censored"] + counted["never_sent"])
-        for name, begin in (("response", "intended_ns"), ("service", "sent_ns")):
+        for name, begin, kinds in (("response", "intended_ns", ("censored", "never_sent")), ("service", "sent_ns", ("censored",))):
+            unknown = [math.inf] * sum(counted[kind] for kind in kinds)
             values = sorted((row["done_ns"] - row[begin]) / 1e6 for row in good)
             one = self.result["latency"][name]
             self.exact(f"{name} counts what was good", one["count"] == len(values), one["count"], len(values))
@@ -198,7 +198,7 @@ class Checker:
     def intervals(self):
         """How often the truth lies outside what is said to hold it in 95 of 100 runs."""
         world = self.world
-        if self.result["verdict"] == "invalid" or not self.overheads_s or world.reset_share or world.closed_by:
+        if not self.overheads_s or world.reset_share or world.closed_by:
             return
         truth = worlds.expect(world, self.overheads_s)
         bounds = self.result["rate"]["interval_per_s"]
@@ -214,9 +214,11 @@ class Checker:
         # What the truth is made of was itself seen in this run, and histograms round.
         slack = max(ROUNDING * truth, 0.02 if figure != "rate" else 0)
         holds = bounds["low"] - slack <= truth <= bounds["high"] + slack
-        name = f"run: 95 % interval of the {figure}{', indicative' if bounds['indicative'] else ''}"
+        # What a run itself calls invalid is counted, but not held to anything.
+        invalid = self.result["verdict"] == "invalid"
+        name = f"run: 95 % interval of the {figure}{', indicative' if bounds['indicative'] else ''}{', called invalid' if invalid else ''}"
         said = f"{figure} {point:.3f} [{bounds['low']:.3f}, {bounds['high']:.3f}]"
-        self.tally.chance(name, holds, INTERVAL_MISS, self.where, said, f"{truth:.3f}", self.again)
+        self.tally.chance(name, holds, 1.0 if invalid else INTERVAL_MISS, self.where, said, f"{truth:.3f}", self.again)
 
 
 def _near(said, true, values):

@@ -28,7 +28,7 @@ class Wrk2:
             raise Unreadable(finished.stdout[-300:] + finished.stderr[-300:])
         errors = re.search(r"Non-2xx or 3xx responses: (\d+)", finished.stdout)
         sockets = re.search(r"Socket errors: (.*)", finished.stdout)
-        # Runs shorter than its 10 s of calibration have no latencies: it prints quantiles of nothing.
+        # Of runs longer than its 10 s of calibration, these are the latencies after it.
         found = re.findall(r"^\s*([\d.]+)%\s+([\d.]+)(us|ms|s|m)\s*$", finished.stdout, re.M)
         quantiles = {round(float(percent) / 100, 6): float(value) * UNIT_MS[unit] for percent, value, unit in found}
         maximum = quantiles.pop(1.0, None)
