@@ -7,7 +7,7 @@ from hunt import serving, worlds
 from lib import child
 from lib.stats import median, quantile
 
-LIMIT_S = 110
+LIMIT_S = 240
 INTERVAL_MISS = 0.05
 # Of the verdicts on equal servers; 5 % by construction.
 FALSE_VERDICTS = 0.05
