@@ -2,12 +2,15 @@
 
 import json
 import random
+import urllib.request
 from dataclasses import dataclass
 
 from lib import child, servers
 
 # A run, its warm-up and its drain, and time for a machine that is busy with something else.
 LIMIT_S = 60.0
+# A server that listens may still be starting its database.
+READY_S = 60.0
 # What is never wrong to say: that it is not known, and that others have the cores.
 UNDECIDED = ("unknown", "machine")
 # Cores that must be taken by others for `machine` to be true.
@@ -149,6 +152,7 @@ def run_one(program, case, seconds):
     port = servers.free_port()
     serve = [program, "serve", *case.serve, "--port", str(port)]
     with servers.Server(serve, None, port, ready_s=servers.INSTALL_S) as server:
+        urllib.request.urlopen(server.url + case.path, timeout=READY_S).close()
         load = [*case.load, "-d", f"{seconds}s", "--warmup", "1s", "-o", "json", "--no-calibration"]
         done = child.run([program, "run", server.url + case.path, *load], None, LIMIT_S)
     return judge(case, done.stdout)
