@@ -19,6 +19,7 @@ mod bins;
 mod describe;
 mod interval;
 mod quantile;
+mod ratio;
 mod rounds;
 
 // Whether the run was fit to be measured.
@@ -68,6 +69,7 @@ pub use order::{PairOrder, pair_orders};
 pub use outliers::{OUTLIER_DEVIATIONS, outliers};
 pub use pooled::{Weighted, pooled_differences};
 pub use quantile::{Censored, Estimate, LEAST_EXCEEDANCES, Quantile, QuantileError, Withheld, estimate};
+pub use ratio::{mean_interval, ratio_interval};
 pub use rounds::Rounds;
 pub use sample::median;
 pub use signed_rank::{Center, signed_rank_center, signed_rank_p};
