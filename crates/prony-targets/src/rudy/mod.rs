@@ -74,6 +74,8 @@ pub struct Config {
     pub files: Option<PathBuf>,
     /// How long a request may take to come, before it is answered 408. Default 10 s.
     pub request_timeout: Duration,
+    /// Bytes that each request takes from the heap and never gives back: a leak, to be found. Default 0.
+    pub leak_bytes: usize,
     /// The queue of connections not accepted yet; the kernel bounds it too. Default 65,535. The original's was
     /// 5, Erlang's default.
     pub backlog: u32,
@@ -93,6 +95,7 @@ impl Default for Config {
             keep_alive: false,
             files: None,
             request_timeout: Duration::from_secs(10),
+            leak_bytes: 0,
             backlog: DEFAULT_BACKLOG,
             accept_every: Duration::ZERO,
             allow_remote: false,
@@ -108,7 +111,7 @@ impl Default for Config {
 pub fn start(config: Config) -> Result<Running, StartError> {
     let Config { listen: address, model, backlog, allow_remote, .. } = config;
     let files = config.files.as_deref().map(files::Files::read).transpose()?;
-    let pages = Arc::new(page::Pages { files });
+    let pages = Arc::new(page::Pages { files, leak_bytes: config.leak_bytes, ..page::Pages::default() });
     if let Model::Pool { workers, .. } = model
         && !(1..=THREAD_LIMIT).contains(&workers)
     {

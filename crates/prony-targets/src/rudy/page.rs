@@ -1,6 +1,7 @@
 //! What is answered: a file, or a page that names the path.
 
 use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
 
 use super::files::Files;
 use crate::reader::Request;
@@ -16,11 +17,20 @@ const BEHIND_PATH: &str = "</body></html>\n";
 pub(super) struct Pages {
     /// Absent: every path has a page, as in the original.
     pub(super) files: Option<Files>,
+    /// Bytes that each request leaves behind.
+    pub(super) leak_bytes: usize,
+    /// What they have left behind.
+    pub(super) leaked: Mutex<Vec<Box<[u8]>>>,
 }
 
 impl Pages {
     /// Puts the reply to a request behind what is in `out`.
     pub(super) fn write(&self, request: &Request, took_ns: u64, close: bool, out: &mut Vec<u8>) {
+        if self.leak_bytes > 0 {
+            // Written to, or the kernel would not count it.
+            let left = vec![1; self.leak_bytes].into_boxed_slice();
+            self.leaked.lock().unwrap_or_else(PoisonError::into_inner).push(left);
+        }
         let page;
         let (status, content_type, body) = match &self.files {
             None => {

@@ -113,6 +113,9 @@ pub(crate) struct RudyArgs {
     /// Look for new connections only this often; with a short backlog the listen queue overflows
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     pub(crate) accept_every: Duration,
+    /// Take so much memory for each request and never give it back
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = parse_bytes)]
+    pub(crate) leak: u64,
 }
 
 /// `prony serve bottleneck`

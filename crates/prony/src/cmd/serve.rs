@@ -89,6 +89,7 @@ fn start_rudy(args: &RudyArgs) -> Result<Running, StartError> {
         files: args.files.clone(),
         backlog: args.backlog,
         accept_every: args.accept_every,
+        leak_bytes: usize::try_from(args.leak).unwrap_or(usize::MAX),
         allow_remote: args.listen.allow_remote,
         ..rudy::Config::default()
     })
