@@ -44,6 +44,12 @@ pub enum StudyMetric {
     /// Length of the measured part of a run, s: the time that N requests take.
     #[serde(rename = "total")]
     Total,
+    /// CPU time of the server for each request, µs.
+    #[serde(rename = "cpu-per-request")]
+    CpuPerRequest,
+    /// Peak memory of the server, MiB.
+    #[serde(rename = "server-memory")]
+    ServerMemory,
     /// Mean wall-clock time of a command, ms.
     #[serde(rename = "wall-mean")]
     WallMean,
@@ -81,7 +87,7 @@ pub enum StudyMetric {
 
 impl StudyMetric {
     /// Every metric, in the order of reports.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::Rate,
         Self::Success,
         Self::Mean,
@@ -94,6 +100,8 @@ impl StudyMetric {
         Self::Max,
         Self::Connect,
         Self::Total,
+        Self::CpuPerRequest,
+        Self::ServerMemory,
         Self::WallMean,
         Self::Wall,
         Self::User,
@@ -122,6 +130,8 @@ impl StudyMetric {
             Self::Max => "max",
             Self::Connect => "connect",
             Self::Total => "total",
+            Self::CpuPerRequest => "cpu-per-request",
+            Self::ServerMemory => "server-memory",
             Self::WallMean => "wall-mean",
             Self::Wall => "wall",
             Self::User => "user",
@@ -136,13 +146,14 @@ impl StudyMetric {
         }
     }
 
-    /// The unit of its values: `per_s`, `ms`, `s`, `share` (0..1) or `MiB`.
+    /// The unit of its values: `per_s`, `ms`, `µs`, `s`, `share` (0..1) or `MiB`.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Rate => "per_s",
             Self::Success | Self::StartUp => "share",
             Self::Total => "s",
-            Self::Memory => "MiB",
+            Self::CpuPerRequest => "µs",
+            Self::Memory | Self::ServerMemory => "MiB",
             _ => "ms",
         }
     }

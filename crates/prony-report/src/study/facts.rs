@@ -124,6 +124,8 @@ pub(super) fn columns(kind: LoadKind, full: bool) -> Vec<Column> {
             M::Max,
             M::Connect,
             M::Total,
+            M::CpuPerRequest,
+            M::ServerMemory,
         ],
         (LoadKind::Probe, _) => &[M::Dns, M::Tcp, M::Server, M::Transfer, M::Probe, M::Success],
         (LoadKind::Exec, false) => &[M::Wall, M::User, M::System, M::StartUp],

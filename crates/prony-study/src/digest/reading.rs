@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prony_model::{
     CommandResult, ExecResult, Interval, LatencySummary, PhaseTimes, ProbeResult, QuantileNote, RunResult,
-    StudyMetric, TimeSummary,
+    ServerUse, StudyMetric, TimeSummary,
 };
 use prony_stats::median;
 
@@ -57,10 +57,21 @@ pub(super) fn of_run(result: &RunResult) -> Readings {
     for (metric, key, _) in QUANTILES {
         readings.insert(metric, quantile(response, key));
     }
+    readings.extend(result.server.as_ref().map(of_server).unwrap_or_default());
     if result.latency.connect.count > 0 {
         readings.insert(StudyMetric::Connect, quantile(&result.latency.connect, "0.5"));
     }
     readings
+}
+
+/// What the server used, where it was measured.
+fn of_server(server: &ServerUse) -> Readings {
+    let cpu = server
+        .cpu_per_request_us
+        .map(|figure| Reading { interval: figure.interval, ..reading(Some(figure.value), figure.requests) });
+    let memory = server.own.memory_peak_bytes.map(|bytes| reading(Some(bytes as f64 / MIB), server.requests));
+    let both = [(StudyMetric::CpuPerRequest, cpu), (StudyMetric::ServerMemory, memory)];
+    both.into_iter().filter_map(|(metric, reading)| Some((metric, reading?))).collect()
 }
 
 fn quantile(summary: &LatencySummary, key: &str) -> Reading {

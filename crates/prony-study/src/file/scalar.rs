@@ -163,6 +163,7 @@ pub(super) fn amount(scalar: &Scalar, unit: &str) -> Result<f64, AmountError> {
         Scalar::Logical(_) => None,
         Scalar::Text(text) => match unit {
             "ms" => parse_duration(text).ok().map(|value| value.as_secs_f64() * 1e3),
+            "µs" => parse_duration(text).ok().map(|value| value.as_secs_f64() * 1e6),
             "s" => parse_duration(text).ok().map(|value| value.as_secs_f64()),
             "per_s" => text.parse::<Rate>().ok().map(Rate::as_per_second),
             "MiB" => parse_bytes(text).ok().map(|bytes| bytes as f64 / MIB),
@@ -171,6 +172,7 @@ pub(super) fn amount(scalar: &Scalar, unit: &str) -> Result<f64, AmountError> {
     };
     let (what, example) = match unit {
         "ms" => ("a time", "\"50ms\", or 50 for milliseconds"),
+        "µs" => ("a time", "\"80us\", or 80 for microseconds"),
         "s" => ("a time", "\"30s\", or 30 for seconds"),
         "per_s" => ("a rate", "5000 or \"5k\""),
         "MiB" => ("a size", "\"64MiB\", or 64 for MiB"),
@@ -193,6 +195,7 @@ mod tests {
         let text = |text: &str| Scalar::Text(text.to_owned());
         check(&text("50ms"), "ms", Some(50.0));
         check(&text("1.5s"), "ms", Some(1500.0));
+        check(&text("1.5ms"), "µs", Some(1500.0));
         check(&Scalar::Whole(7), "ms", Some(7.0));
         check(&text("1m"), "s", Some(60.0));
         check(&text("5k"), "per_s", Some(5000.0));

@@ -104,6 +104,8 @@ fn column(metric: StudyMetric) -> Column {
         StudyMetric::Rate => "good /s",
         StudyMetric::Total => "total, s",
         StudyMetric::Memory => "memory, MiB",
+        StudyMetric::CpuPerRequest => "server CPU, µs",
+        StudyMetric::ServerMemory => "server memory, MiB",
         metric => metric.name(),
     };
     numbers(metric.name(), heading)

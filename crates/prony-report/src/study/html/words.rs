@@ -52,6 +52,8 @@ pub(super) fn name(metric: StudyMetric) -> &'static str {
         StudyMetric::Max => "greatest response time",
         StudyMetric::Connect => "connect time",
         StudyMetric::Total => "time of the whole run",
+        StudyMetric::CpuPerRequest => "server's CPU time per request",
+        StudyMetric::ServerMemory => "server's peak memory",
         StudyMetric::WallMean => "mean time of the command",
         StudyMetric::Wall => "median time of the command",
         StudyMetric::User => "time in user mode",

@@ -84,6 +84,7 @@ fn plain(metric: StudyMetric) -> &'static str {
         StudyMetric::P999 => "p99.9 response time",
         StudyMetric::Wall => "time of the command",
         StudyMetric::Probe => "time of a probe",
+        StudyMetric::CpuPerRequest => "CPU time per request",
         other => other.name(),
     }
 }
@@ -95,6 +96,9 @@ fn superior(metric: StudyMetric, ratio: f64) -> String {
             format!("answers {} as many requests per second as", times(ratio))
         }
         StudyMetric::Rate => format!("answers {} more requests per second than", rough_percent(ratio - 1.0)),
+        StudyMetric::CpuPerRequest => {
+            format!("takes {} less CPU time per request than", rough_percent(1.0 - 1.0 / ratio))
+        }
         _ if ratio >= 1.95 => format!("is {} as fast as", times(ratio)),
         _ => format!("takes {} less time than", rough_percent(1.0 - 1.0 / ratio)),
     }
@@ -104,6 +108,9 @@ fn superior(metric: StudyMetric, ratio: f64) -> String {
 fn compared(metric: StudyMetric, ratio: f64) -> String {
     match metric {
         StudyMetric::Rate => format!("{} the rate of", times(ratio)),
+        StudyMetric::CpuPerRequest => {
+            format!("{} less CPU time per request than", rough_percent(1.0 - 1.0 / ratio))
+        }
         _ => format!("{} as fast as", times(ratio)),
     }
 }

@@ -20,6 +20,7 @@ pub(super) fn section(layout: &Layout<'_>) -> String {
         dots::figure(layout, StudyMetric::Rate),
         dots::figure(layout, StudyMetric::P50),
         dots::figure(layout, StudyMetric::P99),
+        dots::figure(layout, StudyMetric::CpuPerRequest),
         dots::figure(layout, StudyMetric::Wall),
         dots::figure(layout, StudyMetric::Probe),
         concurrency::figure(layout),
