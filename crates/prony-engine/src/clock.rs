@@ -32,6 +32,11 @@ pub(crate) fn now() -> Nanos {
     nanos(clock_gettime(ClockId::Monotonic))
 }
 
+/// Time since the machine started, sleep included: what the kernel counts the starts of processes with.
+pub(crate) fn since_boot() -> Nanos {
+    nanos(clock_gettime(ClockId::Boottime))
+}
+
 /// CPU time of the calling thread.
 pub(crate) fn thread_cpu() -> Nanos {
     nanos(clock_gettime(ClockId::ThreadCPUTime))

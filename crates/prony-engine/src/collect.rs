@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicI32;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
-use prony_model::{MachineUse, Outcome, Phase, Progress, RunEvent, RunPlan, SliceCounts};
+use prony_model::{MachineUse, Outcome, Phase, Progress, RunEvent, RunPlan, ServerUse, SliceCounts};
 use prony_stats::Histogram;
 
 use crate::clean::{CleanTotals, Sorter};
@@ -14,6 +14,7 @@ use crate::clock::{self, Nanos};
 use crate::observe::Observer;
 use crate::samples::Samples;
 use crate::series::Series;
+use crate::server::ServerWatch;
 use crate::slice::{Clocks, Counters, SLICE, Slice};
 use crate::stamps::Stamps;
 use crate::waits::Waits;
@@ -57,6 +58,8 @@ pub(crate) struct Totals {
     pub series: Series,
     /// What the machine did beside the client.
     pub machine: MachineUse,
+    /// What the server used, or why that is not known.
+    pub server: Result<ServerUse, String>,
 }
 
 /// What one worker used.
@@ -79,6 +82,7 @@ pub(crate) struct Collector {
     totals: Totals,
     sorter: Sorter,
     observer: Observer,
+    server: ServerWatch,
     waits: Waits,
     measuring: bool,
     draining: bool,
@@ -90,7 +94,12 @@ pub(crate) struct Collector {
 
 impl Collector {
     /// For a run of `plan` whose workers tell their thread numbers in `tids`.
-    pub(crate) fn new(plan: &RunPlan, window: Window, tids: Vec<Arc<AtomicI32>>) -> Self {
+    pub(crate) fn new(
+        plan: &RunPlan,
+        window: Window,
+        server: ServerWatch,
+        tids: Vec<Arc<AtomicI32>>,
+    ) -> Self {
         let totals = Totals {
             window,
             measured_to: window.measure_from,
@@ -102,6 +111,7 @@ impl Collector {
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads),
             machine: MachineUse::default(),
+            server: Err(String::new()),
         };
         let observer = Observer::new(window, clock::now());
         let good = Histogram::new();
@@ -110,6 +120,7 @@ impl Collector {
             totals,
             sorter,
             observer,
+            server,
             waits: Waits::new(tids, window.measure_from),
             measuring: false,
             draining: false,
@@ -146,6 +157,7 @@ impl Collector {
         self.totals.series.finish();
         self.totals.machine = self.observer.finish(now);
         (self.totals.all, self.totals.clean) = self.sorter.finish(now, &self.totals.threads);
+        self.totals.server = self.server.finish();
         self.totals.whole_run.open_peak = self.totals.threads.iter().map(|thread| thread.open_peak).sum();
         self.totals
     }
@@ -154,6 +166,7 @@ impl Collector {
     fn look_at_the_clock(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let now = clock::now();
         self.observer.look(now);
+        self.server.look(now);
         let measuring = now >= self.totals.window.measure_from;
         let threads = &mut self.totals.threads;
         self.waits.look(now, |thread, waited| threads[thread].run_queue_wait_ns = Some(waited));
@@ -192,6 +205,7 @@ impl Collector {
         let last = slice.counted_to.min(self.totals.window.measure_to);
         self.totals.measured_to = self.totals.measured_to.max(last);
         self.totals.series.add(slice, last, &self.good);
+        self.server.count(slice.start, last, slice.counters.answered_now);
         self.done += slice.counters.done_now;
         self.failed += slice.counters.failed_now;
         sink(RunEvent::Slice(SliceCounts {

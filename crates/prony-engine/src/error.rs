@@ -67,6 +67,9 @@ pub enum RunError {
     /// io_uring was asked for, and the kernel lacks it.
     #[error("io_uring can't be used here ({0}): leave out --driver, or use --driver epoll")]
     NoUring(String),
+    /// The server's processes that were named can't be measured.
+    #[error("{0}")]
+    Server(String),
     /// Anything else that the operating system refuses.
     #[error("can't {action}: {source}")]
     System {

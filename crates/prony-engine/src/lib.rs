@@ -42,6 +42,7 @@ mod samples;
 #[cfg(test)]
 mod scripted;
 mod series;
+mod server;
 mod slice;
 mod slot_list;
 mod socket;
@@ -57,4 +58,4 @@ pub use control::Control;
 pub use environment::{before as environment, load_average};
 pub use error::RunError;
 pub use probe::{BodyNotKept, KeptBody, probe};
-pub use run::run;
+pub use run::{run, run_with_server};

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use prony_http::{EncodedRequest, HeadCache, Limits, Request};
-use prony_model::{DriverUsed, Load, RequestPlan, RunEvent, RunPlan, RunResult, Target, Version};
+use prony_model::{DriverUsed, Load, RequestPlan, RunEvent, RunPlan, RunResult, ServerHint, Target, Version};
 
 use crate::checks::Checker;
 use crate::clock::{self, NEVER, Nanos, span};
@@ -21,6 +21,7 @@ use crate::pacer::{Part, Schedule, share};
 use crate::recorder::Recorder;
 use crate::resolve::{Peers, resolve};
 use crate::samples::Samples;
+use crate::server::ServerWatch;
 use crate::slice::Slice;
 use crate::summary::{Run, summarize};
 use crate::worker::{Assignment, Pace, Worker};
@@ -46,6 +47,19 @@ const START_DELAY: Nanos = 5_000_000;
 /// # Errors
 /// Only what prevents the load: once it is on, failures are counted in the result.
 pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) -> Result<RunResult, RunError> {
+    run_with_server(plan, &ServerHint::default(), control, sink)
+}
+
+/// As [`run()`], with what is known of the server's processes: they are measured, too.
+///
+/// # Errors
+/// As [`run()`], and processes that are named and aren't there.
+pub fn run_with_server(
+    plan: &RunPlan,
+    hint: &ServerHint,
+    control: &Control,
+    sink: &mut dyn FnMut(RunEvent),
+) -> Result<RunResult, RunError> {
     plan.check()?;
     sys::map_large_allocations();
     let request = encode(&plan.target, &plan.request)?;
@@ -59,13 +73,15 @@ pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) ->
     if !peers.here {
         environment.link_mbit_per_s = environment::link::mbit_per_s(&peers.names);
     }
+    let mut server = ServerWatch::new(plan, &peers, hint)?;
     sink(RunEvent::Starting { addresses: peers.names.clone(), driver: kernel.driver.clone() });
 
     let started_at = clock::wall() + Duration::from_nanos(START_DELAY);
     let window = window(plan);
+    server.start(window);
     let (workers, pipes) = start(plan, &request, &checker, &kernel, &peers, control, window)?;
     let mut collector =
-        Collector::new(plan, window, workers.iter().map(|worker| Arc::clone(&worker.tid)).collect());
+        Collector::new(plan, window, server, workers.iter().map(|worker| Arc::clone(&worker.tid)).collect());
     collector.collect(&pipes, sink);
     for worker in workers {
         let ended = worker.handle.join().expect("invariant: workers don't panic");

@@ -158,11 +158,13 @@ pub enum FindingCode {
     UnevenPairs,
     /// Blocks of a comparison held few requests or few rounds.
     FewRounds,
+    /// The server's memory grew all along.
+    MemoryGrowth,
 }
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 53] = [
+    pub const ALL: [Self; 54] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -216,6 +218,7 @@ impl FindingCode {
         Self::ContradictingFigures,
         Self::UnevenPairs,
         Self::FewRounds,
+        Self::MemoryGrowth,
     ];
 
     /// Whether the machine or the client caused it, so that the same run may go well at another moment. What the server
@@ -293,6 +296,7 @@ impl FindingCode {
             Self::ContradictingFigures => "contradicting-figures",
             Self::UnevenPairs => "uneven-pairs",
             Self::FewRounds => "few-rounds",
+            Self::MemoryGrowth => "memory-growth",
         }
     }
 }

@@ -76,7 +76,7 @@ pub use result::{
 };
 pub use server::{
     CgroupUse, CounterUse, Dependant, ListenerUse, MemoryGrowth, ProcessesUse, ServerFigure, ServerFoundBy,
-    ServerProcess, ServerSampling, ServerSection, ServerThread, ServerUse,
+    ServerHint, ServerProcess, ServerSampling, ServerSection, ServerThread, ServerUse,
 };
 pub use source::{SourceError, source_addresses};
 pub use status::status_name;

@@ -4,6 +4,8 @@
 //! Known only where the server runs on the client's machine. Every figure is of the measured part, every count a
 //! difference between its two ends; `None` where the system does not say.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +58,17 @@ pub struct ServerUse {
     /// What is not known, and why: a permission that is missing, a process that ended.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+/// What is known of the server's processes beforehand; where nothing is, they are found from the listening socket.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerHint {
+    /// Numbers of processes; their children belong to them.
+    pub pids: Vec<u32>,
+    /// A control group, as a path in the file system or in the tree of groups.
+    pub cgroup: Option<PathBuf>,
+    /// Whoever asks for the run has started these processes, and nobody else named them.
+    pub started: bool,
 }
 
 /// How the server's processes were found.

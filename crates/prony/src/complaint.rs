@@ -92,6 +92,7 @@ impl From<RunError> for Complaint {
     fn from(error: RunError) -> Self {
         match &error {
             RunError::Plan(_)
+            | RunError::Server(_)
             | RunError::NoUring(_)
             | RunError::Source { .. }
             | RunError::SourceFamily { .. }

@@ -9,6 +9,7 @@ mod delay;
 mod load;
 mod machine;
 mod network;
+mod server;
 mod spikes;
 
 use prony_http::EncodedRequest;
@@ -98,6 +99,7 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         load::not_reused,
         load::closed_loop,
         load::connection_per_request,
+        server::memory_growth,
     ]
     .iter()
     .filter_map(|judge| judge(facts))

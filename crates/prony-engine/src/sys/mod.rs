@@ -5,8 +5,10 @@
 #![allow(unsafe_code, reason = "the one module that talks to the kernel below the safe wrappers")]
 
 mod buffers;
+mod cpu_clock;
 mod entrance;
 mod memory;
+mod perf;
 mod priority;
 mod refusals;
 mod ring;
@@ -15,7 +17,9 @@ mod tcp_info;
 mod timestamping;
 
 pub(crate) use buffers::BufferGroups;
+pub(crate) use cpu_clock::process_cpu_ns;
 pub(crate) use memory::map_large_allocations;
+pub(crate) use perf::{Counter, Event};
 pub(crate) use priority::ask_for_short_slices;
 pub(crate) use ring::{BATCH, Completion, Receive, Ring, RingSetup, Socket, received};
 pub(crate) use sockopt::defer_port_choice;

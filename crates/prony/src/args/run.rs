@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use prony_model::{Clock, parse_count, parse_duration};
+use prony_model::{Clock, ServerHint, parse_count, parse_duration};
 
 use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs, whole_u32};
 
@@ -49,6 +49,8 @@ pub(crate) struct RunArgs {
     pub(crate) means: MeansArgs,
     #[command(flatten)]
     pub(crate) checks: CheckArgs,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
     /// Leave out the comparison with what `prony calibrate` measured
     #[arg(long, hide_short_help = true)]
     pub(crate) no_calibration: bool,
@@ -73,6 +75,24 @@ pub(crate) struct RunArgs {
     /// No progress line
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// Which processes of this machine are the server. Nobody has to say: its listening socket tells.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct ServerArgs {
+    /// The server is this process, with its children; may be repeated [default: whoever holds the listening socket]
+    #[arg(long, value_name = "PID", value_parser = whole_u32, hide_short_help = true)]
+    pub(crate) target_pid: Vec<u32>,
+    /// The server is all that runs in this control group: `/sys/fs/cgroup/…`, or a path within
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    pub(crate) target_cgroup: Option<PathBuf>,
+}
+
+impl ServerArgs {
+    /// For the engine.
+    pub(crate) fn hint(&self) -> ServerHint {
+        ServerHint { pids: self.target_pid.clone(), cgroup: self.target_cgroup.clone(), started: false }
+    }
 }
 
 /// What stdout gets.

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
     let mut samples = samples.as_ref().map(SampleFile::new).transpose()?;
     let control = signals::control()?;
     let mut progress = ProgressLine::new(&plan, quiet);
-    let result = prony_engine::run(&plan, &control, &mut |event| {
+    let result = prony_engine::run_with_server(&plan, &args.server.hint(), &control, &mut |event| {
         progress.tell(&event);
         if let Some(samples) = &mut samples {
             samples.tell(&event);

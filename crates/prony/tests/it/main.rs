@@ -22,6 +22,7 @@ mod processes;
 mod report;
 mod runs;
 mod server;
+mod server_use;
 mod servers;
 mod shape;
 mod studies;

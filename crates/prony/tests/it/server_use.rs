@@ -1,0 +1,137 @@
+//! What a run says of the server that it loads: servers that use a known amount, and servers that can't be measured.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use prony_model::{FindingCode, RunResult, ServerFoundBy, ServerUse, from_json};
+
+use crate::binary::{command, prony};
+
+/// `prony serve` in a process of its own, ended with the test.
+struct Served {
+    process: Child,
+    url: String,
+}
+
+impl Served {
+    fn start(words: &[&str]) -> Self {
+        let mut process = command()
+            .arg("serve")
+            .args(words)
+            .args(["--port", "0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary was built");
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().expect("it is piped")).read_line(&mut line).expect("a line");
+        let url = line.strip_prefix("listening on ").expect("the ready line").trim_end().to_owned();
+        Self { process, url }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.process.kill().expect("it is ours");
+        self.process.wait().expect("it is ours");
+    }
+}
+
+fn run(url: &str, more: &[&str]) -> RunResult {
+    let words = [&["run", url, "-q", "-o", "json", "--no-calibration", "--threads", "1"], more].concat();
+    let said = prony(&words);
+    from_json(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err))
+}
+
+fn used(result: &RunResult) -> &ServerUse {
+    result.server.as_ref().unwrap_or_else(|| panic!("{:?}", result.server_unknown_because))
+}
+
+#[test]
+fn the_server_is_found_from_its_socket_and_measured() {
+    let server = Served::start(&["null"]);
+    let result = run(&server.url, &["-c", "4", "-d", "3s", "--warmup", "200ms"]);
+    let used = used(&result);
+    assert_eq!(used.found_by, ServerFoundBy::ListeningSocket);
+    assert_eq!(used.own.each.len(), 1);
+    assert_eq!(used.own.each[0].pid, server.process.id());
+    // What was answered in the measured part, as the client counted it on its own.
+    let off = used.requests.abs_diff(result.requests.answered);
+    assert!(off <= 4 + result.requests.answered / 10, "{} of {}", used.requests, result.requests.answered);
+    assert!(used.own.cpu_s > 0.0 && used.own.cpu_s <= used.wall_s * f64::from(used.cpus), "{used:?}");
+    assert!(
+        used.own.memory_peak_bytes.expect("own process") >= used.own.memory_end_bytes.expect("own process")
+    );
+    assert!(used.own.threads >= 1 && used.own.descriptors.expect("own process") > 4, "{used:?}");
+    let figure = used.cpu_per_request_us.expect("it answered");
+    assert!((figure.value * used.requests as f64 / 1e6 / used.own.cpu_s - 1.0).abs() < 0.01, "{used:?}");
+    assert_eq!(used.sections.len(), 10);
+    let of_sections: f64 = used.sections.iter().map(|section| section.cpu_s).sum();
+    assert!((of_sections / used.own.cpu_s - 1.0).abs() < 0.05, "{used:?}");
+    assert!(used.listener.expect("it listens").backlog > 0);
+    assert_eq!((used.dependants.len(), used.own.ended), (0, 0));
+    // The machine has counters, or the result says why not.
+    assert!(used.counters.instructions.is_some() || used.counters.absent_because.is_some());
+}
+
+#[test]
+fn a_named_process_counts_with_its_children() {
+    let server = Served::start(&["null"]);
+    // A shell that has all its work done by children, each over before anybody could look at it for long.
+    let burner = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+    let mut shell = command_of("sh", &["-c", &format!("while :; do sh -c '{burner}'; done")]);
+    let pid = shell.id().to_string();
+    let result =
+        run(&server.url, &["-c", "1", "--rate", "50", "-d", "5s", "--warmup", "0s", "--target-pid", &pid]);
+    shell.kill().expect("it is ours");
+    shell.wait().expect("it is ours");
+    let used = used(&result);
+    assert_eq!(used.found_by, ServerFoundBy::Pid);
+    // The shell itself does nothing.
+    let own = used.own.each.iter().find(|each| each.pid == shell.id()).expect("it was watched");
+    assert!(used.own.cpu_s > 2.0 * own.cpu_s && used.own.cpu_s > 0.1, "{used:?}");
+}
+
+fn command_of(program: &str, words: &[&str]) -> Child {
+    std::process::Command::new(program).args(words).spawn().expect("every system has it")
+}
+
+#[test]
+fn a_leak_is_found_and_a_steady_server_has_none() {
+    let of = |words: &[&str]| {
+        let server =
+            Served::start(&[&["rudy", "--model", "async", "--delay", "1ms", "--keepalive"], words].concat());
+        run(&server.url, &["-c", "16", "-d", "4s", "--warmup", "500ms"])
+    };
+    let found =
+        |result: &RunResult| result.findings.iter().any(|finding| finding.code == FindingCode::MemoryGrowth);
+    let leaking = of(&["--leak", "16KiB"]);
+    let growth = used(&leaking).memory_growth_bytes_per_h.expect("it ran for seconds");
+    assert!(found(&leaking), "{growth:?}");
+    assert!((growth.bytes_per_request / 16_384.0 - 1.0).abs() < 0.2, "{growth:?}");
+    let steady = of(&[]);
+    assert!(!found(&steady), "{:?}", used(&steady).memory_growth_bytes_per_h);
+}
+
+#[test]
+fn processes_that_are_not_there_are_refused() {
+    let server = Served::start(&["null"]);
+    let refused = |words: &[&str], said: &str| {
+        let told = prony(&[&["run", server.url.as_str(), "-q", "-d", "1s"], words].concat());
+        assert!(told.code != Some(0) && told.err.contains(said), "{words:?}: {}", told.err);
+    };
+    refused(&["--target-pid", "4194304"], "no process 4194304");
+    refused(&["--target-cgroup", "/no/such/group"], "not a control group");
+}
+
+#[test]
+fn a_server_that_ends_in_the_run_keeps_what_was_seen() {
+    let mut other = command_of("sh", &["-c", "sleep 1.5"]);
+    let server = Served::start(&["null"]);
+    let pid = other.id().to_string();
+    let result =
+        run(&server.url, &["-c", "1", "--rate", "50", "-d", "3s", "--warmup", "0s", "--target-pid", &pid]);
+    other.wait().expect("it is ours");
+    let used = used(&result);
+    assert!(used.notes.iter().any(|note| note.contains("ended during the run")), "{used:?}");
+    assert_eq!(used.own.memory_peak_bytes, None);
+}
