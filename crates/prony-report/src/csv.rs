@@ -23,6 +23,14 @@ pub fn rows(file: &str, result: &RunResult) -> String {
         summary_rows(&format!("{run},response"), &entry.response, &mut text);
         summary_rows(&format!("{run},service"), &entry.service, &mut text);
     }
+    if let Some(figure) = result.server.as_ref().and_then(|server| server.cpu_per_request_us) {
+        let ms = |us: f64| (us / 1e3).to_string();
+        let (low, high) =
+            figure.interval.map_or_else(Default::default, |interval| (ms(interval.low), ms(interval.high)));
+        // Writing to a `String` can't fail.
+        let _ =
+            writeln!(text, "{run},,cpu-per-request,,{},{low},{high},{}", ms(figure.value), figure.requests);
+    }
     text
 }
 

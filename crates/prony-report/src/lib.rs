@@ -28,6 +28,7 @@ mod page;
 pub mod probe;
 mod record;
 pub mod series;
+mod server;
 pub mod study;
 mod style;
 mod svg;

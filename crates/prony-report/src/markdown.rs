@@ -6,7 +6,7 @@ use prony_model::{Finding, RunResult};
 
 use crate::clean::clean;
 use crate::latency::{KernelRows, Table, headings, table};
-use crate::{facts, failures, record};
+use crate::{facts, failures, record, server};
 
 /// The report of one run.
 pub fn run(result: &RunResult) -> String {
@@ -34,6 +34,12 @@ pub fn run(result: &RunResult) -> String {
     }
     if let Some(connections) = facts::connections(result) {
         lines.push(format!("- connections: {connections}"));
+    }
+    if let Some(parts) = server::parts(result) {
+        lines.push(format!("- server {}", escaped(&parts.join(", "))));
+    }
+    for line in server::dependants(result) {
+        lines.push(format!("  - {}", escaped(&line)));
     }
     if let Some(limiter) = &result.limiter {
         lines.push(format!("- limiter: {}", escaped(&limiter.sentence)));

@@ -4,6 +4,7 @@ use prony_model::{Environment, RunResult};
 
 use crate::number::plural;
 use crate::number::{bytes, count};
+use crate::server;
 
 /// Each thing that is known, by name; what the system did not say is absent.
 pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
@@ -19,6 +20,7 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
         "kernel's time stamps",
         (!kernel_clock.reason.is_empty()).then(|| because(stamps, &kernel_clock.reason)),
     );
+    rows.extend(server::rows(result));
     rows.extend(machine(&result.environment));
     rows
 }
