@@ -128,17 +128,18 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
 fn processes(used: &ProcessesUse, server: &ServerUse) -> String {
     let name = match used.each.as_slice() {
         [only] => format!("{}[{}]", used.name, only.pid),
-        _ => format!(
-            "{}: {}",
-            used.name,
-            plural(used.processes.into(), "process").replace("processs", "processes")
-        ),
+        _ => format!("{}: {}", used.name, several(used.processes.into())),
     };
     let cores = if server.wall_s > 0.0 { used.cpu_s / server.wall_s } else { 0.0 };
     let memory = used.memory_peak_bytes.or(used.memory_end_bytes);
     let memory = memory.map_or_else(String::new, |peak| format!(", {} peak", bytes(peak as f64)));
     let separator = if used.each.len() == 1 { ":" } else { "," };
     format!("{name}{separator} {} of {}{memory}", significant(cores), plural(server.cpus.into(), "core"))
+}
+
+/// The plural of `process` is not made by adding an s.
+fn several(processes: u64) -> String {
+    if processes == 1 { "1 process".to_owned() } else { format!("{} processes", count(processes)) }
 }
 
 /// `71.3 µs CPU per request ± 1.2 %`

@@ -70,12 +70,12 @@ mod tests {
         for index in 0..4 {
             answers.add(FROM + index * SLICE, FROM + (index + 1) * SLICE, 100 * (index + 1));
         }
-        let until = |slices: f64| answers.until(FROM + (slices * SLICE as f64) as Nanos);
-        near(until(0.0), 0.0);
-        near(until(0.5), 50.0);
-        near(until(2.25), 375.0);
-        near(until(4.0), 1000.0);
-        near(until(9.0), 1000.0);
+        let until = |quarters: u64| answers.until(FROM + quarters * SLICE / 4);
+        near(until(0), 0.0);
+        near(until(2), 50.0);
+        near(until(9), 375.0);
+        near(until(16), 1000.0);
+        near(until(36), 1000.0);
         near(answers.until(0), 0.0);
     }
 

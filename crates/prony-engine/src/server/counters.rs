@@ -100,12 +100,10 @@ impl Running {
         let sum = |counters: &[Counter]| {
             counters.iter().try_fold(0_u64, |sum, counter| {
                 let count = counter.read()?;
-                let share = if count.running_ns > 0 {
-                    count.enabled_ns as f64 / count.running_ns as f64
-                } else {
-                    0.0
-                };
-                Some(sum.saturating_add((count.value as f64 * share) as u64))
+                // Multiplied wide: a year of nanoseconds times as many instructions.
+                let running = u128::from(count.running_ns.max(1));
+                let whole = u128::from(count.value) * u128::from(count.enabled_ns) / running;
+                Some(sum.saturating_add(u64::try_from(whole).unwrap_or(u64::MAX)))
             })
         };
         Some((sum(&self.instructions)?, sum(&self.cycles).unwrap_or(0)))

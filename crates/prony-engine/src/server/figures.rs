@@ -40,7 +40,7 @@ pub(super) fn add(found: &mut ServerUse, samples: &[Sample], answers: &Answers) 
     let Some((first, last)) = samples.first().zip(samples.last()) else { return };
     let requests_until = |at: Nanos| answers.until(at);
     let requests = requests_until(last.at) - requests_until(first.at);
-    found.requests = requests.round() as u64;
+    found.requests = whole(requests);
     found.sections = sections(samples, &requests_until);
     let figure = |value: f64, interval: Option<prony_stats::Interval>| ServerFigure {
         value,
@@ -78,6 +78,16 @@ pub(super) fn add(found: &mut ServerUse, samples: &[Sample], answers: &Answers) 
             Some(figure(instructions as f64 / requests, ratio(&per_section, &count)));
     }
     found.memory_growth_bytes_per_h = growth(samples, &found.sections, found.requests);
+}
+
+/// To the nearest whole number; none below 0.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of answers is far below 2^53, and casts to integers saturate"
+)]
+fn whole(count: f64) -> u64 {
+    count.round() as u64
 }
 
 /// Ten sections of nearly equal time, from sample to sample; none where there are fewer than ten.

@@ -6,7 +6,7 @@ use prony_model::{ProcessesUse, ServerProcess, ServerThread};
 
 use super::holders::processes;
 use super::proc_files::Stat;
-use super::process::{Process, stat};
+use super::process::{Process, Thread, stat};
 use crate::clock::Nanos;
 
 /// Processes of one group that are watched.
@@ -177,7 +177,7 @@ impl Group {
     pub(super) fn waited(&self) -> Option<Nanos> {
         let threads = || self.members.values().flat_map(|process| process.each_thread.values());
         threads().next()?;
-        Some(threads().map(|thread| thread.waited()).sum())
+        Some(threads().map(Thread::waited).sum())
     }
 
     /// CPU time of each thread since the beginning.

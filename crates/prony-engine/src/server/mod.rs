@@ -36,8 +36,8 @@ use group::{Group, PROCESSES_MAX, Parents, parents};
 use locate::{Listeners, tcp_listeners, tcp_table, unix_listeners_at};
 use sock_diag::SockDiag;
 
-/// Share of one core that sampling may use.
-const COST_SHARE_MAX: f64 = 0.005;
+/// Samples may use one part in so many of a core, and so may the search for children: 0.5 % together.
+const COST_ONE_IN: u64 = 400;
 /// Times between two samples: a fiftieth of the measured part, within these bounds.
 const INTERVAL_MIN: Nanos = 50_000_000;
 const INTERVAL_MAX: Nanos = 1_000_000_000;
@@ -337,8 +337,8 @@ impl Monitor {
     fn pace(&mut self, cost: Nanos) {
         self.cost += cost;
         self.samples_cost += cost;
-        let mean = self.samples_cost as f64 / self.sampled.max(1) as f64;
-        self.interval = self.interval.max((mean / (COST_SHARE_MAX / 2.0)) as Nanos);
+        let mean = self.samples_cost / self.sampled.max(1);
+        self.interval = self.interval.max(mean * COST_ONE_IN);
     }
 
     /// Processes that were started since the last time: a scan of all, so only when there are any.
@@ -355,7 +355,7 @@ impl Monitor {
         self.newest_pid = newest;
         let cost = clock::thread_cpu() - before;
         self.cost += cost;
-        self.next_children = now + CHILDREN_EVERY.max((cost as f64 / (COST_SHARE_MAX / 2.0)) as Nanos);
+        self.next_children = now + CHILDREN_EVERY.max(cost * COST_ONE_IN);
     }
 
     fn finish(mut self) -> Result<ServerUse, String> {

@@ -181,7 +181,6 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
-    use std::os::fd::AsFd as _;
     use std::os::unix::net::{UnixListener, UnixStream};
 
     use super::*;
