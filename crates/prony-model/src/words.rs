@@ -50,15 +50,30 @@ pub fn whole(value: f64) -> String {
     grouped(value.round() as u64)
 }
 
-/// A share 0..1 as percent, with as many digits as it takes to see that it is not 0.
+/// A share as percent, two significant digits: `31 %`, `1.2 %`, `0.04 %`.
+///
+/// Only an exact share is `100 %` or `0 %`: what would round to one of them gets more decimals, and then a sign.
 pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent >= 10.0 || percent == 0.0 {
-        format!("{percent:.0} %")
-    } else if percent >= 0.1 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.3} %")
+    const DECIMALS_MAX: usize = 2;
+    let value = share * 100.0;
+    let size = value.abs();
+    let sign = if value < 0.0 { "−" } else { "" };
+    let least = match size {
+        size if size >= 9.95 || size == 0.0 => 0,
+        size if size >= 0.095 => 1,
+        size if size >= 0.005 => 2,
+        // NaN, too: a share of nothing.
+        _ if share.is_nan() => return "–".to_owned(),
+        _ => return format!("{sign}<0.01 %"),
+    };
+    let rounded = |decimals: usize| format!("{size:.decimals$}");
+    let is_all = |decimals: usize| rounded(decimals).parse() == Ok(100.0);
+    let decimals = (least..=DECIMALS_MAX).find(|decimals| size == 100.0 || !is_all(*decimals));
+    match decimals {
+        Some(0) if size >= 999.5 => format!("{sign}{} %", whole(size)),
+        Some(decimals) => format!("{sign}{} %", rounded(decimals)),
+        None if size < 100.0 => format!("{sign}>99.99 %"),
+        None => format!("{sign}>100 %"),
     }
 }
 
@@ -112,8 +127,27 @@ mod tests {
 
     #[test]
     fn shares() {
-        let all = [0.0, 0.000_01, 0.0042, 0.0999, 0.314, 1.0].map(percent);
-        assert_eq!(all, ["0 %", "0.001 %", "0.4 %", "10.0 %", "31 %", "100 %"]);
+        let all = [0.0, 0.000_01, 0.0004, 0.0042, 0.0999, 0.314, 1.0, 2.5, -0.31].map(percent);
+        assert_eq!(all, ["0 %", "<0.01 %", "0.04 %", "0.4 %", "10 %", "31 %", "100 %", "250 %", "−31 %"]);
+    }
+
+    #[test]
+    fn no_share_rounds_to_all_or_nothing() {
+        let all = [0.996, 0.9994, 0.999_94, 0.999_96, 1.004, 1.000_01, 1e-9, 99.9].map(percent);
+        assert_eq!(
+            all,
+            ["99.6 %", "99.9 %", "99.99 %", ">99.99 %", "100.4 %", ">100 %", "<0.01 %", "9,990 %"]
+        );
+        // 305 of 105,871 requests were good.
+        assert_eq!(percent(105_566.0 / 105_871.0), "99.7 %");
+        for parts in 1..100_000_u32 {
+            for share in
+                [f64::from(parts) / 100_000.0, 1.0 - 1.0 / f64::from(parts + 1), 1.0 / f64::from(parts + 1)]
+            {
+                let text = percent(share);
+                assert!(text != "100 %" && text != "0 %", "{share}: {text}");
+            }
+        }
     }
 
     #[test]

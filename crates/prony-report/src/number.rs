@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 pub use prony_model::words::{grouped as count, percent_of as percent};
-pub(crate) use prony_model::words::{plural, two_digits};
+pub(crate) use prony_model::words::{percent as rough_percent, plural, two_digits};
 
 /// Three significant digits, to the nearest; whole from 100 on, and grouped: `0.0417`, `2.74`, `12.3`, `1,234`.
 pub(crate) fn significant(value: f64) -> String {
@@ -43,21 +43,14 @@ pub fn rate(per_s: f64) -> String {
     significant(per_s)
 }
 
-/// A share 0..1 of something uncertain as percent, two significant digits: `31 %`, `1.2 %`, `0.04 %`.
-pub(crate) fn rough_percent(share: f64) -> String {
-    let value = 100.0 * share;
-    match value.abs() {
-        size if size >= 9.95 => format!("{value:.0} %"),
-        size if size >= 0.095 => format!("{value:.1} %"),
-        size if size >= 0.005 => format!("{value:.2} %"),
-        _ => "0 %".to_owned(),
-    }
-}
-
-/// A change 0.05 as `+5.0 %`, two significant digits.
+/// A change 0.05 as `+5.0 %`, two significant digits. One too small for them is `+0.00 %`.
 pub fn signed_percent(change: f64) -> String {
     let sign = if change < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", rough_percent(change.abs()))
+    let size = change.abs();
+    if size > 0.0 && size < 0.000_05 {
+        return format!("{sign}0.00 %");
+    }
+    format!("{sign}{}", rough_percent(size))
 }
 
 /// A number of bytes, three significant digits, binary prefixes: `512 B`, `2.90 MiB`.

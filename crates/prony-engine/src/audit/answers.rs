@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::words::{grouped, milliseconds, percent, plural};
+use prony_model::words::{grouped, milliseconds, percent_of, plural};
 use prony_model::{Finding, FindingCode, Outcome, Severity};
 use prony_stats::{LittleAudit, check_possible};
 
@@ -37,7 +37,7 @@ pub(super) fn no_success(facts: &Facts<'_>) -> Option<Finding> {
     }
     let most = facts.result.errors.first().map_or_else(
         || "none had an answer before the end".to_owned(),
-        |error| format!("most often {} (first: {})", error.kind.description(), error.first_example),
+        |error| format!("mostly {}, e.g. {}", error.kind.description(), error.first_example),
     );
     Some(finding(
         FindingCode::NoSuccess,
@@ -56,13 +56,13 @@ pub(super) fn error_share(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let most = facts.result.errors.first().map_or_else(String::new, |error| {
-        format!(", most often {} (first: {})", error.kind.description(), error.first_example)
+        format!(", mostly {}, e.g. {}", error.kind.description(), error.first_example)
     });
     Some(finding(
         FindingCode::ErrorShare,
         Severity::Warning,
         &[("failed", requests.failed as f64, "count"), ("share", share, "share")],
-        format!("{} of the requests failed{most}", percent(share)),
+        format!("{} of the requests failed{most}", percent_of(requests.failed, requests.intended)),
         "an error is often faster than an answer: find its cause before you read the rate or compare anything",
     ))
 }
@@ -89,9 +89,9 @@ pub(super) fn censored(facts: &Facts<'_>) -> Option<Finding> {
         severity,
         &[("without_answer", count as f64, "count"), ("share", share, "share")],
         format!(
-            "{} ({}) had no answer when time was up: quantiles that reach so far are printed as \"> x\"",
+            "{} ({}) were unanswered at the end; affected quantiles are printed as \"> x\"",
             plural(count, "request"),
-            percent(share)
+            percent_of(count, facts.result.requests.intended)
         ),
         "run longer than the slowest answer, or offer less load (--rate, fewer --connections)",
     ))
@@ -165,7 +165,7 @@ pub(super) fn few_samples(facts: &Facts<'_>) -> Option<Finding> {
         Severity::Note,
         &[("done", done as f64, "count")],
         format!("{done} good responses support quantiles up to {supported}"),
-        "for a p99 make 1,000 requests or more: a longer --duration or more --requests",
+        "for a p99 you need 1,000 requests: a longer --duration or more --requests",
     ))
 }
 
@@ -192,8 +192,8 @@ pub(super) fn mixed_lengths(facts: &Facts<'_>) -> Option<Finding> {
             ("longest_other", longest as f64, "bytes"),
         ],
         format!(
-            "{} of {} had another length than the first: {range} instead of {}; some servers report \
-             errors so, with status 200",
+            "{} of {} had a length that differed from the first: {range} instead of {}; some servers report \
+             errors with status 200",
             grouped(others),
             plural(done, "good response"),
             grouped(first)

@@ -47,10 +47,22 @@ on_both_drivers! {
         let result = run(driver, RunPlan { end: requests(100), ..plan(server.url()) });
         let found = finding(&result, FindingCode::ErrorShare);
         assert_eq!(found.severity, Severity::Warning);
-        assert!(found.message.starts_with("2.0 % of the requests failed"), "{}", found.message);
+        assert!(found.message.starts_with("2 % of the requests failed"), "{}", found.message);
         let server = bad_every(100, not_found);
         let result = run(driver, RunPlan { end: requests(100), ..plan(server.url()) });
         assert!(!has_finding(&result, FindingCode::ErrorShare), "1 % is no more than 1 %");
+        let server = Server::start(|peer| {
+            while let Some(request) = peer.request() {
+                if request.number == 0 {
+                    peer.answer(&ok("hello"));
+                } else {
+                    not_found(peer);
+                }
+            }
+        });
+        let result = run(driver, RunPlan { end: requests(1000), ..plan(server.url()) });
+        let message = &finding(&result, FindingCode::ErrorShare).message;
+        assert!(message.starts_with("99.9 % of the requests failed"), "999 of 1,000: {message}");
     }
 
     fn few_samples(driver) {
@@ -153,7 +165,7 @@ on_both_drivers! {
         let result = run(driver, RunPlan { end: requests(100), ..plan(server.url()) });
         let found = finding(&result, FindingCode::MixedLengths);
         assert_eq!(found.severity, Severity::Note);
-        let words = "10 of 100 good responses had another length than the first: 8 bytes instead of 5";
+        let words = "10 of 100 good responses had a length that differed from the first: 8 bytes instead of 5";
         assert!(found.message.starts_with(words), "{}", found.message);
         // Whoever says what is good has asked already.
         let checks = Checks { body: Some(BodyCheck::Regex("hello|error".to_owned())), ..Checks::default() };
@@ -189,7 +201,7 @@ on_both_drivers! {
         let server = bad_every(20, Peer::reset);
         let result = run(driver, RunPlan { load: closed(2), end: requests(200), ..plan(server.url()) });
         let found = finding(&result, FindingCode::ErrorShare);
-        assert!(found.message.contains("5.0 % of the requests failed"), "{}", found.message);
+        assert!(found.message.contains("5 % of the requests failed"), "{}", found.message);
         assert!(found.message.contains("reset"), "{}", found.message);
     }
 

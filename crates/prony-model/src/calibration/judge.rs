@@ -4,7 +4,7 @@ use super::compare::shows_latency;
 use super::{Calibration, CalibrationPoint, CalibrationSetting};
 use crate::{
     CalibrationUse, Evidence, Finding, FindingCode, RunResult, Severity, Timing, Verdict, since_1970,
-    words::{two_digits, whole},
+    words::{percent, two_digits, whole},
 };
 
 /// Share of the client's capacity: warn, invalid.
@@ -78,7 +78,7 @@ fn near_client_limit(
     let place = if is_outdated {
         format!("this run got {:.1} times as much, so that is not true any more", used.share)
     } else {
-        format!("this run is at {:.0} % of what this client can do", used.share * 100.0)
+        format!("this run is at {} of what this client can do", percent(used.share))
     };
     Some(Finding {
         code: FindingCode::NearClientLimit,
@@ -111,7 +111,7 @@ fn more_client(result: &RunResult) -> String {
     if !ways.is_empty() {
         ways.push("or ".to_owned());
     }
-    format!("try {}agents on other machines", ways.concat())
+    format!("try {}prony on another machine", ways.concat())
 }
 
 /// The median is near the least that this client can see.

@@ -85,7 +85,7 @@ fn the_limit_in_words() {
         findings[0].message,
         "this client gets 160,000 /s from the null server: this run is at 62 % of what this client can do"
     );
-    assert_eq!(findings[0].advice, "try agents on other machines");
+    assert_eq!(findings[0].advice, "try prony on another machine");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn the_advice_fits_the_run() {
     let rate_per_s = Rate::per_second(100_000.0).expect("a rate");
     result.plan.load = Load::Open { rate_per_s, arrivals: Arrivals::Constant, max_connections: 1000 };
     let (_, findings) = judge(&result, &grid()).expect("an open loop is near any");
-    assert_eq!(findings[0].advice, "try --threads 3, a lower --rate, or agents on other machines");
+    assert_eq!(findings[0].advice, "try --threads 3, a lower --rate, or prony on another machine");
 }
 
 #[test]

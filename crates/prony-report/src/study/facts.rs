@@ -234,7 +234,7 @@ pub(super) fn as_written(metric: StudyMetric, value: f64) -> String {
 fn share(value: f64) -> String {
     match value {
         value if value >= 1.0 => "100 %".to_owned(),
-        value if value > NEARLY_ALL => ">99.9 %".to_owned(),
+        value if value >= NEARLY_ALL => ">99.9 %".to_owned(),
         value if value > 0.1 => format!("{} %", format!("{:.1}", 100.0 * value).trim_end_matches(".0")),
         value => rough_percent(value),
     }

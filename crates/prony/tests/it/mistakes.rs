@@ -128,7 +128,10 @@ fn errors_with_status_200() {
     });
     check(
         &[&server.url, "-n", "600", "-c", "2"],
-        &["of 600 good responses had another length than the first", "docs/findings.md#mixed-lengths"],
+        &[
+            "of 600 good responses had a length that differed from the first",
+            "docs/findings.md#mixed-lengths",
+        ],
     );
     check(
         &[&server.url, "-n", "600", "-c", "2", "--expect-body-regex", "^Hello"],

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use prony_engine::Control;
+use prony_model::words::percent;
 use prony_model::{
     Arrivals, Body, CalibrationPoint, CalibrationSetting, Checks, DriverChoice, End, KernelClock, Load,
     Phase, RequestPlan, RunEvent, RunPlan, RunResult, Target, Timeouts,
@@ -182,5 +183,5 @@ fn doubt(result: &RunResult, used: ServerUse, has_room: bool) -> Option<String> 
     shares
         .into_iter()
         .find(|(share, _, _)| *share > DISTURBED_SHARE)
-        .map(|(share, who, what)| format!("{who} {:.0} % of the time {what}", share * 100.0))
+        .map(|(share, who, what)| format!("{who} {} of the time {what}", percent(share)))
 }
