@@ -43,6 +43,23 @@ struct Numbers {
     per_s: f64,
 }
 
+/// The times of a run in which nothing was answered.
+#[derive(Debug, Clone, Copy)]
+struct Silence {
+    times: usize,
+    /// First part and number of parts.
+    longest: (usize, usize),
+    /// Parts of all of them.
+    total: usize,
+}
+
+impl Silence {
+    fn of(times: &[(usize, usize)]) -> Option<Self> {
+        let longest = *times.iter().max_by_key(|(first, parts)| (*parts, std::cmp::Reverse(*first)))?;
+        Some(Self { times: times.len(), longest, total: times.iter().map(|(_, parts)| parts).sum() })
+    }
+}
+
 /// All findings of this kind.
 pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let series = &facts.totals.series;
@@ -154,49 +171,73 @@ impl<'a> Course<'a> {
         if unlike.len() as f64 > medians.len() as f64 * MOMENTS_SHARE {
             unlike.clear();
         }
-        let silent = self.silent();
-        if unlike.is_empty() && silent.is_empty() {
+        let silent = Silence::of(&self.silent_times());
+        if unlike.is_empty() && silent.is_none() {
             return None;
         }
         let furthest = unlike.iter().max_by(|a, b| {
             let distance = |index: usize| (medians[index] / center).ln().abs();
             distance(**a).total_cmp(&distance(**b))
         });
-        let groups = self.parts.len().min(WARM_UP_SLICES);
+        let groups = self.groups();
         let mut said = Vec::new();
         if let Some(&furthest) = furthest {
             let (count, at_s) = (unlike.len(), self.seconds(settled[furthest].0));
             said.push(format!(
-                "{count} of {groups} parts of the run had another median than the rest, the furthest {} at {at_s:.1} s \
-                 against {}",
+                "{count} of {groups} parts of the run had a median that differed from the rest, the furthest {} at \
+                 {at_s:.1} s against {}",
                 milliseconds(medians[furthest]),
                 milliseconds(center)
             ));
         }
-        if let Some(&first) = silent.first() {
-            let at_s = self.seconds(first * self.parts.len() / groups);
-            let length_s = self.seconds(self.parts.len()) / groups as f64 * silent.len() as f64;
-            said.push(format!(
-                "nothing was answered for {} (from {at_s:.1} s on)",
-                milliseconds(length_s * 1e3)
-            ));
-        }
+        said.extend(silent.as_ref().map(|silent| self.silence(silent)));
         Some(finding(
             FindingCode::OutlierSlices,
             Severity::Note,
             &[
                 ("unlike", unlike.len() as f64, "count"),
-                ("silent", silent.len() as f64, "count"),
                 ("parts", groups as f64, "count"),
+                ("silent_times", silent.map_or(0.0, |silent| silent.times as f64), "count"),
+                ("silent_longest", self.seconds(silent.map_or(0, |silent| silent.longest.1)), "s"),
+                ("silent_total", self.seconds(silent.map_or(0, |silent| silent.total)), "s"),
             ],
             format!("{}; all requests stay in the numbers", said.join(", and ")),
             "look at the series (--json) and at what ran then: a collection of garbage, a backup, a neighbour",
         ))
     }
 
+    fn silence(&self, silence: &Silence) -> String {
+        let (first, parts) = silence.longest;
+        let length = |parts: usize| milliseconds(self.seconds(parts) * 1e3);
+        // The last answer before and the first one after lie within neighbouring parts.
+        let longest = format!("nothing was answered for at least {}", length(parts));
+        let begin = format!("from {:.1} s on", self.seconds(first));
+        match silence.times {
+            1 => format!("{longest} ({begin})"),
+            times => format!("{longest} ({begin}; {times} such times, {} in all)", length(silence.total)),
+        }
+    }
+
+    /// The times without any response, where all others have many: first part and number of parts of each.
+    fn silent_times(&self) -> Vec<(usize, usize)> {
+        let is_empty = |part: usize| self.parts[part].is_empty();
+        let mut times: Vec<(usize, usize)> = Vec::new();
+        for group in self.silent_groups() {
+            let first = group * self.parts.len() / self.groups();
+            if times.last().is_some_and(|(begin, parts)| first < begin + parts) {
+                continue;
+            }
+            // The silence may have begun in the group before, and go on beyond this one.
+            let begin = (0..first).rev().take_while(|part| is_empty(*part)).last().unwrap_or(first);
+            let parts = (begin..self.parts.len()).take_while(|part| is_empty(*part)).count();
+            times.push((begin, parts));
+        }
+        times
+    }
+
     /// The groups of parts without any response, where the others have many.
-    fn silent(&self) -> Vec<usize> {
-        let groups = self.parts.len().min(WARM_UP_SLICES);
+    fn silent_groups(&self) -> Vec<usize> {
+        let groups = self.groups();
         if self.responses.count() < groups as u64 * RESPONSES_A_PART {
             return Vec::new();
         }
@@ -205,6 +246,11 @@ impl<'a> Course<'a> {
         let settled = self.settled().first().map_or(0, |(first, _)| *first);
         let from = if self.warm_up.is_some() { settled } else { 0 };
         (0..groups).filter(|group| first_part(*group) >= from && !has_any(group)).collect()
+    }
+
+    /// Groups of parts that have a median each.
+    fn groups(&self) -> usize {
+        self.parts.len().min(WARM_UP_SLICES)
     }
 
     /// The time of so many parts.
@@ -300,6 +346,24 @@ mod tests {
         let slowest = row(&[(30, 500), (1, 9000), (29, 500)]);
         check(&slowest, &[(FindingCode::OutlierSlices, "the furthest 9.00 ms at 1.5 s against 5")]);
         let silent = row(&[(30, 500), (6, 0), (24, 500)]);
-        check(&silent, &[(FindingCode::OutlierSlices, "nothing was answered for 300 ms (from 1.5 s on)")]);
+        check(
+            &silent,
+            &[(FindingCode::OutlierSlices, "nothing was answered for at least 300 ms (from 1.5 s on)")],
+        );
+    }
+
+    #[test]
+    fn silent_times_are_not_added_up() {
+        let twice = row(&[(20, 500), (2, 0), (10, 500), (4, 0), (24, 500)]);
+        check(
+            &twice,
+            &[(
+                FindingCode::OutlierSlices,
+                "nothing was answered for at least 200 ms (from 1.6 s on; 2 such times, 300 ms in all)",
+            )],
+        );
+        // In a longer run a group has several parts: two whole ones and a part of a third were silent.
+        let long = row(&[(126, 500), (11, 0), (103, 500)]);
+        check(&long, &[(FindingCode::OutlierSlices, "for at least 550 ms (from 6.3 s on)")]);
     }
 }
