@@ -114,6 +114,7 @@ impl Collector {
             server: Err(String::new()),
         };
         let observer = Observer::new(window, clock::now());
+        let waits = Waits::new(tids, window.measure_from, clock::now());
         let good = Histogram::new();
         let sorter = Sorter::new(window, plan.threads, plan.samples);
         Self {
@@ -121,7 +122,7 @@ impl Collector {
             sorter,
             observer,
             server,
-            waits: Waits::new(tids, window.measure_from),
+            waits,
             measuring: false,
             draining: false,
             done: 0,
@@ -158,6 +159,9 @@ impl Collector {
         self.totals.machine = self.observer.finish(now);
         (self.totals.all, self.totals.clean) = self.sorter.finish(now, &self.totals.threads);
         self.totals.server = self.server.finish();
+        for (thread, totals) in self.totals.threads.iter_mut().enumerate() {
+            totals.run_queue_wait_ns = self.waits.of_wall(thread, totals.wall);
+        }
         self.totals.whole_run.open_peak = self.totals.threads.iter().map(|thread| thread.open_peak).sum();
         self.totals
     }
@@ -178,6 +182,7 @@ impl Collector {
             sink(RunEvent::Phase(Phase::Measure));
         }
         if now >= self.totals.window.measure_to && !std::mem::replace(&mut self.draining, true) {
+            self.waits.end_all();
             sink(RunEvent::Phase(Phase::Drain));
         }
     }
@@ -196,6 +201,9 @@ impl Collector {
                 self.tell(slice, self.totals.window.start, sink);
             }
             return;
+        }
+        if slice.counted_to < slice.end {
+            self.waits.end(slice.thread as usize);
         }
         if slice.counted_to <= slice.start {
             return;
@@ -267,7 +275,8 @@ impl ThreadTotals {
         self.polls += slice.counters.polls;
         self.second = (self.second.0 + slice.counters.cpu, self.second.1 + wall);
         if self.second.1 >= SECOND {
-            self.cpu_share_peak = self.cpu_share_peak.max(self.second.0 as f64 / self.second.1 as f64);
+            let share = self.second.0 as f64 / self.second.1 as f64;
+            self.cpu_share_peak = self.cpu_share_peak.max(share.min(1.0));
             self.second = (0, 0);
         }
     }
@@ -275,7 +284,7 @@ impl ThreadTotals {
     /// The greatest share of a core within a second; over all of a shorter run.
     pub(crate) fn cpu_share(&self) -> f64 {
         let mean = if self.wall == 0 { 0.0 } else { self.cpu as f64 / self.wall as f64 };
-        self.cpu_share_peak.max(mean)
+        self.cpu_share_peak.max(mean.min(1.0))
     }
 }
 

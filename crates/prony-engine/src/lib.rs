@@ -38,6 +38,7 @@ mod probe;
 mod recorder;
 mod resolve;
 mod run;
+mod run_queue;
 mod samples;
 #[cfg(test)]
 mod scripted;

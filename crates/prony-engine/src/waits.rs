@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::clock::Nanos;
 use crate::environment::run_queue_wait_ns;
+use crate::run_queue::RunQueueWait;
 use crate::slice::SLICE;
 
 /// Time between two looks at all threads. A look opens a file for each of them, so that looking with every slice of
@@ -15,15 +16,18 @@ const LOOK_EVERY: Nanos = SLICE;
 pub(crate) struct Waits {
     tids: Vec<Arc<AtomicI32>>,
     measure_from: Nanos,
-    /// Of each thread at the last look before the measured part.
-    before: Vec<u64>,
+    /// What was read of each thread.
+    readings: Vec<RunQueueWait>,
     next_look: Nanos,
 }
 
 impl Waits {
-    /// For workers that tell their thread numbers in `tids`, in a run that counts from `measure_from` on.
-    pub(crate) fn new(tids: Vec<Arc<AtomicI32>>, measure_from: Nanos) -> Self {
-        Self { before: vec![0; tids.len()], tids, measure_from, next_look: 0 }
+    /// For workers that tell their thread numbers in `tids` and have not begun at `now`, in a run that counts from
+    /// `measure_from` on.
+    pub(crate) fn new(tids: Vec<Arc<AtomicI32>>, measure_from: Nanos, now: Nanos) -> Self {
+        let mut unborn = RunQueueWait::default();
+        unborn.begin(now, 0);
+        Self { readings: vec![unborn; tids.len()], tids, measure_from, next_look: 0 }
     }
 
     /// Looks if that is due at `now`, and calls `waited` with each thread's wait in the measured part so far.
@@ -41,14 +45,30 @@ impl Waits {
             return;
         }
         self.next_look = now + LOOK_EVERY;
-        for (thread, tid) in self.tids.iter().enumerate() {
+        for (thread, (readings, tid)) in self.readings.iter_mut().zip(&self.tids).enumerate() {
             let Some(wait) = read(tid.load(Ordering::Relaxed)) else { continue };
             if now >= self.measure_from {
-                waited(thread, wait.saturating_sub(self.before[thread]));
+                readings.measured(now, wait);
+                waited(thread, readings.waited());
             } else {
-                self.before[thread] = wait;
+                readings.begin(now, wait);
             }
         }
+    }
+
+    /// The measured part of `thread` is over.
+    pub(crate) fn end(&mut self, thread: usize) {
+        self.readings[thread].end();
+    }
+
+    /// The measured part of all threads is over.
+    pub(crate) fn end_all(&mut self) {
+        self.readings.iter_mut().for_each(RunQueueWait::end);
+    }
+
+    /// How long `thread` waited of `wall`, the time that it was measured for; `None` where the kernel doesn't say.
+    pub(crate) fn of_wall(&self, thread: usize, wall: Nanos) -> Option<Nanos> {
+        self.readings[thread].of_wall(wall)
     }
 }
 
@@ -61,7 +81,7 @@ mod tests {
         const THREADS: i32 = 64;
         const SLICES: u64 = 60;
         let tids = (1..=THREADS).map(|tid| Arc::new(AtomicI32::new(tid))).collect();
-        let mut waits = Waits::new(tids, 0);
+        let mut waits = Waits::new(tids, 0, 0);
         let mut reads = 0;
         for slice in 1..=SLICES {
             for thread in 0..64 {
@@ -81,11 +101,17 @@ mod tests {
 
     #[test]
     fn what_was_waited_before_the_measured_part_is_left_out() {
-        let mut waits = Waits::new(vec![Arc::new(AtomicI32::new(1))], 3 * SLICE);
-        let mut seen = Vec::new();
-        for (step, wait) in [(1, 50), (2, 70), (3, 75), (4, 170)] {
-            waits.look_with(step * SLICE, |_| Some(wait), |thread, waited| seen.push((thread, waited)));
+        let mut waits = Waits::new(vec![Arc::new(AtomicI32::new(1))], 3 * SLICE, 0);
+        for (step, wait) in [(1, 50), (2, SLICE), (3, SLICE + 5), (4, SLICE + SLICE / 2)] {
+            waits.look_with(step * SLICE, |_| Some(wait), |_, _| {});
         }
-        assert_eq!(seen, [(0, 5), (0, 100)]);
+        assert_eq!(waits.of_wall(0, 1000), Some(250), "half a slice of two");
+    }
+
+    #[test]
+    fn a_run_that_is_shorter_than_a_look_is_known_from_its_one_look() {
+        let mut waits = Waits::new(vec![Arc::new(AtomicI32::new(1))], SLICE / 10, 0);
+        waits.look_with(SLICE / 2, |_| Some(SLICE / 4), |_, _| {});
+        assert_eq!(waits.of_wall(0, 1000), Some(500));
     }
 }

@@ -43,22 +43,25 @@ pub(super) fn is_busy(facts: &Facts<'_>) -> bool {
 
 /// What to do about a client that is too slow.
 pub(super) fn more_threads(facts: &Facts<'_>, threads: u32) -> String {
-    let slower = if facts.plan().load.rate().is_some() { "a lower --rate, or " } else { "" };
+    let slower = if facts.plan().load.rate().is_some() { "a lower --rate, or " } else { "or " };
     more_threads_on(&facts.result.environment, threads, slower)
 }
 
 fn more_threads_on(machine: &Environment, threads: u32, slower: &str) -> String {
     if threads < machine.cpus {
-        return format!("try --threads {}, {slower}agents on other machines", threads + 1);
+        return format!("try --threads {}, {slower}prony on another machine", threads + 1);
     }
     match machine.cpus_online {
         // `taskset`, a control group or a quota keeps this process from the others.
         Some(online) if machine.cpus < online => format!(
             "every CPU that prony may use has a thread already ({} of {online}): try more CPUs (taskset, or the \
-             container's limit) with more --threads, {slower}agents on other machines",
+             container's limit) with more --threads, {slower}prony on another machine",
             machine.cpus
         ),
-        _ => format!("every CPU has a thread already: try {slower}agents on other machines"),
+        _ => format!(
+            "every CPU has a thread already: try {}prony on another machine",
+            slower.strip_prefix("or ").unwrap_or(slower)
+        ),
     }
 }
 
@@ -73,7 +76,10 @@ pub(super) fn run_queue_wait(facts: &Facts<'_>) -> Option<Finding> {
         FindingCode::RunQueueWait,
         severity,
         &[("run_queue_wait", share, "share")],
-        format!("a worker thread waited {} of the time for a core that others used", percent(share)),
+        format!(
+            "a worker thread waited {} of the time for a CPU that other processes were using",
+            percent(share)
+        ),
         "leave the client a core of its own: fewer --threads, `taskset`, or the server on another machine",
     ))
 }
@@ -108,8 +114,8 @@ pub(super) fn loop_gap(facts: &Facts<'_>) -> Option<Finding> {
         severity,
         &[("loop_gap_max", longest, "ms"), ("gaps_over_1ms", count as f64, "count")],
         format!(
-            "the client looked away from its sockets for {} at the longest, and for over 1 ms {}: \
-             so much of the highest latencies may be its own",
+            "the client did not poll its sockets for {} at the longest, and for over 1 ms {}: up to that much of the \
+             top latencies may be client delay",
             milliseconds(longest),
             times(count)
         ),
@@ -125,10 +131,10 @@ mod tests {
     fn only_the_cpus_that_may_be_used_can_get_a_thread() {
         let check = |threads: u32, cpus: u32, cpus_online: Option<u32>, expected: &str| {
             let machine = Environment { cpus, cpus_online, ..Environment::default() };
-            let told = more_threads_on(&machine, threads, "");
+            let told = more_threads_on(&machine, threads, "or ");
             assert!(told.starts_with(expected), "{told}");
         };
-        check(1, 2, Some(4), "try --threads 2, agents");
+        check(1, 2, Some(4), "try --threads 2, or prony on another machine");
         check(2, 2, Some(2), "every CPU has a thread already: ");
         check(2, 2, None, "every CPU has a thread already: ");
         check(2, 2, Some(4), "every CPU that prony may use has a thread already (2 of 4): try more CPUs");
