@@ -310,6 +310,8 @@ impl Slice {
         self.tally.sent += other.tally.sent;
         self.tally.never_sent += other.tally.never_sent;
         self.tally.unfinished += other.tally.unfinished;
+        self.tally.waited_for_limit += other.tally.waited_for_limit;
+        self.tally.waited_for_connecting += other.tally.waited_for_connecting;
         self.tally.lengths.add(&other.tally.lengths);
         self.tally.rounds.merge(&other.tally.rounds);
         if let Some(found) = &other.first_response

@@ -8,7 +8,7 @@ use crate::clock::{self, NEVER, Nanos, Wall};
 use crate::example::{Detail, Example};
 use crate::first::First;
 use crate::kernel_clock::Conversion;
-use crate::slice::{SLICE, Slice};
+use crate::slice::{SLICE, Slice, WaitCause};
 use crate::stamps::Stamps;
 use crate::sys::TcpInfo;
 
@@ -204,6 +204,16 @@ impl Recorder {
     #[inline]
     pub(crate) fn taken(&mut self, intended: Nanos) {
         self.current.tally.taken += u64::from(self.counts(intended));
+    }
+
+    /// A request that was due at `intended` had to wait before it could be sent.
+    pub(crate) fn waited(&mut self, intended: Nanos, cause: WaitCause) {
+        let counted = u64::from(self.counts(intended));
+        let tally = &mut self.current.tally;
+        match cause {
+            WaitCause::Limit => tally.waited_for_limit += counted,
+            WaitCause::Connecting => tally.waited_for_connecting += counted,
+        }
     }
 
     /// A request was handed over.

@@ -83,10 +83,23 @@ pub(crate) struct Tally {
     pub never_sent: u64,
     /// Outstanding at the end.
     pub unfinished: u64,
+    /// Waited until one of the connections that are allowed came free.
+    pub waited_for_limit: u64,
+    /// Waited until a connection opened.
+    pub waited_for_connecting: u64,
     /// Good ones whose bodies were not as long as the first.
     pub lengths: Lengths,
     /// How good requests, of the warm-up too, cover the measured part.
     pub rounds: Rounds,
+}
+
+/// What a request of an open loop waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitCause {
+    /// All connections that are allowed were in use.
+    Limit,
+    /// Its connection had to be opened first.
+    Connecting,
 }
 
 /// Bodies of good responses that are not as long as the first one of the run.

@@ -19,6 +19,7 @@ use crate::first::Watch;
 use crate::look::{LAST_LOOKS_MAX, LOOK_EVERY};
 use crate::pacer::Schedule;
 use crate::recorder::Recorder;
+use crate::slice::WaitCause;
 use crate::slot_list::SlotList;
 use crate::wake::WakeUp;
 
@@ -257,6 +258,9 @@ impl Worker {
             let Pace::Open(schedule) = &mut self.pace else { return };
             let intended = schedule.take();
             self.recorder.taken(intended);
+            if let Some(cause) = self.wait_cause(slot, intended, waiting) {
+                self.recorder.waited(intended, cause);
+            }
             self.send(io, slot, intended, clock::now());
             if self.flights.has_room(&self.connections[slot as usize]) {
                 self.free.push_back(slot);
@@ -277,6 +281,25 @@ impl Worker {
             let Some(slot) = self.closed.pop() else { return };
             self.connect(io, slot, now);
         }
+    }
+
+    /// What a request that was due at `intended` has waited for, if its connection was not free by then; `waiting`
+    /// requests are due, this one among them.
+    #[inline]
+    fn wait_cause(&self, slot: Slot, intended: Nanos, waiting: u64) -> Option<WaitCause> {
+        let connection = &self.connections[slot as usize];
+        if connection.since <= intended {
+            return None;
+        }
+        let may_open_more = !self.closed.is_empty();
+        // Where each request that waits has a connection on its way, none waits for the limit.
+        let at_limit = if connection.used {
+            u64::from(self.connecting) < waiting
+        } else {
+            let began = connection.since.saturating_sub(connection.took);
+            began.saturating_sub(intended) > connection.since - began.max(intended)
+        };
+        Some(if at_limit && !may_open_more { WaitCause::Limit } else { WaitCause::Connecting })
     }
 
     /// Asks the kernel about the next open connection.
@@ -311,8 +334,13 @@ impl Worker {
         self.recorder.stop_counting(now);
         if let Pace::Open(schedule) = &mut self.pace {
             schedule.end_at(now);
+            let without_connection = schedule.waiting(now).saturating_sub(u64::from(self.connecting));
+            let mut at_limit = if self.closed.is_empty() { without_connection } else { 0 };
             while schedule.waiting(now) > 0 {
                 let intended = schedule.take();
+                let cause = if at_limit > 0 { WaitCause::Limit } else { WaitCause::Connecting };
+                at_limit = at_limit.saturating_sub(1);
+                self.recorder.waited(intended, cause);
                 self.recorder.never_sent(intended, false, now);
             }
         }

@@ -1,6 +1,6 @@
 //! Signals that the load was not the one that was asked for.
 
-use prony_model::words::{grouped, milliseconds, percent, plural, whole};
+use prony_model::words::{grouped, milliseconds, percent_of, plural, whole};
 use prony_model::{ErrorKind, Finding, FindingCode, Load, Severity};
 
 use super::client::is_busy;
@@ -36,7 +36,7 @@ pub(super) fn rate_not_reached(facts: &Facts<'_>) -> Option<Finding> {
         Severity::Invalid,
         &[("asked", asked, "per_s"), ("sent", sent, "per_s"), ("shortfall", shortfall, "share")],
         format!("the client could not keep the rate: {} /s sent of {} /s asked", whole(sent), whole(asked)),
-        "try --threads 2 or more, a lower --rate, or agents on other machines",
+        super::client::more_threads(facts, facts.plan().threads),
     ))
 }
 
@@ -48,47 +48,109 @@ fn shortfall(facts: &Facts<'_>) -> Option<(f64, f64)> {
     (shortfall > RATE_SHORTFALL).then_some((asked, shortfall))
 }
 
-/// Requests waited for a free connection.
+/// Requests waited for a connection.
 pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
     let Load::Open { max_connections, .. } = facts.plan().load else { return None };
-    let blocked = &facts.totals.all.blocked;
-    let share = facts.share(blocked.count() + facts.result.requests.never_sent);
-    let held_back = shortfall(facts).is_some() && rate_not_reached(facts).is_none();
-    if share <= BLOCKED_SHARE && !held_back {
-        return None;
+    let tally = &facts.totals.all.tally;
+    Waits {
+        for_limit: tally.waited_for_limit,
+        for_connecting: tally.waited_for_connecting,
+        never_sent: facts.result.requests.never_sent,
+        intended: facts.result.requests.intended,
+        held_back: shortfall(facts).is_some() && rate_not_reached(facts).is_none(),
+        max_connections,
+        keep_alive: facts.request.keep_alive(),
+        p99_ms: facts.totals.all.blocked.value_at_quantile(0.99).unwrap_or_default() as f64 / 1e6,
     }
-    let severity = if held_back { Severity::Warning } else { Severity::Note };
-    let p99 = blocked.value_at_quantile(0.99).unwrap_or_default() as f64 / 1e6;
-    let never_sent = facts.result.requests.never_sent;
-    let message = if held_back {
-        format!(
-            "the server did not take the asked rate: {} still waited for one of {} at the end",
-            plural(never_sent, "request"),
-            plural(max_connections.into(), "connection")
-        )
-    } else {
-        format!(
-            "{} of the requests waited for one of {} (p99 {}); \
-             their response time counts that",
-            percent(share),
-            plural(max_connections.into(), "connection"),
-            milliseconds(p99)
-        )
-    };
-    Some(finding(
-        FindingCode::Blocked,
-        severity,
-        &[
-            ("blocked_share", share, "share"),
-            ("blocked_p99", p99, "ms"),
-            ("never_sent", never_sent as f64, "count"),
-        ],
-        message,
-        format!(
-            "if the server should take more at once, try --connections {}; else a lower --rate",
-            max_connections.saturating_mul(4)
-        ),
-    ))
+    .finding()
+}
+
+/// How many requests of an open loop waited, and for what.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    for_limit: u64,
+    for_connecting: u64,
+    never_sent: u64,
+    intended: u64,
+    /// Whether requests were not sent for want of a connection.
+    held_back: bool,
+    max_connections: u32,
+    keep_alive: bool,
+    /// Of those that waited.
+    p99_ms: f64,
+}
+
+impl Waits {
+    fn finding(self) -> Option<Finding> {
+        let Self { for_limit, for_connecting, never_sent, intended, held_back, .. } = self;
+        let share = (for_limit + for_connecting) as f64 / intended.max(1) as f64;
+        if share <= BLOCKED_SHARE && !held_back {
+            return None;
+        }
+        let severity = if held_back { Severity::Warning } else { Severity::Note };
+        Some(finding(
+            FindingCode::Blocked,
+            severity,
+            &[
+                ("blocked_share", share, "share"),
+                ("waited_for_limit", for_limit as f64, "count"),
+                ("waited_for_connecting", for_connecting as f64, "count"),
+                ("blocked_p99", self.p99_ms, "ms"),
+                ("never_sent", never_sent as f64, "count"),
+            ],
+            self.message(),
+            self.advice(),
+        ))
+    }
+
+    /// Whether the limit on connections was the cause for more than a few.
+    fn is_for_limit(&self) -> bool {
+        self.for_limit > 0 && self.for_limit as f64 > BLOCKED_SHARE * self.for_connecting as f64
+    }
+
+    fn is_for_connecting(&self) -> bool {
+        self.for_connecting > 0 && self.for_connecting as f64 > BLOCKED_SHARE * self.for_limit as f64
+    }
+
+    fn message(&self) -> String {
+        let limit = format!("one of {}", plural(self.max_connections.into(), "connection"));
+        if self.held_back {
+            let what = if self.is_for_limit() { limit } else { "a connection to open".to_owned() };
+            return format!(
+                "the server did not take the asked rate: {} still waited for {what} at the end",
+                plural(self.never_sent, "request")
+            );
+        }
+        let share = |count| percent_of(count, self.intended);
+        let waited = match (self.is_for_limit(), self.is_for_connecting()) {
+            (true, true) => format!(
+                "{} of the requests waited for {limit}, and {} for a connection to open",
+                share(self.for_limit),
+                share(self.for_connecting)
+            ),
+            (true, false) => format!("{} of the requests waited for {limit}", share(self.for_limit)),
+            (false, _) => {
+                format!("{} of the requests waited for a connection to open", share(self.for_connecting))
+            }
+        };
+        format!("{waited} (p99 of the wait {}); their response time counts that", milliseconds(self.p99_ms))
+    }
+
+    fn advice(&self) -> String {
+        if self.is_for_limit() {
+            let more = self.max_connections.saturating_mul(4);
+            return format!(
+                "if the server should take more at once, try --connections {more}; else a lower --rate"
+            );
+        }
+        if self.keep_alive {
+            "new connections are opened while all others are busy: try a longer --warmup, and look at how fast the \
+             server accepts (`connect`)"
+                .to_owned()
+        } else {
+            "each request opens its own connection: leave out --no-keepalive to reuse them".to_owned()
+        }
+    }
 }
 
 /// Fewer connections were open than asked.
@@ -118,24 +180,40 @@ pub(super) fn ports(facts: &Facts<'_>) -> Option<Finding> {
     let failed = facts.result.requests.failed_by_kind.get(&ErrorKind::NoPort).copied().unwrap_or_default();
     let (first, last) = port_range()?;
     let ports = u64::from(last.saturating_sub(first)) + 1;
-    let opened = facts.result.connections.opened;
-    if failed == 0 && !ports_are_scarce(facts, ports) {
+    let scarce = ports_are_scarce(facts, ports);
+    ports_used_up(failed, scarce, facts.result.connections.opened, ports)
+}
+
+/// `failed` connections found no port of `ports`; `scarce`: or the next ones may not.
+fn ports_used_up(failed: u64, scarce: bool, opened: u64, ports: u64) -> Option<Finding> {
+    let (severity, message) = if failed > 0 {
+        let message = format!(
+            "{} found no free local port; this run opened {}, and there are {} ports to one address",
+            plural(failed, "connection"),
+            grouped(opened),
+            grouped(ports)
+        );
+        (Severity::Invalid, message)
+    } else if scarce {
+        let message = format!(
+            "this run opened {}, there are {} ports to one address, and most of them are still taken: a longer \
+             run would find none",
+            plural(opened, "connection"),
+            grouped(ports)
+        );
+        (Severity::Warning, message)
+    } else {
         return None;
-    }
+    };
     Some(finding(
         FindingCode::Ports,
-        if failed > 0 { Severity::Invalid } else { Severity::Warning },
+        severity,
         &[
             ("failed", failed as f64, "count"),
             ("ports", ports as f64, "count"),
             ("opened", opened as f64, "count"),
         ],
-        format!(
-            "{} found no free local port; this run opened {}, and there are {} ports to one address",
-            plural(failed, "connection"),
-            grouped(opened),
-            grouped(ports)
-        ),
+        message,
         "add source addresses (--source 127.0.0.2,127.0.0.3), or keep connections open (leave out --no-keepalive)",
     ))
 }
@@ -201,8 +279,8 @@ pub(super) fn not_reused(facts: &Facts<'_>) -> Option<Finding> {
         Severity::Note,
         &[("reused", connections.reused as f64, "count"), ("sent", sent as f64, "count")],
         format!(
-            "the server closed its connections: {} of {} found theirs open, so that most response times \
-             hold a connection set-up",
+            "the server closed its connections: {} of {} reused one, so most response times include \
+             connecting",
             grouped(connections.reused),
             plural(sent, "request")
         ),
@@ -237,7 +315,7 @@ pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
             whole(rate),
             milliseconds(implied_ms)
         ),
-        format!("to see the server at a load that you choose: --rate {half}"),
+        format!("to measure at a fixed load: --rate {half}"),
     ))
 }
 
@@ -274,4 +352,69 @@ fn round_down(value: f64) -> f64 {
     }
     let scale = 10_f64.powf(value.log10().floor());
     (value / scale).floor() * scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_blamed_on_its_cause() {
+        let check = |for_limit, for_connecting, held_back, expected: Option<&str>| {
+            let waits = Waits {
+                for_limit,
+                for_connecting,
+                never_sent: if held_back { for_limit + for_connecting } else { 0 },
+                intended: 1000,
+                held_back,
+                max_connections: 50,
+                keep_alive: true,
+                p99_ms: 3.2,
+            };
+            let message = waits.finding().map(|found| found.message);
+            assert_eq!(message.is_some(), expected.is_some(), "{message:?}");
+            if let (Some(message), Some(words)) = (message, expected) {
+                assert!(message.contains(words), "{message}");
+            }
+        };
+        check(0, 10, false, None);
+        check(
+            0,
+            20,
+            false,
+            Some("2 % of the requests waited for a connection to open (p99 of the wait 3.20 ms)"),
+        );
+        check(20, 0, false, Some("2 % of the requests waited for one of 50 connections (p99"));
+        check(997, 3, false, Some("99.7 % of the requests waited for one of 50 connections (p99"));
+        check(
+            300,
+            20,
+            false,
+            Some("30 % of the requests waited for one of 50 connections, and 2 % for a connection"),
+        );
+        check(5, 0, true, Some("5 requests still waited for one of 50 connections at the end"));
+        check(0, 5, true, Some("5 requests still waited for a connection to open at the end"));
+    }
+
+    #[test]
+    fn no_warning_counts_zero_connections() {
+        let check = |failed, scarce, expected: Option<(Severity, &str)>| {
+            let found = ports_used_up(failed, scarce, 25_000, 28_232);
+            assert_eq!(found.as_ref().map(|found| found.severity), expected.map(|(severity, _)| severity));
+            if let (Some(found), Some((_, words))) = (found, expected) {
+                assert!(
+                    found.message.contains(words) && !found.message.starts_with("0 "),
+                    "{}",
+                    found.message
+                );
+            }
+        };
+        check(0, false, None);
+        check(
+            0,
+            true,
+            Some((Severity::Warning, "this run opened 25,000 connections, there are 28,232 ports")),
+        );
+        check(3, true, Some((Severity::Invalid, "3 connections found no free local port")));
+    }
 }

@@ -9,6 +9,7 @@ mod server;
 
 mod addresses;
 mod allocations;
+mod blocked;
 mod bodies;
 mod bound;
 mod busy;
