@@ -314,6 +314,11 @@ impl Slice {
         self.tally.waited_for_connecting += other.tally.waited_for_connecting;
         self.tally.lengths.add(&other.tally.lengths);
         self.tally.rounds.merge(&other.tally.rounds);
+        for (mine, theirs) in self.tally.traffic.iter_mut().zip(&other.tally.traffic) {
+            mine.sent += theirs.sent;
+            mine.answered += theirs.answered;
+            mine.answered_in_drain += theirs.answered_in_drain;
+        }
         if let Some(found) = &other.first_response
             && self.first_response.as_ref().is_none_or(|mine| found.at < mine.at)
         {

@@ -222,7 +222,9 @@ impl Recorder {
         self.weigh(now);
         self.in_flight += 1;
         let counts = self.counts(intended);
-        self.current.tally.sent += u64::from(counts);
+        let tally = &mut self.current.tally;
+        tally.sent += u64::from(counts);
+        tally.traffic[usize::from(counts)].sent += 1;
         let counters = &mut self.current.counters;
         counters.sent_now += 1;
         counters.reused += u64::from(reused);
@@ -241,8 +243,13 @@ impl Recorder {
         self.leave_flight(sample.done);
         let counters = &mut self.current.counters;
         counters.body_bytes += answer.body_bytes;
-        counters.answered_now += u64::from(sample.done < self.measure_to);
-        if self.counts(sample.intended) {
+        let in_time = sample.done < self.measure_to;
+        counters.answered_now += u64::from(in_time);
+        let counts = self.counts(sample.intended);
+        let traffic = &mut self.current.tally.traffic[usize::from(counts)];
+        traffic.answered += 1;
+        traffic.answered_in_drain += u64::from(!in_time);
+        if counts {
             self.current.statuses[usize::from(answer.status.min(599))] += 1;
         }
         self.ended(sample, outcome, Some(answer), detail);

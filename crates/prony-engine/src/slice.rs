@@ -1,6 +1,6 @@
 //! What one worker recorded in one short stretch of time.
 
-use prony_model::{ErrorKind, Outcome};
+use prony_model::{ErrorKind, Outcome, TrafficPart};
 use prony_stats::{Histogram, Rounds};
 
 use crate::clock::Nanos;
@@ -72,7 +72,7 @@ pub(crate) struct Clocks {
     pub service: Histogram,
 }
 
-/// Counts of requests of the measured part, whenever they were recorded.
+/// Counts of requests of the measured part, whenever they were recorded; of those of the warm-up only the traffic.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     /// Begun, or due and never sent.
@@ -91,6 +91,8 @@ pub(crate) struct Tally {
     pub lengths: Lengths,
     /// How good requests, of the warm-up too, cover the measured part.
     pub rounds: Rounds,
+    /// What was sent and answered: of the warm-up, of the measured part.
+    pub traffic: [TrafficPart; 2],
 }
 
 /// What a request of an open loop waited for.

@@ -7,7 +7,7 @@ use prony_http::EncodedRequest;
 use prony_model::{
     Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
     Histograms, Interval, KernelClockUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
-    SoloRequests, ThreadUse, Timing, VERSION, Verdict,
+    SoloRequests, ThreadUse, Timing, Traffic, VERSION, Verdict,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 
@@ -59,6 +59,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             ..run.kernel_clock.clone()
         },
         timing: timing(run),
+        traffic: Some(traffic(run)),
         rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {
             sent: totals.all.counters.sent_bytes,
@@ -140,6 +141,12 @@ fn requests(totals: &Totals) -> Requests {
         "every request that was begun has ended in one way: {requests:?}"
     );
     requests
+}
+
+fn traffic(run: &Run<'_>) -> Traffic {
+    let [warmup, measured] = run.totals.all.tally.traffic;
+    // Each address that answered was connected to once, before the load.
+    Traffic { preflight_connections: run.peers.names.len() as u64, warmup, measured }
 }
 
 pub(crate) fn seconds(nanos: Nanos) -> f64 {

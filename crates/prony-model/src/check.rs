@@ -88,6 +88,16 @@ impl RunResult {
         sum("failed", requests.failed, "failed_by_kind", &kinds, found);
         let statuses: Vec<u64> = self.statuses.values().copied().collect();
         sum("answered", requests.answered, "statuses", &statuses, found);
+        if let Some(traffic) = &self.traffic {
+            let answered = traffic.measured.answered;
+            sum(
+                "the traffic's answers of the measured part",
+                answered,
+                "answered",
+                &[requests.answered],
+                found,
+            );
+        }
         sum("done", requests.done, "the samples of response", &[self.latency.response.count], found);
         sum("done", requests.done, "the samples of service", &[self.latency.service.count], found);
     }

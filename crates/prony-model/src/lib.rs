@@ -30,6 +30,7 @@ mod source;
 mod status;
 mod study;
 mod target;
+mod traffic;
 mod units;
 pub mod words;
 
@@ -87,4 +88,5 @@ pub use study::{
     StudyThreshold, ThresholdOutcome, study_from_json, study_json_schema, study_to_json,
 };
 pub use target::{Target, TargetError};
+pub use traffic::{Traffic, TrafficPart};
 pub use units::{Rate, UnitError, parse_bytes, parse_count, parse_duration};

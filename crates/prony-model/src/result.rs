@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CleanParts, Environment, ErrorKind, Finding, Limiter, RunPlan, ServerUse, SoloRequests, Verdict,
+    CleanParts, Environment, ErrorKind, Finding, Limiter, RunPlan, ServerUse, SoloRequests, Traffic, Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to judge it.
@@ -34,6 +34,9 @@ pub struct RunResult {
     pub timing: Timing,
     /// Where the requests went: `intended = done + failed + censored + never_sent`.
     pub requests: Requests,
+    /// What was sent in all, for a server's log; absent in results of older versions.
+    #[serde(default)]
+    pub traffic: Option<Traffic>,
     /// Throughput over the measured part.
     pub rate: RateSummary,
     /// Bytes on the wire, headers included, over the measured part.
@@ -162,7 +165,7 @@ pub struct Requests {
     pub failed_by_kind: BTreeMap<ErrorKind, u64>,
 }
 
-/// Throughput over the measured part; requests per second.
+/// Throughput over the measured part; requests per second. Answers that came in the drain are part of none of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateSummary {
     /// What was asked, in an open loop.

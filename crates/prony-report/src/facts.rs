@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use prony_model::{
     Arrivals, BodyCheck, CalibrationUse, End, ErrorKind, Finding, Load, RunResult, StatusSet, Timeouts,
-    Verdict, Version,
+    Traffic, Verdict, Version,
 };
 
 use crate::number::{age, bytes, count, duration, percent, plural, rate, rough_percent, seconds, times};
@@ -167,7 +167,8 @@ pub(crate) fn client(result: &RunResult) -> String {
     if client.threads.is_empty() || measured_s <= 0.0 {
         return "nothing speaks against these numbers".to_owned();
     }
-    let share = rough_percent(client.cpu_s / measured_s);
+    // A thread that ended its last slice a little late can't have used more than its core.
+    let share = rough_percent((client.cpu_s / measured_s).min(client.threads.len() as f64));
     let peak = client.threads.iter().map(|thread| thread.cpu_share_peak).fold(0.0, f64::max);
     let used = match client.threads.len() {
         1 => format!("the client used {share} of a core, at most {} in a second", rough_percent(peak)),
@@ -215,7 +216,7 @@ pub(crate) fn success(result: &RunResult) -> (String, String) {
         }
     }
     if requests.censored > 0 {
-        text = format!("{text}; {} unanswered at the end", count(requests.censored));
+        text = format!("{text}; {} sent and unanswered at the end", count(requests.censored));
     }
     if requests.never_sent > 0 {
         text = format!("{text}; {} never sent", count(requests.never_sent));
@@ -244,7 +245,15 @@ pub(crate) fn throughput(result: &RunResult) -> Throughput {
         _ if result.requests.done == 0 => String::new(),
         _ => " (too short for an interval)".to_owned(),
     };
-    let mut parts = vec![format!("{} /s{interval}", rate(summary.done_per_s))];
+    let mut parts = vec![match result.requests.done {
+        // What came in the drain is part of no rate, and nothing at all has none.
+        late @ 1.. if summary.done_per_s <= 0.0 => {
+            let all =
+                if late == 1 { "the only answer".to_owned() } else { format!("all {} answers", count(late)) };
+            format!("– {all} came after the measured {}", seconds(result.timing.measured_s))
+        }
+        _ => format!("{} /s{interval}", rate(summary.done_per_s)),
+    }];
     parts.extend(summary.asked_per_s.map(|asked| format!("of {} /s asked", rate(asked))));
     parts.extend(
         figures.clean_share.map(|share| format!("from {} of the measured time", rough_percent(share))),
@@ -256,6 +265,26 @@ pub(crate) fn throughput(result: &RunResult) -> Throughput {
     let remark = (!all_good)
         .then(|| format!("({} /s answered; an error is not throughput)", rate(summary.answered_per_s)));
     Throughput { label: if all_good { "rate" } else { "goodput" }, parts, remark }
+}
+
+/// What was sent in all, to be compared with the lines of a server's log.
+pub(crate) fn traffic(result: &RunResult) -> Option<String> {
+    let traffic = result.traffic?;
+    let Traffic { preflight_connections, warmup, measured } = traffic;
+    let mut parts = Vec::new();
+    if warmup.sent > 0 {
+        parts.push(format!("{} in the warm-up", count(warmup.sent)));
+    }
+    let late = match measured.answered_in_drain {
+        0 => String::new(),
+        late => format!(" ({} of them answered in the drain)", count(late)),
+    };
+    parts.push(format!("{} measured{late}", count(measured.sent)));
+    let preflight = match preflight_connections {
+        0 => String::new(),
+        number => format!("; {} without a request before the load", plural(number, "connection")),
+    };
+    Some(format!("{} in all: {}{preflight}", plural(traffic.sent(), "request"), parts.join(", ")))
 }
 
 /// Connections, where there is more to say than that all of them were open and reused.
@@ -278,7 +307,7 @@ pub(crate) fn connections(result: &RunResult) -> Option<String> {
     } else if connections.opened != connections.reached {
         parts.push(format!("{} opened over time", count(connections.opened)));
     }
-    parts.push(format!("{} requests reused one", count(connections.reused)));
+    parts.push(format!("{} reused a connection", plural(connections.reused, "request")));
     if connections.closed_by_server > 0 {
         parts.push(format!("{} closed by the server between requests", count(connections.closed_by_server)));
     }

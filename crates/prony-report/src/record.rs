@@ -2,6 +2,7 @@
 
 use prony_model::{Environment, RunResult};
 
+use crate::facts;
 use crate::number::plural;
 use crate::number::{bytes, count};
 use crate::server;
@@ -12,6 +13,7 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
     let mut add = |name, value: Option<String>| rows.extend(value.map(|value| (name, value)));
     add("target", result.target_commit.clone());
     add("addresses", (!result.addresses.is_empty()).then(|| result.addresses.join(", ")));
+    add("sent", facts::traffic(result));
     add("prony", prony(&result.environment));
     add("driver", Some(because(&result.driver.name, &result.driver.reason)));
     let kernel_clock = &result.kernel_clock;

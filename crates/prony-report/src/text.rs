@@ -115,6 +115,11 @@ pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     for line in server::dependants(result) {
         page.labelled("", None, &line);
     }
+    let requests = &result.requests;
+    let is_told = requests.censored > 0 || requests.answered > 0 && result.rate.answered_per_s <= 0.0;
+    if let Some(text) = facts::traffic(result).filter(|_| is_told) {
+        page.labelled("sent", None, &text);
+    }
 }
 
 /// What would have to change for twice the rate.

@@ -31,4 +31,5 @@ mod probe;
 mod protocol;
 mod spikes;
 mod stop;
+mod traffic;
 mod truth;

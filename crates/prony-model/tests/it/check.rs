@@ -11,6 +11,7 @@ fn agreeing() -> RunResult {
     result.findings.clear();
     let requests = &mut result.requests;
     (requests.intended, requests.answered, requests.done, requests.failed) = (4, 3, 3, 1);
+    result.traffic.get_or_insert_default().measured.answered = 3;
     (requests.censored, requests.never_sent) = (0, 0);
     requests.failed_by_kind = [(prony_model::ErrorKind::Refused, 1)].into();
     result.statuses = [(200, 3)].into();
@@ -48,6 +49,10 @@ fn counts_must_add_up() {
         &["failed is 0, and failed_by_kind make 1", "failed is 0, and the bad outcomes make 1"],
     );
     check(|result| result.statuses.clear(), &["answered is 3, and statuses make 0"]);
+    check(
+        |result| result.traffic.get_or_insert_default().measured.answered = 2,
+        &["the traffic's answers of the measured part is 2, and answered make 3"],
+    );
     check(
         |result| result.requests.never_sent = u64::MAX,
         &["intended is 4, and done, failed, censored and never_sent make 18446744073709551619"],

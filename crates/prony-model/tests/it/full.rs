@@ -9,7 +9,7 @@ use prony_model::{
     FindingCode, FirstResponse, HistogramData, Histograms, Interval, KernelClock, KernelClockUse, Latencies,
     LatencySummary, Limiter, LimiterKind, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote,
     Rate, RateSummary, RequestPlan, Requests, RunPlan, RunResult, SecondPoint, Severity, SoloRequests,
-    StatusSet, Target, ThreadUse, Timeouts, Timing, VERSION, Verdict, Version,
+    StatusSet, Target, ThreadUse, Timeouts, Timing, Traffic, TrafficPart, VERSION, Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -53,6 +53,11 @@ pub(crate) fn result() -> RunResult {
             discarded: 1,
         },
         timing: timing(),
+        traffic: Some(Traffic {
+            preflight_connections: 1,
+            warmup: TrafficPart { sent: 12, answered: 12, answered_in_drain: 0 },
+            measured: TrafficPart { sent: 90, answered: 70, answered_in_drain: 3 },
+        }),
         requests: Requests {
             intended: 100,
             sent: 95,

@@ -44,6 +44,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
             done: count,
             ..Requests::default()
         },
+        traffic: None,
         rate: RateSummary {
             asked_per_s: None,
             sent_per_s: per_s,
