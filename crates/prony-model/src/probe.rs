@@ -265,8 +265,12 @@ pub struct ServerMetric {
 pub struct KernelTcp {
     /// Its smoothed estimate of the round trip, milliseconds.
     pub round_trip_ms: f64,
-    /// How far the round trips lie from that, milliseconds.
+    /// Its estimate of how far the round trips lie from that, milliseconds. It begins at half of the first round trip,
+    /// whatever the others are.
     pub round_trip_deviation_ms: f64,
+    /// Round trips behind both estimates at most: the handshake's, and one for each segment with data. 0: unknown.
+    #[serde(default)]
+    pub round_trip_samples: u32,
     /// Segments that the client sent again because the server did not have them; no SYNs, which connecting shows.
     pub retransmitted_segments: u32,
 }

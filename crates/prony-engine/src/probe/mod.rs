@@ -161,6 +161,7 @@ fn kernel(connection: &Connection) -> Option<KernelTcp> {
     Some(KernelTcp {
         round_trip_ms: f64::from(info.round_trip_us) / 1e3,
         round_trip_deviation_ms: f64::from(info.round_trip_deviation_us) / 1e3,
+        round_trip_samples: info.data_segments_sent.saturating_add(1),
         retransmitted_segments: info.retransmitted,
     })
 }

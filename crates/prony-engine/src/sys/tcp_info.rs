@@ -12,6 +12,8 @@ pub(crate) struct TcpInfo {
     pub round_trip_us: u32,
     /// Its mean deviation, microseconds.
     pub round_trip_deviation_us: u32,
+    /// Segments with data that were sent, those sent again included.
+    pub data_segments_sent: u32,
     /// Bytes in the send buffer that were not sent yet.
     pub unsent_bytes: u32,
     /// Time with bytes on their way or waiting, microseconds.
@@ -50,6 +52,7 @@ impl TcpInfo {
         Self {
             round_trip_us: word(68),
             round_trip_deviation_us: word(72),
+            data_segments_sent: word(156),
             unsent_bytes: word(144),
             busy_us: long(168),
             held_back_us: long(176) + long(184),

@@ -38,6 +38,7 @@ fn full() -> ProbeResult {
         kernel: Some(KernelTcp {
             round_trip_ms: 0.1,
             round_trip_deviation_ms: 0.05,
+            round_trip_samples: 12,
             retransmitted_segments: 1,
         }),
     };

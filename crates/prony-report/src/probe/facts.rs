@@ -11,6 +11,10 @@ use crate::number::{bytes, cell, count, duration, percent, plural};
 /// How much longer a wait is advised to be than the one that was too short.
 const LONGER: f64 = 4.0;
 
+/// Round trips from which on the kernel's estimate of their spread is one: it begins at half of the first round trip
+/// and keeps 3/4 of that with each further one (RFC 6298, section 2), so that after ten it makes 1/13 of it.
+const ROUND_TRIPS_LEAST: u32 = 10;
+
 /// A time in milliseconds, with the unit.
 pub(crate) fn ms(value: f64) -> String {
     format!("{} ms", cell(value))
@@ -214,7 +218,7 @@ pub(super) fn traffic(request: &ProbedRequest) -> Vec<(&'static str, String)> {
             BodyFraming::None => "no body".to_owned(),
             framing => {
                 let how = match framing {
-                    BodyFraming::None | BodyFraming::Length => "its length is in the head",
+                    BodyFraming::None | BodyFraming::Length => "Content-Length",
                     BodyFraming::Chunked => "in chunks",
                     BodyFraming::UntilClose => "until the connection was closed",
                 };
@@ -253,8 +257,12 @@ pub(super) fn remarks(request: &ProbedRequest) -> Vec<(&'static str, String)> {
                 format!("{} sent again, because they were lost or late", plural(segments.into(), "segment"))
             }
         };
-        let (trip, deviation) = (ms(kernel.round_trip_ms), ms(kernel.round_trip_deviation_ms));
-        said.push(("network", format!("round trip {trip} ± {deviation} by the kernel's estimate; {again}")));
+        let trip = ms(kernel.round_trip_ms);
+        let spread = match kernel.round_trip_samples {
+            ROUND_TRIPS_LEAST.. => format!(" ± {}", ms(kernel.round_trip_deviation_ms)),
+            _ => String::new(),
+        };
+        said.push(("network", format!("round trip {trip}{spread} by the kernel's estimate; {again}")));
     }
     for failed in &request.failed_addresses {
         let (address, why, took) = (&failed.address, &failed.why, ms(failed.took_ms));

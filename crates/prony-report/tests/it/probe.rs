@@ -27,7 +27,7 @@ fn narrow() -> Style {
 }
 
 /// One good request of a name.
-fn good() -> ProbeResult {
+pub(crate) fn good() -> ProbeResult {
     ProbeResult {
         format: PROBE_FORMAT.to_owned(),
         version: PROBE_VERSION,
@@ -84,6 +84,7 @@ fn request() -> ProbedRequest {
         kernel: Some(KernelTcp {
             round_trip_ms: 0.031,
             round_trip_deviation_ms: 0.015,
+            round_trip_samples: 2,
             retransmitted_segments: 0,
         }),
     }
@@ -142,8 +143,12 @@ fn everything() -> ProbeResult {
     }];
     (request.sent_bytes, request.request_bytes) = (1 << 20, (4 << 20) + 160);
     request.interim = vec![InterimResponse { status: 103, after_ms: 1.5 }];
-    request.kernel =
-        Some(KernelTcp { round_trip_ms: 25.0, round_trip_deviation_ms: 3.5, retransmitted_segments: 2 });
+    request.kernel = Some(KernelTcp {
+        round_trip_ms: 25.0,
+        round_trip_deviation_ms: 3.5,
+        round_trip_samples: 40,
+        retransmitted_segments: 2,
+    });
     let response = request.response.as_mut().expect("a response");
     (response.status, response.stray_bytes) = (302, 17);
     "Found".clone_into(&mut response.reason);
