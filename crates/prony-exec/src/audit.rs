@@ -3,7 +3,7 @@
 use prony_model::{
     CommandExit, CommandResult, Evidence, ExecCommand, ExecResult, Finding, FindingCode, Severity,
     StartUpSource,
-    words::{milliseconds, plural},
+    words::{milliseconds, percent, plural},
 };
 use prony_stats::outliers;
 
@@ -30,7 +30,9 @@ pub(crate) fn findings(result: &ExecResult, unclean: &[String]) -> Vec<Finding> 
         message: format!("a cleanup failed: {error}"),
         advice: "the numbers stand; look at what it left behind".to_owned(),
     }));
-    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
+    // Where a command is short, whatever else is said of its times follows from that.
+    let is_later = |finding: &Finding| finding.code != FindingCode::ShortCommand;
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), is_later(finding), finding.code));
     findings
 }
 
@@ -103,12 +105,12 @@ fn start_up_share(result: &ExecResult) -> Option<Finding> {
         None => "to time the work itself, let one process do it many times".to_owned(),
     };
     seen_in_commands(result, FindingCode::StartUpShare, ("share", "share"), "", advice, |measured, _| {
-        let start_up = measured.start_up.as_ref()?;
+        let start_up = measured.start_up.as_ref().filter(|_| has_times(measured))?;
         let share = start_up.share.filter(|share| *share > START_UP_SHARE)?;
         let least = if start_up.source == StartUpSource::Least { "at least " } else { "" };
         let words = format!(
-            "{least}{:.0} % of the time is process start-up ({} takes {}, n = {}, and the command {})",
-            100.0 * share,
+            "{least}{} of the time is process start-up ({} takes {}, n = {}, and the command {})",
+            percent(share),
             quoted(&start_up.line),
             seconds(start_up.wall.median_s),
             start_up.wall.count,
@@ -128,7 +130,7 @@ fn slow_first_run(result: &ExecResult) -> Option<Finding> {
     let code = FindingCode::SlowFirstRun;
     seen_in_commands(result, code, ("first", "s"), "", advice.to_owned(), |measured, _| {
         let (first, median) = (measured.runs.first()?.wall_s, measured.wall.as_ref()?.median_s);
-        let slow = first > median && far(&times(measured)).first() == Some(&0);
+        let slow = has_times(measured) && first > median && far(&times(measured)).first() == Some(&0);
         let words = format!("the first run took {}, the median is {}", seconds(first), seconds(median));
         slow.then_some(Seen { value: first, words })
     })
@@ -140,7 +142,7 @@ fn outlier_runs(result: &ExecResult) -> Option<Finding> {
         "stop what else runs here, and repeat; the median bears this better than the mean".to_owned();
     seen_in_commands(result, FindingCode::OutlierRuns, ("runs", "count"), "", advice, |measured, _| {
         let times = times(measured);
-        let median_s = measured.wall.as_ref()?.median_s;
+        let median_s = measured.wall.as_ref().filter(|_| has_times(measured))?.median_s;
         // A slow first run is a finding of its own.
         let far: Vec<f64> =
             far(&times).into_iter().filter(|at| *at > 0 || times[0] < median_s).map(|at| times[at]).collect();
@@ -164,13 +166,18 @@ fn outlier_runs(result: &ExecResult) -> Option<Finding> {
 fn short_command(result: &ExecResult) -> Option<Finding> {
     let shell_s = result.shell?.wall_s;
     let what = format!(
-        "shorter than 5 ms, and the {} that are subtracted for the shell vary as much: ",
+        "too short to be timed through a shell, whose start-up ({}) is subtracted: ",
         seconds(shell_s)
     );
     let advice = "-N starts a program without a shell, and subtracts nothing".to_owned();
     seen_in_commands(result, FindingCode::ShortCommand, ("mean", "s"), &what, advice, |measured, _| {
         let mean_s = measured.wall.as_ref()?.mean_s;
-        (mean_s < SHORT_S).then(|| Seen { value: mean_s, words: format!("{} on average", seconds(mean_s)) })
+        let words = match &measured.withheld {
+            Some(reason) => format!("{reason}, so no time is given"),
+            None if mean_s < SHORT_S => format!("{} on average", seconds(mean_s)),
+            None => return None,
+        };
+        Some(Seen { value: mean_s, words })
     })
 }
 
@@ -189,6 +196,11 @@ fn failed_runs(result: &ExecResult) -> Option<Finding> {
         );
         Some(Seen { value: failed.len() as f64, words })
     })
+}
+
+/// Whether its times can be told from the shell's.
+fn has_times(command: &CommandResult) -> bool {
+    command.withheld.is_none()
 }
 
 /// Which of `times` are far from the others.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use prony_model::words::{grouped, milliseconds, plural};
 use prony_model::{
     CommandResult, CommandRun, EXEC_FORMAT, EXEC_VERSION, Environment, ExecPlan, ExecResult, ExecTiming,
     Interval, MemorySummary, ShellUse, StartUpShare, TimeSummary, Verdict,
@@ -14,6 +15,10 @@ use crate::{audit, compare};
 /// A start-up command that takes longer than the command by more than this does not stand for a part of it. Up to
 /// here it may be noise, and the share counts as all.
 const MOST_SHARE: f64 = 1.1;
+
+/// Of a command that takes longer than the shell by more than both vary, no more runs than these are as short as the
+/// shell alone.
+const LOST_SHARE: f64 = 0.10;
 
 /// What was measured.
 pub(crate) struct Measured {
@@ -40,6 +45,9 @@ pub(crate) fn result(plan: &ExecPlan, measured: Measured, environment: Environme
             commands[*command].start_up = share(start_up, &commands[*command]);
         }
     }
+    for command in &mut commands {
+        command.withheld = withheld(command, shell);
+    }
     let (reference, comparisons) = compare::compare(plan, &commands, rounds);
     let timing = ExecTiming {
         started_at: prony_model::rfc3339(started_at),
@@ -65,6 +73,21 @@ pub(crate) fn result(plan: &ExecPlan, measured: Measured, environment: Environme
     result
 }
 
+/// Why the times of `command` say nothing: the runs vary around what the shell takes alone, and what is left of them is
+/// cut off at 0.
+fn withheld(command: &CommandResult, shell: Option<ShellUse>) -> Option<String> {
+    let shell = shell?;
+    let (lost, runs) = (command.runs.iter().filter(|run| run.wall_s <= 0.0).count(), command.runs.len());
+    (lost as f64 > LOST_SHARE * runs as f64).then(|| {
+        format!(
+            "{} of {} took no longer than the shell alone ({})",
+            grouped(lost as u64),
+            plural(runs as u64, "run"),
+            milliseconds(shell.wall_s * 1e3)
+        )
+    })
+}
+
 fn command(runs: Vec<CommandRun>, floor_bytes: u64) -> CommandResult {
     let summary = |of: fn(&CommandRun) -> f64| times(&runs.iter().map(of).collect::<Vec<_>>());
     CommandResult {
@@ -73,6 +96,7 @@ fn command(runs: Vec<CommandRun>, floor_bytes: u64) -> CommandResult {
         system: summary(|run| run.system_s),
         memory: memory(&runs, floor_bytes),
         start_up: None,
+        withheld: None,
         runs,
     }
 }
@@ -117,8 +141,11 @@ fn own_peak_bytes() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use prony_model::{
+        CommandExit, ExecCommand, ExecOrder, ExecOutput, ExecRuns, ExpectedExits, FindingCode, StartUpSource,
+    };
+
     use super::*;
-    use prony_model::StartUpSource;
 
     fn check(start_up_s: f64, command_s: f64, expected: Option<f64>) {
         let start_up = StartUp {
@@ -148,5 +175,78 @@ mod tests {
     #[test]
     fn our_own_memory_is_known() {
         assert!(own_peak_bytes() > 100_000);
+    }
+
+    /// Runs of these times, in seconds.
+    fn measured(walls: &[f64]) -> Measured {
+        let run = |(round, wall_s): (u32, &f64)| CommandRun {
+            round,
+            place: 0,
+            at_s: 0.0,
+            wall_s: *wall_s,
+            wall_with_shell_s: wall_s + 0.001,
+            user_s: 0.0,
+            system_s: 0.0,
+            peak_memory_bytes: 0,
+            exit: CommandExit::Code(0),
+        };
+        Measured {
+            started_at: Duration::ZERO,
+            total: Duration::ZERO,
+            interrupted: false,
+            shell: Some(ShellUse { runs: 50, wall_s: 0.001, user_s: 0.0, system_s: 0.0 }),
+            start_ups: vec![StartUp {
+                line: "true".to_owned(),
+                source: StartUpSource::Least,
+                commands: vec![0],
+                times_s: vec![0.000_05; 20],
+            }],
+            runs: vec![(0..).zip(walls).map(run).collect()],
+            rounds: 20,
+            unclean: Vec::new(),
+        }
+    }
+
+    fn plan() -> ExecPlan {
+        ExecPlan {
+            commands: vec![ExecCommand { name: "exec true".to_owned(), ..ExecCommand::default() }],
+            shell: Some(vec!["sh".to_owned(), "-c".to_owned()]),
+            runs: ExecRuns { warmup: 0, least: 20, most: 20, least_time: Duration::ZERO },
+            order: ExecOrder::Interleaved,
+            reference: None,
+            exits: ExpectedExits { good: Vec::new(), go_on: false },
+            input: None,
+            output: ExecOutput::Null,
+            timeout: Duration::from_secs(1),
+            seed: 1,
+        }
+    }
+
+    /// `exec true` in a shell takes what the shell takes: what the subtraction leaves is noise.
+    #[test]
+    fn a_command_that_is_lost_in_the_shells_start_has_no_time() {
+        // The first run is far from the others, as first runs are.
+        let mut walls: Vec<f64> =
+            (0..20).map(|i| (0.000_01 * (f64::from(i * 7 % 20) - 12.0)).max(0.0)).collect();
+        walls[0] = 0.002;
+        let told = result(&plan(), measured(&walls), Environment::default());
+        let reason = told.commands[0].withheld.as_deref().expect("no time");
+        assert!(reason.contains(" of 20 runs took no longer than the shell alone (1.00 ms)"), "{reason}");
+        let codes: Vec<FindingCode> = told.findings.iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, [FindingCode::ShortCommand], "{:#?}", told.findings);
+        assert!(told.findings[0].message.contains(reason), "{:?}", told.findings);
+    }
+
+    #[test]
+    fn a_short_command_is_told_first() {
+        let mut walls = vec![0.002; 20];
+        walls[0] = 0.02;
+        for (at, wall) in walls.iter_mut().enumerate() {
+            *wall += 0.000_01 * at as f64;
+        }
+        let told = result(&plan(), measured(&walls), Environment::default());
+        assert_eq!(told.commands[0].withheld, None);
+        let codes: Vec<FindingCode> = told.findings.iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, [FindingCode::ShortCommand, FindingCode::SlowFirstRun], "{:#?}", told.findings);
     }
 }

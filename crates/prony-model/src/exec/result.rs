@@ -73,6 +73,9 @@ pub struct CommandResult {
     pub memory: Option<MemorySummary>,
     /// How much of its time the program takes to start.
     pub start_up: Option<StartUpShare>,
+    /// Why reports show no times: they can't be told from the shell's. `None` where they can.
+    #[serde(default)]
+    pub withheld: Option<String>,
 }
 
 /// One run of one command. Times have the shell's share subtracted, down to 0.

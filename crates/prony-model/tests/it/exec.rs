@@ -60,6 +60,7 @@ fn full() -> ExecResult {
             wall,
             share: Some(0.5),
         }),
+        withheld: Some("lost in the shell's start".to_owned()),
     };
     ExecResult {
         format: EXEC_FORMAT.to_owned(),

@@ -35,7 +35,7 @@ pub(super) fn choices(result: &ExecResult) -> Vec<String> {
         (None, _) => "without a shell".to_owned(),
         (Some(shell), None) => shell,
         (Some(shell), Some(took)) => {
-            format!("{shell}, whose {} are subtracted (mean, n = {})", seconds(took.wall_s), took.runs)
+            format!("{shell}, shell start-up ({}, mean, n = {}) subtracted", seconds(took.wall_s), took.runs)
         }
     });
     parts.extend(plan.input.as_ref().map(|path| format!("input from {}", path.display())));
@@ -158,8 +158,8 @@ pub(super) fn exits(command: &CommandResult) -> Option<String> {
 /// What the others are compared with.
 pub(super) fn reference(result: &ExecResult) -> Option<String> {
     let reference = result.reference?;
-    let why = if result.plan.reference.is_some() { "as asked" } else { "the fastest by median" };
-    Some(format!("time compared with command {}, {why}", reference + 1))
+    let why = if result.plan.reference.is_some() { "as asked" } else { "fastest median" };
+    Some(format!("times relative to command {} ({why})", reference + 1))
 }
 
 /// The word of a comparison and its colour.

@@ -43,7 +43,12 @@ fn table(result: &ExecResult) -> String {
         format!("\n| {} |\n|--:|:--|{}\n", HEADINGS.join(" | "), "--:|".repeat(HEADINGS.len() - 2));
     for (at, (planned, measured)) in result.plan.commands.iter().zip(&result.commands).enumerate() {
         let mut cells = vec![(at + 1).to_string(), escaped(&planned.name)];
-        match &measured.wall {
+        match measured.wall.as_ref().filter(|_| measured.withheld.is_none()) {
+            None if !measured.runs.is_empty() => {
+                let runs = measured.runs.len().to_string();
+                let memory = facts::memory(measured).unwrap_or_default();
+                cells.extend(["–", "–", "–", &runs, "–", &memory, "–"].map(str::to_owned));
+            }
             None => cells.extend(["–", "–", "–", "0", "–", "–", "–"].map(str::to_owned)),
             Some(wall) => {
                 let cpu = facts::cpu(measured).map(|(user, system)| format!("{user} + {system}"));

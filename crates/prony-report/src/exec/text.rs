@@ -71,16 +71,21 @@ fn command(page: &mut Page, result: &ExecResult, at: usize, measured: &CommandRe
         return;
     };
     let runs = format!("n = {}", count(wall.count.into()));
-    let parts = [facts::mean(wall), facts::range(wall), runs.clone()];
-    page.labelled("wall", None, &parts.join(BETWEEN));
-    page.labelled("median", None, &[facts::median(wall), runs.clone()].join(BETWEEN));
-    if let Some((user, system)) = facts::cpu(measured) {
+    let has_times = measured.withheld.is_none();
+    if let Some(reason) = &measured.withheld {
+        page.labelled("wall", None, &format!("– {reason}"));
+    } else {
+        let parts = [facts::mean(wall), facts::range(wall), runs.clone()];
+        page.labelled("wall", None, &parts.join(BETWEEN));
+        page.labelled("median", None, &[facts::median(wall), runs.clone()].join(BETWEEN));
+    }
+    if let Some((user, system)) = facts::cpu(measured).filter(|_| has_times) {
         page.labelled("CPU", None, &format!("user {user}{BETWEEN}system {system} (means, {runs})"));
     }
     if let Some(memory) = facts::memory(measured) {
         page.labelled("memory", None, &format!("{memory} (peak, {runs})"));
     }
-    if let Some((share, how)) = facts::start_up(measured) {
+    if let Some((share, how)) = facts::start_up(measured).filter(|_| has_times) {
         page.labelled("start-up", None, &format!("{share}{BETWEEN}{how}"));
     }
     if let Some(exits) = facts::exits(measured) {

@@ -47,6 +47,7 @@ fn command(walls: &[f64], exit: CommandExit) -> CommandResult {
         system: of(|run| run.system_s),
         memory: Some(MemorySummary { median_bytes: last, max_bytes: last, floor_bytes: 5_000_000 }),
         start_up: None,
+        withheld: None,
         runs,
     }
 }
@@ -117,6 +118,19 @@ fn two() -> ExecResult {
         }],
         environment: Environment::default(),
     }
+}
+
+/// One command that takes no longer than the shell alone.
+pub(crate) fn lost() -> ExecResult {
+    let mut result = two();
+    let walls: Vec<f64> = (0..20).map(|i| (0.000_1 * (f64::from(i * 7 % 20) - 17.0)).max(0.0)).collect();
+    result.commands = vec![command(&walls, CommandExit::Code(0))];
+    result.commands[0].withheld =
+        Some("18 of 20 runs took no longer than the shell alone (500 µs)".to_owned());
+    result.plan.commands.truncate(1);
+    result.comparisons.clear();
+    result.reference = None;
+    result
 }
 
 /// Ended before the first run.

@@ -41,9 +41,14 @@ const MIB: f64 = (1_u64 << 20) as f64;
 pub(super) fn of_run(result: &RunResult) -> Readings {
     let (figures, requests) = (result.figures(), &result.requests);
     let response = figures.response;
+    // Where every answer came in the drain, the rate of the measured part is no rate of the server's.
+    let is_late = requests.done > 0 && result.rate.done_per_s <= 0.0;
+    let late =
+        || QuantileNote { reason: "every answer came after the measured part".to_owned(), above_ms: None };
     let rate = Reading {
         interval: figures.rate.interval_per_s,
-        ..reading(Some(figures.rate.done_per_s), figures.requests.done)
+        withheld: is_late.then(late),
+        ..reading(Some(figures.rate.done_per_s).filter(|_| !is_late), figures.requests.done)
     };
     let total = reading(Some(result.timing.measured_s), requests.done);
     let mut readings = Readings::from([
@@ -123,17 +128,27 @@ fn of_command(command: &CommandResult) -> Readings {
         ..reading(Some(times.median_s * MS), times.count.into())
     };
     let runs = command.runs.len() as u64;
+    if let Some(reason) = &command.withheld {
+        let note = QuantileNote { reason: reason.clone(), above_ms: None };
+        for metric in [StudyMetric::WallMean, StudyMetric::Wall, StudyMetric::User, StudyMetric::System] {
+            add(metric, Some(Reading { withheld: Some(note.clone()), ..reading(None, runs) }));
+        }
+        add(StudyMetric::Memory, memory(command));
+        return readings;
+    }
     add(StudyMetric::WallMean, mean(&command.wall));
     add(StudyMetric::Wall, command.wall.as_ref().map(median));
     add(StudyMetric::User, mean(&command.user));
     add(StudyMetric::System, mean(&command.system));
     let start_up = command.start_up.as_ref().filter(|start_up| start_up.share.is_some());
     add(StudyMetric::StartUp, start_up.map(|start_up| reading(start_up.share, start_up.wall.count.into())));
-    add(
-        StudyMetric::Memory,
-        command.memory.map(|memory| reading(Some(memory.median_bytes as f64 / MIB), runs)),
-    );
+    add(StudyMetric::Memory, memory(command));
     readings
+}
+
+fn memory(command: &CommandResult) -> Option<Reading> {
+    let runs = command.runs.len() as u64;
+    command.memory.map(|memory| reading(Some(memory.median_bytes as f64 / MIB), runs))
 }
 
 fn in_ms(interval: Interval) -> Interval {

@@ -30,14 +30,14 @@ fn a_series() {
     for part in [
         "2 commands in turn, each round in a random order · 6 rounds in ",
         "sh -c, whose ",
-        "are subtracted (mean, n = 50) · seed 7",
+        "mean, n = 50) subtracted · seed 7",
         "\n1         sleep 0.01\nwall      ",
         "\n2         sleep 0.02\nwall      ",
         "n = 6",
         "\nCPU       user ",
         "\nmemory    ",
         "\nstart-up  ",
-        "\ntime compared with command ",
+        "\ntimes relative to command ",
         "6 pairs",
     ] {
         assert!(said.out.contains(part), "{part}: {}", said.out);
