@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prony_model::{ErrorKind, OutcomeSummary, RunResult, SliceCounts};
+use prony_report::brief;
 use prony_report::wrk::{self, Rates};
 
 use crate::fixtures::{closed, histogram, summary};
@@ -119,4 +120,22 @@ fn scripts_read_their_numbers() {
     ] {
         reads(&report, pattern, expected);
     }
+}
+
+/// A stall at the end: wrk's clock goes on, and Prony's measured part is over.
+#[test]
+fn two_rates_are_both_named() {
+    let (mut result, _) = run();
+    result.timing.measured_s = 2.0;
+    result.timing.drain_s = 0.17;
+    result.requests.answered = 5_445;
+    result.rate.answered_per_s = 2_726.0;
+    let report = wrk::report(&result, &Rates::default(), false);
+    assert!(report.contains("Requests/sec:   2509.22"), "{report}");
+    let note = brief::rate_note(&result, "wrk", "Requests/sec").expect("two rates");
+    for part in ["5,445 answers in 2.17 s", "2,726 /s, over the 2 s"] {
+        assert!(note.contains(part), "{note}");
+    }
+    result.timing.drain_s = 0.004;
+    assert_eq!(brief::rate_note(&result, "wrk", "Requests/sec"), None, "three digits agree");
 }

@@ -58,6 +58,7 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit, Complaint> {
 fn notes(meant: &Ab, result: &RunResult, requests: &Requests) -> Vec<String> {
     let mut notes = meant.notes.clone();
     notes.extend(ab::across_all(result));
+    notes.extend(brief::rate_note(result, "ab", "Requests per second"));
     if requests.broken() > 0 && !meant.resilient {
         notes.push(format!(
             "ab would have stopped at the first of {} broken connections, for want of -r; prony went on",

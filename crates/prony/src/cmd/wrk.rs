@@ -36,6 +36,7 @@ pub(crate) fn wrk(args: &WrkArgs) -> Result<Exit, Complaint> {
     let mut result = result?;
     calibration::compare(&mut result);
     output::print(&wrk::report(&result, &rates, latency))?;
-    output::tell(&format!("\n{}", brief::run(&result, &[], &[], &terminal::error_style())));
+    let notes: Vec<String> = brief::rate_note(&result, "wrk", "Requests/sec").into_iter().collect();
+    output::tell(&format!("\n{}", brief::run(&result, &[], &notes, &terminal::error_style())));
     Ok(Exit::of_run(&result))
 }
