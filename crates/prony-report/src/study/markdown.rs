@@ -149,6 +149,9 @@ fn published(result: &StudyResult) -> String {
     if let Some(source) = &result.source {
         let _ = write!(text, "\nSource: {}\n", escaped(source));
     }
+    if result.short {
+        text.push_str("\nThis is the short form of the study: no comparison with what was published.\n");
+    }
     text.push_str("\n| cell | | published | here | here / published | |\n|:--|:--|--:|--:|--:|:--|\n");
     for told in &result.published {
         let measured = told.measured.map_or_else(facts::dash, |value| facts::value(told.metric, value));

@@ -175,7 +175,8 @@ fn published(page: &mut Page, result: &StudyResult) {
     }
     page.gap();
     let source = result.source.as_deref().map(|source| format!(" ({source})")).unwrap_or_default();
-    page.parts(&[format!("published{source} and measured")]);
+    let short = if result.short { ": the short form is no comparison" } else { "" };
+    page.parts(&[format!("published{source} and measured{short}")]);
     for told in &result.published {
         let measured = told.measured.map_or_else(facts::dash, |value| facts::value(told.metric, value));
         page.labelled(

@@ -50,7 +50,7 @@ pub(super) fn figure(metric: StudyMetric, readings: &[&Reading], together: &Toge
             Some("n = 1 run: the interval is from within it and says nothing of the next".to_owned())
         }
         (1, None) => Some("n = 1 run: no interval".to_owned()),
-        (count, None) => Some(format!("n = {count} runs: no interval; {LEAST_PAIRS} are the least")),
+        (count, None) => Some(format!("n = {count} runs: no interval; at least {LEAST_PAIRS} needed")),
         (_, Some(_)) => None,
     };
     if told.interval.is_none() {

@@ -78,10 +78,18 @@ pub(super) fn published(study: &Study, cells: &[StudyCell]) -> Vec<PublishedFigu
             note: publication.note.clone(),
             measured,
             interval: ours.and_then(|figure| figure.interval),
-            ratio: measured.filter(|_| publication.value != 0.0).map(|measured| measured / publication.value),
+            ratio: measured
+                .filter(|_| publication.value != 0.0 && is_comparable(study, publication.metric))
+                .map(|measured| measured / publication.value),
         }
     };
     study.published.iter().map(published).collect()
+}
+
+/// Whether ours and theirs may be divided: the short form of a study makes fewer requests, and so takes less time in all
+/// and has seen fewer extremes.
+fn is_comparable(study: &Study, metric: StudyMetric) -> bool {
+    !study.short || !matches!(metric, StudyMetric::Total | StudyMetric::Min | StudyMetric::Max)
 }
 
 fn value(cell: &StudyCell, metric: StudyMetric) -> Option<f64> {

@@ -264,6 +264,21 @@ fn demands_and_published_figures() {
     );
 }
 
+/// Twenty requests in the short form are no fifth of the hundred that were published.
+#[test]
+fn a_short_study_has_no_ratio_to_published_totals() {
+    for (short, expected) in [(false, [true, true, true]), (true, [false, false, true])] {
+        let mut study = study(6);
+        study.short = short;
+        let publication = |metric| Publication { cell: 2, metric, value: 0.0305, source: None, note: None };
+        study.published = [StudyMetric::Total, StudyMetric::Max, StudyMetric::Rate].map(publication).into();
+        let result = digested(&study, QUICK, nothing);
+        let told: Vec<bool> = result.published.iter().map(|figure| figure.ratio.is_some()).collect();
+        assert_eq!(told, expected, "{:?}", result.published);
+        assert!(result.published.iter().all(|figure| figure.measured.is_some()));
+    }
+}
+
 #[test]
 fn what_is_withheld_is_not_met() {
     let mut study = study(6);

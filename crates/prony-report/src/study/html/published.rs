@@ -26,7 +26,7 @@ pub(super) fn section(result: &StudyResult) -> String {
     });
     let figure = Figure {
         id: "published".to_owned(),
-        title: title(&result.published),
+        title: title(result),
         caption: "Ours over theirs: right of the line we measured more, which is good for rates and bad for times. The \
                   bar is the interval of ours; theirs has none. Machines differ, so the order of rows of one study says more \
                   than one ratio."
@@ -47,8 +47,11 @@ fn ratio(figure: &PublishedFigure) -> Option<f64> {
     figure.ratio.filter(|ratio| ratio.is_normal() && *ratio > 0.0)
 }
 
-fn title(published: &[PublishedFigure]) -> String {
-    let ratios: Vec<f64> = published.iter().filter_map(ratio).collect();
+fn title(result: &StudyResult) -> String {
+    if result.short {
+        return "The short form of a study is no comparison with what was published".to_owned();
+    }
+    let ratios: Vec<f64> = result.published.iter().filter_map(ratio).collect();
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ratios.iter().copied().fold(0.0, f64::max);
     match ratios.len() {
@@ -95,7 +98,7 @@ fn drawing(result: &StudyResult) -> Option<String> {
         drawing.text("label", (WIDTH, y + 4.0), Anchor::End, &times_finely(*ratio), RATIOS);
     }
     let description = format!("{} ratios of measured to published figures, on a log scale.", shown.len());
-    Some(drawing.finish("published-svg", "wide", &title(&result.published), &description))
+    Some(drawing.finish("published-svg", "wide", &title(result), &description))
 }
 
 /// Two digits, also below one.
