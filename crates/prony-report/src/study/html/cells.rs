@@ -67,7 +67,7 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> String {
             row.push(good(cell));
         }
         row.extend(metrics.iter().map(|metric| told(figure(cell, *metric))));
-        row.push(count(cell.figures.iter().map(|figure| figure.samples).max().unwrap_or_default()).into());
+        row.push(count(samples(cell)).into());
         let head = Html::with_more(&cell.name, "", &cell.load);
         table.row(&index.to_string(), &head, &row);
     }
@@ -97,6 +97,12 @@ fn limiters(cells: &[(usize, &StudyCell)]) -> String {
         return String::new();
     }
     format!("<h3>What limited each load</h3>\n<dl class=\"limiters\">\n{}</dl>\n", items.concat())
+}
+
+/// Requests or executions behind the figures: not the connections, those of the warm-up among them.
+fn samples(cell: &StudyCell) -> u64 {
+    let of_requests = cell.figures.iter().filter(|figure| figure.metric != StudyMetric::Connect);
+    of_requests.map(|figure| figure.samples).max().unwrap_or_default()
 }
 
 fn column(metric: StudyMetric) -> Column {

@@ -50,7 +50,7 @@ pub(super) fn name(metric: StudyMetric) -> &'static str {
         StudyMetric::P99 => "p99 response time",
         StudyMetric::P999 => "p99.9 response time",
         StudyMetric::Max => "greatest response time",
-        StudyMetric::Connect => "connect time",
+        StudyMetric::Connect => "connect time (with the warm-up's connections)",
         StudyMetric::Total => "time of the whole run",
         StudyMetric::CpuPerRequest => "server's CPU time per request",
         StudyMetric::ServerMemory => "server's peak memory",
@@ -75,6 +75,17 @@ pub(super) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Doubtful => "<span class=\"word care\">▲ DOUBTFUL</span>",
         Verdict::Invalid => "<span class=\"word bad\">✕ INVALID</span>",
     }
+}
+
+/// Whether the run `repeat` of `cell` counts in no figure.
+pub(super) fn is_invalid(cell: &StudyCell, repeat: u32) -> bool {
+    cell.runs.iter().any(|run| run.repeat == repeat && run.verdict == Verdict::Invalid)
+}
+
+/// How runs are drawn that count in no figure; empty where there is none.
+pub(super) fn of_invalid(cells: &[&StudyCell]) -> &'static str {
+    let is_any = cells.iter().any(|cell| cell.runs.iter().any(|run| run.verdict == Verdict::Invalid));
+    if is_any { " A run that is drawn grey and dashed is INVALID and counts in no figure." } else { "" }
 }
 
 /// The value of `cell` for `metric`, where it is known and can be drawn.

@@ -5,7 +5,7 @@ use prony_model::{Course, CoursePoint, LoadKind, Severity, StudyCell};
 use super::super::figure::Figure;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, numbers, words};
-use super::super::words::plain_tick;
+use super::super::words::{is_invalid, of_invalid, plain_tick};
 use crate::number::{cell as number, count, plural, seconds, significant};
 use crate::svg::{Anchor, Area, Axis, Drawing, Plot, Scale, Shape, decimated};
 
@@ -40,10 +40,12 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     Some(Figure {
         id: "chart-course".to_owned(),
         title,
-        caption: "Good responses per second, and p50 (solid) and p99 (dotted) response time, along each run; \
-                  a line is a run, thick dashes a run with a warning, which is named, a cross a moment with failures. \
-                  Lines of many points keep the extremes of every stretch."
-            .to_owned(),
+        caption: format!(
+            "Good responses per second, and p50 (solid) and p99 (dotted) response time, along each run; \
+             a line is a run, thick dashes a run with a warning, which is named, a cross a moment with failures. \
+             Lines of many points keep the extremes of every stretch.{}",
+            of_invalid(&all.iter().map(|index| &cells[*index]).collect::<Vec<_>>())
+        ),
         legend: Vec::new(),
         panels,
         table: table(&all.iter().map(|index| (*index, &cells[*index])).collect::<Vec<_>>()),
@@ -85,7 +87,7 @@ fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 fn title(cells: &[&StudyCell]) -> Option<String> {
     let mut worst: Option<(f64, String)> = None;
     for cell in cells {
-        for course in &cell.courses {
+        for course in cell.courses.iter().filter(|course| !is_invalid(cell, course.repeat)) {
             let Some((least, most)) = extremes(rates(course)) else { continue };
             let swing = (most - least) / most.max(f64::MIN_POSITIVE);
             if worst.as_ref().is_none_or(|(known, _)| swing > *known) {
@@ -94,7 +96,10 @@ fn title(cells: &[&StudyCell]) -> Option<String> {
             }
         }
     }
-    worst.map(|(_, place)| format!("Second by second the rate varies most in {place}"))
+    let is_any = cells.iter().any(|cell| !cell.courses.is_empty());
+    worst
+        .map(|(_, place)| format!("Second by second the rate varies most in {place}"))
+        .or_else(|| is_any.then(|| "Second by second: no run is valid".to_owned()))
 }
 
 fn drawing(
@@ -122,11 +127,13 @@ fn drawing(
     let colour = layout.colour(cell);
     for course in &cell.courses {
         let has_warning = marked.iter().any(|(repeat, _)| *repeat == course.repeat);
+        let is_unused = is_invalid(cell, course.repeat);
+        let colour = if is_unused { "unused".to_owned() } else { format!("s{colour}") };
         let state = if has_warning { "marked" } else { "run" };
         if upper {
             let rates: Vec<(f64, f64)> =
                 course.points.iter().map(|point| (point.at_s, point.rate_per_s)).collect();
-            plot.line(&format!("l {state} s{colour}"), &decimated(&rates, points));
+            plot.line(&format!("l {state} {colour}"), &decimated(&rates, points));
             for point in course.points.iter().filter(|point| point.failed_per_s > 0.0) {
                 cross(&mut plot, point.at_s);
             }
@@ -136,7 +143,7 @@ fn drawing(
                 for stretch in course.points.split(|point| of(point).is_none()) {
                     let times: Vec<(f64, f64)> =
                         stretch.iter().filter_map(|point| Some((point.at_s, of(point)?))).collect();
-                    plot.line(&format!("l {class} s{colour}"), &decimated(&times, points));
+                    plot.line(&format!("l {class} {colour}"), &decimated(&times, points));
                 }
             }
         }

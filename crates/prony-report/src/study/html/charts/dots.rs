@@ -7,7 +7,7 @@ use super::super::figure::Figure;
 use super::super::labels;
 use super::super::layout::Layout;
 use super::super::table::{Table, dash, numbers};
-use super::super::words::{across, axis, known, name, tick, told};
+use super::super::words::{across, axis, is_invalid, known, name, of_invalid, tick, told};
 use super::lead;
 use crate::number::{count, plural};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape};
@@ -49,8 +49,9 @@ pub(super) fn figure(layout: &Layout<'_>, metric: StudyMetric) -> Option<Figure>
     };
     Some(Figure {
         caption: format!(
-            "{}: the dot is the median over the runs, each ring a run. {bars}",
-            capital(name(metric))
+            "{}: the dot is the median over the runs, each ring a run. {bars}{}",
+            capital(name(metric)),
+            of_invalid(&all)
         ),
         legend: Vec::new(),
         panels,
@@ -93,7 +94,9 @@ fn drawing(
         drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, area.left - 10.0);
         for run in &cell.runs {
             if let Some(number) = run.figures.get(&metric).filter(|number| number.is_finite()) {
-                drawing.point(&format!("r s{colour}"), Shape::Circle, (scale.place(*number), y), 3.0);
+                let class =
+                    if is_invalid(cell, run.repeat) { "r unused".to_owned() } else { format!("r s{colour}") };
+                drawing.point(&class, Shape::Circle, (scale.place(*number), y), 3.0);
             }
         }
         if let Some(interval) = across(cell, metric) {

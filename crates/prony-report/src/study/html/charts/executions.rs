@@ -1,13 +1,13 @@
 //! Commands: every execution as a stroke, and how much of the time is the start of the program.
 
-use prony_model::{CommandExit, LoadKind, StudyCell, StudyMetric};
+use prony_model::{CommandExit, Execution, LoadKind, StudyCell, StudyMetric};
 
 use super::super::super::facts::{figure as of_cell, value};
 use super::super::figure::Figure;
 use super::super::labels;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, dash, numbers};
-use super::super::words::{known, plain_tick, told};
+use super::super::words::{is_invalid, known, of_invalid, plain_tick, told};
 use super::lead;
 use crate::number::{cell as number, count, rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};
@@ -44,16 +44,23 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     for (index, cell) in cells.iter().enumerate() {
         let y = area.top + ROW * (index as f64 + 0.5);
         drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, area.left - 10.0);
-        drawing.strokes(&format!("k s{}", layout.colour(cell)), &places(cell, scale, true), y, 8.0);
-        drawing.strokes("x", &places(cell, scale, false), y, 11.0);
+        let good = |execution: &Execution| execution.exit == CommandExit::Code(0);
+        let unused = |execution: &Execution| is_invalid(cell, execution.repeat);
+        let class = format!("k s{}", layout.colour(cell));
+        drawing.strokes(&class, &places(cell, scale, |run| good(run) && !unused(run)), y, 8.0);
+        drawing.strokes("k unused", &places(cell, scale, |run| good(run) && unused(run)), y, 8.0);
+        drawing.strokes("x", &places(cell, scale, |run| !good(run)), y, 11.0);
         let n = format!("n = {}", count(cell.executions.len() as u64));
         drawing.text("label", (WIDTH, y + 4.0), Anchor::End, &n, VALUES);
     }
     let description = format!("{} executions of {} commands, a stroke each.", count(total), cells.len());
     Some(Figure {
         id: "chart-executions".to_owned(),
-        caption: "Each stroke is one execution; those that ended badly are red and higher. Strokes at one place are drawn once."
-            .to_owned(),
+        caption: format!(
+            "Each stroke is one execution; those that ended badly are red and higher. Strokes at one place are drawn \
+             once.{}",
+            of_invalid(&cells)
+        ),
         legend: Vec::new(),
         panels: vec![(String::new(), drawing.finish("chart-executions-0", "wide", &title, &description))],
         table: table(&cells),
@@ -62,12 +69,12 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     })
 }
 
-/// Where the strokes of good or of bad executions are, each place once: half a unit is less than a pixel apart.
-fn places(cell: &StudyCell, scale: Scale, good: bool) -> Vec<f64> {
+/// Where the strokes of those executions are that are `drawn`, each place once: half a unit is less than a pixel apart.
+fn places(cell: &StudyCell, scale: Scale, drawn: impl Fn(&Execution) -> bool) -> Vec<f64> {
     let mut places: Vec<f64> = cell
         .executions
         .iter()
-        .filter(|execution| (execution.exit == CommandExit::Code(0)) == good)
+        .filter(|execution| drawn(execution))
         .filter(|execution| execution.wall_ms.is_finite())
         .map(|execution| (2.0 * scale.place(execution.wall_ms)).round() / 2.0)
         .collect();
