@@ -67,8 +67,9 @@ pub fn percent(share: f64) -> String {
         _ => return format!("{sign}<0.01 %"),
     };
     let rounded = |decimals: usize| format!("{size:.decimals$}");
+    let is_exact = size.total_cmp(&100.0).is_eq();
     let is_all = |decimals: usize| rounded(decimals).parse() == Ok(100.0);
-    let decimals = (least..=DECIMALS_MAX).find(|decimals| size == 100.0 || !is_all(*decimals));
+    let decimals = (least..=DECIMALS_MAX).find(|decimals| is_exact || !is_all(*decimals));
     match decimals {
         Some(0) if size >= 999.5 => format!("{sign}{} %", whole(size)),
         Some(decimals) => format!("{sign}{} %", rounded(decimals)),

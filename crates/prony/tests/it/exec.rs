@@ -29,7 +29,7 @@ fn a_series() {
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
     for part in [
         "2 commands in turn, each round in a random order · 6 rounds in ",
-        "sh -c, whose ",
+        "sh -c, shell start-up (",
         "mean, n = 50) subtracted · seed 7",
         "\n1         sleep 0.01\nwall      ",
         "\n2         sleep 0.02\nwall      ",
