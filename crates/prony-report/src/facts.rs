@@ -247,7 +247,7 @@ pub(crate) fn throughput(result: &RunResult) -> Throughput {
     };
     let mut parts = vec![match result.requests.done {
         // What came in the drain is part of no rate, and nothing at all has none.
-        late @ 1.. if summary.done_per_s <= 0.0 => {
+        late @ 1.. if result.rate.done_per_s <= 0.0 => {
             let all =
                 if late == 1 { "the only answer".to_owned() } else { format!("all {} answers", count(late)) };
             format!("– {all} came after the measured {}", seconds(result.timing.measured_s))
