@@ -8,6 +8,8 @@ pub enum Clock {
     /// done − intended, of good responses.
     #[default]
     Response,
+    /// Response time by the kernel's clock, of good responses.
+    KernelResponse,
     /// done − sent, of good responses.
     Service,
     /// first byte − sent.
@@ -30,8 +32,9 @@ pub enum Clock {
 
 impl Clock {
     /// Every clock, the most important first.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Response,
+        Self::KernelResponse,
         Self::Service,
         Self::FirstByte,
         Self::Connect,
@@ -47,6 +50,7 @@ impl Clock {
     pub fn name(self) -> &'static str {
         match self {
             Self::Response => "response",
+            Self::KernelResponse => "kernel-response",
             Self::Service => "service",
             Self::FirstByte => "first-byte",
             Self::Connect => "connect",
@@ -60,12 +64,24 @@ impl Clock {
     }
 }
 
+/// The evidence of a finding that names the p99 by the kernel's clock as the one to quote, milliseconds.
+pub const KERNEL_P99: &str = "kernel_response_p99";
+
 impl RunResult {
+    /// Whether the client made the tail of its own clock, p99 and above, so that only [`Clock::KernelResponse`] has
+    /// one to quote.
+    pub fn has_client_tail(&self) -> bool {
+        self.findings
+            .iter()
+            .any(|finding| finding.evidence.iter().any(|evidence| evidence.name == KERNEL_P99))
+    }
+
     /// The numbers of `clock`; none for [`Clock::Censored`].
     pub fn summary(&self, clock: Clock) -> Option<&LatencySummary> {
         let latency = &self.latency;
         Some(match clock {
             Clock::Response => &latency.response,
+            Clock::KernelResponse => &latency.kernel_response,
             Clock::Service => &latency.service,
             Clock::FirstByte => &latency.first_byte,
             Clock::Connect => &latency.connect,
@@ -83,6 +99,7 @@ impl RunResult {
         let histograms = &self.histograms;
         match clock {
             Clock::Response => &histograms.response,
+            Clock::KernelResponse => &histograms.kernel_response,
             Clock::Service => &histograms.service,
             Clock::FirstByte => &histograms.first_byte,
             Clock::Connect => &histograms.connect,

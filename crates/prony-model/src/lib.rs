@@ -41,7 +41,7 @@ pub use calibration::{
 };
 pub use check::Contradiction;
 pub use clean::{CLEAN_SHARE_MIN, CleanParts, CutReason, Figures};
-pub use clock::Clock;
+pub use clock::{Clock, KERNEL_P99};
 pub use comparison::{
     BlockOrder, COMPARISON_FORMAT, COMPARISON_VERSION, ChangeInterval, ComparedBlock, ComparedPair,
     ComparedSide, ComparisonKind, ComparisonMethod, ComparisonOutcome, ComparisonResult, Look, LookPlan,

@@ -114,6 +114,12 @@ pub struct KernelClockUse {
     pub departures_stamped: u64,
     /// Stamped requests that were left out, because the wall clock, which the kernel stamps with, was moved.
     pub discarded: u64,
+    /// Good responses whose requests were picked for stamps before they were sent.
+    #[serde(default)]
+    pub responses_asked: u64,
+    /// Those of them that have both stamps: the sample of `latency.kernel_response`.
+    #[serde(default)]
+    pub responses_stamped: u64,
 }
 
 /// What the first complete response said of itself.
@@ -228,6 +234,11 @@ pub struct Connections {
 pub struct Latencies {
     /// done − intended, with the censored requests in mind.
     pub response: LatencySummary,
+    /// Response time by the kernel's clock, without the client's own delays: the wait for a connection, plus the time
+    /// from the kernel's sending to the kernel's receiving. Of the good responses that were picked for stamps;
+    /// withheld where fewer than 99 % of them have both.
+    #[serde(default)]
+    pub kernel_response: LatencySummary,
     /// done − sent.
     pub service: LatencySummary,
     /// first byte − sent.
@@ -457,6 +468,9 @@ pub struct HistogramData {
 pub struct Histograms {
     /// done − intended.
     pub response: HistogramData,
+    /// The wait for a connection, plus the time from the kernel's sending to the kernel's receiving.
+    #[serde(default)]
+    pub kernel_response: HistogramData,
     /// done − sent.
     pub service: HistogramData,
     /// first byte − sent.

@@ -32,6 +32,9 @@ pub enum StudyMetric {
     /// 99th percentile, ms.
     #[serde(rename = "p99")]
     P99,
+    /// 99th percentile by the kernel's clock, without the client's own delays, ms.
+    #[serde(rename = "p99-kernel")]
+    P99Kernel,
     /// 99.9th percentile, ms.
     #[serde(rename = "p99.9")]
     P999,
@@ -87,7 +90,7 @@ pub enum StudyMetric {
 
 impl StudyMetric {
     /// Every metric, in the order of reports.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Rate,
         Self::Success,
         Self::Mean,
@@ -96,6 +99,7 @@ impl StudyMetric {
         Self::P90,
         Self::P95,
         Self::P99,
+        Self::P99Kernel,
         Self::P999,
         Self::Max,
         Self::Connect,
@@ -126,6 +130,7 @@ impl StudyMetric {
             Self::P90 => "p90",
             Self::P95 => "p95",
             Self::P99 => "p99",
+            Self::P99Kernel => "p99-kernel",
             Self::P999 => "p99.9",
             Self::Max => "max",
             Self::Connect => "connect",

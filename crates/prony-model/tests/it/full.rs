@@ -51,6 +51,8 @@ pub(crate) fn result() -> RunResult {
             arrivals_stamped: 70,
             departures_stamped: 2,
             discarded: 1,
+            responses_asked: 2,
+            responses_stamped: 2,
         },
         timing: timing(),
         traffic: Some(Traffic {
@@ -80,6 +82,7 @@ pub(crate) fn result() -> RunResult {
         },
         latency: Latencies {
             response: summary(),
+            kernel_response: summary(),
             service: summary(),
             first_byte: summary(),
             connect: summary(),
@@ -147,6 +150,7 @@ pub(crate) fn bare() -> RunResult {
     result.rate = rate(None);
     result.latency = Latencies {
         response: nothing.clone(),
+        kernel_response: nothing.clone(),
         service: nothing.clone(),
         first_byte: nothing.clone(),
         connect: nothing.clone(),
