@@ -51,9 +51,13 @@ pub(crate) struct Flight {
     pub ready: Nanos,
     /// When it was handed to the kernel; 0 while it is only queued.
     pub sent: Nanos,
-    /// When its last byte left the kernel; 0 if the kernel did not say.
+    /// When its last byte left the kernel; 0 if the kernel was not asked, and [`ASKED`] while it has not said.
     pub departed: Nanos,
 }
+
+/// A request was picked for stamps, and the kernel has not said yet when it left: no moment of ours, which are of
+/// CLOCK_MONOTONIC, is so early.
+const ASKED: Nanos = 1;
 
 impl Connection {
     /// A slot without a connection.
@@ -93,7 +97,8 @@ impl Connection {
             intended: flight.intended,
             ready: flight.ready,
             sent: if flight.sent == 0 { done } else { flight.sent },
-            departed: flight.departed,
+            asked: flight.departed != 0,
+            departed: if flight.departed == ASKED { 0 } else { flight.departed },
             arrived: 0,
             first_byte: std::mem::take(&mut self.first_byte),
             done,
@@ -187,6 +192,15 @@ impl Flights {
         let place = self.place(slot, connection.oldest, index);
         self.places[place].departed = now;
         true
+    }
+
+    /// The newest request in flight was picked for stamps.
+    #[inline]
+    pub(crate) fn asked(&mut self, slot: u32, connection: &Connection) {
+        if let Some(newest) = connection.in_flight.checked_sub(1) {
+            let place = self.place(slot, connection.oldest, newest);
+            self.places[place].departed = ASKED;
+        }
     }
 
     /// Stamps those that were only queued: they are the newest.

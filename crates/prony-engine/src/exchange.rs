@@ -195,6 +195,9 @@ impl Worker {
         if let Some(sent) = io.send(slot) {
             self.flights.stamp(slot, connection, sent);
         }
+        if io.asked() {
+            self.flights.asked(slot, connection);
+        }
         self.in_flight += 1;
         self.recorder.sent(intended, self.plan.request_bytes, reused, now);
     }
@@ -414,6 +417,7 @@ impl Worker {
             intended,
             ready,
             sent: ready,
+            asked: false,
             departed: 0,
             arrived: 0,
             first_byte: 0,

@@ -23,6 +23,8 @@ pub(crate) struct Sample {
     pub ready: Nanos,
     /// When it was handed to the kernel (or its connection was begun, if that failed).
     pub sent: Nanos,
+    /// Whether the kernel was asked about it, which was decided before it was sent.
+    pub asked: bool,
     /// When its last byte left the kernel; 0 if the kernel did not say.
     pub departed: Nanos,
     /// When the last byte of the answer arrived at the kernel; 0 if it did not say.
@@ -45,6 +47,7 @@ impl Sample {
             intended: sent,
             ready: sent,
             sent,
+            asked: true,
             departed,
             arrived,
             first_byte: done,
@@ -303,6 +306,9 @@ impl Recorder {
                 self.stamps.discarded += 1;
                 (sample.departed, sample.arrived) = (0, 0);
             }
+        }
+        if sample.asked && matches!(outcome, Outcome::Done(_)) {
+            self.stamps.record_response(&sample);
         }
         // Where only some are stamped, those stand for all: of the others the client's part is not known.
         if matches!(outcome, Outcome::Done(_)) && (sample.arrived != 0 || !self.asks_kernel) {

@@ -16,6 +16,11 @@ pub(crate) struct Stamps {
     pub network: Histogram,
     /// done − arrived.
     pub arrival: Histogram,
+    /// Response time by the kernel's clock: (ready − intended) + (arrived − departed), of the good responses whose
+    /// requests were picked for stamps and have both.
+    pub response: Histogram,
+    /// Good responses whose requests were picked for stamps.
+    pub asked: u64,
     /// Requests whose stamps can't be trusted.
     pub discarded: u64,
 }
@@ -27,6 +32,8 @@ impl Stamps {
             departure: Histogram::new(),
             network: Histogram::new(),
             arrival: Histogram::new(),
+            response: Histogram::new(),
+            asked: 0,
             discarded: 0,
         }
     }
@@ -53,18 +60,29 @@ impl Stamps {
         own
     }
 
+    /// Records the good response of `sample`, which was picked for stamps, without the client's own delays: they lie
+    /// between ready and departed, and between arrived and done.
+    #[inline]
+    pub(crate) fn record_response(&mut self, sample: &Sample) {
+        self.asked += 1;
+        if sample.departed != 0 && sample.arrived >= sample.departed {
+            let blocked = sample.ready.saturating_sub(sample.intended);
+            self.response.record(blocked + (sample.arrived - sample.departed));
+        }
+    }
+
     /// Forgets all so far, because the clock that the kernel stamps with was moved.
     #[cold]
     pub(crate) fn discard(&mut self) {
         self.discarded += self.arrival.count().max(self.departure.count());
-        for histogram in [&mut self.departure, &mut self.network, &mut self.arrival] {
+        for histogram in [&mut self.departure, &mut self.network, &mut self.arrival, &mut self.response] {
             histogram.clear();
         }
     }
 
     /// Whether nothing was recorded, nor discarded.
     pub(crate) fn is_empty(&self) -> bool {
-        self.discarded == 0 && self.arrival.is_empty() && self.departure.is_empty()
+        self.discarded == 0 && self.asked == 0 && self.arrival.is_empty() && self.departure.is_empty()
     }
 
     /// Adds what another worker recorded.
@@ -72,6 +90,8 @@ impl Stamps {
         self.departure.add(&other.departure);
         self.network.add(&other.network);
         self.arrival.add(&other.arrival);
+        self.response.add(&other.response);
+        self.asked += other.asked;
         self.discarded += other.discarded;
     }
 }

@@ -56,6 +56,8 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             arrivals_stamped: totals.stamps.arrival.count(),
             departures_stamped: totals.stamps.departure.count(),
             discarded: totals.stamps.discarded,
+            responses_asked: totals.stamps.asked,
+            responses_stamped: totals.stamps.response.count(),
             ..run.kernel_clock.clone()
         },
         timing: timing(run),
@@ -309,6 +311,7 @@ fn histograms(
 ) -> Histograms {
     Histograms {
         response: histogram_data(responses),
+        kernel_response: histogram_data(&totals.stamps.response),
         service: histogram_data(services),
         first_byte: histogram_data(&totals.all.first_byte),
         connect: histogram_data(&totals.all.connect),

@@ -3,6 +3,7 @@
 use prony_model::words::{milliseconds, percent, times};
 use prony_model::{Environment, Finding, FindingCode, Severity};
 
+use super::delay::Quote;
 use super::{Facts, finding, graded};
 
 /// Share of a core that a worker thread may use: warn, invalid.
@@ -90,13 +91,14 @@ pub(super) fn send_lag(facts: &Facts<'_>) -> Option<Finding> {
     let response = facts.response_ms("0.99", 0.99)?;
     let share = if response > 0.0 { lag / response } else { 0.0 };
     let severity = graded(share, LAG_SHARE.0, LAG_SHARE.1)?;
-    Some(finding(
+    let found = finding(
         FindingCode::SendLag,
         severity,
         &[("lag_p99", lag, "ms"), ("response_p99", response, "ms"), ("share", share, "share")],
         format!("send lag p99 {} is {} of the response time's p99", milliseconds(lag), percent(share)),
         more_threads(facts, facts.plan().threads),
-    ))
+    );
+    Some(Quote::of(facts).in_place_of_lag(found, lag))
 }
 
 /// The worker loop was away from its sockets for long.

@@ -46,6 +46,8 @@ pub(crate) struct EpollIo {
     sampling: Sampling,
     /// Whether a connection has one request in flight at most, so that no more than one stamp is there at a time.
     one_by_one: bool,
+    /// Whether the request that was sent last was picked for stamps.
+    asked: bool,
     /// Connections on which a send failed, with the error: told at the next poll, because a handler can't be
     /// called from within itself.
     failures: Vec<(Slot, u32, Errno)>,
@@ -77,6 +79,7 @@ impl Driver for Epoll {
             unpaced: setup.unpaced,
             sampling: Sampling::new(setup.stamps, setup.slots),
             one_by_one: setup.depth == 1,
+            asked: false,
             failures: Vec::with_capacity(setup.slots as usize),
         };
         Ok(Self {
@@ -261,7 +264,9 @@ impl Io for EpollIo {
 
     #[inline]
     fn send(&mut self, slot: Slot) -> Option<Nanos> {
-        let picked = self.sampling.asks(slot) && self.sampling.picks();
+        let asks = self.sampling.asks(slot);
+        let picked = asks && self.sampling.picks();
+        self.asked = picked || (asks && self.sampling.every());
         if picked {
             self.ask_for_departures(slot, true);
         }
@@ -276,6 +281,11 @@ impl Io for EpollIo {
             self.ask_for_departures(slot, false);
         }
         Some(now)
+    }
+
+    #[inline]
+    fn asked(&self) -> bool {
+        self.asked
     }
 
     fn close(&mut self, slot: Slot) {

@@ -77,6 +77,9 @@ pub(crate) trait Io {
     /// `Handler::flushed`.
     fn send(&mut self, slot: Slot) -> Option<Nanos>;
 
+    /// Whether the request that was sent last was picked for stamps, before it was sent.
+    fn asked(&self) -> bool;
+
     /// Closes `slot` at once; no event of it follows.
     fn close(&mut self, slot: Slot);
 

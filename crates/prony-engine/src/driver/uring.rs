@@ -46,6 +46,8 @@ pub(crate) struct UringIo {
     multishot: bool,
     silent: bool,
     sampling: Sampling,
+    /// Whether the request that was sent last was picked for stamps.
+    asked: bool,
 }
 
 #[derive(Default)]
@@ -134,6 +136,7 @@ impl Driver for Uring {
             multishot: setup.keep_alive,
             silent,
             sampling,
+            asked: false,
         };
         Ok(Self { io, buffers, batch: Vec::with_capacity(BATCH) })
     }
@@ -253,6 +256,11 @@ impl Io for UringIo {
         None
     }
 
+    #[inline]
+    fn asked(&self) -> bool {
+        self.asked
+    }
+
     fn close(&mut self, slot: Slot) {
         let socket = &mut self.slots[slot as usize];
         let Some(fd) = socket.fd.take() else { return };
@@ -310,6 +318,7 @@ impl UringIo {
     /// Asks when the next request leaves, if it is one of those that are asked about.
     #[inline]
     fn sample(&mut self, slot: Slot) {
+        self.asked = false;
         if !self.sampling.asks(slot) {
             return;
         }
@@ -317,7 +326,8 @@ impl UringIo {
         if picked {
             self.ask_for_departures(slot, true);
         }
-        if picked || self.sampling.every() {
+        self.asked = picked || self.sampling.every();
+        if self.asked {
             let asked = &mut self.slots[slot as usize].asked;
             *asked = asked.saturating_add(1);
         }

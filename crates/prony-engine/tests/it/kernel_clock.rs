@@ -20,7 +20,7 @@ use crate::truth::measure;
 const SLACK_NS: u64 = 11_000;
 
 /// Whether the kernel has all that is asked for, as the run itself finds out.
-fn has_kernel_clock(result: &RunResult) -> bool {
+pub(crate) fn has_kernel_clock(result: &RunResult) -> bool {
     result.kernel_clock.arrivals
 }
 
@@ -122,6 +122,9 @@ on_both_drivers! {
         assert_eq!(result.latency.departure.count, used.departures_stamped);
         assert_eq!(result.latency.arrival.count, used.arrivals_stamped);
         assert!(result.latency.network.count <= used.departures_stamped);
+        assert_eq!(used.responses_asked, 600, "all of them are picked, stamped or not");
+        assert_eq!(result.latency.kernel_response.count, used.responses_stamped);
+        assert_nearly_all(usize::try_from(used.responses_stamped).expect("600 at most"), 600, &result);
         assert!(result.latency.network.max_ms <= result.latency.service.max_ms.map(|max| max + 0.011));
     }
 
@@ -137,6 +140,9 @@ on_both_drivers! {
         assert_eq!(result.kernel_clock.departures_one_in, 64);
         assert!((4..=60).contains(&departures) || result.kernel_clock.discarded > 0, "{departures}");
         assert_eq!(result.kernel_clock.arrivals_one_in, 32);
+        let used = &result.kernel_clock;
+        assert!((4..=60).contains(&used.responses_asked), "one in 64, picked before it was sent: {used:?}");
+        assert!(used.responses_stamped * 100 >= used.responses_asked * 99 || used.discarded > 0, "{used:?}");
         // One connection of these four stands for all: it has about as many as each of the others.
         let share = arrivals as f64 / samples.len() as f64;
         assert!((0.05..0.75).contains(&share) || result.kernel_clock.discarded > 0, "{share}");
@@ -294,8 +300,8 @@ on_both_drivers! {
 
 /// A body, and a pattern with which a client looks through it for 300 µs: the second branch, which never matches, has
 /// so many states that the faster kinds of search don't take it.
-const BODY_BYTES: usize = 8 * 1024;
-const SLOW: &str = "(?-u)^(?:[Helo Wrd!]+|Z(?:.{500}){200})$";
+pub(crate) const BODY_BYTES: usize = 8 * 1024;
+pub(crate) const SLOW: &str = "(?-u)^(?:[Helo Wrd!]+|Z(?:.{500}){200})$";
 
 /// The tests above must not pass by doing nothing where the kernel has stamps: OPT_ID_TCP is there from 6.2 on.
 #[test]

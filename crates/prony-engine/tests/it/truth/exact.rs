@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::{LatencySummary, RunPlan, SampleRecord};
+use prony_model::{LatencySummary, RunPlan, RunResult, SampleRecord};
 use prony_targets::truth::{Config, Delay};
 
 use super::{Measured, measure};
@@ -57,6 +57,7 @@ fn check_all(measured: &Measured) {
     let cut_off = requests.censored + requests.never_sent + timed_out.sum::<u64>();
     check("response", &result.latency.response, of(|sample| sample.done_ns - sample.intended_ns), cut_off);
     check("service", &result.latency.service, of(|sample| sample.done_ns - sample.sent_ns), 0);
+    check_by_kernel(result, &good, cut_off);
     let all = |value: fn(&SampleRecord) -> u64| samples.iter().map(value).collect::<Vec<_>>();
     check("lag", &result.latency.lag, all(|sample| sample.sent_ns - sample.ready_ns), 0);
 
@@ -73,6 +74,27 @@ fn check_all(measured: &Measured) {
     }
     // What came in the drain is part of no slice's rate.
     assert!(*answered_in_slices <= requests.answered, "{answered_in_slices} {requests:?}");
+}
+
+/// Holds the response time by the kernel's clock against the stamps of the good samples: neither our lateness, which
+/// lies before `tx_ns`, nor our delay in looking, which lies behind `rx_ns`, may be in it.
+fn check_by_kernel(result: &RunResult, good: &[&SampleRecord], cut_off: u64) {
+    let used = &result.kernel_clock;
+    assert_eq!(result.latency.kernel_response.count, used.responses_stamped);
+    if used.discarded > 0 || used.responses_stamped * 100 < used.responses_asked * 99 {
+        assert!(result.latency.kernel_response.quantiles_ms.values().all(Option::is_none), "{used:?}");
+        return;
+    }
+    if used.responses_asked == 0 {
+        return;
+    }
+    let stamped = good.iter().filter(|sample| sample.tx_ns != 0 && sample.rx_ns >= sample.tx_ns);
+    let times = stamped.map(|sample| sample.ready_ns - sample.intended_ns + sample.rx_ns - sample.tx_ns);
+    let asked_share = used.responses_asked as f64 / good.len() as f64;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count")]
+    let unanswered = (cut_off as f64 * asked_share.min(1.0)).ceil() as u64;
+    let without = used.responses_asked - used.responses_stamped + unanswered;
+    check("kernel response", &result.latency.kernel_response, times.collect(), without);
 }
 
 /// The server of these tests: exponential delays, some errors, some resets.

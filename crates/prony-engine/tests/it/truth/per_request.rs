@@ -2,16 +2,22 @@
 
 use std::time::Duration;
 
-use prony_model::{Outcome, RunPlan, StatusClass};
+use prony_model::{BodyCheck, Checks, Outcome, RunPlan, StatusClass};
 use prony_targets::truth::log::Outcome as Served;
 use prony_targets::truth::{Config, Delay};
 
 use super::{Measured, measure};
+use crate::kernel_clock::{BODY_BYTES, SLOW, has_kernel_clock};
 use crate::plans::{closed, open, requests};
 
 /// The server's arrivals are the kernel's, converted from another clock: what that may be off by. A measured
 /// time further below the truth than this is a fault.
 const CLOCKS_NS: u64 = 50_000;
+
+fn middle(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}
 
 /// Holds each sample against its record.
 fn check(measured: &Measured) {
@@ -73,6 +79,37 @@ on_both_drivers! {
             RunPlan { load: open(400.0, 50), end: requests(300), ..plan }
         });
         check(&measured);
+    }
+
+    // A client that looks through every body for at least 300 µs while the answers of 63 other connections wait: its
+    // own clock shows that, and the kernel's shows the server.
+    fn a_client_that_is_late_does_not_change_the_response_by_the_kernels_clock(driver) {
+        let config = Config {
+            delay: Delay::Const(Duration::from_millis(2)),
+            body_bytes: BODY_BYTES,
+            ..Config::default()
+        };
+        let measured = measure(driver, config, |plan| {
+            let checks = Checks { body: Some(BodyCheck::Regex(SLOW.to_owned())), ..Checks::default() };
+            RunPlan { checks, load: closed(64), end: requests(2000), ..plan }
+        });
+        check(&measured);
+        if !has_kernel_clock(&measured.result) || measured.result.kernel_clock.discarded > 0 {
+            return;
+        }
+        let (mut own_ns, mut kernel_ns) = (Vec::new(), Vec::new());
+        for (sample, record) in measured.pairs() {
+            if sample.tx_ns == 0 || sample.rx_ns == 0 || !record.stamped || record.clock_moved {
+                continue;
+            }
+            let kernel = sample.ready_ns - sample.intended_ns + sample.rx_ns - sample.tx_ns;
+            assert!(kernel + CLOCKS_NS >= record.residence_ns(), "{sample:?} {record:?}");
+            own_ns.push((sample.done_ns - sample.intended_ns).saturating_sub(record.residence_ns()));
+            kernel_ns.push(kernel.saturating_sub(record.residence_ns()));
+        }
+        assert_eq!(own_ns.len() as u64, measured.result.latency.kernel_response.count);
+        let (own_ns, kernel_ns) = (middle(own_ns), middle(kernel_ns));
+        assert!(own_ns > 5_000_000 && kernel_ns < own_ns / 5, "{own_ns} ns by its own clock, {kernel_ns} ns by the kernel's");
     }
 
     fn slow_bodies(driver) {
