@@ -1,6 +1,6 @@
 //! The latency table, as cells: one unit, three significant digits, a dash where a number is withheld.
 
-use prony_model::{LatencySummary, Load, RunResult};
+use prony_model::{FindingCode, LatencySummary, Load, RunResult};
 
 use crate::number::{cell, count};
 
@@ -76,7 +76,11 @@ pub(crate) fn table(result: &RunResult, kernel: KernelRows) -> Table {
     let unit = Unit::of(result);
     let latency = &result.latency;
     let figures = result.figures();
-    let mut shown = vec![("response", figures.response), ("service", figures.service)];
+    let mut shown = vec![("response", figures.response)];
+    if is_kernel_response_worth_a_row(result) {
+        shown.push(("by kernel", &latency.kernel_response));
+    }
+    shown.push(("service", figures.service));
     if is_early(&latency.first_byte, figures.service) {
         shown.push(("1st byte", &latency.first_byte));
     }
@@ -118,6 +122,16 @@ fn is_lag_worth_a_row(result: &RunResult) -> bool {
     let open = matches!(result.plan.load, Load::Open { .. });
     let tails = quantile(lag, "0.99").zip(quantile(result.figures().response, "0.99"));
     lag.count > 0 && (open || tails.is_some_and(|(lag, response)| lag > LAG_SHARE * response))
+}
+
+/// In an open loop, and wherever the client made its own tail, which this row is without. In a closed loop it is
+/// otherwise what `network` says: nothing waits for a connection.
+fn is_kernel_response_worth_a_row(result: &RunResult) -> bool {
+    let open = matches!(result.plan.load, Load::Open { .. });
+    let own_tail = result.findings.iter().any(|finding| {
+        matches!(finding.code, FindingCode::TailBlame | FindingCode::SendLag | FindingCode::ReceiveDelay)
+    });
+    result.latency.kernel_response.count > 0 && (open || own_tail)
 }
 
 fn row(name: &'static str, summary: &LatencySummary, unit: Unit) -> Row {

@@ -110,7 +110,7 @@ pub(super) enum Column {
 pub(super) fn columns(kind: LoadKind, full: bool) -> Vec<Column> {
     use StudyMetric as M;
     let metrics: &[M] = match (kind, full) {
-        (LoadKind::Run, false) => &[M::Rate, M::P50, M::P90, M::P99, M::Success],
+        (LoadKind::Run, false) => &[M::Rate, M::P50, M::P90, M::P99, M::P99Kernel, M::Success],
         (LoadKind::Run, true) => &[
             M::Rate,
             M::Success,
@@ -120,6 +120,7 @@ pub(super) fn columns(kind: LoadKind, full: bool) -> Vec<Column> {
             M::P90,
             M::P95,
             M::P99,
+            M::P99Kernel,
             M::P999,
             M::Max,
             M::Connect,
@@ -141,7 +142,26 @@ pub(super) fn columns(kind: LoadKind, full: bool) -> Vec<Column> {
     columns
 }
 
+/// Whether one of `cells` has something to say of `metric`. The p99 by the kernel's clock stands beside the other one
+/// only where the client's own delays took that away.
+pub(super) fn is_shown<'a>(metric: StudyMetric, cells: impl IntoIterator<Item = &'a StudyCell>) -> bool {
+    let has_value = |cell, metric| figure(cell, metric).is_some_and(|figure| figure.value.is_some());
+    cells.into_iter().any(|cell| match metric {
+        StudyMetric::P99Kernel => has_value(cell, metric) && !has_value(cell, StudyMetric::P99),
+        metric => figure(cell, metric).is_some(),
+    })
+}
+
 impl Column {
+    /// Whether one of `cells` has something to say in it.
+    pub(super) fn is_needed(self, cells: &[&StudyCell]) -> bool {
+        let is_shown = match self {
+            Self::Runs => true,
+            Self::Value(metric) | Self::Half(metric) => is_shown(metric, cells.iter().copied()),
+        };
+        is_shown && cells.iter().any(|cell| self.shown(cell) != dash())
+    }
+
     pub(super) fn heading(self) -> String {
         match self {
             Self::Runs => "n".to_owned(),

@@ -83,7 +83,7 @@ fn indented(body: &str) -> String {
 fn table(group: &Group) -> String {
     let columns: Vec<Column> = facts::columns(group.kind, true)
         .into_iter()
-        .filter(|column| group.cells.iter().any(|cell| column.shown(cell) != facts::dash()))
+        .filter(|column| column.is_needed(&group.cells))
         .collect();
     let heading = |column: &Column| {
         let (heading, unit) = (column.heading(), column.unit());

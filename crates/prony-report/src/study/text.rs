@@ -116,7 +116,7 @@ fn table(page: &mut Page, group: &Group) {
     }
     let columns: Vec<Column> = facts::columns(group.kind, false)
         .into_iter()
-        .filter(|column| group.cells.iter().any(|cell| column.shown(cell) != facts::dash()))
+        .filter(|column| column.is_needed(&group.cells))
         .collect();
     let heading = |column: &Column| {
         let (heading, unit) = (column.heading(), column.unit());

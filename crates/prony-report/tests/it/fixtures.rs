@@ -64,6 +64,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         },
         latency: Latencies {
             response: good.clone(),
+            kernel_response: LatencySummary::default(),
             service: good,
             first_byte: summary(values_ms),
             connect: summary(&(0..50).map(|i| 0.03 + 0.0016 * f64::from(i)).collect::<Vec<_>>()),

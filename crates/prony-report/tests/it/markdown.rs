@@ -1,6 +1,6 @@
 //! The report for issues and pull requests.
 
-use crate::text::{all, healthy, mixed, not_found, stamped};
+use crate::text::{all, healthy, late_client, mixed, not_found, stamped};
 use prony_model::{Environment, RunResult};
 use prony_report::markdown;
 
@@ -15,6 +15,7 @@ fn check(name: &str, result: &RunResult) {
 fn reports() {
     check("markdown-healthy", &healthy());
     check("markdown-stamped", &stamped());
+    check("markdown-late-client", &late_client());
     check("markdown-mixed", &mixed());
     check("markdown-not-found", &not_found());
 }

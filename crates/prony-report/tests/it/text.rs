@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use prony_model::{
-    Body, BodyCheck, End, ErrorKind, ErrorSummary, FindingCode, Interval, LatencySummary, Load, QuantileNote,
-    RunResult, Severity, StatusSet, Verdict, Version,
+    Body, BodyCheck, End, ErrorKind, ErrorSummary, FindingCode, Interval, LatencySummary, Load, QUANTILES,
+    QuantileNote, RunResult, Severity, StatusSet, Verdict, Version,
 };
 use prony_report::{Style, text};
 
@@ -37,6 +37,40 @@ pub(crate) fn stamped() -> RunResult {
     result.latency.departure = summary(&tailed(1_280, 0.004));
     result.latency.network = summary(&tailed(1_280, 2.5));
     result.latency.arrival = summary(&tailed(18_000, 0.12));
+    result
+}
+
+/// An open loop whose client was late for the slowest requests, and whose kernel stamped nearly all of them.
+pub(crate) fn late_client() -> RunResult {
+    let mut result = open(&tailed(5_000, 3.0));
+    result.latency.kernel_response = summary(&tailed(4_990, 1.1));
+    result.latency.service = summary(&tailed(5_000, 2.0));
+    result.latency.lag = summary(&tailed(5_000, 1.1));
+    result.latency.network = summary(&tailed(4_990, 1.1));
+    result.verdict = Verdict::Doubtful;
+    result.findings = vec![finding(
+        FindingCode::TailBlame,
+        Severity::Warning,
+        "the client made this p99, not the server: 61 % of the slowest 1 % of responses is its own delay",
+        "quote the p99 by the kernel's clock, 1.82 ms",
+    )];
+    result
+}
+
+/// As [`late_client`], with too few stamps for any number.
+pub(crate) fn few_stamps() -> RunResult {
+    let mut result = late_client();
+    let reason = "the kernel stamped only 4,100 of 5,000 responses; 99 % are needed";
+    let note = QuantileNote { reason: reason.to_owned(), above_ms: None };
+    result.latency.kernel_response = LatencySummary {
+        count: 4_100,
+        quantiles_ms: QUANTILES.iter().map(|(name, _)| ((*name).to_owned(), None)).collect(),
+        withheld: QUANTILES.iter().map(|(name, _)| ((*name).to_owned(), note.clone())).collect(),
+        ..LatencySummary::default()
+    };
+    result.verdict = Verdict::Invalid;
+    result.findings[0].severity = Severity::Invalid;
+    result.findings[0].advice = "try --threads 2".to_owned();
     result
 }
 
@@ -204,6 +238,8 @@ pub(crate) fn unix_socket() -> RunResult {
 fn reports() {
     check("healthy", &healthy(), plain());
     check("stamped", &stamped(), plain());
+    check("late-client", &late_client(), plain());
+    check("few-stamps", &few_stamps(), plain());
     check("lagging", &lagging(), plain());
     check("not-found", &not_found(), plain());
     check("frozen", &frozen(), plain());
@@ -227,6 +263,8 @@ pub(crate) fn all() -> Vec<RunResult> {
     vec![
         healthy(),
         stamped(),
+        late_client(),
+        few_stamps(),
         lagging(),
         not_found(),
         frozen(),

@@ -113,7 +113,8 @@ impl CellRecord {
         if is_kept(record.told.repeat, self.repeats) {
             self.courses.push(course(record.told.repeat, &result.series));
         }
-        if record.is_valid() {
+        // The tail that a client made itself is in its whole distribution: only its figures below it count.
+        if record.is_valid() && !result.has_client_tail() {
             // Where some of a run was cut, figures, curve and bars come from the rest.
             let figures = result.figures();
             add(&mut self.response, figures.response_histogram)?;

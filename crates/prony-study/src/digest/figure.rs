@@ -64,7 +64,8 @@ pub(super) fn figure(metric: StudyMetric, readings: &[&Reading], together: &Toge
 fn withheld(told: &mut StudyFigure, readings: &[&Reading], together: &Together) {
     let notes: Vec<_> = readings.iter().filter_map(|reading| reading.withheld.as_ref()).collect();
     let is_bound = notes.iter().any(|note| note.above_ms.is_some());
-    if let Some(value) = merged(told.metric, together).filter(|_| !is_bound) {
+    let is_of_client = readings.iter().any(|reading| reading.is_of_client);
+    if let Some(value) = merged(told.metric, together).filter(|_| !is_bound && !is_of_client) {
         told.value = Some(value);
         told.note = Some("of all runs together: single ones have too few responses".to_owned());
         return;
@@ -125,7 +126,7 @@ mod tests {
 
     fn reading(value: f64) -> Reading {
         let interval = Some(Interval { low: value - 1.0, high: value + 1.0, indicative: false });
-        Reading { value: Some(value), interval, samples: 100, withheld: None }
+        Reading { value: Some(value), interval, samples: 100, ..Reading::default() }
     }
 
     fn without(above_ms: Option<f64>) -> Reading {

@@ -19,6 +19,8 @@ pub(super) struct Reading {
     pub(super) samples: u64,
     /// Why there is no value.
     pub(super) withheld: Option<QuantileNote>,
+    /// Whether the client made it, so that it supports no number of all runs together either.
+    pub(super) is_of_client: bool,
 }
 
 /// Every metric that a run has, withheld ones included.
@@ -63,6 +65,16 @@ pub(super) fn of_run(result: &RunResult) -> Readings {
         readings.insert(metric, quantile(response, key));
     }
     readings.extend(result.server.as_ref().map(of_server).unwrap_or_default());
+    if result.has_client_tail() {
+        for metric in TAIL {
+            readings.insert(metric, of_client(response.count));
+        }
+    }
+    let kernel = quantile(&result.latency.kernel_response, "0.99");
+    // A closed loop picks too few requests for it in most runs, and its `network` says the same.
+    if kernel.value.is_some() || (kernel.samples > 0 && result.plan.load.rate().is_some()) {
+        readings.insert(StudyMetric::P99Kernel, kernel);
+    }
     if result.latency.connect.count > 0 {
         readings.insert(StudyMetric::Connect, quantile(&result.latency.connect, "0.5"));
     }
@@ -79,12 +91,22 @@ fn of_server(server: &ServerUse) -> Readings {
     both.into_iter().filter_map(|(metric, reading)| Some((metric, reading?))).collect()
 }
 
+/// What a client that was late itself has spoiled: see [`RunResult::has_client_tail`].
+const TAIL: [StudyMetric; 3] = [StudyMetric::P99, StudyMetric::P999, StudyMetric::Max];
+
+fn of_client(samples: u64) -> Reading {
+    let reason = "the client made this tail, not the server: see p99-kernel".to_owned();
+    let withheld = Some(QuantileNote { reason, above_ms: None });
+    Reading { samples, withheld, is_of_client: true, ..Reading::default() }
+}
+
 fn quantile(summary: &LatencySummary, key: &str) -> Reading {
     Reading {
         value: summary.quantiles_ms.get(key).copied().flatten(),
         interval: summary.intervals_ms.get(key).copied(),
         samples: summary.count,
         withheld: summary.withheld.get(key).cloned(),
+        is_of_client: false,
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use prony_model::{
-    ComparisonOutcome, Finding, FindingCode, Load, Metric, RunOptions, RunResult, Severity, StatusSet,
-    StudyAxis, StudyMetric, ThresholdOutcome, Verdict, from_json,
+    ComparisonOutcome, Evidence, Finding, FindingCode, KERNEL_P99, Load, Metric, RunOptions, RunResult,
+    Severity, StatusSet, StudyAxis, StudyMetric, ThresholdOutcome, Verdict, from_json,
 };
 use prony_stats::Histogram;
 
@@ -186,6 +186,32 @@ fn invalid_runs_count_for_nothing_and_are_told() {
     assert_eq!((rate.runs, rate.interval), (4, None));
     assert!(rate.value.is_some_and(|value| value < 9000.0), "{rate:?}");
     assert_eq!((result.cells[2].runs.len(), result.cells[2].curve.is_empty()), (6, false));
+}
+
+#[test]
+fn a_tail_that_the_client_made_is_told_by_the_kernels_clock_alone() {
+    let result = digested(&study(6), QUICK, |step, result| {
+        if step.cell != 2 {
+            return;
+        }
+        let kernel = &mut result.latency.kernel_response;
+        kernel.count = 2000;
+        kernel.quantiles_ms.insert("0.99".to_owned(), Some(1.0));
+        if step.repeat == 1 {
+            let mut found = finding(FindingCode::TailBlame, Severity::Warning);
+            found.evidence.push(Evidence::new(KERNEL_P99, 1.0, "ms"));
+            result.findings.push(found);
+            result.latency.response.quantiles_ms.insert("0.99".to_owned(), Some(90.0));
+        }
+    });
+    let of = |cell: usize, metric| result.cells[cell].figures.iter().find(|figure| figure.metric == metric);
+    let own = of(2, StudyMetric::P99).expect("a figure that is withheld");
+    assert_eq!((own.value, own.runs), (None, 5), "not even of all runs together: {own:?}");
+    assert!(own.note.as_ref().is_some_and(|note| note.contains("the client made this tail")), "{own:?}");
+    let kernel = of(2, StudyMetric::P99Kernel).expect("a figure of its own");
+    assert_eq!((kernel.value, kernel.runs), (Some(1.0), 6));
+    assert!(of(2, StudyMetric::P50).is_some_and(|figure| figure.runs == 6 && figure.value.is_some()));
+    assert!(of(1, StudyMetric::P99).is_some_and(|figure| figure.value.is_some()), "other cells keep theirs");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> String {
     let metrics: Vec<StudyMetric> = StudyMetric::ALL
         .into_iter()
         .filter(|metric| metric.kind() == kind && *metric != StudyMetric::Success)
-        .filter(|metric| cells.iter().any(|(_, cell)| figure(cell, *metric).is_some()))
+        .filter(|metric| facts::is_shown(*metric, cells.iter().map(|(_, cell)| *cell)))
         .collect();
     let mut columns = vec![numbers("runs", "runs")];
     if kind != LoadKind::Probe {

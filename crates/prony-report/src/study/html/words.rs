@@ -48,6 +48,7 @@ pub(super) fn name(metric: StudyMetric) -> &'static str {
         StudyMetric::P90 => "p90 response time",
         StudyMetric::P95 => "p95 response time",
         StudyMetric::P99 => "p99 response time",
+        StudyMetric::P99Kernel => "p99 response time by the kernel's clock",
         StudyMetric::P999 => "p99.9 response time",
         StudyMetric::Max => "greatest response time",
         StudyMetric::Connect => "connect time (with the warm-up's connections)",

@@ -191,6 +191,9 @@ fn of_one(stored: &Stored) -> Vec<String> {
     if result.verdict == Verdict::Invalid {
         found.push(format!("{name} is INVALID"));
     }
+    if result.has_client_tail() {
+        found.push(format!("the client made the p99 of {name} itself"));
+    }
     let requests = &result.requests;
     let errors = Errors { failed: requests.failed, requests: requests.intended };
     if errors.share() > MOST_ERRORS {
