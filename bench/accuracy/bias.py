@@ -28,9 +28,11 @@ class Outcome:
     truth_ms: dict[float, float]
     run: against_truth.Run
 
-    def bias_us(self, q):
-        """Reported minus true."""
-        reported = self.run.trial.said.quantiles_ms.get(q) if self.run.trial.said else None
+    def bias_us(self, q, kernel=False):
+        """Reported minus true; `kernel`: by the kernel's clock."""
+        said = self.run.trial.said
+        quantiles_ms = {} if said is None else said.kernel_quantiles_ms if kernel else said.quantiles_ms
+        reported = quantiles_ms.get(q)
         return None if reported is None or q not in self.truth_ms else (reported - self.truth_ms[q]) * 1000
 
 
@@ -57,11 +59,18 @@ def table(outcomes):
     head = ["tool, asked/s", "arrived", "requests said", "by the server", "truth p50 ms", "truth p99 ms", "bias p50 µs", "least to most", "bias p99 µs", "least to most", "target"]
     keys = dict.fromkeys((one.rate, one.tool) for one in outcomes)
     ordered = sorted(keys, key=lambda key: (key[0] is None, key[0] or 0, not key[1].startswith("prony"), key[1]))
-    return render(head, [_row(rate, tool, [one for one in outcomes if (one.rate, one.tool) == (rate, tool)]) for rate, tool in ordered])
+    rows = []
+    for rate, tool in ordered:
+        of_tool = [one for one in outcomes if (one.rate, one.tool) == (rate, tool)]
+        rows.append(_row(rate, tool, of_tool))
+        if any(one.bias_us(q, kernel=True) is not None for one in of_tool for q in QUANTILES):
+            rows.append(_row(rate, tool, of_tool, kernel=True))
+    return render(head, rows)
 
 
-def _row(rate, tool, outcomes):
-    label = f"{tool}, {rate:,}" if rate else f"{tool}, closed loop"
+def _row(rate, tool, outcomes, kernel=False):
+    name = f"{tool} by kernel" if kernel else tool
+    label = f"{name}, {rate:,}" if rate else f"{name}, closed loop"
     good = [one for one in outcomes if one.run.trial.said and one.truth_ms]
     if not good:
         return [label, "no result", *["–"] * 9]
@@ -72,7 +81,7 @@ def _row(rate, tool, outcomes):
     cells += [number(median([one.truth_ms[q] for one in good]), 3) for q in QUANTILES]
     middles = {}
     for q in QUANTILES:
-        found = [one.bias_us(q) for one in good if one.bias_us(q) is not None]
+        found = [bias for one in good if (bias := one.bias_us(q, kernel)) is not None]
         middles[q] = median(found) if found else None
         cells += [f"{middles[q]:+.0f}", f"{min(found):+.0f} to {max(found):+.0f}"] if found else ["–", "–"]
     return [*cells, _target(rate, tool, middles, arrived) + against_truth.called_invalid(good)]

@@ -25,6 +25,8 @@ class Said:
     per_s: float | None = None
     quantiles_ms: dict[float, float] = field(default_factory=dict)
     max_ms: float | None = None
+    # The response time by the kernel's clock, of tools that have one.
+    kernel_quantiles_ms: dict[float, float] = field(default_factory=dict)
     # Its own verdict or warning, where it has one.
     remark: str | None = None
 

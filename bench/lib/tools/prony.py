@@ -36,10 +36,16 @@ class Prony:
             # Not what was in flight at the end: no other tool counts that, and the remark has it.
             failed=requests["failed"] + requests["never_sent"],
             per_s=result["rate"]["answered_per_s"],
-            quantiles_ms={float(q): value for q, value in latency["quantiles_ms"].items() if value is not None},
+            quantiles_ms=_printed(latency),
+            # Results of older builds have none.
+            kernel_quantiles_ms=_printed(result["latency"].get("kernel_response", {})),
             max_ms=latency["max_ms"],
             remark=_remark(result),
         )
+
+
+def _printed(latency):
+    return {float(q): value for q, value in latency.get("quantiles_ms", {}).items() if value is not None}
 
 
 def _remark(result):
