@@ -188,10 +188,11 @@ impl Uring {
     fn received<H: Handler<UringIo>>(&mut self, handler: &mut H, slot: Slot, completion: Completion) {
         let generation = self.io.slots[slot as usize].generation;
         self.io.slots[slot as usize].receiving = completion.more;
+        // Before the stamps are taken off the error queue, which is a system call: the answer is here already.
+        let now = clock::now();
         if self.io.slots[slot as usize].asked > 0 {
             self.io.departures(handler, slot);
         }
-        let now = clock::now();
         let mut finished = completion.result == 0;
         match (usize::try_from(completion.result), completion.buffer) {
             (Ok(0), _) => handler.finished(&mut self.io, slot, now),
