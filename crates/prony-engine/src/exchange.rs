@@ -264,7 +264,10 @@ impl Worker {
             self.flights.pop(slot, connection).expect("invariant: answers are read for requests in flight");
         self.in_flight -= 1;
         let was_full = connection.in_flight() + 1 == self.flights.depth();
-        connection.since = now;
+        // The connection is free from the moment that its answer arrived, where the kernel says when: what a request waits
+        // from there on is our own delay in looking.
+        let is_known = self.arrived != 0 && (flight.sent..=now).contains(&self.arrived);
+        connection.since = if is_known { self.arrived } else { now };
         let too_long = !rest.is_empty() && connection.in_flight() == 0 && end.keep_alive;
         let unasked = flight.sent == 0;
         let sample = Sample { arrived: self.arrived, ..connection.ended(flight, now) };

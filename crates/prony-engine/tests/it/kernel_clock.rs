@@ -148,6 +148,27 @@ on_both_drivers! {
         assert!((0.05..0.75).contains(&share) || result.kernel_clock.discarded > 0, "{share}");
     }
 
+    /* One connection for more requests than it can carry: each waits for the answer of the one before, and not for the
+       client to look at it. */
+    fn a_wait_for_a_connection_ends_when_the_answer_arrived_that_frees_it(driver) {
+        let delay = truth::Delay::Const(Duration::from_millis(1));
+        let measured = measure(driver, truth::Config { delay, ..truth::Config::default() }, |plan| {
+            RunPlan { load: open(5000.0, 1), end: requests(300), ..plan }
+        });
+        if !has_kernel_clock(&measured.result) || measured.result.kernel_clock.discarded > 0 {
+            return;
+        }
+        let mut samples = measured.samples;
+        samples.sort_by_key(|sample| sample.sent_ns);
+        let waited: Vec<_> =
+            samples.windows(2).filter(|pair| pair[1].intended_ns < pair[0].sent_ns).collect();
+        assert!(waited.len() > 200, "five requests are due while one is served: {}", waited.len());
+        // A stamp a hair behind the moment at which the client looked is not taken: the clocks differ by more.
+        for pair in waited.into_iter().filter(|pair| pair[0].rx_ns != 0 && pair[0].rx_ns <= pair[0].done_ns) {
+            assert_eq!(pair[1].ready_ns, pair[0].rx_ns, "{pair:?}");
+        }
+    }
+
     /* By the kernel's clock on both sides, no request is quicker than the server was. */
     fn network_and_server_take_as_long_as_the_server_says(driver) {
         let delay = truth::Delay::Const(Duration::from_millis(2));
