@@ -19,8 +19,8 @@ const AFTERMATH_MAX: Nanos = 1_000_000_000;
 /// Stretches that are remembered: three seconds of them, marked without a break. Slices ask within a fraction of that.
 const MARKS_MAX: usize = 128;
 /// A slice's time is judged when so much of what follows is known: the kernel may count what it lost a tick of its own
-/// later, and a core that fell asleep counts when it wakes up.
-pub(super) const LOOK_AHEAD: Nanos = 2 * SLICE;
+/// later, and a core that fell asleep counts when it wakes up. No mark reaches further back from its stretch.
+const LOOK_AHEAD: Nanos = SLICE;
 
 /// What was taken between two looks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,7 +72,7 @@ impl Marks {
         self.known_to = self.known_to.max(stretch.to);
         let Some((reason, taken)) = stretch.reason() else { return };
         // What is counted at once may have been taken before the last look.
-        let late = if taken >= CORE_MAX { SLICE } else { 0 };
+        let late = if taken >= CORE_MAX { LOOK_AHEAD } else { 0 };
         let (until, before) = self.running;
         let taken = if stretch.from <= until { taken + before } else { taken };
         let aftermath = taken.clamp(SLICE, AFTERMATH_MAX);
@@ -177,7 +177,6 @@ mod tests {
         marks.add(&stretch(0, 0));
         assert!(!marks.know(SLICE));
         marks.add(&stretch(1, 0));
-        marks.add(&stretch(2, 0));
         assert!(marks.know(SLICE) && !marks.know(2 * SLICE));
     }
 }
