@@ -2,7 +2,6 @@
 //! `prony calibrate` measured on this machine.
 
 use prony_model::Calibration;
-use prony_report::seconds;
 use prony_stats::{BlockNoise, DetectPlan, plan_detection};
 
 use crate::calibration;
@@ -11,10 +10,10 @@ use crate::complaint::Complaint;
 /// Pairs at most: more take so long that the machine is another one at the end.
 pub(crate) const PAIRS_MOST: u32 = 40;
 
-/// The plan that finds `effect` (0.05: 5 %) on this machine, of blocks that are at least `block_least_s` long.
-pub(crate) fn plan(effect: f64, block_least_s: f64) -> Result<DetectPlan, Complaint> {
+/// The plan that finds `effect` (0.05: 5 %) on this machine, of blocks that are `block_s` long or longer.
+pub(crate) fn plan(effect: f64, block_s: f64) -> Result<DetectPlan, Complaint> {
     let known = calibration::load(&prony_engine::environment());
-    of_calibration(effect, block_least_s, known.as_ref()).ok_or_else(|| {
+    of_calibration(effect, block_s, known.as_ref()).ok_or_else(|| {
         Complaint::usage(
             "--detect: how much two loads of the same server differ on this machine is not known",
         )
@@ -22,11 +21,12 @@ pub(crate) fn plan(effect: f64, block_least_s: f64) -> Result<DetectPlan, Compla
     })
 }
 
-fn of_calibration(effect: f64, block_least_s: f64, known: Option<&Calibration>) -> Option<DetectPlan> {
-    let noise = known?.noise.iter().filter(|noise| noise.block_s >= block_least_s);
-    let noise: Vec<BlockNoise> =
-        noise.map(|noise| BlockNoise { block_s: noise.block_s, deviation: noise.rate_deviation }).collect();
-    plan_detection(effect, &noise, PAIRS_MOST)
+fn of_calibration(effect: f64, block_s: f64, known: Option<&Calibration>) -> Option<DetectPlan> {
+    // Longer blocks differ less. Of those that were measured, the next shorter one is on the safe side.
+    let noise = known?.noise.iter().filter(|noise| noise.block_s <= block_s);
+    let longest = noise.max_by(|one, other| one.block_s.total_cmp(&other.block_s))?;
+    let noise = BlockNoise { block_s: longest.block_s, deviation: longest.rate_deviation };
+    plan_detection(effect, &[noise], PAIRS_MOST)
 }
 
 /// What a plan for `effect` comes to, in words; `pairs` is what they are called.
@@ -39,10 +39,9 @@ pub(crate) fn describe(effect: f64, plan: &DetectPlan, pairs: &str) -> String {
         );
     }
     format!(
-        "--detect: {wanted} takes about {needed} {pairs} here ({} of load); at most {}: finds {}",
-        seconds(plan.needed_s()),
+        "--detect: {wanted} takes about {needed} {pairs} here; at most {}: finds {}",
         plan.pairs,
-        percent((1000.0 * plan.finds).ceil() / 1000.0)
+        percent((100.0 * plan.finds).ceil() / 100.0)
     )
 }
 
@@ -68,17 +67,17 @@ mod tests {
             noise: vec![noise(0.2, 0.20), noise(1.0, 0.06)],
             ..Calibration::new(Environment::default())
         };
-        let told = |effect, least_s| {
-            let plan = of_calibration(effect, least_s, Some(&known)).expect("there is noise");
+        let told = |effect, block_s| {
+            let plan = of_calibration(effect, block_s, Some(&known)).expect("there is noise");
             (plan.pairs, describe(effect, &plan, "pairs"))
         };
-        let (pairs, words) = told(0.05, 0.0);
+        let (pairs, words) = told(0.05, 5.0);
         assert_eq!(pairs, 13);
         assert!(words.starts_with("--detect: ±5 % takes 13 pairs here"), "{words}");
         let (pairs, words) = told(0.01, 1.0);
         assert_eq!(pairs, 40);
-        assert!(words.contains("about 306 pairs") && words.ends_with("at most 40: finds ±2.80 %"), "{words}");
-        assert_eq!(of_calibration(0.05, 2.0, Some(&known)), None);
-        assert_eq!(of_calibration(0.05, 0.0, None), None);
+        assert!(words.contains("about 306 pairs") && words.ends_with("at most 40: finds ±3 %"), "{words}");
+        assert_eq!(of_calibration(0.05, 0.1, Some(&known)), None);
+        assert_eq!(of_calibration(0.05, 1.0, None), None);
     }
 }

@@ -61,6 +61,9 @@ pub(crate) struct CompareArgs {
     /// Measure so many pairs [default: 20]
     #[arg(long, value_name = "N", value_parser = whole_u32)]
     pub(crate) pairs: Option<u32>,
+    /// Measure as many pairs as it takes to see a change of this size, 40 at most
+    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with_all = ["pairs", "sequential"], hide_short_help = true)]
+    pub(crate) detect: Option<f64>,
     /// Look after 10, 16, 24 and 40, and stop when clear
     #[arg(long, conflicts_with = "pairs")]
     pub(crate) sequential: bool,

@@ -29,11 +29,18 @@ use crate::exit::Exit;
 use crate::meant::compare::{Live, Meant, What, meant};
 use crate::progress::StatusLine;
 use crate::render::render_comparison;
-use crate::{clock, commit, output, signals, terminal};
+use crate::{clock, commit, detect, output, signals, terminal};
+
+/// Blocks are as long or longer where nobody says how long.
+const BLOCK_LEAST: Duration = Duration::from_millis(200);
 
 /// Compares what `args` name, reports, and says by the exit code whether a condition holds.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Complaint> {
-    let meant = meant(args, seed()?)?;
+    let meant = meant(&with_planned_pairs(args)?, seed()?)?;
+    if args.detect.is_some() && !matches!(meant.what, What::Live(_)) {
+        return Err(Complaint::usage("--detect plans pairs of loads on two servers, and these are none")
+            .hint("leave it out, or compare two URLs"));
+    }
     let result = match &meant.what {
         What::Live(live) => compare_live(live, &meant)?,
         What::Stored { files, force } => stored::compare(files, *force, meant.primary, meant.margin)?,
@@ -46,6 +53,17 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Complaint> {
         destination.write(prony_model::comparison_to_json(&result))?;
     }
     Ok(exit(&result, holds))
+}
+
+/// `args` with the pairs that `--detect` takes on this machine, which it says.
+fn with_planned_pairs(args: &CompareArgs) -> Result<CompareArgs, Complaint> {
+    let mut args = args.clone();
+    if let Some(effect) = args.detect {
+        let plan = detect::plan(effect, args.block.unwrap_or(BLOCK_LEAST).as_secs_f64())?;
+        output::tell(&format!("{}\n", detect::describe(effect, &plan, "pairs")));
+        args.pairs = Some(plan.pairs);
+    }
+    Ok(args)
 }
 
 /// Compares two studies cell by cell. A cell in which a condition holds counts for more than one of which nothing can
