@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use prony_model::words::{grouped, percent, plural};
-use prony_model::{HistogramData, Interval, Latencies, LatencySummary, QUANTILES, QuantileNote};
+use prony_model::{
+    ErrorKind, HistogramData, Interval, Latencies, LatencySummary, Outcome, QUANTILES, QuantileNote,
+};
 use prony_stats::{
     Censored, Estimate, Histogram, Precision, Quantile, Sparse, Withheld, clusters_of_slices, estimate,
     sectioning,
 };
 
 use crate::collect::Totals;
+use crate::slice::Slice;
 use crate::stamps::Stamps;
 
 /// The clocks of the good responses; `cut_off` are the waits of the requests without an answer.
@@ -20,13 +23,14 @@ pub(crate) fn latencies(
     cut_off: &Histogram,
 ) -> Latencies {
     let mut response = summary(responses, Censored::Waited(cut_off));
+    let unanswered = Censored::Count(sent_in_vain(totals.all.tally.unfinished, &totals.all));
     let (parts, _) = totals.series.parts(totals.measured_to);
     add_intervals(&mut response, responses, parts, totals.series.part());
     Latencies {
         response,
         kernel_response: kernel_response(&totals.stamps, responses.count(), cut_off.count()),
-        service: summary(services, Censored::NONE),
-        first_byte: summary(&totals.all.first_byte, Censored::NONE),
+        service: summary(services, unanswered),
+        first_byte: summary(&totals.all.first_byte, unanswered),
         connect: summary(&totals.all.connect, Censored::NONE),
         lag: summary(&totals.all.lag, Censored::NONE),
         blocked: summary(&totals.all.blocked, Censored::NONE),
@@ -78,6 +82,12 @@ fn withheld_whole(count: u64, reason: &str) -> LatencySummary {
         summary.withheld.insert(name.to_owned(), note);
     }
     summary
+}
+
+/// Requests that were sent and had no answer when they were given up, each of which took longer than it was waited for:
+/// `unfinished` ones, and those of `ended` that timed out.
+pub(crate) fn sent_in_vain(unfinished: u64, ended: &Slice) -> u64 {
+    unfinished + ended.outcomes[Outcome::Failed(ErrorKind::RequestTimeout).index()].service.count()
 }
 
 /// `histogram` in milliseconds.

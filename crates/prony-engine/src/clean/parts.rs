@@ -5,7 +5,7 @@ use prony_stats::{Censored, Histogram, rate_interval};
 
 use super::totals::CleanTotals;
 use crate::collect::Totals;
-use crate::latency::{add_intervals, histogram_data, summary};
+use crate::latency::{add_intervals, histogram_data, sent_in_vain, summary};
 use crate::slice::Slice;
 use crate::summary::{cut_off, seconds};
 
@@ -28,7 +28,7 @@ pub(crate) fn clean_parts(plan: &RunPlan, totals: &Totals, all: &Requests) -> Op
         requests: requests(&clean.all, all),
         rate: rate(plan, clean, clean_s),
         response: response(clean, &responses, &waits),
-        service: summary(&services, Censored::NONE),
+        service: summary(&services, Censored::Count(sent_in_vain(all.censored, &clean.all))),
         lag: summary(&clean.all.lag, Censored::NONE),
         run_queue_wait_share: run_queue_wait_share(clean),
         pressure_share: None,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::{LatencySummary, RunPlan, RunResult, SampleRecord};
+use prony_model::{ErrorKind, LatencySummary, RunPlan, RunResult, SampleRecord};
 use prony_targets::truth::{Config, Delay};
 
 use super::{Measured, measure};
@@ -56,7 +56,10 @@ fn check_all(measured: &Measured) {
         requests.failed_by_kind.iter().filter(|(kind, _)| kind.is_censoring()).map(|(_, count)| count);
     let cut_off = requests.censored + requests.never_sent + timed_out.sum::<u64>();
     check("response", &result.latency.response, of(|sample| sample.done_ns - sample.intended_ns), cut_off);
-    check("service", &result.latency.service, of(|sample| sample.done_ns - sample.sent_ns), 0);
+    // What was never sent has no service time.
+    let in_vain =
+        requests.censored + requests.failed_by_kind.get(&ErrorKind::RequestTimeout).copied().unwrap_or(0);
+    check("service", &result.latency.service, of(|sample| sample.done_ns - sample.sent_ns), in_vain);
     check_by_kernel(result, &good, cut_off);
     let all = |value: fn(&SampleRecord) -> u64| samples.iter().map(value).collect::<Vec<_>>();
     check("lag", &result.latency.lag, all(|sample| sample.sent_ns - sample.ready_ns), 0);
