@@ -50,7 +50,7 @@ impl Deadlines {
             self.current = now / self.tick + 1;
         }
         let last = self.current + BUCKETS as u64 - 1;
-        let bucket = self.bucket((at / self.tick + 1).clamp(self.current, last));
+        let bucket = bucket_of((at / self.tick + 1).clamp(self.current, last));
         self.next[slot as usize] = std::mem::replace(&mut self.buckets[bucket], slot);
         self.set += 1;
     }
@@ -59,7 +59,7 @@ impl Deadlines {
     pub(crate) fn pop(&mut self, now: Nanos) -> Option<Slot> {
         let present = now / self.tick;
         while self.set > 0 && self.current <= present {
-            let bucket = self.bucket(self.current);
+            let bucket = bucket_of(self.current);
             let slot = self.buckets[bucket];
             if slot != END {
                 self.buckets[bucket] = std::mem::replace(&mut self.next[slot as usize], UNSET);
@@ -75,10 +75,11 @@ impl Deadlines {
     pub(crate) fn next_look(&self, now: Nanos) -> Nanos {
         if self.set == 0 { now + self.tick } else { self.current * self.tick }
     }
+}
 
-    fn bucket(&self, stretch: u64) -> usize {
-        usize::try_from(stretch % BUCKETS as u64).expect("invariant: less than the buckets")
-    }
+/// Where in the wheel a stretch of time is.
+fn bucket_of(stretch: u64) -> usize {
+    usize::try_from(stretch % BUCKETS as u64).expect("invariant: less than the buckets")
 }
 
 #[cfg(test)]
