@@ -66,6 +66,10 @@ impl Io for ScriptedIo {
         Some(self.now.max(1))
     }
 
+    fn asked(&self) -> bool {
+        false
+    }
+
     fn close(&mut self, slot: Slot) {
         self.calls.push(Call::Close(slot));
     }
