@@ -284,7 +284,9 @@ mod tests {
         let usual = [2_500_000, 2_700_000, 2_900_000];
         let slices: Vec<Sparse> = (0..10).map(|i| slice(if i < 2 { &slow } else { &usual })).collect();
         let mut total = Histogram::new();
-        slices.iter().for_each(|slice| total.add_sparse(slice));
+        for slice in &slices {
+            total.add_sparse(slice);
+        }
         for q in [Quantile::P50, Quantile::P90, Quantile::P99] {
             let Precision::Known { interval, .. } = sectioning(&slices, &total, q, 30) else { panic!("{q}") };
             assert!(interval.low >= 2_499_000.0 && interval.high <= 40_100_000.0, "{q}: {interval:?}");

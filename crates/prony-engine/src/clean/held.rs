@@ -17,6 +17,7 @@ pub(crate) struct Held {
 
 struct OfThread {
     waiting: VecDeque<Box<Slice>>,
+    #[expect(clippy::vec_box, reason = "slices go round between threads in their boxes")]
     empty: Vec<Box<Slice>>,
 }
 

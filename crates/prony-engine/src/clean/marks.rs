@@ -40,7 +40,7 @@ pub(crate) struct Stretch {
 /// Stretches that are not clean.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    marks: VecDeque<Mark>,
+    stretches: VecDeque<Mark>,
     known_to: Nanos,
     /// Of the stretches without a break up to now: their end, and what was taken in them.
     running: (Nanos, Nanos),
@@ -82,15 +82,15 @@ impl Marks {
     }
 
     fn push(&mut self, mark: Mark) {
-        if self.marks.len() == MARKS_MAX {
-            self.marks.pop_front();
+        if self.stretches.len() == MARKS_MAX {
+            self.stretches.pop_front();
         }
-        self.marks.push_back(mark);
+        self.stretches.push_back(mark);
     }
 
     /// Why the time from `from` to `to` is not clean; `None` if it is.
     pub(crate) fn reason(&self, from: Nanos, to: Nanos) -> Option<CutReason> {
-        let overlaps = self.marks.iter().filter(|mark| mark.from < to && from < mark.to);
+        let overlaps = self.stretches.iter().filter(|mark| mark.from < to && from < mark.to);
         overlaps.map(|mark| mark.reason).min()
     }
 
@@ -121,7 +121,9 @@ mod tests {
     /// What becomes of each slice: S(teal), O(ther programs), T(hrottled), A(ftermath) or clean.
     fn check(stretches: &[Stretch], expected: &str) {
         let mut marks = Marks::default();
-        stretches.iter().for_each(|stretch| marks.add(stretch));
+        for stretch in stretches {
+            marks.add(stretch);
+        }
         let found: String = (0..expected.len() as u64)
             .map(|index| match marks.reason(index * SLICE, (index + 1) * SLICE) {
                 None => '.',

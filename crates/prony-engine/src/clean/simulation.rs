@@ -21,10 +21,16 @@ impl Chance {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a drawn time of some seconds at most"
+    )]
     fn exponential(&mut self, mean: f64) -> Nanos {
         (-mean * (1.0 - self.next()).ln()) as Nanos
     }
 
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a length of time")]
     fn between(&mut self, least: Nanos, most: Nanos) -> Nanos {
         least + (self.next() * (most - least) as f64) as Nanos
     }

@@ -32,6 +32,10 @@ pub(crate) struct Uring {
 }
 
 /// Sockets by slot, and the ring.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting of its own or a fact about the last request"
+)]
 pub(crate) struct UringIo {
     ring: Ring,
     slots: Box<[Socket]>,

@@ -33,9 +33,9 @@ const IO_PRESSURE: f64 = 0.40;
 const DISK_BYTES: f64 = 256.0;
 
 /// The last judge: nothing is at the limit of its CPU.
-pub(super) fn connections_or_waits(facts: &Facts) -> Option<Limiter> {
+pub(super) fn connections_or_waits(facts: &Facts) -> Limiter {
     if let Some(asked) = facts.asked_rate {
-        return Some(queue::full(facts).unwrap_or_else(|| {
+        return queue::full(facts).unwrap_or_else(|| {
             unknown(
                 &format!(
                     "the server did not take the asked rate ({} of {} /s), but nothing used a CPU fully; a closed loop \
@@ -45,66 +45,71 @@ pub(super) fn connections_or_waits(facts: &Facts) -> Option<Limiter> {
                 ),
                 &[("asked", asked, "per_s"), ("answered", facts.rate, "per_s")],
             )
-        }));
+        });
     }
     if facts.in_flight <= 1.0 {
-        return Some(contended(facts).unwrap_or_else(|| one_connection(facts)));
+        return contended(facts).unwrap_or_else(|| one_connection(facts));
     }
     let Some(solo) = facts.solo.filter(|solo| solo.count >= SOLO_MIN && solo.median_ms > 0.0) else {
-        return Some(queue::full(facts).unwrap_or_else(|| {
+        return queue::full(facts).unwrap_or_else(|| {
             unknown(
                 "no CPU was at its limit, and too few requests were sent alone (in the warm-up) to tell a server that \
                  waits from too few connections; try --warmup 4s",
                 &[],
             )
-        }));
+        });
     };
     let growth = Growth::new(facts, &solo);
     if growth.is_queued(facts) {
-        return Some(
-            growth.by_waiting_for_cpus(facts, &solo).unwrap_or_else(|| waits(facts, &solo, &growth)),
-        );
+        return by_waiting_for_cpus(facts, &solo).unwrap_or_else(|| waits(facts, &solo, &growth));
     }
     if let Some(found) = queue::full(facts) {
-        return Some(found);
+        return found;
     }
     if let Some(found) = contended(facts) {
-        return Some(found);
+        return found;
     }
     let occupancy = facts.occupancy();
     if occupancy < OCCUPIED {
-        return Some(unknown(
+        return unknown(
             &format!(
                 "only {} of the connections had a request in flight on average: the others were being opened, or the \
                  client was late",
                 percent(occupancy)
             ),
             &growth.evidence(facts, &solo),
-        ));
+        );
     }
     let busiest =
         facts.server.as_ref().map_or(0.0, |server| server.top().demand()).max(facts.client.demand());
     if growth.is_none() && busiest <= NEARLY_BUSY {
-        return Some(too_few(facts, &solo, &growth));
+        return too_few(facts, &solo, &growth);
     }
     if growth.is_none() {
-        return Some(unknown(
+        return unknown(
             &format!(
                 "a request takes as long as alone, but a thread is busy for {} of the time: more connections would soon \
                  meet that limit",
                 percent(busiest.min(1.0))
             ),
             &growth.evidence(facts, &solo),
-        ));
+        );
     }
-    Some(unknown(
+    unknown(
         &format!(
             "a request takes {:.1} times as long as alone, which is neither a clear queue nor none, and no CPU was at its \
              limit",
             growth.mean
         ),
         &growth.evidence(facts, &solo),
-    ))
+    )
+}
+
+/// Other programs, if waiting for CPUs explains much of the time that a request takes longer than alone.
+fn by_waiting_for_cpus(facts: &Facts, solo: &SoloRequests) -> Option<Limiter> {
+    let added_ms = (facts.service_mean_ms - solo.mean_ms).max(f64::MIN_POSITIVE);
+    let share = (server_wait_ms(facts) + facts.client_delay_ms) / added_ms;
+    (share > CONTENDED).then(|| taken_by_others(facts, share))
 }
 
 /// How many times as long a request takes in company.
@@ -138,13 +143,6 @@ impl Growth {
 
     fn is_none(&self) -> bool {
         self.mean <= SAME && self.median <= SAME && self.high <= QUEUED
-    }
-
-    /// Whether waiting for CPUs explains much of it.
-    fn by_waiting_for_cpus(&self, facts: &Facts, solo: &SoloRequests) -> Option<Limiter> {
-        let added_ms = (facts.service_mean_ms - solo.mean_ms).max(f64::MIN_POSITIVE);
-        let share = (server_wait_ms(facts) + facts.client_delay_ms) / added_ms;
-        (share > CONTENDED).then(|| taken_by_others(facts, share))
     }
 
     fn evidence(&self, facts: &Facts, solo: &SoloRequests) -> [(&'static str, f64, &'static str); 7] {

@@ -28,7 +28,7 @@ pub(super) fn of(facts: &Facts) -> Limiter {
             &[("failed", facts.failed_share, "share")],
         );
     }
-    let judges: [fn(&Facts) -> Option<Limiter>; 8] = [
+    let judges: [fn(&Facts) -> Option<Limiter>; 7] = [
         rate::chosen,
         rate::network,
         cpu::quota,
@@ -36,10 +36,9 @@ pub(super) fn of(facts: &Facts) -> Limiter {
         cpu::server,
         cpu::full_machine,
         cpu::dependant,
-        connections::connections_or_waits,
     ];
     let found = judges.iter().find_map(|judge| judge(facts));
-    found.unwrap_or_else(|| unknown("nothing was at its limit by the counters of this machine", &[]))
+    found.unwrap_or_else(|| connections::connections_or_waits(facts))
 }
 
 /// A limiter in one expression.

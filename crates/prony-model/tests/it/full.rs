@@ -13,6 +13,7 @@ use prony_model::{
 };
 
 /// A closed loop in which everything happened.
+#[expect(clippy::too_many_lines, reason = "one literal with every field of a result")]
 pub(crate) fn result() -> RunResult {
     let outcomes = Outcome::all().map(|outcome| OutcomeSummary {
         outcome: outcome.name(),

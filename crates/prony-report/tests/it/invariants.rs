@@ -90,7 +90,7 @@ proptest! {
             let (n, rest) = cells.split_last().expect("a count");
             let (_mean, ascending) = rest.split_last().expect("a mean");
             prop_assert!(ascending.is_sorted(), "{}", row);
-            prop_assert_eq!(*n, f64::from(count), "{}", row);
+            prop_assert!((*n - f64::from(count)).abs() < 0.5, "{}", row);
         }
     }
 
@@ -130,8 +130,9 @@ proptest! {
             result.rate.done_per_s = 0.0;
             result.rate.answered_per_s = 0.0;
         }
+        let zero = Regex::new(r"(rate|goodput) +\**0 /s").expect("a pattern");
         for report in reports(&result) {
-            let says_zero = Regex::new(r"(rate|goodput) +\**0 /s").expect("a pattern").is_match(&report);
+            let says_zero = zero.is_match(&report);
             prop_assert_eq!(says_zero, good == 0, "{}", report);
         }
     }

@@ -70,7 +70,7 @@ pub(crate) fn few_stamps() -> RunResult {
     };
     result.verdict = Verdict::Invalid;
     result.findings[0].severity = Severity::Invalid;
-    result.findings[0].advice = "try --threads 2".to_owned();
+    "try --threads 2".clone_into(&mut result.findings[0].advice);
     result
 }
 

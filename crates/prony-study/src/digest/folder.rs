@@ -27,7 +27,7 @@ fn retried(folder: &Path, step: &Step) -> Result<Vec<RetriedRun>, DigestError> {
     let mut attempts = Vec::new();
     for (attempt, file) in (1..).zip(retried_files(folder, step)) {
         let stored = read_file(folder, &file)?;
-        let findings = stored.iter().flat_map(|stored| stored.findings());
+        let findings = stored.iter().flat_map(Stored::findings);
         let invalid = findings.filter(|finding| finding.severity == Severity::Invalid);
         let findings = invalid.map(|finding| finding.code).collect();
         attempts.push(RetriedRun { repeat: step.repeat, attempt, file, findings });

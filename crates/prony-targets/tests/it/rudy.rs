@@ -292,6 +292,7 @@ fn what_cannot_be_served_is_said() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the time is what is asked about")]
 fn connections_wait_until_the_server_looks_for_them() {
     let accept_every = Duration::from_millis(50);
     for model in MODELS {
