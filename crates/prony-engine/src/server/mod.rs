@@ -38,6 +38,9 @@ use sock_diag::SockDiag;
 
 /// Samples may use one part in so many of a core, and so may the search for children: 0.5 % together.
 const COST_ONE_IN: u64 = 400;
+/// A run that is planned for fewer requests uses too little CPU time to measure: finding the server would take longer
+/// than the run.
+const REQUESTS_MIN: u64 = 100;
 /// Times between two samples: a fiftieth of the measured part, within these bounds.
 const INTERVAL_MIN: Nanos = 50_000_000;
 const INTERVAL_MAX: Nanos = 1_000_000_000;
@@ -96,8 +99,12 @@ impl ServerWatch {
     /// # Errors
     /// Processes that were named and aren't there.
     pub(crate) fn new(plan: &RunPlan, peers: &Peers, hint: &ServerHint) -> Result<Self, RunError> {
-        let parents = parents();
         let named = !hint.pids.is_empty() && !hint.started || hint.cgroup.is_some();
+        if let Some(requests) = plan.end.requests().filter(|requests| *requests < REQUESTS_MIN && !named) {
+            let why = format!("{requests} requests are too few to measure it: {REQUESTS_MIN} are needed");
+            return Ok(Self { monitor: Err(why) });
+        }
+        let parents = parents();
         match Found::new(plan, peers, hint, &parents) {
             Err(why) if named => Err(RunError::Server(why)),
             Err(why) => Ok(Self { monitor: Err(why) }),

@@ -20,25 +20,25 @@ pub(crate) struct StudyArgs {
     /// Print what would be done, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Take the short form of the study, which the file describes
+    /// Take the short form that the file describes
     #[arg(long)]
     pub(crate) short: bool,
     /// Run each cell so often [default: by the file]
     #[arg(long, value_name = "N", value_parser = whole_u32)]
     pub(crate) repeats: Option<u32>,
-    /// Repeat each cell as often as it takes to see differences of this size, 40 times at most
+    /// Repeat as often as it takes to see this change
     #[arg(long, value_name = "PERCENT", value_parser = super::compare::percent, conflicts_with = "repeats")]
     pub(crate) detect: Option<f64>,
-    /// Make invalid runs of a cell again, so many at most [default: by the file, or 3]
+    /// Most repeats of invalid runs per cell [default: 3]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) retries: Option<u64>,
-    /// Seed of the order and of the loads [default: by the file, or from the system, and stored]
+    /// Seed of order and loads [default: by the file]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) seed: Option<u64>,
-    /// Keep results, logs and reports in this folder [default: NAME.study]
+    /// Folder for all results [default: NAME.study]
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,
-    /// Go on with the study in the folder: make the runs that are missing
+    /// Make the runs that are missing in the folder
     #[arg(long, conflicts_with = "force")]
     pub(crate) resume: bool,
     /// Start over: remove the runs that are in the folder

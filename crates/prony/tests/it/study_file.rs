@@ -52,6 +52,7 @@ fn the_plan_of_a_study() {
 Two servers
 3 cells × 2 repeats = 6 runs · repeat by repeat, in the order of the file · a fresh target for each repeat · seed 4
 takes 30 s, and the time of 4 starts
+up to 3 more runs per cell, if the machine makes runs invalid
 
 targets
   quick (workers 1)  prony serve null --workers 1

@@ -61,8 +61,8 @@ pub(super) fn summary(study: &Study, schedule: &Schedule) -> String {
     );
     line(&mut page, &time(&Estimate::new(study, schedule)));
     if study.retries > 0 {
-        let runs = plural(u64::from(study.retries), "run");
-        line(&mut page, &format!("at most {runs} of each cell more, if the machine makes as many invalid"));
+        let runs = plural(u64::from(study.retries), "more run");
+        line(&mut page, &format!("up to {runs} per cell, if the machine makes runs invalid"));
     }
     page
 }
