@@ -168,6 +168,11 @@ impl StudyMetric {
         matches!(self, Self::Rate | Self::Success)
     }
 
+    /// Whether it is what the server used, which others on its cores hardly change.
+    pub fn is_of_server(self) -> bool {
+        matches!(self, Self::CpuPerRequest | Self::ServerMemory)
+    }
+
     /// The kind of load that it is of.
     pub fn kind(self) -> LoadKind {
         match self {

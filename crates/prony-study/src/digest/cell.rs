@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prony_model::{
     Course, ErrorKind, ExecResult, Execution, Finding, FindingCode, HistogramData, Load, ProbeResult,
-    RunResult, StudyCell, StudyMetric, StudyRun, Verdict,
+    RunResult, Severity, StudyCell, StudyFigure, StudyMetric, StudyRun, Verdict, words::plural,
 };
 use prony_stats::{DecodeError, Histogram};
 
@@ -41,11 +41,19 @@ pub(super) struct RunRecord {
     pub(super) load: Option<Load>,
     /// For comparisons, if it is valid.
     pub(super) block: Option<Block>,
+    /// It is invalid for what the machine or the client did alone.
+    pub(super) is_disturbed: bool,
 }
 
 impl RunRecord {
     pub(super) fn is_valid(&self) -> bool {
         self.told.verdict != Verdict::Invalid
+    }
+
+    /// Whether its `metric` may be used. A neighbour on the server's cores makes requests slow, but hardly makes them
+    /// cost more CPU time.
+    fn has_usable(&self, metric: StudyMetric) -> bool {
+        self.is_valid() || (self.is_disturbed && metric.is_of_server())
     }
 }
 
@@ -85,6 +93,7 @@ impl CellRecord {
             readings: Readings::new(),
             load: None,
             block: None,
+            is_disturbed: is_disturbed(result),
         };
         match result {
             Stored::Run(result) => self.add_run(&mut record, result)?,
@@ -165,10 +174,16 @@ impl CellRecord {
         self.executions.sort_by_key(|(place, _)| *place);
     }
 
-    /// What the valid runs say of `metric`, in the order of time.
+    /// What the usable runs say of `metric`, in the order of time.
     pub(super) fn readings(&self, metric: StudyMetric) -> Vec<&Reading> {
-        let valid = self.runs.iter().filter(|run| run.is_valid());
-        valid.filter_map(|run| run.readings.get(&metric)).collect()
+        let usable = self.runs.iter().filter(|run| run.has_usable(metric));
+        usable.filter_map(|run| run.readings.get(&metric)).collect()
+    }
+
+    /// Runs that only the server's use of the machine is taken from.
+    fn disturbed(&self, metric: StudyMetric) -> usize {
+        let disturbed = self.runs.iter().filter(|run| !run.is_valid() && run.has_usable(metric));
+        disturbed.filter(|run| run.readings.contains_key(&metric)).count()
     }
 
     /// What is stored of the cell; `planned` are its runs in the schedule.
@@ -176,7 +191,11 @@ impl CellRecord {
         let together = Together { response: &self.response, intended: self.intended, failed: self.failed };
         let figures = StudyMetric::ALL
             .into_iter()
-            .filter_map(|metric| figure(metric, &self.readings(metric), &together));
+            .filter_map(|metric| figure(metric, &self.readings(metric), &together))
+            .map(|figure| {
+                let disturbed = self.disturbed(figure.metric);
+                with_disturbed(figure, disturbed)
+            });
         StudyCell {
             name: cell.name.clone(),
             key: cell.key.clone(),
@@ -202,6 +221,23 @@ fn add(all: &mut Histogram, data: &HistogramData) -> Result<(), DecodeError> {
         all.add(&Histogram::from_base64_v2(&data.data)?);
     }
     Ok(())
+}
+
+/// Whether all that makes `result` invalid is the machine's or the client's doing.
+fn is_disturbed(result: &Stored) -> bool {
+    let mut invalid =
+        result.findings().iter().filter(|finding| finding.severity == Severity::Invalid).peekable();
+    invalid.peek().is_some()
+        && invalid.all(|finding| finding.code.is_passing() || finding.code == FindingCode::ClientCpu)
+}
+
+/// `figure`, saying that `count` of its runs are invalid in all else.
+fn with_disturbed(mut figure: StudyFigure, count: usize) -> StudyFigure {
+    if count > 0 && figure.note.is_none() {
+        let runs = plural(count as u64, "run");
+        figure.note = Some(format!("with {runs} in which the machine or the client made the times"));
+    }
+    figure
 }
 
 fn codes(findings: &[Finding]) -> Vec<FindingCode> {

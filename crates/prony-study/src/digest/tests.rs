@@ -188,6 +188,29 @@ fn invalid_runs_count_for_nothing_and_are_told() {
     assert_eq!((result.cells[2].runs.len(), result.cells[2].curve.is_empty()), (6, false));
 }
 
+/// A neighbour makes a run's times useless, and not what a request costs the server; a server that fails makes both so.
+#[test]
+fn disturbed_runs_still_tell_what_a_request_costs_the_server() {
+    let result = digested(&study(6), QUICK, |step, result| {
+        let cpu = prony_model::ServerFigure { value: 80.0, interval: None, requests: 2000 };
+        result.server = Some(prony_model::ServerUse { cpu_per_request_us: Some(cpu), ..Default::default() });
+        if step.cell == 2 && step.repeat < 6 {
+            let failed = if step.repeat == 1 { FindingCode::NoSuccess } else { FindingCode::RunQueueWait };
+            result.findings.push(finding(failed, Severity::Invalid));
+            result.verdict = Verdict::Invalid;
+        }
+    });
+    let of =
+        |metric| result.cells[2].figures.iter().find(|figure| figure.metric == metric).expect("a figure");
+    assert_eq!(of(StudyMetric::Rate).runs, 1);
+    let cpu = of(StudyMetric::CpuPerRequest);
+    assert_eq!(
+        (cpu.runs, cpu.value, cpu.samples),
+        (5, Some(80.0), 10_000),
+        "all but the run that failed: {cpu:?}"
+    );
+}
+
 #[test]
 fn a_tail_that_the_client_made_is_told_by_the_kernels_clock_alone() {
     let result = digested(&study(6), QUICK, |step, result| {
