@@ -1,5 +1,6 @@
 """What the reports of studies say, as tables: nothing here is measured or judged again."""
 
+import collections
 import json
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ from lib import table
 
 # What a cell must have to be usable, by its kind.
 MAIN_FIGURES = {"run": ("rate", "p50"), "exec": ("wall",), "probe": ("probe",)}
-UNITS = {"rate": "/s", "success": "", "start-up": "", "total": "s", "memory": "MiB", "cpu": "µs"}
+UNITS = {"rate": "/s", "success": "", "start-up": "", "total": "s", "memory": "MiB", "cpu-per-request": "µs", "server-memory": "MiB"}
 
 
 @dataclass
@@ -64,14 +65,14 @@ def cells(studies):
                 for name in MAIN_FIGURES[cell["kind"]]
                 if name in figures
             ]
-            cpu = figures.get("cpu")
+            cpu = figures.get("cpu-per-request")
             rows.append(
                 [
                     f"**{study.name}**: {cell['name']}",
                     " · ".join(main) or "–",
                     _runs(cell),
-                    _with_interval(cpu["value"], cpu["interval"], "cpu") if cpu else "–",
-                    cell.get("limiter") or "–",
+                    _with_interval(cpu["value"], cpu["interval"], "cpu-per-request") if cpu else "–",
+                    _limiter(cell),
                 ]
             )
     return table.render(["cell", "rate · p50, or time", "usable runs", "server CPU per request", "limiter"], rows)
@@ -120,7 +121,14 @@ def _figures(cell):
 
 def _runs(cell):
     good = sum(run["verdict"] != "invalid" for run in cell["runs"])
-    return f"{good} of {len(cell['runs'])}"
+    retried = len(cell.get("retried", []))
+    return f"{good} of {len(cell['runs'])}" + (f", {retried} repeated" if retried else "")
+
+
+def _limiter(cell):
+    """The limiters that its runs name, the most frequent first, with how many runs name each."""
+    kinds = collections.Counter(run["limiter"]["kind"] for run in cell["runs"] if run.get("limiter"))
+    return ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common()) or "–"
 
 
 def _with_results(studies):

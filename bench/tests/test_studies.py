@@ -32,8 +32,16 @@ class Reports(unittest.TestCase):
         rows = report.published([study(cell("40 ms", ["valid", "invalid"], []), published=[figure])]).splitlines()
         self.assertEqual([part.strip() for part in rows[2].split("|")[1:-1]], ["**rudy**: 40 ms", "total", "4.2 s", "4.11 s [4.05 s, 4.2 s]", "1 of 2", "one run"])
 
+    def test_limiters_are_counted_over_the_runs(self):
+        many = cell("pool", ["valid", "valid", "invalid"], [("rate", 98.0, None), ("p50", 100.2, None), ("cpu-per-request", 71.0, None)])
+        for run, kind in zip(many["runs"], ["server-waits", "unknown", "server-waits"]):
+            run["limiter"] = {"kind": kind}
+        many["retried"] = [{}, {}]
+        row = [part.strip() for part in report.cells([study(many)]).splitlines()[2].split("|")[1:-1]]
+        self.assertEqual(row, ["**rudy**: pool", "98 /s · 100 ms", "2 of 3, 2 repeated", "71 µs", "server-waits (2), unknown (1)"])
+
     def test_amounts_have_units_and_three_digits(self):
-        shown = [("rate", 18512.0, "18,500 /s"), ("p50", 0.15432, "0.154 ms"), ("success", 0.99949, "99.9 %"), ("cpu", 71.26, "71.3 µs"), ("p99", None, "–")]
+        shown = [("rate", 18512.0, "18,500 /s"), ("p50", 0.15432, "0.154 ms"), ("success", 0.99949, "99.9 %"), ("cpu-per-request", 71.26, "71.3 µs"), ("p99", None, "–")]
         for metric, value, text in shown:
             self.assertEqual(report.amount(value, metric), text)
 
