@@ -56,7 +56,7 @@ pub(super) fn grounds(result: &StudyResult) -> String {
         }
     }
     if of(Verdict::Invalid) > 0 {
-        parts.push("the invalid ones count for nothing below".to_owned());
+        parts.push("invalid ones count for nothing but the server's CPU time and memory".to_owned());
     }
     let retried: u64 = result.cells.iter().map(|cell| cell.retried.len() as u64).sum();
     if retried > 0 {
