@@ -42,9 +42,6 @@ pub struct CleanParts {
     /// Greatest share of the clean time that a worker thread waited for a core; null where the kernel does not say.
     #[serde(default)]
     pub run_queue_wait_share: Option<f64>,
-    /// Share of the clean time in which some task of the machine waited for a CPU.
-    #[serde(default)]
-    pub pressure_share: Option<f64>,
     /// The distribution of the response time.
     pub response_histogram: HistogramData,
     /// The distribution of the service time.
@@ -57,8 +54,6 @@ pub struct CleanParts {
 pub enum CutReason {
     /// The hypervisor gave a core of this machine to others.
     Steal,
-    /// Another program used a core while a thread of the client or the target waited for one.
-    OtherPrograms,
     /// The control group's CPU quota ran out.
     Throttled,
     /// It followed one of the above: what was held up then is answered now.
@@ -70,7 +65,6 @@ impl CutReason {
     pub fn describe(self) -> &'static str {
         match self {
             Self::Steal => "the hypervisor took a core",
-            Self::OtherPrograms => "other programs took a core",
             Self::Throttled => "the CPU quota ran out",
             Self::Aftermath => "they came right after",
         }

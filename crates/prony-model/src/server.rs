@@ -67,8 +67,6 @@ pub struct ServerHint {
     pub pids: Vec<u32>,
     /// A control group, as a path in the file system or in the tree of groups.
     pub cgroup: Option<PathBuf>,
-    /// Whoever asks for the run has started these processes, and nobody else named them.
-    pub started: bool,
 }
 
 /// How the server's processes were found.
@@ -82,8 +80,6 @@ pub enum ServerFoundBy {
     Pid,
     /// They are in the control group that was given.
     Cgroup,
-    /// Whoever asked for the run had started them.
-    Started,
 }
 
 /// What a set of processes used.

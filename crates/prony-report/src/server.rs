@@ -172,6 +172,5 @@ fn found_by(found: ServerFoundBy) -> &'static str {
         ServerFoundBy::ListeningSocket => "its listening socket",
         ServerFoundBy::Pid => "--target-pid",
         ServerFoundBy::Cgroup => "--target-cgroup",
-        ServerFoundBy::Started => "its start",
     }
 }

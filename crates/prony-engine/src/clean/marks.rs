@@ -33,8 +33,6 @@ pub(crate) struct Stretch {
     pub share: f64,
     /// Whether the control group was held back.
     pub throttled: bool,
-    /// Time that a thread of ours or of the target waited while another program used a core.
-    pub displaced: Nanos,
 }
 
 /// Stretches that are not clean.
@@ -59,10 +57,8 @@ impl Stretch {
         if self.throttled {
             return Some((CutReason::Throttled, self.to - self.from));
         }
-        if self.share > SHARE_MAX || self.core_most >= CORE_MAX {
-            return Some((CutReason::Steal, self.core_most));
-        }
-        (self.displaced > 0).then_some((CutReason::OtherPrograms, self.displaced))
+        let is_taken = self.share > SHARE_MAX || self.core_most >= CORE_MAX;
+        is_taken.then_some((CutReason::Steal, self.core_most))
     }
 }
 
@@ -118,7 +114,7 @@ mod tests {
         }
     }
 
-    /// What becomes of each slice: S(teal), O(ther programs), T(hrottled), A(ftermath) or clean.
+    /// What becomes of each slice: S(teal), T(hrottled), A(ftermath) or clean.
     fn check(stretches: &[Stretch], expected: &str) {
         let mut marks = Marks::default();
         for stretch in stretches {
@@ -128,7 +124,6 @@ mod tests {
             .map(|index| match marks.reason(index * SLICE, (index + 1) * SLICE) {
                 None => '.',
                 Some(CutReason::Steal) => 'S',
-                Some(CutReason::OtherPrograms) => 'O',
                 Some(CutReason::Throttled) => 'T',
                 Some(CutReason::Aftermath) => 'A',
             })
@@ -168,9 +163,8 @@ mod tests {
     }
 
     #[test]
-    fn quotas_and_other_programs() {
+    fn a_quota_that_ran_out_spoils_its_slice() {
         check(&[stretch(0, 0), Stretch { throttled: true, ..stretch(1, 0) }], "TTA.");
-        check(&[stretch(0, 0), Stretch { displaced: 5_000_000, ..stretch(1, 0) }], ".OA.");
     }
 
     #[test]

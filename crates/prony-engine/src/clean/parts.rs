@@ -31,7 +31,6 @@ pub(crate) fn clean_parts(plan: &RunPlan, totals: &Totals, all: &Requests) -> Op
         service: summary(&services, Censored::Count(sent_in_vain(all.censored, &clean.all))),
         lag: summary(&clean.all.lag, Censored::NONE),
         run_queue_wait_share: run_queue_wait_share(clean),
-        pressure_share: None,
         response_histogram: histogram_data(&responses),
         service_histogram: histogram_data(&services),
     })

@@ -90,7 +90,6 @@ impl Reading {
             core_most: most,
             share: if of_all > 0.0 { sum as f64 / of_all } else { 0.0 },
             throttled: self.throttled.zip(before.throttled).is_some_and(|(now, then)| now > then),
-            displaced: 0,
         }
     }
 }

@@ -99,7 +99,7 @@ impl ServerWatch {
     /// # Errors
     /// Processes that were named and aren't there.
     pub(crate) fn new(plan: &RunPlan, peers: &Peers, hint: &ServerHint) -> Result<Self, RunError> {
-        let named = !hint.pids.is_empty() && !hint.started || hint.cgroup.is_some();
+        let named = !hint.pids.is_empty() || hint.cgroup.is_some();
         if let Some(requests) = plan.end.requests().filter(|requests| *requests < REQUESTS_MIN && !named) {
             let why = format!("{requests} requests are too few to measure it: {REQUESTS_MIN} are needed");
             return Ok(Self { monitor: Err(why) });
@@ -174,13 +174,10 @@ impl Found {
             (ServerFoundBy::ListeningSocket, listeners.pids.clone())
         } else if hint.pids.is_empty() {
             return Err(listeners.err().unwrap_or_default());
-        } else if hint.started {
-            // What was started may have started the server in turn.
-            (ServerFoundBy::Started, hint.pids.clone())
         } else {
             (ServerFoundBy::Pid, hint.pids.clone())
         };
-        if let Some(missing) = hint.pids.iter().find(|pid| !hint.started && !parents.contains_key(*pid)) {
+        if let Some(missing) = hint.pids.iter().find(|pid| !parents.contains_key(*pid)) {
             return Err(format!(
                 "there is no process {missing}: look its number up (pgrep -a NAME), or leave --target-pid out, and the \
                  server is found from its socket"

@@ -334,7 +334,6 @@ fn clean() -> CleanParts {
         service: summary(),
         lag: summary(),
         run_queue_wait_share: Some(0.01),
-        pressure_share: Some(0.02),
         response_histogram: histogram(),
         service_histogram: histogram(),
     }

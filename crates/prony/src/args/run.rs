@@ -91,7 +91,7 @@ pub(crate) struct ServerArgs {
 impl ServerArgs {
     /// For the engine.
     pub(crate) fn hint(&self) -> ServerHint {
-        ServerHint { pids: self.target_pid.clone(), cgroup: self.target_cgroup.clone(), started: false }
+        ServerHint { pids: self.target_pid.clone(), cgroup: self.target_cgroup.clone() }
     }
 }
 
