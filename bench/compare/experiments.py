@@ -28,7 +28,9 @@ CLOSED = {
     "closed-same-5": (5_000, 5_000, 8, LOCKSTEP),
     "closed-same-1": (1_000, 1_000, 50, ["truth"]),
 }
-NAMES = ["same", "slower", "hog", *CLOSED]
+# Servers slower by a share that is chosen, against the same 1 ms.
+SLOWER = {"slower-2": 0.02, "slower-5": 0.05, "slower-10": 0.10}
+NAMES = ["same", "slower", *SLOWER, "hog", *CLOSED]
 # Sleeps until half of the comparison is over, then keeps every core busy that it may use.
 HOG = f"import time\ntime.sleep({HOG_AFTER_S})\nwhile True: pass"
 
@@ -77,7 +79,7 @@ def run_one(place, name, effect):
     """One comparison with fresh servers; B is slower by `effect` where that is the question."""
     if name in CLOSED:
         return _closed(place, name)
-    slowed = DELAY_US * (1 + effect) if name == "slower" else DELAY_US
+    slowed = DELAY_US * (1 + (effect if name == "slower" else SLOWER.get(name, 0.0)))
     with contextlib.ExitStack() as stack:
         a = stack.enter_context(_truth(place, DELAY_US))
         b = stack.enter_context(_truth(place, slowed))
