@@ -64,7 +64,7 @@ pub use interval::{
     clusters_of_slices, clusters_of_times, rate_interval, sectioning,
 };
 pub use layout::{HIGHEST_TRACKABLE_NANOS, SIGNIFICANT_DIGITS};
-pub use little::{Impossible, LITTLE_TOLERANCE, LittleAudit, check_possible};
+pub use little::{Impossible, LITTLE_TOLERANCE, LittleAudit, check_possible, little_edges};
 pub use order::{PairOrder, pair_orders};
 pub use outliers::{OUTLIER_DEVIATIONS, outliers};
 pub use pooled::{Weighted, pooled_differences};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use prony_model::words::{grouped, milliseconds, percent_of, plural};
 use prony_model::{Finding, FindingCode, Outcome, Severity};
-use prony_stats::{LittleAudit, check_possible};
+use prony_stats::{LittleAudit, check_possible, little_edges};
 
 use super::{Facts, finding};
 use crate::slice::Lengths;
@@ -131,9 +131,21 @@ pub(super) fn littles_law(facts: &Facts<'_>) -> Option<Finding> {
     let mean = Duration::from_nanos(u64::try_from(sum / u128::from(count.max(1))).unwrap_or(u64::MAX));
     let rate = ended as f64 / elapsed.as_secs_f64();
     let pipeline = u64::from(facts.plan().request.pipeline);
-    let possible = check_possible(rate, mean, facts.result.connections.asked * pipeline);
+    let concurrency = facts.result.connections.asked * pipeline;
+    let longest = facts
+        .totals
+        .all
+        .outcomes
+        .iter()
+        .filter_map(|outcome| outcome.service.max())
+        .max()
+        .unwrap_or_default();
+    // What never ended was in flight for the whole run at most.
+    let edges = little_edges(concurrency, Duration::from_nanos(longest), elapsed)
+        + facts.result.requests.censored as f64;
+    let possible = check_possible(rate, mean, concurrency, edges);
     let audit = LittleAudit::new(counters.in_flight_ns, elapsed, ended, mean)?;
-    if possible.is_ok() && !audit.is_suspect() {
+    if possible.is_ok() && !audit.is_suspect(edges) {
         return None;
     }
     Some(finding(
