@@ -21,24 +21,30 @@ class Wrk:
         return [*command, load.url]
 
     def read(self, finished):
-        total = re.search(r"(\d+) requests in", finished.stdout)
-        rate = re.search(r"Requests/sec:\s+([\d.]+)", finished.stdout)
-        if not total or not rate:
-            raise Unreadable(finished.stdout[-300:] + finished.stderr[-300:])
-        errors = re.search(r"Non-2xx or 3xx responses: (\d+)", finished.stdout)
-        sockets = re.search(r"Socket errors: (.*)", finished.stdout)
         maximum = re.search(r"Latency\s+\S+\s+\S+\s+(\S+)", finished.stdout)
-        return Said(
-            answered=int(total[1]),
-            failed=int(errors[1]) if errors else 0,
-            per_s=float(rate[1]),
-            quantiles_ms={
-                int(percent) / 100: _ms(value) for percent, value in re.findall(r"^\s+(\d+)%\s+(\S+)$", finished.stdout, re.M)
-            },
-            max_ms=_ms(maximum[1]) if maximum else None,
-            # Without keep-alive it counts the end of every connection as a read error.
-            remark=sockets[0] if sockets else None,
-        )
+        found = re.findall(r"^\s+(\d+)%\s+(\S+)$", finished.stdout, re.M)
+        quantiles = {int(percent) / 100: _ms(value) for percent, value in found}
+        return said(finished, quantiles, _ms(maximum[1]) if maximum else None)
+
+
+def said(finished, quantiles_ms, max_ms):
+    """What wrk and wrk2 say alike, with what they say differently."""
+    total = re.search(r"(\d+) requests in", finished.stdout)
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", finished.stdout)
+    if not total or not rate:
+        raise Unreadable(finished.stdout[-300:] + finished.stderr[-300:])
+    errors = re.search(r"Non-2xx or 3xx responses: (\d+)", finished.stdout)
+    sockets = re.search(r"Socket errors: (.*)", finished.stdout)
+    failed = int(errors[1]) if errors else 0
+    return Said(
+        answered=int(total[1]) - failed,
+        failed=failed,
+        per_s=float(rate[1]),
+        quantiles_ms=quantiles_ms,
+        max_ms=max_ms,
+        # Without keep-alive the end of every connection counts as a read error.
+        remark=sockets[0] if sockets else None,
+    )
 
 
 def _ms(text):
