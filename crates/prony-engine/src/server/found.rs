@@ -1,0 +1,58 @@
+//! Whose processes the server is: those that were named, else those that listen at the target's address.
+
+use std::collections::BTreeMap;
+
+use prony_model::{RunPlan, ServerFoundBy, ServerHint};
+
+use super::cgroup::Cgroup;
+use super::group::{Group, Parents};
+use super::locate::{Listeners, tcp_listeners, tcp_table, unix_listeners_at};
+use crate::resolve::Peers;
+
+/// What was found before the load.
+pub(super) struct Found {
+    pub by: ServerFoundBy,
+    pub group: Group,
+    pub listeners: Option<Listeners>,
+    pub is_unix: bool,
+    pub cgroup: Option<Cgroup>,
+}
+
+impl Found {
+    /// From what was named, else from the socket that the target's address leads to.
+    pub(super) fn new(
+        plan: &RunPlan,
+        peers: &Peers,
+        hint: &ServerHint,
+        parents: &Parents,
+    ) -> Result<Self, String> {
+        let unix = plan.target.unix.as_deref();
+        let listeners = if let Some(path) = unix {
+            unix_listeners_at(path, parents)
+        } else if peers.here {
+            let targets: Vec<_> = peers.names.iter().filter_map(|name| name.parse().ok()).collect();
+            tcp_listeners(&targets, &tcp_table("self"), parents)
+        } else {
+            Err("it runs on another machine".to_owned())
+        };
+        let cgroup = hint.cgroup.as_deref().map(Cgroup::named).transpose()?;
+        let (by, pids) = if let Some(cgroup) = &cgroup {
+            (ServerFoundBy::Cgroup, [hint.pids.clone(), cgroup.pids()].concat())
+        } else if let (Ok(listeners), true) = (&listeners, hint.pids.is_empty()) {
+            (ServerFoundBy::ListeningSocket, listeners.pids.clone())
+        } else if hint.pids.is_empty() {
+            return Err(listeners.err().unwrap_or_default());
+        } else {
+            (ServerFoundBy::Pid, hint.pids.clone())
+        };
+        if let Some(missing) = hint.pids.iter().find(|pid| !parents.contains_key(*pid)) {
+            return Err(format!(
+                "there is no process {missing}: look its number up (pgrep -a NAME), or leave --target-pid out, and the \
+                 server is found from its socket"
+            ));
+        }
+        let group = Group::new(&pids, parents, None, &BTreeMap::new())
+            .ok_or("its processes ended before the load, or there are none in its control group")?;
+        Ok(Self { by, group, listeners: listeners.ok(), is_unix: unix.is_some(), cgroup })
+    }
+}
