@@ -220,7 +220,7 @@ fn url(line: &str) -> Option<String> {
 
 /// `line` as a part of a sentence.
 fn quoted(line: &str) -> String {
-    format!("`{line}`")
+    format!("`{}`", prony_model::without_secrets(line))
 }
 
 /// Seconds in a unit that a person would say.

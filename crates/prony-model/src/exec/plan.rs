@@ -91,18 +91,24 @@ pub struct ExecPlan {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecCommand {
     /// What reports call it.
+    #[serde(serialize_with = "crate::redact::line")]
     pub name: String,
-    /// What is run.
+    /// What is run; stored with its secrets replaced by `[redacted]`.
+    #[serde(serialize_with = "crate::redact::line")]
     pub line: String,
     /// The parameters that were filled in.
     pub parameters: BTreeMap<String, String>,
     /// Run once before the first run.
+    #[serde(serialize_with = "crate::redact::some_line")]
     pub setup: Option<String>,
     /// Run before each run.
+    #[serde(serialize_with = "crate::redact::some_line")]
     pub prepare: Option<String>,
     /// Run after each run.
+    #[serde(serialize_with = "crate::redact::some_line")]
     pub conclude: Option<String>,
     /// Run once after the last run.
+    #[serde(serialize_with = "crate::redact::some_line")]
     pub cleanup: Option<String>,
     /// What may tell the time of the program's start: the first that works is taken. Empty: it is not measured.
     pub start_up: Vec<StartUpTry>,

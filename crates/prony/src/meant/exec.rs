@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use prony_model::{
     ExecCommand, ExecOptions, ExecOrder, ExecOutput, ExecPlan, ExpectedExits, StartUpSource, StartUpTry,
+    without_secrets,
 };
 
 use super::outputs::outputs;
@@ -137,7 +138,7 @@ fn command(
         None => program::start_ups(&line, has_shell),
     };
     Ok(ExecCommand {
-        name: args.names.get(named).map_or_else(|| line.clone(), |name| place.filled(name)),
+        name: args.names.get(named).map_or_else(|| without_secrets(&line), |name| place.filled(name)),
         parameters: place.combination.clone(),
         setup: of_all(&args.setup),
         prepare: of_each(&args.prepare, "--prepare")?,
