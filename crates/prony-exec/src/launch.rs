@@ -15,6 +15,8 @@ pub(crate) enum Purpose {
     Measured,
     /// Setup, prepare and the like: only its errors are of interest.
     Around,
+    /// To time the start of a program: what it prints is of no interest to anybody.
+    StartUp,
     /// What it prints is looked at.
     Looked,
 }
@@ -35,6 +37,7 @@ pub(crate) fn command(plan: &ExecPlan, line: &str, purpose: Purpose) -> Result<C
     });
     let (stdout, stderr) = match (purpose, &plan.output) {
         (Purpose::Looked, _) | (Purpose::Measured, ExecOutput::Pipe) => (Stdio::piped(), Stdio::piped()),
+        (Purpose::StartUp, ExecOutput::Inherit) => (Stdio::null(), Stdio::piped()),
         (_, ExecOutput::Inherit) => (Stdio::inherit(), Stdio::inherit()),
         (Purpose::Measured, ExecOutput::File(path)) => {
             (Stdio::from(open(path, File::create(path))?), Stdio::piped())

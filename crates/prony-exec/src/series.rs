@@ -284,8 +284,7 @@ impl Series<'_> {
     fn time_start_up(&mut self, at: usize) -> Result<(), Halt> {
         let line = self.start_ups[at].line.clone();
         let limits = Limits { timeout: self.plan.timeout, heeds_stop: true, ends_group: true };
-        // Its output goes where that of the commands goes, so that it costs as much.
-        let (ended, exit) = self.process(&line, Purpose::Around, limits)?;
+        let (ended, exit) = self.process(&line, Purpose::StartUp, limits)?;
         if exit == CommandExit::Code(0) {
             let time_s = without(ended.wall, self.shell.map(|shell| shell.wall_s));
             self.start_ups[at].times_s.push(time_s);

@@ -48,6 +48,24 @@ fn a_series() {
     assert!(markdown.out.contains("\n| 1 | true | "), "{markdown:?}");
 }
 
+/// What is timed beside the commands prints nothing between them.
+#[test]
+fn only_the_commands_are_shown() {
+    let said = exec(&["-N", "-r", "2", "--show-output", "grep --help"]);
+    assert_eq!((said.code, said.out.matches("Usage: grep").count()), (Some(0), 2), "{said:?}");
+    assert!(said.out.contains("\nstart-up  ") && !said.out.contains("Copyright"), "{said:?}");
+}
+
+#[test]
+fn secrets_of_a_command_are_neither_shown_nor_kept() {
+    let line = "echo -H 'Authorization: Bearer hunter2' -u me:hunter2 http://me:hunter2@h/";
+    for words in [&["--format", "text"][..], &["--format", "json"], &["--format", "markdown"]] {
+        let said = exec(&[&["-r", "2", "--prepare", line, line], words].concat());
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.out.contains("redacted") && !said.out.contains("hunter2"), "{said:?}");
+    }
+}
+
 #[test]
 fn times_and_memory_are_kept() {
     let told = result(&["-N", "-r", "3", "-w", "1", "sleep 0.05"]);
