@@ -178,6 +178,7 @@ fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonRes
         spare_cpu(&mut metrics, &judge(&counted, question, None));
     }
     doubt.silence_tails(&mut metrics);
+    doubt.dilute(&mut metrics);
     doubt.add(figure_findings(&counted, &metrics, question));
     let requests = side_requests(&counted);
     let notes = request_notes(&requests);

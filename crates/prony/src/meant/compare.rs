@@ -117,11 +117,14 @@ fn what(args: &CompareArgs, seed: u64) -> Result<What, Complaint> {
     }
 }
 
-/// Whether `text` means stored results: it is there, or is called like one.
+/// Whether `text` means stored results: it is there, or is called like a file or a folder of them.
 fn names_file(text: &str) -> bool {
     let path = Path::new(text);
     let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-    !text.contains("://") && (path.exists() || is_json)
+    // `before/` is no host: those have a dot, a port, or the one name that every machine has.
+    let first = text.split('/').next().unwrap_or_default();
+    let is_folder = text.ends_with('/') && !first.contains(['.', ':']) && first != "localhost";
+    !text.contains("://") && (path.exists() || is_json || is_folder)
 }
 
 /// Whether `text` means a command: no URL has a space in it.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use prony_model::{ComparisonOutcome, Evidence, Finding, FindingCode, Metric, MetricComparison, Severity};
-use prony_stats::{LEAST_PAIRS, Looks};
+use prony_stats::{LEAST_PAIRS, Looks, signed_rank_p};
 use prony_study::{Block, BlockPair};
 
 use super::live::Measured;
@@ -14,9 +14,18 @@ use crate::meant::compare::Live;
 const MOST_CLIENT_BLOCKS: f64 = 0.1;
 /// The share of the time that the client may wait for a core: warn, invalid. As for a run (docs/findings.md).
 const RUN_QUEUE_SHARE: (f64, f64) = (0.01, 0.05);
+/// A wait beyond RUN_QUEUE_SHARE leaves a direction as long as A and B had it alike: up to this share of the time,
+/// with a difference of at most so much of it, and none that chance makes as rarely as this.
+const EVEN_WAIT: EvenWait = EvenWait { share: 0.5, difference: 0.25, p: 0.1 };
 /// What to do about a client that is in the way.
-const GIVE_ROOM: &str = "leave the client a core of its own (`taskset`, fewer --threads, the servers elsewhere), or \
-                         offer less: fewer --connections, or a --rate that both bear";
+const GIVE_ROOM: &str = "leave the client a core of its own (`taskset`, or the servers on another machine), or \
+                         reduce the load: fewer --connections, or a --rate that both can sustain";
+
+struct EvenWait {
+    share: f64,
+    difference: f64,
+    p: f64,
+}
 
 /// What speaks against a comparison.
 pub(super) struct Doubt {
@@ -28,6 +37,8 @@ pub(super) struct Doubt {
     pub(super) is_of_client: bool,
     /// Why nothing may be said of the slowest responses, if so.
     tails: Option<FindingCode>,
+    /// The client waited so long for a core that every difference of times is diluted: the direction stands, alone.
+    is_diluted: bool,
 }
 
 impl Doubt {
@@ -37,8 +48,9 @@ impl Doubt {
         let severity = if is_tail(primary) { Severity::Invalid } else { Severity::Warning };
         let tail = made_by_client(counted, Block::clients_tail, "the slowest responses", severity);
         let tails = tail.as_ref().filter(|tail| tail.severity > Severity::Note).map(|tail| tail.code);
+        let waits = Waits::of(counted);
         let mut findings: Vec<Finding> =
-            [fault, tail, run_queue_wait(counted), disturbed(measured, counted.len())]
+            [fault, tail, waits.as_ref().and_then(Waits::finding), disturbed(measured, counted.len())]
                 .into_iter()
                 .flatten()
                 .chain(measured.interrupted.then(|| interrupted(counted.len())))
@@ -48,13 +60,31 @@ impl Doubt {
         let worst = findings.iter().find(|finding| finding.severity == Severity::Invalid);
         let is_of_client = not_measured.is_none() && worst.is_some();
         let forbidden = not_measured.or_else(|| worst.map(|worst| because(worst.code)));
-        Self { findings, forbidden, is_of_client, tails }
+        let is_diluted = waits.is_some_and(|waits| waits.share > RUN_QUEUE_SHARE.1);
+        Self { findings, forbidden, is_of_client, tails, is_diluted }
     }
 
     /// Adds what the figures themselves show.
     pub(super) fn add(&mut self, findings: Vec<Finding>) {
         self.findings.extend(findings);
         sort(&mut self.findings);
+    }
+
+    /// Takes back of the verdicts on times what a client that waited can't say.
+    pub(super) fn dilute(&self, metrics: &mut [MetricComparison]) {
+        if !self.is_diluted {
+            return;
+        }
+        for told in metrics.iter_mut().filter(|told| told.metric != Metric::Cpu) {
+            told.outcome = match std::mem::replace(&mut told.outcome, ComparisonOutcome::NoDifference) {
+                ComparisonOutcome::Faster => ComparisonOutcome::FasterSizeUncertain,
+                ComparisonOutcome::Slower => ComparisonOutcome::SlowerSizeUncertain,
+                ComparisonOutcome::NoDifference => ComparisonOutcome::NoVerdict {
+                    reason: "the client's waiting may hide a difference".to_owned(),
+                },
+                other => other,
+            };
+        }
     }
 
     /// Takes the verdicts on tails back that the client made.
@@ -96,9 +126,10 @@ fn interrupted(counted: usize) -> Finding {
         code: FindingCode::Interrupted,
         severity: Severity::Warning,
         evidence: vec![Evidence::new("pairs", counted as f64, "count")],
-        message: "the comparison was ended by hand: whoever may stop when he likes what he sees finds a difference \
-                  in one of five comparisons of a server with itself"
-            .to_owned(),
+        message:
+            "the comparison was stopped by hand, and stopping early biases the result: stopping at the first \
+                  difference finds one in a fifth of comparisons of a server with itself"
+                .to_owned(),
         advice: "let it run to its end, or use --sequential, which ends as soon as it may".to_owned(),
     }
 }
@@ -124,29 +155,72 @@ fn made_by_client(
             Evidence::new("client_blocks", made as f64, "count"),
             Evidence::new("blocks", all as f64, "count"),
         ],
-        message: format!("in {made} of {all} blocks the client made {what}, not the servers"),
+        message: format!("the client dominated {what} in {made} of {all} blocks"),
         advice: if is_much { GIVE_ROOM } else { "so few decide nothing: the pairs count all the same" }
             .to_owned(),
     })
 }
 
-/// The client waited for a core, all blocks together.
-fn run_queue_wait(counted: &[BlockPair]) -> Option<Finding> {
-    let blocks = || counted.iter().flat_map(|(a, b)| [&a.told, &b.told]);
-    let waited: f64 = blocks().filter_map(|block| block.run_queue_wait_s).sum();
-    let share = waited / blocks().map(|block| block.measured_s).sum::<f64>().max(f64::MIN_POSITIVE);
-    let severity = match share {
-        share if share > RUN_QUEUE_SHARE.1 => Severity::Invalid,
-        share if share > RUN_QUEUE_SHARE.0 => Severity::Warning,
-        _ => return None,
-    };
-    Some(Finding {
-        code: FindingCode::RunQueueWait,
-        severity,
-        evidence: vec![Evidence::new("run_queue_wait", share, "share")],
-        message: format!("the client waited {:.1} % of the time for a core that others used", 100.0 * share),
-        advice: GIVE_ROOM.to_owned(),
-    })
+/// How long the client waited for a core, all blocks together.
+struct Waits {
+    /// Of all measured time.
+    share: f64,
+    /// Of the time of A's blocks, and of B's.
+    sides: [f64; 2],
+    /// How rarely chance alone makes the two differ as much.
+    p: f64,
+}
+
+impl Waits {
+    fn of(counted: &[BlockPair]) -> Option<Self> {
+        let share =
+            |block: &Block| Some(block.told.run_queue_wait_s? / block.told.measured_s.max(f64::MIN_POSITIVE));
+        let pairs: Vec<[f64; 2]> = counted.iter().filter_map(|(a, b)| Some([share(a)?, share(b)?])).collect();
+        if pairs.is_empty() {
+            return None;
+        }
+        let sides = [0, 1].map(|side| pairs.iter().map(|pair| pair[side]).sum::<f64>() / pairs.len() as f64);
+        let differences: Vec<f64> = pairs.iter().map(|[a, b]| b - a).collect();
+        Some(Self { share: f64::midpoint(sides[0], sides[1]), sides, p: signed_rank_p(&differences) })
+    }
+
+    /// Whether A and B met the same disturbance, so that it makes neither of them the faster one.
+    fn is_even(&self) -> bool {
+        let [a, b] = self.sides;
+        self.share <= EVEN_WAIT.share
+            && (a - b).abs() <= EVEN_WAIT.difference * self.share
+            && self.p >= EVEN_WAIT.p
+    }
+
+    fn finding(&self) -> Option<Finding> {
+        let severity = match self.share {
+            share if share > RUN_QUEUE_SHARE.1 && !self.is_even() => Severity::Invalid,
+            share if share > RUN_QUEUE_SHARE.0 => Severity::Warning,
+            _ => return None,
+        };
+        let [a, b] = self.sides;
+        let both = format!("{:.1} % beside A, {:.1} % beside B", 100.0 * a, 100.0 * b);
+        let so = match severity {
+            Severity::Warning if self.share > RUN_QUEUE_SHARE.1 => {
+                ", as much beside both: a direction can be trusted, and the true difference may be greater"
+            }
+            _ => "",
+        };
+        Some(Finding {
+            code: FindingCode::RunQueueWait,
+            severity,
+            evidence: vec![
+                Evidence::new("run_queue_wait", self.share, "share"),
+                Evidence::new("run_queue_wait_a", a, "share"),
+                Evidence::new("run_queue_wait_b", b, "share"),
+            ],
+            message: format!(
+                "the client waited {:.1} % of the time for a CPU that other processes were using ({both}){so}",
+                100.0 * self.share
+            ),
+            advice: GIVE_ROOM.to_owned(),
+        })
+    }
 }
 
 /// Pairs that do not count.
@@ -168,7 +242,7 @@ fn disturbed(measured: &Measured, counted: usize) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use prony_model::{ComparedBlock, HistogramData};
+    use prony_model::{ComparedBlock, ComparisonMethod, HistogramData};
     use prony_stats::Histogram;
 
     use super::*;
@@ -217,16 +291,83 @@ mod tests {
         check(5, Some(Severity::Invalid));
     }
 
+    fn wait(pairs: &[BlockPair]) -> Option<Severity> {
+        Waits::of(pairs)?.finding().map(|found| found.severity)
+    }
+
+    /// Twenty pairs in which the client waited for these shares of 200 ms, and for a little more now and then.
+    fn waited(a: f64, b: f64) -> Vec<BlockPair> {
+        let mut pairs = pairs(0, |_| {});
+        for (index, pair) in pairs.iter_mut().enumerate() {
+            let more = |turn: usize| 0.02 * ((index * turn) % 5) as f64;
+            pair.0.told.run_queue_wait_s = Some(0.2 * (a + more(3)));
+            pair.1.told.run_queue_wait_s = Some(0.2 * (b + more(2)));
+        }
+        pairs
+    }
+
     #[test]
     fn waiting_is_judged_over_all_blocks() {
         let check = |count: usize, expected: Option<Severity>| {
-            let found = run_queue_wait(&pairs(count, |block| block.told.run_queue_wait_s = Some(0.1)));
-            assert_eq!(found.map(|found| found.severity), expected, "{count}");
+            let pairs = pairs(count, |block| block.told.run_queue_wait_s = Some(0.1));
+            assert_eq!(wait(&pairs), expected, "{count}");
         };
         // 0.1 s of 8 s each.
         check(0, None);
         check(1, Some(Severity::Warning));
         check(3, Some(Severity::Warning));
-        check(6, Some(Severity::Invalid));
+        check(8, Some(Severity::Invalid));
+    }
+
+    #[test]
+    fn a_wait_that_both_sides_had_alike_leaves_a_direction() {
+        let check =
+            |a: f64, b: f64, expected: Severity| assert_eq!(wait(&waited(a, b)), Some(expected), "{a} {b}");
+        check(0.2, 0.2, Severity::Warning);
+        check(0.2, 0.3, Severity::Invalid);
+        check(0.3, 0.2, Severity::Invalid);
+        check(0.55, 0.55, Severity::Invalid);
+        assert!(Waits::of(&[]).is_none());
+    }
+
+    fn compared(metric: Metric, outcome: ComparisonOutcome) -> MetricComparison {
+        MetricComparison {
+            metric,
+            primary: true,
+            method: ComparisonMethod::SignedRanks,
+            pairs: 20,
+            a: Some(1.0),
+            b: Some(1.1),
+            change: Some(0.1),
+            interval: None,
+            spread: None,
+            p: None,
+            differs: true,
+            outcome,
+        }
+    }
+
+    #[test]
+    fn of_diluted_times_only_directions_are_said() {
+        use ComparisonOutcome::{
+            Faster, FasterSizeUncertain, NoDifference, NoVerdict, Slower, SlowerSizeUncertain,
+        };
+        let doubt = |is_diluted| Doubt {
+            findings: Vec::new(),
+            forbidden: None,
+            is_of_client: false,
+            tails: None,
+            is_diluted,
+        };
+        let diluted = |metric, outcome: &ComparisonOutcome, is_diluted| {
+            let mut told = [compared(metric, outcome.clone())];
+            doubt(is_diluted).dilute(&mut told);
+            told[0].outcome.clone()
+        };
+        assert_eq!(diluted(Metric::P50, &Faster, true), FasterSizeUncertain);
+        assert_eq!(diluted(Metric::Rate, &Slower, true), SlowerSizeUncertain);
+        assert!(matches!(diluted(Metric::P50, &NoDifference, true), NoVerdict { .. }));
+        assert_eq!(diluted(Metric::Cpu, &NoDifference, true), NoDifference);
+        assert_eq!(diluted(Metric::P50, &Slower, false), Slower);
     }
 }
