@@ -83,8 +83,8 @@ pub(crate) fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Findin
 /// What was seen, what to do, and where it is explained.
 pub(crate) fn finding(page: &mut Page, label: &str, colour: Option<Colour>, finding: &Finding) {
     page.labelled(label, colour, &finding.message);
-    let anchor = format!("(docs/findings.md#{})", finding.code.name());
-    page.labelled("", None, format!("{} {anchor}", finding.advice).trim_start());
+    let more = format!("(prony explain {})", finding.code.name());
+    page.labelled("", None, format!("{} {more}", finding.advice).trim_start());
 }
 
 pub(crate) fn success(page: &mut Page, result: &RunResult) {

@@ -5,6 +5,7 @@ pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod exec;
+pub(crate) mod explain;
 mod express;
 pub(crate) mod keep;
 pub(crate) mod lab;

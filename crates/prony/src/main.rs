@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => cmd::demo::demo(&args),
         Command::Ab(args) => cmd::ab::ab(&args),
         Command::Wrk(args) => cmd::wrk::wrk(&args),
+        Command::Explain(args) => cmd::explain::explain(&args),
         Command::Completions(args) => cmd::pages::completions(&args),
         Command::Man => cmd::pages::man(),
         Command::Keep(args) => cmd::keep::keep(&args),
