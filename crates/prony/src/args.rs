@@ -58,7 +58,7 @@ use crate::exit::{self, Exit};
     name = "prony",
     version = env!("PRONY_VERSION"),
     about = "Puts a known load on a web server and says what the server really delivers",
-    override_usage = "prony [OPTIONS] <URL>\n       prony <COMMAND> …",
+    override_usage = "prony [OPTIONS] <URL>, or prony <COMMAND> …",
     after_help = "Examples:\n  \
                   prony http://127.0.0.1:3000/                            as much as it takes\n  \
                   prony http://127.0.0.1:3000/ --rate 500 --duration 30s  as much as you say\n  \
@@ -126,6 +126,8 @@ pub(crate) enum Command {
     Ab(Box<AbArgs>),
     /// Load a server with the flags of wrk, and report as wrk does
     Wrk(WrkArgs),
+    /// Explain a finding: what was seen, why it matters, what to do
+    Explain(ExplainArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, for man -l -
@@ -147,6 +149,15 @@ pub(crate) struct DemoArgs {
     /// Connections
     #[arg(short, long, value_name = "N", default_value = "8", value_parser = shared::whole_u32)]
     pub(crate) connections: u32,
+}
+
+/// `prony explain`
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  prony explain\n  prony explain run-queue-wait")]
+pub(crate) struct ExplainArgs {
+    /// The finding's code, as a report names it [default: a list of all]
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<String>,
 }
 
 /// `prony completions`
@@ -211,12 +222,24 @@ pub(crate) fn definition() -> clap::Command {
 /// Reads the command line; help and version are printed here.
 pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Complaint> {
     let typed = with_command(typed.collect())?;
-    let read = definition().try_get_matches_from(typed).and_then(|matches| read(&matches));
+    let definition =
+        if typed.get(1).is_some_and(|word| word == "--help-all") { with_run_flags() } else { definition() };
+    let read = definition.clone().try_get_matches_from(&typed).and_then(|matches| read(&matches));
     match read {
         Ok(Cli { command: Some(command), .. }) => Ok(command),
         Ok(Cli { command: None, .. }) => Err(Complaint::usage("no command").hint("see prony --help")),
-        Err(error) => errors::show(&error).map(Command::Shown),
+        Err(error) => errors::show(&error, &errors::Typed::new(definition, &typed)).map(Command::Shown),
     }
+}
+
+/// The definition whose long help has the flags of `prony run`, too.
+fn with_run_flags() -> clap::Command {
+    let definition = definition();
+    let run = definition.find_subcommand("run").expect("invariant: there is a command `run`");
+    let flags = run.clone().help_template("{options}").max_term_width(80).render_long_help();
+    let title = "Options of `prony URL`, which is `prony run URL`:";
+    let others = "The options of other commands: prony COMMAND --help-all";
+    definition.after_long_help(format!("{title}\n{flags}\n{others}\n\n{}", exit::TABLE))
 }
 
 /// Whether `prony serve` takes `words`, in which placeholders may stand; else why not, with what to try.
@@ -227,7 +250,11 @@ pub(crate) fn check_serve(words: &[String]) -> Result<(), String> {
     match definition().try_get_matches_from(words) {
         Ok(_) => Ok(()),
         Err(error) if is_about_placeholder(&error) => Ok(()),
-        Err(error) => Err(errors::complaint(&error).in_words()),
+        Err(error) => Err(errors::complaint(
+            &error,
+            &errors::Typed::new(definition(), &["prony".into(), "serve".into()]),
+        )
+        .in_words()),
     }
 }
 
@@ -260,8 +287,9 @@ fn with_command(mut typed: Vec<OsString>) -> Result<Vec<OsString>, Complaint> {
     let is_word = first.chars().all(|character| character.is_ascii_alphabetic() || character == '-');
     if is_word && !first.starts_with('-') && first != "localhost" {
         if first == "help" {
-            typed[1] = "--help".into();
-            typed.truncate(2);
+            // `prony help run` is `prony run --help`.
+            typed.remove(1);
+            typed.push("--help".into());
             return Ok(typed);
         }
         if let Some(name) = nearest(&first, names.iter().copied()) {

@@ -1,6 +1,7 @@
 //! clap's errors in prony's form.
 
 use std::error::Error as _;
+use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -8,8 +9,46 @@ use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::output;
 
+/// Flags of other tools that people type here, and what to do instead.
+const FOREIGN: [(&str, &str); 3] = [
+    ("--latency", "every report has the latencies; `prony wrk` takes wrk's own flags"),
+    ("--concurrency", "did you mean --connections? `prony ab` takes ab's own flags"),
+    ("--script", "a method, a body or headers need no script: --method, --body, --header"),
+];
+
+/// The command that was typed.
+pub(super) struct Typed {
+    /// Its words, as in `prony lab gate`.
+    path: String,
+    command: clap::Command,
+}
+
+impl Typed {
+    /// The command of `definition` to which the first of `words` lead.
+    pub(super) fn new(definition: clap::Command, words: &[OsString]) -> Self {
+        let (mut path, mut command) = ("prony".to_owned(), definition);
+        for word in words.iter().skip(1).map(|word| word.to_string_lossy()) {
+            let Some(below) = command.find_subcommand(word.as_ref()).cloned() else { break };
+            path = format!("{path} {}", below.get_name());
+            command = below;
+        }
+        Self { path, command }
+    }
+
+    /// A command line that can be followed.
+    fn example(&self) -> String {
+        let after = self.command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let first =
+            after.lines().find_map(|line| line.strip_prefix("  ").filter(|line| line.starts_with("prony ")));
+        first.map(|line| line.split("  ").next().unwrap_or(line).to_owned()).unwrap_or_else(|| {
+            let usage = self.command.clone().bin_name(&self.path).render_usage().to_string();
+            usage.trim_start_matches("Usage: ").replace(" [OPTIONS]", "")
+        })
+    }
+}
+
 /// Prints what was asked for (help, version), or says what is wrong.
-pub(super) fn show(error: &clap::Error) -> Result<Exit, Complaint> {
+pub(super) fn show(error: &clap::Error, typed: &Typed) -> Result<Exit, Complaint> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             output::print(&error.render().to_string())?;
@@ -19,25 +58,27 @@ pub(super) fn show(error: &clap::Error) -> Result<Exit, Complaint> {
             output::print(&error.render().to_string())?;
             Ok(Exit::Usage)
         }
-        _ => Err(complaint(error)),
+        _ => Err(complaint(error, typed)),
     }
 }
 
 /// What is wrong, and what to try.
-pub(super) fn complaint(error: &clap::Error) -> Complaint {
+pub(super) fn complaint(error: &clap::Error, typed: &Typed) -> Complaint {
     let flag = context(error, ContextKind::InvalidArg).unwrap_or_default();
     let name = flag.split(' ').next().unwrap_or_default().to_owned();
     let value = context(error, ContextKind::InvalidValue).unwrap_or_default();
     match error.kind() {
         ErrorKind::UnknownArgument if flag.starts_with('-') => {
             let complaint = Complaint::usage(format!("there is no flag {flag}"));
-            match context(error, ContextKind::SuggestedArg) {
-                Some(meant) => complaint.hint(format!("did you mean {meant}?")),
-                None => complaint.hint("see prony --help-all for every flag"),
+            let foreign = FOREIGN.iter().find(|(name, _)| *name == flag);
+            match (foreign, context(error, ContextKind::SuggestedArg)) {
+                (Some((_, advice)), _) => complaint.hint(*advice),
+                (None, Some(meant)) => complaint.hint(format!("did you mean {meant}?")),
+                (None, None) => complaint.hint(format!("see {} --help-all for every flag", typed.path)),
             }
         }
-        ErrorKind::UnknownArgument => Complaint::usage(format!("`{flag}` is one word too many"))
-            .hint("one run loads one URL; quote what belongs together"),
+        ErrorKind::UnknownArgument => Complaint::usage(format!("unexpected argument `{flag}`"))
+            .hint(format!("quote what belongs together; for example: {}", typed.example())),
         ErrorKind::ValueValidation => match error.source() {
             Some(source) => Complaint::from_words(&Named { name: &name, source }),
             None => Complaint::usage(format!("`{value}` can't be the value of {name}")),
@@ -60,21 +101,24 @@ pub(super) fn complaint(error: &clap::Error) -> Complaint {
             _ => Complaint::usage(format!("{flag} stands there twice")).hint("leave out one of them"),
         },
         ErrorKind::MissingRequiredArgument => {
-            Complaint::usage(format!("{flag} is missing")).hint("for example: prony http://127.0.0.1:3000/")
+            Complaint::usage(format!("{flag} is missing")).hint(format!("for example: {}", typed.example()))
         }
         ErrorKind::InvalidSubcommand => {
-            let typed = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
-            let complaint = Complaint::usage(format!("`{typed}` is not a command"));
+            let word = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+            let complaint = Complaint::usage(format!("`{word}` is not a command"));
             match context(error, ContextKind::SuggestedSubcommand) {
                 Some(meant) => complaint.hint(format!("did you mean {meant}?")),
-                None => complaint.hint("see prony --help"),
+                None => complaint.hint(format!("see {} --help", typed.path)),
             }
         }
-        ErrorKind::MissingSubcommand => Complaint::usage("no command").hint("see prony --help"),
+        ErrorKind::MissingSubcommand => {
+            Complaint::usage("no command").hint(format!("see {} --help", typed.path))
+        }
         _ => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
-            Complaint::usage(first.trim_start_matches("error: ")).hint("see prony --help-all")
+            Complaint::usage(first.trim_start_matches("error: "))
+                .hint(format!("see {} --help-all", typed.path))
         }
     }
 }

@@ -42,6 +42,8 @@ fn every_help_fits_a_screen() {
         &["ab", "-h"],
         &["wrk", "--help"],
         &["completions", "--help"],
+        &["explain", "--help"],
+        &["help", "serve", "rudy"],
     ] {
         fits(words);
     }
@@ -82,6 +84,28 @@ fn everything_else_is_in_help_all() {
     }
 }
 
+/// Those who mistype a flag are sent here.
+#[test]
+fn the_whole_help_has_every_flag_of_a_run() {
+    let of_run = prony(&["run", "--help-all"]).out;
+    let flags: Vec<&str> =
+        of_run.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2).collect();
+    let all = prony(&["--help-all"]).out;
+    assert!(flags.len() > 40, "{flags:?}");
+    for flag in flags {
+        assert!(all.contains(flag), "{flag}");
+    }
+}
+
+#[test]
+fn help_is_about_the_command_that_is_named() {
+    for words in [&["run"][..], &["serve", "kv"], &["lab", "gate"]] {
+        let asked = prony(&[&["help"], words].concat());
+        assert_eq!(asked.out, prony(&[words, &["--help"]].concat()).out, "{words:?}");
+        assert_eq!((asked.code, asked.err.as_str()), (Some(0), ""));
+    }
+}
+
 #[test]
 fn the_version_names_the_commit() {
     for words in [&["--version"][..], &["-V"]] {
@@ -98,6 +122,53 @@ fn completions_for_every_shell() {
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{shell}");
         assert!(said.out.contains("connect-timeout") && said.out.contains("serve"), "{shell}: {}", said.out);
     }
+}
+
+/// The script offers what `completed` gives it: asked as bash asks.
+#[test]
+fn bash_completes_commands_and_the_flags_behind_a_url() {
+    let script = prony(&["completions", "bash"]).out;
+    let completed = |words: &str, at: usize, word: &str, before: &str| {
+        let ask = format!(
+            "{script}\nCOMP_WORDS=({words}); COMP_CWORD={at}; _prony prony {word} {before}; echo \"${{COMPREPLY[*]}}\""
+        );
+        let output = std::process::Command::new("bash").args(["-c", &ask]).output().expect("bash is there");
+        String::from_utf8(output.stdout).expect("words").trim().to_owned()
+    };
+    assert_eq!(completed("prony http://h/ --du", 2, "--du", "http://h/"), "--duration");
+    assert_eq!(completed("prony cal", 1, "cal", "prony"), "calibrate");
+    assert_eq!(completed("prony compare --pai", 2, "--pai", "compare"), "--pairs");
+    assert!(!script.contains("truth-log"), "hidden commands are offered");
+}
+
+#[test]
+fn every_flag_in_the_manual_has_a_text() {
+    let manual = prony(&["man"]).out;
+    let lines: Vec<&str> = manual.lines().collect();
+    let mut flags = 0;
+    for three in lines.windows(3).filter(|three| three[0] == ".TP") {
+        flags += 1;
+        assert!(!three[2].is_empty() && !three[2].starts_with('.'), "{}: {}", three[1], three[2]);
+    }
+    assert!(flags > 300, "{flags}");
+}
+
+#[test]
+fn every_finding_is_explained() {
+    let list = prony(&["explain"]);
+    assert_eq!((list.code, list.err.as_str()), (Some(0), ""));
+    for code in ["no-success", "run-queue-wait", "littles-law", "memory-growth"] {
+        assert!(
+            list.out.contains(&format!("\n{code} ")) || list.out.starts_with(code),
+            "{code}: {}",
+            list.out
+        );
+        let said = prony(&["explain", code]);
+        assert!(said.out.starts_with(code) && said.out.contains("\nWhat to do: "), "{said:?}");
+    }
+    let unknown = prony(&["explain", "stael"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.err.contains("did you mean `prony explain steal`?"), "{unknown:?}");
 }
 
 #[test]

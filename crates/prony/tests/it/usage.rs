@@ -25,7 +25,7 @@ fn a_malformed_url() {
 
 #[test]
 fn an_unknown_scheme() {
-    check(&["gopher://h/"], "error: the scheme `gopher` is not spoken here\n       use http://\n");
+    check(&["gopher://h/"], "error: unsupported scheme `gopher`\n       use http://\n");
 }
 
 #[test]
@@ -58,6 +58,34 @@ fn words_that_could_move_the_cursor() {
     let said = prony(&["ftp\u{1b}[2J://h/"]);
     assert_eq!(said.code, Some(2));
     assert!(!said.err.contains('\u{1b}'), "{said:?}");
+}
+
+/// What is missing or unknown is told in the words of the command that was typed.
+#[test]
+fn advice_is_about_the_command_that_was_typed() {
+    check(&["lab", "gate"], "error: <BUILD> is missing\n       for example: prony lab gate <BUILD>\n");
+    check(&["report"], "error: <FILE>... is missing\n       for example: prony report result.json\n");
+    check(
+        &["serve", "rudy", "--fo"],
+        "error: there is no flag --fo\n       see prony serve rudy --help-all for every flag\n",
+    );
+    check(
+        &["h:1", "--latency"],
+        "error: there is no flag --latency\n       every report has the latencies; `prony wrk` takes wrk's own flags\n",
+    );
+}
+
+#[test]
+fn a_folder_that_is_missing_is_no_host() {
+    let said = prony(&["compare", "before/", "after/"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.starts_with("error: can't read before/"), "{said:?}");
+}
+
+#[test]
+fn a_pattern_that_is_none() {
+    let words = ["127.0.0.1:1", "--expect-body-regex", "(a"];
+    check(&words, "error: the body check can't be made: unclosed group\n");
 }
 
 #[test]
