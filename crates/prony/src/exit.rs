@@ -19,7 +19,7 @@ pub(crate) enum Exit {
     TargetFailed = 4,
     /// Our own fault, or the operating system's.
     Internal = 5,
-    /// Ended by Ctrl-C or SIGTERM.
+    /// Ended by Ctrl-C, SIGTERM or SIGHUP.
     Interrupted = 130,
 }
 
@@ -48,6 +48,11 @@ impl Exit {
         } else {
             Self::Good
         }
+    }
+
+    /// The code under the flags of another tool, which ends with 0 after any load; `strict` asks for prony's codes.
+    pub(crate) fn of_tool(result: &RunResult, strict: bool) -> Self {
+        if strict || result.timing.interrupted { Self::of_run(result) } else { Self::Good }
     }
 
     /// The code for a finished probe: every request must be good.

@@ -1,4 +1,4 @@
-//! The flags of `prony ab`: those of httpd 2.4's `ab`, letter for letter, and `--force`.
+//! The flags of `prony ab`: those of httpd 2.4's `ab`, letter for letter, with `--force` and `--strict`.
 
 use std::path::PathBuf;
 
@@ -126,6 +126,9 @@ pub(crate) struct AbArgs {
     /// Refused, as is https
     #[arg(short = 'E', value_name = "FILE", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) tls_certificate: Option<PathBuf>,
+    /// End with prony's exit codes: 3 if the run is invalid, 4 if no answer was good
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Whether -n stands behind -t, and so counts.
     #[arg(skip)]
     pub(crate) requests_follow_limit: bool,
@@ -145,8 +148,8 @@ What differs from ab:
   Broken connections and missing answers are counted, and the load goes on: -r
   is always on. With -t, answers to what was sent in time are awaited for up to
   a second, and the time until the last of them counts.
-  Exit codes are prony's own (prony --help-all): 0 only if an answer was good.
-  ab ends with 0 also if every request failed.
+  With --strict exit codes are prony's own (prony --help-all); without it, a
+  load that was made ends with 0, as ab's does, whatever was answered.
   Files that exist are not replaced without --force.
   -T without -p or -u changes nothing, as in ab, and is told.
   Refused: https and its flags -I -Z -f -E; -b; -v from 2 on.";

@@ -35,6 +35,9 @@ pub(crate) struct WrkArgs {
     /// Print the version
     #[arg(short, long)]
     pub(crate) version: bool,
+    /// End with prony's exit codes: 3 if the run is invalid, 4 if no answer was good
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Refused: prony has no scripts
     #[arg(short, long, value_name = "FILE", allow_hyphen_values = true)]
     pub(crate) script: Option<String>,
@@ -57,5 +60,6 @@ What differs from wrk:
   closed. wrk only counts it.
   All connections are opened, also those that don't divide by the threads.
   Answers to what was sent in time are awaited for up to a second.
-  Exit codes are prony's own (prony --help-all): 0 only if an answer was good.
+  With --strict exit codes are prony's own (prony --help-all); without it, a
+  load that was made ends with 0, as wrk's does, whatever was answered.
   Refused: https; scripts (-s). For a body or a method: prony run --body.";

@@ -51,7 +51,7 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit, Complaint> {
     let findings: Vec<_> = ab::resolution(&requests, &meant.options).into_iter().collect();
     let notes = notes(&meant, &result, &requests);
     output::tell(&format!("\n{}", brief::run(&result, &findings, &notes, &terminal::error_style())));
-    Ok(Exit::of_run(&result))
+    Ok(Exit::of_tool(&result, args.strict))
 }
 
 /// What is to be known about this report, beside the findings.

@@ -38,5 +38,5 @@ pub(crate) fn wrk(args: &WrkArgs) -> Result<Exit, Complaint> {
     output::print(&wrk::report(&result, &rates, latency))?;
     let notes: Vec<String> = brief::rate_note(&result, "wrk", "Requests/sec").into_iter().collect();
     output::tell(&format!("\n{}", brief::run(&result, &[], &notes, &terminal::error_style())));
-    Ok(Exit::of_run(&result))
+    Ok(Exit::of_tool(&result, args.strict))
 }

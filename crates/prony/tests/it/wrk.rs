@@ -35,13 +35,18 @@ fn broken_answers() {
     check("wrk-broken", "wrk", &["-t1", "-c2", "-d1s", &server.url]);
 }
 
-/// The verdict is on stderr, and the exit code is prony's.
+/// The verdict is on stderr. Scripts that call wrk get 0, unless they ask for more.
 #[test]
 fn a_verdict_beside_the_report() {
     let server = Server::not_found();
+    let strict = prony(&["wrk", "--strict", "-t1", "-c1", "-d1s", &server.url]);
+    assert_eq!(strict.code, Some(4), "{strict:?}");
     let said = prony(&["wrk", "-t1", "-c1", "-d1s", &server.url]);
-    assert_eq!(said.code, Some(4), "{said:?}");
-    assert!(said.err.contains("#no-success)\n") && said.err.contains("\nSUCCESS   0 % "), "{said:?}");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.err.contains("(prony explain no-success)\n") && said.err.contains("\nSUCCESS   0 % "),
+        "{said:?}"
+    );
     assert!(said.out.ends_with("B\n") && !said.out.contains("SUCCESS"), "{said:?}");
 }
 
