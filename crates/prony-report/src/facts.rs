@@ -203,6 +203,9 @@ fn reach(result: &RunResult, calibration: &CalibrationUse) -> Option<String> {
 /// Good of all requests, and what became of the others; the denominator is everything that was due.
 pub(crate) fn success(result: &RunResult) -> (String, String) {
     let requests = &result.requests;
+    if requests.intended == 0 {
+        return ("–".to_owned(), "no request was measured".to_owned());
+    }
     let mut text = format!("{} of {}", count(requests.done), plural(requests.intended, "request"));
     if requests.done == 0
         && requests.answered > 0

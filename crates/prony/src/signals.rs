@@ -1,10 +1,10 @@
-//! Ctrl-C and SIGTERM: the first one ends the work and lets it report, the second one leaves at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first one ends the work and lets it report, the second one leaves at once.
 
 use std::io::Write as _;
 use std::thread;
 
 use prony_engine::Control;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::complaint::Complaint;
@@ -33,7 +33,9 @@ pub(crate) fn on_interrupts(
     leave: impl FnOnce() + Send + 'static,
 ) -> Result<(), Complaint> {
     let failed = |error: std::io::Error| Complaint::internal(format!("can't listen for Ctrl-C ({error})"));
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    // Under nohup a terminal that closes is to end nothing.
+    let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up)).map_err(failed)?;
     let listen = move || {
         let mut arrived = signals.forever();
         if arrived.next().is_some() {
@@ -47,4 +49,12 @@ pub(crate) fn on_interrupts(
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(listen).map(drop).map_err(failed)
+}
+
+/// Whether whoever started this process had it ignore `signal`.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

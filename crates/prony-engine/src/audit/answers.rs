@@ -217,12 +217,20 @@ pub(super) fn mixed_lengths(facts: &Facts<'_>) -> Option<Finding> {
 /// The run was ended by hand.
 pub(super) fn interrupted(facts: &Facts<'_>) -> Option<Finding> {
     let seconds = facts.result.timing.measured_s;
+    let (severity, message) = if facts.result.requests.intended == 0 {
+        (Severity::Invalid, "the run was stopped by hand before anything was measured".to_owned())
+    } else {
+        (
+            Severity::Note,
+            format!("the run was stopped by hand after {seconds:.1} s; what was measured until then is here"),
+        )
+    };
     facts.result.timing.interrupted.then(|| {
         finding(
             FindingCode::Interrupted,
-            Severity::Note,
+            severity,
             &[("measured", seconds, "s")],
-            format!("the run was ended by hand after {seconds:.1} s; what was measured until then is here"),
+            message,
             "run it again for the full time before you compare it",
         )
     })

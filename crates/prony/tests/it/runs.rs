@@ -1,8 +1,10 @@
 //! Whole runs: report, JSON, Markdown, exit codes, Ctrl-C.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use crate::binary::{command, prony, said};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::binary::{Said, command, prony, said};
 use crate::server::Server;
 
 /// A test that waits longer than this has failed.
@@ -92,12 +94,21 @@ fn a_seed_is_kept() {
     assert_ne!(seed(&[]), seed(&[]), "one in four thousand million");
 }
 
-/// Ctrl-C ends the load and still reports.
-#[test]
-fn ctrl_c_reports() {
-    let server = Server::good();
-    let child = command()
-        .args([&server.url, "-c", "2", "-d", "1m", "--warmup", "0"])
+/// A load that gets `signal` once requests arrive.
+fn stopped(server: &Server, words: &[&str], signal: Signal, through: &[&str]) -> Said {
+    let own = command();
+    let program = own.get_program();
+    let mut child = match through {
+        [] => command(),
+        [first, ..] => {
+            let mut wrapped = Command::new(first);
+            wrapped.args(&through[1..]).arg(program).stdin(Stdio::null());
+            wrapped
+        }
+    };
+    let child = child
+        .args([&server.url, "-c", "2"])
+        .args(words)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -105,9 +116,50 @@ fn ctrl_c_reports() {
     for _ in 0..100 {
         server.requests.recv_timeout(PATIENCE).expect("requests arrive");
     }
-    let id = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(id, rustix::process::Signal::INT).expect("the child lives");
-    let said = said(child.wait_with_output().expect("the child ends"));
+    kill_process(Pid::from_child(&child), signal).expect("the child lives");
+    said(child.wait_with_output().expect("the child ends"))
+}
+
+/// Ctrl-C, or a terminal that closes, ends the load and still reports.
+#[test]
+fn a_stopped_run_reports() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let said = stopped(&Server::good(), &["-d", "1m", "--warmup", "0"], signal, &[]);
+        assert_eq!(said.code, Some(130), "{signal:?} {said:?}");
+        assert!(
+            said.out.contains("stopped by hand after") && said.out.contains("\nrate "),
+            "{signal:?} {said:?}"
+        );
+    }
+}
+
+#[test]
+fn nohup_goes_on() {
+    let said = stopped(&Server::good(), &["-d", "1s", "--warmup", "0"], Signal::HUP, &["nohup"]);
+    assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+    assert!(!said.out.contains("stopped by hand"), "{said:?}");
+}
+
+#[test]
+fn stopped_before_anything_is_measured() {
+    let said = stopped(&Server::good(), &["-d", "1s", "--warmup", "1m"], Signal::INT, &[]);
     assert_eq!(said.code, Some(130), "{said:?}");
-    assert!(said.out.contains("stopped by hand after") && said.out.contains("\nrate "), "{said:?}");
+    let head = "\nINVALID   the run was stopped by hand before anything was measured\n";
+    assert!(said.out.contains(head) && said.out.contains("no request was measured"), "{said:?}");
+}
+
+/// An open loop takes the connections that it may have; a number that was typed is refused.
+#[test]
+fn few_descriptors() {
+    let server = Server::good();
+    let limited = |words: &str| {
+        let own = command();
+        let line = format!("ulimit -n 100; exec {} {} {words}", own.get_program().display(), server.url);
+        said(Command::new("bash").args(["-c", &line]).output().expect("bash is there"))
+    };
+    let fewer = limited("--rate 100 -d 200ms --warmup 0");
+    assert!(fewer.out.contains("at most 34 connections"), "{fewer:?}");
+    let refused = limited("--rate 100 -c 50 -d 200ms --warmup 0");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.starts_with("error: 50 connections need "), "{refused:?}");
 }
