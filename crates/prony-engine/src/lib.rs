@@ -58,5 +58,6 @@ mod worker;
 pub use control::Control;
 pub use environment::{before as environment, load_average};
 pub use error::RunError;
+pub use limits::connections_allowed;
 pub use probe::{BodyNotKept, KeptBody, probe};
 pub use run::{run, run_with_server};

@@ -8,6 +8,12 @@ use crate::RunError;
 /// thread, files under /proc, and some that the caller holds.
 const OTHER_FILES: u64 = 64;
 
+/// Connections that a run of `threads` threads can have, by the limit on open files.
+pub fn connections_allowed(threads: u32) -> u64 {
+    let files = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    files.saturating_sub(u64::from(threads) * 2 + OTHER_FILES)
+}
+
 /// Makes room for `connections` connections over `threads` threads.
 pub(crate) fn make_room(connections: u64, threads: u64) -> Result<(), RunError> {
     let needed_files = connections + threads * 2 + OTHER_FILES;

@@ -59,7 +59,7 @@ pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
 pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
 pub use limiter::{Limiter, LimiterKind, SoloRequests};
 pub use moment::{rfc3339, since_1970};
-pub use options::{ExecOptions, OptionsError, RequestOptions, RunOptions};
+pub use options::{ExecOptions, OPEN_CONNECTIONS, OptionsError, RequestOptions, RunOptions};
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,
@@ -70,6 +70,7 @@ pub use probe::{
     PhaseSummary, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan, ProbeResult, ProbedRequest,
     ProbedResponse, ServerMetric, ServerTimes, probe_from_json, probe_json_schema, probe_to_json,
 };
+pub use redact::without_secrets;
 pub use result::{
     Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, HistogramData,
     Histograms, Interval, KernelClockUse, Latencies, LatencySummary, MachineUse, OutcomeSummary, QUANTILES,

@@ -12,7 +12,7 @@ use crate::{
 /// Connections in a closed loop, when nobody says how many.
 const CONNECTIONS: u32 = 50;
 /// Connections at most in an open loop: enough for 1000 requests per second that take a second each.
-const OPEN_CONNECTIONS: u32 = 1000;
+pub const OPEN_CONNECTIONS: u32 = 1000;
 const DURATION: Duration = Duration::from_secs(10);
 const WARMUP: Duration = Duration::from_secs(1);
 /// Executions of each command at least, as with hyperfine: their median is known to a few percent.

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use prony_model::{
-    BodyCheck, Clock, DriverChoice, KernelClock, RequestOptions, RunOptions, RunPlan, StatusSet, Target,
-    TargetError, source_addresses,
+    BodyCheck, Clock, DriverChoice, KernelClock, OPEN_CONNECTIONS, RequestOptions, RunOptions, RunPlan,
+    StatusSet, Target, TargetError, source_addresses,
 };
 
 use crate::args::{
@@ -75,11 +75,17 @@ fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
     plan(&RunOptions { request, ..without_body })
 }
 
+/// What an open loop gets where the limit on open files is below what it has by default.
+fn fewer_connections(threads: Option<u32>) -> Option<u32> {
+    let allowed = u32::try_from(prony_engine::connections_allowed(threads.unwrap_or(1))).unwrap_or(u32::MAX);
+    (1..OPEN_CONNECTIONS).contains(&allowed).then_some(allowed)
+}
+
 /// All that was typed but the body.
 fn options(args: &RunArgs) -> Result<RunOptions, Complaint> {
     let statuses = args.checks.expect_status.as_ref();
     Ok(RunOptions {
-        connections: args.connections,
+        connections: args.connections.or_else(|| args.load.rate.and(fewer_connections(args.load.threads))),
         duration: args.duration,
         requests: args.requests,
         rate: args.load.rate,
