@@ -46,7 +46,7 @@ impl Checker {
             None => None,
             Some(BodyCheck::Exact(text)) => Some(Matcher::Exact(text.as_bytes().into())),
             Some(BodyCheck::Regex(pattern)) => {
-                Some(Matcher::Regex(Regex::new(pattern).map_err(|error| RunError::Check(error.to_string()))?))
+                Some(Matcher::Regex(Regex::new(pattern).map_err(|error| RunError::Check(reason(&error)))?))
             }
         };
         Ok(Self {
@@ -115,6 +115,13 @@ impl Checker {
             Err(first) => first,
         }
     }
+}
+
+/// Why a pattern is none, on one line: the error draws the pattern and a mark below it first.
+fn reason(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.trim_start_matches("error: ").to_owned()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub enum PlanError {
     #[error("0 connections can't carry a request: use --connections 1 or more")]
     NoConnections,
     /// More connections than [`RunPlan::MAX_CONNECTIONS`].
-    #[error("{asked} connections are more than the {max} that one run can hold: use several agents")]
+    #[error("{asked} connections are more than the {max} that one run can hold: use fewer")]
     TooManyConnections {
         /// What was asked.
         asked: u32,

@@ -19,13 +19,13 @@ pub enum TargetError {
         why: String,
     },
     /// A scheme that Prony does not speak.
-    #[error("the scheme `{scheme}` is not spoken here: use http://")]
+    #[error("unsupported scheme `{scheme}`: use http://")]
     Scheme {
         /// The scheme that was asked for.
         scheme: String,
     },
     /// HTTPS, which is not built yet.
-    #[error("https is not supported yet: use http://, or load the server behind its TLS proxy directly")]
+    #[error("https is not supported yet: use http://, or bypass the TLS proxy and load the backend")]
     Tls,
     /// User name or password in the URL.
     #[error("the URL holds a user name or password: send it as a header instead, -H 'Authorization: …'")]

@@ -201,7 +201,8 @@ pub(crate) fn remarks(told: &MetricComparison, metrics: &[MetricComparison], mar
         }
         ComparisonOutcome::NoDifference => remarks.push(format!("within {margin}")),
         ComparisonOutcome::TooNoisy { pairs_needed: Some(pairs), smallest_detectable } => {
-            let least = smallest_detectable.map(|least| format!("finds {} at best; ", signed_percent(least)));
+            let least =
+                smallest_detectable.map(|least| format!("can detect {} at best; ", signed_percent(least)));
             remarks.push(format!(
                 "{}would need about {pairs} pairs for {margin}",
                 least.unwrap_or_default().replace('+', "±")
@@ -252,16 +253,16 @@ fn notes(result: &ComparisonResult) -> Vec<String> {
     let mut notes = Vec::new();
     match result.kind {
         ComparisonKind::Interleaved => notes.push(
-            "conditional on these two processes: started anew, either may be another few percent faster or slower"
+            "applies to these two processes: after a restart either may be a few percent faster or slower"
                 .to_owned(),
         ),
         ComparisonKind::Stored => notes.push(
-            "conditional on these runs: they were not measured in turn, so a change of the machine in between \
+            "applies to these runs: they were not measured in turn, so a change of the machine in between \
              looks like one of the server; better: prony compare URL_A URL_B"
                 .to_owned(),
         ),
         ComparisonKind::TooFewRuns => notes.push(
-            "conditional on these two runs: on a shared machine the next run of the same server differs by 30 % and \
+            "applies to these two runs: on a shared machine the next run of the same server differs by 30 % and \
              more. Measure both in turn: prony compare URL_A URL_B, or store at least 6 runs of each"
                 .to_owned(),
         ),
@@ -274,7 +275,7 @@ fn notes(result: &ComparisonResult) -> Vec<String> {
     }
     if result.metrics.len() > 1 && result.kind != ComparisonKind::TooFewRuns {
         notes.push(
-            "the metrics below the primary one are judged by Holm's method, for there are several".to_owned(),
+            "the metrics below the primary one are corrected for multiple comparisons (Holm)".to_owned(),
         );
     }
     notes.extend(result.notes.iter().cloned());

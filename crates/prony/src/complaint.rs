@@ -159,7 +159,7 @@ mod tests {
     fn a_librarys_advice_gets_a_line_of_its_own() {
         check(
             prony_model::TargetError::Tls,
-            "error: https is not supported yet\n       use http://, or load the server behind its TLS proxy directly\n",
+            "error: https is not supported yet\n       use http://, or bypass the TLS proxy and load the backend\n",
         );
         check(
             prony_model::UnitError::Count("a: b".to_owned()),

@@ -39,7 +39,7 @@ pub(crate) fn describe(effect: f64, plan: &DetectPlan, pairs: &str) -> String {
         );
     }
     format!(
-        "--detect: {wanted} takes about {needed} {pairs} here; at most {}: finds {}",
+        "--detect: {wanted} takes about {needed} {pairs} here; at most {}: can detect {}",
         plan.pairs,
         percent((100.0 * plan.finds).ceil() / 100.0)
     )
@@ -76,7 +76,10 @@ mod tests {
         assert!(words.starts_with("--detect: ±5 % takes 13 pairs here"), "{words}");
         let (pairs, words) = told(0.01, 1.0);
         assert_eq!(pairs, 40);
-        assert!(words.contains("about 306 pairs") && words.ends_with("at most 40: finds ±3 %"), "{words}");
+        assert!(
+            words.contains("about 306 pairs") && words.ends_with("at most 40: can detect ±3 %"),
+            "{words}"
+        );
         assert_eq!(of_calibration(0.05, 0.1, Some(&known)), None);
         assert_eq!(of_calibration(0.05, 1.0, None), None);
     }

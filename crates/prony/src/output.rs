@@ -178,7 +178,7 @@ impl Destination {
     }
 
     fn failed(&self, error: &io::Error) -> Complaint {
-        Complaint::internal(format!("can't write {} any more ({error})", self.path.display()))
+        Complaint::internal(format!("writing {} failed ({error})", self.path.display()))
     }
 
     /// Gives the finished file its name; a file that came in the meantime is not replaced.

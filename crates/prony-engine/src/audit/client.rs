@@ -81,7 +81,11 @@ pub(super) fn run_queue_wait(facts: &Facts<'_>) -> Option<Finding> {
             "a worker thread waited {} of the time for a CPU that other processes were using",
             percent(share)
         ),
-        "leave the client a core of its own: fewer --threads, `taskset`, or the server on another machine",
+        if facts.plan().threads > 1 {
+            "leave the client a core of its own: fewer --threads, `taskset`, or the server on another machine"
+        } else {
+            "leave the client a core of its own: `taskset`, or the server on another machine"
+        },
     ))
 }
 

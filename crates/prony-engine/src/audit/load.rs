@@ -148,7 +148,8 @@ impl Waits {
              server accepts (`connect`)"
                 .to_owned()
         } else {
-            "each request opens its own connection: leave out --no-keepalive to reuse them".to_owned()
+            "each request opens its own connection: reuse them, without --no-keepalive or with ab's -k"
+                .to_owned()
         }
     }
 }
@@ -214,7 +215,7 @@ fn ports_used_up(failed: u64, scarce: bool, opened: u64, ports: u64) -> Option<F
             ("opened", opened as f64, "count"),
         ],
         message,
-        "add source addresses (--source 127.0.0.2,127.0.0.3), or keep connections open (leave out --no-keepalive)",
+        "add source addresses (--source 127.0.0.2,127.0.0.3), or keep connections open (without --no-keepalive, or with ab's -k)",
     ))
 }
 
@@ -279,8 +280,8 @@ pub(super) fn not_reused(facts: &Facts<'_>) -> Option<Finding> {
         Severity::Note,
         &[("reused", connections.reused as f64, "count"), ("sent", sent as f64, "count")],
         format!(
-            "the server closed its connections: {} of {} reused one, so most response times include \
-             connecting",
+            "the server closed its connections: {} of {} reused a connection, so most response times \
+             include connecting",
             grouped(connections.reused),
             plural(sent, "request")
         ),
@@ -341,7 +342,7 @@ pub(super) fn connection_per_request(facts: &Facts<'_>) -> Option<Finding> {
             milliseconds(connect_ms),
             milliseconds(response_ms)
         ),
-        "leave out --no-keepalive (and --http1.0) to see the server's work alone",
+        "to see the server's work alone, keep connections open: without --no-keepalive and --http1.0, or with ab's -k",
     ))
 }
 

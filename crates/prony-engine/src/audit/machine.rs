@@ -101,7 +101,7 @@ impl Machine<'_> {
             severity,
             &[("steal", share, "share")],
             format!(
-                "the hypervisor gave {} of this machine's CPU time to others: whatever runs here stood still meanwhile",
+                "the hypervisor gave {} of this machine's CPU time to others: everything here was paused meanwhile",
                 percent(share)
             ),
             "run it at another time or on another machine, and compare only runs that alternate",
@@ -125,10 +125,14 @@ impl Machine<'_> {
         } else {
             (
                 "something else runs on the client's machine",
-                "stop what else runs there, or use fewer --threads than CPUs",
+                if self.threads > 1 {
+                    "stop what else runs there, or use fewer --threads than CPUs"
+                } else {
+                    "stop what else runs there"
+                },
             )
         };
-        let message = format!("some task waited for a CPU {} of the time: {who}", percent(share));
+        let message = format!("CPU pressure: tasks waited for a CPU {} of the time: {who}", percent(share));
         Some(finding(FindingCode::Contention, severity, &[("pressure", share, "share")], message, advice))
     }
 

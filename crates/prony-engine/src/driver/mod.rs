@@ -1,4 +1,4 @@
-//! How the kernel is asked: two drivers behind one interface, chosen when a run starts.
+//! I/O backends: two drivers behind one interface, chosen when a run starts.
 //!
 //! A driver numbers connections by slot. It owns sockets and nothing else: when to connect, what an answer
 //! means and when to give up is the worker's business ([`Handler`]).

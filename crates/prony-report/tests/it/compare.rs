@@ -90,7 +90,7 @@ fn silent() -> ComparisonResult {
     result.notes = vec!["a.json and b.json differ in the machine".to_owned()];
     for told in &mut result.metrics {
         told.outcome =
-            ComparisonOutcome::NoVerdict { reason: "n = 1 on each side, and 6 are the least".to_owned() };
+            ComparisonOutcome::NoVerdict { reason: "1 run on each side; at least 6 needed".to_owned() };
     }
     result
 }

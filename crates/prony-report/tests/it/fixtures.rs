@@ -12,7 +12,7 @@ use prony_model::{
 };
 use prony_stats::Histogram;
 
-/// Exceedances that a printed quantile needs (docs/findings.md#few-samples).
+/// Exceedances that a printed quantile needs (prony explain few-samples).
 const NEEDED: f64 = 10.0;
 
 /// A run of `values_ms`, all good, in a closed loop of 50 connections for ten seconds.

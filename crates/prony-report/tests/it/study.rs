@@ -242,7 +242,7 @@ fn doubtful() -> StudyResult {
         },
         StudyFinding { finding: finding(FindingCode::ClosedLoop, Severity::Note, "it follows"), places: all },
     ];
-    let reason = "n = 5 pairs, 6 are the least".to_owned();
+    let reason = "5 valid pairs; at least 6 needed".to_owned();
     for told in &mut result.comparisons[0].metrics {
         told.interval = None;
         told.pairs = 5;

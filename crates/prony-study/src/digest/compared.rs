@@ -24,7 +24,7 @@ fn comparison(wanted: &Wanted, seed: u64, a: &CellRecord, b: &CellRecord) -> Stu
     };
     let pairs = pairs(a, b);
     let is_few = pairs.len() < LEAST_PAIRS;
-    let forbidden = is_few.then(|| format!("n = {} pairs, {LEAST_PAIRS} are the least", pairs.len()));
+    let forbidden = is_few.then(|| format!("{} valid pairs; at least {LEAST_PAIRS} needed", pairs.len()));
     let mut metrics = judge(&pairs, &question, forbidden.as_deref());
     if is_few {
         metrics.iter_mut().for_each(withhold);

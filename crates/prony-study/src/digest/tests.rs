@@ -282,7 +282,7 @@ fn five_pairs_are_too_few_for_a_verdict() {
         }
     });
     for told in &result.comparisons[0].metrics {
-        let reason = "n = 5 pairs, 6 are the least".to_owned();
+        let reason = "5 valid pairs; at least 6 needed".to_owned();
         assert_eq!((told.pairs, &told.outcome), (5, &ComparisonOutcome::NoVerdict { reason }));
         assert!(
             (told.p, told.interval, told.differs) == (None, None, false) && told.change.is_some(),

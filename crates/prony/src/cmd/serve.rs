@@ -179,7 +179,7 @@ pub(crate) fn complaint(error: &StartError) -> Complaint {
             Complaint::usage(format!("other machines could reach a server on {address}"))
                 .hint("listen on 127.0.0.1, or add --allow-remote if that is what you want")
         }
-        StartError::PortTaken { address } => Complaint::usage(format!("the port of {address} is taken"))
+        StartError::PortTaken { address } => Complaint::usage(format!("{address} is in use"))
             .hint("stop the other server, or take a free port: --port 0"),
         StartError::PortForbidden { address } => {
             Complaint::usage(format!("this user may not listen on port {}", address.port()))

@@ -84,7 +84,7 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, Complaint> {
 fn refuse(args: &AbArgs) -> Result<(), Complaint> {
     if let Some(flag) = args.tls_flag() {
         return Err(Complaint::usage(format!("{flag} is for https, which is not supported yet"))
-            .hint("load the server behind its TLS proxy directly, over http://"));
+            .hint("bypass the TLS proxy and load the backend, over http://"));
     }
     if args.window.is_some() {
         return Err(Complaint::usage(

@@ -183,7 +183,7 @@ fn bad_values_are_refused() {
     refused("x -c", "error: --connections needs a value\n       write --connections <N>\n");
     refused(
         "x y",
-        "error: `y` is one word too many\n       one run loads one URL; quote what belongs together\n",
+        "error: unexpected argument `y`\n       quote what belongs together; for example: prony http://127.0.0.1:3000/\n",
     );
     refused("-c 5", "error: <URL> is missing\n       for example: prony http://127.0.0.1:3000/\n");
     refused("x -c 5 -c 6", "error: --connections <N> stands there twice\n       leave out one of them\n");
@@ -191,10 +191,10 @@ fn bad_values_are_refused() {
 
 #[test]
 fn urls() {
-    refused("ftp://x/", "error: the scheme `ftp` is not spoken here\n       use http://\n");
+    refused("ftp://x/", "error: unsupported scheme `ftp`\n       use http://\n");
     refused(
         "https://x/",
-        "error: https is not supported yet\n       use http://, or load the server behind its TLS proxy directly\n",
+        "error: https is not supported yet\n       use http://, or bypass the TLS proxy and load the backend\n",
     );
     assert!(
         read("http://h:99999/").expect_err("a port").text().contains("write it as http://HOST:PORT/PATH")

@@ -144,7 +144,7 @@ fn a_server_with_itself() {
     assert!(said.is_measured(), "{said:?}");
     let words = ["SLOWER", "FASTER", "no difference", "TOO NOISY", "NO VERDICT"];
     assert!(words.iter().any(|word| said.out.lines().any(|line| line.starts_with(word))), "{}", said.out);
-    for part in ["p50 response", "8 pairs", "primary", "seed 7", "conditional on these two processes"] {
+    for part in ["p50 response", "8 pairs", "primary", "seed 7", "applies to these two processes"] {
         assert!(flat(&said.out).contains(part), "{part}: {}", said.out);
     }
     assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
@@ -224,7 +224,7 @@ fn one_run_of_each_is_no_comparison() {
     let b = store(&folder, "b.json", 20, 1500.0, |_| {});
     let said = compare(&[&a, &b]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
-    for part in ["NO VERDICT", "+50 %", "n = 1 on each side", "prony compare URL_A URL_B"] {
+    for part in ["NO VERDICT", "+50 %", "1 run on each side", "prony compare URL_A URL_B"] {
         assert!(flat(&said.out).contains(part), "{part}: {}", said.out);
     }
 }

@@ -37,7 +37,7 @@ fn a_request_timed_with_its_program() {
     let start = format!("{program} --version");
     check(
         &["exec", "-N", "--runs", "10", "-i", "--startup", &start, &command],
-        &["start-up", "docs/findings.md#start-up-share"],
+        &["start-up", "prony explain start-up-share"],
     );
 }
 
@@ -51,14 +51,14 @@ fn the_reciprocal_of_throughput_taken_for_a_time() {
         &[
             "is 1 / throughput: no request took that long",
             "with 20 connections the response time follows from the rate",
-            "docs/findings.md#closed-loop",
+            "prony explain closed-loop",
         ],
     );
     let said = all_said(&["ab", "-n", "500", "-c", "1", &server.url]);
     let (_, rest) = said.split_once("Time per request: ").expect("ab's words");
     let mean_ms: f64 = rest.split(' ').next().and_then(|number| number.parse().ok()).expect("a number");
     // Rounded to whole milliseconds, a time below 5 ms can be wrong by a tenth; a busy machine may take longer.
-    assert!(mean_ms > 5.0 || said.contains("docs/findings.md#resolution"), "{said}");
+    assert!(mean_ms > 5.0 || said.contains("prony explain resolution"), "{said}");
 }
 
 /// A server that takes its time to accept makes the set-up of connections a good part of each request.
@@ -94,7 +94,7 @@ fn errors_called_throughput() {
 fn connections_that_were_never_there() {
     let listener = listener_with_a_short_queue().expect("a free port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
-    check(&["wrk", "-t", "1", "-c", "40", "-d", "1s", &url], &["docs/findings.md#connections-not-reached"]);
+    check(&["wrk", "-t", "1", "-c", "40", "-d", "1s", &url], &["prony explain connections-not-reached"]);
 }
 
 /// Its queue takes one connection, or two, as the kernel counts.
@@ -115,7 +115,7 @@ fn a_run_as_long_as_its_latencies() {
     });
     check(
         &["wrk", "-t", "1", "-c", "4", "-d", "1s", &server.url],
-        &["docs/findings.md#latency-near-run-length"],
+        &["prony explain latency-near-run-length"],
     );
 }
 
@@ -128,14 +128,11 @@ fn errors_with_status_200() {
     });
     check(
         &[&server.url, "-n", "600", "-c", "2"],
-        &[
-            "of 600 good responses had a length that differed from the first",
-            "docs/findings.md#mixed-lengths",
-        ],
+        &["of 600 good responses had a length that differed from the first", "prony explain mixed-lengths"],
     );
     check(
         &[&server.url, "-n", "600", "-c", "2", "--expect-body-regex", "^Hello"],
-        &[" check failed", "docs/findings.md#error-share"],
+        &[" check failed", "prony explain error-share"],
     );
 }
 
@@ -181,10 +178,7 @@ fn one_run_each() {
     for (file, commit) in files.iter().zip(["v1", "v2"]) {
         prony(&[&server.url, "-n", "100", "-c", "1", "--target-commit", commit, "--json", file]);
     }
-    check(
-        &["report", &files[0], &files[1]],
-        &["n = 1 for each of 2 variants", "docs/findings.md#single-run"],
-    );
+    check(&["report", &files[0], &files[1]], &["n = 1 for each of 2 variants", "prony explain single-run"]);
 }
 
 /// A hundred requests, one after the other, and a total time.
@@ -193,7 +187,7 @@ fn a_hundred_requests() {
     let server = Server::good();
     check(
         &[&server.url, "-n", "100", "-c", "1"],
-        &["100 good responses support quantiles up to p90", "docs/findings.md#few-samples"],
+        &["100 good responses support quantiles up to p90", "prony explain few-samples"],
     );
 }
 
@@ -215,5 +209,5 @@ fn two_clients_started_by_hand() {
     for client in [first, second] {
         client.join().expect("no panic");
     }
-    check(&["report", &files[0], &files[1]], &["overlapped", "docs/findings.md#overlap"]);
+    check(&["report", &files[0], &files[1]], &["overlapped", "prony explain overlap"]);
 }

@@ -305,7 +305,7 @@ fn a_taken_port() {
     let said = prony(&["serve", "rudy", "--port", &port]);
     assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
     assert!(
-        said.err.contains("is taken\n       stop the other server, or take a free port: --port 0"),
+        said.err.contains("is in use\n       stop the other server, or take a free port: --port 0"),
         "{said:?}"
     );
 }

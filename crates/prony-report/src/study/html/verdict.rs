@@ -93,7 +93,7 @@ fn comparison(result: &StudyResult, index: usize, compared: &StudyComparison) ->
         numbers("pairs", "pairs"),
         text_column("remark", ""),
     ];
-    let caption = format!("B, {b}, against A, {a}; changes within ±{} count as none", percent(*margin));
+    let caption = format!("B, {b}, against A, {a}; changes within ±{} count as no change", percent(*margin));
     let mut table = Table::new(&format!("compare-{index}"), &caption, "B is", columns);
     for told in metrics {
         let value = |value| compare::value(told.metric, value);

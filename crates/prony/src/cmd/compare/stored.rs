@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use prony_model::{
     BlockOrder, COMPARISON_FORMAT, COMPARISON_VERSION, ChangeInterval, ComparedPair, ComparedSide,
     ComparisonKind, ComparisonResult, Interval, Load, Metric, MetricComparison, RunPlan, RunResult, Verdict,
-    since_1970,
+    since_1970, words::plural,
 };
 use prony_report::percent;
 use prony_stats::{Errors, LEAST_PAIRS, Looks, MOST_ERRORS};
@@ -57,7 +57,7 @@ pub(super) fn compare(
     let forbidden = if !notes.is_empty() && force && is_forced(&notes, &a, &b) {
         Some("these results can't be compared: see the notes".to_owned())
     } else if count < LEAST_PAIRS {
-        Some(format!("n = {count} on each side, and {LEAST_PAIRS} are the least"))
+        Some(format!("{} on each side; at least {LEAST_PAIRS} needed", plural(count as u64, "run")))
     } else {
         None
     };

@@ -100,7 +100,9 @@ fn result(name: &str, text: &str) -> Result<AnyResult, Complaint> {
 fn refused(name: &str, error: &FormatError) -> Complaint {
     let complaint = Complaint::usage(format!("{name} can't be used: {error}"));
     match error {
-        FormatError::Json { .. } => complaint.hint("was the run that wrote it still going?"),
+        FormatError::Json { .. } => {
+            complaint.hint("the file may be incomplete: was the run that wrote it interrupted?")
+        }
         FormatError::Foreign
         | FormatError::ForeignExec
         | FormatError::ForeignProbe
