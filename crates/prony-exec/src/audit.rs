@@ -215,7 +215,7 @@ fn times(command: &CommandResult) -> Vec<f64> {
 /// The first word of `line` that is a URL that prony can load.
 fn url(line: &str) -> Option<String> {
     let words = shell_words::split(line).unwrap_or_default();
-    words.into_iter().find(|word| word.starts_with("http://"))
+    words.into_iter().find(|word| word.starts_with("http://")).map(|url| prony_model::without_secrets(&url))
 }
 
 /// `line` as a part of a sentence.
