@@ -73,6 +73,11 @@ pub fn markdown(result: &ComparisonResult) -> String {
 
 /// A line for each metric, and why nothing is said, if that is so.
 pub(crate) fn rows(page: &mut Page, metrics: &[MetricComparison], margin: f64) {
+    if let Some((first, reason)) = nothing_measured(metrics) {
+        let (word, colour) = word(first);
+        page.worded(&word, WORD, colour, reason);
+        return;
+    }
     for told in metrics {
         row(page, told, &remarks(told, metrics, margin).join(", "));
     }
@@ -81,8 +86,17 @@ pub(crate) fn rows(page: &mut Page, metrics: &[MetricComparison], margin: f64) {
     }
 }
 
+/// The primary metric, and why there is no figure of any, where there is none.
+pub(crate) fn nothing_measured(metrics: &[MetricComparison]) -> Option<(&MetricComparison, &str)> {
+    let is_empty = metrics.iter().all(|told| told.change.is_none());
+    reason(metrics).filter(|_| is_empty).and_then(|reason| Some((metrics.first()?, reason)))
+}
+
 /// The same as a table in Markdown.
 pub(crate) fn table(metrics: &[MetricComparison], margin: f64) -> String {
+    if let Some((first, reason)) = nothing_measured(metrics) {
+        return format!("\n**{}**: {reason}\n", word(first).0);
+    }
     let mut text =
         "\n| | | change | interval | A | B | pairs | |\n|:--|:--|--:|:--|--:|--:|--:|:--|\n".to_owned();
     for told in metrics {

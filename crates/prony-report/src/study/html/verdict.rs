@@ -84,6 +84,16 @@ fn thresholds(result: &StudyResult) -> String {
 fn comparison(result: &StudyResult, index: usize, compared: &StudyComparison) -> String {
     let StudyComparison { title, a, b, margin, metrics } = compared;
     let (a, b) = (facts::cell_name(result, *a), facts::cell_name(result, *b));
+    if let Some((first, reason)) = compare::nothing_measured(metrics) {
+        return format!(
+            "<h3>{}</h3>\n<p id=\"compare-{index}\">{} {} against {}: {}</p>\n",
+            escaped(title),
+            word(first).as_str(),
+            escaped(b),
+            escaped(a),
+            escaped(reason)
+        );
+    }
     let columns = vec![
         text_column("metric", "metric"),
         numbers("change", "change"),
