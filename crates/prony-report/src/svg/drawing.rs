@@ -129,6 +129,16 @@ impl Drawing {
         );
     }
 
+    /// The name of a row at the left of `y`, over two lines where one has no room for it.
+    pub(crate) fn row_name(&mut self, y: f64, name: &str, room: f64) {
+        let (first, second) = halves(name, room);
+        if second.is_empty() {
+            return self.text("label", (0.0, y + 4.0), Anchor::Start, first, room);
+        }
+        self.text("label", (0.0, y - 2.0), Anchor::Start, first, room);
+        self.text("label", (0.0, y + 10.0), Anchor::Start, second, room);
+    }
+
     /// The element as an ornament beside words that say the same.
     pub(crate) fn ornament(self) -> String {
         let Self { width, height, text } = self;
@@ -172,6 +182,15 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
+/// As many words of `text` as fit into `room`, and the others.
+fn halves(text: &str, room: f64) -> (&str, &str) {
+    if text_width(text) <= room {
+        return (text, "");
+    }
+    let ends = text.match_indices(' ').map(|(at, _)| at).filter(|at| text_width(&text[..*at]) <= room);
+    ends.last().map_or((text, ""), |at| (text[..at].trim_end_matches(" ·"), text[at..].trim_start()))
+}
+
 fn cut(text: &str, room: f64) -> String {
     let text = clean(text);
     if text_width(&text) <= room {
@@ -204,6 +223,17 @@ mod tests {
     fn places_are_finite() {
         let all = [0.04, -0.04, 12.0, 12.34, f64::NAN, f64::INFINITY].map(number);
         assert_eq!(all, ["0", "0", "12", "12.3", "0", "100000"]);
+    }
+
+    #[test]
+    fn long_names_of_rows_get_two_lines() {
+        let check = |name: &str, expected: (&str, &str)| assert_eq!(halves(name, 150.0), expected, "{name}");
+        check("short", ("short", ""));
+        check("requests · model sequential · delay 0", ("requests · model", "sequential · delay 0"));
+        check(
+            "one-word-that-is-longer-than-any-room-here",
+            ("one-word-that-is-longer-than-any-room-here", ""),
+        );
     }
 
     #[test]

@@ -176,7 +176,8 @@ fn every_run(kind: LoadKind, cells: &[(usize, &StudyCell)], metrics: &[StudyMetr
             }));
             row.push(Html::markup(super::words::verdict(run.verdict).to_owned()));
             row.push(Html::markup(format!("<code>{}</code>", escaped(&run.file))));
-            table.row(&format!("{index}-{}", run.repeat), &cell.name.as_str().into(), &row);
+            let class = if run.verdict == Verdict::Invalid { "unused" } else { "" };
+            table.row_of(&format!("{index}-{}", run.repeat), class, &cell.name.as_str().into(), &row);
             all += 1;
         }
     }

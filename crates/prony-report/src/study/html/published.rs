@@ -11,7 +11,7 @@ use crate::number::{times, two_digits};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape, escaped};
 
 const WIDTH: f64 = 680.0;
-const ROW: f64 = 24.0;
+const ROW: f64 = 28.0;
 /// Room for the names of cells at the left, and for the ratio at the right.
 const NAMES: f64 = 270.0;
 const RATIOS: f64 = 70.0;
@@ -87,7 +87,7 @@ fn drawing(result: &StudyResult) -> Option<String> {
     drawing.line("axis", (scale.place(1.0), area.top), (scale.place(1.0), area.bottom));
     for (index, ((figure, ratio), name)) in shown.iter().zip(&names).enumerate() {
         let y = area.top + ROW * (index as f64 + 0.5);
-        drawing.text("label", (0.0, y + 4.0), Anchor::Start, name, area.left - 10.0);
+        drawing.row_name(y, name, area.left - 10.0);
         if let Some(Interval { low, high, .. }) = figure.interval
             && figure.published > 0.0
         {

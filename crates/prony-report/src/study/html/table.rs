@@ -90,11 +90,23 @@ impl Table {
 
     /// A row. Rows differ in their keys.
     pub(super) fn row(&mut self, key: &str, head: &Html, cells: &[Html]) {
+        self.row_of(key, "", head, cells);
+    }
+
+    /// A row of a class; none if it is empty.
+    pub(super) fn row_of(&mut self, key: &str, class: &str, head: &Html, cells: &[Html]) {
         debug_assert_eq!(cells.len(), self.columns.len(), "invariant: a cell for each column of {}", self.id);
         let row = format!("{}-{}", self.id, slug(key));
-        let _ = write!(self.rows, "<tr id=\"{row}\"><th scope=\"row\">{}</th>", head.as_str());
-        for (Column { key, class, .. }, cell) in self.columns.iter().zip(cells) {
-            let _ = write!(self.rows, "<td id=\"{row}-{key}\" class=\"{class}\">{}</td>", cell.as_str());
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let _ = write!(self.rows, "<tr id=\"{row}\"{class}><th scope=\"row\">{}</th>", head.as_str());
+        for (Column { key, class, heading }, cell) in self.columns.iter().zip(cells) {
+            // On a narrow screen each cell stands on a line of its own, with its heading before it.
+            let label = escaped(heading);
+            let _ = write!(
+                self.rows,
+                "<td id=\"{row}-{key}\" class=\"{class}\" data-label=\"{label}\"><div>{}</div></td>",
+                cell.as_str()
+            );
         }
         self.rows.push_str("</tr>\n");
     }

@@ -13,7 +13,7 @@ use crate::number::{count, plural};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape};
 
 const WIDTH: f64 = 720.0;
-const ROW: f64 = 22.0;
+const ROW: f64 = 28.0;
 /// Room for names at the left, and for values at the right.
 const NAMES: f64 = 250.0;
 const VALUES: f64 = 78.0;
@@ -91,7 +91,7 @@ fn drawing(
     Axis::new(scale, &axis(metric), 6, |number| tick(metric, number)).below(&mut drawing, area);
     for (index, cell) in cells.iter().enumerate() {
         let (colour, y) = (layout.colour(cell), area.top + ROW * (index as f64 + 0.5));
-        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, area.left - 10.0);
+        drawing.row_name(y, &cell.name, area.left - 10.0);
         for run in &cell.runs {
             if let Some(number) = run.figures.get(&metric).filter(|number| number.is_finite()) {
                 let class =

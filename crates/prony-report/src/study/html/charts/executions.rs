@@ -43,7 +43,7 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     Axis::new(scale, "wall-clock time of one execution, ms", 6, plain_tick).below(&mut drawing, area);
     for (index, cell) in cells.iter().enumerate() {
         let y = area.top + ROW * (index as f64 + 0.5);
-        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, area.left - 10.0);
+        drawing.row_name(y, &cell.name, area.left - 10.0);
         let good = |execution: &Execution| execution.exit == CommandExit::Code(0);
         let unused = |execution: &Execution| is_invalid(cell, execution.repeat);
         let class = format!("k s{}", layout.colour(cell));
@@ -157,7 +157,7 @@ pub(super) fn shares(layout: &Layout<'_>) -> Option<Figure> {
     Axis::new(scale, "wall-clock time, ms", 6, plain_tick).below(&mut drawing, area);
     for (index, (cell, share, wall)) in known.iter().enumerate() {
         let (colour, y) = (layout.colour(cell), area.top + ROW * (index as f64 + 0.5));
-        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, area.left - 10.0);
+        drawing.row_name(y, &cell.name, area.left - 10.0);
         let (zero, start, end) = (scale.place(0.0), scale.place(share * wall), scale.place(*wall));
         drawing.rectangle(&format!("h s{colour}"), (zero, y - 8.0), (start, y + 8.0));
         drawing.rectangle(&format!("h rest s{colour}"), (start, y - 8.0), (end, y + 8.0));

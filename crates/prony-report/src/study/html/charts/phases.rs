@@ -34,7 +34,7 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     Axis::new(scale, "time, ms", 6, plain_tick).below(&mut drawing, area);
     for (index, cell) in probed.iter().enumerate() {
         let y = area.top + ROW * (index as f64 + 0.5);
-        drawing.text("label", (0.0, y + 4.0), Anchor::Start, &cell.name, area.left - 10.0);
+        drawing.row_name(y, &cell.name, area.left - 10.0);
         let mut at = 0.0;
         for (colour, phase) in PHASES.iter().enumerate() {
             let time = known(cell, *phase).unwrap_or_default();
