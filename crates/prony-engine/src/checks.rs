@@ -7,7 +7,7 @@ use prony_model::{BodyCheck, Checks, ErrorKind, Outcome, StatusClass};
 use regex::bytes::Regex;
 
 use crate::RunError;
-use crate::example::Detail;
+use crate::failure_detail::Detail;
 
 /// Bodies up to this size are checked; a longer one fails the check, with this as the reason.
 pub(crate) const BODY_MAX_BYTES: usize = 16 * 1024 * 1024;

@@ -8,7 +8,7 @@ use crate::checks::BODY_MAX_BYTES;
 use crate::clock::{Nanos, Wall};
 use crate::conn::{Flight, State};
 use crate::driver::{Handler, Io, Slot};
-use crate::example::{Detail, Piece, kind_of};
+use crate::failure_detail::{Detail, Piece, kind_of};
 use crate::recorder::{Answer, Sample};
 use crate::worker::{Pace, RETRY_PAUSE, Worker};
 

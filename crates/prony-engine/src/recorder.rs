@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use prony_model::{ErrorKind, Outcome, SampleRecord};
 
 use crate::clock::{self, NEVER, Nanos, Wall};
-use crate::example::{Detail, Example};
+use crate::failure_detail::{Detail, Example};
 use crate::first::First;
 use crate::kernel_clock::Conversion;
 use crate::slice::{SLICE, Slice, WaitCause};

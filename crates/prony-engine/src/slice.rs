@@ -4,12 +4,12 @@ use prony_model::{ErrorKind, Outcome, TrafficPart};
 use prony_stats::{Histogram, Rounds};
 
 use crate::clock::Nanos;
-use crate::example::Example;
+use crate::failure_detail::Example;
 use crate::first::First;
-use crate::look::Looks;
 use crate::own_delay::OwnDelay;
 use crate::samples::Samples;
 use crate::stamps::Stamps;
+use crate::tcp_sampling::Looks;
 
 /// The length of a slice: 200 parts in a run of ten seconds, which the statistics of tails ask for. A worker
 /// that can't hand over a slice makes it longer instead.

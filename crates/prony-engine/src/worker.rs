@@ -16,11 +16,11 @@ use crate::connect_limiter::ConnectLimiter;
 use crate::deadlines::Deadlines;
 use crate::driver::{Driver, Io, Slot};
 use crate::first::Watch;
-use crate::look::{LAST_LOOKS_MAX, LOOK_EVERY};
 use crate::pacer::Schedule;
 use crate::recorder::Recorder;
 use crate::slice::WaitCause;
 use crate::slot_list::SlotList;
+use crate::tcp_sampling::{LAST_LOOKS_MAX, LOOK_EVERY};
 use crate::wake::WakeUp;
 
 /// Connections on their way at once while a closed loop opens its first ones: the usual least length of a

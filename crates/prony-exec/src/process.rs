@@ -21,7 +21,7 @@ use crate::stream::Stream;
 /// From being asked to end (SIGTERM) until being killed.
 const GRACE: Duration = Duration::from_secs(1);
 /// How often a process that runs on is looked at: it may have been stopped, for wanting to read from a terminal.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Pipes kept open for processes that outlive the command that started them, such as a server started by `setup`.
 /// Closing them would end these processes at their next line.
 const MOST_HELD: usize = 64;
@@ -31,7 +31,7 @@ const MOST_HELD: usize = 64;
 pub(crate) struct Limits {
     pub(crate) timeout: Duration,
     /// Whether it is ended by [`Control::stop`].
-    pub(crate) heeds_stop: bool,
+    pub(crate) cancellable: bool,
     /// Whether what it left behind in its process group is ended with it.
     pub(crate) ends_group: bool,
 }
@@ -170,9 +170,9 @@ impl Running<'_> {
     /// Waits; returns the moment at which the end was known.
     fn until_over(&mut self) -> io::Result<Duration> {
         loop {
-            let heeds_stop = self.limits.heeds_stop && self.ending.is_none();
+            let cancellable = self.limits.cancellable && self.ending.is_none();
             let mut watched = vec![PollFd::new(&self.handle, PollFlags::IN)];
-            if heeds_stop {
+            if cancellable {
                 let wake = self.control.wake();
                 watched.push(PollFd::from_borrowed_fd(wake, PollFlags::IN));
             }
@@ -189,7 +189,7 @@ impl Running<'_> {
             if !watched[0].revents().is_empty() {
                 return Ok(now);
             }
-            let stopped = heeds_stop && !watched[1].revents().is_empty();
+            let stopped = cancellable && !watched[1].revents().is_empty();
             let ready: Vec<usize> = watched[streams..]
                 .iter()
                 .zip(open)
@@ -215,7 +215,7 @@ impl Running<'_> {
         };
         let left = until.saturating_sub(clock::now());
         // What was killed needs a moment to be over.
-        if self.ending.is_some() && left.is_zero() { LOOK } else { left.min(LOOK) }
+        if self.ending.is_some() && left.is_zero() { POLL_INTERVAL } else { left.min(POLL_INTERVAL) }
     }
 
     /// Ends the process where it is time to.

@@ -186,7 +186,7 @@ impl Series<'_> {
         if let Some(line) = &command.prepare {
             self.around("prepare", line, true)?;
         }
-        let limits = Limits { timeout: plan.timeout, heeds_stop: true, ends_group: true };
+        let limits = Limits { timeout: plan.timeout, cancellable: true, ends_group: true };
         let (ended, exit) = self.process(&command.line, Purpose::Measured, limits)?;
         self.judge(&command.line, exit, &ended, when)?;
         if let Some(line) = &command.conclude {
@@ -209,9 +209,9 @@ impl Series<'_> {
     }
 
     /// Runs what belongs around the runs; it may leave processes behind.
-    fn around(&mut self, what: &'static str, line: &str, heeds_stop: bool) -> Result<(), Halt> {
+    fn around(&mut self, what: &'static str, line: &str, cancellable: bool) -> Result<(), Halt> {
         (self.sink)(&ExecEvent::Around { what });
-        let limits = Limits { timeout: self.plan.timeout, heeds_stop, ends_group: false };
+        let limits = Limits { timeout: self.plan.timeout, cancellable, ends_group: false };
         match self.process(line, Purpose::Around, limits)? {
             (_, CommandExit::Code(0)) => Ok(()),
             (ended, exit) => Err(failed(line, exit, what, false, &ended).into()),
@@ -230,7 +230,7 @@ impl Series<'_> {
     /// Times the shell with nothing to do.
     fn time_shell(&mut self) -> Result<(), Halt> {
         let Some(shell) = &self.plan.shell else { return Ok(()) };
-        let limits = Limits { timeout: self.plan.timeout, heeds_stop: true, ends_group: true };
+        let limits = Limits { timeout: self.plan.timeout, cancellable: true, ends_group: true };
         let mut sums = [Duration::ZERO; 3];
         for done in 0..SHELL_RUNS {
             (self.sink)(&ExecEvent::Shell { done, total: SHELL_RUNS });
@@ -269,7 +269,7 @@ impl Series<'_> {
         }
         let named = source == StartUpSource::Named;
         let timeout = if named { self.plan.timeout } else { start_up::PATIENCE.min(self.plan.timeout) };
-        let limits = Limits { timeout, heeds_stop: true, ends_group: true };
+        let limits = Limits { timeout, cancellable: true, ends_group: true };
         let (ended, exit) = self.process(line, Purpose::Looked, limits)?;
         let stands = start_up::is_start(&ended, source);
         if stands {
@@ -283,7 +283,7 @@ impl Series<'_> {
 
     fn time_start_up(&mut self, at: usize) -> Result<(), Halt> {
         let line = self.start_ups[at].line.clone();
-        let limits = Limits { timeout: self.plan.timeout, heeds_stop: true, ends_group: true };
+        let limits = Limits { timeout: self.plan.timeout, cancellable: true, ends_group: true };
         let (ended, exit) = self.process(&line, Purpose::StartUp, limits)?;
         if exit == CommandExit::Code(0) {
             let time_s = without(ended.wall, self.shell.map(|shell| shell.wall_s));
@@ -299,7 +299,7 @@ impl Series<'_> {
         purpose: Purpose,
         limits: Limits,
     ) -> Result<(Ended, CommandExit), Halt> {
-        if limits.heeds_stop && self.control.is_stopped() {
+        if limits.cancellable && self.control.is_stopped() {
             return Err(Halt::Stopped);
         }
         let mut command = launch::command(self.plan, line, purpose)?;

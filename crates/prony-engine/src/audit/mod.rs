@@ -4,13 +4,13 @@
 
 mod answers;
 mod client;
-mod course;
 mod delay;
 mod load;
 mod machine;
 mod network;
 mod server;
 mod spikes;
+mod timeline;
 
 use prony_http::EncodedRequest;
 use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity};
@@ -104,7 +104,7 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     .iter()
     .filter_map(|judge| judge(facts))
     .collect();
-    for judges in [course::findings, network::findings, spikes::findings, machine::findings] {
+    for judges in [timeline::findings, network::findings, spikes::findings, machine::findings] {
         findings.extend(judges(facts));
     }
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));

@@ -4,7 +4,7 @@ use prony_model::words::{grouped, percent, plural};
 use prony_model::{Finding, FindingCode, MachineUse, RunPlan, Severity};
 
 use super::{Facts, finding};
-use crate::look::Looks;
+use crate::tcp_sampling::Looks;
 
 /// Share of the segments that may be sent again: more is loss that quantiles show.
 const RETRANSMITTED_SHARE: f64 = 0.001;

@@ -13,7 +13,7 @@ use super::ms;
 use super::wait::{Waited, wait};
 use crate::clock::{self, Nanos, span};
 use crate::driver::{network_address, unix_address};
-use crate::example::kind_of;
+use crate::failure_detail::kind_of;
 use crate::resolve::{look_up, of_family, plain};
 use crate::{Control, RunError, socket};
 

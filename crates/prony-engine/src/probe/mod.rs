@@ -25,7 +25,7 @@ use self::connect::{Connection, NoConnection, connect};
 use self::summary::later;
 use self::transaction::{Ended, Transaction};
 use crate::clock::{self, Nanos};
-use crate::example::Detail;
+use crate::failure_detail::Detail;
 use crate::run::encode;
 use crate::{Control, RunError, environment, sys};
 

@@ -9,7 +9,7 @@ use crate::Control;
 use crate::clock::{self, Nanos};
 
 /// How long after Ctrl-C a wait goes on at most: nobody notices a tenth of a second.
-const LOOK: Nanos = 100_000_000;
+const POLL_INTERVAL: Nanos = 100_000_000;
 
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) fn wait(
         if control.is_stopped() {
             return Ok(Waited::Stopped);
         }
-        let until = deadline.min(clock::now().saturating_add(LOOK));
+        let until = deadline.min(clock::now().saturating_add(POLL_INTERVAL));
         let mut sockets = [PollFd::new(socket, events)];
         match poll(&mut sockets, Some(&clock::until(until))) {
             Ok(0) | Err(Errno::INTR) if clock::now() >= deadline => return Ok(Waited::TimedOut),
