@@ -15,7 +15,7 @@
 //! time. As many connections are held as `ulimit -n` allows; more wait in the listen queue.
 //!
 //! In reading order: [`Running`] (what every `start` gives back), `listen`, `head` (where a request ends),
-//! `reader` (requests out of pieces), `poller` (sockets in epoll), `evented` (the loop of `rudy`'s asynchronous model
+//! `reader` (requests out of pieces), `poller` (sockets in epoll), `timed` (the loop of `rudy`'s asynchronous model
 //! and of `truth`), `service` (the loop of `dashboard`, `kv` and `express`), and the servers.
 
 mod error;
@@ -23,7 +23,6 @@ mod running;
 
 mod clock;
 mod counters;
-mod evented;
 mod head;
 mod lines;
 mod listen;
@@ -35,6 +34,7 @@ mod reply;
 mod service;
 mod stop;
 mod sys;
+mod timed;
 
 pub mod bottleneck;
 pub mod dashboard;

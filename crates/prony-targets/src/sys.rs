@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
     use crate::clock::clocks;
-    use crate::evented::wait_until_stamped;
+    use crate::timed::wait_until_stamped;
 
     #[test]
     fn bytes_that_came_before_accept_are_stamped_with_their_arrival() {

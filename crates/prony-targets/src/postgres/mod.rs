@@ -13,9 +13,9 @@
 
 mod error;
 mod folder;
-mod guest;
 mod owner;
 mod programs;
+mod tcp_access;
 mod url;
 
 use std::fs::File;
@@ -90,7 +90,7 @@ impl Postgres {
             return Err(PostgresError::Failed { program: programs.initdb, said: folder.last_words() });
         }
         if options.port.is_some() {
-            guest::invite(&programs.postgres, &folder, owner)?;
+            tcp_access::invite(&programs.postgres, &folder, owner)?;
         }
         let mut server = command(&programs.postgres, &folder, owner)?;
         // The socket's folder is meant from within the data.
@@ -120,7 +120,7 @@ impl Postgres {
 
     /// How others connect to it by the network, where a port was wanted: to an empty database of the guest's own.
     pub fn guest_url(&self) -> Option<String> {
-        self.port.map(guest::url)
+        self.port.map(tcp_access::url)
     }
 
     /// The number of its first process.

@@ -8,10 +8,10 @@ use super::Config;
 use super::page::Pages;
 use crate::StartError;
 use crate::counters::Counters;
-use crate::evented::{Act, Came, End, Options, Script, Worker};
 use crate::reader::Request;
 use crate::running::Running;
 use crate::stop::Stop;
+use crate::timed::{Act, Came, End, Options, TimedHandler, Worker};
 
 pub(super) fn spawn(
     running: &mut Running,
@@ -38,7 +38,7 @@ struct Rudy {
     pages: Arc<Pages>,
 }
 
-impl Script for Rudy {
+impl TimedHandler for Rudy {
     /// The request, and when it had been read.
     type Ticket = (Request, u64);
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
-use super::intake::{Intake, Next};
+use super::request_decoder::{Next, RequestDecoder};
 use super::{Options, Owed, Request, Service, Stream, Then, Ticket};
 use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::head::{HEAD_LIMIT_BYTES, Head, Reject};
@@ -32,7 +32,7 @@ const HEARTBEAT_NS: u64 = 15 * SECOND_NS;
 pub(super) struct Connection<S> {
     socket: OwnedFd,
     number: u64,
-    intake: Intake,
+    intake: RequestDecoder,
     /// Read and not understood yet: part of a head, or requests behind a reply that is not made or not taken.
     rest: Vec<u8>,
     /// What the kernel had no room for.
@@ -122,7 +122,7 @@ impl<S: Stream> Connection<S> {
         Self {
             socket,
             number,
-            intake: Intake::default(),
+            intake: RequestDecoder::default(),
             rest: Vec::new(),
             unsent: Vec::new(),
             sent_bytes: 0,
@@ -341,7 +341,7 @@ impl<S: Stream> Connection<S> {
         turn.tally.rejected += 1;
         turn.out.extend_from_slice(&rejection(reject));
         self.phase = Phase::Ending { linger: true };
-        self.intake = Intake::default();
+        self.intake = RequestDecoder::default();
         self.rest = Vec::new();
     }
 

@@ -8,8 +8,8 @@
 
 mod chunks;
 mod connection;
-mod intake;
 mod mailbox;
+mod request_decoder;
 mod worker;
 
 use std::fmt::Debug;

@@ -8,7 +8,7 @@ use crate::head::{self, Framing, Head, Reject};
 
 /// What one connection has half done.
 #[derive(Debug, Default)]
-pub(crate) struct Intake {
+pub(crate) struct RequestDecoder {
     /// Boxed, because most connections have none at most times.
     collecting: Option<Box<Collecting>>,
 }
@@ -39,7 +39,7 @@ pub(crate) enum Next<'a> {
     More,
 }
 
-impl Intake {
+impl RequestDecoder {
     /// A head is here whose body is still to come.
     pub(crate) fn is_in_body(&self) -> bool {
         self.collecting.as_ref().is_some_and(|collecting| !collecting.is_whole())
@@ -126,7 +126,7 @@ mod tests {
 
     /// All requests of the pieces, and how it ended.
     fn read_all<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Result<(), Reject>) {
-        let (mut intake, mut rest, mut requests) = (Intake::default(), Vec::new(), Vec::new());
+        let (mut intake, mut rest, mut requests) = (RequestDecoder::default(), Vec::new(), Vec::new());
         for piece in pieces {
             rest.extend_from_slice(piece);
             loop {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn continue_is_said_once_and_only_to_who_waits() {
         let head = b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
-        let mut intake = Intake::default();
+        let mut intake = RequestDecoder::default();
         assert_eq!(intake.next(head).unwrap(), (head.len(), Next::Continue));
         assert_eq!(intake.next(b"").unwrap(), (0, Next::More));
         assert_eq!(intake.next(b"a").unwrap(), (1, Next::More));

@@ -2,7 +2,7 @@
 
 use super::connection::Phase;
 use super::worker::Worker;
-use super::{End, Script};
+use super::{End, TimedHandler};
 use crate::clock::SECOND_NS;
 use crate::head::Reject;
 
@@ -15,7 +15,7 @@ const IDLE_LIMIT_NS: u64 = 60 * SECOND_NS;
 /// How long what a rejected client still sends is thrown away.
 const LINGER_LIMIT_NS: u64 = 2 * SECOND_NS;
 
-impl<S: Script> Worker<S> {
+impl<S: TimedHandler> Worker<S> {
     /// How often to look.
     pub(super) fn sweep_ns(&self) -> u64 {
         (self.request_timeout_ns / 2).clamp(SWEEP_LEAST_NS, SWEEP_LIMIT_NS)

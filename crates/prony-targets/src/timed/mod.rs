@@ -1,6 +1,6 @@
 //! One thread, many requests waiting for their time: the loop of `rudy`'s asynchronous model and of `truth`.
 //!
-//! The loop knows connections, limits and due times. A [`Script`] knows when a request is to be answered and
+//! The loop knows connections, limits and due times. A [`TimedHandler`] knows when a request is to be answered and
 //! with what. On each connection requests are handled one after another, as HTTP/1 wants it.
 
 mod connection;
@@ -18,7 +18,7 @@ pub(crate) use stamps::wait_until_stamped;
 pub(crate) use worker::Worker;
 
 /// What the server does, as opposed to how.
-pub(crate) trait Script: Send + 'static {
+pub(crate) trait TimedHandler: Send + 'static {
     /// What it remembers of a request until that is over.
     type Ticket: Send;
 

@@ -11,7 +11,7 @@ use super::connection::{Connection, INPUT_BYTES, Incoming, Phase, Read, Replying
 use super::due::DueTimes;
 use super::spin::SpinBudget;
 use super::stamps::{Arrival, Stamps};
-use super::{Act, Came, End, Options, Script};
+use super::{Act, Came, End, Options, TimedHandler};
 use crate::StartError;
 use crate::clock::monotonic_ns;
 use crate::counters::{Counters, count};
@@ -32,7 +32,7 @@ const ANSWERS_PER_TURN: usize = 256;
 
 /// A thread of an evented server.
 #[derive(Debug)]
-pub(crate) struct Worker<S: Script> {
+pub(crate) struct Worker<S: TimedHandler> {
     pub(super) script: S,
     options: Options,
     pub(super) request_timeout_ns: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Worker<S: Script> {
     pub(super) swept_ns: u64,
 }
 
-impl<S: Script> Worker<S> {
+impl<S: TimedHandler> Worker<S> {
     pub(crate) fn new(
         script: S,
         options: Options,

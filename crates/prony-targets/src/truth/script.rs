@@ -9,10 +9,10 @@ use super::delay::{Delay, Ending, draw, whole_ns};
 use super::log::{Outcome, Record};
 use super::schedule::Schedule;
 use crate::counters::{Counters, count};
-use crate::evented::{Act, Came, End, Script};
 use crate::head::Method;
 use crate::reader::Request;
 use crate::reply::Reply;
+use crate::timed::{Act, Came, End, TimedHandler};
 
 /// What all workers of a server share.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(super) struct Ticket {
     method: Method,
 }
 
-impl Script for Truth {
+impl TimedHandler for Truth {
     type Ticket = Ticket;
 
     fn plan(&mut self, request: Request, came: Came) -> (u64, Ticket) {
