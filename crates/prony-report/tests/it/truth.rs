@@ -62,7 +62,10 @@ fn the_n_of_a_cell_is_that_of_its_requests() {
         note: None,
     });
     let page = study::html(&result);
-    assert!(page.contains("<td id=\"cells-0-n\" class=\"n\" data-label=\"n\"><div>200</div></td>"), "n is not 200");
+    assert!(
+        page.contains("<td id=\"cells-0-n\" class=\"n\" data-label=\"n\"><div>200</div></td>"),
+        "n is not 200"
+    );
 }
 
 /// An invalid run counts in no median, and looks so.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use prony_model::{LoadKind, StudyCell, StudyMetric, StudyResult, Verdict};
 
 use super::super::facts::{self, bare, figure};
+use super::format::{paragraphs, told};
 use super::table::{Column, Html, Table, dash, numbers};
-use super::words::{paragraphs, told};
 use crate::number::{count, percent};
 use crate::svg::escaped;
 
@@ -174,7 +174,7 @@ fn every_run(kind: LoadKind, cells: &[(usize, &StudyCell)], metrics: &[StudyMetr
             row.extend(metrics.iter().map(|metric| {
                 run.figures.get(metric).map_or_else(dash, |number| bare(*metric, *number).into())
             }));
-            row.push(Html::markup(super::words::verdict(run.verdict).to_owned()));
+            row.push(Html::markup(super::format::verdict(run.verdict).to_owned()));
             row.push(Html::markup(format!("<code>{}</code>", escaped(&run.file))));
             let class = if run.verdict == Verdict::Invalid { "unused" } else { "" };
             table.row_of(&format!("{index}-{}", run.repeat), class, &cell.name.as_str().into(), &row);

@@ -2,7 +2,7 @@
 
 use prony_model::{FindingPlace, Severity, StudyFailure, StudyFinding, StudyResult};
 
-use super::words::{lines, link};
+use super::format::{lines, link};
 use crate::svg::escaped;
 
 /// Places that stand in the open; more are folded.

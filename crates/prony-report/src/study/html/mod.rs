@@ -11,6 +11,7 @@ mod cells;
 mod charts;
 mod figure;
 mod findings;
+mod format;
 mod labels;
 mod layout;
 mod page;
@@ -18,7 +19,6 @@ mod published;
 mod record;
 mod table;
 mod verdict;
-mod words;
 
 use prony_model::StudyResult;
 

@@ -4,9 +4,9 @@ use prony_model::{Interval, PublishedFigure, StudyResult};
 
 use super::super::facts::{cell_name, value};
 use super::figure::Figure;
+use super::format::{interval, link, name, plain_tick};
 use super::labels;
 use super::table::{Html, Table, dash, numbers, words as text_column};
-use super::words::{interval, link, name, plain_tick};
 use crate::number::{times, two_digits};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape, escaped};
 

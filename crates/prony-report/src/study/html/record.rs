@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use prony_model::StudyResult;
 
+use super::format::lines;
 use super::table::{Html, Table, dash, words};
-use super::words::lines;
 use crate::svg::escaped;
 
 /// The end of the page.

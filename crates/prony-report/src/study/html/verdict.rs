@@ -7,8 +7,8 @@ use prony_model::{
 };
 
 use super::super::facts;
+use super::format::{link, paragraphs, verdict};
 use super::table::{Html, Table, dash, numbers, words as text_column};
-use super::words::{link, paragraphs, verdict};
 use crate::compare;
 use crate::number::{count, plural, signed_percent};
 use crate::svg::escaped;

@@ -4,10 +4,10 @@ use prony_model::{LoadKind, StudyCell, StudyMetric};
 
 use super::super::super::facts::{figure as of_cell, value};
 use super::super::figure::Figure;
+use super::super::format::{across, axis as axis_of, known, plain_tick, tick, told};
 use super::super::labels::{self, End};
 use super::super::layout::{Layout, MOST_SERIES, Panel};
 use super::super::table::{Table, numbers};
-use super::super::words::{across, axis as axis_of, known, plain_tick, tick, told};
 use crate::number::count;
 use crate::svg::{Area, Axis, Drawing, Plot, Scale, Shape};
 

@@ -4,10 +4,10 @@ use prony_model::{StudyCell, StudyMetric};
 
 use super::super::super::facts::{bare, figure as of_cell, value};
 use super::super::figure::Figure;
+use super::super::format::{across, axis, is_invalid, known, name, of_invalid, tick, told};
 use super::super::labels;
 use super::super::layout::Layout;
 use super::super::table::{Table, dash, numbers};
-use super::super::words::{across, axis, is_invalid, known, name, of_invalid, tick, told};
 use super::lead;
 use crate::number::{count, plural};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape};

@@ -4,10 +4,10 @@ use prony_model::{CommandExit, Execution, LoadKind, StudyCell, StudyMetric};
 
 use super::super::super::facts::{figure as of_cell, value};
 use super::super::figure::Figure;
+use super::super::format::{is_invalid, known, of_invalid, plain_tick, told};
 use super::super::labels;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, dash, numbers};
-use super::super::words::{is_invalid, known, of_invalid, plain_tick, told};
 use super::lead;
 use crate::number::{cell as number, count, rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};

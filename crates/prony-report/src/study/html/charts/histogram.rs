@@ -3,9 +3,9 @@
 use prony_model::{HistogramBin, LoadKind, StudyCell, StudyMetric};
 
 use super::super::figure::Figure;
+use super::super::format::{known, plain_tick};
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, numbers};
-use super::super::words::{known, plain_tick};
 use crate::number::{cell as number, count, percent, rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};
 

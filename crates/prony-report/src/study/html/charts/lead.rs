@@ -3,8 +3,8 @@
 use prony_model::{StudyCell, StudyMetric};
 
 use super::super::super::facts::value;
+use super::super::format::{across, known};
 use super::super::layout::{Layout, Panel};
-use super::super::words::{across, known};
 use crate::number::{rough_percent, significant, times};
 
 /// Who leads in `metric`, where it leads by most: only cells that differ in nothing but the variant are compared, for

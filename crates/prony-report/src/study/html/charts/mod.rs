@@ -1,13 +1,13 @@
 //! The pictures, in the order in which they are worth looking at.
 
 mod concurrency;
-mod course;
 mod dots;
 mod executions;
 mod histogram;
 mod lead;
 mod phases;
 mod quantiles;
+mod timeline;
 
 use prony_model::StudyMetric;
 
@@ -26,7 +26,7 @@ pub(super) fn section(layout: &Layout<'_>) -> String {
         concurrency::figure(layout),
         quantiles::figure(layout),
         histogram::figure(layout),
-        course::figure(layout),
+        timeline::figure(layout),
         executions::figure(layout),
         executions::shares(layout),
         phases::figure(layout),

@@ -4,10 +4,10 @@ use prony_model::{LoadKind, StudyCell, StudyMetric};
 
 use super::super::super::facts::figure as of_cell;
 use super::super::figure::Figure;
+use super::super::format::{known, name, plain_tick, told};
 use super::super::labels;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, numbers};
-use super::super::words::{known, name, plain_tick, told};
 use crate::number::{rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};
 

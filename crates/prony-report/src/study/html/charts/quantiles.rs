@@ -3,10 +3,10 @@
 use prony_model::{CurvePoint, LoadKind, StudyCell, StudyMetric};
 
 use super::super::figure::Figure;
+use super::super::format::plain_tick;
 use super::super::labels::{self, End};
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, dash, numbers};
-use super::super::words::plain_tick;
 use super::lead;
 use crate::number::cell as number;
 use crate::svg::{Area, Axis, Drawing, Plot, Scale, decimated};

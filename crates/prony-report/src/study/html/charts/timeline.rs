@@ -3,9 +3,9 @@
 use prony_model::{Course, CoursePoint, LoadKind, Severity, StudyCell};
 
 use super::super::figure::Figure;
+use super::super::format::{is_invalid, of_invalid, plain_tick};
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, numbers, words};
-use super::super::words::{is_invalid, of_invalid, plain_tick};
 use crate::number::{cell as number, count, plural, seconds, significant};
 use crate::svg::{Anchor, Area, Axis, Drawing, Plot, Scale, Shape, decimated};
 
