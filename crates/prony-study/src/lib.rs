@@ -8,11 +8,11 @@
 //!
 //! In reading order: [`Study`] (what is to be done), [`Schedule`] (in which order), [`Runner`] (by whom).
 
+mod aggregate;
 mod clock;
 mod compare;
-mod conduct;
-mod digest;
 mod estimate;
+mod execute;
 mod file;
 #[cfg(test)]
 mod fixture;
@@ -22,20 +22,20 @@ mod schedule;
 mod study;
 mod target;
 
+pub use aggregate::{AggregateError, Stored, StoredError, aggregate, aggregate_folder};
 pub use compare::{
     Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, SideRequests, estimate, figure_findings,
     is_final, judge, judge_primary, side_requests, withhold,
 };
-pub use conduct::{Conducted, StudyEvent, conduct};
-pub use digest::{DigestError, Stored, StoredError, digest, digest_folder};
 pub use estimate::Estimate;
+pub use execute::{Executed, StudyEvent, execute};
 pub use file::{Host, Mistake, Overrides, StudyError, study_file_json_schema};
 pub use folder::{Begin, Folder, FolderError, failures};
 pub use runner::{Runner, RunnerError};
 pub use schedule::{Schedule, Step};
 pub use study::{
-    Ask, Build, Cell, CellLoad, Demand, Launch, Order, Publication, Ready, Restart, Stop, Study, Target,
-    Template, Wanted,
+    Ask, Build, Cell, CellLoad, ComparisonSpec, Launch, Order, Publication, Ready, Restart, Stop, Study,
+    Target, Template, Threshold,
 };
 pub use target::keep::{Keep, SELF, become_kept, follow, keep};
 pub use target::tree::{Member, below};

@@ -45,9 +45,9 @@ pub struct Study {
     /// Every point of the matrix.
     pub cells: Vec<Cell>,
     /// What is compared.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<ComparisonSpec>,
     /// What is demanded.
-    pub demands: Vec<Demand>,
+    pub demands: Vec<Threshold>,
     /// What was published.
     pub published: Vec<Publication>,
     /// The file's text.
@@ -234,7 +234,7 @@ impl CellLoad {
 
 /// B against A, both cells of runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
+pub struct ComparisonSpec {
     /// What is asked, in words.
     pub title: String,
     /// What B is compared with.
@@ -249,7 +249,7 @@ pub struct Wanted {
 
 /// A demand on one cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Demand {
+pub struct Threshold {
     /// The cell.
     pub cell: usize,
     /// Of what.

@@ -11,7 +11,7 @@ use super::load::{Done, refused};
 use super::mistake::Mistakes;
 use super::template::plain;
 use super::tree::Section;
-use super::{Host, words};
+use super::{Host, format};
 use crate::study::CellLoad;
 
 /// What a load of kind exec does; its texts stay templates.
@@ -87,7 +87,7 @@ pub(super) fn exec(
     if let Err(error) = plan.check() {
         return refused(section, &error.to_string(), mistakes);
     }
-    let words = words::of_exec(&plan);
+    let words = format::of_exec(&plan);
     Some((CellLoad::Exec { plan: Box::new(plan) }, words))
 }
 

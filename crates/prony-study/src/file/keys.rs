@@ -16,7 +16,7 @@ pub(super) use load::{
     ProbeKeys, RunKeys,
 };
 
-use super::scalar::{Few, Length, Scalar, Share, Statuses};
+use super::scalar::{CountU32, DurationArg, Scalar, Share, Statuses};
 
 /// A study of web servers for `prony study`, in TOML.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -32,9 +32,9 @@ pub(super) struct StudyKeys {
     /// What the study is about; paragraphs are separated by empty lines.
     pub(super) intro: Option<String>,
     /// How often each cell is run; 1 if absent.
-    pub(super) repeats: Option<Few>,
+    pub(super) repeats: Option<CountU32>,
     /// Invalid runs of a cell that are made again at most; 3 if absent.
-    pub(super) retries: Option<Few>,
+    pub(super) retries: Option<CountU32>,
     /// Seed of the order and of the loads; from the system if absent.
     pub(super) seed: Option<u64>,
     /// In which order cells are run.
@@ -42,57 +42,57 @@ pub(super) struct StudyKeys {
     /// How long a target lives.
     pub(super) restart: Option<RestartKey>,
     /// From one run to the next; 200ms if absent.
-    pub(super) pause: Option<Length>,
+    pub(super) pause: Option<DurationArg>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: each target is read on its own")]
-    targets: Elsewhere<BTreeMap<String, TargetKeys>>,
+    targets: SchemaOnly<BTreeMap<String, TargetKeys>>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: each service is read on its own")]
-    services: Elsewhere<BTreeMap<String, TargetKeys>>,
+    services: SchemaOnly<BTreeMap<String, TargetKeys>>,
     #[serde(default)]
     #[expect(
         dead_code,
         clippy::zero_sized_map_values,
         reason = "for the schema: each load is read on its own"
     )]
-    loads: Elsewhere<BTreeMap<String, LoadKeys>>,
+    loads: SchemaOnly<BTreeMap<String, LoadKeys>>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: the matrix is read on its own")]
-    matrix: Elsewhere<MatrixKeys>,
+    matrix: SchemaOnly<MatrixKeys>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: each comparison is read on its own")]
-    compare: Elsewhere<Vec<CompareKeys>>,
+    compare: SchemaOnly<Vec<CompareKeys>>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: each threshold is read on its own")]
-    threshold: Elsewhere<Vec<ThresholdKeys>>,
+    threshold: SchemaOnly<Vec<ThresholdKeys>>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: each published figure is read on its own")]
-    published: Elsewhere<Vec<PublishedKeys>>,
+    published: SchemaOnly<Vec<PublishedKeys>>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: each text is read on its own")]
-    text: Elsewhere<Vec<TextKeys>>,
+    text: SchemaOnly<Vec<TextKeys>>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: it is laid over the rest")]
-    short: Elsewhere<ShortKeys>,
+    short: SchemaOnly<ShortKeys>,
 }
 
 /// A part of the file with the shape of `T`, which is read on its own.
 #[derive(Debug)]
-struct Elsewhere<T>(PhantomData<T>);
+struct SchemaOnly<T>(PhantomData<T>);
 
-impl<T> Default for Elsewhere<T> {
+impl<T> Default for SchemaOnly<T> {
     fn default() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<'de, T> Deserialize<'de> for Elsewhere<T> {
+impl<'de, T> Deserialize<'de> for SchemaOnly<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         IgnoredAny::deserialize(deserializer).map(|_| Self::default())
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Elsewhere<T> {
+impl<T: JsonSchema> JsonSchema for SchemaOnly<T> {
     fn inline_schema() -> bool {
         T::inline_schema()
     }
@@ -163,7 +163,7 @@ pub(super) struct TargetKeys {
     /// Commands that make it, once for the study.
     pub(super) build: Option<OneOrMore>,
     /// All of `build` at most this long; 10m if absent.
-    pub(super) build_within: Option<Length>,
+    pub(super) build_within: Option<DurationArg>,
     /// Working folder, relative to the study file.
     pub(super) folder: Option<String>,
     /// Added to the environment.
@@ -198,7 +198,7 @@ pub(super) struct ReadyKeys {
     /// A good answer; 200-399 if absent.
     pub(super) status: Option<Statuses>,
     /// At most this long; 30s if absent.
-    pub(super) within: Option<Length>,
+    pub(super) within: Option<DurationArg>,
 }
 
 /// How a target is stopped.
@@ -213,7 +213,7 @@ pub(super) struct StopKeys {
     /// Which signal asks it to end; TERM if absent.
     pub(super) signal: Option<SignalKey>,
     /// After this long it is killed; 5s if absent.
-    pub(super) within: Option<Length>,
+    pub(super) within: Option<DurationArg>,
 }
 
 /// A signal that asks a program to end.

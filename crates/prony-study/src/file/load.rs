@@ -17,7 +17,7 @@ use super::matrix::Point;
 use super::mistake::Mistakes;
 use super::template::{Placeholder, filled, placeholders, plain};
 use super::tree::Section;
-use super::{Host, body, exec, words};
+use super::{Host, body, exec, format};
 use crate::study::{CellLoad, Template};
 
 /// A load of the file.
@@ -169,7 +169,7 @@ fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<
     let calibration = keys.calibration.unwrap_or(true);
     Some((
         CellLoad::Run { url, options: Box::new(options), calibration },
-        words::of_run(&plain(&path), &plan),
+        format::of_run(&plain(&path), &plan),
     ))
 }
 
@@ -194,7 +194,7 @@ fn probe(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Optio
         Err(error) => return refused(section, &error.to_string(), mistakes),
     };
     let url = Template(format!("{{url}}{path}"));
-    let words = words::of_probe(&plain(&path), &plan);
+    let words = format::of_probe(&plain(&path), &plan);
     Some((CellLoad::Probe { url, options: Box::new(options), count, reuse: keys.reuse }, words))
 }
 
@@ -277,7 +277,7 @@ fn body_check(
 
 /// A contradiction that speaks of flags, where keys are meant.
 pub(super) fn refused<T>(section: &Section<'_>, text: &str, mistakes: &mut Mistakes) -> Option<T> {
-    let text = words::of_keys(text);
+    let text = format::of_keys(text);
     let named = section.table.keys().map(|key| key.get_ref().as_ref());
     let first = named.filter_map(|key| Some((text.find(&format!("`{key}`"))?, key))).min();
     let span = first.map_or_else(|| section.at(), |(_, key)| section.span(key));
@@ -287,5 +287,5 @@ pub(super) fn refused<T>(section: &Section<'_>, text: &str, mistakes: &mut Mista
 
 /// The same, where the key is known.
 pub(super) fn refuse_at(section: &Section<'_>, key: &str, text: &str, mistakes: &mut Mistakes) {
-    mistakes.add_words(section.span(key), &words::of_keys(text));
+    mistakes.add_words(section.span(key), &format::of_keys(text));
 }

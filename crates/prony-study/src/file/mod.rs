@@ -7,6 +7,7 @@
 
 mod body;
 mod exec;
+pub(crate) mod format;
 mod keys;
 mod load;
 mod matrix;
@@ -17,7 +18,6 @@ mod select;
 mod target;
 pub(crate) mod template;
 mod tree;
-pub(crate) mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -372,8 +372,8 @@ fn cells<'a>(
             );
             break;
         }
-        let name = words::name(point, matrix);
-        let slug = words::slug(&name, &mut slugs);
+        let name = format::name(point, matrix);
+        let slug = format::slug(&name, &mut slugs);
         cells.push(Cell { name, slug, key: point.key(), target, load, words });
     }
     cells

@@ -91,7 +91,7 @@ macro_rules! quantity {
 
 quantity!(
     /// `"10s"`; no bare number but 0, for it says no unit.
-    Length(Duration), ["string", "integer"], UnitError, |scalar| parse_duration(&scalar.to_string())
+    DurationArg(Duration), ["string", "integer"], UnitError, |scalar| parse_duration(&scalar.to_string())
 );
 quantity!(
     /// `5000` or `"5k"`.
@@ -99,7 +99,7 @@ quantity!(
 );
 quantity!(
     /// A count that fits 32 bits.
-    Few(u32), ["string", "integer"], UnitError, |scalar| parse_count(&scalar.to_string())?
+    CountU32(u32), ["string", "integer"], UnitError, |scalar| parse_count(&scalar.to_string())?
         .try_into()
         .map_err(|_| UnitError::Count(scalar.to_string()))
 );

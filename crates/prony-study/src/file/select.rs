@@ -10,7 +10,7 @@ use super::mistake::Mistakes;
 use super::scalar::{Scalar, amount};
 use super::schema::help;
 use super::tree::Section;
-use crate::study::{Cell, Demand, Publication, Wanted};
+use crate::study::{Cell, ComparisonSpec, Publication, Threshold};
 
 /// Entries of `compare`, `threshold` and `published` each: every one looks at all cells.
 const MAX_ENTRIES: usize = 500;
@@ -26,7 +26,11 @@ pub(super) struct Cells<'a> {
     pub(super) cells: &'a [Cell],
 }
 
-pub(super) fn comparisons(root: &Section<'_>, cells: &Cells<'_>, mistakes: &mut Mistakes) -> Vec<Wanted> {
+pub(super) fn comparisons(
+    root: &Section<'_>,
+    cells: &Cells<'_>,
+    mistakes: &mut Mistakes,
+) -> Vec<ComparisonSpec> {
     each(root, "compare", mistakes, |section, mistakes| {
         let keys: CompareKeys = section.read(mistakes)?;
         for side in ["a", "b"] {
@@ -67,7 +71,7 @@ pub(super) fn comparisons(root: &Section<'_>, cells: &Cells<'_>, mistakes: &mut 
         let wanted = |(a, b): (usize, usize)| {
             let [name_a, name_b] = [a, b].map(|cell| cells.cells[cell].name.as_str());
             let title = keys.title.clone().unwrap_or_else(|| format!("{name_b} against {name_a}"));
-            Wanted { title, a, b, metric, margin }
+            ComparisonSpec { title, a, b, metric, margin }
         };
         Some(pairs.into_iter().map(wanted).collect())
     })
@@ -93,7 +97,7 @@ fn pairs(keys: &CompareKeys, a: &[usize], b: &[usize], cells: &[Cell]) -> Vec<(u
     b.iter().flat_map(|&cell| of(cell)).take(MAX_RESULTS + 1).collect()
 }
 
-pub(super) fn demands(root: &Section<'_>, cells: &Cells<'_>, mistakes: &mut Mistakes) -> Vec<Demand> {
+pub(super) fn demands(root: &Section<'_>, cells: &Cells<'_>, mistakes: &mut Mistakes) -> Vec<Threshold> {
     each(root, "threshold", mistakes, |section, mistakes| {
         let keys: ThresholdKeys = section.read(mistakes)?;
         let metric = metric(section, keys.metric.as_deref(), mistakes)?;
@@ -112,7 +116,7 @@ pub(super) fn demands(root: &Section<'_>, cells: &Cells<'_>, mistakes: &mut Mist
             return None;
         }
         let cells = matching(section, "where", &keys.cells, Some(metric.kind()), cells, mistakes)?;
-        Some(cells.into_iter().map(|cell| Demand { cell, metric, at_least, at_most }).collect())
+        Some(cells.into_iter().map(|cell| Threshold { cell, metric, at_least, at_most }).collect())
     })
 }
 

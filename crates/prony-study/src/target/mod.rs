@@ -25,7 +25,7 @@ use process::{Order, Process};
 use ready::Door;
 
 use crate::clock;
-use crate::conduct::{StudyEvent, Watch};
+use crate::execute::{StudyEvent, Watch};
 use crate::study::{Ask, Build, Launch, Stop, Study, Target};
 
 /// How often a wait looks whether it was given up.

@@ -1,6 +1,6 @@
 //! `prony study`: what a study file says, from its plan to its report.
 
-mod conduct;
+mod execute;
 mod follower;
 mod mistakes;
 mod plan;
@@ -12,7 +12,7 @@ use std::path::Path;
 
 use prony_study::{Begin, Folder, Host, Overrides, Schedule, Study};
 
-use self::conduct::{Asked, complaint, default_folder};
+use self::execute::{Asked, complaint, default_folder};
 use crate::args::{PageFormat, StudyArgs, check_serve};
 use crate::cmd::run::seed;
 use crate::complaint::Complaint;
@@ -59,7 +59,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<Exit, Complaint> {
         output::print(&plan::plan(&study, &schedule))?;
         return Ok(Exit::Good);
     }
-    conduct::run(&Asked {
+    execute::run(&Asked {
         study: &study,
         schedule: &schedule,
         folder: &folder,

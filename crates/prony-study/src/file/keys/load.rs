@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use crate::file::scalar::{Count, Few, Length, PerSecond, Scalar, Statuses};
+use crate::file::scalar::{Count, CountU32, DurationArg, PerSecond, Scalar, Statuses};
 
 /// The keys of all kinds of load together: which of them a load may have depends on its `kind`.
 #[derive(Debug)]
@@ -69,9 +69,9 @@ pub(in crate::file) struct RunKeys {
     /// The request's body, from a file, relative to the study file.
     pub(in crate::file) body_file: Option<String>,
     /// Connections; at most so many with a rate. 50, or 1000 with a rate, if absent.
-    pub(in crate::file) connections: Option<Few>,
+    pub(in crate::file) connections: Option<CountU32>,
     /// Measure this long; 10s if absent.
-    pub(in crate::file) duration: Option<Length>,
+    pub(in crate::file) duration: Option<DurationArg>,
     /// Measure this many requests.
     pub(in crate::file) requests: Option<Count>,
     /// Open loop: requests per second.
@@ -80,19 +80,19 @@ pub(in crate::file) struct RunKeys {
     #[serde(default)]
     pub(in crate::file) poisson: bool,
     /// Worker threads; 1 if absent.
-    pub(in crate::file) threads: Option<Few>,
+    pub(in crate::file) threads: Option<CountU32>,
     /// Load before, not counted; 1s, or 0 with `requests`, if absent. For exec: a number of executions.
-    pub(in crate::file) warmup: Option<Length>,
+    pub(in crate::file) warmup: Option<DurationArg>,
     /// Wait this long for a response, or for a command.
-    pub(in crate::file) timeout: Option<Length>,
+    pub(in crate::file) timeout: Option<DurationArg>,
     /// Wait this long for a connection; 5s if absent.
-    pub(in crate::file) connect_timeout: Option<Length>,
+    pub(in crate::file) connect_timeout: Option<DurationArg>,
     /// Wait this long for the last responses; 1s if absent.
-    pub(in crate::file) drain: Option<Length>,
+    pub(in crate::file) drain: Option<DurationArg>,
     /// Whether a connection carries more than one request; true if absent.
     pub(in crate::file) keepalive: Option<bool>,
     /// Requests in flight on one connection; 1 if absent.
-    pub(in crate::file) pipeline: Option<Few>,
+    pub(in crate::file) pipeline: Option<CountU32>,
     /// Speak HTTP/1.0.
     #[serde(default)]
     pub(in crate::file) http10: bool,
@@ -129,12 +129,12 @@ pub(in crate::file) struct ProbeKeys {
     pub(in crate::file) body: Option<String>,
     pub(in crate::file) body_file: Option<String>,
     /// How many requests; 1 if absent.
-    pub(in crate::file) count: Option<Few>,
+    pub(in crate::file) count: Option<CountU32>,
     /// All on one connection.
     #[serde(default)]
     pub(in crate::file) reuse: bool,
-    pub(in crate::file) timeout: Option<Length>,
-    pub(in crate::file) connect_timeout: Option<Length>,
+    pub(in crate::file) timeout: Option<DurationArg>,
+    pub(in crate::file) connect_timeout: Option<DurationArg>,
     #[serde(default)]
     pub(in crate::file) http10: bool,
     pub(in crate::file) source: Option<OneOrMore>,
@@ -150,17 +150,17 @@ pub(in crate::file) struct ExecKeys {
     /// The command that is timed; relative programs begin at the study file.
     pub(in crate::file) command: Option<String>,
     /// Exactly so many executions.
-    pub(in crate::file) runs: Option<Few>,
+    pub(in crate::file) runs: Option<CountU32>,
     /// At least so many; 10 if absent.
-    pub(in crate::file) min_runs: Option<Few>,
+    pub(in crate::file) min_runs: Option<CountU32>,
     /// At most so many.
-    pub(in crate::file) max_runs: Option<Few>,
+    pub(in crate::file) max_runs: Option<CountU32>,
     /// Go on for this long; 3s if absent.
-    pub(in crate::file) min_time: Option<Length>,
+    pub(in crate::file) min_time: Option<DurationArg>,
     /// Executions before those that count.
-    pub(in crate::file) warmup: Option<Few>,
+    pub(in crate::file) warmup: Option<CountU32>,
     /// End an execution that takes longer; 1h if absent.
-    pub(in crate::file) timeout: Option<Length>,
+    pub(in crate::file) timeout: Option<DurationArg>,
     /// Run once before the first execution.
     pub(in crate::file) setup: Option<String>,
     /// Run before each execution.

@@ -11,7 +11,7 @@ use prony_model::{
 use prony_stats::Histogram;
 
 use super::*;
-use crate::{Cell, CellLoad, Demand, Order, Publication, Ready, Restart, Stop, Wanted};
+use crate::{Cell, CellLoad, ComparisonSpec, Order, Publication, Ready, Restart, Stop, Threshold};
 
 /// A short run, with what these tests need and no more.
 const STORED: &str = include_str!("../../../prony/tests/it/stored.json");
@@ -133,7 +133,7 @@ fn digested(study: &Study, middle_ms: [f64; 4], change: fn(&Step, &mut RunResult
         change(step, &mut result);
         Ok((step.clone(), Stored::Run(Box::new(result))))
     });
-    digest::<DigestError>(study, &schedule, stored, Vec::new()).expect("whole results")
+    aggregate::<AggregateError>(study, &schedule, stored, Vec::new()).expect("whole results")
 }
 
 /// A server that is as quick on eight connections as on one.
@@ -150,8 +150,8 @@ fn finding(code: FindingCode, severity: Severity) -> Finding {
     Finding { code, severity, evidence: Vec::new(), message: words(), advice: words() }
 }
 
-fn wanted(a: usize, b: usize) -> Wanted {
-    Wanted { title: "the new one".to_owned(), a, b, metric: Some(Metric::P50), margin: 0.02 }
+fn wanted(a: usize, b: usize) -> ComparisonSpec {
+    ComparisonSpec { title: "the new one".to_owned(), a, b, metric: Some(Metric::P50), margin: 0.02 }
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn a_missing_run_makes_a_study_invalid() {
     let schedule = schedule(&study);
     let stored =
         schedule.steps[..3].iter().map(|step| Ok((step.clone(), Stored::Run(Box::new(run(1, 20, 1.0, 1))))));
-    let result = digest::<DigestError>(&study, &schedule, stored, Vec::new()).expect("whole results");
+    let result = aggregate::<AggregateError>(&study, &schedule, stored, Vec::new()).expect("whole results");
     assert!(!result.complete && result.verdict == Verdict::Invalid);
     assert_eq!((result.cells[3].runs.len(), result.cells[3].figures.len()), (0, 0));
 }
@@ -294,7 +294,7 @@ fn five_pairs_are_too_few_for_a_verdict() {
 #[test]
 fn demands_and_published_figures() {
     let mut study = study(6);
-    let demand = |at_least, at_most| Demand { cell: 2, metric: StudyMetric::P99, at_least, at_most };
+    let demand = |at_least, at_most| Threshold { cell: 2, metric: StudyMetric::P99, at_least, at_most };
     study.demands = vec![demand(None, Some(50.0)), demand(Some(2.0), None), demand(Some(0.5), Some(0.6))];
     study.published =
         vec![Publication { cell: 2, metric: StudyMetric::Rate, value: 400.0, source: None, note: None }];
@@ -332,8 +332,8 @@ fn a_short_study_has_no_ratio_to_published_totals() {
 fn what_is_withheld_is_not_met() {
     let mut study = study(6);
     study.demands = vec![
-        Demand { cell: 0, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
-        Demand { cell: 1, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
+        Threshold { cell: 0, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
+        Threshold { cell: 1, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
     ];
     let result = digested(&study, QUICK, |step, result| {
         let above_ms = (step.cell == 1).then_some(30_000.0);
@@ -405,7 +405,8 @@ fn a_damaged_distribution_is_refused_by_name() {
     let mut damaged = run(1, 20, 1.0, 1);
     damaged.histograms.response.data = "*".to_owned();
     let stored = [Ok((schedule.steps[0].clone(), Stored::Run(Box::new(damaged))))];
-    let error = digest::<DigestError>(&study, &schedule, stored, Vec::new()).expect_err("it is damaged");
+    let error =
+        aggregate::<AggregateError>(&study, &schedule, stored, Vec::new()).expect_err("it is damaged");
     assert!(error.to_string().starts_with("runs/0001.json: "), "{error}");
 }
 
@@ -439,10 +440,10 @@ fn a_folder_is_read_file_by_file() {
         let text = prony_model::to_json(&run(8, 2000, 1.0, step.place));
         std::fs::write(folder.0.join(&step.file), text).expect("a file");
     }
-    let result = digest_folder(&study, &schedule, &folder.0).expect("whole files");
+    let result = aggregate_folder(&study, &schedule, &folder.0).expect("whole files");
     let made: Vec<usize> = result.cells.iter().map(|cell| cell.runs.len()).collect();
     assert_eq!((made.as_slice(), result.complete), ([0, 1, 1, 1].as_slice(), false));
     std::fs::write(folder.0.join(&schedule.steps[0].file), "{").expect("a file");
-    let error = digest_folder(&study, &schedule, &folder.0).expect_err("one is damaged");
+    let error = aggregate_folder(&study, &schedule, &folder.0).expect_err("one is damaged");
     assert!(error.to_string().starts_with("runs/0001.json: not JSON, or cut short"), "{error}");
 }

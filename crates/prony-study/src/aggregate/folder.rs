@@ -6,14 +6,18 @@ use std::path::Path;
 
 use prony_model::{RetriedRun, Severity, StudyResult};
 
-use super::{DigestError, Stored, digest};
+use super::{AggregateError, Stored, aggregate};
 use crate::folder::{failures, retried_files};
 use crate::{Schedule, Step, Study};
 
 /// What the results in `folder`, the folder of a study, say together. Runs that have no file are missing.
-pub fn digest_folder(study: &Study, schedule: &Schedule, folder: &Path) -> Result<StudyResult, DigestError> {
+pub fn aggregate_folder(
+    study: &Study,
+    schedule: &Schedule,
+    folder: &Path,
+) -> Result<StudyResult, AggregateError> {
     let stored = schedule.steps.iter().filter_map(|step| read(folder, step).transpose());
-    let mut result = digest(study, schedule, stored, failures(folder, schedule))?;
+    let mut result = aggregate(study, schedule, stored, failures(folder, schedule))?;
     for step in &schedule.steps {
         if let Some(cell) = result.cells.get_mut(step.cell) {
             cell.retried.extend(retried(folder, step)?);
@@ -23,7 +27,7 @@ pub fn digest_folder(study: &Study, schedule: &Schedule, folder: &Path) -> Resul
 }
 
 /// The attempts at `step` that were made again.
-fn retried(folder: &Path, step: &Step) -> Result<Vec<RetriedRun>, DigestError> {
+fn retried(folder: &Path, step: &Step) -> Result<Vec<RetriedRun>, AggregateError> {
     let mut attempts = Vec::new();
     for (attempt, file) in (1..).zip(retried_files(folder, step)) {
         let stored = read_file(folder, &file)?;
@@ -36,17 +40,17 @@ fn retried(folder: &Path, step: &Step) -> Result<Vec<RetriedRun>, DigestError> {
 }
 
 /// The result of `step`, if it is there.
-fn read(folder: &Path, step: &Step) -> Result<Option<(Step, Stored)>, DigestError> {
+fn read(folder: &Path, step: &Step) -> Result<Option<(Step, Stored)>, AggregateError> {
     Ok(read_file(folder, &step.file)?.map(|stored| (step.clone(), stored)))
 }
 
-fn read_file(folder: &Path, file: &str) -> Result<Option<Stored>, DigestError> {
+fn read_file(folder: &Path, file: &str) -> Result<Option<Stored>, AggregateError> {
     let text = match fs::read_to_string(folder.join(file)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(DigestError::Read { file: file.to_owned(), error }),
+        Err(error) => return Err(AggregateError::Read { file: file.to_owned(), error }),
     };
     let stored =
-        Stored::from_json(&text).map_err(|error| DigestError::Stored { file: file.to_owned(), error })?;
+        Stored::from_json(&text).map_err(|error| AggregateError::Stored { file: file.to_owned(), error })?;
     Ok(Some(stored))
 }

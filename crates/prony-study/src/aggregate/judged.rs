@@ -4,11 +4,11 @@ use prony_model::{PublishedFigure, StudyCell, StudyFigure, StudyMetric, StudyThr
 
 use super::cell::CellRecord;
 use super::compared::index;
-use crate::{Demand, Publication, Study};
+use crate::{Publication, Study, Threshold};
 
 /// Every demand, and what became of it.
 pub(super) fn thresholds(study: &Study, records: &[CellRecord], cells: &[StudyCell]) -> Vec<StudyThreshold> {
-    let threshold = |demand: &Demand| {
+    let threshold = |demand: &Threshold| {
         let measured = value(&cells[demand.cell], demand.metric);
         StudyThreshold {
             cell: index(demand.cell),
@@ -24,7 +24,7 @@ pub(super) fn thresholds(study: &Study, records: &[CellRecord], cells: &[StudyCe
 }
 
 /// Without a number nothing is met. It is missed all the same where most runs are known to be beyond what is good.
-fn outcome(demand: &Demand, measured: Option<f64>, record: &CellRecord) -> ThresholdOutcome {
+fn outcome(demand: &Threshold, measured: Option<f64>, record: &CellRecord) -> ThresholdOutcome {
     let most = demand.at_most.unwrap_or(f64::INFINITY);
     let least = demand.at_least.unwrap_or(f64::NEG_INFINITY);
     match measured {
@@ -44,7 +44,7 @@ fn outcome(demand: &Demand, measured: Option<f64>, record: &CellRecord) -> Thres
 }
 
 /// As people say it: "p99 at most 50 ms".
-fn words(demand: &Demand) -> String {
+fn words(demand: &Threshold) -> String {
     let bound = |word: &str, value: Option<f64>| {
         value.map(|value| format!("{word} {}", in_unit(demand.metric, value)))
     };

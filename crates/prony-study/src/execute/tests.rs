@@ -17,10 +17,10 @@ fn conducted<F: FnMut(&str) -> Result<u16, String>>(
     study: &Study,
     folder: &Folder,
     script: F,
-) -> (Conducted, Scripted<F>, Vec<String>) {
+) -> (Executed, Scripted<F>, Vec<String>) {
     let mut runner = Scripted::new(script);
     let mut told = Vec::new();
-    let conducted = conduct(study, folder, &mut runner, &|| false, &mut |event| match event {
+    let conducted = execute(study, folder, &mut runner, &|| false, &mut |event| match event {
         StudyEvent::Finished { step, .. } => told.push(format!("{} done", step.place)),
         StudyEvent::Failed { step, failure, .. } => told.push(format!("{} {}", step.place, failure.why)),
         StudyEvent::GivenUp { target } => told.push(format!("{target} given up")),
@@ -35,7 +35,7 @@ fn missing_runs_are_made_and_the_others_left_alone() {
     let (study, schedule) = study();
     let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
     let (all, runner, _) = conducted(&study, &folder, |_| Ok(200));
-    assert_eq!(all, Conducted { finished: 4, failed: 0, interrupted: false });
+    assert_eq!(all, Executed { finished: 4, failed: 0, interrupted: false });
     assert_eq!((runner.count("a:1/load"), runner.count("b:1/load")), (2, 2), "{:?}", runner.asked);
     let before = place.files("runs");
     let lost = "0003-r2-a.json";
@@ -58,7 +58,7 @@ fn a_run_that_fails_is_told_kept_and_tried_again() {
         loads += usize::from(asked.ends_with("/load"));
         if asked.ends_with("/load") && loads == 2 { Err("no room".to_owned()) } else { Ok(200) }
     });
-    assert_eq!(all, Conducted { finished: 3, failed: 1, interrupted: false });
+    assert_eq!(all, Executed { finished: 3, failed: 1, interrupted: false });
     assert_eq!(told, ["1 done", "2 no room", "3 done", "4 done"]);
     let failures = folder.failures();
     assert_eq!((failures.len(), failures[0].cell, failures[0].repeat), (1, 1, 1), "{failures:?}");
@@ -76,7 +76,7 @@ fn a_target_that_always_fails_is_given_up() {
     let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
     let script: Script = |asked| Ok(if asked == "GET http://b:1/ready" { 503 } else { 200 });
     let (all, runner, told) = conducted(&study, &folder, script);
-    assert_eq!(all, Conducted { finished: 5, failed: 5, interrupted: false });
+    assert_eq!(all, Executed { finished: 5, failed: 5, interrupted: false });
     assert_eq!(runner.count("b:1/ready"), 3);
     assert_eq!(told.iter().filter(|told| *told == "b given up").count(), 1);
     assert!(told[1].starts_with("2 b: not ready after 0 s: it answered 503; give it more time"), "{told:?}");
@@ -130,8 +130,8 @@ fn retried(name: &str, retries: u32, causes: &[FindingCode]) -> (usize, Vec<Verd
     let schedule = schedule(&study);
     let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
     let mut runner = Invalid { causes: causes.to_vec(), runs: 0 };
-    conduct(&study, &folder, &mut runner, &|| false, &mut |_| ()).expect("the folder can be written");
-    let result = crate::digest_folder(&study, &schedule, &place.0).expect("its own results");
+    execute(&study, &folder, &mut runner, &|| false, &mut |_| ()).expect("the folder can be written");
+    let result = crate::aggregate_folder(&study, &schedule, &place.0).expect("its own results");
     let cell = &result.cells[0];
     (runner.runs, cell.runs.iter().map(|run| run.verdict).collect(), cell.retried.len())
 }
@@ -181,8 +181,8 @@ fn what_was_stopped_by_hand_is_not_kept() {
         stopped.set(asked == "GET http://b:1/load");
         if stopped.get() { Err("stopped".to_owned()) } else { Ok(200) }
     });
-    let conducted = conduct(&study, &folder, &mut runner, &|| stopped.get(), &mut |_| ());
-    let expected = Conducted { finished: 1, failed: 0, interrupted: true };
+    let conducted = execute(&study, &folder, &mut runner, &|| stopped.get(), &mut |_| ());
+    let expected = Executed { finished: 1, failed: 0, interrupted: true };
     assert_eq!(conducted.expect("the folder can be written"), expected);
     assert_eq!((place.files("runs").len(), folder.failures()), (1, vec![]));
 }
@@ -206,7 +206,7 @@ fn a_target_is_prepared_before_every_load() {
         Ok(if asked.starts_with("PUT ") { 199 + puts * 2 } else { 200 })
     });
     assert_eq!(runner.asked[..3], ["GET http://a:1/ready", "PUT http://a:1/key", "GET http://a:1/load"]);
-    assert_eq!(all, Conducted { finished: 3, failed: 1, interrupted: false });
+    assert_eq!(all, Executed { finished: 3, failed: 1, interrupted: false });
     let why =
         "3 a: PUT /key before the load went wrong (it answered 203): the load would have met another state";
     assert_eq!(told[2], why);

@@ -24,11 +24,11 @@ use crate::target::{NoTarget, TargetFailure, Targets};
 /// A target that fails so often in a row fails for ever: to try on would take hours and bring nothing.
 const MOST_FAILURES: u32 = 3;
 /// How often a pause looks whether the study was stopped.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What came of a study.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Conducted {
+pub struct Executed {
     /// Runs that were made now.
     pub finished: usize,
     /// Runs that could not be made.
@@ -65,20 +65,20 @@ impl Watch<'_> {
             if left.is_zero() {
                 return;
             }
-            std::thread::sleep(left.min(LOOK));
+            std::thread::sleep(left.min(POLL_INTERVAL));
         }
     }
 }
 
 /// Makes every run that `folder` has not yet. `is_stopped` says whether somebody wants the study to end; then the
 /// runner ends its run early, too, and that is not stored. Whatever was started is stopped when this returns.
-pub fn conduct(
+pub fn execute(
     study: &Study,
     folder: &Folder,
     runner: &mut dyn Runner,
     is_stopped: &dyn Fn() -> bool,
     sink: &mut dyn FnMut(StudyEvent<'_>),
-) -> Result<Conducted, FolderError> {
+) -> Result<Executed, FolderError> {
     let steps = &folder.schedule().steps;
     let missing: Vec<&Step> = steps.iter().filter(|step| !folder.is_done(step)).collect();
     let mut watch = Watch { runner, sink, is_stopped };
@@ -88,7 +88,7 @@ pub fn conduct(
         folder,
         targets: Targets::new(study, folder.logs()),
         failures: BTreeMap::new(),
-        conducted: Conducted::default(),
+        conducted: Executed::default(),
     };
     let outcome = conductor.all(&missing, &mut watch);
     conductor.targets.stop_unless(|_| false, &mut watch);
@@ -101,7 +101,7 @@ struct Conductor<'a> {
     targets: Targets<'a>,
     /// How often in a row a target failed, and how at last.
     failures: BTreeMap<usize, (u32, StudyFailure)>,
-    conducted: Conducted,
+    conducted: Executed,
 }
 
 /// Why a run has no result.

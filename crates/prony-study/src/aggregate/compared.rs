@@ -5,14 +5,14 @@ use prony_stats::{LEAST_PAIRS, Looks};
 
 use super::cell::CellRecord;
 use crate::compare::{BlockPair, Question, judge, withhold};
-use crate::{Study, Wanted};
+use crate::{ComparisonSpec, Study};
 
 /// Everything that the study wants compared.
 pub(super) fn comparisons(study: &Study, seed: u64, cells: &[CellRecord]) -> Vec<StudyComparison> {
     study.wanted.iter().map(|wanted| comparison(wanted, seed, &cells[wanted.a], &cells[wanted.b])).collect()
 }
 
-fn comparison(wanted: &Wanted, seed: u64, a: &CellRecord, b: &CellRecord) -> StudyComparison {
+fn comparison(wanted: &ComparisonSpec, seed: u64, a: &CellRecord, b: &CellRecord) -> StudyComparison {
     let loads = || a.runs.iter().chain(&b.runs).filter_map(|run| run.load);
     let closed_loop = loads().all(|load| matches!(load, Load::Closed { .. }));
     let question = Question {

@@ -8,11 +8,11 @@ use prony_model::{
 };
 use prony_stats::{DecodeError, Histogram};
 
-use super::course::{course, is_kept};
 use super::distribution::{bins, curve};
 use super::figure::{Together, figure};
 use super::reading::{self, Reading, Readings};
 use super::stored::Stored;
+use super::timeline::{course, is_kept};
 use crate::{Block, Cell, Step, Study};
 
 /// What is known of a cell while its results are read.

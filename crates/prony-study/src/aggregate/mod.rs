@@ -5,7 +5,6 @@
 
 mod cell;
 mod compared;
-mod course;
 mod distribution;
 mod doubt;
 mod figure;
@@ -15,6 +14,7 @@ mod reading;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod timeline;
 
 use std::time::Duration;
 
@@ -25,15 +25,15 @@ use prony_model::{
 
 use self::cell::CellRecord;
 use self::doubt::Doubts;
-pub use self::folder::digest_folder;
-pub use self::stored::{DigestError, Stored, StoredError};
+pub use self::folder::aggregate_folder;
+pub use self::stored::{AggregateError, Stored, StoredError};
 use crate::{Launch, Schedule, Step, Study, Target, Template};
 
 /// What the runs that are there say together. `stored` are the results with their steps, in any order; a result that
 /// can't be read is the caller's error. `failures` are the runs that could not be made.
 ///
 /// A run that is in neither is missing, and the study not complete.
-pub fn digest<E: From<DigestError>>(
+pub fn aggregate<E: From<AggregateError>>(
     study: &Study,
     schedule: &Schedule,
     stored: impl IntoIterator<Item = Result<(Step, Stored), E>>,
@@ -46,11 +46,11 @@ pub fn digest<E: From<DigestError>>(
     for item in stored {
         let (step, result) = item?;
         let Some(cell) = cells.get_mut(step.cell) else {
-            return Err(DigestError::Cell { file: step.file, cell: step.cell }.into());
+            return Err(AggregateError::Cell { file: step.file, cell: step.cell }.into());
         };
         span.add(&result);
         doubts.add(&step, result.findings());
-        cell.add(&step, &result).map_err(|error| DigestError::Distribution { file: step.file, error })?;
+        cell.add(&step, &result).map_err(|error| AggregateError::Distribution { file: step.file, error })?;
     }
     for cell in &mut cells {
         cell.sort();

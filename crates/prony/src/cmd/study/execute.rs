@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use prony_model::StudyResult;
 use prony_report::study as draw;
-use prony_study::{Begin, Conducted, Folder, FolderError, Schedule, Study, conduct, digest_folder};
+use prony_study::{Begin, Executed, Folder, FolderError, Schedule, Study, aggregate_folder, execute};
 
 use super::plan;
 use super::progress::StudyLine;
@@ -47,10 +47,10 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<Exit, Complaint> {
     let control = runner.control();
     let mut line = StudyLine::new(study, &folder, quiet);
     let is_stopped = || control.is_stopped();
-    let conducted = conduct(study, &folder, &mut runner, &is_stopped, &mut |event| line.tell(&event));
+    let conducted = execute(study, &folder, &mut runner, &is_stopped, &mut |event| line.tell(&event));
     drop(line);
     let conducted = conducted.map_err(|error| complaint(&error))?;
-    let result = digest_folder(study, schedule, folder.path())
+    let result = aggregate_folder(study, schedule, folder.path())
         .map_err(|error| Complaint::internal(error.to_string()))?;
     // The report first: should a file fail now, the numbers are at least seen.
     output::print(&render_study(&result, format, &terminal::style()))?;
@@ -75,7 +75,7 @@ fn write_reports(folder: &Folder, result: &StudyResult) -> Result<(), Complaint>
 }
 
 /// What is kept where, and how to go on.
-fn left(conducted: &Conducted, folder: &Folder) -> String {
+fn left(conducted: &Executed, folder: &Folder) -> String {
     let place = folder.path().display();
     let missing = folder.schedule().steps.iter().filter(|step| !folder.is_done(step)).count();
     let next = match missing {

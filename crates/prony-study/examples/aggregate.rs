@@ -1,9 +1,9 @@
 //! A study of 500 runs of a million requests each, made up and put together, for measuring time and memory:
 //!
 //! ```text
-//! cargo build -p prony-study --release --example digest
-//! target/release/examples/digest make /tmp/made
-//! command time -v target/release/examples/digest draw /tmp/made
+//! cargo build -p prony-study --release --example aggregate
+//! target/release/examples/aggregate make /tmp/made
+//! command time -v target/release/examples/aggregate draw /tmp/made
 //! ```
 //!
 //! `draw` reads every stored result, and draws the study as text, as Markdown and as JSON.
@@ -21,7 +21,8 @@ use prony_model::{
 use prony_report::{Style, study as report};
 use prony_stats::Histogram;
 use prony_study::{
-    Cell, CellLoad, DigestError, Order, Restart, Schedule, Step, Study, Template, Wanted, digest_folder,
+    AggregateError, Cell, CellLoad, ComparisonSpec, Order, Restart, Schedule, Step, Study, Template,
+    aggregate_folder,
 };
 
 /// A short run, whose plan and environment every made run has.
@@ -49,8 +50,8 @@ fn make(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn draw(folder: &Path) -> Result<(), DigestError> {
-    let result = digest_folder(&study(), &schedule(), folder)?;
+fn draw(folder: &Path) -> Result<(), AggregateError> {
+    let result = aggregate_folder(&study(), &schedule(), folder)?;
     assert_eq!(result.cells.iter().map(|cell| cell.runs.len()).sum::<usize>(), CELLS * REPEATS as usize);
     assert!(result.cells.iter().all(|cell| cell.kind == LoadKind::Run && !cell.curve.is_empty()));
     black_box(report::text(&result, &Style::default()));
@@ -124,8 +125,13 @@ fn study() -> Study {
         },
         words: "GET /".to_owned(),
     });
-    let wanted =
-        (1..CELLS).map(|b| Wanted { title: "the next".to_owned(), a: 0, b, metric: None, margin: 0.02 });
+    let wanted = (1..CELLS).map(|b| ComparisonSpec {
+        title: "the next".to_owned(),
+        a: 0,
+        b,
+        metric: None,
+        margin: 0.02,
+    });
     Study {
         name: "made".to_owned(),
         title: "A made study".to_owned(),

@@ -11,7 +11,7 @@ use prony_stats::median;
 
 use super::cell::{CellRecord, RunRecord};
 use super::compared::index;
-use crate::{Step, Study, Wanted};
+use crate::{ComparisonSpec, Step, Study};
 
 /// A server that works on two requests at once does up to twice as much on two connections as on one, a serial one as
 /// much. What is below this gain is taken for the latter: chance between medians of a few runs makes as much.
@@ -185,8 +185,8 @@ fn differing<'a>(study: &'a Study, one: &crate::Cell, other: &crate::Cell) -> Ve
 
 /// Comparisons of cells that differ in several axes.
 fn two_factors(study: &Study) -> Option<Found> {
-    let factors = |wanted: &Wanted| differing(study, &study.cells[wanted.a], &study.cells[wanted.b]);
-    let found: Vec<(&Wanted, Vec<&str>)> = study
+    let factors = |wanted: &ComparisonSpec| differing(study, &study.cells[wanted.a], &study.cells[wanted.b]);
+    let found: Vec<(&ComparisonSpec, Vec<&str>)> = study
         .wanted
         .iter()
         .map(|wanted| (wanted, factors(wanted)))

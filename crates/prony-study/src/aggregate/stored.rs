@@ -30,7 +30,7 @@ pub enum StoredError {
 
 /// Why stored results can't be put together.
 #[derive(Debug, thiserror::Error)]
-pub enum DigestError {
+pub enum AggregateError {
     /// A file that can't be read.
     #[error("can't read {file} ({error})")]
     Read {
