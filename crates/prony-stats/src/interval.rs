@@ -94,8 +94,7 @@ pub enum NoInterval {
 /// Durations vary by factors, not by sums: on the linear scale two slow batches of ten would put the lower end at 0.
 ///
 /// `slices` are consecutive slices of equal time; `total` holds the same values and gives Q. `clusters`
-/// says on how many separate occasions Q was exceeded: from [`clusters_of_times`] where times of
-/// requests are at hand, else from [`clusters_of_slices`]. Slices that don't divide by ten make batches
+/// says on how many separate occasions Q was exceeded, from [`clusters_of_slices`]. Slices that don't divide by ten make batches
 /// that differ by one slice.
 pub fn sectioning(slices: &[Sparse], total: &Histogram, q: Quantile, clusters: u64) -> Precision {
     let withheld = |reason| Precision::Withheld { reason };
@@ -132,32 +131,13 @@ pub fn sectioning(slices: &[Sparse], total: &Histogram, q: Quantile, clusters: u
     }
 }
 
-/// On how many separate occasions `level_nanos` was exceeded, from the times (in nanoseconds, ascending)
-/// at which requests that exceeded it were due: exceedances further apart than the level itself, and so
-/// never in flight together, are separate.
-///
-/// At high rates the exceedances of a low quantile are all closer than that and form one cluster; there
-/// [`clusters_of_slices`] says more. Both err on the low side: take the greater.
-pub fn clusters_of_times(times: impl IntoIterator<Item = u64>, level_nanos: u64) -> u64 {
-    let mut previous = None;
-    let mut clusters = 0;
-    for time in times {
-        if previous.is_none_or(|before: u64| time.saturating_sub(before) > level_nanos) {
-            clusters += 1;
-        }
-        previous = Some(time);
-    }
-    clusters
-}
-
 /// On how many separate occasions `level_nanos` was exceeded, as far as consecutive slices of
 /// `slice_nanos` can tell.
 ///
 /// A slice is hot if a greater share of its values exceeds the level than of the whole run. A cluster
 /// is a run of hot slices; slices that aren't hot separate two of them when together they last longer
-/// than the level. For a rare exceedance that is the definition of [`clusters_of_times`] at the
-/// resolution of a slice, so never more; for a common one it counts how often the share swung above
-/// its mean. Without any autocorrelation S slices give about S/4 clusters: cut a run into 200 or more.
+/// than the level: requests on both sides of such a gap were never in flight together. For a common
+/// exceedance it counts how often the share swung above its mean. Without any autocorrelation S slices give about S/4 clusters: cut a run into 200 or more.
 pub fn clusters_of_slices(slices: &[Sparse], level_nanos: u64, slice_nanos: u64) -> u64 {
     let above: Vec<u64> = slices.iter().map(|slice| slice.count_above(level_nanos)).collect();
     let exceedances: u128 = above.iter().copied().map(u128::from).sum();
@@ -216,17 +196,6 @@ mod tests {
 
     fn slice(values: &[u64]) -> Sparse {
         values.iter().copied().collect::<Histogram>().to_sparse()
-    }
-
-    #[test]
-    fn clusters_of_times_are_gaps_longer_than_the_level() {
-        let check = |times: &[u64], level: u64, expected: u64| {
-            assert_eq!(clusters_of_times(times.iter().copied(), level), expected, "{times:?}");
-        };
-        check(&[], 10, 0);
-        check(&[5], 10, 1);
-        check(&[5, 15, 25], 10, 1);
-        check(&[5, 16, 26, 37], 10, 3);
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub use histogram::{Bucket, Histogram};
 pub use holm::holm;
 pub use interval::{
     BATCHES, CLUSTERS_TO_INDICATE, CLUSTERS_TO_PRINT, Interval, NoInterval, Precision, RateInterval,
-    clusters_of_slices, clusters_of_times, rate_interval, sectioning,
+    clusters_of_slices, rate_interval, sectioning,
 };
 pub use layout::{HIGHEST_TRACKABLE_NANOS, SIGNIFICANT_DIGITS};
 pub use little::{Impossible, LITTLE_TOLERANCE, LittleAudit, check_possible, little_edges};

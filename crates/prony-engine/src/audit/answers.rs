@@ -148,14 +148,18 @@ pub(super) fn littles_law(facts: &Facts<'_>) -> Option<Finding> {
     if possible.is_ok() && !audit.is_suspect(edges) {
         return None;
     }
+    let message = match possible {
+        Err(impossible) => impossible.to_string(),
+        Ok(()) => format!(
+            "rate times mean service time is {:.1} requests in flight, and {:.1} were seen: the numbers don't fit together",
+            audit.rate_times_mean, audit.in_flight
+        ),
+    };
     Some(finding(
         FindingCode::LittlesLaw,
         Severity::Warning,
         &[("in_flight", audit.in_flight, "count"), ("rate_times_mean", audit.rate_times_mean, "count")],
-        format!(
-            "rate times mean service time is {:.1} requests in flight, and {:.1} were seen: the numbers don't fit together",
-            audit.rate_times_mean, audit.in_flight
-        ),
+        message,
         "the load was not steady: run longer, with a longer --warmup, and look at the series",
     ))
 }

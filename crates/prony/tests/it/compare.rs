@@ -77,7 +77,11 @@ fn a_server_three_times_as_slow() {
         let said = compare(&[&[a.as_str(), b.as_str(), "-o", "json"], &SHORT[..]].concat());
         assert!(said.is_measured(), "{said:?}");
         let word = word(&said.out);
-        assert!(word.starts_with(expected) || (said.code == Some(3) && word == "no-verdict"), "{word}: {}", said.out);
+        assert!(
+            word.starts_with(expected) || (said.code == Some(3) && word == "no-verdict"),
+            "{word}: {}",
+            said.out
+        );
     }
 }
 
