@@ -4,60 +4,34 @@
 //! that was due is counted once, whatever became of it; and whatever makes a number doubtful becomes a
 //! finding. The engine prints nothing, stores nothing and knows neither studies nor reports.
 //!
-//! The way of one request: [`run()`] starts `worker` (the only loop), which asks `pacer` what is due, tells
-//! `exchange` (with `conn` and prony-http) what happened to a connection through `driver` (io_uring or
-//! epoll), and writes samples into `recorder`. Its `slice`s go to `collect`, which makes totals and `series`;
-//! `summary` makes the result of them and `audit` judges it.
+//! The way of one request: [`run()`] starts `load::worker` (the only loop), which asks `load::pacer` what is due, tells
+//! `load::exchange` (with `conn` and prony-http) what happened to a connection through `load::driver` (io_uring or
+//! epoll), and writes samples into `record::recorder`. Its slices go to `record::collect`, which makes totals and a
+//! series; `record::summary` makes the result of them and `judge` says whether it can be trusted. `kernel` is what the
+//! kernel says of the requests, `machine` what it says of the machine and of a server on it.
 //!
 //! Beside it stands [`probe()`], which sends single requests without any of this and says where their time went.
 
-mod audit;
-mod checks;
-mod clean;
-mod clock;
-mod collect;
-mod conn;
-mod connect_limiter;
-mod control;
-mod deadlines;
-mod driver;
-mod environment;
-mod error;
-mod exchange;
-mod failure_detail;
-mod first;
-mod kernel_clock;
-mod latency;
-mod limits;
-mod observe;
-mod own_delay;
-mod pacer;
-mod payload;
-mod probe;
-mod recorder;
-mod resolve;
 mod run;
-mod run_queue;
-mod samples;
-#[cfg(test)]
-mod scripted;
-mod series;
-mod server;
-mod slice;
-mod slot_list;
-mod socket;
-mod stamps;
-mod summary;
+
+mod load;
+mod record;
+
+mod judge;
+mod kernel;
+mod machine;
+
+mod probe;
+
+mod clock;
+mod control;
+mod error;
+mod resolve;
 mod sys;
-mod tcp_sampling;
-mod timeouts;
-mod waits;
-mod wake;
-mod worker;
 
 pub use control::Control;
-pub use environment::{before as environment, load_average};
 pub use error::RunError;
-pub use limits::connections_allowed;
+pub use machine::environment::{before as environment, load_average};
+pub use machine::limits::connections_allowed;
 pub use probe::{BodyNotKept, KeptBody, probe};
 pub use run::{run, run_with_server};

@@ -10,7 +10,7 @@ use rustix::net::SocketAddrAny;
 
 use crate::RunError;
 use crate::clock;
-use crate::driver::{network_address, unix_address};
+use crate::load::driver::{network_address, unix_address};
 
 /// Addresses of one name that are tried at most.
 const ADDRESSES_MAX: usize = 64;

@@ -12,20 +12,22 @@ use std::time::Duration;
 use prony_http::{EncodedRequest, HeadCache, Limits, Request};
 use prony_model::{DriverUsed, Load, RequestPlan, RunEvent, RunPlan, RunResult, ServerHint, Target, Version};
 
-use crate::checks::Checker;
 use crate::clock::{self, NEVER, Nanos, span};
-use crate::collect::{Collector, Pipes, Window};
-use crate::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
-use crate::kernel_clock::Stamping;
-use crate::pacer::{Part, Schedule, share};
-use crate::recorder::Recorder;
+use crate::kernel::kernel_clock::Stamping;
+use crate::load::checks::Checker;
+use crate::load::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
+use crate::load::pacer::{Part, Schedule, share};
+use crate::load::worker::{Assignment, Pace, Worker};
+use crate::machine::environment;
+use crate::machine::limits;
+use crate::machine::server::ServerWatch;
+use crate::record::collect::{Collector, Pipes, Window};
+use crate::record::recorder::Recorder;
+use crate::record::samples::Samples;
+use crate::record::slice::Slice;
+use crate::record::summary::{Run, summarize};
 use crate::resolve::{Peers, resolve};
-use crate::samples::Samples;
-use crate::server::ServerWatch;
-use crate::slice::Slice;
-use crate::summary::{Run, summarize};
-use crate::worker::{Assignment, Pace, Worker};
-use crate::{Control, RunError, environment, limits, sys};
+use crate::{Control, RunError, sys};
 
 /// Slices that go round between a worker and the collector: one being filled, one being merged, and one for
 /// a collector that is late.

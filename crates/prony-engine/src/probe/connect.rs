@@ -12,10 +12,11 @@ use rustix::net::{RecvFlags, SocketAddrAny, getsockname, recv, sockopt};
 use super::ms;
 use super::wait::{Waited, wait};
 use crate::clock::{self, Nanos, span};
-use crate::driver::{network_address, unix_address};
-use crate::failure_detail::kind_of;
+use crate::load::driver::{network_address, unix_address};
+use crate::load::socket;
+use crate::record::failure_detail::kind_of;
 use crate::resolve::{look_up, of_family, plain};
-use crate::{Control, RunError, socket};
+use crate::{Control, RunError};
 
 /// A connection and the parser of its responses.
 pub(super) struct Connection {

@@ -25,9 +25,10 @@ use self::connect::{Connection, NoConnection, connect};
 use self::summary::later;
 use self::transaction::{Ended, Transaction};
 use crate::clock::{self, Nanos};
-use crate::failure_detail::Detail;
+use crate::machine::environment;
+use crate::record::failure_detail::Detail;
 use crate::run::encode;
-use crate::{Control, RunError, environment, sys};
+use crate::{Control, RunError, sys};
 
 /// Sends the requests of `plan`, one after the other, and says where the time of each went. Blocks the calling
 /// thread. Before each request `progress` is told its number, from 0. `body` gets the body of the first response.

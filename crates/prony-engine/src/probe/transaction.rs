@@ -14,7 +14,7 @@ use super::wait::{Waited, wait};
 use super::{KeptBody, ms, response, stopped};
 use crate::Control;
 use crate::clock::{self, Nanos, span};
-use crate::failure_detail::{Detail, Piece, kind_of};
+use crate::record::failure_detail::{Detail, Piece, kind_of};
 use crate::resolve::plain;
 
 /// Bytes that one read takes at most: as much as the kernel gives at once on most connections.

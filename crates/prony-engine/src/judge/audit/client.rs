@@ -1,0 +1,149 @@
+//! Signals that the client, not the server, made a number.
+
+use prony_model::words::{milliseconds, percent, times};
+use prony_model::{Environment, Finding, FindingCode, Severity};
+
+use super::delay::Quote;
+use super::{Facts, finding, graded};
+
+/// Share of a core that a worker thread may use: warn, invalid.
+const CPU_SHARE: (f64, f64) = (0.80, 0.95);
+/// Share of the time that a worker may wait for a core: warn, invalid.
+const RUN_QUEUE_SHARE: (f64, f64) = (0.01, 0.05);
+/// p99 of our own lateness as a share of the response time's p99: warn, invalid.
+const LAG_SHARE: (f64, f64) = (0.05, 0.20);
+/// Loop gaps over a millisecond, per second of a worker, that are more than an accident.
+const GAPS_PER_S: f64 = 1.0;
+
+/// A worker thread used nearly all of its core.
+pub(super) fn client_cpu(facts: &Facts<'_>) -> Option<Finding> {
+    let share =
+        facts.threads().iter().map(crate::record::collect::ThreadTotals::cpu_share).fold(0.0, f64::max);
+    let severity = graded(share, CPU_SHARE.0, CPU_SHARE.1)?;
+    let threads = facts.plan().threads;
+    Some(finding(
+        FindingCode::ClientCpu,
+        severity,
+        &[("cpu_share_peak", share, "share")],
+        format!(
+            "a worker thread used {} of a core: a faster server would not have shown higher numbers",
+            percent(share)
+        ),
+        more_threads(facts, threads),
+    ))
+}
+
+/// Whether a worker thread was never idle: it worked or waited for a core nearly all of the time, so that
+/// whatever came late was late because of it.
+pub(super) fn is_busy(facts: &Facts<'_>) -> bool {
+    facts.threads().iter().any(|thread| {
+        let waited = thread.run_queue_wait_ns.unwrap_or_default();
+        let wall = thread.wall.max(1) as f64;
+        thread.cpu_share().max((thread.cpu + waited) as f64 / wall) > CPU_SHARE.0
+    })
+}
+
+/// What to do about a client that is too slow.
+pub(super) fn more_threads(facts: &Facts<'_>, threads: u32) -> String {
+    let slower = if facts.plan().load.rate().is_some() { "a lower --rate, or " } else { "or " };
+    more_threads_on(&facts.result.environment, threads, slower)
+}
+
+fn more_threads_on(machine: &Environment, threads: u32, slower: &str) -> String {
+    if threads < machine.cpus {
+        return format!("try --threads {}, {slower}prony on another machine", threads + 1);
+    }
+    match machine.cpus_online {
+        // `taskset`, a control group or a quota keeps this process from the others.
+        Some(online) if machine.cpus < online => format!(
+            "every CPU that prony may use has a thread already ({} of {online}): try more CPUs (taskset, or the \
+             container's limit) with more --threads, {slower}prony on another machine",
+            machine.cpus
+        ),
+        _ => format!(
+            "every CPU has a thread already: try {}prony on another machine",
+            slower.strip_prefix("or ").unwrap_or(slower)
+        ),
+    }
+}
+
+/// Worker threads waited for a core.
+pub(super) fn run_queue_wait(facts: &Facts<'_>) -> Option<Finding> {
+    let waited = facts.threads().iter().filter(|thread| thread.wall > 0);
+    let share = waited
+        .filter_map(|thread| Some(thread.run_queue_wait_ns? as f64 / thread.wall as f64))
+        .fold(0.0, f64::max);
+    let severity = graded(share, RUN_QUEUE_SHARE.0, RUN_QUEUE_SHARE.1)?;
+    Some(finding(
+        FindingCode::RunQueueWait,
+        severity,
+        &[("run_queue_wait", share, "share")],
+        format!(
+            "a worker thread waited {} of the time for a CPU that other processes were using",
+            percent(share)
+        ),
+        if facts.plan().threads > 1 {
+            "leave the client a core of its own: fewer --threads, `taskset`, or the server on another machine"
+        } else {
+            "leave the client a core of its own: `taskset`, or the server on another machine"
+        },
+    ))
+}
+
+/// Requests were sent later than they could have been.
+pub(super) fn send_lag(facts: &Facts<'_>) -> Option<Finding> {
+    let lag = facts.records().lag.value_at_quantile(0.99)? as f64 / 1e6;
+    let response = facts.response_ms("0.99", 0.99)?;
+    let share = if response > 0.0 { lag / response } else { 0.0 };
+    let severity = graded(share, LAG_SHARE.0, LAG_SHARE.1)?;
+    let found = finding(
+        FindingCode::SendLag,
+        severity,
+        &[("lag_p99", lag, "ms"), ("response_p99", response, "ms"), ("share", share, "share")],
+        format!("send lag p99 {} is {} of the response time's p99", milliseconds(lag), percent(share)),
+        more_threads(facts, facts.plan().threads),
+    );
+    Some(Quote::of(facts).in_place_of_lag(found, lag))
+}
+
+/// The worker loop was away from its sockets for long.
+pub(super) fn loop_gap(facts: &Facts<'_>) -> Option<Finding> {
+    let longest = facts.threads().iter().map(|thread| thread.gap_max).max()? as f64 / 1e6;
+    let count: u64 = facts.threads().iter().map(|thread| thread.gaps_over_1ms).sum();
+    if count == 0 {
+        return None;
+    }
+    let wall_s = facts.threads().iter().map(|thread| thread.wall as f64 / 1e9).sum::<f64>();
+    let per_s = count as f64 / wall_s.max(1e-9);
+    let severity = if per_s > GAPS_PER_S { Severity::Warning } else { Severity::Note };
+    Some(finding(
+        FindingCode::LoopGap,
+        severity,
+        &[("loop_gap_max", longest, "ms"), ("gaps_over_1ms", count as f64, "count")],
+        format!(
+            "the client did not poll its sockets for {} at the longest, and for over 1 ms {}: up to that much of the \
+             top latencies may be client delay",
+            milliseconds(longest),
+            times(count)
+        ),
+        "leave the client a core of its own, or read p99.9 and max with this in mind",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_cpus_that_may_be_used_can_get_a_thread() {
+        let check = |threads: u32, cpus: u32, cpus_online: Option<u32>, expected: &str| {
+            let machine = Environment { cpus, cpus_online, ..Environment::default() };
+            let told = more_threads_on(&machine, threads, "or ");
+            assert!(told.starts_with(expected), "{told}");
+        };
+        check(1, 2, Some(4), "try --threads 2, or prony on another machine");
+        check(2, 2, Some(2), "every CPU has a thread already: ");
+        check(2, 2, None, "every CPU has a thread already: ");
+        check(2, 2, Some(4), "every CPU that prony may use has a thread already (2 of 4): try more CPUs");
+    }
+}

@@ -1,0 +1,133 @@
+//! The run judges itself: every signal that makes a number doubtful becomes a finding.
+//!
+//! Thresholds are those of docs/findings.md, one section for each code.
+
+mod answers;
+mod client;
+mod delay;
+mod load;
+mod machine;
+mod network;
+mod server;
+mod spikes;
+mod timeline;
+
+use prony_http::EncodedRequest;
+use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity};
+use prony_stats::Histogram;
+
+use crate::judge::clean::CleanTotals;
+use crate::record::collect::{ThreadTotals, Totals};
+use crate::record::slice::Slice;
+
+/// What the judges look at.
+pub(crate) struct Facts<'a> {
+    /// The result, complete but for its findings.
+    pub result: &'a RunResult,
+    /// What was sent.
+    pub request: &'a EncodedRequest,
+    /// Whether the target is on this machine.
+    pub here: bool,
+    /// What was recorded.
+    pub totals: &'a Totals,
+    /// Response times of the good responses.
+    pub responses: &'a Histogram,
+    /// Service times of the good responses.
+    pub services: &'a Histogram,
+}
+
+impl Facts<'_> {
+    fn plan(&self) -> &RunPlan {
+        &self.result.plan
+    }
+
+    /// The clean parts, where the figures come from them.
+    fn clean(&self) -> Option<&CleanTotals> {
+        self.result.clean.as_ref().filter(|clean| clean.is_used()).map(|_| &self.totals.clean)
+    }
+
+    /// What the workers used in the time that the figures come from.
+    fn threads(&self) -> &[ThreadTotals] {
+        self.clean().map_or(&self.totals.threads, |clean| &clean.threads)
+    }
+
+    /// The records that the figures come from.
+    fn records(&self) -> &Slice {
+        self.clean().map_or(&self.totals.all, |clean| &clean.all)
+    }
+
+    /// A quantile of the response time, milliseconds, also where the samples are too few to print it. Where
+    /// requests without an answer reach it, their bound stands for it.
+    fn response_ms(&self, name: &str, q: f64) -> Option<f64> {
+        let printed = self.result.figures().response;
+        let bound = printed.withheld.get(name).and_then(|note| note.above_ms);
+        let value = || match self.clean() {
+            Some(clean) => clean.all.good_responses().value_at_quantile(q),
+            None => self.responses.value_at_quantile(q),
+        };
+        bound.or_else(|| value().map(|nanos| nanos as f64 / 1e6))
+    }
+
+    /// `count` as a share of the intended requests.
+    fn share(&self, count: u64) -> f64 {
+        count as f64 / self.result.requests.intended.max(1) as f64
+    }
+}
+
+/// All findings, the worst first.
+pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = [
+        answers::no_success,
+        answers::error_share,
+        answers::censored,
+        answers::latency_near_run_length,
+        answers::littles_law,
+        answers::few_samples,
+        answers::mixed_lengths,
+        answers::interrupted,
+        client::client_cpu,
+        client::run_queue_wait,
+        client::send_lag,
+        client::loop_gap,
+        delay::tail_blame,
+        delay::receive_delay,
+        load::rate_not_reached,
+        load::blocked,
+        load::connections_not_reached,
+        load::ports,
+        load::descriptors,
+        load::not_reused,
+        load::closed_loop,
+        load::connection_per_request,
+        server::memory_growth,
+    ]
+    .iter()
+    .filter_map(|judge| judge(facts))
+    .collect();
+    for judges in [timeline::findings, network::findings, spikes::findings, machine::findings] {
+        findings.extend(judges(facts));
+    }
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
+    findings
+}
+
+/// A finding in one expression.
+fn finding(
+    code: FindingCode,
+    severity: Severity,
+    evidence: &[(&str, f64, &str)],
+    message: String,
+    advice: impl Into<String>,
+) -> Finding {
+    let evidence = evidence.iter().map(|(name, value, unit)| Evidence::new(name, *value, unit)).collect();
+    Finding { code, severity, evidence, message, advice: advice.into() }
+}
+
+/// The severity of `value` between two thresholds; `None` below the first.
+fn graded(value: f64, warn: f64, invalid: f64) -> Option<Severity> {
+    match value {
+        value if value > invalid => Some(Severity::Invalid),
+        value if value > warn => Some(Severity::Warning),
+        _ => None,
+    }
+}

@@ -1,0 +1,445 @@
+//! What happens to a connection: begun, connected, answered, closed, broken, timed out.
+
+use prony_http::{End, Event, Finish, ProtocolError};
+use prony_model::{ErrorKind, Outcome};
+use rustix::io::Errno;
+
+use crate::clock::{Nanos, Wall};
+use crate::load::checks::BODY_MAX_BYTES;
+use crate::load::conn::{Flight, State};
+use crate::load::driver::{Handler, Io, Slot};
+use crate::load::worker::{Pace, RETRY_PAUSE, Worker};
+use crate::record::failure_detail::{Detail, Piece, kind_of};
+use crate::record::recorder::{Answer, Sample};
+
+impl<I: Io> Handler<I> for Worker {
+    fn connected(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.note_event(now);
+        let connection = &mut self.connections[slot as usize];
+        let took = now.saturating_sub(connection.since);
+        connection.state = State::Open;
+        connection.since = now;
+        connection.took = took;
+        if self.recorder.keeps_samples() {
+            connection.port = io.local_port(slot);
+        }
+        self.connecting -= 1;
+        self.open += 1;
+        self.recorder.connected(took, u64::from(self.open));
+        match self.pace {
+            Pace::Closed { .. } => {
+                let intended = std::mem::take(&mut self.connections[slot as usize].waiting);
+                self.send(io, slot, intended, now);
+                self.refill(io, slot, now);
+            }
+            Pace::Open(_) => {
+                self.free.push_back(slot);
+                self.dispatch(io, now);
+            }
+        }
+    }
+
+    fn connect_failed(&mut self, slot: Slot, error: Errno, now: Nanos) {
+        self.note_event(now);
+        self.connecting -= 1;
+        self.not_connected(slot, kind_of(error), Detail::System(error), now);
+    }
+
+    #[inline]
+    fn received(&mut self, io: &mut I, slot: Slot, bytes: &[u8], arrived: Wall, now: Nanos) {
+        self.note_event(now);
+        self.recorder.received(bytes.len());
+        self.arrived = self.recorder.moment(arrived);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let connection = &mut self.connections[slot as usize];
+            if connection.state != State::Open {
+                return;
+            }
+            if connection.in_flight() == 0 {
+                self.recorder.stray();
+                return self.drop_idle(io, slot, now);
+            }
+            if connection.first_byte == 0 {
+                connection.first_byte = now;
+            }
+            if let Some(whole) = connection.parser.whole(&mut self.heads, rest) {
+                rest = &rest[whole.consumed..];
+                let (end, body) = (whole.end(), whole.body);
+                self.complete(io, slot, end, Some(body), rest, now);
+                continue;
+            }
+            match self.step(io, slot, rest, now) {
+                Some(consumed) => rest = &rest[consumed..],
+                None => return,
+            }
+        }
+    }
+
+    fn finished(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.note_event(now);
+        let connection = &mut self.connections[slot as usize];
+        if connection.state != State::Open {
+            return;
+        }
+        if connection.in_flight() == 0 {
+            self.recorder.closed_by_server();
+            return self.drop_idle(io, slot, now);
+        }
+        // The end of a connection has no stamp.
+        self.arrived = 0;
+        match connection.parser.finish() {
+            Ok(Finish::BodyEnd(end)) => {
+                self.complete(io, slot, End { keep_alive: false, ..end }, None, &[], now);
+            }
+            Ok(Finish::Idle) | Err(ProtocolError::ClosedEarly { .. }) => {
+                self.lose(io, slot, ErrorKind::ClosedEarly, Detail::None, now);
+            }
+            Err(error) => {
+                self.lose(io, slot, ErrorKind::Protocol, Detail::Protocol(error, Piece::of(&[])), now);
+            }
+        }
+    }
+
+    fn broken(&mut self, io: &mut I, slot: Slot, error: Errno, now: Nanos) {
+        self.note_event(now);
+        let connection = &self.connections[slot as usize];
+        if connection.state != State::Open {
+            return;
+        }
+        if connection.in_flight() == 0 {
+            self.recorder.closed_by_server();
+            return self.drop_idle(io, slot, now);
+        }
+        let kind = match kind_of(error) {
+            // The kernel gave up sending it again and again.
+            ErrorKind::ConnectTimeout => ErrorKind::RequestTimeout,
+            kind => kind,
+        };
+        self.lose(io, slot, kind, Detail::System(error), now);
+    }
+
+    fn departed(&mut self, slot: Slot, key: u32, at: Wall) -> bool {
+        let at = self.recorder.moment(at);
+        let connection = &self.connections[slot as usize];
+        let bytes = u32::try_from(self.plan.request_bytes).expect("invariant: Payload::new asks for as much");
+        self.flights.departed(slot, connection, bytes, key, at)
+    }
+
+    fn flushed(&mut self, slots: &[Slot], now: Nanos) {
+        for &slot in slots {
+            self.flights.stamp(slot, &self.connections[slot as usize], now);
+        }
+    }
+}
+
+impl Worker {
+    #[inline]
+    fn note_event(&mut self, now: Nanos) {
+        if self.woken == 0 {
+            self.woken = now;
+        }
+    }
+
+    /// Begins the next request of a closed loop on a slot without a connection.
+    pub(crate) fn begin<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        if !self.take_closed(now) {
+            self.closed.push(slot);
+            return;
+        }
+        self.recorder.taken(now);
+        self.connections[slot as usize].waiting = now;
+        self.connect(io, slot, now);
+    }
+
+    /// Takes one request from what is left of a closed loop. Those of the warm-up are not counted.
+    #[inline]
+    fn take_closed(&mut self, now: Nanos) -> bool {
+        let may = self.may_begin(now);
+        if let Pace::Closed { left } = &mut self.pace
+            && may
+            && now >= self.plan.measure_from
+        {
+            *left -= 1;
+        }
+        may
+    }
+
+    /// Starts to connect.
+    pub(crate) fn connect<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        let attempt = self.attempts;
+        self.attempts += 1;
+        self.recorder.connecting();
+        let connection = &mut self.connections[slot as usize];
+        connection.reset();
+        connection.since = now;
+        match io.connect(slot, attempt) {
+            Ok(()) => {
+                connection.state = State::Connecting;
+                self.connecting += 1;
+                self.watch(slot, now, now.saturating_add(self.plan.connect_timeout));
+            }
+            Err(error) => self.not_connected(slot, kind_of(error), Detail::System(error), now),
+        }
+    }
+
+    /// Sends a request that was due at `intended` on an open connection with room for it.
+    #[inline]
+    pub(crate) fn send<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        let ready = intended.max(connection.since);
+        let reused = std::mem::replace(&mut connection.used, true);
+        // A driver that sends at once says when; the other one stamps the flight later.
+        let flight = Flight { intended, ready, sent: 0, departed: 0 };
+        self.flights.push(slot, connection, flight);
+        if let Some(sent) = io.send(slot) {
+            self.flights.stamp(slot, connection, sent);
+        }
+        if io.asked() {
+            self.flights.asked(slot, connection);
+        }
+        self.in_flight += 1;
+        self.recorder.sent(intended, self.plan.request_bytes, reused, now);
+    }
+
+    /// Fills an open connection of a closed loop with as many requests as it may carry at once.
+    #[inline]
+    fn refill<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        while self.connections[slot as usize].state == State::Open
+            && self.flights.has_room(&self.connections[slot as usize])
+            && self.take_closed(now)
+        {
+            self.recorder.taken(now);
+            self.send(io, slot, now, now);
+        }
+    }
+
+    /// One step of the parser over `rest`; the bytes it used, or `None` if the connection was given up.
+    fn step<I: Io>(&mut self, io: &mut I, slot: Slot, rest: &[u8], now: Nanos) -> Option<usize> {
+        let connection = &mut self.connections[slot as usize];
+        let mut consumed = 0;
+        loop {
+            match connection.parser.next(&mut self.heads, &rest[consumed..]) {
+                Ok(step) => {
+                    consumed += step.consumed;
+                    match step.event {
+                        None => return Some(consumed),
+                        Some(Event::Body(body)) if self.checker.needs_body() => {
+                            let kept = &mut self.bodies[slot as usize];
+                            // One byte too many is enough to know that it is too long.
+                            let room = (BODY_MAX_BYTES + 1).saturating_sub(kept.len());
+                            kept.extend_from_slice(&body[..body.len().min(room)]);
+                        }
+                        Some(Event::Head(head)) => self.first.head(slot, &head),
+                        Some(Event::Interim { .. } | Event::Body(_)) => {}
+                        Some(Event::End(end)) => {
+                            self.complete(io, slot, end, None, &rest[consumed..], now);
+                            return Some(consumed);
+                        }
+                    }
+                }
+                Err(error) => {
+                    let detail = Detail::Protocol(error, Piece::of(rest));
+                    self.lose(io, slot, ErrorKind::Protocol, detail, now);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The oldest request of `slot` has got its whole answer; `body` is it, if it came in one piece. `rest` are
+    /// the bytes behind it.
+    #[inline]
+    fn complete<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        end: End,
+        body: Option<&[u8]>,
+        rest: &[u8],
+        now: Nanos,
+    ) {
+        let connection = &mut self.connections[slot as usize];
+        let flight =
+            self.flights.pop(slot, connection).expect("invariant: answers are read for requests in flight");
+        self.in_flight -= 1;
+        let was_full = connection.in_flight() + 1 == self.flights.depth();
+        // The connection is free from the moment that its answer arrived, where the kernel says when: what a request waits
+        // from there on is our own delay in looking.
+        let is_known = self.arrived != 0 && (flight.sent..=now).contains(&self.arrived);
+        connection.since = if is_known { self.arrived } else { now };
+        let too_long = !rest.is_empty() && connection.in_flight() == 0 && end.keep_alive;
+        let unasked = flight.sent == 0;
+        let sample = Sample { arrived: self.arrived, ..connection.ended(flight, now) };
+        if too_long || unasked {
+            // An answer longer than it said, or to a request that is only queued: neither can be trusted.
+            let piece = Piece::of(if too_long { rest } else { body.unwrap_or_default() });
+            self.recorder.lost(sample, ErrorKind::Protocol, Detail::StrayBytes(piece));
+            return self.hang_up(io, slot, now);
+        }
+        let (outcome, detail) = if self.checker.needs_body() {
+            let kept = &mut self.bodies[slot as usize];
+            let judged = self.checker.judge(end.status, end.body_bytes, body.unwrap_or(kept));
+            kept.clear();
+            judged
+        } else {
+            self.checker.judge(end.status, end.body_bytes, &[])
+        };
+        let answer = Answer { status: end.status, body_bytes: end.body_bytes };
+        if let Some(first) = self.first.complete(slot, now, answer.status, answer.body_bytes) {
+            self.recorder.first_response(first);
+        }
+        if matches!(outcome, Outcome::Done(_))
+            && let Some(first) = self.checker.other_length(end.body_bytes)
+        {
+            self.recorder.other_length(sample.intended, first, end.body_bytes);
+        }
+        self.recorder.answered(sample, outcome, answer, detail);
+        if !(end.keep_alive && self.plan.keep_alive) {
+            if self.plan.keep_alive {
+                self.recorder.closed_by_server();
+            }
+            return self.hang_up(io, slot, now);
+        }
+        match self.pace {
+            Pace::Closed { .. } => self.refill(io, slot, now),
+            Pace::Open(_) => {
+                if was_full {
+                    self.free.push_back(slot);
+                }
+                self.dispatch_waiting(io, now);
+            }
+        }
+    }
+
+    /// A connection came free: a request that waited for one may go at once.
+    #[inline]
+    fn dispatch_waiting<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        if let Pace::Open(schedule) = &mut self.pace
+            && now < self.stop_at
+            && schedule.waiting(now) > 0
+        {
+            self.dispatch(io, now);
+        }
+    }
+
+    /// Every request in flight on `slot` has failed, and the connection with them.
+    fn lose<I: Io>(&mut self, io: &mut I, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+        let kind = match kind {
+            // Most often the server's keep-alive ended as the request went: other clients send it again.
+            ErrorKind::ClosedEarly if self.connections[slot as usize].is_reused() => ErrorKind::ClosedReused,
+            kind => kind,
+        };
+        self.lose_flights(slot, kind, detail, now);
+        self.hang_up(io, slot, now);
+    }
+
+    fn lose_flights(&mut self, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        while let Some(flight) = self.flights.pop(slot, connection) {
+            self.in_flight -= 1;
+            self.recorder.lost(connection.ended(flight, now), kind, detail);
+        }
+        self.first.gone(slot);
+    }
+
+    /// Closes a connection on purpose or because it is of no more use, and goes on with a new one. Requests
+    /// still in flight on it have failed: the server said that it would not answer them.
+    fn hang_up<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.lose_flights(slot, ErrorKind::ClosedEarly, Detail::None, now);
+        self.drop_idle(io, slot, now);
+    }
+
+    /// Closes a connection without requests in flight, and goes on with a new one.
+    fn drop_idle<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        io.close(slot);
+        self.open -= 1;
+        self.connections[slot as usize].reset();
+        if let Some(body) = self.bodies.get_mut(slot as usize) {
+            body.clear();
+        }
+        match self.pace {
+            Pace::Closed { .. } => self.begin(io, slot, now),
+            Pace::Open(_) => {
+                self.free.remove(slot);
+                self.closed.push(slot);
+                self.dispatch_waiting(io, now);
+            }
+        }
+    }
+
+    /// `slot` did not get a connection: the request that waited for it has failed.
+    fn not_connected(&mut self, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        let began = connection.since;
+        connection.reset();
+        let waited = std::mem::take(&mut connection.waiting);
+        match self.pace {
+            Pace::Closed { .. } => {
+                self.record_unconnected(waited, began, kind, detail, now);
+                self.paused.push_back((now + RETRY_PAUSE, slot));
+            }
+            Pace::Open(_) => {
+                self.closed.push(slot);
+                self.fail_waiting(began, kind, detail, now);
+            }
+        }
+    }
+
+    /// An open loop did not get a connection: the request that has waited the longest has failed. Where the client
+    /// has no port or descriptor left, others can wait for a connection that is there; where none is, they fail too.
+    fn fail_waiting(&mut self, began: Nanos, kind: ErrorKind, detail: Detail, now: Nanos) {
+        let exhausted = kind.is_clients_fault();
+        if exhausted {
+            self.limiter.pause(now);
+        }
+        loop {
+            let Pace::Open(schedule) = &mut self.pace else { return };
+            if now >= self.stop_at || schedule.waiting(now) == 0 {
+                return;
+            }
+            let intended = schedule.take();
+            self.recorder.taken(intended);
+            self.record_unconnected(intended, began, kind, detail, now);
+            if !exhausted || self.open > 0 || self.connecting > 0 {
+                return;
+            }
+        }
+    }
+
+    fn record_unconnected(
+        &mut self,
+        intended: Nanos,
+        began: Nanos,
+        kind: ErrorKind,
+        detail: Detail,
+        now: Nanos,
+    ) {
+        let ready = intended.max(began);
+        let sample = Sample {
+            intended,
+            ready,
+            sent: ready,
+            asked: false,
+            departed: 0,
+            arrived: 0,
+            first_byte: 0,
+            done: now,
+            connect: 0,
+            port: 0,
+        };
+        self.recorder.unconnected(sample, kind, detail);
+    }
+
+    /// No connection in time.
+    pub(crate) fn connect_timed_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        io.close(slot);
+        self.connecting -= 1;
+        self.not_connected(slot, ErrorKind::ConnectTimeout, Detail::None, now);
+    }
+
+    /// No answer in time.
+    pub(crate) fn request_timed_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.lose(io, slot, ErrorKind::RequestTimeout, Detail::None, now);
+    }
+}

@@ -1,0 +1,501 @@
+//! The only loop: one thread that paces, connects, sends, reads and records.
+//!
+//! Pacing, protocol and end condition are values in it. It allocates nothing once its connections are open,
+//! and reads no name, file or log. What happens to a single connection is in `exchange.rs`.
+
+use std::collections::VecDeque;
+use std::io;
+
+use prony_http::HeadCache;
+
+use crate::Control;
+use crate::clock::{self, NEVER, Nanos};
+use crate::kernel::tcp_sampling::{LAST_LOOKS_MAX, LOOK_EVERY};
+use crate::load::checks::Checker;
+use crate::load::conn::{Connection, Flights, State};
+use crate::load::connect_limiter::ConnectLimiter;
+use crate::load::deadlines::Deadlines;
+use crate::load::driver::{Driver, Io, Slot};
+use crate::load::first::Watch;
+use crate::load::pacer::Schedule;
+use crate::load::slot_list::SlotList;
+use crate::load::wake::WakeUp;
+use crate::record::recorder::Recorder;
+use crate::record::slice::WaitCause;
+
+/// Connections on their way at once while a closed loop opens its first ones: the usual least length of a
+/// server's queue (net.core.somaxconn was 128 for decades), so that the opening itself drops nothing. Once
+/// more are open, half as many again may be on their way: that server accepts fast.
+pub(crate) const RAMP_IN_FLIGHT: u32 = 128;
+/// Pause before a closed loop connects again after a failure to connect, so that a dead server is not
+/// hammered: 100 attempts a second for each connection. An open loop pauses as long when the client itself has no
+/// port or descriptor left.
+pub(crate) const RETRY_PAUSE: Nanos = 10_000_000;
+/// How often a stop by hand is looked for, at least.
+const CONTROL_EVERY: Nanos = 50_000_000;
+/// Connections that are passed over in search of an open one to look at.
+const PASSED_OVER_MAX: u32 = 1024;
+
+/// What a worker is told.
+pub(crate) struct Assignment {
+    /// Connections (closed loop) or most connections (open loop) of this worker.
+    pub slots: u32,
+    /// The first attempt to connect gets this number; they pick peers and sources in turn.
+    pub first_attempt: u64,
+    /// What is due when.
+    pub pace: Pace,
+    /// The first worker sends one request at a time until then, and the others none (closed loop only); 0 for never.
+    pub solo_until: Nanos,
+    /// When the measured part begins.
+    pub measure_from: Nanos,
+    /// When the measured part ends; [`NEVER`] where only a count ends it.
+    pub measure_to: Nanos,
+    /// Whether a count may end it.
+    pub counted: bool,
+    /// How long to wait for what is outstanding after that.
+    pub drain: Nanos,
+    /// For a connection.
+    pub connect_timeout: Nanos,
+    /// For a complete response.
+    pub request_timeout: Nanos,
+    /// Requests in flight on one connection.
+    pub depth: u32,
+    /// Whether connections carry more than one request.
+    pub keep_alive: bool,
+    /// Bytes of one request.
+    pub request_bytes: u64,
+}
+
+/// What decides when a request is begun.
+pub(crate) enum Pace {
+    /// A connection that is free begins its next request; so many requests of the measured part are left.
+    Closed { left: u64 },
+    /// The clock does.
+    Open(Schedule),
+}
+
+/// One worker thread.
+pub(crate) struct Worker {
+    pub(crate) plan: Assignment,
+    pub(crate) pace: Pace,
+    pub(crate) connections: Box<[Connection]>,
+    pub(crate) flights: Flights,
+    /// Open connections with room for a request, the longest free first (open loop only).
+    pub(crate) free: SlotList,
+    /// Slots without a connection.
+    pub(crate) closed: Vec<Slot>,
+    /// Slots that may connect again, and when (closed loop only).
+    pub(crate) paused: VecDeque<(Nanos, Slot)>,
+    /// How many connections an open loop may begin.
+    pub(crate) limiter: ConnectLimiter,
+    /// When an open loop that wants more connections may begin them; [`NEVER`] if it does not.
+    connect_at: Nanos,
+    /// When connections are to be looked at for timeouts.
+    pub(crate) deadlines: Deadlines,
+    pub(crate) connecting: u32,
+    pub(crate) open: u32,
+    pub(crate) in_flight: u64,
+    pub(crate) attempts: u64,
+    /// Shared by all connections: answers are nearly always alike.
+    pub(crate) heads: HeadCache,
+    /// Bodies that came in pieces and are to be checked, by slot.
+    pub(crate) bodies: Box<[Vec<u8>]>,
+    pub(crate) checker: Checker,
+    pub(crate) recorder: Recorder,
+    pub(crate) first: Watch,
+    /// No request is begun from here on.
+    pub(crate) stop_at: Nanos,
+    stopped: bool,
+    next_control: Nanos,
+    next_look: Nanos,
+    /// The connection that was looked at last.
+    looked_at: Slot,
+    /// When the last of the bytes at hand arrived at the kernel; 0 for unknown.
+    pub(crate) arrived: Nanos,
+    /// The first event of the current batch, for the loop gap; 0 for none.
+    pub(crate) woken: Nanos,
+    control: Control,
+    /// Another worker has failed: the run has no result.
+    abort: Control,
+    aborted: bool,
+    wake: WakeUp,
+}
+
+impl Worker {
+    /// A worker that has not begun.
+    pub(crate) fn new(
+        mut plan: Assignment,
+        heads: HeadCache,
+        checker: Checker,
+        recorder: Recorder,
+        control: Control,
+        abort: Control,
+    ) -> Self {
+        let slots = plan.slots as usize;
+        let free = if matches!(plan.pace, Pace::Open(_)) { plan.slots } else { 0 };
+        let bodies = if checker.needs_body() { slots } else { 0 };
+        let shortest = plan.request_timeout.min(plan.connect_timeout);
+        Self {
+            pace: std::mem::replace(&mut plan.pace, Pace::Closed { left: 0 }),
+            connections: (0..slots).map(|_| Connection::new()).collect(),
+            flights: Flights::new(plan.slots, plan.depth),
+            free: SlotList::new(free),
+            closed: (0..plan.slots).rev().collect(),
+            paused: VecDeque::with_capacity(slots),
+            limiter: ConnectLimiter::new(),
+            connect_at: NEVER,
+            // A timeout is noticed at most 2 % late.
+            deadlines: Deadlines::new(plan.slots, (shortest / 50).clamp(1_000_000, 100_000_000)),
+            connecting: 0,
+            open: 0,
+            in_flight: 0,
+            attempts: plan.first_attempt,
+            heads,
+            bodies: vec![Vec::new(); bodies].into_boxed_slice(),
+            checker,
+            recorder,
+            first: Watch::Head,
+            stop_at: plan.measure_to,
+            stopped: false,
+            next_control: 0,
+            next_look: 0,
+            looked_at: 0,
+            woken: 0,
+            arrived: 0,
+            control,
+            abort,
+            aborted: false,
+            wake: WakeUp::new(),
+            plan,
+        }
+    }
+
+    /// Works until the run is over. Ends with an error only if the driver itself fails.
+    pub(crate) fn run<D: Driver>(mut self, driver: &mut D) -> io::Result<()> {
+        self.recorder.start(clock::now(), self.plan.measure_from, self.plan.measure_to);
+        self.recorder.solo(self.plan.solo_until);
+        let result = loop {
+            let mut now = clock::now();
+            self.wake.awake(now, self.woken == 0);
+            if self.woken != 0 {
+                self.recorder.looked(now - self.woken);
+                self.woken = 0;
+            }
+            if let Pace::Open(schedule) = &self.pace {
+                now = self.wake.watch(schedule.next_due(), now);
+            }
+            self.turn(driver.io(), now);
+            if self.is_over(now) {
+                break Ok(());
+            }
+            let until = self.next_wake(now);
+            if let Err(error) = driver.poll(&mut self, until) {
+                break Err(error);
+            }
+        };
+        self.look_once_more(driver.io());
+        self.finish();
+        result
+    }
+
+    /// What the clock asks for.
+    fn turn<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        if now >= self.next_control {
+            self.next_control = now + CONTROL_EVERY;
+            self.aborted = self.abort.is_stopped();
+            if self.control.is_stopped() || self.aborted {
+                self.stop_at = self.stop_at.min(now);
+            }
+        }
+        if now >= self.stop_at && !self.stopped {
+            self.stop(now);
+        }
+        if now >= self.recorder.slice_ends() {
+            self.recorder.rotate(now);
+            self.recorder.open(u64::from(self.open));
+        }
+        self.check_timeouts(io, now);
+        if now >= self.next_look {
+            self.next_look = now + LOOK_EVERY;
+            self.look(io);
+        }
+        if !self.stopped {
+            match self.pace {
+                Pace::Closed { .. } => self.open_closed_loop(io, now),
+                Pace::Open(_) => self.dispatch(io, now),
+            }
+        }
+    }
+
+    /// Opens the connections of a closed loop, and those again that failed to open.
+    fn open_closed_loop<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        while self.paused.front().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, slot)) = self.paused.pop_front() {
+                self.begin(io, slot, now);
+            }
+        }
+        if now < self.plan.solo_until {
+            let alone = self.plan.first_attempt == 0 && self.attempts == 0;
+            if let Some(slot) = self.closed.pop_if(|_| alone) {
+                self.begin(io, slot, now);
+            }
+            return;
+        }
+        self.plan.solo_until = 0;
+        let at_once = RAMP_IN_FLIGHT.max(self.open / 2);
+        while self.connecting < at_once && self.may_begin(now) {
+            let Some(slot) = self.closed.pop() else { return };
+            self.begin(io, slot, now);
+        }
+    }
+
+    /// Begins the requests that are due, on connections that are free or newly opened.
+    pub(crate) fn dispatch<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        let Pace::Open(schedule) = &mut self.pace else { return };
+        let mut waiting = schedule.waiting(now);
+        while waiting > 0 {
+            let Some(slot) = self.free.pop_front() else { break };
+            let Pace::Open(schedule) = &mut self.pace else { return };
+            let intended = schedule.take();
+            self.recorder.taken(intended);
+            if let Some(cause) = self.wait_cause(slot, intended, waiting) {
+                self.recorder.waited(intended, cause);
+            }
+            self.send(io, slot, intended, clock::now());
+            if self.flights.has_room(&self.connections[slot as usize]) {
+                self.free.push_back(slot);
+            }
+            waiting -= 1;
+        }
+        loop {
+            // Asked again each time: a connection that fails at once takes a waiting request with it.
+            let Pace::Open(schedule) = &mut self.pace else { return };
+            self.connect_at = NEVER;
+            if u64::from(self.connecting) >= schedule.waiting(now) || self.closed.is_empty() {
+                return;
+            }
+            if let Err(later) = self.limiter.permit(now) {
+                self.connect_at = later;
+                return;
+            }
+            let Some(slot) = self.closed.pop() else { return };
+            self.connect(io, slot, now);
+        }
+    }
+
+    /// What a request that was due at `intended` has waited for, if its connection was not free by then; `waiting`
+    /// requests are due, this one among them.
+    #[inline]
+    fn wait_cause(&self, slot: Slot, intended: Nanos, waiting: u64) -> Option<WaitCause> {
+        let connection = &self.connections[slot as usize];
+        if connection.since <= intended {
+            return None;
+        }
+        let may_open_more = !self.closed.is_empty();
+        // Where each request that waits has a connection on its way, none waits for the limit.
+        let at_limit = if connection.used {
+            u64::from(self.connecting) < waiting
+        } else {
+            let began = connection.since.saturating_sub(connection.took);
+            began.saturating_sub(intended) > connection.since - began.max(intended)
+        };
+        Some(if at_limit && !may_open_more { WaitCause::Limit } else { WaitCause::Connecting })
+    }
+
+    /// Asks the kernel about the next open connection.
+    fn look<I: Io>(&mut self, io: &I) {
+        let slots = self.plan.slots;
+        let mut next = (1..=slots.min(PASSED_OVER_MAX)).map(|step| (self.looked_at + step) % slots);
+        let open = next.find(|slot| self.connections[*slot as usize].state == State::Open);
+        let Some(slot) = open else {
+            self.looked_at = (self.looked_at + PASSED_OVER_MAX) % slots;
+            return;
+        };
+        self.looked_at = slot;
+        if let Some(info) = io.tcp_info(slot) {
+            self.recorder.look(info);
+        }
+    }
+
+    /// Asks the kernel about each open connection, when nothing is measured any more.
+    fn look_once_more<I: Io>(&mut self, io: &I) {
+        for slot in 0..self.plan.slots.min(LAST_LOOKS_MAX) {
+            if self.connections[slot as usize].state == State::Open
+                && let Some(info) = io.tcp_info(slot)
+            {
+                self.recorder.last_look(info);
+            }
+        }
+    }
+
+    /// The measured part is over: no request is begun any more.
+    fn stop(&mut self, now: Nanos) {
+        self.stopped = true;
+        self.recorder.stop_counting(now);
+        if let Pace::Open(schedule) = &mut self.pace {
+            schedule.end_at(now);
+            let without_connection = schedule.waiting(now).saturating_sub(u64::from(self.connecting));
+            let mut at_limit = if self.closed.is_empty() { without_connection } else { 0 };
+            while schedule.waiting(now) > 0 {
+                let intended = schedule.take();
+                let cause = if at_limit > 0 { WaitCause::Limit } else { WaitCause::Connecting };
+                at_limit = at_limit.saturating_sub(1);
+                self.recorder.waited(intended, cause);
+                self.recorder.never_sent(intended, false, now);
+            }
+        }
+    }
+
+    /// Whether a closed loop may begin one more request.
+    #[inline]
+    pub(crate) fn may_begin(&self, now: Nanos) -> bool {
+        match self.pace {
+            Pace::Closed { left } => now < self.stop_at && left > 0,
+            Pace::Open(_) => false,
+        }
+    }
+
+    /// Whether nothing is left to do.
+    fn is_over(&mut self, now: Nanos) -> bool {
+        // A connection on its way carries the request that a closed loop began with it.
+        let idle = self.in_flight == 0 && (self.connecting == 0 || matches!(self.pace, Pace::Open(_)));
+        if self.stopped {
+            return idle || self.aborted || now >= self.stop_at.saturating_add(self.plan.drain);
+        }
+        let begun = match &self.pace {
+            Pace::Closed { left } => *left == 0 && self.paused.is_empty(),
+            Pace::Open(schedule) => schedule.is_over(),
+        };
+        if begun && idle && self.plan.counted {
+            self.stop_at = now;
+            self.stop(now);
+            return true;
+        }
+        false
+    }
+
+    /// When the clock asks for something next.
+    fn next_wake(&mut self, now: Nanos) -> Nanos {
+        let looks = self.deadlines.next_look(now).min(self.next_look);
+        let mut wake = self.recorder.slice_ends().min(looks).min(self.next_control);
+        if self.stopped {
+            return wake.min(self.stop_at.saturating_add(self.plan.drain));
+        }
+        if self.plan.solo_until != 0 {
+            wake = wake.min(self.plan.solo_until);
+        }
+        wake = wake.min(self.stop_at).min(self.connect_at);
+        match &self.pace {
+            Pace::Open(schedule) => self.wake.before(schedule.next_due(), wake),
+            Pace::Closed { .. } => wake.min(self.paused.front().map_or(NEVER, |(at, _)| *at)),
+        }
+    }
+
+    /// Writes down what is still outstanding.
+    fn finish(mut self) {
+        let now = clock::now();
+        for (index, connection) in self.connections.iter_mut().enumerate() {
+            let slot = Slot::try_from(index).expect("invariant: slots are numbered with 32 bits");
+            while let Some(flight) = self.flights.pop(slot, connection) {
+                self.recorder.unfinished(flight.intended, now);
+            }
+            if connection.waiting != 0 {
+                self.recorder.never_sent(connection.waiting, true, now);
+            }
+        }
+        self.recorder.finish(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+    use crate::load::connect_limiter::{CONNECTS_PER_TURN, TURN};
+    use crate::load::driver::Handler as _;
+    use crate::load::scripted::{Call, ScriptedIo, closed_loop, open_loop};
+
+    fn connects(io: &ScriptedIo) -> usize {
+        io.count(|call| matches!(call, Call::Connect(_)))
+    }
+
+    #[test]
+    fn a_closed_loop_that_ends_waits_for_the_requests_whose_connections_are_on_their_way() {
+        let (mut worker, mut io) = (closed_loop(3), ScriptedIo::default());
+        worker.turn(&mut io, 1);
+        assert_eq!(connects(&io), 3);
+        worker.stop_at = 10;
+        worker.turn(&mut io, 10);
+        assert!(!worker.is_over(10), "they were never sent");
+        io.connect_all(&mut worker, 11);
+        assert_eq!((io.count(|call| matches!(call, Call::Send(_))), worker.in_flight), (3, 3));
+        assert!(!worker.is_over(12));
+        assert!(worker.is_over(10 + worker.plan.drain), "the drain has a bound");
+    }
+
+    #[test]
+    fn an_open_loop_that_ends_waits_for_no_connection() {
+        let (mut worker, mut io) = (open_loop(3, 3), ScriptedIo::default());
+        worker.turn(&mut io, 10);
+        assert_eq!(connects(&io), 3);
+        worker.stop_at = 20;
+        worker.turn(&mut io, 20);
+        assert!(worker.is_over(20), "what waited is counted as never sent");
+    }
+
+    #[test]
+    fn a_run_without_result_ends_without_a_drain() {
+        let (mut worker, mut io) = (closed_loop(3), ScriptedIo::default());
+        worker.turn(&mut io, 1);
+        io.connect_all(&mut worker, 1);
+        assert!(!worker.is_over(1) && worker.in_flight == 3);
+        worker.abort.stop();
+        let now = 1 + CONTROL_EVERY;
+        worker.turn(&mut io, now);
+        assert!(worker.is_over(now));
+    }
+
+    #[test]
+    fn a_stall_that_ends_is_no_flood_of_connections() {
+        let (mut worker, mut io) = (open_loop(1000, 1000), ScriptedIo::default());
+        for turn in 1..=3_u32 {
+            let now = Nanos::from(turn) * TURN;
+            // Looks at the sockets in between begin no more.
+            for step in 0..10 {
+                worker.turn(&mut io, now + step);
+            }
+            assert_eq!(connects(&io), turn as usize * CONNECTS_PER_TURN as usize);
+            assert_eq!(worker.next_wake(now + 9), now + TURN, "the others are not forgotten");
+        }
+    }
+
+    #[test]
+    fn a_client_without_ports_waits_for_the_connections_that_it_has() {
+        let (mut worker, mut io) = (open_loop(1000, 1000), ScriptedIo::default());
+        worker.turn(&mut io, TURN);
+        io.connect_all(&mut worker, TURN);
+        let open = connects(&io);
+        let sent = |io: &ScriptedIo| io.count(|call| matches!(call, Call::Send(_)));
+        assert_eq!((sent(&io), worker.open), (open, 64));
+        io.refuses = Some(Errno::ADDRNOTAVAIL);
+        for step in 0..1000 {
+            worker.turn(&mut io, 2 * TURN + step * TURN / 10);
+        }
+        // In a tenth of a second.
+        assert_eq!(connects(&io) - open, 10, "one attempt in each pause");
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        let now = 200 * TURN;
+        worker.received(&mut io, 0, answer, crate::clock::Wall::UNKNOWN, now);
+        assert_eq!(sent(&io), 65, "what waits goes on the connection that came free");
+    }
+
+    #[test]
+    fn a_client_without_ports_and_connections_fails_what_is_due() {
+        let mut io = ScriptedIo { refuses: Some(Errno::MFILE), ..ScriptedIo::default() };
+        let mut worker = open_loop(1000, 1000);
+        worker.turn(&mut io, TURN);
+        let Pace::Open(schedule) = &mut worker.pace else { panic!("it is one") };
+        assert_eq!((schedule.waiting(TURN), connects(&io)), (0, 1));
+    }
+}

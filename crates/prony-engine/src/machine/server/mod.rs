@@ -1,0 +1,96 @@
+//! What the server uses while it is measured, where it runs on this machine: found from its listening socket, read
+//! from /proc on the collector's thread, never on a worker's.
+//!
+//! Reading order: `found.rs` and `locate.rs` (from an address to processes), `monitor.rs` (when what is read),
+//! `group.rs` (processes that belong together) and `process.rs` (one of them), `dependants.rs`, `queue.rs`, and
+//! `figures.rs` (what it comes to for each request). What files and messages of the kernel mean is told by functions of
+//! their texts: `proc_files.rs`, `socket_table.rs`, `sock_diag.rs`, `cgroup.rs`.
+
+mod answers;
+mod cgroup;
+mod counters;
+mod dependants;
+mod figures;
+mod found;
+mod group;
+mod holders;
+mod locate;
+mod monitor;
+mod proc_files;
+mod process;
+mod queue;
+mod sock_diag;
+mod socket_table;
+
+use prony_model::{RunPlan, ServerHint, ServerUse};
+
+use crate::RunError;
+use crate::clock::Nanos;
+use crate::record::collect::Window;
+use crate::resolve::Peers;
+use found::Found;
+use group::parents;
+use monitor::Monitor;
+
+/// A run that is planned for fewer requests uses too little CPU time to measure: finding the server would take longer
+/// than the run.
+const REQUESTS_MIN: u64 = 100;
+
+/// A server that is watched, or why none is.
+pub(crate) struct ServerWatch {
+    monitor: Result<Box<Monitor>, String>,
+}
+
+impl ServerWatch {
+    /// Finds the server of `plan` before the load.
+    ///
+    /// # Errors
+    /// Processes that were named and aren't there.
+    pub(crate) fn new(plan: &RunPlan, peers: &Peers, hint: &ServerHint) -> Result<Self, RunError> {
+        let named = !hint.pids.is_empty() || hint.cgroup.is_some();
+        if let Some(requests) = plan.end.requests().filter(|requests| *requests < REQUESTS_MIN && !named) {
+            let why = format!("{requests} requests are too few to measure it: {REQUESTS_MIN} are needed");
+            return Ok(Self { monitor: Err(why) });
+        }
+        let parents = parents();
+        match Found::new(plan, peers, hint, &parents) {
+            Err(why) if named => Err(RunError::Server(why)),
+            Err(why) => Ok(Self { monitor: Err(why) }),
+            Ok(found) => {
+                let mut monitor = Box::new(Monitor::new(found));
+                // Without a warm-up, all that precedes the first sample must be done before the load.
+                if plan.warmup.is_zero() {
+                    monitor.refresh(&parents);
+                    monitor.begin();
+                }
+                Ok(Self { monitor: Ok(monitor) })
+            }
+        }
+    }
+
+    /// The load will have this window.
+    pub(crate) fn start(&mut self, window: Window) {
+        if let Ok(monitor) = &mut self.monitor {
+            monitor.start(window);
+        }
+    }
+
+    /// Reads what is due at `now`; cheap when nothing is.
+    pub(crate) fn look(&mut self, now: Nanos) {
+        if let Ok(monitor) = &mut self.monitor {
+            monitor.look(now);
+        }
+    }
+
+    /// What the server used, or why that is not known.
+    pub(crate) fn finish(self) -> Result<ServerUse, String> {
+        self.monitor?.finish()
+    }
+
+    /// So many answers came between two moments of the measured part.
+    pub(crate) fn count(&mut self, start: Nanos, end: Nanos, answers: u64) {
+        if let Ok(monitor) = &mut self.monitor {
+            monitor.answers.add(start, end, answers);
+        }
+    }
+}

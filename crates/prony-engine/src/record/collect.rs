@@ -1,0 +1,381 @@
+//! Merges the slices of all workers while the run is on, on the caller's thread: totals, parts of the run
+//! for intervals, the per-second series, and progress.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use prony_model::{MachineUse, Outcome, Phase, Progress, RunEvent, RunPlan, ServerUse, SliceCounts};
+use prony_stats::Histogram;
+
+use crate::clock::{self, Nanos};
+use crate::judge::clean::{CleanTotals, Sorter};
+use crate::kernel::stamps::Stamps;
+use crate::kernel::waits::Waits;
+use crate::machine::observe::Observer;
+use crate::machine::server::ServerWatch;
+use crate::record::samples::Samples;
+use crate::record::series::Series;
+use crate::record::slice::{Clocks, Counters, SLICE, Slice};
+
+/// When load, measurement and end are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    /// The first request.
+    pub start: Nanos,
+    /// What is due from here on is counted.
+    pub measure_from: Nanos,
+    /// No request is begun from here on; [`clock::NEVER`] where a count ends the run.
+    pub measure_to: Nanos,
+}
+
+/// The way of the slices.
+pub(crate) struct Pipes {
+    /// From all workers.
+    pub full: Receiver<Box<Slice>>,
+    /// Back to each of them.
+    pub spares: Vec<SyncSender<Box<Slice>>>,
+}
+
+/// Everything that was recorded.
+pub(crate) struct Totals {
+    pub window: Window,
+    /// The last moment of the measured part.
+    pub measured_to: Nanos,
+    /// The last moment of all.
+    pub ended: Nanos,
+    /// All records of the measured part and of the drain, in one slice.
+    pub all: Slice,
+    /// Those of clean slices.
+    pub clean: CleanTotals,
+    /// What the kernel said of them.
+    pub stamps: Box<Stamps>,
+    /// Counters of the whole run, warm-up included.
+    pub whole_run: Counters,
+    /// By thread.
+    pub threads: Vec<ThreadTotals>,
+    pub series: Series,
+    /// What the machine did beside the client.
+    pub machine: MachineUse,
+    /// What the server used, or why that is not known.
+    pub server: Result<ServerUse, String>,
+}
+
+/// What one worker used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ThreadTotals {
+    pub cpu: Nanos,
+    pub wall: Nanos,
+    pub cpu_share_peak: f64,
+    pub run_queue_wait_ns: Option<u64>,
+    pub gap_max: Nanos,
+    pub gaps_over_1ms: u64,
+    pub polls: u64,
+    open_peak: u64,
+    /// CPU and wall time of the second that is being summed up.
+    second: (Nanos, Nanos),
+}
+
+/// Merges what comes.
+pub(crate) struct Collector {
+    totals: Totals,
+    sorter: Sorter,
+    observer: Observer,
+    server: ServerWatch,
+    waits: Waits,
+    measuring: bool,
+    draining: bool,
+    done: u64,
+    failed: u64,
+    /// Response times of the good responses of the slice at hand.
+    good: Histogram,
+}
+
+impl Collector {
+    /// For a run of `plan` whose workers tell their thread numbers in `tids`.
+    pub(crate) fn new(
+        plan: &RunPlan,
+        window: Window,
+        server: ServerWatch,
+        tids: Vec<Arc<AtomicI32>>,
+    ) -> Self {
+        let totals = Totals {
+            window,
+            measured_to: window.measure_from,
+            ended: window.start,
+            all: Slice::new(0, Samples::none()),
+            clean: CleanTotals::new(0),
+            stamps: Box::new(Stamps::new()),
+            whole_run: Counters::default(),
+            threads: vec![ThreadTotals::default(); tids.len()],
+            series: Series::new(window.measure_from, plan.threads),
+            machine: MachineUse::default(),
+            server: Err(String::new()),
+        };
+        let observer = Observer::new(window, clock::now());
+        let waits = Waits::new(tids, window.measure_from, clock::now());
+        let good = Histogram::new();
+        let sorter = Sorter::new(window, plan.threads, plan.samples);
+        Self {
+            totals,
+            sorter,
+            observer,
+            server,
+            waits,
+            measuring: false,
+            draining: false,
+            done: 0,
+            failed: 0,
+            good,
+        }
+    }
+
+    /// Collects until every worker has ended.
+    pub(crate) fn collect(&mut self, pipes: &Pipes, sink: &mut dyn FnMut(RunEvent)) {
+        if self.totals.window.measure_from > self.totals.window.start {
+            sink(RunEvent::Phase(Phase::Warmup));
+        }
+        loop {
+            match pipes.full.recv_timeout(Duration::from_nanos(SLICE)) {
+                Ok(mut slice) => {
+                    self.merge(&slice, sink);
+                    self.totals.add_stamps(slice.stamps.take());
+                    let spare = self.sorter.hold(slice);
+                    // A worker that has ended takes nothing back.
+                    let _gone = pipes.spares[spare.thread as usize].try_send(spare);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.look_at_the_clock(sink);
+        }
+    }
+
+    /// The totals, when all is collected.
+    pub(crate) fn finish(mut self) -> Totals {
+        let now = clock::now();
+        self.totals.series.finish();
+        self.totals.machine = self.observer.finish(now);
+        (self.totals.all, self.totals.clean) = self.sorter.finish(now, &self.totals.threads);
+        self.totals.server = self.server.finish();
+        for (thread, totals) in self.totals.threads.iter_mut().enumerate() {
+            totals.run_queue_wait_ns = self.waits.of_wall(thread, totals.wall);
+        }
+        self.totals.whole_run.open_peak = self.totals.threads.iter().map(|thread| thread.open_peak).sum();
+        self.totals
+    }
+
+    /// Phases begin by the clock, and the kernel is asked how long the workers waited.
+    fn look_at_the_clock(&mut self, sink: &mut dyn FnMut(RunEvent)) {
+        let now = clock::now();
+        self.observer.look(now);
+        self.server.look(now);
+        let measuring = now >= self.totals.window.measure_from;
+        let threads = &mut self.totals.threads;
+        self.waits.look(now, |thread, waited| threads[thread].run_queue_wait_ns = Some(waited));
+        self.sorter.look(now, &self.totals.threads);
+        if !measuring {
+            return;
+        }
+        if !std::mem::replace(&mut self.measuring, true) {
+            sink(RunEvent::Phase(Phase::Measure));
+        }
+        if now >= self.totals.window.measure_to && !std::mem::replace(&mut self.draining, true) {
+            self.waits.end_all();
+            sink(RunEvent::Phase(Phase::Drain));
+        }
+    }
+
+    fn merge(&mut self, slice: &Slice, sink: &mut dyn FnMut(RunEvent)) {
+        self.totals.whole_run.add(&slice.counters);
+        let thread = &mut self.totals.threads[slice.thread as usize];
+        thread.open_peak = thread.open_peak.max(slice.counters.open_peak);
+        self.totals.ended = self.totals.ended.max(slice.end);
+        self.good.clear();
+        slice.add_good_responses(&mut self.good);
+        tell_samples(slice, sink);
+        if !slice.measured {
+            // Another worker's slice may have come first and begun the next phase.
+            if !self.measuring {
+                self.tell(slice, self.totals.window.start, sink);
+            }
+            return;
+        }
+        if slice.counted_to < slice.end {
+            self.waits.end(slice.thread as usize);
+        }
+        if slice.counted_to <= slice.start {
+            return;
+        }
+        self.totals.threads[slice.thread as usize].add(slice);
+        // Where a count ends the run, the measured part is as long as there were answers.
+        let last = slice.counted_to.min(self.totals.window.measure_to);
+        self.totals.measured_to = self.totals.measured_to.max(last);
+        self.totals.series.add(slice, last, &self.good);
+        self.server.count(slice.start, last, slice.counters.answered_now);
+        self.done += slice.counters.done_now;
+        self.failed += slice.counters.failed_now;
+        sink(RunEvent::Slice(SliceCounts {
+            thread: slice.thread,
+            took: Duration::from_nanos(last.saturating_sub(slice.start)),
+            answered: slice.counters.answered_now,
+            done: slice.counters.done_now,
+            failed: slice.counters.failed_now,
+        }));
+        self.tell(slice, self.totals.window.measure_from, sink);
+    }
+
+    /// Tells how far the run is, as seen from the first worker's slices.
+    fn tell(&self, slice: &Slice, since: Nanos, sink: &mut dyn FnMut(RunEvent)) {
+        if slice.thread != 0 || self.draining {
+            return;
+        }
+        let seconds = Duration::from_nanos(slice.end.saturating_sub(slice.start)).as_secs_f64();
+        let rate = slice.counters.done_now as f64 * self.totals.threads.len() as f64;
+        sink(RunEvent::Progress(Progress {
+            elapsed: Duration::from_nanos(slice.end.saturating_sub(since)),
+            done: self.done,
+            failed: self.failed,
+            rate_per_s: if seconds > 0.0 { rate / seconds } else { 0.0 },
+            median: self.good.value_at_quantile(0.5).map(Duration::from_nanos),
+        }));
+    }
+}
+
+impl Totals {
+    /// Adds those of one worker. The first ones are taken as they are, which saves their memory.
+    fn add_stamps(&mut self, stamps: Option<Box<Stamps>>) {
+        match stamps {
+            Some(stamps) if self.stamps.is_empty() => self.stamps = stamps,
+            Some(stamps) => self.stamps.add(&stamps),
+            None => {}
+        }
+    }
+}
+
+/// Tells the single samples of `slice`, where there are any.
+fn tell_samples(slice: &Slice, sink: &mut dyn FnMut(RunEvent)) {
+    if !slice.samples.records().is_empty() {
+        sink(RunEvent::Samples(slice.samples.records().to_vec()));
+    }
+    if slice.samples.lost() > 0 {
+        sink(RunEvent::SamplesLost(slice.samples.lost()));
+    }
+}
+
+impl ThreadTotals {
+    pub(crate) fn add(&mut self, slice: &Slice) {
+        const SECOND: Nanos = 1_000_000_000;
+        let wall = slice.end.saturating_sub(slice.start);
+        self.cpu += slice.counters.cpu;
+        self.wall += wall;
+        self.gap_max = self.gap_max.max(slice.counters.gap_max);
+        self.gaps_over_1ms += slice.counters.gaps_over_1ms;
+        self.polls += slice.counters.polls;
+        self.second = (self.second.0 + slice.counters.cpu, self.second.1 + wall);
+        if self.second.1 >= SECOND {
+            let share = self.second.0 as f64 / self.second.1 as f64;
+            self.cpu_share_peak = self.cpu_share_peak.max(share.min(1.0));
+            self.second = (0, 0);
+        }
+    }
+
+    /// The greatest share of a core within a second; over all of a shorter run.
+    pub(crate) fn cpu_share(&self) -> f64 {
+        let mean = if self.wall == 0 { 0.0 } else { self.cpu as f64 / self.wall as f64 };
+        self.cpu_share_peak.max(mean.min(1.0))
+    }
+}
+
+impl Slice {
+    /// Adds what another slice recorded of requests of the measured part, and of connections.
+    pub(crate) fn absorb(&mut self, other: &Slice) {
+        for (mine, theirs) in self.outcomes.iter_mut().zip(&other.outcomes) {
+            mine.response.add(&theirs.response);
+            mine.service.add(&theirs.service);
+        }
+        self.first_byte.add(&other.first_byte);
+        self.connect.add(&other.connect);
+        self.lag.add(&other.lag);
+        self.blocked.add(&other.blocked);
+        self.censored.add(&other.censored);
+        self.solo.add(&other.solo);
+        self.own_delay.add(&other.own_delay);
+        self.arrivals.add(&other.arrivals);
+        for (mine, theirs) in self.statuses.iter_mut().zip(other.statuses.iter()) {
+            *mine += theirs;
+        }
+        self.tally.taken += other.tally.taken;
+        self.tally.sent += other.tally.sent;
+        self.tally.never_sent += other.tally.never_sent;
+        self.tally.unfinished += other.tally.unfinished;
+        self.tally.waited_for_limit += other.tally.waited_for_limit;
+        self.tally.waited_for_connecting += other.tally.waited_for_connecting;
+        self.tally.lengths.add(&other.tally.lengths);
+        self.tally.rounds.merge(&other.tally.rounds);
+        for (mine, theirs) in self.tally.traffic.iter_mut().zip(&other.tally.traffic) {
+            mine.sent += theirs.sent;
+            mine.answered += theirs.answered;
+            mine.answered_in_drain += theirs.answered_in_drain;
+        }
+        if let Some(found) = &other.first_response
+            && self.first_response.as_ref().is_none_or(|mine| found.at < mine.at)
+        {
+            self.first_response = Some(found.clone());
+        }
+        for (mine, found) in self.examples.iter_mut().zip(&other.examples) {
+            if found.is_some_and(|found| mine.is_none_or(|mine| found.at < mine.at)) {
+                *mine = *found;
+            }
+        }
+    }
+
+    /// Response times of all good responses.
+    pub(crate) fn good_responses(&self) -> Histogram {
+        let mut sum = Histogram::new();
+        self.add_good_responses(&mut sum);
+        sum
+    }
+
+    /// Adds the response times of all good responses to `sum`.
+    pub(crate) fn add_good_responses(&self, sum: &mut Histogram) {
+        self.good_clocks().for_each(|clocks| sum.add(&clocks.response));
+    }
+
+    /// Service times of all good responses.
+    pub(crate) fn good_services(&self) -> Histogram {
+        let mut sum = Histogram::new();
+        self.good_clocks().for_each(|clocks| sum.add(&clocks.service));
+        sum
+    }
+
+    fn good_clocks(&self) -> impl Iterator<Item = &Clocks> {
+        let good = Outcome::all().filter(|outcome| outcome.error_kind().is_none());
+        good.map(|outcome| &self.outcomes[outcome.index()])
+    }
+}
+
+impl Counters {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.sent_now += other.sent_now;
+        self.answered_now += other.answered_now;
+        self.done_now += other.done_now;
+        self.failed_now += other.failed_now;
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.body_bytes += other.body_bytes;
+        self.attempted += other.attempted;
+        self.opened += other.opened;
+        self.reused += other.reused;
+        self.closed_by_server += other.closed_by_server;
+        self.stray += other.stray;
+        self.in_flight_ns += other.in_flight_ns;
+        self.cpu += other.cpu;
+        self.polls += other.polls;
+        self.looks.add(&other.looks);
+        self.gaps_over_1ms += other.gaps_over_1ms;
+        self.gap_max = self.gap_max.max(other.gap_max);
+        self.open_peak = self.open_peak.max(other.open_peak);
+    }
+}

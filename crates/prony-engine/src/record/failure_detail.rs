@@ -1,0 +1,153 @@
+//! The first example of each kind of failure, kept without allocating.
+
+use prony_http::{Excerpt, ProtocolError};
+use prony_model::{ErrorKind, status_name};
+use rustix::io::Errno;
+
+use crate::clock::Nanos;
+
+/// Bytes of an answer that are kept to show.
+pub(crate) const EXCERPT_BYTES: usize = 64;
+
+/// The first failure of a kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Example {
+    /// When it came.
+    pub at: Nanos,
+    /// What is known of it.
+    pub detail: Detail,
+}
+
+/// What is known of a failure.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum Detail {
+    /// Nothing beyond its kind.
+    #[default]
+    None,
+    /// A status that was not expected.
+    Status(u16),
+    /// An error number of the system.
+    System(Errno),
+    /// What was wrong with the answer, and its beginning.
+    Protocol(ProtocolError, Piece),
+    /// More bytes than the answer had said.
+    StrayBytes(Piece),
+    /// A body that did not match.
+    Body(Piece),
+    /// A body too long to be checked.
+    BodyTooLong(u64),
+    /// A body of another length than the first one.
+    Length {
+        /// Of the first body.
+        expected: u64,
+        /// Of this one.
+        got: u64,
+    },
+}
+
+/// The beginning of some bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    bytes: [u8; EXCERPT_BYTES],
+    length: u8,
+}
+
+impl Piece {
+    /// The first [`EXCERPT_BYTES`] of `bytes`.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let length = bytes.len().min(EXCERPT_BYTES);
+        let mut piece =
+            Self { bytes: [0; EXCERPT_BYTES], length: u8::try_from(length).expect("invariant: at most 64") };
+        piece.bytes[..length].copy_from_slice(&bytes[..length]);
+        piece
+    }
+
+    fn text(&self) -> String {
+        Excerpt(&self.bytes[..usize::from(self.length)]).to_string()
+    }
+}
+
+impl Detail {
+    /// A body that did not match.
+    pub(crate) fn body(bytes: &[u8]) -> Self {
+        Self::Body(Piece::of(bytes))
+    }
+
+    /// In words, for a report. `method` and `path` are those of every request of the run.
+    pub(crate) fn describe(&self, kind: ErrorKind, method: &str, path: &str) -> String {
+        match self {
+            Self::None => kind.description().to_owned(),
+            Self::Status(status) => format!("{} for {method} {path}", status_name(*status)),
+            Self::System(error) => std::io::Error::from(*error).to_string(),
+            Self::Protocol(error, piece) => format!("{error}; it began with {}", piece.text()),
+            Self::StrayBytes(piece) => format!("bytes after the end of the answer: {}", piece.text()),
+            Self::Body(piece) => format!("the body began with {}", piece.text()),
+            Self::BodyTooLong(bytes) => {
+                format!(
+                    "a body of {bytes} bytes is longer than the {} that can be checked",
+                    crate::load::checks::BODY_MAX_BYTES
+                )
+            }
+            Self::Length { expected, got } => format!("the first body had {expected} bytes, this one {got}"),
+        }
+    }
+}
+
+/// What a kind of system error means for a request.
+pub(crate) fn kind_of(error: Errno) -> ErrorKind {
+    match error {
+        // A Unix socket with a full queue says AGAIN.
+        Errno::CONNREFUSED | Errno::NOENT | Errno::AGAIN => ErrorKind::Refused,
+        Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED | Errno::NOTCONN => ErrorKind::Reset,
+        Errno::TIMEDOUT => ErrorKind::ConnectTimeout,
+        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => ErrorKind::NoPort,
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => ErrorKind::NoDescriptor,
+        Errno::NETUNREACH
+        | Errno::HOSTUNREACH
+        | Errno::NETDOWN
+        | Errno::HOSTDOWN
+        | Errno::ACCESS
+        | Errno::PERM => ErrorKind::Unreachable,
+        _ => ErrorKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_system_errors_mean() {
+        let check = |error: Errno, expected: ErrorKind| assert_eq!(kind_of(error), expected, "{error}");
+        check(Errno::CONNREFUSED, ErrorKind::Refused);
+        check(Errno::NOENT, ErrorKind::Refused);
+        check(Errno::CONNRESET, ErrorKind::Reset);
+        check(Errno::PIPE, ErrorKind::Reset);
+        check(Errno::TIMEDOUT, ErrorKind::ConnectTimeout);
+        // No free port says so at `connect` or, with a source address of one's own, at `bind`.
+        check(Errno::ADDRNOTAVAIL, ErrorKind::NoPort);
+        check(Errno::ADDRINUSE, ErrorKind::NoPort);
+        check(Errno::MFILE, ErrorKind::NoDescriptor);
+        check(Errno::NFILE, ErrorKind::NoDescriptor);
+        check(Errno::NETUNREACH, ErrorKind::Unreachable);
+        check(Errno::HOSTUNREACH, ErrorKind::Unreachable);
+        check(Errno::IO, ErrorKind::Other);
+    }
+
+    #[test]
+    fn failures_in_words() {
+        let check = |detail: Detail, kind: ErrorKind, expected: &str| {
+            assert_eq!(detail.describe(kind, "GET", "/x"), expected);
+        };
+        check(Detail::None, ErrorKind::RequestTimeout, "no response in time");
+        check(Detail::Status(404), ErrorKind::Status, "404 Not Found for GET /x");
+        check(Detail::Status(599), ErrorKind::Status, "599 for GET /x");
+        check(
+            Detail::Length { expected: 5, got: 7 },
+            ErrorKind::CheckFailed,
+            "the first body had 5 bytes, this one 7",
+        );
+        let long = Detail::body(&[b'x'; 1000]).describe(ErrorKind::CheckFailed, "GET", "/x");
+        assert_eq!(long.matches('x').count(), EXCERPT_BYTES, "{long}");
+    }
+}

@@ -1,0 +1,11 @@
+//! Records what came back: samples, slices, totals, and the result made of them.
+
+pub(crate) mod recorder;
+pub(crate) mod samples;
+pub(crate) mod slice;
+pub(crate) mod failure_detail;
+pub(crate) mod collect;
+pub(crate) mod series;
+pub(crate) mod latency;
+pub(crate) mod own_delay;
+pub(crate) mod summary;

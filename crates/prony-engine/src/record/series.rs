@@ -1,0 +1,249 @@
+//! The run as a row of parts: seconds for the eye, finer parts for intervals.
+
+use std::collections::BTreeMap;
+
+use prony_model::SecondPoint;
+use prony_stats::{Histogram, Sparse};
+
+use crate::clock::Nanos;
+use crate::record::slice::{SLICE, Slice};
+
+/// Parts that are kept at most; when there are more, neighbours are joined and parts are twice as long.
+const PARTS_MAX: usize = 480;
+/// Quantiles of a second need so many samples: ten beyond the 99th percentile.
+const P99_SAMPLES: u64 = 1000;
+const SECOND: Nanos = 1_000_000_000;
+
+/// The run in parts of equal length, from the beginning of the measured part.
+pub(crate) struct Series {
+    from: Nanos,
+    threads: u32,
+    parts: Parts,
+    /// Finished seconds.
+    pub seconds: Vec<SecondPoint>,
+    open_seconds: BTreeMap<u64, OpenSecond>,
+}
+
+/// A stretch of time in parts of equal length.
+pub(crate) struct Parts {
+    /// Length of a part.
+    pub part: Nanos,
+    /// Response times of the good responses of each part.
+    responses: Vec<Sparse>,
+    /// Good responses of each part.
+    done: Vec<u64>,
+    /// Of the part that is growing.
+    current: (usize, Histogram),
+}
+
+#[derive(Default)]
+struct OpenSecond {
+    point: SecondPoint,
+    covered: Nanos,
+    responses: Histogram,
+}
+
+impl Series {
+    /// Of a run whose measured part begins at `from`.
+    pub(crate) fn new(from: Nanos, threads: u32) -> Self {
+        Self { from, threads, parts: Parts::new(), seconds: Vec::new(), open_seconds: BTreeMap::new() }
+    }
+
+    /// Adds a slice of the measured part, which ended at `to` if that is before the slice's end; `good` are the
+    /// response times of its good responses.
+    pub(crate) fn add(&mut self, slice: &Slice, to: Nanos, good: &Histogram) {
+        let middle = (slice.start + (slice.end - slice.start) / 2).saturating_sub(self.from);
+        self.add_to_second(middle / SECOND, slice, to, good);
+        self.parts.add(middle, slice.counters.done_now, good);
+    }
+
+    /// Length of a part.
+    pub(crate) fn part(&self) -> Nanos {
+        self.parts.part
+    }
+
+    /// Response times and counts of the whole parts before `to`.
+    pub(crate) fn parts(&self, to: Nanos) -> (&[Sparse], &[u64]) {
+        self.parts.before(to.saturating_sub(self.from))
+    }
+
+    /// Closes the last part and the last seconds.
+    pub(crate) fn finish(&mut self) {
+        self.parts.finish();
+        self.close_seconds(u64::MAX);
+    }
+
+    fn add_to_second(&mut self, second: u64, slice: &Slice, to: Nanos, good: &Histogram) {
+        // Threads hand over within a slice of each other: two seconds back nothing can come any more.
+        self.close_seconds(second.saturating_sub(2));
+        let open = self.open_seconds.entry(second).or_default();
+        open.point.second = second;
+        open.point.sent += slice.counters.sent_now;
+        open.point.done += slice.counters.done_now;
+        open.point.failed += slice.counters.failed_now;
+        open.point.received_bytes += slice.counters.received_bytes;
+        open.covered += to.saturating_sub(slice.start);
+        open.responses.add(good);
+    }
+
+    /// Closes seconds before `before`.
+    fn close_seconds(&mut self, before: u64) {
+        while let Some(entry) = self.open_seconds.first_entry().filter(|entry| *entry.key() < before) {
+            let OpenSecond { mut point, covered, responses } = entry.remove();
+            let milliseconds = |nanos: u64| nanos as f64 / 1e6;
+            point.covered_s = covered as f64 / SECOND as f64 / f64::from(self.threads);
+            point.p50_ms = responses.value_at_quantile(0.5).map(milliseconds);
+            let enough = responses.count() >= P99_SAMPLES;
+            point.p99_ms = responses.value_at_quantile(0.99).filter(|_| enough).map(milliseconds);
+            point.max_ms = responses.max().map(milliseconds);
+            self.seconds.push(point);
+        }
+    }
+}
+
+impl Parts {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self { part: SLICE, responses: Vec::new(), done: Vec::new(), current: (0, Histogram::new()) }
+    }
+
+    /// Adds `done` good responses of around the moment `at`, with their response times.
+    pub(crate) fn add(&mut self, at: Nanos, done: u64, good: &Histogram) {
+        let mut index = index_of(at / self.part);
+        while index >= PARTS_MAX {
+            self.finish();
+            self.join_neighbours();
+            index = index_of(at / self.part);
+        }
+        if self.responses.len() <= index {
+            self.responses.resize_with(index + 1, Sparse::default);
+            self.done.resize(index + 1, 0);
+        }
+        if self.current.0 != index {
+            self.finish();
+            self.current.0 = index;
+        }
+        self.current.1.add(good);
+        self.done[index] += done;
+    }
+
+    /// Response times and counts of the whole parts before `to`.
+    pub(crate) fn before(&self, to: Nanos) -> (&[Sparse], &[u64]) {
+        let whole = index_of(to / self.part).min(self.responses.len());
+        (&self.responses[..whole], &self.done[..whole])
+    }
+
+    /// Adds the growing part to those that are packed. Slices of several threads may still come to it later.
+    pub(crate) fn finish(&mut self) {
+        let (index, grown) = &mut self.current;
+        if let Some(packed) = self.responses.get_mut(*index).filter(|_| !grown.is_empty()) {
+            grown.add_sparse(packed);
+            *packed = grown.to_sparse();
+            grown.clear();
+        }
+    }
+
+    fn join_neighbours(&mut self) {
+        self.part *= 2;
+        let mut sum = Histogram::new();
+        let joined = self.responses.chunks(2).map(|pair| {
+            sum.clear();
+            for part in pair {
+                sum.add_sparse(part);
+            }
+            sum.to_sparse()
+        });
+        self.responses = joined.collect();
+        self.done = self.done.chunks(2).map(|pair| pair.iter().sum()).collect();
+    }
+}
+
+fn index_of(part: u64) -> usize {
+    usize::try_from(part).expect("invariant: a run has fewer parts than memory has bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use prony_model::{Outcome, StatusClass};
+
+    use super::*;
+    use crate::record::samples::Samples;
+
+    const FROM: Nanos = 5_000;
+    const PER_SECOND: u64 = SECOND / SLICE;
+    const MAX: u64 = PARTS_MAX as u64;
+
+    /// Slice number `index`, with `done` good responses of a millisecond.
+    fn slice(index: u64, done: u64) -> Slice {
+        let mut slice = Slice::new(0, Samples::none());
+        slice.start = FROM + index * SLICE;
+        slice.end = slice.start + SLICE;
+        slice.counters.sent_now = done;
+        slice.counters.done_now = done;
+        let good = &mut slice.outcomes[Outcome::Done(StatusClass::Success).index()];
+        good.response.record_n(1_000_000, done);
+        slice
+    }
+
+    /// A run of so many `slices` by each thread: nothing is lost when parts are joined.
+    fn check(slices: u64, threads: u32, expected_part: Nanos) {
+        let mut series = Series::new(FROM, threads);
+        for index in 0..slices {
+            for _ in 0..threads {
+                let slice = slice(index, index + 1);
+                series.add(&slice, slice.end, &slice.good_responses());
+            }
+        }
+        series.finish();
+        let total = slices * (slices + 1) / 2 * u64::from(threads);
+        let end = FROM + slices * SLICE;
+        let (responses, done) = series.parts(end + expected_part);
+        assert!(done.len() <= PARTS_MAX && responses.len() == done.len(), "{} parts", done.len());
+        assert_eq!(series.part(), expected_part, "{slices} slices");
+        assert_eq!(done.iter().sum::<u64>(), total);
+        for (responses, done) in responses.iter().zip(done) {
+            assert_eq!(responses.count(), *done, "each part has its own responses");
+        }
+        // A part holds the slices of its own time, however often it was joined.
+        let per_part = expected_part / SLICE;
+        let first: u64 = (1..=per_part.min(slices)).sum::<u64>() * u64::from(threads);
+        assert_eq!(done[0], first);
+        let (whole, _) = series.parts(end);
+        assert_eq!(whole.len() as u64, slices / per_part, "the last part only if it is whole");
+
+        assert_eq!(series.seconds.len() as u64, slices.div_ceil(PER_SECOND));
+        assert_eq!(series.seconds.iter().map(|point| point.done).sum::<u64>(), total);
+        let numbers: Vec<u64> = series.seconds.iter().map(|point| point.second).collect();
+        assert!(numbers.is_sorted(), "{numbers:?}");
+        let covered_s: f64 = series.seconds.iter().map(|point| point.covered_s).sum();
+        assert!((covered_s - slices as f64 / PER_SECOND as f64).abs() < 1e-6, "{covered_s}");
+    }
+
+    #[test]
+    fn joined_parts_keep_every_response() {
+        check(1, 1, SLICE);
+        check(15, 2, SLICE);
+        check(MAX, 1, SLICE);
+        check(MAX + 1, 1, 2 * SLICE);
+        check(2 * MAX, 3, 2 * SLICE);
+        check(2 * MAX + 1, 1, 4 * SLICE);
+        check(8 * MAX + 1, 1, 16 * SLICE);
+    }
+
+    #[test]
+    fn a_slice_that_a_late_worker_hands_over_lies_in_its_middle() {
+        let mut series = Series::new(FROM, 1);
+        let first = slice(0, 1);
+        series.add(&first, first.end, &first.good_responses());
+        let mut long = slice(1, 5);
+        long.end = FROM + 10_000 * SLICE;
+        series.add(&long, long.end, &long.good_responses());
+        series.finish();
+        let (_, done) = series.parts(THE_END);
+        assert_eq!(done.iter().sum::<u64>(), 6);
+        assert!(done.len() <= PARTS_MAX, "{}", done.len());
+    }
+
+    /// Beyond all parts.
+    const THE_END: Nanos = Nanos::MAX / 2;
+}

@@ -1,0 +1,343 @@
+//! From totals to a result: the numbers that reports print.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use prony_http::EncodedRequest;
+use prony_model::{
+    Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
+    Histograms, Interval, KernelClockUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
+    SoloRequests, ThreadUse, Timing, Traffic, VERSION, Verdict,
+};
+use prony_stats::{Censored, Histogram, rate_interval};
+
+use crate::clock::Nanos;
+use crate::judge::audit::{self, Facts};
+use crate::judge::clean::parts::clean_parts;
+use crate::machine::environment::peak_rss_bytes;
+use crate::record::collect::Totals;
+use crate::record::latency::{histogram_data, latencies, summary};
+use crate::record::slice::Slice;
+use crate::resolve::Peers;
+
+/// Everything that is known of a run that is over.
+pub(crate) struct Run<'a> {
+    pub plan: &'a RunPlan,
+    pub request: &'a EncodedRequest,
+    pub peers: &'a Peers,
+    pub driver: DriverUsed,
+    /// Without the counts.
+    pub kernel_clock: KernelClockUse,
+    pub environment: Environment,
+    /// Since 1970.
+    pub started_at: Duration,
+    /// Whether it was asked to end before its time.
+    pub stopped: bool,
+    pub totals: Totals,
+}
+
+/// The result of `run`, judged.
+pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
+    let totals = &run.totals;
+    let good_responses = totals.all.good_responses();
+    let good_services = totals.all.good_services();
+    let cut_off = cut_off(&totals.all.censored, &totals.all);
+    let requests = requests(totals);
+    let latency = latencies(totals, &good_responses, &good_services, &cut_off);
+    let mut result = RunResult {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        verdict: Verdict::Valid,
+        plan: run.plan.clone(),
+        target_commit: None,
+        addresses: run.peers.names.clone(),
+        driver: run.driver.clone(),
+        kernel_clock: KernelClockUse {
+            arrivals_stamped: totals.stamps.arrival.count(),
+            departures_stamped: totals.stamps.departure.count(),
+            discarded: totals.stamps.discarded,
+            responses_asked: totals.stamps.asked,
+            responses_stamped: totals.stamps.response.count(),
+            ..run.kernel_clock.clone()
+        },
+        timing: timing(run),
+        traffic: Some(traffic(run)),
+        rate: rate(run.plan, totals, &good_responses),
+        bytes: Bytes {
+            sent: totals.all.counters.sent_bytes,
+            received: totals.all.counters.received_bytes,
+            body_received: totals.all.counters.body_bytes,
+        },
+        connections: connections(run.plan, totals),
+        outcomes: outcomes(totals),
+        statuses: statuses(totals),
+        errors: errors(run.plan, totals, &requests),
+        series: totals.series.seconds.clone(),
+        first_response: totals.all.first_response.as_ref().map(|first| FirstResponse {
+            status: first.status,
+            server: first.server.as_deref().map(str::to_owned),
+            body_bytes: first.body_bytes,
+        }),
+        client: client(totals),
+        server: totals.server.as_ref().ok().cloned(),
+        server_unknown_because: totals.server.as_ref().err().cloned(),
+        machine: totals.machine.clone(),
+        solo: solo(&totals.all.solo),
+        limiter: None,
+        clean: clean_parts(run.plan, totals, &requests),
+        calibration: None,
+        findings: Vec::new(),
+        environment: run.environment.clone(),
+        histograms: histograms(totals, &good_responses, &good_services, &cut_off),
+        requests,
+        latency,
+    };
+    let facts = Facts {
+        result: &result,
+        request: run.request,
+        here: run.peers.here,
+        totals,
+        responses: &good_responses,
+        services: &good_services,
+    };
+    result.findings = audit::findings(&facts);
+    result.verdict = Verdict::from_findings(&result.findings);
+    result.find_limiter();
+    result
+}
+
+/// How long the requests without an answer had waited: each true latency is greater.
+pub(crate) fn cut_off(censored: &Histogram, ended: &Slice) -> Histogram {
+    let mut waits = censored.clone();
+    for kind in ErrorKind::ALL.into_iter().filter(|kind| kind.is_censoring()) {
+        waits.add(&ended.outcomes[Outcome::Failed(kind).index()].response);
+    }
+    waits
+}
+
+fn requests(totals: &Totals) -> Requests {
+    let tally = &totals.all.tally;
+    let mut requests = Requests {
+        intended: tally.taken,
+        sent: tally.sent,
+        answered: totals.all.statuses.iter().sum(),
+        censored: tally.unfinished,
+        never_sent: tally.never_sent,
+        ..Requests::default()
+    };
+    for outcome in Outcome::all() {
+        let count = totals.all.outcomes[outcome.index()].response.count();
+        match outcome.error_kind() {
+            None => requests.done += count,
+            Some(kind) => {
+                requests.failed += count;
+                if count > 0 {
+                    *requests.failed_by_kind.entry(kind).or_default() += count;
+                }
+            }
+        }
+    }
+    debug_assert_eq!(
+        requests.intended,
+        requests.done + requests.failed + requests.censored + requests.never_sent,
+        "every request that was begun has ended in one way: {requests:?}"
+    );
+    requests
+}
+
+fn traffic(run: &Run<'_>) -> Traffic {
+    let [warmup, measured] = run.totals.all.tally.traffic;
+    // Each address that answered was connected to once, before the load.
+    Traffic { preflight_connections: run.peers.names.len() as u64, warmup, measured }
+}
+
+pub(crate) fn seconds(nanos: Nanos) -> f64 {
+    nanos as f64 / 1e9
+}
+
+fn timing(run: &Run<'_>) -> Timing {
+    let totals = &run.totals;
+    let window = totals.window;
+    Timing {
+        started_at: prony_model::rfc3339(run.started_at),
+        resolve_s: run.peers.took.as_secs_f64(),
+        warmup_s: seconds(window.measure_from.min(totals.ended) - window.start),
+        measured_s: measured_s(totals),
+        drain_s: seconds(totals.ended.saturating_sub(totals.measured_to)),
+        interrupted: run.stopped && !is_whole(run),
+    }
+}
+
+/// Whether all was done that was asked: a stop in the drain comes too late to interrupt anything.
+fn is_whole(run: &Run<'_>) -> bool {
+    let tally = &run.totals.all.tally;
+    let all = |count| tally.taken == count && tally.unfinished + tally.never_sent == 0;
+    run.totals.measured_to >= run.totals.window.measure_to || run.plan.end.requests().is_some_and(all)
+}
+
+fn measured_s(totals: &Totals) -> f64 {
+    seconds(totals.measured_to.saturating_sub(totals.window.measure_from))
+}
+
+fn rate(plan: &RunPlan, totals: &Totals, responses: &Histogram) -> RateSummary {
+    let measured_s = measured_s(totals);
+    let counters = &totals.all.counters;
+    let per_s = |count: u64| if measured_s > 0.0 { count as f64 / measured_s } else { 0.0 };
+    let (_, done) = totals.series.parts(totals.measured_to);
+    let done_per_s = per_s(counters.done_now);
+    let interval = rate_interval(done, seconds(totals.series.part())).ok().filter(|_| counters.done_now > 0);
+    let whole_rounds = if plan.load.rate().is_none() { whole_rounds(totals, responses) } else { None };
+    RateSummary {
+        asked_per_s: plan.load.rate().map(prony_model::Rate::as_per_second),
+        sent_per_s: per_s(counters.sent_now),
+        answered_per_s: per_s(counters.answered_now),
+        done_per_s,
+        // Around the rate of the whole part, of which the statistics saw only whole slices.
+        interval_per_s: interval
+            .map(|found| rate_ends(done_per_s, found.interval.high - found.per_second, whole_rounds)),
+        whole_rounds_per_s: whole_rounds,
+    }
+}
+
+/// The interval of a counted rate, `half` wide on either side. Where connections move in lockstep the count is off
+/// by up to a round, in each part of the run alike: the interval is that of the rate from whole rounds, too.
+fn rate_ends(done_per_s: f64, half: f64, whole_rounds_per_s: Option<f64>) -> Interval {
+    let whole = whole_rounds_per_s.unwrap_or(done_per_s);
+    let half = half.max(0.0);
+    Interval {
+        low: (done_per_s.min(whole) - half).max(0.0),
+        high: done_per_s.max(whole) + half,
+        indicative: false,
+    }
+}
+
+/// The rate of a closed loop from whole rounds; `responses` are the good ones of the measured part and the drain.
+fn whole_rounds(totals: &Totals, responses: &Histogram) -> Option<f64> {
+    let window = totals.measured_to.saturating_sub(totals.window.measure_from);
+    totals.all.tally.rounds.per_second(responses.count(), responses.sum(), window)
+}
+
+fn connections(plan: &RunPlan, totals: &Totals) -> Connections {
+    let whole = &totals.whole_run;
+    Connections {
+        asked: u64::from(plan.load.connections()),
+        reached: whole.open_peak,
+        attempted: whole.attempted,
+        opened: whole.opened,
+        reused: whole.reused,
+        closed_by_server: whole.closed_by_server + whole.stray,
+    }
+}
+
+fn outcomes(totals: &Totals) -> Vec<OutcomeSummary> {
+    let occurred = Outcome::all().map(|outcome| (outcome, &totals.all.outcomes[outcome.index()]));
+    occurred
+        .filter(|(_, clocks)| !clocks.response.is_empty())
+        .map(|(outcome, clocks)| OutcomeSummary {
+            outcome: outcome.name(),
+            count: clocks.response.count(),
+            response: summary(&clocks.response, Censored::NONE),
+            service: summary(&clocks.service, Censored::NONE),
+            response_histogram: histogram_data(&clocks.response),
+            service_histogram: histogram_data(&clocks.service),
+        })
+        .collect()
+}
+
+fn statuses(totals: &Totals) -> BTreeMap<u16, u64> {
+    let counts = totals.all.statuses.iter().enumerate().filter(|(_, count)| **count > 0);
+    counts.map(|(status, count)| (u16::try_from(status).expect("invariant: below 600"), *count)).collect()
+}
+
+fn errors(plan: &RunPlan, totals: &Totals, requests: &Requests) -> Vec<ErrorSummary> {
+    let mut errors: Vec<ErrorSummary> = requests
+        .failed_by_kind
+        .iter()
+        .map(|(&kind, &count)| {
+            let example = totals.all.examples[kind as usize];
+            let detail = example.map(|example| example.detail).unwrap_or_default();
+            let at = example.map_or(0, |example| example.at.saturating_sub(totals.window.measure_from));
+            ErrorSummary {
+                kind,
+                count,
+                first_example: detail.describe(kind, &plan.request.method, &plan.target.path),
+                first_at_s: seconds(at),
+            }
+        })
+        .collect();
+    errors.sort_by_key(|error| std::cmp::Reverse(error.count));
+    errors
+}
+
+fn client(totals: &Totals) -> Client {
+    /// CPU clocks tick in nanoseconds, but a share of less time says nothing.
+    const LEAST_CPU_S: f64 = 0.001;
+    let cpu_s = seconds(totals.threads.iter().map(|thread| thread.cpu).sum());
+    let ended = totals.all.counters.answered_now + totals.all.counters.failed_now;
+    let threads = totals.threads.iter().zip(0..).map(|(thread, number)| ThreadUse {
+        thread: number,
+        cpu_s: seconds(thread.cpu),
+        cpu_share_peak: thread.cpu_share(),
+        run_queue_wait_s: thread.run_queue_wait_ns.map(seconds),
+        loop_gap_max_ms: thread.gap_max as f64 / 1e6,
+        loop_gaps_over_1ms: thread.gaps_over_1ms,
+        polls: thread.polls,
+    });
+    Client {
+        cpu_s,
+        requests_per_cpu_s: (cpu_s >= LEAST_CPU_S).then(|| ended as f64 / cpu_s),
+        peak_rss_bytes: peak_rss_bytes(),
+        threads: threads.collect(),
+    }
+}
+
+/// The requests that were sent one at a time; `None` where there were none.
+fn solo(services: &Histogram) -> Option<SoloRequests> {
+    let milliseconds = |nanos: f64| nanos / 1e6;
+    Some(SoloRequests {
+        count: services.count(),
+        min_ms: milliseconds(services.min()? as f64),
+        median_ms: milliseconds(services.value_at_quantile(0.5)? as f64),
+        mean_ms: milliseconds(services.mean()?),
+        stddev_ms: milliseconds(services.std_dev()?),
+    })
+}
+
+fn histograms(
+    totals: &Totals,
+    responses: &Histogram,
+    services: &Histogram,
+    cut_off: &Histogram,
+) -> Histograms {
+    Histograms {
+        response: histogram_data(responses),
+        kernel_response: histogram_data(&totals.stamps.response),
+        service: histogram_data(services),
+        first_byte: histogram_data(&totals.all.first_byte),
+        connect: histogram_data(&totals.all.connect),
+        lag: histogram_data(&totals.all.lag),
+        blocked: histogram_data(&totals.all.blocked),
+        censored: histogram_data(cut_off),
+        departure: histogram_data(&totals.stamps.departure),
+        network: histogram_data(&totals.stamps.network),
+        arrival: histogram_data(&totals.stamps.arrival),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 8 connections in lockstep, 98 ms a round: every fifth of two seconds holds two rounds, 80 /s, and the rate is
+    /// 81.6 /s. The interval was 80 to 80.
+    #[test]
+    fn the_interval_of_a_rate_holds_that_of_whole_rounds() {
+        let ends = |half, whole| {
+            let Interval { low, high, .. } = rate_ends(80.0, half, whole);
+            (low, high)
+        };
+        assert_eq!(ends(0.0, Some(81.6)), (80.0, 81.6));
+        assert_eq!(ends(1.0, Some(79.0)), (78.0, 81.0));
+        assert_eq!(ends(1.0, None), (79.0, 81.0));
+    }
+}
