@@ -77,7 +77,7 @@ struct Cli {
     /// Print this help; `prony COMMAND --help` for a command
     #[arg(short, long, global = true, action = ArgAction::HelpShort, display_order = 100)]
     help: Option<bool>,
-    /// Print everything, with exit codes
+    /// Print every option, and the exit codes
     #[arg(long, global = true, action = ArgAction::HelpLong, display_order = 101)]
     help_all: Option<bool>,
     /// Print the version and the commit it was built from
@@ -101,10 +101,10 @@ pub(crate) enum Command {
     /// Load two servers in turn, and say which is faster
     #[command(after_help = compare::EXAMPLES, after_long_help = compare_details())]
     Compare(Box<CompareArgs>),
-    /// Time commands that take turns, and say which is faster
+    /// Time commands in turn, and say which is faster
     #[command(after_help = exec::EXAMPLES, after_long_help = exec_details())]
     Exec(Box<ExecArgs>),
-    /// Do what a study file says, and write it up
+    /// Run a study file and write its report
     #[command(after_help = study::EXAMPLES)]
     Study(StudyArgs),
     /// Print stored results again, in any format
@@ -113,14 +113,14 @@ pub(crate) enum Command {
     /// Start the lab: builds, measurements, history, in a browser
     #[command(after_help = lab::EXAMPLES)]
     Lab(Box<LabArgs>),
-    /// Start a reference server to try things on
+    /// Start a reference server to test against
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV
     #[command(hide = true)]
     TruthLog(TruthLogArgs),
     /// Measure what this machine can do as a client
     Calibrate(Box<CalibrateArgs>),
-    /// Load a slow server and a quick one, and say what differs
+    /// Load a slow and a fast server, and explain the difference
     Demo(DemoArgs),
     /// Load a server with the flags of ab, and report as ab does
     Ab(Box<AbArgs>),
@@ -195,9 +195,9 @@ fn run_details() -> String {
 fn compare_details() -> String {
     format!(
         "{}\n\n\
-         Both servers are loaded in blocks of 200 ms and more, in pairs of random order; what is judged are the\n\
-         differences within pairs. In one report stands one primary metric; the others are held to more.\n\
-         --fail-if compares with the whole interval: slower:5% holds where it is surely slower by 5 %.\n\n{}",
+         Both servers are loaded in blocks of 200 ms or more, in pairs of random order. The verdict is based on the differences \
+         within pairs. One metric is primary; the others are corrected for multiple comparisons. --fail-if tests the \
+         whole interval: slower:5% holds if B is slower by at least 5 % with 95 % confidence.\n\n{}",
         compare::EXAMPLES,
         exit::TABLE
     )
@@ -206,9 +206,9 @@ fn compare_details() -> String {
 fn exec_details() -> String {
     format!(
         "{}\n\n\
-         The flags are hyperfine's, where hyperfine has them. What differs: commands take turns in rounds,\n\
-         each in a random order; runs are compared in pairs; the program's start is timed beside it.\n\
-         What a measured command leaves running is ended with it; --setup may start a server.\n\n{}",
+         The flags are hyperfine's, where hyperfine has them. What differs: commands take turns in rounds of random order, \
+         runs are compared in pairs, and the start of the program is timed separately. Processes that a measured \
+         command leaves behind are ended with it; --setup may start a server.\n\n{}",
         exec::EXAMPLES,
         exit::TABLE
     )

@@ -34,25 +34,25 @@ pub(crate) struct CalibrateArgs {
     /// Length of the response's body [default: 12]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, conflicts_with = "target")]
     pub(crate) response_bytes: Option<u64>,
-    /// How the kernel is asked
+    /// I/O backend
     #[arg(long, value_name = "DRIVER", value_enum, default_value = "auto", hide_short_help = true)]
     pub(crate) driver: Driver,
-    /// Against a `prony serve null` elsewhere, for runs against that host
+    /// Measure against a `prony serve null` on another machine, for runs against that host
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
     /// Measure each setting this long [default: 2s]
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
-    /// Half a second for each setting: for a first idea
+    /// Half a second for each setting: a rough result
     #[arg(long, conflicts_with = "duration")]
     pub(crate) quick: bool,
     /// Print what is known of this machine
     #[arg(long, conflicts_with_all = ["target", "duration", "quick"])]
     pub(crate) show: bool,
-    /// Keep it as JSON in this file, too; `-` is stdout
+    /// Also write it to this file as JSON; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Keep it although the machine was busy; replace the file of --json
+    /// Store it although the machine was busy; overwrite the file of --json
     #[arg(long)]
     pub(crate) force: bool,
     /// No progress line

@@ -22,13 +22,13 @@ use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs,
     mut_arg("body", |flag| flag.short(None).hide_short_help(true)),
     mut_arg("timeout", |flag| flag.hide_short_help(true)),
     mut_arg("no_keepalive", |flag| flag.hide_short_help(true)),
-    mut_arg("expect_length", |flag| flag.help("Good is a body as long as the first one of its block")),
+    mut_arg("expect_length", |flag| flag.help("Accept only bodies as long as the first one of the block")),
 )]
 pub(crate) struct CompareArgs {
-    /// What B is compared with: a URL, a command in quotes, or stored results (a file or a folder)
+    /// Baseline: a URL, a command in quotes, or stored results (a file or a folder)
     #[arg(value_name = "A")]
     pub(crate) a: Option<String>,
-    /// What is compared: likewise
+    /// Candidate, of the same kind
     #[arg(value_name = "B")]
     pub(crate) b: Option<String>,
     /// Results of A, with commas between; folders count for all results in them
@@ -52,13 +52,13 @@ pub(crate) struct CompareArgs {
     /// rate, p50, …, p99.9, cpu [default: rate or p50]
     #[arg(long, value_name = "METRIC", value_parser = metric(), hide_possible_values = true)]
     pub(crate) primary: Option<Metric>,
-    /// Take changes below this for none [default: 2%]
+    /// Treat smaller changes as no change [default: 2%]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) margin: Option<f64>,
     /// Exit code 1 if slower, slower:5%, too-noisy, …
     #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
     pub(crate) fail_if: Vec<String>,
-    /// Measure so many pairs [default: 20]
+    /// Measure this many pairs [default: 20]
     #[arg(long, value_name = "N", value_parser = whole_u32)]
     pub(crate) pairs: Option<u32>,
     /// Measure as many pairs as it takes to see a change of this size, 40 at most
@@ -75,7 +75,7 @@ pub(crate) struct CompareArgs {
     pub(crate) connections: Option<u32>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
-    /// Load each before, not counted [default: 1s]
+    /// Warm-up time of each, not measured [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) warmup: Option<Duration>,
     #[command(flatten)]
@@ -92,10 +92,10 @@ pub(crate) struct CompareArgs {
     pub(crate) means: MeansArgs,
     #[command(flatten)]
     pub(crate) checks: CheckArgs,
-    /// Leave out the comparison with what `prony calibrate` measured
+    /// Don't compare with what `prony calibrate` measured
     #[arg(long, hide_short_help = true)]
     pub(crate) no_calibration: bool,
-    /// Keep everything in this file; `-` is stdout
+    /// Write the whole result to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Replace the file of --json if it exists; show results that can't be compared, without a verdict

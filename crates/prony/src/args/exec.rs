@@ -18,22 +18,22 @@ pub(crate) struct ExecArgs {
     /// Commands, each in quotes if it has several words
     #[arg(value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
-    /// Runs before those that count
+    /// Warm-up runs, not measured
     #[arg(short, long, value_name = "N", value_parser = whole_u32)]
     pub(crate) warmup: Option<u32>,
-    /// Exactly so many runs of each
+    /// Run each command exactly this often
     #[arg(short, long, value_name = "N", value_parser = whole_u32, conflicts_with_all = ["min_runs", "max_runs"])]
     pub(crate) runs: Option<u32>,
-    /// At least so many [default: 10]
+    /// Run each at least this often [default: 10]
     #[arg(short, long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
     pub(crate) min_runs: Option<u32>,
-    /// At most so many
+    /// Run each at most this often
     #[arg(short = 'M', long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
     pub(crate) max_runs: Option<u32>,
-    /// Go on for this long, for each command on average [default: 3s]
+    /// Keep running for this long per command [default: 3s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) min_time: Option<Duration>,
-    /// End a run that takes longer [default: 1h]
+    /// Stop a run that takes longer [default: 1h]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) timeout: Option<Duration>,
     /// Run this before each run
@@ -59,7 +59,7 @@ pub(crate) struct ExecArgs {
     /// The shell, with its flags: `bash --norc`; `none` is -N [default: sh]
     #[arg(short = 'S', long, value_name = "SHELL", hide_short_help = true)]
     pub(crate) shell: Option<String>,
-    /// Go on when a run fails; with codes, take these as good: -i=1,2
+    /// Ignore failed runs; with codes, only these exit codes: -i=1,2
     #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, default_missing_value = ALL_FAILURES, hide_short_help = true)]
     pub(crate) ignore_failure: Option<String>,
     /// Time this as the program's start
@@ -94,19 +94,19 @@ pub(crate) struct ExecArgs {
     /// Seed of the order [default: from the system, and stored]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
-    /// Keep the whole result; `-` is stdout
+    /// Write the whole result to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Keep what hyperfine would: times as JSON
+    /// Export the times as JSON, in hyperfine's format
     #[arg(long, value_name = "FILE")]
     pub(crate) export_json: Option<PathBuf>,
-    /// Keep a table as hyperfine's, in Markdown
+    /// Export a table as Markdown, in hyperfine's format
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) export_markdown: Option<PathBuf>,
-    /// Keep a table as hyperfine's, as CSV
+    /// Export a table as CSV, in hyperfine's format
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) export_csv: Option<PathBuf>,
-    /// Replace files that exist
+    /// Overwrite existing files
     #[arg(long, hide_short_help = true)]
     pub(crate) force: bool,
     /// What to print [default: text]

@@ -29,13 +29,13 @@ pub(crate) struct ExpressArgs {
     /// Connections in the pool
     #[arg(long, value_name = "N", default_value = "10", value_parser = whole_u32)]
     pub(crate) pool: u32,
-    /// Wait so long for a connection of the pool
+    /// Wait this long for a connection of the pool
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) pool_timeout: Duration,
-    /// Wait so long for a new connection to the database
+    /// Wait this long for a new connection to the database
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) connect_timeout: Duration,
-    /// Wait so long for a query
+    /// Wait this long for a query
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) statement_timeout: Duration,
     /// Sleep in the query of /pg2; the original: 100ms

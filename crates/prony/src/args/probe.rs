@@ -29,7 +29,7 @@ pub(crate) struct ProbeArgs {
     pub(crate) reuse: bool,
     #[command(flatten)]
     pub(crate) request: RequestArgs,
-    /// Speak HTTP/1.0
+    /// Use HTTP/1.0
     #[arg(long = "http1.0", hide_short_help = true)]
     pub(crate) http10: bool,
     /// Connect to this Unix socket; the URL still names host and path
@@ -41,17 +41,17 @@ pub(crate) struct ProbeArgs {
     /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
     #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
     pub(crate) sources: Vec<String>,
-    /// Status codes that are good: `200`, `2xx`, `200-299`, lists with commas [default: 200-399]
+    /// Accept these status codes: `200`, `2xx`, `200-299`, lists with commas [default: 200-399]
     #[arg(long, value_name = "STATUS", value_parser = statuses, hide_short_help = true)]
     pub(crate) expect_status: Option<StatusSet>,
     /// Keep the body of the first response in this file, up to 64 MiB; `-` is stdout, and the report goes to
     /// stderr
     #[arg(long, value_name = "FILE")]
     pub(crate) save_body: Option<PathBuf>,
-    /// Keep the whole result in this file; `-` is stdout
+    /// Write the whole result to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Replace the files of --json and --save-body if they exist
+    /// Overwrite existing files of --json and --save-body
     #[arg(long, hide_short_help = true)]
     pub(crate) force: bool,
     /// What to print [default: text]

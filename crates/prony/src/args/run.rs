@@ -26,7 +26,7 @@ pub(crate) struct RunArgs {
     pub(crate) requests: Option<u64>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
-    /// Load before, not counted [default: 1s; 0 with -n]
+    /// Warm-up time, not measured [default: 1s; 0 with -n]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) warmup: Option<Duration>,
     #[command(flatten)]
@@ -51,19 +51,19 @@ pub(crate) struct RunArgs {
     pub(crate) checks: CheckArgs,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// Leave out the comparison with what `prony calibrate` measured
+    /// Don't compare with what `prony calibrate` measured
     #[arg(long, hide_short_help = true)]
     pub(crate) no_calibration: bool,
-    /// What is loaded, kept with the result: a commit, a version, a variant
+    /// Label stored with the result: commit, version or variant of the server
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(crate) target_commit: Option<String>,
-    /// Keep the whole result in this file; `-` is stdout
+    /// Write the whole result to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Replace the files of --json and --samples if they exist
+    /// Overwrite existing files of --json and --samples
     #[arg(long, hide_short_help = true)]
     pub(crate) force: bool,
-    /// Keep every request, one by one, in this file, as CSV
+    /// Write every request to this CSV file
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) samples: Option<PathBuf>,
     /// What to print [default: text]
@@ -80,10 +80,10 @@ pub(crate) struct RunArgs {
 /// Which processes of this machine are the server. Nobody has to say: its listening socket tells.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ServerArgs {
-    /// The server is this process, with its children; may be repeated [default: whoever holds the listening socket]
+    /// The server's process, children included; may be repeated [default: found by its listening socket]
     #[arg(long, value_name = "PID", value_parser = whole_u32, hide_short_help = true)]
     pub(crate) target_pid: Vec<u32>,
-    /// The server is all that runs in this control group: `/sys/fs/cgroup/…`, or a path within
+    /// The server's control group: `/sys/fs/cgroup/…`, or a path below it
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub(crate) target_cgroup: Option<PathBuf>,
 }

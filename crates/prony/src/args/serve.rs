@@ -38,11 +38,11 @@ pub(crate) enum Served {
     Kv(KvArgs),
     /// An application with a PostgreSQL: a connection for each request, or a pool
     Express(ExpressArgs),
-    /// A lab with builds that were never run: to look at, and to measure its pages
+    /// A lab with made-up builds: to look at, and to measure its pages
     Lab(ExampleLabArgs),
     /// A private PostgreSQL, for servers that need one
     Postgres(PostgresArgs),
-    /// Takes exactly as long as it is told to, and logs what it did: to check a measurement
+    /// Takes exactly as long as told, and logs what it did: to check a measurement
     Truth(TruthArgs),
 }
 
@@ -110,10 +110,10 @@ pub(crate) struct RudyArgs {
     /// Connections that may wait to be accepted
     #[arg(long, value_name = "N", default_value = "65535", value_parser = whole_u32)]
     pub(crate) backlog: u32,
-    /// Look for new connections only this often; with a short backlog the listen queue overflows
+    /// Accept connections only this often: with a short backlog the listen queue overflows
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     pub(crate) accept_every: Duration,
-    /// Take so much memory for each request and never give it back
+    /// Allocate this much memory for each request and never free it
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = parse_bytes)]
     pub(crate) leak: u64,
 }

@@ -32,10 +32,10 @@ pub(crate) struct RequestArgs {
 /// How much load, and by how many threads; the number of connections has another default in each command.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct LoadArgs {
-    /// Open loop: requests per second, come what may
+    /// Open loop: requests per second, regardless of answers
     #[arg(short, long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
-    /// Open loop with exponential gaps, as of many independent users
+    /// Open loop with Poisson arrivals, as from many independent users
     #[arg(long, hide_short_help = true)]
     pub(crate) poisson: bool,
     /// Worker threads [default: 1]
@@ -52,7 +52,7 @@ pub(crate) struct ConnectionArgs {
     /// Requests in flight on one connection [default: 1]
     #[arg(long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
     pub(crate) pipeline: Option<u32>,
-    /// Speak HTTP/1.0
+    /// Use HTTP/1.0
     #[arg(long = "http1.0", hide_short_help = true)]
     pub(crate) http10: bool,
 }
@@ -60,10 +60,10 @@ pub(crate) struct ConnectionArgs {
 /// By what means prony loads and looks.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct MeansArgs {
-    /// How the kernel is asked
+    /// I/O backend
     #[arg(long, value_name = "DRIVER", value_enum, default_value = "auto", hide_short_help = true)]
     pub(crate) driver: Driver,
-    /// The kernel's own time stamps, which tell the client's delays from the server's
+    /// Kernel time stamps: they tell the client's delays from the server's
     #[arg(long, value_name = "CLOCK", value_enum, default_value = "auto", hide_short_help = true)]
     pub(crate) kernel_clock: KernelStamps,
     /// Seed of everything random [default: from the system, and stored]
@@ -75,16 +75,16 @@ pub(crate) struct MeansArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[expect(clippy::struct_field_names, reason = "each is named as its flag")]
 pub(crate) struct CheckArgs {
-    /// Status codes that are good: `200`, `2xx`, `200-299`, lists with commas [default: 200-399]
+    /// Accept these status codes: `200`, `2xx`, `200-299`, lists with commas [default: 200-399]
     #[arg(long, value_name = "STATUS", value_parser = statuses, hide_short_help = true)]
     pub(crate) expect_status: Option<StatusSet>,
-    /// Good is a body of exactly this text
+    /// Accept only bodies of exactly this text
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(crate) expect_body: Option<String>,
-    /// Good is a body that this regular expression matches somewhere
+    /// Accept only bodies that match this regular expression
     #[arg(long, value_name = "REGEX", hide_short_help = true)]
     pub(crate) expect_body_regex: Option<String>,
-    /// Good is a body as long as the first one
+    /// Accept only bodies as long as the first one
     #[arg(long, value_name = "LENGTH", value_enum, hide_short_help = true)]
     pub(crate) expect_length: Option<BodyLength>,
 }
@@ -105,10 +105,10 @@ pub(crate) enum Driver {
 /// Whether the kernel's own time stamps are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KernelStamps {
-    /// Where the kernel has them.
+    /// Use them where the kernel has them.
     #[default]
     Auto,
-    /// Not at all.
+    /// Don't use them.
     Off,
 }
 

@@ -17,13 +17,13 @@ pub(crate) struct StudyArgs {
     /// The study file: see docs/study.md
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Print what would be done, and do nothing
+    /// Print the plan, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Take the short form that the file describes
+    /// Run the short form that the file describes
     #[arg(long)]
     pub(crate) short: bool,
-    /// Run each cell so often [default: by the file]
+    /// Run each cell this often [default: from the file]
     #[arg(long, value_name = "N", value_parser = whole_u32)]
     pub(crate) repeats: Option<u32>,
     /// Repeat as often as it takes to see this change
@@ -32,13 +32,13 @@ pub(crate) struct StudyArgs {
     /// Most repeats of invalid runs per cell [default: 3]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) retries: Option<u64>,
-    /// Seed of order and loads [default: by the file]
+    /// Seed of order and loads [default: from the file]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) seed: Option<u64>,
     /// Folder for all results [default: NAME.study]
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,
-    /// Make the runs that are missing in the folder
+    /// Run only what is missing in the folder
     #[arg(long, conflicts_with = "force")]
     pub(crate) resume: bool,
     /// Start over: remove the runs that are in the folder

@@ -28,7 +28,7 @@ pub(crate) struct TruthArgs {
     /// How long each answer takes
     #[arg(long, value_name = "DELAY", default_value = "const:1ms", value_parser = delay)]
     pub(crate) delay: Delay,
-    /// What delays and endings are drawn with
+    /// Seed of delays and endings
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Share of the requests that get a 500
@@ -37,7 +37,7 @@ pub(crate) struct TruthArgs {
     /// Share of the requests that get a reset
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) reset_share: f64,
-    /// Let bodies trickle: in so many pieces over so long
+    /// Send bodies slowly: in this many pieces over this time
     #[arg(long, value_name = "PIECES,TIME", value_parser = slow_body)]
     pub(crate) slow_body: Option<SlowBody>,
     /// Length of a body
@@ -49,7 +49,7 @@ pub(crate) struct TruthArgs {
     /// Threads
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
     pub(crate) workers: u32,
-    /// Watch the clock so long before an answer is due, instead of sleeping
+    /// Busy-wait this long before an answer is due, instead of sleeping
     #[arg(long, value_name = "TIME", default_value = "50us", value_parser = parse_duration)]
     pub(crate) spin: Duration,
     /// Write what was done with each request to this file
