@@ -11,6 +11,7 @@
 mod aggregate;
 mod clock;
 mod compare;
+mod condition;
 mod estimate;
 mod execute;
 mod file;
@@ -27,6 +28,7 @@ pub use compare::{
     Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, SideRequests, estimate, figure_findings,
     is_final, judge, judge_primary, side_requests, withhold,
 };
+pub use condition::{Condition, ConditionError, ConditionOutcome};
 pub use estimate::Estimate;
 pub use execute::{Executed, StudyEvent, execute};
 pub use file::{Host, Mistake, Overrides, StudyError, study_file_json_schema};

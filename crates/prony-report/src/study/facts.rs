@@ -229,8 +229,8 @@ pub(super) fn bare(metric: StudyMetric, value: f64) -> String {
     }
 }
 
-/// With its unit.
-pub(super) fn value(metric: StudyMetric, value: f64) -> String {
+/// `value` of `metric` with its unit, as people say it.
+pub fn value(metric: StudyMetric, value: f64) -> String {
     match metric.unit() {
         "share" => share(value),
         "ms" => seconds(value / 1e3),

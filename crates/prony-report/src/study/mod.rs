@@ -6,6 +6,7 @@ mod html;
 mod markdown;
 mod text;
 
+pub use facts::value;
 pub use html::html;
 pub use markdown::markdown;
 pub use prony_model::study_to_json as json;

@@ -19,15 +19,21 @@ mod timeline;
 use std::time::Duration;
 
 use prony_model::{
-    Environment, STUDY_FORMAT, STUDY_VERSION, StudyCell, StudyFailure, StudyResult, StudyTarget, Verdict,
-    since_1970,
+    Environment, RunResult, STUDY_FORMAT, STUDY_VERSION, StudyCell, StudyFailure, StudyMetric, StudyResult,
+    StudyTarget, Verdict, since_1970,
 };
 
 use self::cell::CellRecord;
 use self::doubt::Doubts;
 pub use self::folder::aggregate_folder;
+use self::reading::Reading;
 pub use self::stored::{AggregateError, Stored, StoredError};
 use crate::{Launch, Schedule, Step, Study, Target, Template};
+
+/// What `result` says of `metric`; a reading without value where it has none.
+pub(crate) fn reading_of(result: &RunResult, metric: StudyMetric) -> Reading {
+    reading::of_run(result).remove(&metric).unwrap_or_default()
+}
 
 /// What the runs that are there say together. `stored` are the results with their steps, in any order; a result that
 /// can't be read is the caller's error. `failures` are the runs that could not be made.

@@ -10,17 +10,17 @@ use prony_stats::median;
 
 /// One metric of one run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
     /// In the metric's unit; absent where it is withheld.
-    pub(super) value: Option<f64>,
+    pub(crate) value: Option<f64>,
     /// What the run itself says of its precision.
-    pub(super) interval: Option<Interval>,
+    pub(crate) interval: Option<Interval>,
     /// Requests or executions behind it.
-    pub(super) samples: u64,
+    pub(crate) samples: u64,
     /// Why there is no value.
-    pub(super) withheld: Option<QuantileNote>,
+    pub(crate) withheld: Option<QuantileNote>,
     /// Whether the client made it, so that it supports no number of all runs together either.
-    pub(super) is_of_client: bool,
+    pub(crate) is_of_client: bool,
 }
 
 /// Every metric that a run has, withheld ones included.

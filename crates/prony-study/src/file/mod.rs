@@ -28,6 +28,7 @@ use prony_model::{StartUpTry, StudyText};
 use toml::de::DeTable;
 
 pub use mistake::{Mistake, StudyError};
+pub(crate) use scalar::amount_of;
 pub use schema::study_file_json_schema;
 
 use crate::study::{Cell, CellLoad, Order, Restart, Study};

@@ -125,7 +125,7 @@ pub(super) struct StatusError(String);
 /// A value that is no amount of what is asked for.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("`{given}` is not {what}: write {example}")]
-pub(super) struct AmountError {
+pub(crate) struct AmountError {
     given: String,
     what: &'static str,
     example: &'static str,
@@ -180,6 +180,11 @@ pub(super) fn amount(scalar: &Scalar, unit: &str) -> Result<f64, AmountError> {
     };
     let good = number.filter(|value| value.is_finite() && *value >= 0.0);
     good.ok_or_else(|| AmountError { given: scalar.to_string(), what, example })
+}
+
+/// `text` as an amount in the unit of `metric`.
+pub(crate) fn amount_of(text: &str, metric: prony_model::StudyMetric) -> Result<f64, AmountError> {
+    amount(&Scalar::Text(text.to_owned()), metric.unit())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use prony_model::{Clock, ServerHint, parse_count, parse_duration};
+use prony_study::{Condition, ConditionError};
 
 use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs, whole_u32};
 
@@ -57,6 +58,9 @@ pub(crate) struct RunArgs {
     /// Label stored with the result: commit, version or variant of the server
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(crate) target_commit: Option<String>,
+    /// Exit code 1 if this holds: 'p99 > 50ms', 'success < 99.9%', 'rate < 5k'; may be repeated
+    #[arg(long, value_name = "CONDITION", value_parser = condition, hide_short_help = true)]
+    pub(crate) fail_if: Vec<Condition>,
     /// Write the whole result to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -75,6 +79,10 @@ pub(crate) struct RunArgs {
     /// No progress line
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+fn condition(text: &str) -> Result<Condition, ConditionError> {
+    Condition::parse(text)
 }
 
 /// Which processes of this machine are the server. Nobody has to say: its listening socket tells.

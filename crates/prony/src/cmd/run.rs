@@ -1,5 +1,8 @@
 //! `prony run`: load a server, say what it delivered.
 
+use prony_model::RunResult;
+use prony_study::{Condition, ConditionOutcome};
+
 use crate::args::RunArgs;
 use crate::complaint::Complaint;
 use crate::exit::Exit;
@@ -37,7 +40,26 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
     if let Some(samples) = samples {
         samples.finish()?;
     }
-    Ok(Exit::of_run(&result))
+    let fails = fails(&args.fail_if, &result);
+    Ok(match Exit::of_run(&result) {
+        Exit::Good if fails => Exit::ThresholdMissed,
+        exit => exit,
+    })
+}
+
+/// Whether one of `conditions` holds, or nothing can be said of it; each that does is told on stderr.
+fn fails(conditions: &[Condition], result: &RunResult) -> bool {
+    let mut fails = false;
+    for condition in conditions {
+        let found = match condition.of(result) {
+            ConditionOutcome::Clear(_) => continue,
+            ConditionOutcome::Holds(value) => prony_report::study::value(condition.metric(), value),
+            ConditionOutcome::Unknown(reason) => format!("not known, because {reason}"),
+        };
+        fails = true;
+        output::tell(&format!("--fail-if {condition}: {found}\n"));
+    }
+    fails
 }
 
 /// A seed from the operating system. 32 bits, so that it can be typed again, and read back whole by JSON

@@ -163,3 +163,29 @@ fn few_descriptors() {
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.starts_with("error: 50 connections need "), "{refused:?}");
 }
+
+/// The first that holds decides, and what can't be said is no success.
+#[test]
+fn conditions_fail_a_run() {
+    let served =
+        crate::servers::Served::start(&["rudy", "--model", "async", "--delay", "5ms", "--keepalive"]);
+    let said = |condition: &str| {
+        let words = [&served.url, "--rate", "100", "-d", "500ms", "--warmup", "0", "--fail-if", condition];
+        prony(&words)
+    };
+    let check = |condition: &str, code: i32, told: &str| {
+        let said = said(condition);
+        // An invalid run, on a busy machine, ends with 3 whatever holds.
+        assert!(said.code == Some(code) || said.code == Some(3), "{condition}: {said:?}");
+        assert!(said.err.starts_with(told), "{condition}: {said:?}");
+    };
+    check("p50 > 1ms", 1, "--fail-if p50 > 1ms: ");
+    check("success < 99.9%", 0, "");
+    check("p99.9 > 1ms", 1, "--fail-if p99.9 > 1ms: not known, because ");
+    let wrong = said("p98 > 1ms");
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(
+        wrong.err.starts_with("error: --fail-if `p98` is not a metric of a run\n       did you mean"),
+        "{wrong:?}"
+    );
+}
