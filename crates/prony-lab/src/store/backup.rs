@@ -107,6 +107,7 @@ pub fn restore(address: &StoreAddress, from: &Path) -> Result<Copied, StoreError
     let kept = replaced.inspect_err(|_| {
         let _ = std::fs::remove_file(&unfinished);
     })?;
+    lock.clear().map_err(|error| unfit(&lock::place(to), &error.to_string()))?;
     drop(lock);
     Ok(Copied { size_bytes: length(to)?, builds, took: clock::steady().saturating_sub(begun), kept })
 }
@@ -232,10 +233,7 @@ fn settled(path: &Path) -> i64 {
 /// Gives `new` the name `place`; what had it is kept beside it under another. There is a store at every moment.
 fn replace(new: &Path, place: &Path) -> Result<Option<PathBuf>, StoreError> {
     let failed = |error: io::Error| unfit(place, &error.to_string());
-    let kept = place.exists().then(|| {
-        let stamp: String = clock::wall().rfc3339().chars().filter(char::is_ascii_alphanumeric).collect();
-        beside(place, &format!(".before-{stamp}"))
-    });
+    let kept = place.exists().then(|| stamped(place, "before"));
     if let Some(kept) = &kept {
         std::fs::hard_link(place, kept).map_err(failed)?;
         for end in ["-wal", "-shm"] {
@@ -250,7 +248,14 @@ fn replace(new: &Path, place: &Path) -> Result<Option<PathBuf>, StoreError> {
     Ok(kept)
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+/// The name of a file that is kept beside the store at `path`, after what it is and when that was.
+pub(super) fn stamped(path: &Path, what: &str) -> PathBuf {
+    let stamp: String = clock::wall().rfc3339().chars().filter(char::is_ascii_alphanumeric).collect();
+    beside(path, &format!(".{what}-{stamp}"))
+}
+
+/// `path` with another end.
+pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)

@@ -170,14 +170,19 @@ pub(crate) fn unfinished(tx: &mut Tx<'_>, by: &str) -> Result<u64, StoreError> {
     Ok(open.cast_unsigned())
 }
 
-/// Everything that isn't over, in the order in which it will be worked off.
+/// Everything that isn't over, in the order in which it will be worked off: first what runs.
 pub(crate) fn open(tx: &mut Tx<'_>, most: u32) -> Result<Vec<Build>, StoreError> {
-    let statement = format!(
-        "SELECT {COLUMNS} FROM {FROM} WHERE b.state IN ('queued', 'assigned', 'arming', 'armed', 'running', \
-         'draining', 'finalizing', 'cancelling') ORDER BY CASE b.state WHEN 'queued' THEN 1 ELSE 0 END, \
-         b.priority DESC, b.id LIMIT $1"
-    );
-    tx.query(&statement, values![most], build)
+    let mut page = |states: &str, most: u32| {
+        let statement = format!(
+            "SELECT {COLUMNS} FROM {FROM} WHERE b.state {states} ORDER BY b.priority DESC, b.id LIMIT $1"
+        );
+        tx.query(&statement, values![most], build)
+    };
+    let running = "IN ('assigned', 'arming', 'armed', 'running', 'draining', 'finalizing', 'cancelling')";
+    let mut found = page(running, most)?;
+    let left = most.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
+    found.extend(page("= 'queued'", left)?);
+    Ok(found)
 }
 
 /// The branch in whose history a build stands.

@@ -1,7 +1,9 @@
 //! What can go wrong between the lab and its store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use super::lock;
 
 /// What can go wrong between the lab and its store. Nothing of a transaction that failed is kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +31,16 @@ pub enum StoreError {
     /// Another lab uses it.
     #[error("take over the store: {0}")]
     InUse(String),
+    /// SQLite's log, which holds what the database file doesn't have yet, is not the one that was written.
+    #[error("{}", without_log(path, missing, rescued.as_deref()))]
+    LogRemoved {
+        /// The database.
+        path: PathBuf,
+        /// What is missing, for people.
+        missing: String,
+        /// A copy of everything that was answered, where the lab could make one.
+        rescued: Option<PathBuf>,
+    },
     /// It was written by a newer prony.
     #[error("use a store of version {found}: this prony knows versions up to {known}; take a newer prony")]
     Newer {
@@ -68,6 +80,17 @@ pub enum StoreError {
     /// A statement of ours is wrong.
     #[error("run a statement ({0}); this is a fault of prony")]
     Fault(String),
+}
+
+fn without_log(path: &Path, missing: &str, rescued: Option<&Path>) -> String {
+    let next = match rescued {
+        Some(copy) => format!("stop the lab, then: prony lab restore {}", copy.display()),
+        None => format!(
+            "put the file back, restore a backup (prony lab restore), or remove {} to go on without it",
+            lock::place(path).display()
+        ),
+    };
+    format!("write to the store {}: {missing}; {next}", path.display())
 }
 
 /// When to come again after an error that passes: a PostgreSQL restarts within seconds.

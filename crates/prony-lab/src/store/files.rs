@@ -1,6 +1,6 @@
 //! What builds leave: reports, stored runs, logs. Kept deflated where that helps.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Cursor, Read, Write as _};
 
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
@@ -57,6 +57,42 @@ pub(crate) fn one(
             let bytes = if row.int(3)? == 0 { bytes } else { inflate(&bytes, info.size_bytes)? };
             Ok((info, bytes))
         },
+    )
+}
+
+/// A file as it is stored.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) info: FileInfo,
+    is_deflated: bool,
+    bytes: Vec<u8>,
+}
+
+impl Stored {
+    /// What is in it, as it was.
+    pub(crate) fn reader(self) -> Box<dyn Read + Send> {
+        // What grows beyond its length is none of ours.
+        let size = self.info.size_bytes;
+        if self.is_deflated {
+            Box::new(ZlibDecoder::new(Cursor::new(self.bytes)).take(size))
+        } else {
+            Box::new(Cursor::new(self.bytes))
+        }
+    }
+}
+
+/// How many bytes a file takes in the store.
+pub(crate) fn stored_bytes(tx: &mut Tx<'_>, build: BuildId, name: &str) -> Result<Option<u64>, StoreError> {
+    let statement = "SELECT CAST(LENGTH(bytes) AS BIGINT) FROM files WHERE build_id = $1 AND name = $2";
+    Ok(tx.first(statement, values![build, name], |row| row.int(0))?.map(i64::cast_unsigned))
+}
+
+/// One file as it is stored.
+pub(crate) fn stored(tx: &mut Tx<'_>, build: BuildId, name: &str) -> Result<Option<Stored>, StoreError> {
+    tx.first(
+        "SELECT name, media_type, size_bytes, deflated, bytes FROM files WHERE build_id = $1 AND name = $2",
+        values![build, name],
+        |row| Ok(Stored { info: info(row)?, is_deflated: row.int(3)? != 0, bytes: row.bytes(4)? }),
     )
 }
 

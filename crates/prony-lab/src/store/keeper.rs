@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::checkpoint::{self, Checkpointer};
+use super::footing::{self, Footing};
 use super::lock::{self, FileLock};
+use super::log::Log;
 use super::session::Session;
 use super::{StoreError, connect, migrate, sqlite};
 use crate::clock;
@@ -30,33 +32,63 @@ pub(super) struct Keeper {
     /// The last attempt to reach the database: when the next one may be, and what it said.
     missed: Option<(Duration, StoreError)>,
     checkpointer: Option<Checkpointer>,
-    _lock: Option<FileLock>,
+    log: Log,
+    /// What only a store in files of this machine has.
+    held: Option<Held>,
+}
+
+/// The hold on a store in files.
+struct Held {
+    footing: Footing,
+    /// Transactions that were committed to it, ever.
+    commits: i64,
+    lock: FileLock,
 }
 
 impl Keeper {
     /// Takes the store over and brings its tables up to date. What there is to say about its state, for people.
     pub(super) fn open(address: &StoreAddress) -> Result<(Self, Vec<String>), StoreError> {
-        let mut notes = Vec::new();
-        let lock = match address {
-            StoreAddress::Sqlite(path) => {
-                let (lock, was_killed) = FileLock::take(path)?;
-                if was_killed {
-                    notes.push(look_at(path)?);
-                }
-                Some(lock)
+        match address {
+            StoreAddress::Sqlite(path) => Self::open_files(address, path),
+            StoreAddress::Postgres(_) => {
+                let mut session = connect(address)?;
+                lock::hold(session.as_mut())?;
+                migrate::migrate(session.as_mut())?;
+                let epoch = lock::take_over(session.as_mut())?;
+                Ok((Self::over(session, address, epoch), Vec::new()))
             }
-            StoreAddress::Postgres(_) => None,
-        };
+        }
+    }
+
+    fn open_files(address: &StoreAddress, path: &Path) -> Result<(Self, Vec<String>), StoreError> {
+        let (mut lock, killed) = FileLock::take(path)?;
+        sqlite::make_file(path)?;
+        let notes = killed.map(|_| look_at(path)).transpose()?.into_iter().collect();
         let mut session = connect(address)?;
-        lock::hold(session.as_mut())?;
+        // Readers have less: there are many, and what they look for is in the kernel's cache.
+        session.batch("PRAGMA cache_size = -8000;")?;
+        migrate::prepare(session.as_mut())?;
+        let commits = footing::check_commits(path, session.as_mut(), killed)?;
         migrate::migrate(session.as_mut())?;
         let epoch = lock::take_over(session.as_mut())?;
-        let checkpointer = match address {
-            StoreAddress::Sqlite(path) => Some(Checkpointer::start(path.clone())?),
-            StoreAddress::Postgres(_) => None,
-        };
+        let footing = Footing::of(path)?;
+        lock.name_holder(commits)
+            .map_err(|error| StoreError::Open { path: lock::place(path), message: error.to_string() })?;
+        let mut keeper = Self::over(session, address, epoch);
+        keeper.checkpointer = Some(Checkpointer::start(path.to_owned())?);
+        keeper.held = Some(Held { footing, commits, lock });
+        Ok((keeper, notes))
+    }
+
+    fn over(session: Box<dyn Session>, address: &StoreAddress, epoch: i64) -> Self {
         let address = address.clone();
-        Ok((Self { session, checkpointer, address, epoch, gone: None, missed: None, _lock: lock }, notes))
+        let log = Log::default();
+        Self { session, address, epoch, gone: None, missed: None, checkpointer: None, log, held: None }
+    }
+
+    /// What happens to the store from now on, for people.
+    pub(super) fn log(&self) -> Log {
+        self.log.clone()
     }
 
     pub(super) fn session(&mut self) -> &mut dyn Session {
@@ -83,11 +115,25 @@ impl Keeper {
 
     /// Makes the transaction durable. Where the connection is lost meanwhile, the database is asked what became of it.
     pub(super) fn commit(&mut self) -> Result<(), StoreError> {
+        if let Some(held) = &self.held {
+            lock::set(self.session.as_mut(), "commits", &(held.commits + 1).to_string())?;
+        }
         let mark = self.session.mark();
         match (self.session.commit(), mark) {
             (Err(StoreError::Unknown(why)), Some(mark)) => self.ask(mark, &why),
             (committed, _) => committed,
+        }?;
+        let Some(held) = &mut self.held else { return Ok(()) };
+        if !held.footing.is_there() {
+            let lost = held.footing.lost(self.session.as_mut());
+            self.gone = Some(lost.clone());
+            self.log.add(&format!("nothing is written any more: failed to {lost}"));
+            return Err(lost);
         }
+        held.commits += 1;
+        // Where it fails, a log that is removed after a kill goes unnoticed; what was committed is there all the same.
+        let _ = held.lock.note(held.commits);
+        Ok(())
     }
 
     /// What is to be done after a commit and its answers.
@@ -127,13 +173,18 @@ impl Keeper {
             Ok(session) => {
                 self.session = session;
                 self.missed = None;
+                self.log.add("the database answers again, and what comes is accepted again");
                 Ok(())
             }
             Err(error @ StoreError::InUse(_)) => {
+                self.log.add(&format!("nothing is written any more: failed to {error}"));
                 self.gone = Some(error.clone());
                 Err(error)
             }
             Err(error) => {
+                if self.missed.is_none() {
+                    self.log.add(&format!("the database does not answer: failed to {error}"));
+                }
                 self.missed = Some((clock::steady() + RETRY, error.clone()));
                 Err(error)
             }

@@ -6,9 +6,10 @@
 //! writes; its server lets go of it when that session is gone.
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::io::Read as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::session::{Dialect, Session};
 use super::value::values;
@@ -17,24 +18,40 @@ use crate::clock;
 
 /// Names the lock among the advisory locks of a PostgreSQL database: "prony" and "lab" as numbers.
 const ADVISORY: &str = "(112114, 976152)";
-/// How long a PostgreSQL may take to notice that a killed lab is gone.
-const PATIENCE_MS: u32 = 3000;
-/// A name of a process and its machine is shorter.
-const MOST_NAME_BYTES: u64 = 512;
+/// How long the lab before this one may take to end, or a PostgreSQL to notice that it was killed.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Between two looks whether it has ended.
+const LOCK_RETRY: Duration = Duration::from_millis(20);
+/// A name of a process and its machine, and a number, are shorter.
+const NAME_BYTES_MAX: u64 = 1024;
+/// Begins the line of a lock's file that says how many transactions were committed.
+const COMMITS: &str = "commits ";
 
 /// The lock on a SQLite database. Dropping it ends it in good order.
+///
+/// Its file names the holder, and beneath that how many transactions the holder has committed. The database has that
+/// number, too: after a kill it must not be the lower one of the two.
 #[derive(Debug)]
 pub(super) struct FileLock {
     file: File,
+    /// Where the number of commits stands, once the holder is named.
+    commits_at: Option<u64>,
+}
+
+/// What the last holder of a lock left, unless it ended in good order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Killed {
+    /// Transactions that it had committed; nothing where it didn't count them.
+    pub(super) commits: Option<i64>,
 }
 
 impl FileLock {
-    /// Takes the lock of the database at `path`; also whether its last holder was killed.
-    pub(super) fn take(path: &Path) -> Result<(Self, bool), StoreError> {
+    /// Takes the lock of the database at `path`; also what its last holder left if that was killed.
+    pub(super) fn take(path: &Path) -> Result<(Self, Option<Killed>), StoreError> {
         let place = place(path);
         let failed =
             |error: std::io::Error| StoreError::Open { path: place.clone(), message: error.to_string() };
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
@@ -42,26 +59,57 @@ impl FileLock {
             .mode(sqlite::FILE_MODE)
             .open(&place)
             .map_err(failed)?;
-        let mut last = String::new();
-        let locked = file.try_lock();
-        (&file).take(MOST_NAME_BYTES).read_to_string(&mut last).map_err(failed)?;
-        match locked {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let who = if last.is_empty() { "another lab" } else { last.trim_end() };
-                return Err(StoreError::InUse(format!("{who} has it; {ADVICE}")));
+        let until = clock::steady() + PATIENCE;
+        let is_locked = loop {
+            match file.try_lock() {
+                Ok(()) => break true,
+                Err(TryLockError::WouldBlock) if clock::steady() >= until => break false,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY),
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        };
+        let mut last = String::new();
+        (&file).take(NAME_BYTES_MAX).read_to_string(&mut last).map_err(failed)?;
+        // Older labs wrote the name behind the length of the one before it.
+        let mut lines = last.trim_start_matches('\0').lines();
+        let name = lines.next().unwrap_or_default();
+        if !is_locked {
+            let who = if name.is_empty() { "another lab" } else { name };
+            return Err(StoreError::InUse(format!("{who} has it; {ADVICE}")));
         }
-        file.set_len(0).and_then(|()| file.write_all(holder().as_bytes())).map_err(failed)?;
-        Ok((Self { file }, !last.is_empty()))
+        let commits = lines.next().and_then(|line| line.strip_prefix(COMMITS)?.parse().ok());
+        let killed = (!name.is_empty()).then_some(Killed { commits });
+        Ok((Self { file, commits_at: None }, killed))
+    }
+
+    /// Names this process as the holder. Until then the file says what the last one left.
+    pub(super) fn name_holder(&mut self, commits: i64) -> std::io::Result<()> {
+        let head = format!("{}\n{COMMITS}", holder());
+        self.file.set_len(0)?;
+        self.file.write_all_at(head.as_bytes(), 0)?;
+        self.commits_at = Some(head.len() as u64);
+        self.note(commits)
+    }
+
+    /// Forgets what the last holder left: another database takes the place of its own.
+    pub(super) fn clear(&self) -> std::io::Result<()> {
+        self.file.set_len(0)
+    }
+
+    /// Notes how many transactions are committed. Not flushed: it tells of kills, not of power cuts, after which it may
+    /// be lower than what the database has.
+    pub(super) fn note(&self, commits: i64) -> std::io::Result<()> {
+        let Some(at) = self.commits_at else { return Ok(()) };
+        self.file.write_all_at(format!("{commits:020}\n").as_bytes(), at)
     }
 }
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Where it fails the next lab looks at the database once more than it need.
-        let _ = self.file.set_len(0);
+        if self.commits_at.is_some() {
+            // Where it fails the next lab looks at the database once more than it need.
+            let _ = self.file.set_len(0);
+        }
     }
 }
 
@@ -78,7 +126,7 @@ pub(super) fn hold(session: &mut dyn Session) -> Result<(), StoreError> {
     if session.dialect() == Dialect::Sqlite {
         return Ok(());
     }
-    session.batch(&format!("SET lock_timeout = {PATIENCE_MS}"))?;
+    session.batch(&format!("SET lock_timeout = {}", PATIENCE.as_millis()))?;
     let taken = session.batch(&format!("SELECT pg_advisory_lock{ADVISORY}"));
     session.batch("RESET lock_timeout")?;
     match taken {
@@ -117,6 +165,12 @@ fn next_epoch(session: &mut dyn Session) -> Result<i64, StoreError> {
 /// The epoch of the lab that took the store over last; 0 before the first.
 pub(super) fn epoch(session: &mut dyn Session) -> Result<i64, StoreError> {
     let rows = session.query("SELECT CAST(value AS BIGINT) FROM lab WHERE key = 'epoch'", &[])?;
+    rows.first().map_or(Ok(0), |row| row.int(0))
+}
+
+/// Transactions that labs have committed to a SQLite store, ever.
+pub(super) fn commits(session: &mut dyn Session) -> Result<i64, StoreError> {
+    let rows = session.query("SELECT CAST(value AS BIGINT) FROM lab WHERE key = 'commits'", &[])?;
     rows.first().map_or(Ok(0), |row| row.int(0))
 }
 

@@ -4,11 +4,16 @@ use super::session::{Dialect, Session};
 use super::{StoreError, lock};
 
 /// The steps from an empty database to the newest, in order. A step that was released is never changed.
-const STEPS: [&str; 1] = [include_str!("migrations/0001.sql")];
+const STEPS: [&str; 2] = [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
+
+/// Makes the table of what the store says about itself.
+pub(super) fn prepare(session: &mut dyn Session) -> Result<(), StoreError> {
+    session.batch("CREATE TABLE IF NOT EXISTS lab (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+}
 
 /// Does the steps that are missing, each whole or not at all.
 pub(super) fn migrate(session: &mut dyn Session) -> Result<(), StoreError> {
-    session.batch("CREATE TABLE IF NOT EXISTS lab (key TEXT PRIMARY KEY, value TEXT NOT NULL)")?;
+    prepare(session)?;
     session.begin(true)?;
     let done = steps(session);
     match done {
@@ -52,4 +57,66 @@ fn spelled(step: &str, dialect: Dialect) -> String {
         .replace("{real}", real)
         .replace("{bytes}", bytes)
         .replace("{compact}", compact)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use flate2::read::GzDecoder;
+
+    use super::super::fixture::fresh_database;
+    use super::super::{Store, builds, connect, monitors};
+    use super::*;
+    use crate::clock::Moment;
+    use crate::model::MonitorId;
+    use crate::options::StoreAddress;
+
+    /// A store of version 1, as `prony serve lab --builds 12` of that time made it, with a monitor and a build that
+    /// waits.
+    const VERSION_1: &[u8] = include_bytes!("migrations/version1.sqlite.gz");
+
+    #[test]
+    fn a_database_of_the_first_version_goes_on_being_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lab.sqlite");
+        let mut bytes = Vec::new();
+        GzDecoder::new(VERSION_1).read_to_end(&mut bytes).expect("gzip");
+        std::fs::write(&path, bytes).expect("written");
+        let store = Store::open(&StoreAddress::Sqlite(path)).expect("it is brought up to date");
+        store
+            .read_blocking(|tx| {
+                assert_eq!(tx.number("SELECT COUNT(*) FROM results", &[])?, 60);
+                let listed = builds::list(tx, &builds::Filter::default(), builds::Page::Newest, 100)?;
+                assert_eq!(listed.len(), 13);
+                assert!(builds::one(tx, listed[5].id)?.is_some_and(|detail| !detail.tasks.is_empty()));
+                let waiting: Vec<_> = builds::open(tx, 10)?.into_iter().map(|build| build.id).collect();
+                assert_eq!(waiting, [listed[0].id]);
+                let checks = monitors::summary(tx, MonitorId(1), Moment(0), 10)?;
+                assert_eq!((checks.checks, checks.good, checks.last.len()), (3, 2, 3));
+                Ok(())
+            })
+            .expect("read");
+    }
+
+    #[test]
+    fn postgresql_of_the_first_version_goes_on_being_read() {
+        let address = StoreAddress::Postgres(fresh_database());
+        let mut session = connect(&address).expect("a session");
+        prepare(session.as_mut()).expect("a table");
+        session.batch(&spelled(STEPS[0], Dialect::Postgres)).expect("the first version");
+        lock::set(session.as_mut(), "version", "1").expect("noted");
+        session
+            .batch(
+                "INSERT INTO monitors (name, url, every_ms, timeout_ms, fail_after, created_by, created_at) \
+                 VALUES ('shop', 'http://127.0.0.1:1/', 60000, 1000, 3, 'kim', 1); \
+                 INSERT INTO checks (monitor_id, at, is_good) VALUES (1, 7200000, 1), (1, 7260000, 0), (1, 10800000, 1)",
+            )
+            .expect("written");
+        drop(session);
+        let store = Store::open(&address).expect("it is brought up to date");
+        let checks = store.read_blocking(|tx| monitors::summary(tx, MonitorId(1), Moment(0), 10));
+        let checks = checks.expect("read");
+        assert_eq!((checks.checks, checks.good, checks.last.len()), (3, 2, 3));
+    }
 }

@@ -10,6 +10,7 @@ pub(crate) mod alerts;
 pub(crate) mod audit;
 mod backup;
 pub(crate) mod builds;
+mod changes;
 mod checkpoint;
 pub(crate) mod counts;
 mod error;
@@ -20,13 +21,17 @@ pub(crate) mod figures;
 pub(crate) mod files;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod footing;
 pub(crate) mod hooks;
 mod keeper;
 mod lock;
+mod log;
 mod migrate;
 pub(crate) mod monitors;
 #[cfg(test)]
 pub(crate) mod past;
+#[cfg(test)]
+mod plans;
 mod postgres;
 pub(crate) mod projects;
 pub(crate) mod queue;
@@ -48,12 +53,12 @@ mod value;
 mod writer;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
 
 pub use backup::{Copied, Looked, backup, check, restore};
+pub(crate) use changes::Tables;
 pub use error::StoreError;
 pub(crate) use tx::Tx;
 pub(crate) use value::{Row, Value, values};
@@ -61,7 +66,9 @@ pub(crate) use value::{Row, Value, values};
 use crate::clock;
 use crate::metrics::times;
 use crate::options::StoreAddress;
+use changes::Changes;
 use keeper::Keeper;
+use log::Log;
 use readers::Readers;
 use session::Session;
 use writer::Writer;
@@ -74,10 +81,11 @@ const READERS: usize = 4;
 pub(crate) struct Store {
     writer: Arc<Writer>,
     readers: Arc<Readers>,
-    version: Arc<AtomicU64>,
+    changes: Arc<Changes>,
     /// Whether it is in this process, as SQLite is.
     is_here: bool,
     notes: Arc<[String]>,
+    log: Log,
     write_times: Histogram,
 }
 
@@ -89,16 +97,22 @@ impl Store {
     }
 
     fn over(keeper: Keeper, notes: Vec<String>, address: &StoreAddress) -> Result<Self, StoreError> {
-        let version = Arc::new(AtomicU64::new(1));
+        let changes = Arc::new(Changes::default());
         let readers = Arc::new(Readers::new(address.clone(), READERS));
-        let writer = Arc::new(Writer::start(keeper, Arc::clone(&version))?);
+        let log = keeper.log();
+        let writer = Arc::new(Writer::start(keeper, Arc::clone(&changes))?);
         let is_here = matches!(address, StoreAddress::Sqlite(_));
-        Ok(Self { writer, readers, version, is_here, notes: notes.into(), write_times: times() })
+        Ok(Self { writer, readers, changes, is_here, notes: notes.into(), log, write_times: times() })
     }
 
     /// What there was to say about its state when it was opened, for people.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// What happens to it while the lab runs, for people.
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
     }
 
     /// Does `work` in a transaction that is durable when this returns. An error of `work` undoes what it did.
@@ -140,6 +154,14 @@ impl Store {
         self.readers.read(work).await
     }
 
+    /// The same; also the tables that were read.
+    pub(crate) async fn read_tables<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<(T, Tables), StoreError> {
+        self.readers.read(move |tx| work(tx).map(|found| (found, tx.tables_read()))).await
+    }
+
     /// The same for a handful of rows that are found by their keys: with SQLite that takes some microseconds, less than
     /// to have another thread do it.
     pub(crate) async fn read_few<T: Send + 'static>(
@@ -159,7 +181,12 @@ impl Store {
 
     /// Changes with every commit: what was drawn from an older one may be out of date.
     pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+        self.changes.version()
+    }
+
+    /// Whether nobody changed any of the tables `read` since the commit `version`.
+    pub(crate) fn is_unchanged(&self, version: u64, read: Tables) -> bool {
+        self.changes.is_unchanged(version, read)
     }
 }
 

@@ -8,6 +8,9 @@ use crate::store::alerts::NewAlert;
 const COLUMNS: &str =
     "id, name, url, every_ms, timeout_ms, fail_after, expected_status, email, created_by, created_at";
 
+/// Checks are counted by the hour.
+pub(super) const HOUR_MS: i64 = 3_600_000;
+
 /// Each costs a connection every so often, and a page shows all.
 pub(crate) const MOST: i64 = 200;
 
@@ -79,7 +82,7 @@ pub(crate) fn record(tx: &mut Tx<'_>, of: &Monitor, check: &Check) -> Result<(),
     if tx.number(is_there, values![of.id])? == 0 {
         return Ok(());
     }
-    tx.execute(
+    let is_new = tx.execute(
         "INSERT INTO checks (monitor_id, at, is_good, status, latency_us, error) VALUES ($1, $2, $3, $4, $5, $6) \
          ON CONFLICT (monitor_id, at) DO NOTHING",
         values![
@@ -90,7 +93,15 @@ pub(crate) fn record(tx: &mut Tx<'_>, of: &Monitor, check: &Check) -> Result<(),
             check.latency_us,
             check.error.as_deref(),
         ],
-    )?;
+    )? > 0;
+    if is_new {
+        tx.execute(
+            "INSERT INTO check_hours (monitor_id, hour, checks, good) VALUES ($1, $2, 1, $3) \
+             ON CONFLICT (monitor_id, hour) DO UPDATE SET checks = check_hours.checks + 1, \
+             good = check_hours.good + excluded.good",
+            values![of.id, check.at.0 / HOUR_MS, i64::from(check.is_good)],
+        )?;
+    }
     let subject = subject(of.id);
     if check.is_good {
         let why = format!("{} answers again: {}", of.name, check.words());
@@ -123,6 +134,33 @@ pub(crate) fn record(tx: &mut Tx<'_>, of: &Monitor, check: &Check) -> Result<(),
     };
     alerts::raise(tx, &new, check.at)?;
     Ok(())
+}
+
+/// What the checks of a monitor said, in short.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// Checks since the beginning of the first hour, and how many of them were good.
+    pub(crate) checks: u64,
+    pub(crate) good: u64,
+    /// The last of them, the oldest first.
+    pub(crate) last: Vec<Check>,
+}
+
+/// What the checks of a monitor said since the hour in which `since` lies, with the `most` last ones.
+pub(crate) fn summary(
+    tx: &mut Tx<'_>,
+    id: MonitorId,
+    since: Moment,
+    most: u32,
+) -> Result<Summary, StoreError> {
+    let hours = tx.first(
+        "SELECT CAST(COALESCE(SUM(checks), 0) AS BIGINT), CAST(COALESCE(SUM(good), 0) AS BIGINT) FROM check_hours \
+         WHERE monitor_id = $1 AND hour >= $2",
+        values![id, since.0 / HOUR_MS],
+        |row| Ok((row.int(0)?.cast_unsigned(), row.int(1)?.cast_unsigned())),
+    )?;
+    let (checks, good) = hours.unwrap_or_default();
+    Ok(Summary { checks, good, last: self::checks(tx, id, since, most)? })
 }
 
 /// The last `most` looks since `since`, the oldest first.

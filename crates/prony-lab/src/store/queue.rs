@@ -16,8 +16,9 @@ pub(crate) fn has_work(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
 
 /// Gives the next build away: that of the highest priority, and of these the oldest.
 pub(crate) fn take(tx: &mut Tx<'_>, now: Moment) -> Result<Option<BuildId>, StoreError> {
+    // With the `+` SQLite doesn't look for them by when they expire, and goes by the order instead.
     let next = tx.first(
-        "SELECT id FROM builds WHERE state = 'queued' AND expires_at > $1 ORDER BY priority DESC, id LIMIT 1",
+        "SELECT id FROM builds WHERE state = 'queued' AND +expires_at > $1 ORDER BY priority DESC, id LIMIT 1",
         values![now],
         |row| row.int(0),
     )?;
@@ -30,7 +31,7 @@ pub(crate) fn take(tx: &mut Tx<'_>, now: Moment) -> Result<Option<BuildId>, Stor
 /// Ends what has waited too long; how many these were.
 pub(crate) fn expire(tx: &mut Tx<'_>, now: Moment) -> Result<usize, StoreError> {
     let late = tx.query(
-        "SELECT id FROM builds WHERE state = 'queued' AND expires_at <= $1 ORDER BY id LIMIT $2",
+        "SELECT id FROM builds WHERE state = 'queued' AND expires_at <= $1 ORDER BY expires_at, id LIMIT $2",
         values![now, MOST_AT_ONCE],
         |row| row.int(0),
     )?;

@@ -1,5 +1,6 @@
 //! Those who read: a few sessions that take turns, each reading on one snapshot.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
@@ -7,6 +8,10 @@ use tokio::sync::Semaphore;
 use super::session::Session;
 use super::{StoreError, Tx, connect};
 use crate::options::StoreAddress;
+
+/// Sessions that are kept for the next reader: as many as there are threads that read, those of the lab's own work
+/// included. To open one costs more than most questions.
+const IDLE_MAX: usize = 16;
 
 pub(super) struct Readers {
     shared: Arc<Shared>,
@@ -16,13 +21,14 @@ pub(super) struct Readers {
 struct Shared {
     address: StoreAddress,
     idle: Mutex<Vec<Box<dyn Session>>>,
-    most: usize,
+    /// Sessions that were opened, ever.
+    opened: AtomicUsize,
 }
 
 impl Readers {
     /// At most `most` at once; each is opened when it is needed first.
     pub(super) fn new(address: StoreAddress, most: usize) -> Self {
-        let shared = Shared { address, idle: Mutex::new(Vec::with_capacity(most)), most };
+        let shared = Shared { address, idle: Mutex::default(), opened: AtomicUsize::new(0) };
         Self { shared: Arc::new(shared), turns: Semaphore::new(most) }
     }
 
@@ -42,6 +48,12 @@ impl Readers {
     ) -> Result<T, StoreError> {
         self.shared.read(work)
     }
+
+    /// Sessions that were opened, ever.
+    #[cfg(test)]
+    pub(super) fn opened(&self) -> usize {
+        self.shared.opened.load(Ordering::Relaxed)
+    }
 }
 
 impl Shared {
@@ -51,7 +63,7 @@ impl Shared {
         // Nothing was changed: what it is ended with is all the same, and a rollback works after an error, too.
         if session.batch("ROLLBACK").is_ok() {
             let mut idle = self.idle();
-            if idle.len() < self.most {
+            if idle.len() < IDLE_MAX {
                 idle.push(session);
             }
         }
@@ -68,6 +80,7 @@ impl Shared {
             }
         }
         let mut session = connect(&self.address)?;
+        self.opened.fetch_add(1, Ordering::Relaxed);
         session.begin(false).map(|()| session)
     }
 

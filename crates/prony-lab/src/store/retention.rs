@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Row, Store, StoreError, Tx, projects, settings, values};
+use super::{Row, Store, StoreError, Tx, monitors, projects, settings, values};
 use crate::background::Background;
 use crate::clock::{self, Moment};
 use crate::model::{Definition, ProjectId, Retention};
@@ -133,6 +133,8 @@ fn events(tx: &mut Tx<'_>, now: Moment) -> Result<bool, StoreError> {
 fn checks(tx: &mut Tx<'_>, monitor: i64, now: Moment) -> Result<bool, StoreError> {
     let ended = now.before(SPARSE_CHECKS_KEPT);
     tx.execute("DELETE FROM checks WHERE monitor_id = $1 AND at < $2", values![monitor, ended])?;
+    let hour = ended.0 / monitors::HOUR_MS;
+    tx.execute("DELETE FROM check_hours WHERE monitor_id = $1 AND hour < $2", values![monitor, hour])?;
     let key = format!("{THINNED}{monitor}");
     let next = "SELECT at FROM checks WHERE monitor_id = $1 AND at >= $2 ORDER BY at LIMIT 1";
     let thinned = number(tx, &key)?;

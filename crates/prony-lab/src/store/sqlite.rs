@@ -1,12 +1,13 @@
 //! SQLite's side of the seam.
 
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, params_from_iter};
+use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
 use super::lock::close_to_others;
 use super::session::{Dialect, Session};
@@ -27,7 +28,7 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the database at `path`, or makes it.
+    /// Opens the database at `path`, which is there: see [`make_file`].
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let failed = |error: &rusqlite::Error| match from_sqlite(error) {
             StoreError::Fault(message) | StoreError::Unavailable(message) => {
@@ -35,15 +36,15 @@ impl Sqlite {
             }
             other => other,
         };
-        make_file(path)?;
-        let connection = Connection::open(path).map_err(|error| failed(&error))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(|error| failed(&error))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.busy_timeout(BUSY).map_err(|error| failed(&error))?;
         // WAL: readers never wait for the writer. FULL: a commit has reached the disk when it returns.
         connection
             .execute_batch(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
-                 PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000; PRAGMA journal_size_limit = 67108864; \
+                 PRAGMA temp_store = MEMORY; PRAGMA cache_size = -2000; PRAGMA journal_size_limit = 67108864; \
                  PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 0;",
             )
             .map_err(|error| failed(&error))?;
@@ -63,11 +64,17 @@ impl Sqlite {
 
 /// Makes the file of a database, where it is not there yet, and closes it to other users. SQLite gives the files that
 /// it makes beside it the same mode.
+///
+/// Only before the first connection, and a file that is there is never opened: closing any descriptor of a file ends
+/// every lock that this process has on it, SQLite's among them.
 pub(super) fn make_file(path: &Path) -> Result<(), StoreError> {
     let unfit =
         |error: std::io::Error| StoreError::Open { path: path.to_owned(), message: error.to_string() };
-    OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path).map_err(unfit)?;
-    close_to_others(path).map_err(unfit)
+    match OpenOptions::new().append(true).create_new(true).mode(FILE_MODE).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => close_to_others(path).map_err(unfit),
+        Err(error) => Err(unfit(error)),
+    }
 }
 
 impl Session for Sqlite {

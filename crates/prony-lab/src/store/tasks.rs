@@ -66,8 +66,24 @@ pub(crate) fn end(
     Ok(())
 }
 
+/// A piece of an output has no more, so that a few of them are never much.
+pub(crate) const PIECE_BYTES_MAX: usize = 64 << 10;
+
 /// Appends what a task wrote.
 pub(crate) fn write(
+    tx: &mut Tx<'_>,
+    build: BuildId,
+    task: TaskId,
+    bytes: &[u8],
+    now: Moment,
+) -> Result<(), StoreError> {
+    for piece in bytes.chunks(PIECE_BYTES_MAX) {
+        write_piece(tx, build, task, piece, now)?;
+    }
+    Ok(())
+}
+
+fn write_piece(
     tx: &mut Tx<'_>,
     build: BuildId,
     task: TaskId,

@@ -312,3 +312,23 @@ fn the_log_of_sqlite_does_not_grow_without_end() {
         assert!(length < 128 << 20, "{length} bytes after round {round}");
     }
 }
+
+#[test]
+fn sessions_of_readers_are_kept_and_not_opened_again() {
+    on_both(|store| {
+        std::thread::scope(|scope| {
+            for _ in 0..READING {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        store.read_blocking(|tx| builds::open(tx, 10)).expect("read");
+                    }
+                });
+            }
+        });
+        let opened = store.readers.opened();
+        assert!(opened <= READING, "{opened} sessions for {READING} readers");
+    });
+}
+
+/// Threads that read at once.
+const READING: usize = 12;

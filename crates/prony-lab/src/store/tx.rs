@@ -1,20 +1,44 @@
 //! A transaction, as the functions of the store see it.
 
+use super::changes::Tables;
 use super::session::Session;
 use super::{Row, StoreError, Value};
 
 /// A transaction. It is committed or undone by who began it.
 pub(crate) struct Tx<'a> {
     session: &'a mut dyn Session,
+    read: Tables,
+    written: Tables,
 }
 
 impl<'a> Tx<'a> {
     pub(super) fn new(session: &'a mut dyn Session) -> Self {
-        Self { session }
+        Self { session, read: Tables::default(), written: Tables::default() }
+    }
+
+    /// The tables that were read until now.
+    pub(super) fn tables_read(&self) -> Tables {
+        self.read
+    }
+
+    /// The tables that were changed until now.
+    pub(super) fn tables_written(&self) -> Tables {
+        self.written
+    }
+
+    #[cfg(test)]
+    pub(super) fn dialect(&self) -> super::session::Dialect {
+        self.session.dialect()
+    }
+
+    fn names(&mut self, statement: &str) {
+        self.read.add(Tables::named(statement));
+        self.written.add(Tables::written(statement));
     }
 
     /// Rows that `statement` changed.
     pub(crate) fn execute(&mut self, statement: &str, values: &[Value]) -> Result<u64, StoreError> {
+        self.names(statement);
         self.session.execute(statement, values)
     }
 
@@ -25,6 +49,7 @@ impl<'a> Tx<'a> {
         values: &[Value],
         read: impl Fn(&Row) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
+        self.names(statement);
         let mut all = Vec::new();
         self.session.each(statement, values, &mut |row| {
             all.push(read(&row)?);
@@ -40,6 +65,7 @@ impl<'a> Tx<'a> {
         values: &[Value],
         read: impl Fn(&Row) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
+        self.names(statement);
         self.session.query(statement, values)?.first().map(read).transpose()
     }
 

@@ -149,7 +149,7 @@ pub(crate) fn end_session(tx: &mut Tx<'_>, digest: &Digest) -> Result<(), StoreE
 }
 
 /// Ends every session of a user.
-fn end_sessions(tx: &mut Tx<'_>, id: UserId) -> Result<(), StoreError> {
+pub(crate) fn end_sessions(tx: &mut Tx<'_>, id: UserId) -> Result<(), StoreError> {
     tx.execute("DELETE FROM sessions WHERE user_id = $1", values![id]).map(drop)
 }
 
@@ -170,6 +170,11 @@ pub(crate) fn invite(
         values![&digest.0[..], name.as_str(), role.name(), now.after(INVITE_LIFE)],
     )?;
     Ok(())
+}
+
+/// Makes every link void that is for `name`.
+pub(crate) fn void_links(tx: &mut Tx<'_>, name: &str) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM login_links WHERE user_name = $1", values![name]).map(drop)
 }
 
 /// Whom the link is for of which `digest` is kept, if it can still be used.

@@ -2,12 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
+use super::changes::{Changes, Tables};
 use super::keeper::Keeper;
 use super::{StoreError, Tx};
 
@@ -28,10 +28,10 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts it on the store that `keeper` has taken over; `version` grows with every commit.
-    pub(super) fn start(keeper: Keeper, version: Arc<AtomicU64>) -> Result<Self, StoreError> {
+    /// Starts it on the store that `keeper` has taken over; `changes` is told of every commit.
+    pub(super) fn start(keeper: Keeper, changes: Arc<Changes>) -> Result<Self, StoreError> {
         let (jobs, waiting) = sync_channel(WAITING);
-        let mut desk = Desk { keeper, version };
+        let mut desk = Desk { keeper, changes };
         let thread = std::thread::Builder::new()
             .name("lab-writer".to_owned())
             .spawn(move || desk.work(&waiting))
@@ -81,7 +81,7 @@ impl Drop for Writer {
 
 struct Desk {
     keeper: Keeper,
-    version: Arc<AtomicU64>,
+    changes: Arc<Changes>,
 }
 
 /// What has gathered in one transaction.
@@ -92,6 +92,8 @@ struct Batch {
     is_begun: bool,
     /// Whether it holds anybody's work: then the next one needs a point to go back to.
     has_work: bool,
+    /// The tables that it changed.
+    written: Tables,
     point: Point,
 }
 
@@ -122,7 +124,7 @@ impl Desk {
             if outcome.is_err() {
                 self.undo();
             } else if batch.has_work {
-                self.version.fetch_add(1, Ordering::AcqRel);
+                self.changes.committed(batch.written);
             }
             // Where nothing can be written, everybody who waits by now hears it, not each after a wait of their own.
             let refused: Vec<Job> = match &outcome {
@@ -149,7 +151,11 @@ impl Desk {
             return Err(error);
         }
         let session = self.keeper.session();
-        let (is_good, answer) = job(Ok(&mut Tx::new(session)));
+        let mut tx = Tx::new(session);
+        let (is_good, answer) = job(Ok(&mut tx));
+        if is_good {
+            batch.written.add(tx.tables_written());
+        }
         batch.answers.push(answer);
         match (is_good, batch.has_work) {
             (true, _) => {

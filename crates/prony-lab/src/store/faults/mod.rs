@@ -1,197 +1,31 @@
 //! What must hold when the lab is killed, the disk is full, somebody keeps the database locked, or PostgreSQL restarts:
 //! what was answered is there, once, and afterwards it goes on.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead as _, BufReader, Write as _};
+mod log;
+mod rounds;
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use prony_targets::postgres::Postgres;
-use rand::{RngExt as _, SeedableRng as _};
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
-use super::fixture::{on_both_addresses, postgres_options};
+use super::fixture::postgres_options;
 use super::keeper::Keeper;
-use super::session::{Dialect, Session};
 use super::tests::epoch;
-use super::{Row, Store, StoreError, Tx, Value, builds, projects};
+use super::{Row, Store, StoreError, Tx, builds, projects};
 use crate::clock::{self, Moment};
-use crate::model::{BuildId, BuildRequest, BuildState, Definition};
+use crate::model::{BuildId, BuildRequest, Definition};
 use crate::options::StoreAddress;
 
-/// What a child is told: the store, the fault, and which of its commits it is about.
-const ORDER: &str = "PRONY_LAB_FAULT_CHILD";
-/// How often the lab is killed on each database; `just faults` asks for 200.
-const ROUNDS: &str = "PRONY_LAB_FAULT_ROUNDS";
-const USUAL_ROUNDS: u32 = 12;
 /// Clients that request builds at once.
 const CLIENTS: u32 = 8;
-/// Commits of a child before the one that it is killed at, at most.
-const MOST_COMMITS: u32 = 40;
-/// A child that isn't killed by then has not met its fault.
-const MOST_BUILDS: u32 = 20_000;
-
-/// Where a child is killed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    /// Just before a commit.
-    Before,
-    /// When it is durable and nobody has been answered.
-    After,
-    /// From outside, while whatever is going on goes on.
-    Whenever,
-}
-
-/// A session that ends its process at a commit.
-struct Doomed {
-    inner: Box<dyn Session>,
-    fault: Fault,
-    left: u32,
-}
-
-impl Session for Doomed {
-    fn execute(&mut self, statement: &str, values: &[Value]) -> Result<u64, StoreError> {
-        self.inner.execute(statement, values)
-    }
-
-    fn each(
-        &mut self,
-        statement: &str,
-        values: &[Value],
-        read: &mut dyn FnMut(Row) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.inner.each(statement, values, read)
-    }
-
-    fn batch(&mut self, statements: &str) -> Result<(), StoreError> {
-        self.inner.batch(statements)
-    }
-
-    fn begin(&mut self, writes: bool) -> Result<(), StoreError> {
-        self.inner.begin(writes)
-    }
-
-    fn commit(&mut self) -> Result<(), StoreError> {
-        self.left = self.left.saturating_sub(1);
-        if self.left == 0 && self.fault == Fault::Before {
-            die();
-        }
-        self.inner.commit()?;
-        if self.left == 0 && self.fault == Fault::After {
-            die();
-        }
-        Ok(())
-    }
-
-    fn dialect(&self) -> Dialect {
-        self.inner.dialect()
-    }
-
-    fn is_lost(&self) -> bool {
-        self.inner.is_lost()
-    }
-}
-
-fn die() {
-    kill_process(getpid(), Signal::KILL).expect("a process may kill itself");
-    // The signal comes to this thread, too.
-    loop {
-        std::thread::park();
-    }
-}
-
-#[test]
-fn nothing_answered_is_lost_or_done_twice_when_the_lab_is_killed() {
-    if let Ok(order) = std::env::var(ORDER) {
-        return child(&order);
-    }
-    let rounds = std::env::var(ROUNDS).map_or(USUAL_ROUNDS, |text| text.parse().expect("a number"));
-    on_both_addresses(|address| {
-        let seed = u64::from(rounds);
-        let mut random = rand_pcg::Pcg64::seed_from_u64(seed);
-        let mut told = Told::default();
-        Store::open(address)
-            .and_then(|store| store.write_blocking(register))
-            .expect("a store with a project");
-        for round in 0..rounds {
-            let fault = [Fault::Before, Fault::After, Fault::Whenever][random.random_range(0..3)];
-            let number = random.random_range(1..=MOST_COMMITS);
-            told.listen(address, round, fault, number);
-            let store = Store::open(address).expect("it opens after every end");
-            told.check(&store, &format!("{address:?}, seed {seed}, round {round}: {fault:?} {number}"));
-        }
-        assert!(!told.accepted.is_empty() && !told.taken.is_empty());
-    });
-}
-
-/// What the children said that they did.
-#[derive(Default)]
-struct Told {
-    accepted: BTreeMap<String, BuildId>,
-    taken: BTreeSet<BuildId>,
-}
-
-impl Told {
-    /// Runs a child to its end.
-    fn listen(&mut self, address: &StoreAddress, round: u32, fault: Fault, number: u32) {
-        let place = match address {
-            StoreAddress::Sqlite(path) => format!("sqlite\n{}", path.display()),
-            StoreAddress::Postgres(url) => format!("postgres\n{url}"),
-        };
-        let mut child = Command::new(std::env::current_exe().expect("this program"))
-            .args(["--exact", "store::faults::nothing_answered_is_lost_or_done_twice_when_the_lab_is_killed"])
-            .env(ORDER, format!("{place}\n{round}\n{fault:?}\n{number}"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        let mut answers = 0;
-        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        for line in lines.map(|line| line.expect("text")) {
-            let words: Vec<&str> = line.split(' ').collect();
-            match words[..] {
-                ["accepted", reference, id] => {
-                    let id = BuildId(id.parse().expect("a number"));
-                    assert_eq!(self.accepted.insert(reference.to_owned(), id), None, "{reference}");
-                }
-                ["taken", id] => {
-                    let id = BuildId(id.parse().expect("a number"));
-                    assert!(self.taken.insert(id), "{id} was taken twice");
-                }
-                // What the test runner prints.
-                _ => continue,
-            }
-            answers += 1;
-            if fault == Fault::Whenever && answers == number {
-                child.kill().expect("it lives or has ended");
-            }
-        }
-        let status = child.wait().expect("it ends");
-        let killed = std::os::unix::process::ExitStatusExt::signal(&status);
-        assert_eq!(killed, Some(9), "{fault:?} {number}: {status}");
-    }
-
-    fn check(&self, store: &Store, context: &str) {
-        let statement = "SELECT reference, id, state FROM builds ORDER BY id";
-        let read = |row: &Row| Ok((row.text(0)?, BuildId(row.int(1)?), row.word::<BuildState>(2)?));
-        let rows = store.read_blocking(|tx| tx.query(statement, &[], read)).expect("read");
-        let references: BTreeSet<&String> = rows.iter().map(|row| &row.0).collect();
-        assert_eq!(references.len(), rows.len(), "{context}: a build is there twice");
-        let found: BTreeMap<_, _> = rows.iter().map(|(reference, id, _)| (reference.clone(), *id)).collect();
-        for (reference, id) in &self.accepted {
-            assert_eq!(found.get(reference), Some(id), "{context}: {reference} was answered");
-        }
-        for (_, id, state) in &rows {
-            let is_queued = *state == BuildState::Queued;
-            assert!(!(is_queued && self.taken.contains(id)), "{context}: {id} would be done twice");
-        }
-        let whole =
-            "SELECT COUNT(*) FROM builds b WHERE (SELECT COUNT(*) FROM tasks t WHERE t.build_id = b.id) <> 2";
-        assert_eq!(store.read_blocking(|tx| tx.number(whole, &[])), Ok(0), "{context}: half a build");
-    }
-}
+/// More builds than there is room for.
+const BUILDS_MAX: u32 = 20_000;
 
 fn register(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     projects::register(tx, &"a".parse().expect("a name"), DEFINITION, Moment(1)).map(drop)
@@ -205,56 +39,6 @@ fn accept(tx: &mut Tx<'_>, reference: &str) -> Result<BuildId, StoreError> {
     let definition = Definition::read(DEFINITION).expect("a definition");
     let request = BuildRequest { reference: reference.to_owned(), ..BuildRequest::default() };
     builds::accept(tx, &request.checked(project.id, &definition, "kim", Moment(5)).expect("a request"))
-}
-
-/// Takes the build whose turn it is, if there is one.
-fn take(tx: &mut Tx<'_>) -> Result<Option<BuildId>, StoreError> {
-    let open = builds::open(tx, 1_000)?;
-    let Some(next) = open.iter().find(|build| build.state == BuildState::Queued) else { return Ok(None) };
-    builds::advance(tx, next.id, BuildState::Queued, BuildState::Assigned, None, Moment(6))?;
-    builds::advance(tx, next.id, BuildState::Assigned, BuildState::Running, None, Moment(7))?;
-    builds::advance(tx, next.id, BuildState::Running, BuildState::Failed, None, Moment(8))?;
-    Ok(Some(next.id))
-}
-
-/// A lab with clients and a worker, until it is killed.
-fn child(order: &str) {
-    let lines: Vec<&str> = order.lines().collect();
-    let [kind, place, round, fault, number] = lines[..] else { panic!("{order}") };
-    let address = match kind {
-        "sqlite" => StoreAddress::Sqlite(place.into()),
-        _ => StoreAddress::Postgres(place.to_owned()),
-    };
-    let (keeper, _) = Keeper::open(&address).expect("a store");
-    let fault = match fault {
-        "Before" => Fault::Before,
-        "After" => Fault::After,
-        _ => Fault::Whenever,
-    };
-    let left = number.parse().expect("a number");
-    let keeper = keeper.wrapped(|inner| Box::new(Doomed { inner, fault, left }));
-    let store = Store::over(keeper, Vec::new(), &address).expect("a store");
-    let say = |line: String| std::io::stdout().write_all(line.as_bytes()).expect("the parent listens");
-    std::thread::scope(|scope| {
-        for client in 0..CLIENTS {
-            let store = &store;
-            scope.spawn(move || {
-                for build in 0..MOST_BUILDS / CLIENTS {
-                    let reference = format!("r{round}c{client}b{build}");
-                    let wanted = reference.clone();
-                    let id = store.write_blocking(move |tx| accept(tx, &wanted)).expect("accepted");
-                    say(format!("accepted {reference} {id}\n"));
-                }
-            });
-        }
-        scope.spawn(|| {
-            for _ in 0..MOST_BUILDS {
-                if let Some(id) = store.write_blocking(take).expect("taken") {
-                    say(format!("taken {id}\n"));
-                }
-            }
-        });
-    });
 }
 
 /// A SQLite store whose writing session `change` has changed.
@@ -277,7 +61,7 @@ fn a_full_disk_is_said_and_nothing_is_answered_until_there_is_room() {
     // An empty store has about 60 pages.
     let (_folder, _, store) = changed("PRAGMA max_page_count = 200");
     let mut accepted = 0;
-    let refused = (0..MOST_BUILDS).find_map(|number| {
+    let refused = (0..BUILDS_MAX).find_map(|number| {
         let wanted = store.write_blocking(move |tx| accept(tx, &format!("build{number}")));
         accepted += i64::from(wanted.is_ok());
         wanted.err()
@@ -330,7 +114,7 @@ fn on_small_disk(folder: &Path) {
     let ballast = folder.join("ballast");
     std::fs::write(&ballast, vec![1; BALLAST_BYTES]).expect("room");
     let mut accepted = 0;
-    let refused = (0..MOST_BUILDS).find_map(|number| {
+    let refused = (0..BUILDS_MAX).find_map(|number| {
         let wanted = store.write_blocking(move |tx| accept(tx, &format!("build{number}")));
         accepted += i64::from(wanted.is_ok());
         wanted.err()
@@ -376,6 +160,8 @@ fn a_lab_whose_store_was_taken_over_meanwhile_writes_no_more() {
         "{refused:?}"
     );
     assert_eq!(count(&first), 0, "what there is can still be read");
+    let log = first.log().taken();
+    assert!(log.last().is_some_and(|line| line.contains("nothing is written any more")), "{log:?}");
 }
 
 #[test]
@@ -450,6 +236,9 @@ fn what_was_answered_survives_crashes_of_postgresql_and_it_goes_on() {
         }
     }
     assert!(refused > 0, "the crashes were noticed");
+    let log = store.log().taken();
+    let count = |words: &str| log.iter().filter(|line| line.contains(words)).count();
+    assert!(count("does not answer") > 0 && count("answers again") > 0, "{log:?}");
 }
 
 /// Has the whole PostgreSQL crash, by the end of the session that writes: it ends every other, too, and begins anew
