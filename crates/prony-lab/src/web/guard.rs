@@ -15,6 +15,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use super::error::WebError;
 use super::principal::{Means, Principal};
+use super::shares::Turn;
 use crate::auth::{
     CONTENT_SECURITY_POLICY, HostError, Provenance, SECURITY_HEADERS, STORED_PAGE_POLICY, Secret,
 };
@@ -47,7 +48,11 @@ pub(super) async fn guard(State(lab): State<Lab>, request: Request, next: Next) 
     let path = request.uri().path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
     let wants_page = request.method() == Method::GET && accepts_html(request.headers()) && !is_api(&path);
     let mut response = match admit(&lab, request).await {
-        Ok(request) => next.run(request).await,
+        Ok((request, turn)) => {
+            let response = next.run(request).await;
+            drop(turn);
+            response
+        }
         Err(error) if is_api(&path) => crate::api::Problem::from(error).into_response(),
         Err(error) => error.into_response(),
     };
@@ -68,8 +73,8 @@ fn accepts_html(headers: &HeaderMap) -> bool {
     accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
-/// Lets a request in, with its body read, and with who asks.
-async fn admit(lab: &Lab, request: Request) -> Result<Request, WebError> {
+/// Lets a request in when it is its turn, with its body read, and with who asks.
+async fn admit(lab: &Lab, request: Request) -> Result<(Request, Option<Turn>), WebError> {
     let (mut parts, body) = request.into_parts();
     let host = host(&parts.headers, parts.uri.authority().map(ToString::to_string))?;
     lab.access.hosts.check(&host)?;
@@ -88,7 +93,11 @@ async fn admit(lab: &Lab, request: Request) -> Result<Request, WebError> {
         // No page reads a body of GET; what comes in it is thrown away with the connection.
         Bytes::new()
     };
+    let mut turn = None;
     if let Some(principal) = principal {
+        if !changes {
+            turn = Some(lab.turns.wait(&principal.name).await?);
+        }
         if changes
             && principal.means == Means::Cookie
             && !has_token_of_form(&principal.csrf, &parts.headers, &body)
@@ -97,7 +106,7 @@ async fn admit(lab: &Lab, request: Request) -> Result<Request, WebError> {
         }
         parts.extensions.insert(principal);
     }
-    Ok(Request::from_parts(parts, Body::from(body)))
+    Ok((Request::from_parts(parts, Body::from(body)), turn))
 }
 
 /// The one `Host` of a request; where its first line names one too, they must agree.
@@ -113,12 +122,13 @@ fn host(headers: &HeaderMap, authority: Option<String>) -> Result<String, HostEr
     }
 }
 
-/// The address that asks. Only a proxy that we were told of may say that it is another; the last it names is the one it
-/// saw itself.
+/// The address that asks. Only a proxy that we were told of, or one on this machine, may say that it is another; the last it
+/// names is the one it saw itself.
 fn client(lab: &Lab, headers: &HeaderMap, peer: Option<Peer>) -> IpAddr {
     let nobody = IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED);
     let peer = peer.map_or(nobody, |Peer(address)| address.ip());
-    if !lab.options.is_behind_proxy {
+    let is_proxy = peer.to_canonical().is_loopback() || lab.options.proxies.contains(&peer.to_canonical());
+    if !lab.options.is_behind_proxy || !is_proxy {
         return peer;
     }
     let seen = headers.get_all("x-forwarded-for").iter().next_back().and_then(|value| value.to_str().ok());

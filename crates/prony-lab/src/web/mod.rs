@@ -1,13 +1,13 @@
 //! What people see: pages that are whole without JavaScript.
 //!
 //! In reading order: `serve` (connections), `routes` (what is where), `guard` (what every request passes), `principal`
-//! (who asks), `login`, `fields` (what they send), `error` (what goes wrong), `pages/` (what is shown), `drawn` (what was
-//! shown before), `sse` (what changes while one looks), `plain` (what commands write, as text), `assets` (styles and
-//! scripts).
+//! (who asks), `login`, `fields` (what they send), `error` (what goes wrong), `pages/` (what is shown),
+//! `render_cache` (what was shown before), `downloads`, `sse` (what changes while one looks), `shares` (what each user may
+//! have of it), `plain` (what commands write, as text), `assets` (styles and scripts).
 
 mod assets;
 mod doors;
-mod drawn;
+mod downloads;
 mod error;
 mod fields;
 mod guard;
@@ -16,15 +16,20 @@ mod metrics;
 mod pages;
 mod plain;
 mod principal;
+mod render_cache;
 mod routes;
 mod serve;
+mod shares;
 mod sse;
 #[cfg(test)]
 mod tests;
 mod tls;
 mod unhurried;
 
-pub(crate) use drawn::Drawn;
+pub(crate) use downloads::Downloads;
 pub(crate) use error::{WebError, add_headers};
-pub(crate) use principal::Principal;
+pub(crate) use plain::line;
+pub(crate) use principal::{ANONYMOUS, Principal};
+pub(crate) use render_cache::RenderCache;
 pub use serve::{Serving, serve};
+pub(crate) use shares::{Shares, Turns};

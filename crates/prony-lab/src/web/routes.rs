@@ -1,6 +1,7 @@
 //! What is where.
 
 use axum::Router;
+use axum::extract::State;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
@@ -53,11 +54,18 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/logout", post(login::leave))
         .route("/first-login/{secret}", get(login::first_show).post(login::first_accept))
         .route("/metrics", get(metrics::show))
+        .route("/healthz", get(health))
         .merge(api::router())
         .fallback(missing)
         .layer(from_fn_with_state(lab.clone(), guard::guard))
         .layer(from_fn_with_state(lab.clone(), metrics::count))
         .with_state(lab)
+}
+
+/// Whether the lab and its store answer, for whoever watches over it. Says nothing else, and asks for no token.
+async fn health(State(lab): State<Lab>) -> Result<&'static str, WebError> {
+    lab.store.read(|tx| tx.number("SELECT 1", &[])).await?;
+    Ok("the lab answers\n")
 }
 
 async fn missing() -> WebError {

@@ -27,6 +27,8 @@ const HEADERS_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 16 << 10;
 /// How long nothing of a response may be taken.
 const STALL: Duration = Duration::from_secs(30);
+/// Threads that wait for the store or for names of machines: each keeps memory of its own.
+const BLOCKING_MAX: usize = 32;
 /// How long to wait where no connection can be accepted.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
@@ -57,6 +59,7 @@ pub fn serve(lab: &Lab) -> Result<Serving, LabError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("lab-web")
+        .max_blocking_threads(BLOCKING_MAX)
         .build()
         .map_err(LabError::Threads)?;
     let (stop, stopped) = watch::channel(false);

@@ -13,12 +13,13 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::channel::{Channel, Sender};
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::error::WebError;
 use super::fields::{Asked, At};
 use super::plain::Plain;
 use super::principal::Principal;
+use super::shares::Share;
+use crate::access::Shown;
 use crate::lab::Lab;
 use crate::model::{BuildId, EventId, TaskId};
 use crate::store::{StoreError, Tx, builds, events, tasks};
@@ -29,8 +30,6 @@ const PACE: Duration = Duration::from_millis(500);
 const SILENT_PACES: u32 = 30;
 /// After so many paces (an hour) a stream ends; the page opens another if it is still looked at.
 const MOST_PACES: u32 = 7_200;
-/// Streams at once: each costs a look at the store for every commit. Pages without one have a link to load them again.
-const MOST_STREAMS: usize = 128;
 /// Events read at once.
 const EVENTS: u32 = 256;
 /// Of one task's output in one message; what is beyond is in the whole output.
@@ -38,30 +37,28 @@ const MOST_TEXT_BYTES: usize = 64 << 10;
 /// Messages that wait for a slow reader; then nothing is read for it.
 const WAITING: usize = 2;
 
-static STREAMS: Semaphore = Semaphore::const_new(MOST_STREAMS);
-
 /// What happens to a build: `change` where the page should be looked at again, `output` with what a task wrote, `end`.
 pub(crate) async fn build(
     State(lab): State<Lab>,
-    _: Principal,
+    principal: Principal,
     At(id): At<BuildId>,
     headers: HeaderMap,
     Asked(asked): Asked,
 ) -> Result<Response, WebError> {
     lab.store.read(move |tx| builds::state(tx, id)).await?;
     let seen = seen(&headers, asked.parsed("after")?);
-    Ok(stream(lab, Some(id), seen))
+    Ok(stream(lab, &principal, Some(id), seen))
 }
 
 /// What happens to any build: `change`.
 pub(crate) async fn all(
     State(lab): State<Lab>,
-    _: Principal,
+    principal: Principal,
     headers: HeaderMap,
     Asked(asked): Asked,
 ) -> Result<Response, WebError> {
     let seen = seen(&headers, asked.parsed("after")?);
-    Ok(stream(lab, None, seen))
+    Ok(stream(lab, &principal, None, seen))
 }
 
 /// A stream that was broken says what came last; a new one begins where its page was drawn.
@@ -70,8 +67,8 @@ fn seen(headers: &HeaderMap, after: Option<EventId>) -> EventId {
     last.and_then(|text| text.parse().ok()).or(after).unwrap_or(EventId(0))
 }
 
-fn stream(lab: Lab, build: Option<BuildId>, seen: EventId) -> Response {
-    let Ok(turn) = STREAMS.try_acquire() else {
+fn stream(lab: Lab, principal: &Principal, build: Option<BuildId>, seen: EventId) -> Response {
+    let Some(share) = lab.live.take(&principal.name) else {
         return (
             StatusCode::SERVICE_UNAVAILABLE,
             [(RETRY_AFTER, "60")],
@@ -80,8 +77,9 @@ fn stream(lab: Lab, build: Option<BuildId>, seen: EventId) -> Response {
             .into_response();
     };
     let (sender, body) = Channel::<Bytes>::new(WAITING);
-    let watch = Watch { lab, build, seen, version: 0, plain: HashMap::new() };
-    tokio::spawn(watch.send(sender, turn));
+    let (shown, changes) = (principal.shown.clone(), lab.access.changes());
+    let watch = Watch { lab, build, seen, version: 0, plain: HashMap::new(), shown, changes };
+    tokio::spawn(watch.send(sender, share));
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
     (headers, Body::new(body)).into_response()
 }
@@ -93,15 +91,21 @@ struct Watch {
     seen: EventId,
     /// Of the store when it was read last.
     version: u64,
+    /// What who looks showed, and of which state of what people may do it was good.
+    shown: Option<Shown>,
+    changes: u64,
     /// The output of each task, whose codes may be cut by the ends of pieces.
     plain: HashMap<TaskId, Plain>,
 }
 
 impl Watch {
-    async fn send(mut self, mut sender: Sender<Bytes>, _turn: SemaphorePermit<'static>) {
+    async fn send(mut self, mut sender: Sender<Bytes>, _share: Share) {
         let mut message = "retry: 2000\n\n".to_owned();
         let mut silent = 0;
         for _ in 0..MOST_PACES {
+            if !self.may_look().await {
+                return;
+            }
             let is_over = match self.news().await {
                 Ok((text, is_over)) => {
                     message.push_str(&text);
@@ -126,6 +130,18 @@ impl Watch {
             }
             tokio::time::sleep(PACE).await;
         }
+    }
+
+    /// Whether who looks still may.
+    async fn may_look(&mut self) -> bool {
+        let changes = self.lab.access.changes();
+        let Some(shown) = &self.shown else { return true };
+        if changes == self.changes {
+            return true;
+        }
+        self.changes = changes;
+        // Where the store doesn't answer, the page asks again.
+        matches!(self.lab.who(shown).await, Ok(Some(_)))
     }
 
     /// What is new, and whether nothing more will come.

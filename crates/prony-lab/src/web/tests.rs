@@ -39,8 +39,12 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(change: impl FnOnce(&mut LabOptions)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let lab = Lab::open(LabOptions {
+        let mut options = LabOptions {
             data: folder.path().to_owned(),
             store: StoreAddress::Sqlite(folder.path().join("lab.sqlite")),
             listen: vec!["127.0.0.1:0".parse().expect("an address")],
@@ -48,12 +52,14 @@ impl Bench {
             anonymous: Some(Role::Runner),
             tls: None,
             is_behind_proxy: false,
+            proxies: Vec::new(),
             program: "/proc/self/exe".into(),
             search_path: String::new(),
             mail: None,
             has_worker: false,
-        })
-        .expect("a lab");
+        };
+        change(&mut options);
+        let lab = Lab::open(options).expect("a lab");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         Self { _folder: folder, runtime, lab }
     }
@@ -215,4 +221,30 @@ impl Bench {
             self.runtime.block_on(async { tokio::time::timeout(Duration::from_secs(30), frame).await });
         found.expect("something is new")
     }
+}
+
+#[test]
+fn whether_the_lab_answers_is_told_without_a_token() {
+    let bench = Bench::with(|options| options.anonymous = None);
+    assert_eq!(bench.text("/").0, StatusCode::UNAUTHORIZED);
+    assert_eq!(bench.text("/healthz"), (StatusCode::OK, "the lab answers\n".to_owned()));
+}
+
+#[test]
+fn a_large_file_is_sent_in_pieces_and_as_it_was() {
+    let bench = Bench::new();
+    let (_, id) = bench.running("kim");
+    let lines = "a line, and another\n".repeat(100_000);
+    let noise: Vec<u8> = std::iter::repeat_with(crate::auth::random::<32>).take(10_000).flatten().collect();
+    let kept = [("lines.log", lines.into_bytes()), ("noise.bin", noise), ("empty.log", Vec::new())];
+    for (name, bytes) in kept {
+        let stored = bytes.clone();
+        bench.write(move |tx| files::put(tx, id, name, &stored));
+        let answer = bench.ask(&format!("/build/{id}/files/{name}"));
+        assert_eq!(answer.status(), StatusCode::OK);
+        assert_eq!(answer.headers()["content-length"], bytes.len().to_string());
+        let body = bench.runtime.block_on(answer.into_body().collect()).expect("a body").to_bytes();
+        assert!(body == bytes, "{name}");
+    }
+    assert_eq!(bench.ask(&format!("/build/{id}/files/nothing")).status(), StatusCode::NOT_FOUND);
 }

@@ -37,6 +37,18 @@ fn mistakes(refused: Refused, other: &str) -> Result<Vec<FieldMistake>, WebError
     }
 }
 
+/// The same where no form can be shown again.
+fn in_words(refused: Refused) -> WebError {
+    match mistakes(refused, "request") {
+        Ok(mistakes) => {
+            let words: Vec<_> =
+                mistakes.iter().map(|one| format!("{}: {}", one.field, one.message)).collect();
+            WebError::Query(words.join("; "))
+        }
+        Err(error) => error,
+    }
+}
+
 /// What every page has around it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Frame {
@@ -93,19 +105,13 @@ struct Around<'a> {
     main: &'a str,
 }
 
-/// The middle of a page: `draw` reads the store and draws it, unless that was done since the last commit.
+/// The middle of a page: `draw` reads the store and draws it, unless what was drawn before is still so.
 async fn middle<T: Template + Send + 'static>(
     lab: &Lab,
     what: String,
     read: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<Arc<str>, WebError> {
-    // Read before the store is, so that a commit meanwhile makes it old.
-    let version = lab.store.version();
-    if let Some(drawn) = lab.drawn.find(version, &what) {
-        return Ok(drawn);
-    }
-    let drawn = lab.store.read(read).await?.render()?;
-    Ok(lab.drawn.keep(version, what, drawn))
+    lab.drawn.part(&lab.store, what, read).await
 }
 
 #[derive(Template)]

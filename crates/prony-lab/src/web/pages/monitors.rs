@@ -20,7 +20,7 @@ use crate::web::plain;
 use crate::web::principal::Principal;
 
 /// Looks in the small picture of each.
-const SPARK: usize = 60;
+const SPARK: u32 = 60;
 /// What "lately" is.
 const LATELY: Duration = Duration::from_hours(24);
 /// Looks of a day, at the most often that there is.
@@ -34,7 +34,7 @@ struct List {
     frame: Frame,
     rows: Vec<Line>,
     failing: usize,
-    spark: usize,
+    spark: u32,
     request: MonitorRequest,
     mistakes: Vec<FieldMistake>,
 }
@@ -123,7 +123,7 @@ pub(crate) async fn remove(
     At(id): At<MonitorId>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
-    lab.remove_monitor(id, &principal.name).await?;
+    lab.remove_monitor(id, &principal.name, principal.role).await?;
     Ok(Redirect::to("/monitors"))
 }
 
@@ -160,22 +160,18 @@ async fn draw(
 
 impl Line {
     fn read(tx: &mut Tx<'_>, monitor: Monitor, since: Moment) -> Result<Self, StoreError> {
-        let checks = monitors::checks(tx, monitor.id, since, MOST_LOOKS)?;
-        let last = checks.last();
-        let good = checks.iter().filter(|check| check.is_good).count();
-        let latencies: Vec<f64> = checks[checks.len().saturating_sub(SPARK)..]
-            .iter()
-            .filter_map(|check| check.latency_us)
-            .map(|us| us as f64 / 1000.0)
-            .collect();
+        let summary = monitors::summary(tx, monitor.id, since, SPARK)?;
+        let last = summary.last.last();
+        let latencies: Vec<f64> =
+            summary.last.iter().filter_map(|check| check.latency_us).map(|us| us as f64 / 1000.0).collect();
         Ok(Self {
             state: last.map_or_else(|| "not looked at yet".to_owned(), answer),
             latency: last.map_or_else(|| "–".to_owned(), latency),
             spark: spark(&latencies),
-            share: if checks.is_empty() {
+            share: if summary.checks == 0 {
                 "–".to_owned()
             } else {
-                prony_report::percent(good as u64, checks.len() as u64)
+                prony_report::percent(summary.good, summary.checks)
             },
             at: last.map(|check| check.at),
             is_failing: last.is_some_and(|check| !check.is_good),

@@ -3,17 +3,15 @@
 use axum::extract::State;
 use axum::response::Redirect;
 
-use crate::clock;
-use crate::lab::{Lab, Refused};
+use crate::actions::{self, Ctx};
+use crate::lab::Lab;
 use crate::model::{BuildId, Role};
 use crate::requests::Asker;
-use crate::store::figures;
+use crate::store::Tx;
 use crate::web::error::WebError;
 use crate::web::fields::{At, Fields};
+use crate::web::pages::in_words;
 use crate::web::principal::Principal;
-
-/// Longer notes are documents.
-const MAX_NOTE_CHARACTERS: usize = 2_000;
 
 /// Calls a build off: at once where it waits still, otherwise as soon as what runs has been stopped.
 pub(crate) async fn cancel(
@@ -34,18 +32,8 @@ pub(crate) async fn retry(
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
     let asker = Asker { by: principal.name.clone(), key: None };
-    match lab.retry_build(id, principal.role, asker).await {
-        Ok((new, _)) => Ok(Redirect::to(&format!("/build/{new}"))),
-        // What the project's definition no longer has.
-        Err(Refused::Fields(mistakes)) => {
-            let words: Vec<_> = mistakes.iter().map(|m| format!("{}: {}", m.field, m.message)).collect();
-            Err(WebError::Query(format!("build {id} can't be had again ({})", words.join("; "))))
-        }
-        Err(Refused::Target(refusal)) => Err(WebError::Query(refusal.to_string())),
-        // Forms have no keys.
-        Err(Refused::KeyReused) => Err(WebError::BrokenBody),
-        Err(Refused::Store(error)) => Err(error.into()),
-    }
+    let (new, _) = lab.retry_build(id, principal.role, asker).await.map_err(in_words)?;
+    Ok(Redirect::to(&format!("/build/{new}")))
 }
 
 /// Adds a note.
@@ -56,10 +44,8 @@ pub(crate) async fn add_note(
     fields: Fields,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Runner)?;
-    let words: String = fields.one("words").chars().take(MAX_NOTE_CHARACTERS).collect();
-    if words.is_empty() {
-        return Err(WebError::Query("the note is empty".to_owned()));
-    }
-    lab.store.write(move |tx| figures::add_note(tx, id, &principal.name, &words, clock::wall())).await?;
+    let words = fields.one("words").to_owned();
+    let add = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::builds::add_note(tx, ctx, id, &words);
+    lab.act(principal.actor(), add).await.map_err(in_words)?;
     Ok(Redirect::to(&format!("/build/{id}#notes")))
 }

@@ -86,28 +86,21 @@ pub(crate) async fn show(
     principal: Principal,
     At(id): At<BuildId>,
 ) -> Result<Html<String>, WebError> {
-    let version = lab.store.version();
-    let key = format!("build {id}");
-    let drawn = lab.drawn.find(version, &key);
-    let is_drawn = drawn.is_some();
     let found = lab
         .store
         .read(move |tx| {
             let seen = events::last(tx)?;
             let Some(detail) = builds::one(tx, id)? else { return Ok(None) };
-            let notes = figures::notes(tx, id, NOTES)?;
-            let rest = if is_drawn { None } else { Some(Rest::read(tx, &detail)?) };
-            Ok(Some((seen, detail, notes, rest)))
+            Ok(Some((seen, detail, figures::notes(tx, id, NOTES)?)))
         })
         .await?;
-    let Some((seen, detail, notes, rest)) = found else {
-        return Err(WebError::Missing(format!("build {id}")));
+    let missing = move || format!("build {id}");
+    let (seen, detail, notes) = found.ok_or_else(|| WebError::Missing(missing()))?;
+    let read = move |tx: &mut Tx<'_>| {
+        let detail = builds::one(tx, id)?.ok_or_else(|| StoreError::Missing(missing()))?;
+        Rest::read(tx, &detail)
     };
-    let rest = match (drawn, rest) {
-        (Some(drawn), _) => drawn,
-        (None, Some(rest)) => lab.drawn.keep(version, key, rest.render()?),
-        (None, None) => Arc::from(""),
-    };
+    let rest = lab.drawn.part(&lab.store, format!("build {id}"), read).await?;
     let BuildDetail { build, load, expires_at, baseline, .. } = detail;
     let frame = Frame::of(&principal).at("/");
     Ok(Html(Page { frame, seen, build, load, expires_at, baseline, notes, rest }.render()?))

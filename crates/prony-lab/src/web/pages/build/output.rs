@@ -1,16 +1,19 @@
 //! What tasks wrote and what builds left, bounded on the page and whole behind a link.
 
+use std::io::Read as _;
+
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use http_body_util::channel::Channel;
+use http_body_util::channel::{Channel, Sender};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::File;
 use crate::lab::Lab;
 use crate::model::{BuildId, Task};
 use crate::store::{StoreError, Tx, builds, files, tasks};
+use crate::web::downloads::Room;
 use crate::web::error::WebError;
 use crate::web::fields::At;
 use crate::web::guard::StoredPage;
@@ -22,8 +25,11 @@ use crate::web::principal::Principal;
 const HEAD_BYTES: usize = 8 << 10;
 /// Of its end: where it says what went wrong.
 const TAIL_BYTES: usize = 24 << 10;
-/// Pieces of the whole output that are in memory at once; the worker makes none of more than 64 KiB.
-const PIECES: u32 = 16;
+/// Pieces of the whole output that are in memory at once.
+const PIECES: u32 = 8;
+const PIECES_BYTES: u64 = PIECES as u64 * tasks::PIECE_BYTES_MAX as u64;
+/// Of a file that is sent at once.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// What a path of an address takes as it is, folders included.
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
@@ -90,21 +96,48 @@ pub(crate) async fn file(
     At((id, name)): At<(BuildId, String)>,
 ) -> Result<Response, WebError> {
     let wanted = name.clone();
-    let found = lab.store.read(move |tx| files::one(tx, id, &wanted)).await?;
+    let found = lab.store.read(move |tx| files::stored_bytes(tx, id, &wanted)).await?;
     let missing = || WebError::Missing(format!("file {} of build {id}", plain::line(&name)));
-    let (info, bytes) = found.ok_or_else(missing)?;
-    let is_page = info.media_type.starts_with("text/html");
-    let last = info.name.rsplit('/').next().unwrap_or_default();
+    let stored_bytes = found.ok_or_else(missing)?;
+    // What is stored, what the database copies of it, and pieces on their way.
+    let room = lab.downloads.room(2 * stored_bytes + (4 * PIECE_BYTES) as u64).await?;
+    let wanted = name.clone();
+    let found = lab.store.read(move |tx| files::stored(tx, id, &wanted)).await?;
+    let file = found.ok_or_else(missing)?;
+    let is_page = file.info.media_type.starts_with("text/html");
+    let last = file.info.name.rsplit('/').next().unwrap_or_default();
     let place = if is_page { "inline" } else { "attachment" };
     // RFC 8187: whatever the name, it can't leave its place.
     let disposition =
         format!("{place}; filename*=UTF-8''build-{id}-{}", utf8_percent_encode(last, NON_ALPHANUMERIC));
-    let headers = [(CONTENT_TYPE, info.media_type), (CONTENT_DISPOSITION, disposition)];
-    let mut response = (headers, bytes).into_response();
+    let headers = [
+        (CONTENT_TYPE, file.info.media_type.clone()),
+        (CONTENT_DISPOSITION, disposition),
+        (CONTENT_LENGTH, file.info.size_bytes.to_string()),
+    ];
+    let (sender, body) = Channel::<Bytes, std::io::Error>::new(1);
+    tokio::spawn(send(file, sender, room));
+    let mut response = (headers, Body::new(body)).into_response();
     if is_page {
         response.extensions_mut().insert(StoredPage);
     }
     Ok(response)
+}
+
+/// Sends a file piece by piece, as it was before it was deflated.
+async fn send(file: files::Stored, mut sender: Sender<Bytes, std::io::Error>, room: Room) {
+    let mut reader = file.reader();
+    loop {
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        match reader.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece) {
+            Ok(0) => break,
+            Ok(_) if sender.send_data(Bytes::from(piece)).await.is_ok() => {}
+            Ok(_) => break,
+            // It cuts the answer off, and the client sees that.
+            Err(error) => return sender.abort(error),
+        }
+    }
+    drop(room);
 }
 
 /// Sends all that a task wrote, as it wrote it, piece by piece.
@@ -122,11 +155,13 @@ pub(crate) async fn whole(
     tokio::spawn(async move {
         let mut after = 0;
         // An error of the store cuts the answer off, and the client sees that.
-        while let Ok(pieces) = lab.store.read(move |tx| tasks::output(tx, task, after, PIECES)).await {
+        while let Ok(room) = lab.downloads.room(2 * PIECES_BYTES).await
+            && let Ok(pieces) = lab.store.read(move |tx| tasks::output(tx, task, after, PIECES)).await
+        {
             let Some((last, _)) = pieces.last() else { return };
             after = *last;
             let bytes: Vec<u8> = pieces.into_iter().flat_map(|(_, bytes)| bytes).collect();
-            if sender.send_data(Bytes::from(bytes)).await.is_err() {
+            if sender.send_data(room.filled(bytes)).await.is_err() {
                 return;
             }
         }
