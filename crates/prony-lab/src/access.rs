@@ -1,35 +1,35 @@
 //! Who may do what in this lab: what its parts share of it, and what changes it. Every change is in the audit log, in the
 //! same transaction.
 
-pub(crate) mod change;
+mod hashing;
 mod known;
+mod office;
 mod place;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::Semaphore;
-
-pub use change::{AccessError, Office, TokenRow, UserRow};
-pub(crate) use change::{accept_invitation, begin_session};
-pub(crate) use known::{Known, Who};
+pub(crate) use hashing::Hashing;
+pub(crate) use known::{Known, Shown, Who};
+pub use office::Office;
 pub(crate) use place::check_place;
 
-use crate::auth::{HostError, Hosts, LoginLimit, SessionCookie};
-use crate::clock;
+use crate::actions::{self, AccessError, Actor, act_blocking};
+use crate::auth::{DeviceCookie, HostError, Hosts, LoginLimit, Secret, SessionCookie};
 use crate::lab::Lab;
 use crate::model::Role;
 use crate::options::LabOptions;
 use crate::policy::{Ownership, Policy, Rules};
 use crate::store::{StoreError, Tx, settings, users};
 
-/// Passwords that are hashed at once: each takes a core and 19 MiB.
-const HASHING: usize = 2;
 /// The name of whoever comes first.
 const FIRST_ADMIN: &str = "admin";
 /// In whose name the audit log says that they were let in.
 const FIRST_BY: &str = "the start of the lab";
 /// The setting that holds the target policy, as TOML.
-const POLICY: &str = "policy";
+pub(crate) const POLICY: &str = "policy";
+/// The setting that holds the key by which browsers are known again.
+pub(crate) const DEVICES: &str = "device-key";
 /// The setting that holds the key by which owners of public servers agree.
 const OWNERSHIP: &str = "ownership-key";
 
@@ -39,19 +39,27 @@ pub(crate) struct Access {
     pub(crate) hosts: Hosts,
     /// How a session's cookie is written.
     pub(crate) cookie: SessionCookie,
+    /// How a browser is known again from which somebody logged in.
+    pub(crate) device: DeviceCookie,
     /// Whether browsers reach the lab by HTTPS.
     pub(crate) is_secure: bool,
     /// Tries to log in.
     pub(crate) logins: LoginLimit,
-    /// Whose turn it is to have a password hashed.
-    pub(crate) hashing: Semaphore,
+    /// Where passwords are hashed.
+    pub(crate) hashing: Hashing,
     /// Sessions and tokens that were read from the store.
     known: Mutex<Known>,
+    /// Grows when somebody may do something else.
+    changes: AtomicU64,
 }
 
 impl Access {
     /// For a lab with `options`.
-    pub(crate) fn new(options: &LabOptions) -> Result<Self, HostError> {
+    pub(crate) fn new(
+        options: &LabOptions,
+        hashing: Hashing,
+        device_key: &Secret,
+    ) -> Result<Self, HostError> {
         let is_secure = options.tls.is_some() || options.is_behind_proxy;
         // A lab that listens on an address may be asked by it.
         let own = options.listen.iter().map(std::net::SocketAddr::ip).filter(|ip| !ip.is_unspecified());
@@ -60,16 +68,24 @@ impl Access {
         Ok(Self {
             hosts: Hosts::new(names)?,
             cookie: SessionCookie::new(is_secure),
+            device: DeviceCookie::new(is_secure, device_key),
             is_secure,
             logins: LoginLimit::new(),
-            hashing: Semaphore::new(HASHING),
+            hashing,
             known: Mutex::new(Known::default()),
+            changes: AtomicU64::new(0),
         })
     }
 
     /// Forgets what was read: somebody may do something else from now on.
     pub(crate) fn forget(&self) {
         self.known().clear();
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Grows when somebody may do something else: whoever goes on for long looks at it.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
@@ -85,14 +101,14 @@ impl Lab {
 
     /// The path of a link by which the first admin sets a password; none where an admin can log in already.
     pub fn first_link(&self) -> Result<Option<String>, AccessError> {
-        let made = self.store.write_blocking(|tx| {
+        let made: Option<Secret> = act_blocking(&self.store, Actor::at_machine(FIRST_BY), |tx, ctx| {
             if users::admins(tx)? > 0 {
-                return Ok(Ok(None));
+                return Ok(None);
             }
             let name = FIRST_ADMIN.parse().expect("invariant: it is a name");
-            change::undone(change::invite(tx, FIRST_BY, &name, Role::Admin, clock::wall()).map(Some))
+            actions::users::invite(tx, ctx, &name, Role::Admin).map(Some)
         })?;
-        Ok(made?.map(|secret| change::link(&secret)))
+        Ok(made.map(|secret| actions::users::link(&secret)))
     }
 
     /// What makes and finds the words by which owners of public servers agree. Threads that may wait only.
@@ -121,16 +137,18 @@ pub(crate) fn rules(tx: &mut Tx<'_>) -> Result<Rules, StoreError> {
         .map_err(|error| StoreError::Damaged(format!("the target policy: {}", error.message())))
 }
 
-/// The lab's key is made when it is needed first.
 fn ownership(tx: &mut Tx<'_>) -> Result<Ownership, StoreError> {
-    use crate::auth::Secret;
-    let text = if let Some(text) = settings::setting(tx, OWNERSHIP)? {
+    Ok(Ownership::new(key(tx, OWNERSHIP)?.bytes()))
+}
+
+/// A key of the lab's, which is made when it is needed first.
+pub(crate) fn key(tx: &mut Tx<'_>, name: &str) -> Result<Secret, StoreError> {
+    let text = if let Some(text) = settings::setting(tx, name)? {
         text
     } else {
         let text = Secret::new().text();
-        settings::set(tx, OWNERSHIP, &text)?;
+        settings::set(tx, name, &text)?;
         text
     };
-    let damaged = |_| StoreError::Damaged("the key for owners of public servers".to_owned());
-    Secret::read(&text).map(|secret| Ownership::new(secret.bytes())).map_err(damaged)
+    Secret::read(&text).map_err(|_| StoreError::Damaged(format!("the setting {name}")))
 }

@@ -5,6 +5,7 @@
 //! store lets nobody in. Passwords, which can be guessed, are stored as Argon2id ([`Password`]).
 
 mod cookie;
+mod device;
 mod headers;
 mod hosts;
 mod limit;
@@ -14,9 +15,10 @@ mod secret;
 mod token;
 
 pub use cookie::SessionCookie;
+pub use device::DeviceCookie;
 pub use headers::{CONTENT_SECURITY_POLICY, SECURITY_HEADERS, STORED_PAGE_POLICY};
 pub use hosts::{HostError, Hosts};
-pub use limit::{LoginLimit, TooManyLogins};
+pub use limit::{LoginLimit, Source, TooManyLogins};
 pub use origin::{ForeignOrigin, Provenance};
 pub use password::{Password, PasswordError};
 pub use secret::{Digest, Secret, SecretError};

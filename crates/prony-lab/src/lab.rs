@@ -3,7 +3,7 @@
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::{Arc, OnceLock};
 
-use crate::access::{Access, check_place};
+use crate::access::{Access, DEVICES, Hashing, check_place, key};
 use crate::auth::HostError;
 use crate::clock;
 use crate::definitions::Definitions;
@@ -12,7 +12,13 @@ use crate::model::{BuildRequest, FieldMistake, NewBuild};
 use crate::options::LabOptions;
 use crate::policy::Refusal;
 use crate::store::{Store, StoreError, projects};
-use crate::web::Drawn;
+use crate::web::{Downloads, RenderCache, Shares, Turns};
+
+/// Pages that are looked at live: each costs a look at the store for every commit. Those without have a link to load
+/// them again.
+const LIVE_MAX: u32 = 1_024;
+/// The same for one user.
+const LIVE_PER_USER_MAX: u32 = 64;
 
 /// A lab: its store and its settings. Cheap to clone.
 #[derive(Clone)]
@@ -20,7 +26,13 @@ pub struct Lab {
     pub(crate) options: Arc<LabOptions>,
     pub(crate) store: Store,
     /// What pages drew from the store.
-    pub(crate) drawn: Drawn,
+    pub(crate) drawn: RenderCache,
+    /// Pages that are looked at live.
+    pub(crate) live: Shares,
+    /// Whose turn it is to have a page drawn.
+    pub(crate) turns: Turns,
+    /// What is on its way to whoever downloads it.
+    pub(crate) downloads: Downloads,
     pub(crate) definitions: Definitions,
     /// How builds run here, once there is a worker: in which sandbox, or why in none.
     pub(crate) workplace: Arc<OnceLock<String>>,
@@ -104,19 +116,24 @@ impl Lab {
     /// Opens the lab's folder and store.
     pub fn open(options: LabOptions) -> Result<Self, LabError> {
         check_place(&options)?;
-        let access = Arc::new(Access::new(&options)?);
         let folder = |source| LabError::Folder { path: options.data.clone(), source };
         // Nobody else's: with what is in it somebody could be this lab.
         let mut made = std::fs::DirBuilder::new();
         made.recursive(true).mode(0o700).create(&options.data).map_err(folder)?;
         let store = Store::open(&options.store)?;
+        let device_key = store.write_blocking(|tx| key(tx, DEVICES))?;
+        let hashing = Hashing::start().map_err(LabError::Threads)?;
+        let access = Arc::new(Access::new(&options, hashing, &device_key)?);
         let metrics = Arc::new(Metrics::new(&store));
         Ok(Self {
             options: Arc::new(options),
             store,
             access,
             metrics,
-            drawn: Drawn::default(),
+            drawn: RenderCache::default(),
+            live: Shares::new(LIVE_MAX, LIVE_PER_USER_MAX),
+            turns: Turns::default(),
+            downloads: Downloads::default(),
             definitions: Definitions::default(),
             workplace: Arc::default(),
         })
@@ -125,6 +142,11 @@ impl Lab {
     /// What there was to say about the store when it was opened, for people.
     pub fn notes(&self) -> &[String] {
         self.store.notes()
+    }
+
+    /// Waits for something to happen to the store that people should know, and says what.
+    pub fn next_message(&self) -> String {
+        self.store.log().next()
     }
 
     /// The build that `request` asks for.

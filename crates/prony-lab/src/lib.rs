@@ -6,12 +6,14 @@
 //! before that is committed.
 //!
 //! In reading order: `model/` (the words and the states), `store/` (what is kept), `lab` (what the parts share),
+//! `actions/` (what people do, one function each),
 //! `work/` (what runs builds), `history/` (what follows from results), `auth/` and `policy/` (who may do what),
 //! `web/` and `api/` (what people and scripts see).
 
 #![forbid(unsafe_code)]
 
 mod access;
+mod actions;
 mod api;
 pub mod auth;
 mod background;
@@ -36,7 +38,8 @@ mod watching;
 mod web;
 pub mod work;
 
-pub use access::{AccessError, Office, TokenRow, UserRow};
+pub use access::Office;
+pub use actions::{AccessError, TokenRow, UserRow};
 pub use client::{Client, ClientError, Gate};
 pub use clock::Moment;
 pub use lab::{Lab, LabError};

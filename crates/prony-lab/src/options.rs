@@ -1,6 +1,6 @@
 //! What a lab is started with.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::model::Role;
@@ -22,6 +22,8 @@ pub struct LabOptions {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Whether a proxy in front of it does the TLS.
     pub is_behind_proxy: bool,
+    /// Addresses of such proxies, beside those of this machine: they may say for whom they ask.
+    pub proxies: Vec<IpAddr>,
     /// The program that measures: prony itself.
     pub program: PathBuf,
     /// Folders in which commands are looked for, as in `PATH`, for builds.

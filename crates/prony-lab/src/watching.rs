@@ -1,10 +1,12 @@
 //! What people ask of monitors and hooks, by page and by script: judged by the target policy, written down, and noted in
 //! the audit log, since it says whom the lab talks to by itself.
 
+use crate::actions::AccessError;
 use crate::auth::Secret;
 use crate::clock;
 use crate::lab::{Lab, Refused};
 use crate::model::{FieldMistake, Hook, HookId, HookRequest, Monitor, MonitorId, MonitorRequest, Role};
+use crate::outside;
 use crate::store::{StoreError, audit, hooks, monitors, projects};
 
 fn refused(field: &str, message: impl Into<String>) -> Refused {
@@ -34,16 +36,26 @@ impl Lab {
             .await?
     }
 
-    /// Takes a monitor out.
-    pub(crate) async fn remove_monitor(&self, id: MonitorId, by: &str) -> Result<(), StoreError> {
+    /// Takes a monitor out. One of an administrator is taken out by administrators alone.
+    pub(crate) async fn remove_monitor(
+        &self,
+        id: MonitorId,
+        by: &str,
+        role: Role,
+    ) -> Result<(), AccessError> {
         let by = by.to_owned();
-        self.store
-            .write(move |tx| {
-                let now = clock::wall();
-                monitors::remove(tx, id, now)?;
-                audit::append(tx, now, &by, "monitor.remove", &id.to_string(), "")
-            })
-            .await
+        let removed = self.store.write(move |tx| {
+            let monitor = monitors::all(tx)?.into_iter().find(|monitor| monitor.id == id);
+            let others = monitor.filter(|monitor| monitor.created_by != by);
+            let owner = others.map(|monitor| outside::role(tx, &monitor.created_by)).transpose()?;
+            if owner.is_some_and(|owner| owner > role) {
+                return Ok(Err(AccessError::Role(Role::Admin)));
+            }
+            let now = clock::wall();
+            monitors::remove(tx, id, now)?;
+            audit::append(tx, now, &by, "monitor.remove", &id.to_string(), "").map(Ok)
+        });
+        removed.await?
     }
 
     /// Adds a hook, if `by`, who is `role`, may have its URL asked. Its secret is shown this once.

@@ -2,73 +2,98 @@
 //! every change of users, sessions and tokens: only this lab changes them while it runs.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use super::Access;
-use crate::auth::{ApiToken, Digest, Secret};
+use crate::auth::Digest;
 use crate::clock::{self, Moment};
 use crate::lab::Lab;
-use crate::model::{Role, UserId};
+use crate::model::Role;
 use crate::store::{StoreError, tokens, users};
 
 /// Sessions and tokens in memory: more than people and scripts of one lab.
 const KNOWN_MAX: usize = 1_024;
-/// A token is looked up again after this many milliseconds; a session by its own end.
-const TOKEN_KNOWN_MS: u64 = 60_000;
+/// A token is looked up again after this; a session by its own end.
+const TOKEN_KNOWN: Duration = Duration::from_mins(1);
+/// How exactly the last use of a token is noted.
+const USE_NOTED_MS: i64 = 60_000;
 
 /// Somebody who showed a session or a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Who {
-    pub(crate) user: UserId,
     pub(crate) name: String,
     pub(crate) role: Role,
     /// What the forms of the session carry; none for a token.
     pub(crate) csrf: Option<String>,
 }
 
-/// By the digest of what they showed, until when.
-pub(crate) type Known = HashMap<Digest, (Who, Moment)>;
+/// What somebody showed. The two are never taken for one another: a session's secret is no token, which no form guards.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Shown {
+    /// The secret of a session.
+    Session(Digest),
+    /// A token: its id and the digest of its secret.
+    Token(String, Digest),
+}
+
+/// By what they showed, until when.
+pub(crate) type Known = HashMap<Shown, (Who, Moment)>;
 
 impl Access {
-    fn remembered(&self, digest: &Digest, now: Moment) -> Option<Who> {
-        self.known().get(digest).filter(|(_, until)| *until > now).map(|(who, _)| who.clone())
+    fn remembered(&self, shown: &Shown, now: Moment) -> Option<Who> {
+        self.known().get(shown).filter(|(_, until)| *until > now).map(|(who, _)| who.clone())
     }
 
-    fn remember(&self, digest: Digest, who: Who, until: Moment) {
+    fn remember(&self, shown: Shown, who: Who, until: Moment) {
         let mut known = self.known();
         if known.len() >= KNOWN_MAX {
             known.clear();
         }
-        known.insert(digest, (who, until));
+        known.insert(shown, (who, until));
     }
 }
 
 impl Lab {
-    /// Whose session `secret` is, if it is one.
-    pub(crate) async fn who_has_session(&self, secret: &Secret) -> Result<Option<Who>, StoreError> {
-        let (digest, now) = (secret.digest(), clock::wall());
-        if let Some(who) = self.access.remembered(&digest, now) {
+    /// Who has shown this, if it is good.
+    pub(crate) async fn who(&self, shown: &Shown) -> Result<Option<Who>, StoreError> {
+        let now = clock::wall();
+        if let Some(who) = self.access.remembered(shown, now) {
             return Ok(Some(who));
         }
-        let Some(found) = self.store.read(move |tx| users::session(tx, &digest, now)).await? else {
-            return Ok(None);
+        let looked_up = shown.clone();
+        let found = match looked_up {
+            Shown::Session(digest) => {
+                let found = self.store.read(move |tx| users::session(tx, &digest, now)).await?;
+                found.map(|session| {
+                    let who = Who { name: session.name, role: session.role, csrf: Some(session.csrf) };
+                    (who, session.expires_at)
+                })
+            }
+            Shown::Token(id, digest) => {
+                let found = self.store.read(move |tx| tokens::grant(tx, &id, now)).await?;
+                let grant = found.filter(|grant| grant.digest.is(&digest));
+                grant.map(|grant| {
+                    self.note_use(grant.id, grant.used_at, now);
+                    let until = now.after(TOKEN_KNOWN);
+                    let until = grant.expires_at.map_or(until, |end| end.min(until));
+                    (Who { name: grant.user_name, role: grant.role, csrf: None }, until)
+                })
+            }
         };
-        let who = Who { user: found.user, name: found.name, role: found.role, csrf: Some(found.csrf) };
-        self.access.remember(digest, who.clone(), found.expires_at);
+        let Some((who, until)) = found else { return Ok(None) };
+        self.access.remember(shown.clone(), who.clone(), until);
         Ok(Some(who))
     }
 
-    /// Whose token it is, if it is good.
-    pub(crate) async fn who_has_token(&self, token: &ApiToken) -> Result<Option<Who>, StoreError> {
-        let (digest, now) = (token.digest(), clock::wall());
-        if let Some(who) = self.access.remembered(&digest, now) {
-            return Ok(Some(who));
+    /// Notes that a token is used, to a minute. Nobody waits for it.
+    fn note_use(&self, id: String, used_at: Option<Moment>, now: Moment) {
+        if used_at.is_some_and(|used| now.0 - used.0 < USE_NOTED_MS) {
+            return;
         }
-        let id = token.id().to_owned();
-        let found = self.store.read(move |tx| tokens::grant(tx, &id)).await?;
-        let Some(grant) = found.filter(|grant| token.matches(&grant.digest)) else { return Ok(None) };
-        let who = Who { user: grant.user, name: grant.user_name, role: grant.role, csrf: None };
-        let until = now.after(std::time::Duration::from_millis(TOKEN_KNOWN_MS));
-        self.access.remember(digest, who.clone(), until);
-        Ok(Some(who))
+        let store = self.store.clone();
+        tokio::spawn(async move {
+            // Where it fails, the next use is noted.
+            let _ = store.write(move |tx| tokens::note_use(tx, &id, now)).await;
+        });
     }
 }

@@ -38,6 +38,7 @@ mod tests {
             anonymous,
             tls: is_secured.then(|| ("/c".into(), "/k".into())),
             is_behind_proxy,
+            proxies: Vec::new(),
             program: "/x/prony".into(),
             search_path: String::new(),
             mail: None,

@@ -4,13 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::builds::List;
-use super::call::{Answered, Call, Nothing};
-use super::problem::Problem;
-use crate::access::{TokenRow, UserRow, change};
-use crate::clock::{self, Moment};
+use super::call::{Answer, Answered, Call, Nothing};
+use crate::actions::{Ctx, TokenRow, UserRow, tokens, users};
+use crate::clock::Moment;
 use crate::model::{Name, Role};
-use crate::store::audit;
-use crate::web::WebError;
+use crate::store::{Tx, audit};
 
 /// Entries of one page of the audit log.
 const ENTRIES: u32 = 200;
@@ -81,6 +79,9 @@ pub(super) struct TokenWish {
     /// Whose it is; absent: one's own. Other people's are for admins.
     #[serde(default)]
     user: Option<String>,
+    /// For how many days it is good, 366 at most; absent: 90.
+    #[serde(default)]
+    days: Option<u32>,
 }
 
 /// A new token.
@@ -136,25 +137,21 @@ pub(super) async fn me(call: Call<Nothing, Nothing, Nothing>) -> Answered<Me> {
     Ok(Me { name: call.who.name, role: call.who.role }.into())
 }
 
-pub(super) async fn users(call: Call<Nothing, Nothing, Nothing>) -> Answered<List<UserRow>> {
-    Ok(List { items: call.lab.store.read(change::list_users).await?, next: None }.into())
+pub(super) async fn all_users(call: Call<Nothing, Nothing, Nothing>) -> Answered<List<UserRow>> {
+    Ok(List { items: call.lab.store.read(users::list).await?, next: None }.into())
 }
 
 pub(super) async fn invite(call: Call<Nothing, Nothing, Invitation>) -> Answered<Link> {
-    let (Invitation { name, role }, by) = (call.body, call.who.name);
-    let made =
-        call.lab.store.write(move |tx| change::undone(change::invite(tx, &by, &name, role, clock::wall())));
-    let secret = made.await??;
-    Ok(Link { url: format!("{}{}", call.own_address, change::link(&secret)) }.into())
+    let Invitation { name, role } = call.body;
+    let invite = move |tx: &mut Tx<'_>, ctx: &Ctx| users::invite(tx, ctx, &name, role);
+    let secret = call.lab.act_on_access(call.who.actor(), invite).await?;
+    Ok(Answer::secret(Link { url: format!("{}{}", call.own_address, users::link(&secret)) }))
 }
 
 pub(super) async fn set_role(call: Call<OneUser, Nothing, NewRole>) -> Answered<Done> {
-    let (name, role, by) = (call.path.name, call.body.role, call.who.name);
-    call.lab
-        .store
-        .write(move |tx| change::undone(change::set_role(tx, &by, &name, role, clock::wall())))
-        .await??;
-    call.lab.access.forget();
+    let (name, role) = (call.path.name, call.body.role);
+    let set_role = move |tx: &mut Tx<'_>, ctx: &Ctx| users::set_role(tx, ctx, &name, role);
+    call.lab.act_on_access(call.who.actor(), set_role).await?;
     Ok(DONE.into())
 }
 
@@ -167,17 +164,14 @@ pub(super) async fn enable(call: Call<OneUser, Nothing, Nothing>) -> Answered<Do
 }
 
 async fn set_disabled(call: Call<OneUser, Nothing, Nothing>, is_disabled: bool) -> Answered<Done> {
-    let (name, by) = (call.path.name, call.who.name);
-    call.lab
-        .store
-        .write(move |tx| change::undone(change::set_disabled(tx, &by, &name, is_disabled, clock::wall())))
-        .await??;
-    call.lab.access.forget();
+    let name = call.path.name;
+    let set = move |tx: &mut Tx<'_>, ctx: &Ctx| users::set_disabled(tx, ctx, &name, is_disabled);
+    call.lab.act_on_access(call.who.actor(), set).await?;
     Ok(DONE.into())
 }
 
-pub(super) async fn tokens(call: Call<Nothing, Nothing, Nothing>) -> Answered<List<TokenRow>> {
-    let mut items = call.lab.store.read(change::list_tokens).await?;
+pub(super) async fn all_tokens(call: Call<Nothing, Nothing, Nothing>) -> Answered<List<TokenRow>> {
+    let mut items = call.lab.store.read(tokens::list).await?;
     if call.who.role < Role::Admin {
         items.retain(|token| token.user == call.who.name);
     }
@@ -185,37 +179,16 @@ pub(super) async fn tokens(call: Call<Nothing, Nothing, Nothing>) -> Answered<Li
 }
 
 pub(super) async fn add_token(call: Call<Nothing, Nothing, TokenWish>) -> Answered<NewToken> {
-    let (by, role) = (call.who.name, call.body.role);
-    let user = call.body.user.unwrap_or_else(|| by.clone());
-    if user != by && call.who.role < Role::Admin {
-        return Err(WebError::Forbidden(Role::Admin).into());
-    }
-    // A token must not make a token that may do more than itself.
-    if role > call.who.role {
-        return Err(WebError::Forbidden(role).into());
-    }
-    let label = call.body.name;
-    let token = call
-        .lab
-        .store
-        .write(move |tx| change::undone(change::add_token(tx, &by, &user, &label, role, clock::wall())))
-        .await??;
-    Ok(NewToken { id: token.id().to_owned(), token: token.text() }.into())
+    let TokenWish { name: label, role, user, days } = call.body;
+    let user = user.unwrap_or_else(|| call.who.name.clone());
+    let new = tokens::NewToken { user, label, role, days: days.unwrap_or(tokens::TOKEN_DAYS) };
+    let token = call.lab.act(call.who.actor(), move |tx, ctx| tokens::add(tx, ctx, &new)).await?;
+    Ok(Answer::secret(NewToken { id: token.id().to_owned(), token: token.text() }))
 }
 
 pub(super) async fn revoke_token(call: Call<OneToken, Nothing, Nothing>) -> Answered<Done> {
-    let (id, by, role) = (call.path.id, call.who.name, call.who.role);
-    if role < Role::Admin {
-        let all = call.lab.store.read(change::list_tokens).await?;
-        if !all.iter().any(|token| token.id == id && token.user == by) {
-            return Err(Problem::missing("such token of yours"));
-        }
-    }
-    call.lab
-        .store
-        .write(move |tx| change::undone(change::revoke_token(tx, &by, &id, clock::wall())))
-        .await??;
-    call.lab.access.forget();
+    let id = call.path.id;
+    call.lab.act_on_access(call.who.actor(), move |tx, ctx| tokens::revoke(tx, ctx, &id)).await?;
     Ok(DONE.into())
 }
 

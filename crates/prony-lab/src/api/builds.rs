@@ -5,23 +5,22 @@ use serde::{Deserialize, Serialize};
 
 use super::call::{Answer, Answered, Call, Nothing};
 use super::problem::Problem;
-use crate::clock::{self, Moment};
+use crate::actions;
+use crate::clock::Moment;
 use crate::lab::Refused;
 use crate::model::{
     AdHocLoad, Build, BuildDetail, BuildId, BuildRequest, BuildState, CommitStatus, EventId, TaskId,
 };
 use crate::requests::Asker;
 use crate::store::files::FileInfo;
-use crate::store::{audit, builds, events, files, projects, queue, tasks};
+use crate::store::{builds, events, files, projects, tasks};
 
 /// Rows of a list where nothing else is asked for.
 const ROWS: u32 = 50;
 /// Rows of a list at most.
 const ROWS_MAX: u32 = 500;
-/// Builds that are called off at once: more than a queue that anybody waits for.
-const STOPPED_TOGETHER: u32 = 100_000;
-/// Pieces of output in one answer: at 64 KiB each, some megabytes.
-const PIECES_MAX: u32 = 64;
+/// Pieces of output in one answer: at 64 KiB each, a megabyte.
+const PIECES_MAX: u32 = 16;
 
 /// A list's rows, and where it goes on.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -244,19 +243,5 @@ pub(super) async fn cancel(call: Call<OneBuild, Nothing, Nothing>) -> Answered<B
 }
 
 pub(super) async fn stop_all(call: Call<Nothing, Nothing, Nothing>) -> Answered<Stopped> {
-    let by = call.who.name;
-    let stopped = call
-        .lab
-        .store
-        .write(move |tx| {
-            let now = clock::wall();
-            let mut stopped = 0;
-            for build in builds::open(tx, STOPPED_TOGETHER)? {
-                stopped += u64::from(queue::cancel(tx, build.id, &by, now)?);
-            }
-            audit::append(tx, now, &by, "stop", "everything", &format!("{stopped} builds"))?;
-            Ok(stopped)
-        })
-        .await?;
-    Ok(Stopped { stopped }.into())
+    Ok(Stopped { stopped: call.lab.act(call.who.actor(), actions::builds::stop_all).await? }.into())
 }

@@ -70,17 +70,23 @@ pub(super) struct Answer<R> {
     pub(super) body: R,
     /// Where what was made is.
     pub(super) location: Option<String>,
+    /// Whether nobody may keep it, a cache least of all.
+    pub(super) is_secret: bool,
 }
 
 impl<R> Answer<R> {
     pub(super) fn at(body: R, path: &str) -> Self {
-        Self { body, location: Some(format!("{}{path}", super::BASE)) }
+        Self { body, location: Some(format!("{}{path}", super::BASE)), is_secret: false }
+    }
+
+    pub(super) fn secret(body: R) -> Self {
+        Self { body, location: None, is_secret: true }
     }
 }
 
 impl<R> From<R> for Answer<R> {
     fn from(body: R) -> Self {
-        Self { body, location: None }
+        Self { body, location: None, is_secret: false }
     }
 }
 
@@ -123,6 +129,7 @@ impl Route {
                   uri: Uri,
                   headers: HeaderMap,
                   bytes: Bytes| async move {
+                let route = format!("{method} {}", uri.path());
                 let read = move || {
                     let Some(Extension(who)) = who else { return Err(WebError::Unknown.into()) };
                     who.demand(least)?;
@@ -131,7 +138,8 @@ impl Route {
                     let Query(query) =
                         Query::try_from_uri(&uri).map_err(|error| Problem::bad(error.body_text()))?;
                     let body = body(takes_body, &headers, &bytes)?;
-                    let key = key(&headers)?;
+                    // Of another route, or another thing, the same key is another request's.
+                    let key = key(&headers)?.map(|key| format!("{route} {key}"));
                     let digest = crate::auth::Digest(Sha256::digest(&bytes).into());
                     let own_address = own_address(&lab, &headers);
                     Ok((Call { lab, who, path, query, body, key, digest, own_address }, headers))
@@ -210,6 +218,9 @@ fn answered<R: Serialize>(answer: Answer<R>, method: &Method, headers: &HeaderMa
     response_headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if let Some(location) = answer.location.and_then(|path| HeaderValue::try_from(path).ok()) {
         response_headers.insert(header::LOCATION, location);
+    }
+    if answer.is_secret {
+        response_headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     if method == Method::GET {
         // Half of a SHA-256 tells any two answers apart.

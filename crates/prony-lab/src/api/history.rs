@@ -9,18 +9,14 @@ use super::builds::{List, rows};
 use super::call::{Answer, Answered, Call, Nothing};
 use super::problem::Problem;
 use super::projects::OneProject;
-use crate::clock;
+use crate::actions::{self, Ctx};
 use crate::model::{Alert, AlertId, AlertState, Change, Definition, Point, Series, SeriesId};
-use crate::store::{StoreError, alerts, projects, series};
+use crate::store::{StoreError, Tx, alerts, projects, series};
 
 /// Series of one project in one answer: a study has some dozens, on some machines.
 const SERIES_MAX: u32 = 10_000;
 /// Points of one answer.
 const POINTS_MAX: u32 = 10_000;
-/// A note is a few sentences.
-const NOTE_MAX: usize = 2_000;
-/// Longer than this nobody silences an alert, but dismisses it.
-const SILENCE_MAX_S: u64 = 365 * 24 * 3600;
 
 /// One series.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -121,28 +117,8 @@ pub(super) async fn alert(call: Call<OneAlert, Nothing, Nothing>) -> Answered<Al
 }
 
 pub(super) async fn answer(call: Call<OneAlert, Nothing, Reply>) -> Answered<Alert> {
-    let (id, by, now) = (call.path.id, call.who.name, clock::wall());
-    let Reply { state, silence_s, note } = call.body;
-    if note.as_ref().is_some_and(|note| note.len() > NOTE_MAX) {
-        return Err(Problem::unfit(format!("a note has at most {NOTE_MAX} bytes")));
-    }
-    let until = match (state, silence_s) {
-        (AlertState::Silenced, Some(seconds @ 1..=SILENCE_MAX_S)) => {
-            Some(now.after(Duration::from_secs(seconds)))
-        }
-        (AlertState::Silenced, _) => {
-            return Err(Problem::unfit("say for how long: silence_s, at most a year"));
-        }
-        (_, Some(_)) => return Err(Problem::unfit("silence_s is for the state silenced")),
-        (_, None) => None,
-    };
-    let found = call
-        .lab
-        .store
-        .write(move |tx| {
-            alerts::answer(tx, id, state, &by, until, note.as_deref(), now)?;
-            alerts::one(tx, id)
-        })
-        .await?;
-    found.map(Answer::from).ok_or_else(|| Problem::missing(&format!("alert {id}")))
+    let (id, Reply { state, silence_s, note }) = (call.path.id, call.body);
+    let reply = actions::alerts::Reply { state, silence: silence_s.map(Duration::from_secs), note };
+    let answer = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::alerts::answer(tx, ctx, id, &reply);
+    Ok(call.lab.act(call.who.actor(), answer).await?.into())
 }

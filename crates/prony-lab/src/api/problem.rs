@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::access::AccessError;
+use crate::actions::AccessError;
 use crate::lab::Refused;
 use crate::model::FieldMistake;
 use crate::policy::Refusal;
@@ -108,8 +108,11 @@ impl From<AccessError> for Problem {
     fn from(error: AccessError) -> Self {
         let status = match error {
             AccessError::Store(error) => return error.into(),
-            AccessError::NoUser(_) => StatusCode::NOT_FOUND,
-            AccessError::LastAdmin(_) | AccessError::NoPassword(_) => StatusCode::CONFLICT,
+            AccessError::NoUser(_) | AccessError::NoToken(_) => StatusCode::NOT_FOUND,
+            AccessError::Role(_) => StatusCode::FORBIDDEN,
+            AccessError::LastAdmin(_) | AccessError::NoPassword(_) | AccessError::TooManyTokens { .. } => {
+                StatusCode::CONFLICT
+            }
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Self::new(status, format!("failed to {error}"))

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::builds::List;
 use super::call::{Answered, Call, Nothing};
 use super::problem::Problem;
-use crate::clock::{self, Moment};
-use crate::model::{Definition, Name, ProjectId};
-use crate::store::{audit, projects};
+use crate::actions::{self, Ctx};
+use crate::clock::Moment;
+use crate::model::ProjectId;
+use crate::store::{Tx, projects};
 
 /// One project.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -57,35 +58,17 @@ pub(super) async fn one(call: Call<OneProject, Nothing, Nothing>) -> Answered<Pr
 }
 
 pub(super) async fn register(call: Call<OneProject, Nothing, Registration>) -> Answered<Project> {
-    let name: Name = call.path.name.parse().map_err(|error| Problem::unfit(format!("{error}")))?;
-    let text = call.body.definition;
-    Definition::read(&text).map_err(|error| Problem::unfit(error.to_string()))?;
-    let by = call.who.name;
-    let found = call
-        .lab
-        .store
-        .write(move |tx| {
-            let now = clock::wall();
-            let id = projects::register(tx, &name, &text, now)?;
-            audit::append(tx, now, &by, "project.register", name.as_str(), &text)?;
-            projects::by_id(tx, id)
-        })
-        .await?;
-    found.map(|project| shown(project).into()).ok_or_else(|| Problem::missing("project of that name"))
+    let new = actions::projects::Registration {
+        name: call.path.name,
+        definition: call.body.definition,
+        must_be_new: false,
+    };
+    let register = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::projects::register(tx, ctx, &new);
+    Ok(shown(call.lab.act(call.who.actor(), register).await?).into())
 }
 
 pub(super) async fn archive(call: Call<OneProject, Nothing, Nothing>) -> Answered<Project> {
-    let (name, by) = (call.path.name, call.who.name);
-    let found = call
-        .lab
-        .store
-        .write(move |tx| {
-            let Some(project) = projects::by_name(tx, &name)? else { return Ok(None) };
-            let now = clock::wall();
-            projects::archive(tx, project.id, now)?;
-            audit::append(tx, now, &by, "project.archive", &name, "")?;
-            projects::by_id(tx, project.id)
-        })
-        .await?;
-    found.map(|project| shown(project).into()).ok_or_else(|| Problem::missing("project of that name"))
+    let name = call.path.name;
+    let archive = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::projects::archive(tx, ctx, &name);
+    Ok(shown(call.lab.act(call.who.actor(), archive).await?).into())
 }

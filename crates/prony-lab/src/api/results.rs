@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::builds::{List, OneBuild};
 use super::call::{Answer, Answered, Call, Nothing};
-use super::problem::Problem;
-use crate::clock;
+use crate::actions::{self, Ctx};
+use crate::lab::Refused;
 use crate::store::figures::{self, Figure, Note};
 use crate::store::thresholds::{self, Demand};
 use crate::store::{StoreError, Tx, builds};
@@ -15,8 +15,6 @@ use crate::store::{StoreError, Tx, builds};
 const FIGURES_MAX: u32 = 10_000;
 /// Notes of one build in one answer, the newest.
 const NOTES_MAX: u32 = 500;
-/// A note is a few sentences.
-const NOTE_CHARACTERS_MAX: usize = 2_000;
 
 /// What a build says.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -51,18 +49,11 @@ pub(super) async fn notes(call: Call<OneBuild, Nothing, Nothing>) -> Answered<Li
 }
 
 pub(super) async fn add_note(call: Call<OneBuild, Nothing, NewNote>) -> Answered<List<Note>> {
-    let (id, by) = (call.path.id, call.who.name);
-    let words = call.body.words.trim().to_owned();
-    if words.is_empty() || words.chars().count() > NOTE_CHARACTERS_MAX {
-        return Err(Problem::unfit(format!("a note has 1 to {NOTE_CHARACTERS_MAX} characters")));
-    }
-    let items = call
-        .lab
-        .store
-        .write(move |tx| {
-            figures::add_note(tx, id, &by, &words, clock::wall())?;
-            figures::notes(tx, id, NOTES_MAX)
-        })
-        .await?;
+    let (id, words) = (call.path.id, call.body.words);
+    let add = move |tx: &mut Tx<'_>, ctx: &Ctx| -> Result<Vec<Note>, Refused> {
+        actions::builds::add_note(tx, ctx, id, &words)?;
+        Ok(figures::notes(tx, id, NOTES_MAX)?)
+    };
+    let items = call.lab.act(call.who.actor(), add).await?;
     Ok(Answer::at(List { items, next: None }, &format!("/builds/{id}/notes")))
 }

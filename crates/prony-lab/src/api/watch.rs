@@ -80,7 +80,7 @@ pub(super) async fn add(call: Call<Nothing, Nothing, MonitorRequest>) -> Answere
 }
 
 pub(super) async fn remove(call: Call<OneMonitor, Nothing, Nothing>) -> Answered<Removed> {
-    call.lab.remove_monitor(call.path.id, &call.who.name).await?;
+    call.lab.remove_monitor(call.path.id, &call.who.name, call.who.role).await?;
     Ok(Removed { removed: true }.into())
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn hooks(call: Call<Nothing, Nothing, Nothing>) -> Answered<Lis
 
 pub(super) async fn add_hook(call: Call<Nothing, Nothing, HookRequest>) -> Answered<NewHook> {
     let (hook, secret) = call.lab.add_hook(call.body, &call.who.name, call.who.role).await?;
-    Ok(NewHook { hook, secret }.into())
+    Ok(Answer::secret(NewHook { hook, secret }))
 }
 
 pub(super) async fn remove_hook(call: Call<OneHook, Nothing, Nothing>) -> Answered<Removed> {

@@ -68,9 +68,9 @@ impl fmt::Debug for Secret {
 }
 
 impl Digest {
-    /// Whether it is the digest of `secret`, in constant time.
-    pub fn is_of(&self, secret: &Secret) -> bool {
-        self.0.ct_eq(&secret.digest().0).into()
+    /// Whether it is `other`, in constant time.
+    pub fn is(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
     }
 
     /// It, in 64 hexadecimal digits.
@@ -136,7 +136,7 @@ mod tests {
         assert_ne!(one, other);
         assert_eq!(Secret::read(&one.text()), Ok(one.clone()));
         assert!(one.is(&one.text()) && !one.is(&other.text()) && !one.is(""));
-        assert!(one.digest().is_of(&one) && !one.digest().is_of(&other));
+        assert!(one.digest().is(&one.digest()) && !one.digest().is(&other.digest()));
         assert_eq!(Digest::read(&one.digest().text()), Some(one.digest()));
         assert_ne!(one.digest().text(), one.text());
         assert_eq!(format!("{one:?}"), "Secret");

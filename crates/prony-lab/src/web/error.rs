@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 
 use super::pages::{Frame, problem};
+use crate::actions::AccessError;
 use crate::auth::{ForeignOrigin, HostError};
 use crate::model::Role;
 use crate::store::StoreError;
@@ -61,6 +62,16 @@ pub(crate) enum WebError {
     /// A page can't be drawn: a fault of ours.
     #[error("the page can't be drawn ({0})")]
     Drawing(#[from] askama::Error),
+}
+
+impl From<AccessError> for WebError {
+    fn from(error: AccessError) -> Self {
+        match error {
+            AccessError::Store(error) => Self::Store(error),
+            AccessError::Role(role) => Self::Forbidden(role),
+            other => Self::Query(other.to_string()),
+        }
+    }
 }
 
 impl WebError {

@@ -1,7 +1,5 @@
 //! Logging in and out, and the link by which somebody sets a password.
 
-use std::time::Duration;
-
 use askama::Template;
 use axum::extract::{Extension, Form, Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -13,18 +11,14 @@ use super::error::WebError;
 use super::guard::Client;
 use super::pages::Frame;
 use super::principal::Principal;
-use crate::access;
-use crate::auth::{Digest, Password, Secret};
+use crate::actions::sessions;
+use crate::auth::{Digest, Password, Secret, Source};
 use crate::clock;
 use crate::lab::Lab;
-use crate::store::{StoreError, audit, users};
+use crate::store::{StoreError, Tx, users};
 
 /// Where somebody wanted to go is a path of ours; a longer one is forgotten.
 const NEXT_MAX: usize = 2_000;
-/// How long somebody waits for a password to be hashed: with more tries than that, the machine is busy with nothing
-/// else.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// The form of `/login`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -104,7 +98,9 @@ pub(super) async fn accept(
     headers: HeaderMap,
     Form(login): Form<Login>,
 ) -> Result<Response, WebError> {
-    if let Err(refused) = lab.access.logins.attempt(&login.name, client, clock::steady()) {
+    let device = lab.access.device.find(cookies(&headers), &login.name);
+    let source = Source { address: client, device: device.as_deref() };
+    if let Err(refused) = lab.access.logins.attempt(&login.name, source, clock::steady()) {
         let mut response =
             page(StatusCode::TOO_MANY_REQUESTS, login.name, &login.next, Some(refused.to_string()))?;
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(refused.wait.as_secs().max(1)));
@@ -116,24 +112,18 @@ pub(super) async fn accept(
     let typed = login.password;
     let is_right = hashed(&lab, move || Password::verify(&typed, hash.as_deref())).await?;
     let Some(id) = id.filter(|_| is_right) else {
-        // Who it was that nobody is, is the typist's affair: a password typed as a name must not be kept.
+        let (name, from) = (login.name.clone(), client.to_string());
+        lab.store.write(move |tx| sessions::refuse(tx, &name, &from, clock::wall())).await?;
         let words = "name or password is wrong".to_owned();
         return page(StatusCode::UNAUTHORIZED, login.name, &login.next, Some(words));
     };
-    lab.access.logins.succeeded(&login.name, client);
+    lab.access.logins.succeeded(&login.name, source);
     let old = session(&lab, &headers);
-    let name = login.name;
-    let secret = lab
-        .store
-        .write(move |tx| {
-            if let Some(old) = old {
-                users::end_session(tx, &old)?;
-            }
-            access::begin_session(tx, id, &name, clock::wall())
-        })
-        .await?;
+    let name = login.name.clone();
+    let begin = move |tx: &mut Tx<'_>| sessions::begin(tx, id, &name, old, clock::wall());
+    let secret = lab.store.write(begin).await?;
     lab.access.forget();
-    Ok(led_on(&lab, own_path(&login.next), Some(&secret)))
+    Ok(led_in(&lab, own_path(&login.next), &login.name, &secret))
 }
 
 /// Ends the session.
@@ -143,15 +133,11 @@ pub(super) async fn leave(
     headers: HeaderMap,
 ) -> Result<Response, WebError> {
     if let Some(digest) = session(&lab, &headers) {
-        lab.store
-            .write(move |tx| {
-                users::end_session(tx, &digest)?;
-                audit::append(tx, clock::wall(), &principal.name, "session.end", &principal.name, "")
-            })
-            .await?;
-        lab.access.forget();
+        lab.act_on_access(principal.actor(), move |tx, ctx| sessions::end(tx, ctx, &digest)).await?;
     }
-    Ok(led_on(&lab, "/login", None))
+    let mut response = unkept(Redirect::to("/login").into_response());
+    add_cookie(&mut response, lab.access.cookie.clear());
+    Ok(response)
 }
 
 /// Shows the form of a link. Nothing is used up by that: whatever looks at links ahead of people must not void them.
@@ -180,13 +166,13 @@ pub(super) async fn first_accept(
     };
     let digest = digest(&secret)?;
     let hash = hashed(&lab, move || password.hash()).await?;
-    let begun = lab
+    let (name, begun) = lab
         .store
-        .write(move |tx| access::accept_invitation(tx, &digest, &hash, clock::wall()))
+        .write(move |tx| sessions::accept_invitation(tx, &digest, &hash, clock::wall()))
         .await?
         .ok_or_else(void)?;
     lab.access.forget();
-    Ok(led_on(&lab, "/", Some(&begun)))
+    Ok(led_in(&lab, "/", &name, &begun))
 }
 
 fn page(status: StatusCode, name: String, next: &str, mistake: Option<String>) -> Result<Response, WebError> {
@@ -199,14 +185,18 @@ fn first_page(status: StatusCode, name: String, mistake: Option<String>) -> Resu
     Ok(unkept((status, Html(page.render()?)).into_response()))
 }
 
-/// On to `path`, with a session, or without one.
-fn led_on(lab: &Lab, path: &str, session: Option<&Secret>) -> Response {
-    let cookie = session.map_or_else(|| lab.access.cookie.clear(), |secret| lab.access.cookie.set(secret));
+/// On to `path`, with a session of `user`, from a device that is known from now on.
+fn led_in(lab: &Lab, path: &str, user: &str, session: &Secret) -> Response {
     let mut response = unkept(Redirect::to(path).into_response());
-    if let Ok(cookie) = HeaderValue::try_from(cookie) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
+    add_cookie(&mut response, lab.access.cookie.set(session));
+    add_cookie(&mut response, lab.access.device.set(user));
     response
+}
+
+fn add_cookie(response: &mut Response, cookie: String) {
+    if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
 }
 
 fn unkept(mut response: Response) -> Response {
@@ -216,8 +206,11 @@ fn unkept(mut response: Response) -> Response {
 
 /// The digest of the session that came with a request.
 fn session(lab: &Lab, headers: &HeaderMap) -> Option<Digest> {
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    lab.access.cookie.find(cookies).map(|secret| secret.digest())
+    lab.access.cookie.find(cookies(headers)).map(|secret| secret.digest())
+}
+
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok())
 }
 
 /// Whom a link is for.
@@ -235,16 +228,13 @@ fn void() -> WebError {
     WebError::Missing("such link: it was used, or its hour is over; ask an admin for another".to_owned())
 }
 
-/// Does something with a password, a few at once, off the threads that answer.
+/// Does something with a password, one after the other, off the threads that answer.
 async fn hashed<T: Send + 'static>(
     lab: &Lab,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, WebError> {
-    let turn = tokio::time::timeout(PATIENCE, lab.access.hashing.acquire()).await;
-    let Ok(Ok(_turn)) = turn else { return Err(WebError::Busy) };
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_| WebError::Store(StoreError::Fault("hashing a password panicked".to_owned())))
+    let answer = lab.access.hashing.submit(work).map_err(|_| WebError::Busy)?;
+    answer.await.map_err(|_| WebError::Store(StoreError::Fault("hashing a password panicked".to_owned())))
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
 use super::error::WebError;
-use crate::access::Who;
+use crate::access::{Shown, Who};
+use crate::actions::Actor;
 use crate::auth::ApiToken;
 use crate::lab::Lab;
 use crate::model::Role;
@@ -21,7 +22,12 @@ pub(crate) struct Principal {
     pub(crate) csrf: String,
     /// How they showed who they are.
     pub(crate) means: Means,
+    /// What they showed, to ask later whether it is still good.
+    pub(crate) shown: Option<Shown>,
 }
+
+/// The name of whoever has not logged in, which no user may have.
+pub(crate) const ANONYMOUS: &str = "anonymous";
 
 /// How somebody showed who they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +46,19 @@ impl Principal {
         if self.role >= least { Ok(()) } else { Err(WebError::Forbidden(least)) }
     }
 
-    fn new(who: Who, means: Means) -> Self {
-        Self { name: who.name, role: who.role, csrf: who.csrf.unwrap_or_default(), means }
+    fn new(who: Who, shown: Shown) -> Self {
+        let means = if matches!(shown, Shown::Token(..)) { Means::Token } else { Means::Cookie };
+        let csrf = who.csrf.unwrap_or_default();
+        Self { name: who.name, role: who.role, csrf, means, shown: Some(shown) }
+    }
+
+    /// Who acts, for the lab.
+    pub(crate) fn actor(&self) -> Actor {
+        let token = match &self.shown {
+            Some(Shown::Token(id, _)) => Some(id.clone()),
+            _ => None,
+        };
+        Actor { name: self.name.clone(), role: self.role, token }
     }
 
     /// Who asks with these headers. A token that is shown counts alone, and must be good.
@@ -50,20 +67,25 @@ impl Principal {
             let text = value.to_str().ok().and_then(|text| text.split_once(' '));
             let bearer = text.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
             let token = bearer.and_then(|(_, token)| ApiToken::read(token.trim()).ok());
-            let who = match token {
-                Some(token) => lab.who_has_token(&token).await?,
-                None => None,
-            };
-            return who.map(|who| Some(Self::new(who, Means::Token))).ok_or(WebError::BadToken);
+            let Some(token) = token else { return Err(WebError::BadToken) };
+            let shown = Shown::Token(token.id().to_owned(), token.digest());
+            let who = lab.who(&shown).await?;
+            return who.map(|who| Some(Self::new(who, shown))).ok_or(WebError::BadToken);
         }
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        if let Some(secret) = lab.access.cookie.find(cookies)
-            && let Some(who) = lab.who_has_session(&secret).await?
-        {
-            return Ok(Some(Self::new(who, Means::Cookie)));
+        if let Some(secret) = lab.access.cookie.find(cookies) {
+            let shown = Shown::Session(secret.digest());
+            if let Some(who) = lab.who(&shown).await? {
+                return Ok(Some(Self::new(who, shown)));
+            }
         }
-        let anonymous =
-            |role| Self { name: "anonymous".to_owned(), role, csrf: String::new(), means: Means::Nothing };
+        let anonymous = |role| Self {
+            name: ANONYMOUS.to_owned(),
+            role,
+            csrf: String::new(),
+            means: Means::Nothing,
+            shown: None,
+        };
         Ok(lab.options.anonymous.map(anonymous))
     }
 }

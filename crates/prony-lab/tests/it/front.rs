@@ -158,6 +158,7 @@ pub(crate) fn options(folder: &std::path::Path) -> LabOptions {
         anonymous: None,
         tls: None,
         is_behind_proxy: false,
+        proxies: Vec::new(),
         program: "/nonexistent/prony".into(),
         search_path: String::new(),
         mail: None,

@@ -115,3 +115,33 @@ fn a_form_needs_its_token_and_its_page() {
     let login = [("name", "admin"), ("password", PASSWORD)];
     assert_eq!(front.form("/login", &[("Origin", "http://evil.example")], &login).status, 403);
 }
+
+#[test]
+fn the_secret_of_a_session_is_no_token() {
+    let front = Front::new();
+    let cookie = front.admin();
+    assert_eq!(front.get("/", &[("Cookie", &cookie)]).status, 200);
+    let (_, secret) = cookie.split_once('=').expect("a cookie");
+    let bearer = format!("Bearer lab_0123456789abcdef_{secret}");
+    assert_eq!(front.get("/api/v1/me", &[("Authorization", &bearer)]).status, 401);
+}
+
+#[test]
+fn failed_logins_are_in_the_audit_log_without_what_was_typed() {
+    let front = Front::new();
+    let cookie = front.admin();
+    for name in ["admin", "my secret words"] {
+        let refused = front.form("/login", &[], &[("name", name), ("password", "wrong")]);
+        assert_eq!(refused.status, 401, "{refused:?}");
+    }
+    let token = front.token(&cookie, Role::Admin);
+    let entries = front.call(&token, "GET", "/audit", None).json();
+    let failed: Vec<&str> = entries["items"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter(|entry| entry["action"] == "session.refuse")
+        .filter_map(|entry| entry["subject"].as_str())
+        .collect();
+    assert_eq!(failed, ["a name that nobody has", "admin"]);
+}

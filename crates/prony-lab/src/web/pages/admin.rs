@@ -2,23 +2,21 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::{Frame, words};
-use crate::access::{AccessError, TokenRow, UserRow, change, rules};
-use crate::clock::{self, Moment};
+use crate::access::rules;
+use crate::actions::{self, AccessError, Ctx, TokenRow, UserRow, policy, tokens, users};
 use crate::lab::Lab;
 use crate::model::{Name, Role};
 use crate::options::StoreAddress;
-use crate::store::{StoreError, Tx, audit, builds, figures, queue};
+use crate::store::{StoreError, Tx, audit, figures};
 use crate::web::error::WebError;
 use crate::web::fields::{Asked, At, Fields};
 use crate::web::plain;
 use crate::web::principal::Principal;
 
-/// Of a longer queue the rest is called off by the next press.
-const STOPPED_TOGETHER: u32 = 10_000;
 /// Entries of the log on one page.
 const ENTRIES: u32 = 50;
 /// Of an entry's detail on the page, which may be a whole definition.
@@ -96,17 +94,18 @@ pub(crate) async fn invite(
     };
     let name: Name = match typed.name.parse() {
         Ok(name) => name,
-        Err(error) => return refused(&lab, &principal, typed, &error).await,
+        Err(error) => return mistaken(&lab, &principal, typed, error.to_string()).await,
     };
     let role = role(&fields)?;
     let words = format!("Whoever opens this link within an hour sets the password of {name}:");
-    let made = changed(&lab, &principal, move |tx, by, now| change::invite(tx, by, &name, role, now)).await?;
+    let invite = move |tx: &mut Tx<'_>, ctx: &Ctx| users::invite(tx, ctx, &name, role);
+    let made = lab.act_on_access(principal.actor(), invite).await;
     match made {
         Ok(secret) => {
-            let secret = Shown { words, text: change::link(&secret), is_link: true };
+            let secret = Shown { words, text: users::link(&secret), is_link: true };
             done(&lab, &principal, secret).await
         }
-        Err(error) => refused(&lab, &principal, typed, &error).await,
+        Err(error) => refused(&lab, &principal, typed, error).await,
     }
 }
 
@@ -121,12 +120,13 @@ pub(crate) async fn set_user(
     let made = match fields.one("do") {
         "role" => {
             let role = role(&fields)?;
-            changed(&lab, &principal, move |tx, by, now| change::set_role(tx, by, &name, role, now)).await?
+            let set_role = move |tx: &mut Tx<'_>, ctx: &Ctx| users::set_role(tx, ctx, &name, role);
+            lab.act_on_access(principal.actor(), set_role).await
         }
         what @ ("enable" | "disable") => {
             let is_out = what == "disable";
-            changed(&lab, &principal, move |tx, by, now| change::set_disabled(tx, by, &name, is_out, now))
-                .await?
+            let set = move |tx: &mut Tx<'_>, ctx: &Ctx| users::set_disabled(tx, ctx, &name, is_out);
+            lab.act_on_access(principal.actor(), set).await
         }
         _ => return Err(WebError::Query("choose what becomes of the user".to_owned())),
     };
@@ -144,11 +144,10 @@ pub(crate) async fn add_token(
     let typed = Typed { label: label.clone(), user: user.clone(), ..Typed::default() };
     let role = role(&fields)?;
     let words = format!("The token {} of {}:", plain::line(&label), plain::line(&user));
-    let made =
-        changed(&lab, &principal, move |tx, by, now| change::add_token(tx, by, &user, &label, role, now));
-    match made.await? {
+    let new = tokens::NewToken { user, label, role, days: tokens::TOKEN_DAYS };
+    match lab.act(principal.actor(), move |tx, ctx| tokens::add(tx, ctx, &new)).await {
         Ok(token) => done(&lab, &principal, Shown { words, text: token.text(), is_link: false }).await,
-        Err(error) => refused(&lab, &principal, typed, &error).await,
+        Err(error) => refused(&lab, &principal, typed, error).await,
     }
 }
 
@@ -159,7 +158,7 @@ pub(crate) async fn revoke_token(
     At(id): At<String>,
 ) -> Result<Response, WebError> {
     principal.demand(Role::Admin)?;
-    let made = changed(&lab, &principal, move |tx, by, now| change::revoke_token(tx, by, &id, now)).await?;
+    let made = lab.act_on_access(principal.actor(), move |tx, ctx| tokens::revoke(tx, ctx, &id)).await;
     back(&lab, &principal, made, "/admin#tokens").await
 }
 
@@ -172,38 +171,17 @@ pub(crate) async fn set_policy(
     principal.demand(Role::Admin)?;
     let text = fields.one("policy").replace("\r\n", "\n");
     let typed = Typed { policy: Some(text.clone()), ..Typed::default() };
-    match changed(&lab, &principal, move |tx, by, now| change::set_policy(tx, by, &text, now)).await? {
+    match lab.act(principal.actor(), move |tx, ctx| policy::set(tx, ctx, &text)).await {
         Ok(()) => Ok(Redirect::to("/admin#policy").into_response()),
-        Err(error) => refused(&lab, &principal, typed, &error).await,
+        Err(error) => refused(&lab, &principal, typed, error).await,
     }
 }
 
 /// Calls off everything that is not over.
 pub(crate) async fn stop(State(lab): State<Lab>, principal: Principal) -> Result<Redirect, WebError> {
     principal.demand(Role::Admin)?;
-    lab.store
-        .write(move |tx| {
-            let (now, by) = (clock::wall(), principal.name.as_str());
-            let mut stopped = 0;
-            for build in builds::open(tx, STOPPED_TOGETHER)? {
-                stopped += u32::from(queue::cancel(tx, build.id, by, now)?);
-            }
-            audit::append(tx, now, by, "stop", "everything", &format!("{stopped} builds"))
-        })
-        .await?;
+    lab.act(principal.actor(), actions::builds::stop_all).await?;
     Ok(Redirect::to("/"))
-}
-
-/// Does a change; what it is refused for comes back. Whoever was let in before is looked at anew.
-async fn changed<T: Send + 'static>(
-    lab: &Lab,
-    principal: &Principal,
-    change: impl FnOnce(&mut Tx<'_>, &str, Moment) -> Result<T, AccessError> + Send + 'static,
-) -> Result<Result<T, AccessError>, WebError> {
-    let by = principal.name.clone();
-    let made = lab.store.write(move |tx| change::undone(change(tx, &by, clock::wall()))).await?;
-    lab.access.forget();
-    Ok(made)
 }
 
 async fn back(
@@ -214,22 +192,36 @@ async fn back(
 ) -> Result<Response, WebError> {
     match made {
         Ok(()) => Ok(Redirect::to(to).into_response()),
-        Err(error) => refused(lab, principal, Typed::default(), &error).await,
+        Err(error) => refused(lab, principal, Typed::default(), error).await,
     }
 }
 
+/// Shows a secret, which nobody keeps but who reads it.
 async fn done(lab: &Lab, principal: &Principal, secret: Shown) -> Result<Response, WebError> {
     let outcome = Outcome { secret: Some(secret), ..Outcome::default() };
-    Ok(Html(page(lab, principal, outcome).await?).into_response())
+    let page = Html(page(lab, principal, outcome).await?);
+    Ok(([(header::CACHE_CONTROL, "no-store")], page).into_response())
 }
 
 async fn refused(
     lab: &Lab,
     principal: &Principal,
     typed: Typed,
-    error: &impl ToString,
+    error: AccessError,
 ) -> Result<Response, WebError> {
-    let outcome = Outcome { mistake: Some(error.to_string()), typed, ..Outcome::default() };
+    match error {
+        AccessError::Store(error) => Err(error.into()),
+        error => mistaken(lab, principal, typed, error.to_string()).await,
+    }
+}
+
+async fn mistaken(
+    lab: &Lab,
+    principal: &Principal,
+    typed: Typed,
+    mistake: String,
+) -> Result<Response, WebError> {
+    let outcome = Outcome { mistake: Some(mistake), typed, ..Outcome::default() };
     let page = page(lab, principal, outcome).await?;
     Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
 }
@@ -290,9 +282,9 @@ impl Read {
         let counts = figures::counts(tx)?;
         let said = |(name, count): (&'static str, u64)| (name, prony_report::count(count));
         Ok(Self {
-            users: change::list_users(tx)?,
-            tokens: change::list_tokens(tx)?,
-            policy: change::written(&rules(tx)?),
+            users: users::list(tx)?,
+            tokens: tokens::list(tx)?,
+            policy: policy::written(&rules(tx)?),
             entries: audit::list(tx, before, ENTRIES + 1)?,
             checked: audit::check(tx)?,
             counts: counts.into_iter().map(said).collect(),

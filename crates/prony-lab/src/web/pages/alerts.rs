@@ -7,11 +7,12 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{Html, Redirect};
 
-use super::{Frame, words};
-use crate::clock;
+use super::{Frame, in_words, words};
+use crate::actions::alerts::Reply;
+use crate::actions::{self, Ctx};
 use crate::lab::Lab;
 use crate::model::{Alert, AlertId, AlertState, Role};
-use crate::store::alerts;
+use crate::store::{Tx, alerts};
 use crate::web::error::WebError;
 use crate::web::fields::{Asked, At, Fields};
 use crate::web::plain;
@@ -19,10 +20,6 @@ use crate::web::principal::Principal;
 
 /// On one page.
 const ALERTS: u32 = 50;
-/// A longer reason belongs into a note of the build.
-const MAX_NOTE_CHARACTERS: usize = 500;
-/// What is to be silent for longer is to be dismissed.
-const MOST_DAYS: u64 = 365;
 
 #[derive(Template)]
 #[template(path = "alerts.html")]
@@ -67,23 +64,16 @@ pub(crate) async fn answer(
     let to: AlertState = fields
         .parsed("state")?
         .ok_or_else(|| WebError::Query("choose what becomes of the alert".to_owned()))?;
-    let note: String = fields.one("note").chars().take(MAX_NOTE_CHARACTERS).collect();
-    let note = Some(note).filter(|note| !note.is_empty());
-    if to == AlertState::Silenced && note.is_none() {
+    let note = Some(fields.one("note").to_owned()).filter(|note| !note.trim().is_empty());
+    let is_silenced = to == AlertState::Silenced;
+    if is_silenced && note.is_none() {
         return Err(WebError::Query("say why it is to be silent".to_owned()));
     }
-    let now = clock::wall();
-    let until = if to == AlertState::Silenced {
-        let days: Option<u64> = fields.parsed("days")?;
-        let days = days.filter(|days| (1..=MOST_DAYS).contains(days));
-        let days = days.ok_or_else(|| WebError::Query(format!("silence it for 1 to {MOST_DAYS} days")))?;
-        Some(now.after(Duration::from_hours(24 * days)))
-    } else {
-        None
-    };
-    lab.store
-        .write(move |tx| alerts::answer(tx, id, to, &principal.name, until, note.as_deref(), now))
-        .await?;
+    let days: Option<u64> = if is_silenced { fields.parsed("days")? } else { None };
+    let silence = days.map(|days| Duration::from_secs(days.saturating_mul(24 * 3600)));
+    let reply = Reply { state: to, silence, note };
+    let answer = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::alerts::answer(tx, ctx, id, &reply);
+    lab.act(principal.actor(), answer).await.map_err(in_words)?;
     Ok(Redirect::to(&format!("/alerts#alert-{id}")))
 }
 

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::{Frame, mistakes, words};
@@ -48,7 +48,7 @@ pub(crate) async fn add(
     match lab.add_hook(request.clone(), &principal.name, principal.role).await {
         Ok((_, secret)) => {
             let page = draw(&lab, &principal, Some(secret), HookRequest::default(), Vec::new()).await?;
-            Ok(Html(page).into_response())
+            Ok(([(header::CACHE_CONTROL, "no-store")], Html(page)).into_response())
         }
         Err(refused) => {
             let mistakes = mistakes(refused, "url")?;

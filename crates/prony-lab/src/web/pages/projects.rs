@@ -5,12 +5,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
-use super::Frame;
-use crate::clock;
+use super::{Frame, mistakes};
+use crate::actions::projects::Registration;
+use crate::actions::{self, Ctx};
 use crate::lab::Lab;
-use crate::model::{Definition, FieldMistake, Name, Origin, Role};
+use crate::model::{Definition, FieldMistake, Origin, Role};
+use crate::store::Tx;
 use crate::store::projects::{self, Project};
-use crate::store::{StoreError, Tx, audit};
 use crate::web::error::WebError;
 use crate::web::fields::{Asked, At, Fields};
 use crate::web::plain;
@@ -107,29 +108,16 @@ pub(crate) async fn add(
 ) -> Result<Response, WebError> {
     principal.demand(Role::Admin)?;
     let (name, definition) = (fields.one("name").to_owned(), definition(&fields));
-    let mut mistakes = Vec::new();
-    let parsed: Option<Name> = kept(name.parse(), "name", &mut mistakes);
-    kept(Definition::read(&definition), "definition", &mut mistakes);
-    if let Some(parsed) = parsed.filter(|_| mistakes.is_empty()) {
-        let (text, by) = (definition.clone(), principal.name.clone());
-        let is_new = lab
-            .store
-            .write(move |tx| {
-                if projects::by_name(tx, parsed.as_str())?.is_some() {
-                    return Ok(false);
-                }
-                register(tx, &parsed, &text, &by)?;
-                Ok(true)
-            })
-            .await?;
-        if is_new {
-            return Ok(Redirect::to(&format!("/project/{name}?saved=yes")).into_response());
+    let new = Registration { name: name.clone(), definition: definition.clone(), must_be_new: true };
+    let register = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::projects::register(tx, ctx, &new);
+    match lab.act(principal.actor(), register).await {
+        Ok(project) => Ok(Redirect::to(&format!("/project/{}?saved=yes", project.name)).into_response()),
+        Err(refused) => {
+            let mistakes = mistakes(refused, "definition")?;
+            let page = draw_list(&lab, &principal, name, definition, mistakes).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
         }
-        mistakes
-            .push(mistake("name", "there is a project of that name: open it to change it, or take another"));
     }
-    let page = draw_list(&lab, &principal, name, definition, mistakes).await?;
-    Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
 }
 
 /// Shows one.
@@ -154,15 +142,16 @@ pub(crate) async fn save(
     principal.demand(Role::Admin)?;
     let project = find(&lab, name.clone()).await?;
     let definition = definition(&fields);
-    let mut mistakes = Vec::new();
-    kept(Definition::read(&definition), "definition", &mut mistakes);
-    let parsed: Option<Name> = kept(name.parse(), "definition", &mut mistakes);
-    let Some(parsed) = parsed.filter(|_| mistakes.is_empty()) else {
-        let page = draw(&principal, project, false, Some(definition), mistakes)?;
-        return Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response());
-    };
-    lab.store.write(move |tx| register(tx, &parsed, &definition, &principal.name)).await?;
-    Ok(Redirect::to(&format!("/project/{name}?saved=yes")).into_response())
+    let new = Registration { name: name.clone(), definition: definition.clone(), must_be_new: false };
+    let register = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::projects::register(tx, ctx, &new);
+    match lab.act(principal.actor(), register).await {
+        Ok(_) => Ok(Redirect::to(&format!("/project/{name}?saved=yes")).into_response()),
+        Err(refused) => {
+            let mistakes = mistakes(refused, "definition")?;
+            let page = draw(&principal, project, false, Some(definition), mistakes)?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
+        }
+    }
 }
 
 /// Takes one out of the forms.
@@ -172,21 +161,11 @@ pub(crate) async fn archive(
     At(name): At<String>,
 ) -> Result<Redirect, WebError> {
     principal.demand(Role::Admin)?;
-    let project = find(&lab, name.clone()).await?;
-    lab.store
-        .write(move |tx| {
-            let now = clock::wall();
-            projects::archive(tx, project.id, now)?;
-            audit::append(tx, now, &principal.name, "project.archive", &project.name, "")
-        })
-        .await?;
-    Ok(Redirect::to(&format!("/project/{name}")))
-}
-
-fn register(tx: &mut Tx<'_>, name: &Name, definition: &str, by: &str) -> Result<(), StoreError> {
-    let now = clock::wall();
-    projects::register(tx, name, definition, now)?;
-    audit::append(tx, now, by, "project.register", name.as_str(), definition)
+    let project = find(&lab, name).await?.name;
+    let path = format!("/project/{project}");
+    let archive = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::projects::archive(tx, ctx, &project);
+    lab.act(principal.actor(), archive).await?;
+    Ok(Redirect::to(&path))
 }
 
 /// The project of that name.
@@ -264,14 +243,6 @@ impl Entry {
             is_archived,
         }
     }
-}
-
-fn kept<T, E: ToString>(made: Result<T, E>, field: &str, mistakes: &mut Vec<FieldMistake>) -> Option<T> {
-    made.map_err(|error| mistakes.push(mistake(field, &error.to_string()))).ok()
-}
-
-fn mistake(field: &str, message: &str) -> FieldMistake {
-    FieldMistake { field: field.to_owned(), message: message.to_owned() }
 }
 
 #[cfg(test)]

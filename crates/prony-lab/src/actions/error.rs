@@ -1,0 +1,63 @@
+//! Why something about who may do what can't be changed.
+
+use super::tokens::{TOKEN_DAYS_MAX, TOKEN_NAME_MAX, TOKENS_MAX};
+use crate::model::Role;
+use crate::policy::{Refusal, RulesError};
+use crate::store::StoreError;
+
+/// Why something about who may do what can't be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Nobody of that name.
+    #[error("find the user `{0}`; `prony lab user list` names all")]
+    NoUser(String),
+    /// The last admin.
+    #[error("take the role or the door from `{0}`, the last admin: make somebody else admin first")]
+    LastAdmin(String),
+    /// A user without a password.
+    #[error("give `{0}` a token before a password is set; follow the link of `prony lab user add` first")]
+    NoPassword(String),
+    /// A name for a token that says nothing.
+    #[error("name a token with 1 to {TOKEN_NAME_MAX} characters, such as `laptop` or `ci of web`")]
+    TokenName,
+    /// More than its user may.
+    #[error("give a token the role {asked}, since its user `{name}` is {has}; change the user's role first")]
+    TokenRole {
+        /// What was asked for.
+        asked: Role,
+        /// Whose token.
+        name: String,
+        /// What the user may do.
+        has: Role,
+    },
+    /// More tokens than anybody needs.
+    #[error("give `{name}` another token: {TOKENS_MAX} are good already; revoke one first")]
+    TooManyTokens {
+        /// Whose.
+        name: String,
+    },
+    /// A token that would last too long.
+    #[error("make a token for {0} days: 1 to {TOKEN_DAYS_MAX} are possible")]
+    TokenLife(u32),
+    /// What the actor's role is too little for.
+    #[error("do this as {0}; ask one, or use a token with that role")]
+    Role(Role),
+    /// No token of that number, or none that the actor may see.
+    #[error("find the token {0} among yours, or it is void already")]
+    NoToken(String),
+    /// A name that means nobody.
+    #[error("name a user `{0}`: that is who has not logged in; take another name")]
+    ReservedName(String),
+    /// A policy that can't be read.
+    #[error("read the policy ({0})")]
+    PolicySyntax(String),
+    /// A policy with a mistake.
+    #[error("use the policy: {0}")]
+    Policy(#[from] RulesError),
+    /// A target that the policy refuses.
+    #[error("load it: {0}")]
+    Refused(#[from] Refusal),
+}

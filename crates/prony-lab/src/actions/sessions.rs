@@ -1,0 +1,54 @@
+//! Sessions: begun by a password, or by the link that sets one; ended.
+
+use super::AccessError;
+use crate::auth::{Digest, Secret};
+use crate::clock::Moment;
+use crate::model::UserId;
+use crate::store::{StoreError, Tx, audit, users};
+
+/// Uses a link: the password is set, its user logged in, with the new session's secret. `None` where the link is void.
+pub(crate) fn accept_invitation(
+    tx: &mut Tx<'_>,
+    link: &Digest,
+    password_hash: &str,
+    now: Moment,
+) -> Result<Option<(String, Secret)>, StoreError> {
+    let Some((name, role)) = users::invited(tx, link, now)? else { return Ok(None) };
+    if !users::use_invitation(tx, link, now)? {
+        return Ok(None);
+    }
+    let id = users::set_password(tx, &name, role, password_hash, now)?;
+    audit::append(tx, now, name.as_str(), "user.password", name.as_str(), &format!("by a link, as {role}"))?;
+    begin(tx, id, name.as_str(), None, now).map(|secret| Some((name.to_string(), secret)))
+}
+
+/// Begins a session of a user whose password was right, in the place of `old`.
+pub(crate) fn begin(
+    tx: &mut Tx<'_>,
+    id: UserId,
+    name: &str,
+    old: Option<Digest>,
+    now: Moment,
+) -> Result<Secret, StoreError> {
+    if let Some(old) = old {
+        users::end_session(tx, &old)?;
+    }
+    let secret = Secret::new();
+    users::begin_session(tx, id, &secret.digest(), &Secret::new().text(), now)?;
+    audit::append(tx, now, name, "session.begin", name, "")?;
+    Ok(secret)
+}
+
+/// Notes that a login failed. What was typed for a name that nobody has may be a password, and is not kept.
+pub(crate) fn refuse(tx: &mut Tx<'_>, name: &str, from: &str, now: Moment) -> Result<(), StoreError> {
+    let known = users::by_name(tx, name)?.map(|user| user.name);
+    let subject = known.as_deref().unwrap_or("a name that nobody has");
+    audit::append(tx, now, "somebody", "session.refuse", subject, &format!("from {from}"))
+}
+
+/// Ends a session.
+pub(crate) fn end(tx: &mut Tx<'_>, ctx: &super::Ctx, session: &Digest) -> Result<(), AccessError> {
+    users::end_session(tx, session)?;
+    ctx.note(tx, "session.end", &ctx.who.name, "")?;
+    Ok(())
+}
