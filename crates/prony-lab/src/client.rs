@@ -81,6 +81,8 @@ pub enum ClientError {
 pub enum Gate {
     /// Nothing speaks against it.
     Open,
+    /// Nothing speaks for it either: too noisy, nothing to compare with, or some of its numbers can't be used.
+    Undecided,
     /// It is slower, or misses what was demanded.
     Missed,
     /// Its numbers can't be used, or there are none where there should be.
@@ -93,14 +95,17 @@ impl Gate {
     /// Of a build that is over.
     pub fn of(build: &Build) -> Self {
         use BuildVerdict as V;
-        match (build.state, build.verdict) {
-            (BuildState::Completed | BuildState::Degraded, Some(V::Slower | V::ThresholdMissed)) => {
-                Self::Missed
-            }
-            (BuildState::Completed | BuildState::Degraded, Some(V::Invalid))
-            | (BuildState::Degraded, None) => Self::Invalid,
-            (BuildState::Completed | BuildState::Degraded, _) => Self::Open,
-            _ => Self::Failed,
+        let is_whole = match build.state {
+            BuildState::Completed => true,
+            BuildState::Degraded => false,
+            _ => return Self::Failed,
+        };
+        match build.verdict {
+            Some(V::Slower | V::ThresholdMissed) => Self::Missed,
+            // Where there is no verdict, nothing was measured.
+            Some(V::Faster | V::NoDifference) | None if is_whole => Self::Open,
+            Some(V::Invalid) | None => Self::Invalid,
+            Some(_) => Self::Undecided,
         }
     }
 }
@@ -304,9 +309,14 @@ mod tests {
     fn what_a_build_says() {
         use BuildState::{Cancelled, Completed, Degraded, Expired, Failed};
         use BuildVerdict as V;
-        for verdict in [None, Some(V::NoBaseline), Some(V::Faster), Some(V::NoDifference), Some(V::TooNoisy)]
-        {
+        for verdict in [None, Some(V::Faster), Some(V::NoDifference)] {
             assert_eq!(gate(Completed, verdict), Gate::Open, "{verdict:?}");
+        }
+        for verdict in [V::NoBaseline, V::TooNoisy] {
+            assert_eq!(gate(Completed, Some(verdict)), Gate::Undecided, "{verdict:?}");
+        }
+        for verdict in [V::NoBaseline, V::TooNoisy, V::Faster, V::NoDifference] {
+            assert_eq!(gate(Degraded, Some(verdict)), Gate::Undecided, "{verdict:?}");
         }
         for verdict in [V::Slower, V::ThresholdMissed] {
             assert_eq!(gate(Completed, Some(verdict)), Gate::Missed);

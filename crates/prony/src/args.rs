@@ -32,9 +32,9 @@ pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
 pub(crate) use keep::KeepArgs;
 pub(crate) use lab::{
-    LabAction, LabArgs, LabAuditArgs, LabCheckArgs, LabCopyArgs, LabPlaceArgs, LabPolicyArgs, LabServeArgs,
-    LabSubmitArgs, LabThereArgs, LabTokenArgs, LabUserArgs, LabWaitArgs, PolicyAction, TokenAction,
-    UserAction,
+    LabAction, LabArgs, LabAuditArgs, LabCheckArgs, LabCopyArgs, LabGateArgs, LabPlaceArgs, LabPolicyArgs,
+    LabServeArgs, LabSubmitArgs, LabThereArgs, LabTokenArgs, LabUserArgs, LabWaitArgs, PolicyAction,
+    TokenAction, UserAction,
 };
 pub(crate) use postgres::PostgresArgs;
 pub(crate) use probe::ProbeArgs;

@@ -106,6 +106,7 @@ impl Outbox {
                     .header("content-type", "application/json")
                     .header("x-prony-delivery", delivery.id.to_string())
                     .header("x-prony-signature", signature(secret, delivery.body.as_bytes()))
+                    .header("x-prony-signed", signed(secret, &delivery.body, clock::wall()))
                     .send(delivery.body.as_bytes())
                     .map_err(|error| outside::words(&error))?;
                 if answer.status().is_success() {
@@ -141,9 +142,22 @@ pub(super) fn signature(secret: &str, body: &[u8]) -> String {
     format!("sha256={}", hexadecimal(&mac.finalize().into_bytes()))
 }
 
+/// The same over the time, in seconds since 1970, and the body: who compares it with their clock takes no old message.
+pub(super) fn signed(secret: &str, body: &str, now: Moment) -> String {
+    let seconds = now.0 / 1000;
+    format!("t={seconds},{}", signature(secret, format!("{seconds}.{body}").as_bytes()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signature_with_a_time_is_over_both() {
+        let text = signed("secret", "{}", Moment(1_700_000_000_999));
+        assert_eq!(text, format!("t=1700000000,{}", signature("secret", b"1700000000.{}")));
+        assert_ne!(text, signed("secret", "{}", Moment(1_700_000_001_000)));
+    }
 
     #[test]
     fn the_signature_is_that_of_the_standard() {

@@ -6,7 +6,7 @@ mod office;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-pub(crate) use ask::{LabSubmitArgs, LabThereArgs, LabWaitArgs};
+pub(crate) use ask::{LabGateArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs};
 pub(crate) use office::{
     LabAuditArgs, LabPolicyArgs, LabTokenArgs, LabUserArgs, PolicyAction, TokenAction, UserAction,
 };
@@ -45,7 +45,7 @@ pub(crate) enum LabAction {
     /// Wait until a build is over
     Wait(LabWaitArgs),
     /// Wait until a build is over, and end as it says: 0 good, 1 slower, 3 invalid, 4 failed
-    Gate(LabWaitArgs),
+    Gate(LabGateArgs),
 }
 
 /// `prony lab backup` and `prony lab restore`
@@ -86,6 +86,9 @@ pub(crate) struct LabServeArgs {
     /// A proxy in front of the lab does the TLS, passes Host on and adds X-Forwarded-For
     #[arg(long, conflicts_with = "tls_certificate", hide_short_help = true)]
     pub(crate) behind_proxy: bool,
+    /// Address of such a proxy, where it is on another machine; once for each
+    #[arg(long, value_name = "ADDRESS", requires = "behind_proxy", hide_short_help = true)]
+    pub(crate) proxy: Vec<std::net::IpAddr>,
     /// Let everybody who reaches the lab read it; only where that is this machine alone
     #[arg(long, value_name = "ROLE", value_parser = ["viewer", "none"], default_value = "none")]
     pub(crate) anonymous: String,

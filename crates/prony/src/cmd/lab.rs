@@ -47,6 +47,13 @@ fn start(args: &LabServeArgs) -> Result<Exit, Complaint> {
     for note in lab.notes() {
         output::tell(&format!("note: {note}\n"));
     }
+    let messages = lab.clone();
+    // It waits for messages until the process ends.
+    std::thread::spawn(move || {
+        loop {
+            output::tell(&format!("{}\n", messages.next_message()));
+        }
+    });
     let first = lab.first_link().map_err(|error| refused(&error))?;
     let serving = serve(&lab).map_err(|error| complaint(&error))?;
     let scheme = if args.tls_certificate.is_some() || args.behind_proxy { "https" } else { "http" };
@@ -96,6 +103,7 @@ pub(super) fn example(
         anonymous: Some(Role::Runner),
         tls: None,
         is_behind_proxy: false,
+        proxies: Vec::new(),
         program: prony_study::SELF.into(),
         search_path: String::new(),
         mail: None,
@@ -126,6 +134,7 @@ fn options(args: &LabServeArgs) -> Result<LabOptions, Complaint> {
         anonymous: args.anonymous.parse::<Role>().ok(),
         tls: args.tls_certificate.clone().zip(args.tls_key.clone()),
         is_behind_proxy: args.behind_proxy,
+        proxies: args.proxy.clone(),
         program: prony_study::SELF.into(),
         search_path: std::env::var("PATH").unwrap_or_default(),
         mail: args.mail_command.as_deref().map(mail_command).transpose()?,

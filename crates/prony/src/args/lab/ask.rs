@@ -40,6 +40,17 @@ pub(crate) struct LabSubmitArgs {
     pub(crate) there: LabThereArgs,
 }
 
+/// `prony lab gate`
+#[derive(Debug, clap::Args)]
+pub(crate) struct LabGateArgs {
+    /// End with 3 where nothing speaks for the commit either: too noisy, nothing to compare with, numbers of which some
+    /// can't be used
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) wait: LabWaitArgs,
+}
+
 /// `prony lab wait` and `prony lab gate`
 #[derive(Debug, clap::Args)]
 pub(crate) struct LabWaitArgs {

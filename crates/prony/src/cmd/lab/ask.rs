@@ -4,7 +4,7 @@ use prony_lab::model::{Build, BuildId, BuildRequest};
 use prony_lab::{Client, ClientError, Gate};
 use prony_report::clean;
 
-use crate::args::{LabSubmitArgs, LabThereArgs, LabWaitArgs};
+use crate::args::{LabGateArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs};
 use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::output;
@@ -36,9 +36,16 @@ pub(super) fn wait(args: &LabWaitArgs) -> Result<Exit, Complaint> {
 }
 
 /// The same, and ends as the build says.
-pub(super) fn gate(args: &LabWaitArgs) -> Result<Exit, Complaint> {
-    Ok(match Gate::of(&ended(args)?) {
+pub(super) fn gate(args: &LabGateArgs) -> Result<Exit, Complaint> {
+    Ok(match Gate::of(&ended(&args.wait)?) {
         Gate::Open => Exit::Good,
+        Gate::Undecided if args.strict => Exit::Invalid,
+        Gate::Undecided => {
+            output::tell(
+                "that says nothing against the commit, and nothing for it; with --strict it ends with 3\n",
+            );
+            Exit::Good
+        }
         Gate::Missed => Exit::ThresholdMissed,
         Gate::Invalid => Exit::Invalid,
         Gate::Failed => Exit::TargetFailed,

@@ -33,6 +33,7 @@ pub(super) fn options(data: &Path) -> LabOptions {
         anonymous: None,
         tls: None,
         is_behind_proxy: false,
+        proxies: Vec::new(),
         program: PathBuf::from(env!("CARGO_BIN_EXE_prony")),
         search_path: std::env::var("PATH").expect("there is one"),
         mail: None,
