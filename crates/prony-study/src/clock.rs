@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Time on CLOCK_MONOTONIC, since boot.
 pub(crate) fn now() -> Duration {
@@ -14,12 +14,4 @@ pub(crate) fn now() -> Duration {
 /// How long `moment` is ago.
 pub(crate) fn since(moment: Duration) -> Duration {
     now().saturating_sub(moment)
-}
-
-/// `duration` for the kernel's relative timeouts.
-pub(crate) fn timespec(duration: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: duration.subsec_nanos().into(),
-    }
 }

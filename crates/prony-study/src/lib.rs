@@ -39,6 +39,5 @@ pub use study::{
     Ask, Build, Cell, CellLoad, ComparisonSpec, Launch, Order, Publication, Ready, Restart, Stop, Study,
     Target, Template, Threshold,
 };
-pub use target::keep::{Keep, SELF, become_kept, follow, keep};
-pub use target::tree::{Member, below};
-pub use target::{TargetFailure, Trouble};
+
+pub use target::{Confinement, ConfinementError, TargetFailure, Trouble};

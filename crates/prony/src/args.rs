@@ -3,10 +3,10 @@
 mod ab;
 mod calibrate;
 mod compare;
+mod egress;
 mod errors;
 mod exec;
 mod express;
-mod keep;
 mod lab;
 mod postgres;
 mod probe;
@@ -15,6 +15,7 @@ mod run;
 mod serve;
 mod shared;
 mod study;
+mod supervise;
 mod truth;
 mod wrk;
 
@@ -28,12 +29,12 @@ use prony_model::nearest;
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::{CompareArgs, percent};
+pub(crate) use egress::EgressArgs;
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
-pub(crate) use keep::KeepArgs;
 pub(crate) use lab::{
-    LabAction, LabArgs, LabAuditArgs, LabCheckArgs, LabCopyArgs, LabGateArgs, LabPlaceArgs, LabPolicyArgs,
-    LabServeArgs, LabSubmitArgs, LabThereArgs, LabTokenArgs, LabUserArgs, LabWaitArgs, PolicyAction,
+    LabAction, LabArgs, LabAuditArgs, LabCheckArgs, LabCopyArgs, LabGateArgs, LabPlaceArgs, LabPolicyArgs, LabSecretArgs,
+    LabServeArgs, LabSubmitArgs, LabThereArgs, LabTokenArgs, LabUserArgs, LabWaitArgs, PolicyAction, SecretAction,
     TokenAction, UserAction,
 };
 pub(crate) use postgres::PostgresArgs;
@@ -46,6 +47,7 @@ pub(crate) use serve::{
 };
 pub(crate) use shared::{BodyLength, CheckArgs, ConnectionArgs, Driver, KernelStamps, RequestArgs};
 pub(crate) use study::StudyArgs;
+pub(crate) use supervise::SuperviseArgs;
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
 pub(crate) use wrk::WrkArgs;
 
@@ -134,7 +136,13 @@ pub(crate) enum Command {
     Man,
     /// Start a command and see to it that nothing is left of it
     #[command(hide = true)]
-    Keep(KeepArgs),
+    Supervise(SuperviseArgs),
+    /// End a command that is being timed should prony be killed: prony calls this itself
+    #[command(hide = true)]
+    Watchdog,
+    /// Run a command whose way out is a proxy: the lab calls this in a sandbox
+    #[command(hide = true)]
+    Egress(EgressArgs),
     /// Help or the version was asked for and is printed.
     #[command(skip)]
     Shown(Exit),

@@ -41,7 +41,9 @@ fn main() -> ExitCode {
         Command::Explain(args) => cmd::explain::explain(&args),
         Command::Completions(args) => cmd::pages::completions(&args),
         Command::Man => cmd::pages::man(),
-        Command::Keep(args) => cmd::keep::keep(&args),
+        Command::Supervise(args) => cmd::supervise::supervise(&args),
+        Command::Watchdog => cmd::supervise::watchdog(),
+        Command::Egress(args) => cmd::egress::egress(&args),
         Command::Shown(exit) => Ok(exit),
     });
     exit.unwrap_or_else(|complaint: Complaint| complaint.tell()).into()

@@ -19,7 +19,7 @@ use crate::folder::{Folder, FolderError};
 use crate::runner::Runner;
 use crate::schedule::Step;
 use crate::study::{Restart, Study};
-use crate::target::{NoTarget, TargetFailure, Targets};
+use crate::target::{Confinement, NoTarget, TargetFailure, Targets};
 
 /// A target that fails so often in a row fails for ever: to try on would take hours and bring nothing.
 const MOST_FAILURES: u32 = 3;
@@ -70,11 +70,12 @@ impl Watch<'_> {
     }
 }
 
-/// Makes every run that `folder` has not yet. `is_stopped` says whether somebody wants the study to end; then the
+/// Makes every run that `folder` has not yet, of targets that run in `confinement`. `is_stopped` says whether somebody wants the study to end; then the
 /// runner ends its run early, too, and that is not stored. Whatever was started is stopped when this returns.
 pub fn execute(
     study: &Study,
     folder: &Folder,
+    confinement: &Confinement,
     runner: &mut dyn Runner,
     is_stopped: &dyn Fn() -> bool,
     sink: &mut dyn FnMut(StudyEvent<'_>),
@@ -86,7 +87,7 @@ pub fn execute(
     let mut conductor = Conductor {
         study,
         folder,
-        targets: Targets::new(study, folder.logs()),
+        targets: Targets::new(study, confinement, folder.logs()),
         failures: BTreeMap::new(),
         conducted: Executed::default(),
     };

@@ -1,15 +1,15 @@
 //! Targets: made once, started when a run needs them, watched, and stopped when none does any more.
 //!
-//! Everything that is started is started through a guardian (`keep.rs`), so that nothing outlives Prony. Reading
-//! order: this file, then `process.rs` (one process from this side), `ready.rs`, `port.rs` and `fill.rs`.
+//! Everything that is started is started through a guardian (prony-supervisor), so that nothing outlives Prony. Reading
+//! order: this file, then `process.rs` (one process), `confinement.rs` (where it runs), `ready.rs`, `port.rs` and
+//! `fill.rs`.
 
+mod confinement;
 mod error;
 mod fill;
-pub(crate) mod keep;
 mod port;
 mod process;
 mod ready;
-pub(crate) mod tree;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use prony_model::RequestOptions;
 
+pub use confinement::{Confinement, ConfinementError};
 pub use error::{TargetFailure, Trouble};
 pub(crate) use fill::{Values, fill};
 use port::Ports;
@@ -50,6 +51,7 @@ impl From<Trouble> for NoTarget {
 #[derive(Debug)]
 pub(crate) struct Targets<'a> {
     study: &'a Study,
+    confinement: &'a Confinement,
     logs: PathBuf,
     ports: Ports,
     /// What was built, and how that went. Targets that differ in their start only share it.
@@ -73,11 +75,11 @@ struct Live {
 }
 
 impl<'a> Targets<'a> {
-    /// Of `study`, none of them alive. Their logs go to the folder `logs`.
-    pub(crate) fn new(study: &'a Study, logs: PathBuf) -> Self {
+    /// Of `study`, none of them alive. They will run in `confinement`, and their logs go to the folder `logs`.
+    pub(crate) fn new(study: &'a Study, confinement: &'a Confinement, logs: PathBuf) -> Self {
         let last_logs = last_logs(&logs);
         let ports = Ports::new(u64::from(std::process::id()));
-        Self { study, logs, ports, built: Vec::new(), live: BTreeMap::new(), last_logs }
+        Self { study, confinement, logs, ports, built: Vec::new(), live: BTreeMap::new(), last_logs }
     }
 
     /// Sees to it that the target `index` can be loaded, with all that it needs.
@@ -115,7 +117,7 @@ impl<'a> Targets<'a> {
         let name = &self.study.targets[index].name;
         let Some(live) = self.live.get_mut(&index) else { return Ok(()) };
         let Some(process) = &mut live.process else { return Ok(()) };
-        let Some(how) = process.ended(Duration::ZERO).map(ToString::to_string) else { return Ok(()) };
+        let Some(how) = process.ended(Duration::ZERO).map(|ended| ended.to_string()) else { return Ok(()) };
         let log_tail = process.log_tail();
         let line = live.line.clone();
         self.forget(index);
@@ -223,9 +225,9 @@ impl<'a> Targets<'a> {
             log: self.next_log(&format!("{name}-build")),
         };
         let target = name.to_owned();
-        let mut process = started(&order, &target, &line)?;
+        let mut process = started(&order, self.confinement, &target, &line)?;
         loop {
-            if let Some(ended) = process.ended(LOOK).cloned() {
+            if let Some(ended) = process.ended(LOOK) {
                 if ended.is_good() {
                     return Ok(());
                 }
@@ -285,7 +287,10 @@ impl<'a> Targets<'a> {
             .as_ref()
             .filter(|_| matches!(target.launch, Launch::Serve(_)))
             .map(|order| order.log.clone());
-        let mut process = order.as_ref().map(|order| started(order, &target.name, &line)).transpose()?;
+        let mut process = match &order {
+            Some(order) => Some(started(order, self.confinement, &target.name, &line)?),
+            None => None,
+        };
         let door = Door::of(&target.name, &target.ready, &url, port, own_log)?;
         until_ready(target, &line, &door, process.as_mut(), watch)?;
         values.retain(|name, _| name == "port" || name == "url");
@@ -297,7 +302,7 @@ impl<'a> Targets<'a> {
         let (words, folder, environment) = match &target.launch {
             Launch::Running => return None,
             Launch::Serve(arguments) => {
-                let mut words = vec![keep::SELF.to_owned(), "serve".to_owned()];
+                let mut words = vec![prony_supervisor::SELF.to_owned(), "serve".to_owned()];
                 words.extend(arguments.iter().map(|argument| argument.filled(values)));
                 let has_port =
                     words.iter().any(|word| word == "--port" || word == "-p" || word.starts_with("--port="));
@@ -353,8 +358,13 @@ fn last_logs(logs: &std::path::Path) -> BTreeMap<String, u32> {
     last
 }
 
-fn started(order: &Order<'_>, target: &str, line: &str) -> Result<Process, Trouble> {
-    Process::start(order).map_err(|error| Trouble::Start {
+fn started(
+    order: &Order<'_>,
+    confinement: &Confinement,
+    target: &str,
+    line: &str,
+) -> Result<Process, Trouble> {
+    Process::start(order, confinement).map_err(|error| Trouble::Start {
         target: target.to_owned(),
         line: line.to_owned(),
         reason: error.to_string(),
@@ -379,7 +389,7 @@ fn until_ready(
         // Should it have ended, another may have answered in its place.
         let patience = if looked.is_ok() { Duration::ZERO } else { pause };
         let ended = if let Some(process) = &mut process {
-            process.ended(patience).map(ToString::to_string)
+            process.ended(patience).map(|ended| ended.to_string())
         } else {
             std::thread::sleep(patience);
             None

@@ -47,6 +47,9 @@ pub(crate) struct StudyArgs {
     /// What to print at the end [default: text]
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) format: Option<PageFormat>,
+    /// Start targets in the sandbox that this file describes: the lab calls it so
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) confinement: Option<PathBuf>,
     /// No progress on stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,

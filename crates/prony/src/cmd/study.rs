@@ -1,7 +1,6 @@
 //! `prony study`: what a study file says, from its plan to its report.
 
 mod execute;
-mod follower;
 mod mistakes;
 mod plan;
 mod progress;
@@ -10,7 +9,7 @@ mod runner;
 use std::io::Read as _;
 use std::path::Path;
 
-use prony_study::{Begin, Folder, Host, Overrides, Schedule, Study};
+use prony_study::{Begin, Confinement, Folder, Host, Overrides, Schedule, Study};
 
 use self::execute::{Asked, complaint, default_folder};
 use crate::args::{PageFormat, StudyArgs, check_serve};
@@ -59,7 +58,12 @@ pub(crate) fn study(args: &StudyArgs) -> Result<Exit, Complaint> {
         output::print(&plan::plan(&study, &schedule))?;
         return Ok(Exit::Good);
     }
+    let confinement = match &args.confinement {
+        Some(path) => confinement(path)?,
+        None => Confinement::default(),
+    };
     execute::run(&Asked {
+        confinement: &confinement,
         study: &study,
         schedule: &schedule,
         folder: &folder,
@@ -80,6 +84,15 @@ fn begun_with(args: &StudyArgs, folder: &Path) -> Result<Option<u64>, Complaint>
     }
     let begun = Folder::schedule_of(folder).map_err(|error| complaint(&error))?;
     Ok(begun.map(|begun| begun.seed))
+}
+
+/// The sandbox that the file `path` describes.
+fn confinement(path: &Path) -> Result<Confinement, Complaint> {
+    let unreadable = |error: &dyn std::fmt::Display| {
+        Complaint::usage(format!("can't read the sandbox {} ({error})", path.display()))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(&error))?;
+    Confinement::from_json(&text).map_err(|error| unreadable(&error))
 }
 
 fn text(path: &Path) -> Result<String, Complaint> {

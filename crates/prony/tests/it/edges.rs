@@ -19,7 +19,7 @@ enum Reach {
 }
 
 /// From, to, how far, and what would be lost.
-const NEVER: [(&str, &str, Reach, &str); 24] = [
+const NEVER: [(&str, &str, Reach, &str); 29] = [
     ("prony-engine", "tokio", Reach::Any, "a runtime would sit between the worker loop and its sockets"),
     ("prony-engine", "serde", Reach::Direct, "the engine stores nothing: file formats are prony-model's"),
     ("prony-engine", "prony-study", Reach::Any, "the engine knows one plan, not why it is run"),
@@ -43,6 +43,11 @@ const NEVER: [(&str, &str, Reach, &str); 24] = [
     ("prony-http", "prony-stats", Reach::Any, "the protocol core knows bytes alone"),
     ("prony-exec", "prony-engine", Reach::Any, "commands are timed without a load engine"),
     ("prony-exec", "prony-report", Reach::Any, "what times commands prints nothing"),
+    ("prony-engine", "prony-supervisor", Reach::Any, "the engine starts no processes"),
+    ("prony-exec", "prony-supervisor", Reach::Any, "a guardian's time would be measured with the command's"),
+    ("prony-supervisor", "prony-model", Reach::Any, "it keeps processes, whatever they are for"),
+    ("prony-supervisor", "prony-study", Reach::Any, "it keeps processes, whatever they are for"),
+    ("prony-supervisor", "prony-lab", Reach::Any, "it keeps processes, whatever they are for"),
     ("prony-report", "prony-exec", Reach::Any, "a report is drawn from a stored result alone"),
 ];
 

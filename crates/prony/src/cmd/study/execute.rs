@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use prony_model::StudyResult;
 use prony_report::study as draw;
-use prony_study::{Begin, Executed, Folder, FolderError, Schedule, Study, aggregate_folder, execute};
+use prony_study::{Begin, Confinement, Executed, Folder, FolderError, Schedule, Study, aggregate_folder, execute};
 
 use super::plan;
 use super::progress::StudyLine;
@@ -22,6 +22,8 @@ pub(super) struct Asked<'a> {
     /// Where everything is kept.
     pub(super) folder: &'a Path,
     pub(super) begin: Begin,
+    /// Where targets run.
+    pub(super) confinement: &'a Confinement,
     /// For stdout.
     pub(super) format: PageFormat,
     pub(super) quiet: bool,
@@ -47,7 +49,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<Exit, Complaint> {
     let control = runner.control();
     let mut line = StudyLine::new(study, &folder, quiet);
     let is_stopped = || control.is_stopped();
-    let conducted = execute(study, &folder, &mut runner, &is_stopped, &mut |event| line.tell(&event));
+    let conducted = execute(study, &folder, asked.confinement, &mut runner, &is_stopped, &mut |event| line.tell(&event));
     drop(line);
     let conducted = conducted.map_err(|error| complaint(&error))?;
     let result = aggregate_folder(study, schedule, folder.path())

@@ -2,8 +2,7 @@
 
 use prony_model::{ExecEvent, ExecPlan, ExecResult, ProbePlan, ProbeResult, RunEvent, RunPlan, RunResult};
 use prony_study::{Runner, RunnerError};
-
-use super::follower::Follower;
+use prony_supervisor::Watchdog;
 
 use crate::complaint::Complaint;
 use crate::progress::ProgressLine;
@@ -14,7 +13,7 @@ pub(super) struct Local {
     control: prony_engine::Control,
     series: prony_exec::Control,
     /// Started with the first command.
-    follower: Option<Follower>,
+    watchdog: Option<Watchdog>,
 }
 
 impl Local {
@@ -23,7 +22,7 @@ impl Local {
         let local = Self {
             control: prony_engine::Control::default(),
             series: prony_exec::Control::new()?,
-            follower: None,
+            watchdog: None,
         };
         let (control, series, leaving) = (local.control.clone(), local.series.clone(), local.series.clone());
         let stop = move || {
@@ -64,9 +63,11 @@ impl Runner for Local {
     }
 
     fn exec(&mut self, plan: &ExecPlan, sink: &mut dyn FnMut(&ExecEvent)) -> Result<ExecResult, RunnerError> {
-        if self.follower.is_none() {
+        if self.watchdog.is_none() {
             let failed = |error| RunnerError(format!("can't start a process beside the command ({error})"));
-            self.follower = Some(Follower::start(&self.series).map_err(failed)?);
+            let (watchdog, ledger) = Watchdog::start().map_err(failed)?;
+            self.series.note_in(ledger);
+            self.watchdog = Some(watchdog);
         }
         let mut environment = prony_engine::environment();
         commit::note(&mut environment);

@@ -1,4 +1,4 @@
-//! `prony keep`: nothing is left of a command, however it and those around it end.
+//! `prony supervise`: nothing is left of a command, however it and those around it end.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -29,7 +29,7 @@ impl Kept {
         let pipe = pipe(&folder.0);
         let log = File::options().create_new(true).append(true).read(true).open(folder.0.join("log"));
         let mut guardian = command()
-            .arg("keep")
+            .arg("supervise")
             .args(flags)
             .arg("--")
             .args(words)

@@ -1,11 +1,12 @@
-//! The flags of `prony keep`, which studies call.
+//! The flags of `prony supervise`, which studies and the lab call.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
-/// `prony keep`, as typed by a study.
+/// `prony supervise`, as prony-supervisor types it.
 #[derive(Debug, clap::Args)]
-pub(crate) struct KeepArgs {
+pub(crate) struct SuperviseArgs {
     /// Number of the signal that asks the command to stop
     #[arg(long, value_name = "N", default_value_t = 15)]
     pub(crate) signal: i32,
@@ -15,19 +16,14 @@ pub(crate) struct KeepArgs {
     /// Ask all that descends from the command to stop, not it alone, and give it a session of its own
     #[arg(long)]
     pub(crate) tree: bool,
+    /// Run it in this control group
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cgroup: Option<PathBuf>,
     /// Become the command, which dies with the process of this number
     #[arg(long, value_name = "PID")]
     pub(crate) under: Option<u32>,
-    /// Stay until stdin ends, then kill the process group that the file on stdout names
-    #[arg(long)]
-    pub(crate) follow: bool,
     /// The command
-    #[arg(
-        value_name = "COMMAND",
-        required_unless_present = "follow",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<OsString>,
 }
 

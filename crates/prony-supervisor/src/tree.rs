@@ -25,7 +25,7 @@ pub struct Member {
 
 impl Member {
     /// From /proc/PID/stat (proc_pid_stat(5)).
-    fn parse(stat: &str) -> Option<Self> {
+    pub(crate) fn parse(stat: &str) -> Option<Self> {
         let (pid, rest) = stat.split_once(" (")?;
         // A name can hold any byte, also `)`.
         let (name, fields) = rest.rsplit_once(") ")?;

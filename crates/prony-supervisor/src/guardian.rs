@@ -1,5 +1,5 @@
 //! The guardian: a process between Prony and what it starts, so that nothing of that outlives Prony, however Prony
-//! ends.
+//! ends. It is `prony supervise`, and only `supervised.rs` calls it.
 //!
 //! It gets its orders through a pipe. A pipe ends when its writer does, also by SIGKILL, so the guardian knows at
 //! once, whichever thread it was that started it (which the kernel's death signal depends on). It is the reaper of all
@@ -11,29 +11,29 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getppid, kill_process,
-    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal,
-    setpriority_process, setsid, wait, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getppid, kill_process_group,
+    pidfd_open, set_child_subreaper, set_parent_process_death_signal, setpriority_process, setsid, wait,
+    waitid,
 };
 
-use super::tree::below;
-use crate::clock;
+use crate::ended::Ended;
+use crate::tree::{Member, below};
+use crate::{SELF, cgroup, clock};
 
 /// The order to stop. The end of the pipe means that nobody is left to give one.
 pub(crate) const STOP: u8 = b's';
 /// The subcommand of the binary that is a guardian.
-pub(crate) const KEEP: &str = "keep";
-/// The program that runs now, also when its file was replaced meanwhile.
-pub const SELF: &str = "/proc/self/exe";
+pub(crate) const SUPERVISE: &str = "supervise";
 
 /// How often the guardian looks for orphans and at the length of the log.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// What was killed is gone within milliseconds, unless the kernel holds it in a call to a device; what multiplies takes
 /// longer.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ const LAST_PAUSE: Duration = Duration::from_millis(50);
 const MANY: usize = 32;
 /// The highest priority that there is (setpriority(2)); it needs privileges.
 const FIRST_IN_LINE: i32 = -20;
-/// bubblewrap takes all that is in it along when it is asked to stop, so it is left out where all are asked.
+/// bubblewrap takes all that is in it along when it is asked to stop, so what it runs is asked in its place.
 const SANDBOX: &str = "bwrap";
 /// A log that is longer is cut: whole days of a server that logs its errors fit.
 const MOST_LOG_BYTES: u64 = 16 << 20;
@@ -57,7 +57,7 @@ const KEPT_LOG_BYTES: u64 = 64 << 10;
 
 /// What a guardian is to start and how to stop it.
 #[derive(Debug, Clone)]
-pub struct Keep {
+pub struct Guardian {
     /// Program and arguments.
     pub words: Vec<OsString>,
     /// Number of the signal that asks it to stop.
@@ -67,46 +67,31 @@ pub struct Keep {
     /// Whether all that descends from it is asked to stop, not the command alone; and whether it gets a session of its
     /// own, which has no terminal.
     pub tree: bool,
+    /// The control group that it runs in.
+    pub cgroup: Option<PathBuf>,
 }
 
-/// Starts what `keep` says and stays until that is over, or is to be. Everything that descends from it is then killed.
-///
-/// `orders` is the pipe's end, `report` gets one line at the end of the command (`ended code 1`), `log` what the
-/// command writes.
-pub fn keep(keep: &Keep, orders: impl AsFd, report: &mut dyn Write, log: &File) -> io::Result<()> {
-    set_child_subreaper(Some(getpid()))?;
-    if keep.tree {
-        // Whoever leads a group can't begin a session, and then has one of its own already, or wants none.
-        let _ = setsid();
-    }
-    let mut guard = Guard::start(keep, log)?;
-    let outcome = guard.watch(keep, &orders, report);
-    guard.kill_all();
-    outcome
-}
-
-/// Stays until `orders` end, and then kills the process group that the first four bytes of `ledger` name, if any: for
-/// commands that are timed, which no guardian may delay.
-pub fn follow(orders: impl AsFd, ledger: impl AsFd) -> io::Result<()> {
-    let mut order = [0];
-    loop {
-        match rustix::io::read(&orders, &mut order) {
-            Ok(0) => break,
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+impl Guardian {
+    /// Starts the command and stays until that is over, or is to be. Everything that descends from it is then killed.
+    ///
+    /// `orders` is the pipe's end, `report` gets one line at the end of the command (`ended code 1`), `log` what the
+    /// command writes.
+    pub fn run(&self, orders: impl AsFd, report: &mut dyn Write, log: &File) -> io::Result<()> {
+        set_child_subreaper(Some(getpid()))?;
+        if self.tree {
+            // Whoever leads a group can't begin a session, and then has one of its own already, or wants none.
+            let _ = setsid();
         }
+        let mut guard = Guard::start(self, log)?;
+        let outcome = guard.watch(self, &orders, report);
+        guard.kill_all();
+        outcome
     }
-    let mut number = [0; 4];
-    let got = rustix::io::pread(&ledger, &mut number, 0)?;
-    if let Some(group) = Pid::from_raw(i32::from_ne_bytes(number)).filter(|_| got == number.len()) {
-        // It may just have ended.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    Ok(())
 }
 
-/// Becomes the program of `words`, which dies with the process `parent` that called this. Returns only if that fails.
-pub fn become_kept(parent: u32, words: &[OsString]) -> io::Error {
+/// Becomes the program of `words`, in the control group `cgroup`, which dies with the process `parent` that called this.
+/// Returns only if that fails.
+pub fn become_supervised(parent: u32, cgroup: Option<&Path>, words: &[OsString]) -> io::Error {
     let Some((program, arguments)) = words.split_first() else {
         return io::Error::new(io::ErrorKind::InvalidInput, "no program is named");
     };
@@ -116,6 +101,9 @@ pub fn become_kept(parent: u32, words: &[OsString]) -> io::Error {
     let is_parents = getppid().is_some_and(|pid| pid.as_raw_nonzero().get().cast_unsigned() == parent);
     if !is_parents {
         return io::Error::other("the process that asked for it is gone");
+    }
+    if let Some(Err(error)) = cgroup.map(cgroup::enter) {
+        return error;
     }
     Command::new(program).args(arguments).exec()
 }
@@ -132,16 +120,21 @@ struct Guard<'a> {
 
 /// Why to look no longer.
 enum Turn {
-    Ended(String),
+    Ended(Ended),
     Stop,
     Orphaned,
 }
 
 impl<'a> Guard<'a> {
-    fn start(keep: &Keep, log: &'a File) -> io::Result<Self> {
-        let child = Command::new(SELF)
-            .args([KEEP, "--under", &std::process::id().to_string(), "--"])
-            .args(&keep.words)
+    fn start(guardian: &Guardian, log: &'a File) -> io::Result<Self> {
+        let mut command = Command::new(SELF);
+        command.args([SUPERVISE, "--under", &std::process::id().to_string()]);
+        if let Some(cgroup) = &guardian.cgroup {
+            command.arg("--cgroup").arg(cgroup);
+        }
+        let child = command
+            .arg("--")
+            .args(&guardian.words)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log.try_clone()?)
@@ -152,16 +145,19 @@ impl<'a> Guard<'a> {
     }
 
     /// Until the command is over, was stopped, or nobody is left who wants it.
-    fn watch(&mut self, keep: &Keep, orders: &impl AsFd, report: &mut dyn Write) -> io::Result<()> {
+    fn watch(&mut self, guardian: &Guardian, orders: &impl AsFd, report: &mut dyn Write) -> io::Result<()> {
         let mut kill_at = None;
         loop {
             match self.turn(orders, kill_at)? {
-                Some(Turn::Ended(how)) => return writeln!(report, "ended {how}"),
+                Some(Turn::Ended(ended)) => {
+                    let line = ended.report().expect("invariant: the kernel knows a code or a signal");
+                    return writeln!(report, "{line}");
+                }
                 Some(Turn::Orphaned) => return Ok(()),
                 Some(Turn::Stop) if kill_at.is_none() => {
-                    kill_at = Some(clock::now() + keep.grace);
-                    let signal = Signal::from_named_raw(keep.signal).unwrap_or(Signal::TERM);
-                    self.ask(signal, keep.tree);
+                    kill_at = Some(clock::now() + guardian.grace);
+                    let signal = Signal::from_named_raw(guardian.signal).unwrap_or(Signal::TERM);
+                    self.ask(signal, guardian.tree);
                 }
                 Some(Turn::Stop) | None => {}
             }
@@ -174,20 +170,15 @@ impl<'a> Guard<'a> {
     /// Asks the command to stop, or all that descends from it. What it started is its own affair otherwise, as long as
     /// it lives.
     fn ask(&self, signal: Signal, tree: bool) {
-        if tree {
-            below(getpid())
-                .iter()
-                .filter(|member| member.name != SANDBOX)
-                .for_each(|member| member.signal(signal));
-        } else {
-            let _ = kill_process(self.main, signal);
-        }
+        let all = below(getpid());
+        let asked = if tree { outside_of_sandboxes(&all) } else { command_of(self.main, &all) };
+        asked.iter().for_each(|member| member.signal(signal));
     }
 
     /// Waits for the next thing to happen, for a short time.
     fn turn(&mut self, orders: &impl AsFd, kill_at: Option<Duration>) -> io::Result<Option<Turn>> {
         let mut watched = [PollFd::new(&self.handle, PollFlags::IN), PollFd::new(orders, PollFlags::IN)];
-        let patience = kill_at.map_or(LOOK, |at| at.saturating_sub(clock::now()).min(LOOK));
+        let patience = kill_at.map_or(POLL_INTERVAL, |at| at.saturating_sub(clock::now()).min(POLL_INTERVAL));
         match poll(&mut watched, Some(&clock::timespec(patience))) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -205,28 +196,28 @@ impl<'a> Guard<'a> {
                 Err(error) => return Err(error.into()),
             });
         }
-        if let Some(how) = self.reap_orphans() {
-            return Ok(Some(Turn::Ended(how)));
+        if let Some(ended) = self.reap_orphans() {
+            return Ok(Some(Turn::Ended(ended)));
         }
         shorten(self.log)?;
         Ok(None)
     }
 
     /// How the command ended, which stays a zombie, so that its number still is that of its group.
-    fn end(&self) -> String {
+    fn end(&self) -> Ended {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::PidFd(self.handle.as_fd()), options).ok().flatten();
         let code = status.as_ref().and_then(rustix::process::WaitIdStatus::exit_status);
         let signal = status.as_ref().and_then(rustix::process::WaitIdStatus::terminating_signal);
-        how(code, signal)
+        ended(code, signal)
     }
 
     /// Reaps what was left to this process. The command may end right then; in that case says how.
-    fn reap_orphans(&mut self) -> Option<String> {
+    fn reap_orphans(&mut self) -> Option<Ended> {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if pid == self.main {
                 self.is_reaped = true;
-                return Some(how(status.exit_status(), status.terminating_signal()));
+                return Some(ended(status.exit_status(), status.terminating_signal()));
             }
         }
         None
@@ -269,11 +260,28 @@ impl<'a> Guard<'a> {
     }
 }
 
-fn how(code: Option<i32>, signal: Option<i32>) -> String {
-    match (code, signal) {
-        (Some(code), _) => format!("code {code}"),
-        (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+/// All but sandboxes.
+fn outside_of_sandboxes(all: &[Member]) -> Vec<&Member> {
+    all.iter().filter(|member| member.name != SANDBOX).collect()
+}
+
+/// The process `main`, or what a sandbox in its place runs, however many stand around each other.
+fn command_of(main: Pid, all: &[Member]) -> Vec<&Member> {
+    let mut found = Vec::new();
+    let mut inner: Vec<&Member> = all.iter().filter(|member| member.pid == main).collect();
+    // Each generation is younger than the one before, so this ends.
+    while let Some(member) = inner.pop() {
+        if member.name == SANDBOX {
+            inner.extend(all.iter().filter(|other| other.parent == Some(member.pid)));
+        } else {
+            found.push(member);
+        }
     }
+    found
+}
+
+fn ended(code: Option<i32>, signal: Option<i32>) -> Ended {
+    code.map_or_else(|| Ended::Signal(signal.unwrap_or_default()), Ended::Code)
 }
 
 /// Cuts a log that is too long to its end. Its writers append, so they go on behind it.
@@ -298,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_log_that_is_too_long_keeps_its_end() {
-        let path = std::env::temp_dir().join(format!("prony-keep-{}.log", std::process::id()));
+        let path = std::env::temp_dir().join(format!("prony-guardian-{}.log", std::process::id()));
         let mut log = File::options().create_new(true).read(true).append(true).open(&path).expect("a file");
         log.write_all(&vec![b'x'; usize::try_from(MOST_LOG_BYTES).expect("it fits")]).expect("room");
         shorten(&log).expect("it is short enough");
