@@ -8,6 +8,7 @@ mod builds;
 mod call;
 mod document;
 mod history;
+mod machine;
 mod policy;
 mod problem;
 mod projects;

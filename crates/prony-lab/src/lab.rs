@@ -88,6 +88,9 @@ pub enum LabError {
         /// Why not.
         why: String,
     },
+    /// Builds would run without a sandbox.
+    #[error("run builds: {0}")]
+    Sandbox(String),
     /// The system gives no threads.
     #[error("start its threads ({0})")]
     Threads(std::io::Error),

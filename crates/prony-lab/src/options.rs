@@ -32,6 +32,20 @@ pub struct LabOptions {
     pub mail: Option<Vec<String>>,
     /// Whether builds are worked off; a lab without a worker only takes them in.
     pub has_worker: bool,
+    /// Whether builds run in a sandbox.
+    pub sandbox: SandboxMode,
+}
+
+/// Whether builds run in a sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SandboxMode {
+    /// They do, or not at all.
+    Require,
+    /// They do where that works; else only for administrators, and never as root.
+    #[default]
+    Auto,
+    /// They don't: they may do what the lab's user may.
+    Off,
 }
 
 /// Where a lab keeps what it accepted.

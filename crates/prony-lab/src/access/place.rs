@@ -43,6 +43,7 @@ mod tests {
             search_path: String::new(),
             mail: None,
             has_worker: false,
+            sandbox: crate::options::SandboxMode::Off,
         };
         check_place(&options).err().map(|error| error.to_string())
     }

@@ -22,7 +22,7 @@ pub(crate) fn register(tx: &mut Tx<'_>, ctx: &Ctx, new: &Registration) -> Result
         mistakes.push(FieldMistake { field: field.to_owned(), message });
     };
     let name = new.name.parse::<Name>().map_err(|error| mistake("name", error.to_string())).ok();
-    if let Err(error) = Definition::read(&new.definition) {
+    if let Err(error) = Definition::read_new(&new.definition) {
         mistake("definition", error.to_string());
     }
     if new.must_be_new && projects::by_name(tx, &new.name)?.is_some() {

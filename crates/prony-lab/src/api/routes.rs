@@ -3,7 +3,7 @@
 use axum::http::Method;
 
 use super::call::Route;
-use super::{admin, builds, history, policy, projects, results, watch};
+use super::{admin, builds, history, machine, policy, projects, results, watch};
 use crate::model::Role;
 
 /// Every route: method, path, least role, what it does, who does it.
@@ -57,6 +57,7 @@ pub(super) fn table() -> Vec<Route> {
         Route::new(put, "/policy", Role::Admin, "Replaces the target policy.", policy::set),
         Route::new(post, "/policy/judge", Role::Viewer, "Whether one may load a URL.", policy::judge),
         Route::new(get.clone(), "/audit", Role::Admin, "Who changed what about who may do what, the newest first.", admin::audit),
+        Route::new(get.clone(), "/machine", Role::Viewer, "How builds run: in which sandbox, within which limits.", machine::show),
         Route::new(get, "/audit/check", Role::Admin, "Whether the audit log is whole.", admin::check_audit),
     ]
 }

@@ -9,6 +9,7 @@ mod monitor;
 mod name;
 mod project;
 mod role;
+mod secret;
 mod state;
 mod status;
 
@@ -24,5 +25,6 @@ pub use monitor::{Check, Monitor, MonitorRequest};
 pub use name::{Name, NameError, Variant};
 pub use project::{Definition, DefinitionError, Limits, Origin, Retention, TaskDefinition};
 pub use role::Role;
+pub use secret::{SecretName, SecretNameError};
 pub use state::{BuildState, TaskState};
 pub use status::{CommitState, CommitStatus};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use prony_model::{parse_bytes, parse_duration};
 use serde::{Deserialize, Deserializer};
 
-use super::{Name, Variant};
+use super::{Name, SecretName, Variant};
 
 /// A definition is written by hand: what is larger is none.
 const MAX_DEFINITION_BYTES: usize = 64 << 10;
@@ -37,6 +37,10 @@ pub struct Definition {
     pub queue: Duration,
     /// What is kept of old builds.
     pub retention: Retention,
+    /// What its builds see of this machine beside the system, read-only: toolchains.
+    pub expose: Vec<PathBuf>,
+    /// The secret of the lab by which the repository is fetched: a password, or `user:password`.
+    pub credential: Option<SecretName>,
 }
 
 /// Where the files of a project come from.
@@ -59,6 +63,10 @@ pub struct TaskDefinition {
     pub time: Duration,
     /// Whether it also runs where a request names other tasks: what the study cannot do without.
     pub is_always_run: bool,
+    /// Whether it reaches what this machine reaches; without that, it reaches nothing but itself.
+    pub has_network: bool,
+    /// Secrets of the lab that it finds in its environment.
+    pub secrets: Vec<SecretName>,
 }
 
 /// What one build may use.
@@ -124,6 +132,9 @@ struct DefinitionFile {
     queue: Option<Duration>,
     #[serde(default)]
     keep: RetentionFile,
+    #[serde(default)]
+    expose: Vec<PathBuf>,
+    credential: Option<SecretName>,
 }
 
 #[derive(Deserialize)]
@@ -135,6 +146,10 @@ struct TaskFile {
     time: Option<Duration>,
     #[serde(default)]
     always: bool,
+    #[serde(default)]
+    network: bool,
+    #[serde(default)]
+    secrets: Vec<SecretName>,
 }
 
 #[derive(Default, Deserialize)]
@@ -185,6 +200,34 @@ impl Definition {
         file.checked()
     }
 
+    /// Reads the TOML of a definition that is new to the lab. What older ones may hold, though it should not be there, is
+    /// refused: passwords.
+    pub fn read_new(text: &str) -> Result<Self, DefinitionError> {
+        let definition = Self::read(text)?;
+        if let Origin::Repository(address) = &definition.origin
+            && has_password(address)
+        {
+            return Err(wrong(
+                "repository",
+                "leave name and password out of the address, where many would see them: store them with `prony lab \
+                 secret set REPOSITORY`, as user:password, and write credential = \"REPOSITORY\"",
+            ));
+        }
+        if definition.credential.is_some() && !is_by_https(&definition.origin) {
+            return Err(wrong("credential", "only a repository at an https address is fetched with one"));
+        }
+        Ok(definition)
+    }
+
+    /// Every secret that its builds could see.
+    pub fn secrets(&self) -> Vec<SecretName> {
+        let of_tasks = self.tasks.iter().flat_map(|task| &task.secrets);
+        let mut all: Vec<SecretName> = of_tasks.chain(&self.credential).cloned().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// The task of that name.
     pub fn task(&self, name: &str) -> Option<&TaskDefinition> {
         self.tasks.iter().find(|task| task.name.as_str() == name)
@@ -201,6 +244,9 @@ impl DefinitionFile {
         }
         if let Some(study) = &self.study {
             check_inside("study", study)?;
+        }
+        if self.expose.iter().any(|path| !path.is_absolute() || path.parent().is_none()) {
+            return Err(wrong("expose", "write whole paths, from / on, of folders that hold no secrets"));
         }
         let branch = self.branch.unwrap_or_else(|| "main".to_owned());
         if branch.is_empty() || branch.starts_with('-') || branch.chars().any(char::is_control) {
@@ -226,6 +272,8 @@ impl DefinitionFile {
                 files: self.keep.files.unwrap_or(Duration::from_hours(180 * 24)),
                 builds: self.keep.builds.unwrap_or(100),
             },
+            expose: self.expose,
+            credential: self.credential,
         })
     }
 
@@ -299,8 +347,21 @@ fn checked_tasks(files: Vec<TaskFile>, longest: Duration) -> Result<Vec<TaskDefi
         command: file.command,
         time: file.time.unwrap_or(longest).min(longest),
         is_always_run: file.always,
+        has_network: file.network,
+        secrets: file.secrets,
     };
     Ok(files.into_iter().map(made).collect())
+}
+
+/// Whether somebody could get in with what `address` holds: with a name alone only by https, where that is a token.
+fn has_password(address: &str) -> bool {
+    url::Url::parse(address).is_ok_and(|url| {
+        url.password().is_some() || (url.scheme().starts_with("http") && !url.username().is_empty())
+    })
+}
+
+fn is_by_https(origin: &Origin) -> bool {
+    matches!(origin, Origin::Repository(address) if address.starts_with("https://"))
 }
 
 /// A path that does not lead out of the folder it is relative to.
@@ -334,15 +395,34 @@ mod tests {
     fn everything_can_be_said() {
         let read = Definition::read(
             "title = \"A\"\nfolder = \"/srv/a\"\nvariants = [\"x\", \"y\"]\nqueue = \"1h\"\n\
-             [[task]]\nname = \"compile\"\ncommand = \"make\"\ntime = \"5m\"\nalways = true\n\
+             [[task]]\nname = \"compile\"\ncommand = \"make\"\ntime = \"5m\"\nalways = true\nnetwork = true\n\
              [limits]\ntime = \"1h\"\nmemory = \"1GiB\"\n[keep]\nfiles = \"24h\"\nbuilds = 3\n",
         )
         .expect("read");
         let task = read.task("compile").expect("there");
-        assert!(task.is_always_run);
+        assert!(task.is_always_run && task.has_network);
         assert_eq!(task.time, Duration::from_mins(5));
         assert_eq!(read.limits.memory_bytes, 1 << 30);
         assert_eq!(read.retention.builds, 3);
+    }
+
+    #[test]
+    fn passwords_in_addresses_are_refused_where_they_are_new() {
+        let text = |address: &str| format!("repository = \"{address}\"\nstudy = \"x\"");
+        for bad in ["https://kim:pa55@h/a.git", "https://token@h/a.git", "ssh://git:pa55@h/a.git"] {
+            let error = Definition::read_new(&text(bad)).expect_err(bad).to_string();
+            assert!(error.contains("prony lab secret set") && !error.contains("pa55"), "{error}");
+            assert!(Definition::read(&text(bad)).is_ok(), "old ones go on");
+        }
+        for good in ["https://h/a.git", "ssh://git@h/a.git", "git@h:a.git", "/srv/a"] {
+            assert!(Definition::read_new(&text(good)).is_ok(), "{good}");
+        }
+        let with = format!("{}\ncredential = \"REPO\"", text("https://h/a.git"));
+        let task = "[[task]]\nname = \"a\"\ncommand = \"x\"\nsecrets = [\"B\", \"A\", \"REPO\"]";
+        let read = Definition::read_new(&format!("{with}\n{task}")).expect("read");
+        assert_eq!(read.secrets().iter().map(SecretName::as_str).collect::<Vec<_>>(), ["A", "B", "REPO"]);
+        assert!(Definition::read_new(&with.replace("https://h/", "git@h:")).is_err());
+        assert!(Definition::read(&with.replace("REPO", "path")).is_err(), "no name of a secret");
     }
 
     #[test]
@@ -357,6 +437,8 @@ mod tests {
             ("repository = \"--upload-pack=x\"\nstudy = \"x\"", "`repository`"),
             ("folder = \"/a\"\n[[task]]\nname = \"study\"\ncommand = \"x\"", "`task.name`"),
             ("folder = \"/a\"\n[[task]]\nname = \"a\"\ncommand = \" \"", "`task.command`"),
+            ("folder = \"/a\"\nstudy = \"x\"\nexpose = [\"/\"]", "`expose`"),
+            ("folder = \"/a\"\nstudy = \"x\"\nexpose = [\"tools\"]", "`expose`"),
             ("folder = \"/a\"\nstudy = \"x\"\nvariants = [\"a\", \"a\"]", "`variants`"),
         ] {
             let error = Definition::read(text).expect_err(text).to_string();

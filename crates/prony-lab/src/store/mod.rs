@@ -38,6 +38,7 @@ pub(crate) mod queue;
 mod readers;
 pub(crate) mod results;
 pub(crate) mod retention;
+pub(crate) mod secrets;
 pub(crate) mod series;
 mod session;
 pub(crate) mod settings;

@@ -12,7 +12,7 @@ use super::routes;
 use crate::clock::Moment;
 use crate::lab::Lab;
 use crate::model::{BuildId, BuildRequest, BuildState, Definition, ProjectId, Role, TaskState};
-use crate::options::{LabOptions, StoreAddress};
+use crate::options::{LabOptions, SandboxMode, StoreAddress};
 use crate::store::results::{self, Demanded, Measured, Results};
 use crate::store::{StoreError, Tx, builds, figures, files, projects, tasks};
 
@@ -57,6 +57,7 @@ impl Bench {
             search_path: String::new(),
             mail: None,
             has_worker: false,
+            sandbox: SandboxMode::Off,
         };
         change(&mut options);
         let lab = Lab::open(options).expect("a lab");

@@ -1,21 +1,33 @@
 //! One build, from its first task to its last state.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::process::{Bounds, Cancel, Ended, LOOK, Why};
-use super::room::Room;
+use prony_supervisor::{Cancel, Ended, POLL_INTERVAL, StopReason};
+
+use super::egress::Egress;
+use super::ending::reason_of;
+use super::git::Credential;
+use super::mask::Mask;
+use super::sandbox::{Network, Scope};
 use super::study::{self, Study};
+use super::task::Manner;
 use super::worker::{Tools, persist};
+use super::workspace::{self, Workspace};
 use super::{comparison, load, task};
 use crate::clock;
 use crate::model::{
-    BuildDetail, BuildId, BuildKind, BuildState, BuildVerdict, Definition, Limits, Task, TaskKind, TaskState,
+    BuildDetail, BuildId, BuildKind, BuildState, BuildVerdict, Definition, Limits, Origin, Role, Task,
+    TaskKind, TaskState,
 };
-use crate::store::{StoreError, builds, files, projects, queue, results, tasks};
+use crate::secrets::{self, SecretError};
+use crate::store::{StoreError, builds, files, projects, queue, results, tasks, users};
 
 /// What is asked to stop is killed after this long: a server has written its data by then.
 const GRACE: Duration = Duration::from_secs(10);
+/// A shorter part of a secret is in other texts, too.
+const PASSWORD_BYTES_MIN: usize = 6;
 /// A load by itself needs little: it builds nothing.
 const LOAD_LIMITS: Limits = Limits {
     time: Duration::from_hours(2),
@@ -31,13 +43,15 @@ pub(super) struct Job<'a> {
     pub(super) detail: &'a BuildDetail,
     /// Of its project; a load by itself has none.
     pub(super) definition: Option<&'a Definition>,
-    pub(super) room: Room,
+    pub(super) workspace: Workspace,
     pub(super) cancel: &'a Cancel,
     limits: Limits,
     /// When all of its time is over.
     deadline: Duration,
     /// What was checked out; of a comparison first what it is compared with.
     pub(super) sources: Vec<Source>,
+    /// What nothing that is kept of the build may show.
+    mask: Mask,
     /// What the study, or the load, has left.
     pub(super) study: Option<Study>,
 }
@@ -66,22 +80,22 @@ impl Done {
         Self { state: TaskState::Failed, exit_code: None, reason: Some(reason.into()) }
     }
 
-    /// Of a command with `bounds`.
-    pub(super) fn of(ended: Ended, bounds: &Bounds) -> Self {
+    /// Of a command with `limits`.
+    pub(super) fn of(ended: Ended, limits: &prony_supervisor::Limits) -> Self {
         let state = match ended {
             Ended::Code(0) => TaskState::Success,
-            Ended::Stopped(Why::Time) => TaskState::Timeout,
-            Ended::Stopped(Why::Cancelled) => TaskState::Cancelled,
+            Ended::Stopped(StopReason::Time) => TaskState::Timeout,
+            Ended::Stopped(StopReason::Cancelled) => TaskState::Cancelled,
             _ => TaskState::Failed,
         };
         let exit_code = if let Ended::Code(code) = ended { Some(code) } else { None };
-        let reason = (!matches!(ended, Ended::Code(_))).then(|| ended.in_words(bounds));
+        let reason = reason_of(ended, limits);
         Self { state, exit_code, reason }
     }
 }
 
 /// Works on the build `id`, which was given to this worker, until nothing of it is left to do.
-pub(super) fn see_through(tools: &Tools, id: BuildId, cancel: &Cancel, is_stopping: &dyn Fn() -> bool) {
+pub(super) fn run_build(tools: &Tools, id: BuildId, cancel: &Cancel, is_stopping: &dyn Fn() -> bool) {
     let broken = match run(tools, id, cancel) {
         Ok(()) => return,
         Err(Broken::Moved) if is_stopping() => {
@@ -130,7 +144,14 @@ fn run(tools: &Tools, id: BuildId, cancel: &Cancel) -> Result<(), Broken> {
     let detail = detail.ok_or_else(|| Broken::Failed("it is not in the store any more".to_owned()))?;
     let definition = definition(tools, &detail)?;
     let limits = definition.as_ref().map_or(LOAD_LIMITS, |definition| definition.limits);
-    let room = Room::make(&tools.rooms, &format!("{id}-{}", detail.build.attempt))
+    let users = store.read_blocking(users::all)?;
+    let has_strangers = tools.lab.options.anonymous >= Some(Role::Runner)
+        || users.iter().any(|user| user.role == Role::Runner && user.disabled_at.is_none());
+    if let Some(refusal) = tools.sandbox.refusal(tools.lab.options.sandbox, has_strangers) {
+        return Err(Broken::Failed(refusal));
+    }
+    let name = format!("{id}-{}", detail.build.attempt);
+    let workspace = Workspace::make(&tools.workspaces, &name, tools.sandbox.user())
         .map_err(|error| Broken::Failed(format!("failed to make a folder for it ({error})")))?;
     persist(store, move |tx| {
         builds::advance(tx, id, BuildState::Assigned, BuildState::Running, None, clock::wall())
@@ -139,16 +160,17 @@ fn run(tools: &Tools, id: BuildId, cancel: &Cancel) -> Result<(), Broken> {
         tools,
         detail: &detail,
         definition: definition.as_ref(),
-        room,
+        workspace,
         cancel,
         limits,
         deadline: clock::steady() + limits.time,
         sources: Vec::new(),
+        mask: mask(tools, definition.as_ref())?,
         study: None,
     };
     let outcome = job.tasks().and_then(|failed| job.finish(failed));
     // What can't be removed now is at the next start.
-    let _ = job.room.remove();
+    let _ = job.workspace.remove();
     outcome
 }
 
@@ -159,6 +181,28 @@ fn definition(tools: &Tools, detail: &BuildDetail) -> Result<Option<Definition>,
     let read = Definition::read(&project.definition);
     read.map(Some)
         .map_err(|error| Broken::Failed(format!("the definition of its project is damaged: {error}")))
+}
+
+/// What hides the secrets of the project, those that are stored.
+fn mask(tools: &Tools, definition: Option<&Definition>) -> Result<Mask, Broken> {
+    let names = definition.map(Definition::secrets).unwrap_or_default();
+    let mut found = Vec::new();
+    for name in &names {
+        match secrets::values(&tools.lab.store, &tools.lab.options.data, std::slice::from_ref(name)) {
+            Ok(values) => found.extend(values),
+            // The task that names it says so.
+            Err(SecretError::Missing(_)) => {}
+            Err(error) => return Err(Broken::Failed(format!("failed to {error}"))),
+        }
+    }
+    Ok(Mask::of(found.iter().flat_map(|(_, value)| masked_parts(value))))
+}
+
+/// A secret, and of `user:password` the password, too.
+fn masked_parts(value: &[u8]) -> Vec<&[u8]> {
+    let password = value.iter().position(|byte| *byte == b':').map(|at| &value[at + 1..]);
+    let is_long = |part: &&[u8]| part.len() >= PASSWORD_BYTES_MIN;
+    std::iter::once(value).chain(password.filter(is_long)).collect()
 }
 
 impl Job<'_> {
@@ -177,8 +221,10 @@ impl Job<'_> {
                 continue;
             }
             persist(store, move |tx| tasks::begin(tx, id, task_id, clock::wall()))?;
-            let mut log = task::Log::new(store, id, task_id);
+            let mut log = task::Log::new(store, id, task_id, &self.mask);
             let mut done = self.one(task, &mut log);
+            log.finish();
+            done.reason = done.reason.map(|reason| self.shown(&reason));
             if let Some(error) = log.error() {
                 done = Done::failed(format!("failed to {error}"));
             }
@@ -208,17 +254,27 @@ impl Job<'_> {
     fn check_out(&mut self, log: &mut task::Log<'_>) -> Done {
         let Some(definition) = self.definition else { return Done::failed("a load has no files") };
         let build = &self.detail.build;
+        let credential = match self.credential(definition) {
+            Ok(credential) => credential,
+            Err(error) => return Done::failed(format!("failed to {error}")),
+        };
         let references = build.base.iter().map(|base| (base, "base")).chain([(&build.reference, "source")]);
         // A script that asks for the commit that was just pushed means the branch's history, too.
         let mut branch = None;
         for (reference, name) in references {
-            let folder = self.room.path().join(name);
-            let bounds = self.bounds(definition.limits.time);
-            let limits = (self.room.path(), bounds, self.cancel);
-            let fetched =
-                self.tools.fetcher.fetch(&definition.origin, reference, &folder, limits, &mut |line| {
+            let folder = self.workspace.path().join(name);
+            let limits = self.limits(definition.limits.time);
+            let limits = (self.workspace.path(), limits, self.cancel);
+            let fetched = self.tools.fetcher.fetch(
+                &definition.origin,
+                reference,
+                &folder,
+                limits,
+                credential.as_ref(),
+                &mut |line| {
                     log.line(line);
-                });
+                },
+            );
             match fetched {
                 Ok(revision) => {
                     branch = revision.newest_of.into_iter().find(|name| *name == definition.branch);
@@ -229,10 +285,12 @@ impl Job<'_> {
                 }
                 Err(error) => {
                     log.line(&error.to_string());
-                    let words = error.to_string();
-                    return Done::failed(words.lines().next().unwrap_or_default());
+                    return Done::failed(error.summary());
                 }
             }
+        }
+        if let Err(error) = self.workspace.hand_over() {
+            return Done::failed(format!("failed to give the files to the builds' user ({error})"));
         }
         let commits: Vec<String> = self.sources.iter().map(|source| source.commit.clone()).collect();
         if commits.len() == 2 && commits[0] == commits[1] {
@@ -247,17 +305,47 @@ impl Job<'_> {
         kept.map_or_else(|error| Done::failed(format!("failed to {error}")), |()| Done::good())
     }
 
+    /// By what the repository of the project is fetched.
+    fn credential(&self, definition: &Definition) -> Result<Option<Credential>, SecretError> {
+        let (Some(name), Origin::Repository(address)) = (&definition.credential, &definition.origin) else {
+            return Ok(None);
+        };
+        let lab = &self.tools.lab;
+        let found = secrets::values(&lab.store, &lab.options.data, std::slice::from_ref(name))?;
+        let text = found.first().map(|(_, value)| String::from_utf8_lossy(value).into_owned());
+        Ok(text.and_then(|text| Credential::new(address, &text)))
+    }
+
     fn command(&mut self, task: &Task, log: &mut task::Log<'_>) -> Done {
         let defined = self.definition.and_then(|definition| definition.task(&task.name));
         let time = defined.map_or(self.limits.time, |defined| defined.time);
+        let names = defined.map_or(&[][..], |defined| &defined.secrets);
+        let lab = &self.tools.lab;
+        let secrets = match secrets::values(&lab.store, &lab.options.data, names) {
+            Ok(secrets) => secrets,
+            Err(error) => return Done::failed(format!("failed to {error}")),
+        };
+        let has_way_out = defined.is_some_and(|defined| defined.has_network) && self.tools.sandbox.is_there();
+        let egress = match has_way_out.then(|| self.open_egress()).transpose() {
+            Ok(egress) => egress,
+            Err(error) => return Done::failed(format!("failed to open a way out ({error})")),
+        };
         let mut done = Done::good();
         for source in &self.sources {
             if self.sources.len() > 1 {
                 log.line(&format!("in {}", source.commit));
             }
             let words = ["/bin/sh", "-c", &task.command].map(Into::into).to_vec();
-            let bounds = Bounds { look: LOOK, ..self.bounds(time) };
-            done = task::run(self, words, source, bounds, true, log);
+            let words = if egress.is_some() { self.behind_proxy(words) } else { words };
+            let manner = Manner {
+                scope: Scope::Task,
+                network: Network::Own,
+                tree: true,
+                limits: self.limits(time),
+                secrets: &secrets,
+                egress: egress.as_ref().map(Egress::path),
+            };
+            done = task::run(self, words, source, manner, log);
             if done.state != TaskState::Success {
                 break;
             }
@@ -265,18 +353,46 @@ impl Job<'_> {
         done
     }
 
+    /// A way out of the sandbox.
+    fn open_egress(&self) -> std::io::Result<Egress> {
+        let path = self.workspace.path().join(workspace::LAB).join("egress");
+        Egress::start(&path, self.tools.sandbox.user(), self.tools.closed.clone())
+    }
+
+    /// `words`, with what brings them to that way out.
+    fn behind_proxy(&self, words: Vec<OsString>) -> Vec<OsString> {
+        let program = self.tools.starter.program.clone().into_os_string();
+        let first = [program, "egress".into(), "--".into()];
+        first.into_iter().chain(words).collect()
+    }
+
+    /// `text` without secrets.
+    fn shown(&self, text: &str) -> String {
+        String::from_utf8_lossy(&self.mask.all(text.as_bytes())).into_owned()
+    }
+
     /// What a command may use that may take `time`, in what is left of that of the build.
-    pub(super) fn bounds(&self, time: Duration) -> Bounds {
+    pub(super) fn limits(&self, time: Duration) -> prony_supervisor::Limits {
         let left = self.deadline.saturating_sub(clock::steady());
-        Bounds {
+        prony_supervisor::Limits {
             time: time.min(left),
             grace: GRACE,
             memory_bytes: self.limits.memory_bytes,
             disk_bytes: self.limits.disk_bytes,
             output_bytes: self.limits.output_bytes,
             processes: self.limits.processes,
-            look: LOOK,
+            poll_interval: POLL_INTERVAL,
         }
+    }
+
+    /// Where the files of the build are.
+    pub(super) fn source_folders(&self) -> Vec<PathBuf> {
+        self.sources.iter().map(|source| source.folder.clone()).collect()
+    }
+
+    /// What an administrator shows to the builds of this project.
+    pub(super) fn exposed(&self) -> &[PathBuf] {
+        self.definition.map_or(&[], |definition| &definition.expose)
     }
 
     /// Takes in what there is, and ends the build: from here on it can't be called off.
@@ -285,7 +401,13 @@ impl Job<'_> {
         persist(store, move |tx| {
             builds::advance(tx, id, BuildState::Running, BuildState::Finalizing, None, clock::wall())
         })?;
-        let study = self.study.take().unwrap_or_default();
+        let mut study = self.study.take().unwrap_or_default();
+        study.words = study.words.map(|words| self.shown(&words));
+        if !self.mask.is_empty() {
+            for (_, bytes) in &mut study.files {
+                *bytes = self.mask.all(bytes);
+            }
+        }
         let project = self.detail.build.project;
         let variant = self.detail.build.variant.clone().unwrap_or_default();
         let is_series = self.detail.build.kind == BuildKind::Project;

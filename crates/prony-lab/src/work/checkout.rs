@@ -1,16 +1,14 @@
 //! The files of a build: one commit of a repository, or a folder as it is now.
 
-use std::ffi::OsString;
-use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
+use prony_supervisor::{Cancel, Ended, Limits, StartError, Starter, StopReason};
 
-use super::git::{Git, Said, mirror, redacted, without_secrets};
-use super::process::{Bounds, Cancel, Ended, StartError, Starter};
+use super::folder;
+use super::git::{Credential, Git, Said, mirror, redacted, without_secrets};
+use super::{ending, workspace};
 use crate::model::Origin;
 
 /// git itself shortens commits to no less.
@@ -83,6 +81,19 @@ pub enum CheckoutError {
     Io(#[from] io::Error),
 }
 
+impl CheckoutError {
+    /// It in one line, with what git says was the matter.
+    pub(super) fn summary(&self) -> String {
+        let words = self.to_string();
+        let mut lines = words.lines();
+        let first = lines.next().unwrap_or_default().to_owned();
+        match lines.find_map(|line| line.strip_prefix("fatal: ").or_else(|| line.strip_prefix("error: "))) {
+            Some(cause) => format!("{first}: {cause}"),
+            None => first,
+        }
+    }
+}
+
 impl Fetcher {
     /// Puts the files of `origin` at `reference` into the new folder `into`, inside of `room`, and says which these are.
     /// `tell` gets lines for people.
@@ -91,12 +102,22 @@ impl Fetcher {
         origin: &Origin,
         reference: &str,
         into: &Path,
-        limits: (&Path, Bounds, &Cancel),
+        limits: (&Path, Limits, &Cancel),
+        credential: Option<&Credential>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<Revision, CheckoutError> {
-        let (room, bounds, cancel) = limits;
+        let (room, limits, cancel) = limits;
         let (search_path, home) = (self.search_path.as_str(), self.home.as_deref());
-        let git = Git { starter: &self.starter, search_path, home, room, bounds, cancel };
+        let git = Git {
+            starter: &self.starter,
+            search_path,
+            home,
+            room,
+            limits,
+            cancel,
+            borrowed: None,
+            credential,
+        };
         match origin {
             Origin::Repository(address) => {
                 let mirror = mirror(&self.mirrors, address);
@@ -116,7 +137,8 @@ impl Fetcher {
             }
             Origin::Folder(folder) => {
                 tell(&format!("copying {}", folder.display()));
-                let revision = copy(&git, folder, into)?;
+                let own = room.join(workspace::LAB).join(into.file_name().unwrap_or_default());
+                let revision = folder::copy(&git, folder, into, &own)?;
                 tell(&format!("{} {}", revision.commit, revision.subject));
                 Ok(revision)
             }
@@ -222,88 +244,6 @@ fn check_out(git: &Git<'_>, mirror: &Path, commit: &str, into: &Path) -> Result<
     Ok(())
 }
 
-/// Copies `folder` to `into`, and says what it is.
-fn copy(git: &Git<'_>, folder: &Path, into: &Path) -> Result<Revision, CheckoutError> {
-    if !folder.is_dir() {
-        let words =
-            format!("{} is no folder: correct `folder` in the definition of the project", folder.display());
-        return Err(io::Error::new(io::ErrorKind::NotFound, words).into());
-    }
-    let what = format!("copy {}", folder.display());
-    let words =
-        ["cp", "-R", "-P", "--preserve=mode,timestamps,links", "--reflink=auto", "--"].map(OsString::from);
-    let paths = [folder.join("."), into.to_owned()].map(PathBuf::into_os_string);
-    fs::create_dir_all(into)?;
-    good(git, &what, &git.other(git.room, words.into_iter().chain(paths).collect())?, "")?;
-    let head = git.call(into, false, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
-    let changed = git.call(into, false, &["status", "--porcelain"])?;
-    let commit = head.text.trim();
-    if head.ended.is_good() && is_commit(commit) && changed.ended.is_good() && changed.text.is_empty() {
-        let subject = asked(git, into, "read the commit", &["log", "-1", "--format=%s"])?;
-        return Ok(Revision {
-            commit: commit.to_owned(),
-            subject: subject.trim().to_owned(),
-            newest_of: Vec::new(),
-        });
-    }
-    Ok(Revision {
-        commit: digest(into)?,
-        subject: "(digest of the files: they are no commit)".to_owned(),
-        newest_of: Vec::new(),
-    })
-}
-
-/// A digest of all files in `folder` but for those of git: their names, what may be done with them, and what is in them.
-fn digest(folder: &Path) -> io::Result<String> {
-    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(inner) = folders.pop() {
-        for entry in fs::read_dir(inner)? {
-            let entry = entry?;
-            match entry.file_type()? {
-                kind if kind.is_dir() && entry.file_name() == ".git" => {}
-                kind if kind.is_dir() => folders.push(entry.path()),
-                kind if kind.is_file() || kind.is_symlink() => files.push(entry.path()),
-                _ => {}
-            }
-        }
-    }
-    files.sort_unstable();
-    let mut all = Sha256::new();
-    for path in files {
-        let name = path.strip_prefix(folder).unwrap_or(&path).as_os_str().as_encoded_bytes();
-        let metadata = fs::symlink_metadata(&path)?;
-        let mut content = Sha256::new();
-        if metadata.is_symlink() {
-            content.update(fs::read_link(&path)?.as_os_str().as_encoded_bytes());
-        } else {
-            io::copy(&mut File::open(&path)?, &mut Into(&mut content))?;
-        }
-        all.update((name.len() as u64).to_le_bytes());
-        all.update(name);
-        all.update([u8::from(metadata.permissions().mode() & 0o100 != 0), u8::from(metadata.is_symlink())]);
-        all.update(content.finalize());
-    }
-    let mut text = String::new();
-    for byte in all.finalize() {
-        write!(text, "{byte:02x}").expect("invariant: texts grow");
-    }
-    Ok(text)
-}
-
-/// A digest that can be written to.
-struct Into<'a>(&'a mut Sha256);
-
-impl io::Write for Into<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// What git said when it was asked for `what`.
 fn asked(git: &Git<'_>, folder: &Path, what: &str, words: &[&str]) -> Result<String, CheckoutError> {
     let said = git.call(folder, false, words)?;
@@ -312,15 +252,15 @@ fn asked(git: &Git<'_>, folder: &Path, what: &str, words: &[&str]) -> Result<Str
 }
 
 /// An error, if it did not go well.
-fn good(git: &Git<'_>, what: &str, said: &Said, address: &str) -> Result<(), CheckoutError> {
+pub(super) fn good(git: &Git<'_>, what: &str, said: &Said, address: &str) -> Result<(), CheckoutError> {
     match said.ended {
         ended if ended.is_good() => Ok(()),
-        Ended::Stopped(super::Why::Cancelled) => Err(CheckoutError::Cancelled),
+        Ended::Stopped(StopReason::Cancelled) => Err(CheckoutError::Cancelled),
         ended => {
             let text: String =
                 without_secrets(&said.text, address).trim().chars().take(MOST_REASON_CHARS).collect();
             let said = if text.is_empty() { text } else { format!("\n{text}") };
-            Err(CheckoutError::Git { what: what.to_owned(), how: ended.in_words(&git.bounds), said })
+            Err(CheckoutError::Git { what: what.to_owned(), how: ending::describe(ended, &git.limits), said })
         }
     }
 }
@@ -341,13 +281,26 @@ fn is_hexadecimal(text: &str) -> bool {
 }
 
 /// Whether it is a whole commit, by SHA-1 or SHA-256.
-fn is_commit(text: &str) -> bool {
+pub(super) fn is_commit(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && is_hexadecimal(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cause_stands_in_the_first_line() {
+        let error = CheckoutError::Git {
+            what: "fetch /srv/a".to_owned(),
+            how: "ended with exit code 128".to_owned(),
+            said: "\nwarning: x\nfatal: detected dubious ownership in repository at '/srv/a'\nmore"
+                .to_owned(),
+        };
+        let expected = "fetch /srv/a: git ended with exit code 128: detected dubious ownership in repository at '/srv/a'";
+        assert_eq!(error.summary(), expected);
+        assert_eq!(CheckoutError::Cancelled.summary(), "was called off");
+    }
 
     #[test]
     fn hostile_references_are_refused() {
@@ -360,29 +313,5 @@ mod tests {
             let error = check(hostile).expect_err(hostile).to_string();
             assert!(!error.contains(['\n', '\0']), "{error}");
         }
-    }
-
-    #[test]
-    fn a_digest_is_of_names_and_contents_and_nothing_else() {
-        let folder = tempfile::tempdir().expect("room");
-        let path = folder.path();
-        let now = || digest(path).expect("it can be read");
-        fs::create_dir(path.join("a")).expect("room");
-        fs::write(path.join("a/file"), "text").expect("room");
-        let first = now();
-        assert!(is_commit(&first), "{first}");
-        fs::create_dir(path.join(".git")).expect("room");
-        fs::write(path.join(".git/HEAD"), "text").expect("room");
-        assert_eq!(now(), first);
-        fs::write(path.join("a/file"), "other").expect("room");
-        let other = now();
-        fs::rename(path.join("a/file"), path.join("a/name")).expect("room");
-        let renamed = now();
-        fs::set_permissions(path.join("a/name"), fs::Permissions::from_mode(0o755)).expect("ours");
-        let runnable = now();
-        std::os::unix::fs::symlink("/nowhere", path.join("link")).expect("room");
-        let all = [first, other, renamed, runnable, now()];
-        let different: std::collections::BTreeSet<_> = all.iter().collect();
-        assert_eq!(different.len(), all.len());
     }
 }

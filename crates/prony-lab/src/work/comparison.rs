@@ -1,8 +1,9 @@
 //! Two commits against each other: a study of both at once, in turn, made out of that of the project.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
+
+use prony_supervisor::ConfinedFolder;
 
 use toml::{Table, Value};
 
@@ -12,7 +13,7 @@ use super::task::Log;
 use super::verdict;
 
 /// More than `prony study` takes: a file is not read further than that.
-const MAX_FILE_BYTES: u64 = 2 << 20;
+const FILE_BYTES_MAX: u64 = 2 << 20;
 /// Runs of each cell, if the study has less: what tells differences apart that single builds hint at.
 const LEAST_REPEATS: i64 = 10;
 /// What targets are called after their name, as of which commit they are.
@@ -28,14 +29,18 @@ pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
     };
     let [base, commit] = job.sources.as_slice() else { return Done::failed("nothing was checked out") };
     let commit = commit.clone();
-    let written = match write(&file, [base, &commit], job.detail.build.id) {
+    let workspace = match job.workspace.open() {
+        Ok(workspace) => workspace,
+        Err(error) => return Done::failed(format!("failed to open the files of the build ({error})")),
+    };
+    let written = match write(&workspace, &file, [base, &commit], job.detail.build.id) {
         Ok(written) => written,
         Err(words) => {
             log.line(&words);
             return Done::failed(words);
         }
     };
-    let (done, found) = study::conduct(job, &commit, &written, log);
+    let (done, found) = study::measure(job, &commit, &written, log);
     let Some((mut study, result)) = found else { return done };
     let (verdict, words) = verdict::of_comparison(&result);
     study.verdict = Some(verdict);
@@ -44,36 +49,31 @@ pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
     done
 }
 
-/// Writes the study of both commits beside that of the second, and says where.
-fn write(file: &Path, sources: [&Source; 2], build: crate::model::BuildId) -> Result<PathBuf, String> {
+/// Writes the study of both commits beside that of the second, and says where. A build may have put links in the place of
+/// any of it.
+fn write(
+    workspace: &ConfinedFolder,
+    file: &Path,
+    sources: [&Source; 2],
+    build: crate::model::BuildId,
+) -> Result<PathBuf, String> {
     let mut texts = Vec::new();
     let mut folders = Vec::new();
     for source in sources {
         let failed =
             |error: io::Error| format!("failed to read {} of {} ({error})", file.display(), source.commit);
-        let path = inside(&source.folder, file).map_err(failed)?;
-        let mut text = String::new();
-        let opened = File::open(&path).map_err(failed)?;
-        opened.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(failed)?;
-        texts.push(text);
-        folders.push(path.parent().unwrap_or(&source.folder).to_owned());
+        let name = source.folder.file_name().unwrap_or_default();
+        let bytes = workspace.read(Path::new(name).join(file), FILE_BYTES_MAX).map_err(failed)?;
+        texts.push(String::from_utf8(bytes).map_err(|error| failed(io::Error::other(error)))?);
+        folders.push(source.folder.join(file.parent().unwrap_or(Path::new(""))));
     }
     let title = format!("{} against {}", short(&sources[1].commit), short(&sources[0].commit));
     let text = of_both([&texts[0], &texts[1]], [&folders[0], &folders[1]], &title)?;
     let path = folders[1].join(format!("prony-comparison-{build}.toml"));
-    // Nothing that stands there already, a link above all, is written to.
-    let made = File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+    let name = path.strip_prefix(sources[1].folder.parent().unwrap_or(Path::new("/"))).unwrap_or(&path);
+    let made = workspace.write_new(name, text.as_bytes());
     made.map_err(|error| format!("failed to write {} ({error})", path.display()))?;
     Ok(path)
-}
-
-/// The file `name` in `folder`, if it really is there: a build may have put a link in its place.
-fn inside(folder: &Path, name: &Path) -> io::Result<PathBuf> {
-    let (folder, path) = (fs::canonicalize(folder)?, fs::canonicalize(folder.join(name))?);
-    if path.starts_with(&folder) && path.is_file() {
-        return Ok(path);
-    }
-    Err(io::Error::other("it leads out of the project's files"))
 }
 
 fn short(commit: &str) -> &str {
@@ -238,15 +238,30 @@ mod tests {
     }
 
     #[test]
-    fn a_study_file_that_leads_out_is_not_read() {
+    fn a_study_that_leads_out_is_neither_read_nor_written() {
         let room = tempfile::tempdir().expect("room");
-        let (files, secret) = (room.path().join("source"), room.path().join("secret.toml"));
-        fs::create_dir(&files).expect("room");
-        fs::write(&secret, "").expect("room");
-        fs::write(files.join("prony.toml"), "").expect("room");
-        std::os::unix::fs::symlink(&secret, files.join("link.toml")).expect("room");
-        assert!(inside(&files, Path::new("prony.toml")).is_ok());
-        assert!(inside(&files, Path::new("link.toml")).is_err());
-        assert!(inside(&files, Path::new("missing.toml")).is_err());
+        let outside = room.path().join("outside");
+        let files = room.path().join("files");
+        for folder in ["outside", "files", "files/base", "files/source"] {
+            std::fs::create_dir(room.path().join(folder)).expect("room");
+        }
+        let text = "[targets.kv]\ncommand = \"./kv\"\n";
+        for folder in [&outside, &files.join("base"), &files.join("source")] {
+            std::fs::write(folder.join("prony.toml"), text).expect("room");
+        }
+        let source = |name: &str| Source { folder: files.join(name), commit: name.to_owned() };
+        let written = |name: &str, file: &str| {
+            let workspace = ConfinedFolder::open(&files).expect("a folder");
+            write(&workspace, Path::new(file), [&source("base"), &source(name)], crate::model::BuildId(7))
+        };
+        assert_eq!(written("source", "prony.toml"), Ok(files.join("source/prony-comparison-7.toml")));
+        assert!(written("source", "prony.toml").is_err(), "it is there already");
+        assert!(written("source", "missing.toml").is_err());
+        std::os::unix::fs::symlink(outside.join("prony.toml"), files.join("source/link.toml")).expect("room");
+        std::fs::copy(outside.join("prony.toml"), files.join("base/link.toml")).expect("room");
+        assert!(written("source", "link.toml").expect_err("a link").contains("a link is in its way"));
+        std::os::unix::fs::symlink(&outside, files.join("swapped")).expect("room");
+        assert!(written("swapped", "prony.toml").expect_err("a link").contains("a link is in its way"));
+        assert_eq!(std::fs::read_dir(&outside).expect("there").count(), 1);
     }
 }

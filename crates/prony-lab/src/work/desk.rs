@@ -38,7 +38,7 @@ fn told(mistakes: &Contradiction) -> String {
 impl Lab {
     /// Registers a project, or gives it a new definition.
     pub fn register(&self, name: &Name, definition: &str) -> Result<(), DeskError> {
-        Definition::read(definition)?;
+        Definition::read_new(definition)?;
         let (name, definition) = (name.clone(), definition.to_owned());
         self.store.write_blocking(move |tx| projects::register(tx, &name, &definition, clock::wall()))?;
         Ok(())

@@ -3,20 +3,30 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::process::{Bounds, Cancel, Ended, Order, Starter};
+use prony_supervisor::{Cancel, CommandSpec, Ended, Limits, StartError, Starter};
 
 /// Of what git prints, this much is kept: a list of 400,000 commits.
 const MOST_SAID_BYTES: usize = 16 << 20;
 /// Settings of every call: what a repository or its server could use to run programs is off.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 12] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.alternateRefsCommand=true",
     "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "log.showSignature=false",
     // What runs on in the background would be killed with the guardian.
     "gc.autoDetach=false",
     "maintenance.autoDetach=false",
     "advice.detachedHead=false",
 ];
+
+/// What git runs to ask for a credential (git-credential(1)): nobody reads a password among arguments.
+const HELPER: &str = "!f() { test \"$1\" = get && \
+                      printf 'username=%s\\npassword=%s\\n' \"$PRONY_GIT_USER\" \"$PRONY_GIT_PASSWORD\"; }; f";
 
 /// Calls git.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +37,31 @@ pub(super) struct Git<'a> {
     pub(super) home: Option<&'a Path>,
     /// What counts as its disk.
     pub(super) room: &'a Path,
-    pub(super) bounds: Bounds,
+    pub(super) limits: Limits,
     pub(super) cancel: &'a Cancel,
+    /// A repository of the lab's own with the objects and the files of another, whose settings count for nothing.
+    pub(super) borrowed: Option<(&'a Path, &'a Path)>,
+    /// What a server asks for.
+    pub(super) credential: Option<&'a Credential>,
+}
+
+/// By what a server lets the lab in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credential {
+    /// Scheme, host and port of the only server that gets it.
+    server: String,
+    user: String,
+    password: String,
+}
+
+impl Credential {
+    /// For the repository at `address`, of a secret that is a password or `user:password`.
+    pub fn new(address: &str, secret: &str) -> Option<Self> {
+        let server = url::Url::parse(address).ok()?.origin().ascii_serialization();
+        // Servers of tokens take any name.
+        let (user, password) = secret.split_once(':').unwrap_or(("git", secret));
+        Some(Self { server, user: user.to_owned(), password: password.to_owned() })
+    }
 }
 
 /// What a call came to.
@@ -46,17 +79,25 @@ impl Git<'_> {
         folder: &Path,
         for_remote: bool,
         arguments: &[&str],
-    ) -> Result<Said, super::StartError> {
+    ) -> Result<Said, StartError> {
         let mut words: Vec<OsString> = vec!["git".into()];
         for setting in SETTINGS {
             words.extend(["-c".into(), setting.into()]);
         }
+        let mut environment = self.environment(for_remote);
+        if let Some(credential) = self.credential.filter(|_| for_remote) {
+            // A server that sends git elsewhere does not send this along.
+            let setting = format!("credential.{}.helper={HELPER}", credential.server);
+            words.extend(["-c".into(), "credential.helper=".into(), "-c".into(), setting.into()]);
+            environment.push(("PRONY_GIT_USER".into(), (&credential.user).into()));
+            environment.push(("PRONY_GIT_PASSWORD".into(), (&credential.password).into()));
+        }
         words.extend(arguments.iter().map(OsString::from));
-        self.run(folder, words, self.environment(for_remote))
+        self.run(folder, words, environment)
     }
 
     /// Another program of the system, in the same bounds.
-    pub(super) fn other(&self, folder: &Path, words: Vec<OsString>) -> Result<Said, super::StartError> {
+    pub(super) fn other(&self, folder: &Path, words: Vec<OsString>) -> Result<Said, StartError> {
         self.run(folder, words, self.environment(false))
     }
 
@@ -65,17 +106,17 @@ impl Git<'_> {
         folder: &Path,
         words: Vec<OsString>,
         environment: Vec<(OsString, OsString)>,
-    ) -> Result<Said, super::StartError> {
-        let order = Order {
+    ) -> Result<Said, StartError> {
+        let spec = CommandSpec {
             words,
             folder: folder.to_owned(),
             environment,
-            room: self.room.to_owned(),
-            is_asked_whole: true,
-            bounds: self.bounds,
+            disk: self.room.to_owned(),
+            tree: true,
+            limits: self.limits,
         };
         let mut said = Vec::new();
-        let ran = self.starter.run(&order, self.cancel, &mut |piece| {
+        let ran = self.starter.run(&spec, self.cancel, &mut |piece| {
             let room = MOST_SAID_BYTES.saturating_sub(said.len());
             said.extend_from_slice(&piece[..piece.len().min(room)]);
         })?;
@@ -89,15 +130,22 @@ impl Git<'_> {
             ("GIT_CONFIG_NOSYSTEM", "1"),
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_ASKPASS", "/bin/false"),
-            ("GIT_ALLOW_PROTOCOL", "file:https:ssh"),
+            ("GIT_ALLOW_PROTOCOL", if for_remote { "file:https:ssh" } else { "file" }),
             ("GIT_SSH_COMMAND", "ssh -o BatchMode=yes -o ConnectTimeout=30"),
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_LFS_SKIP_SMUDGE", "1"),
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
         ]
         .map(|(name, value)| (name.into(), value.into()))
         .to_vec();
         // A folder without a repository is not to be taken for a part of one above it.
         all.push(("GIT_CEILING_DIRECTORIES".into(), self.room.into()));
+        if let Some((own, files)) = self.borrowed {
+            all.push(("GIT_DIR".into(), own.into()));
+            all.push(("GIT_WORK_TREE".into(), files.into()));
+            all.push(("GIT_OBJECT_DIRECTORY".into(), files.join(".git/objects").into()));
+        }
         match self.home.filter(|_| for_remote) {
             Some(home) => all.push(("HOME".into(), home.into())),
             None => all.push(("GIT_CONFIG_GLOBAL".into(), "/dev/null".into())),

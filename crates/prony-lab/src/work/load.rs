@@ -4,20 +4,23 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 
 use prony_model::from_json;
+use prony_supervisor::{Limits, QUIET_POLL_INTERVAL};
 
 use super::build::{Done, Job, Source};
-use super::process::{Bounds, RARE_LOOK};
+use super::sandbox::{Network, Scope};
 use super::study::Study;
-use super::task::{self, Log};
+use super::task::{self, Log, Manner};
 use crate::model::{AdHocLoad, BuildVerdict, TaskState};
 
 /// The result's file.
 const RESULT: &str = "run.json";
+/// A run of hours with all its parts has some MiB.
+const RESULT_BYTES_MAX: u64 = 64 << 20;
 
 /// Runs the load, and takes in its result.
 pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
     let Some(load) = &job.detail.load else { return Done::failed("it is not known what to load") };
-    let path = job.room.path().join(RESULT);
+    let path = job.workspace.path().join(RESULT);
     let mut words = vec![job.tools.starter.program.clone().into_os_string(), "run".into()];
     words.extend(flags(load));
     // What the name means now is judged, and the load goes there and nowhere else, whatever it means in a second.
@@ -27,10 +30,19 @@ pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
     }
     words.extend(["--json".into(), path.clone().into_os_string(), "--quiet".into(), "--".into()]);
     words.push(load.url.clone().into());
-    let source = Source { folder: job.room.path().to_owned(), commit: String::new() };
-    let bounds = Bounds { look: RARE_LOOK, ..job.bounds(std::time::Duration::MAX) };
-    let done = task::run(job, words, &source, bounds, false, log);
-    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let source = Source { folder: job.workspace.path().to_owned(), commit: String::new() };
+    let manner = Manner {
+        scope: Scope::Measure,
+        // What it loads was judged.
+        network: Network::Machine,
+        tree: false,
+        limits: Limits { poll_interval: QUIET_POLL_INTERVAL, ..job.limits(std::time::Duration::MAX) },
+        secrets: &[],
+        egress: None,
+    };
+    let done = task::run(job, words, &source, manner, log);
+    let bytes = job.workspace.open().and_then(|workspace| workspace.read(RESULT, RESULT_BYTES_MAX));
+    let text = String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default();
     let is_invalid = match from_json(&text) {
         Ok(result) => result.verdict == prony_model::Verdict::Invalid,
         Err(_) if done.state == TaskState::Success => {

@@ -1,31 +1,32 @@
 //! What runs builds.
 //!
-//! Everything that is started here is started through a guardian (`prony keep`, docs/decisions/017-guardians.md), so
+//! Everything that is started here is started through a guardian (prony-supervisor, docs/decisions/017-guardians.md), so
 //! that nothing of it outlives the lab, however the lab ends.
 //!
-//! Reading order: `process.rs` (one command within its limits), `sandbox.rs` and `room.rs` (where it runs),
-//! `checkout.rs` (what is put there), `worker.rs` (which build is next), `build.rs` (its way from task to task),
-//! `study.rs` and `comparison.rs` (what is measured), `verdict.rs` (what that says), `desk.rs` (who asks for builds).
+//! Reading order: `workspace.rs` and `sandbox/` (where commands run), `checkout.rs` (what is put there), `worker.rs` (which
+//! build is next), `build.rs` (its way from task to task), `task.rs` and `ending.rs` (one command), `study.rs` and
+//! `comparison.rs` (what is measured), `verdict.rs` (what that says), `desk.rs` (who asks for builds).
 
 mod build;
 mod checkout;
 mod comparison;
 mod desk;
+pub mod egress;
+mod ending;
+mod folder;
 mod git;
 mod load;
-mod pipes;
-mod process;
-mod room;
+mod mask;
 mod sandbox;
 mod study;
 mod task;
-mod usage;
 mod verdict;
 mod worker;
+mod workspace;
 
 pub use checkout::{CheckoutError, Fetcher, Revision};
 pub use desk::DeskError;
-pub use process::{Bounds, Cancel, Ended, LOOK, Order, RARE_LOOK, Ran, StartError, Starter, Why};
-pub use room::Room;
-pub use sandbox::Sandbox;
+pub use git::Credential;
+pub use sandbox::{Network, Sandbox, Scope, Use};
 pub use worker::{Surroundings, Worker};
+pub use workspace::Workspace;

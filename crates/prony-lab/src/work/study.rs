@@ -1,29 +1,31 @@
 //! The study of a build: run as a process of its own, and taken in when it is over.
 
-use std::fs;
-use std::io::Read as _;
 use std::path::Path;
 
 use prony_model::{ComparisonResult, StudyResult, ThresholdOutcome, Verdict, study_from_json};
+use prony_supervisor::{ConfinedFolder, FileType, Limits, QUIET_POLL_INTERVAL};
 
 use super::build::{Done, Job};
-use super::process::{Bounds, RARE_LOOK};
-use super::task::{self, Log};
+use super::sandbox::{Network, Scope};
+use super::task::{self, Log, Manner};
 use super::verdict;
+use super::workspace::LAB;
 use crate::model::{BuildId, BuildVerdict, TaskState};
-use crate::store::files;
 use crate::store::results::{self, Demanded, Measured, Results};
+use crate::store::{Store, files};
 
 /// The folder of a build's study in its room.
 const STUDY: &str = "study";
 /// Files that are taken in: those of a study of a thousand runs.
-const MOST_FILES: usize = 4_000;
+const FILES_MAX: usize = 4_000;
 /// The longest of them: a study of ten thousand cells has a report of some tens of MiB.
-const MOST_FILE_BYTES: u64 = 64 << 20;
+const FILE_BYTES_MAX: u64 = 64 << 20;
 /// All of them together.
-const MOST_BYTES: u64 = 256 << 20;
+const BYTES_MAX: u64 = 256 << 20;
 /// Folders of a study whose files are of use later.
-const FOLDERS: [&str; 4] = ["", "runs", "failed", "logs"];
+const FOLDERS: [&str; 4] = ["", RUNS, "failed", "logs"];
+/// Where stored runs are.
+const RUNS: &str = "runs";
 
 /// What a study has left, and what follows from it.
 #[derive(Debug, Default)]
@@ -44,7 +46,7 @@ pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
         return Done::failed("the project has no study any more: name one in its definition");
     };
     let Some(source) = job.sources.last().cloned() else { return Done::failed("nothing was checked out") };
-    let (done, study) = conduct(job, &source, &file, log);
+    let (done, study) = measure(job, &source, &file, log);
     let Some((mut study, result)) = study else { return done };
     if let Err(error) = against_baseline(job, &result, &mut study, log) {
         return Done::failed(error);
@@ -54,22 +56,34 @@ pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
 }
 
 /// Runs the study file `file` of `source`, and takes in what it left; nothing where it left no report.
-pub(super) fn conduct(
+pub(super) fn measure(
     job: &Job<'_>,
     source: &super::build::Source,
     file: &Path,
     log: &mut Log<'_>,
 ) -> (Done, Option<(Study, StudyResult)>) {
-    let folder = job.room.path().join(STUDY);
-    let words = vec![
+    let mut words = vec![
         job.tools.starter.program.clone().into_os_string(),
         "study".into(),
         file.into(),
         "--output".into(),
-        folder.clone().into_os_string(),
+        job.workspace.path().join(STUDY).into_os_string(),
     ];
-    let bounds = Bounds { look: RARE_LOOK, ..job.bounds(std::time::Duration::MAX) };
-    let mut done = task::run(job, words, source, bounds, false, log);
+    match confine(job) {
+        Ok(Some(path)) => words.extend(["--confinement".into(), path.into_os_string()]),
+        Ok(None) => {}
+        Err(error) => return (Done::failed(format!("failed to write its sandbox down ({error})")), None),
+    }
+    let limits = Limits { poll_interval: QUIET_POLL_INTERVAL, ..job.limits(std::time::Duration::MAX) };
+    let manner = Manner {
+        scope: Scope::Measure,
+        network: Network::Own,
+        tree: false,
+        limits,
+        secrets: &[],
+        egress: None,
+    };
+    let mut done = task::run(job, words, source, manner, log);
     // The public table of exit codes: a missed threshold and doubtful numbers are results, too.
     done = match done.exit_code {
         Some(1) => {
@@ -80,15 +94,19 @@ pub(super) fn conduct(
             Done { state: TaskState::Success, reason, ..done }
         }
         Some(2) => Done { reason: Some("the study file can't be used".to_owned()), ..done },
-        Some(4) => Done { reason: Some("a run could not be made".to_owned()), ..done },
         _ => done,
     };
-    let files = match take_in(&folder) {
+    let files = match job.workspace.open().and_then(|workspace| collect(&workspace)) {
         Ok(files) => files,
         Err(error) => return (Done::failed(format!("failed to read what the study left ({error})")), None),
     };
     let report = files.iter().find(|(name, _)| name == "report.json");
     let result = report.and_then(|(_, bytes)| study_from_json(&String::from_utf8_lossy(bytes)).ok());
+    if done.exit_code == Some(4) {
+        let why =
+            result.as_ref().and_then(|result| result.failures.first()).map(|failure| failure.why.clone());
+        done.reason = Some(why.unwrap_or_else(|| "a run could not be made: its output says why".to_owned()));
+    }
     let Some(result) = result else {
         let is_good = done.state == TaskState::Success;
         let why = if is_good { Done::failed("the study left no report that can be read") } else { done };
@@ -135,8 +153,9 @@ fn against_baseline(
 fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<ComparisonResult>, String> {
     // `prony compare` calls the two sides by these names.
     let name = format!("build-{baseline}");
-    lay_out(job, baseline, &job.room.path().join(&name))?;
-    let said = job.room.path().join("comparison.jsons");
+    let workspace = job.workspace.open().map_err(|error| format!("failed to open its files ({error})"))?;
+    restore(&job.tools.lab.store, baseline, &workspace, &name)?;
+    let said = Path::new(LAB).join("comparison.jsons");
     let script = "\"$0\" compare \"$1\" \"$2\" --quiet --output json >\"$3\" 2>&1; exec \"$0\" compare \"$1\" \"$2\" --quiet";
     let words = vec![
         "/bin/sh".into(),
@@ -145,35 +164,54 @@ fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<Co
         job.tools.starter.program.clone().into_os_string(),
         name.into(),
         STUDY.into(),
-        said.clone().into_os_string(),
+        job.workspace.path().join(&said).into_os_string(),
     ];
-    let source = super::build::Source { folder: job.room.path().to_owned(), commit: String::new() };
-    let bounds = job.bounds(std::time::Duration::from_mins(10));
+    let source = super::build::Source { folder: job.workspace.path().to_owned(), commit: String::new() };
+    let limits = job.limits(std::time::Duration::from_mins(10));
+    let manner = Manner {
+        scope: Scope::Measure,
+        network: Network::Own,
+        tree: true,
+        limits,
+        secrets: &[],
+        egress: None,
+    };
     // Its exit code says what the numbers say, or that they can't be compared: both are read below.
-    task::run(job, words, &source, bounds, true, log);
-    let text =
-        read(&said).map_err(|error| format!("failed to compare it with build {baseline} ({error})"))?;
+    task::run(job, words, &source, manner, log);
+    let text = workspace
+        .read(&said, FILE_BYTES_MAX)
+        .map_err(|error| format!("failed to compare it with build {baseline} ({error})"))?;
     let comparisons = serde_json::Deserializer::from_slice(&text).into_iter::<ComparisonResult>();
     // Where there is nothing to compare, `prony compare` says so in words, which the log has.
     Ok(comparisons.map_while(Result::ok).collect())
 }
 
-/// Puts what build `from` left into the new folder `folder`, as a study leaves it.
-fn lay_out(job: &Job<'_>, from: BuildId, folder: &Path) -> Result<(), String> {
+/// Puts what build `from` left into the folder `name` of `workspace`, which must be new, as a study leaves it.
+fn restore(store: &Store, from: BuildId, workspace: &ConfinedFolder, name: &str) -> Result<(), String> {
     let failed =
         |error: &dyn std::fmt::Display| format!("failed to fetch the files of build {from} ({error})");
-    let store = &job.tools.lab.store;
     let all = store.read_blocking(|tx| files::of_build(tx, from)).map_err(|error| failed(&error))?;
+    let folder = workspace.make_folder(name).map_err(|error| failed(&error))?;
+    folder.make_folder(RUNS).map_err(|error| failed(&error))?;
     for info in all.iter().filter(|info| is_of_study(&info.name)) {
-        // Names are those that `take_in` gave: one folder at most, and nothing that leads out.
-        let path = folder.join(&info.name);
         let found =
             store.read_blocking(|tx| files::one(tx, from, &info.name)).map_err(|error| failed(&error))?;
         let Some((_, bytes)) = found else { continue };
-        let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).and_then(|()| fs::write(&path, bytes)).map_err(|error| failed(&error))?;
+        folder.write_new(&info.name, &bytes).map_err(|error| failed(&error))?;
     }
     Ok(())
+}
+
+/// Writes down the sandbox of what is measured, if there is one, and says where.
+fn confine(job: &Job<'_>) -> std::io::Result<Option<std::path::PathBuf>> {
+    let sandbox = &job.tools.sandbox;
+    if !sandbox.is_there() {
+        return Ok(None);
+    }
+    let confinement = sandbox.confinement(&job.workspace, &job.source_folders(), job.exposed());
+    let path = Path::new(LAB).join("confinement.json");
+    job.workspace.open()?.write_new(&path, confinement.to_json().as_bytes())?;
+    Ok(Some(job.workspace.path().join(path)))
 }
 
 /// Whether it is a file by which a folder is known as that of a study, or a result.
@@ -181,47 +219,29 @@ fn is_of_study(name: &str) -> bool {
     ["study.toml", "schedule.json", "report.json"].contains(&name) || name.starts_with("runs/")
 }
 
-/// The files that a study left in `folder`. What runs there was a build's: no link is followed, and nothing is read that
-/// is no plain file.
-fn take_in(folder: &Path) -> std::io::Result<Vec<(String, Vec<u8>)>> {
+/// The files that a study left in `workspace`. Nothing is read that is no plain file, nor through a link.
+fn collect(workspace: &ConfinedFolder) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let (mut found, mut bytes_in_all) = (Vec::new(), 0_u64);
     for inner in FOLDERS {
-        let inside = if inner.is_empty() { folder.to_owned() } else { folder.join(inner) };
-        let is_folder = fs::symlink_metadata(&inside).is_ok_and(|metadata| metadata.is_dir());
-        if !is_folder {
-            continue;
-        }
-        let mut names: Vec<_> = fs::read_dir(&inside)?.flatten().map(|entry| entry.file_name()).collect();
-        names.sort_unstable();
-        for name in names {
-            let Some(name) = name.to_str().filter(|name| is_plain(name)) else { continue };
-            let path = inside.join(name);
-            let metadata = fs::symlink_metadata(&path)?;
+        let Ok(folder) = workspace.folder(Path::new(STUDY).join(inner)) else { continue };
+        for entry in folder.entries()? {
             // Most logs of servers are empty.
-            if !metadata.is_file() || metadata.len() == 0 || metadata.len() > MOST_FILE_BYTES {
+            let is_wanted =
+                entry.kind == FileType::RegularFile && (1..=FILE_BYTES_MAX).contains(&entry.size_bytes);
+            if !is_wanted || !is_plain(&entry.name) {
                 continue;
             }
-            bytes_in_all += metadata.len();
-            if found.len() >= MOST_FILES || bytes_in_all > MOST_BYTES {
+            bytes_in_all += entry.size_bytes;
+            if found.len() >= FILES_MAX || bytes_in_all > BYTES_MAX {
                 let words =
-                    format!("it left more than {MOST_FILES} files, or more than {} MiB", MOST_BYTES >> 20);
+                    format!("it left more than {FILES_MAX} files, or more than {} MiB", BYTES_MAX >> 20);
                 return Err(std::io::Error::other(words));
             }
-            let name = if inner.is_empty() { name.to_owned() } else { format!("{inner}/{name}") };
-            found.push((name, read(&path)?));
+            let name = if inner.is_empty() { entry.name.clone() } else { format!("{inner}/{}", entry.name) };
+            found.push((name, folder.read(&entry.name, FILE_BYTES_MAX)?));
         }
     }
     Ok(found)
-}
-
-/// A plain file, as it is: nothing runs any more that could change it meanwhile.
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    if !fs::symlink_metadata(path)?.is_file() {
-        return Err(std::io::Error::other("it is no plain file"));
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(MOST_FILE_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn is_plain(name: &str) -> bool {
@@ -269,12 +289,51 @@ pub(super) fn cell_name(result: &StudyResult, cell: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::clock::Moment;
+    use crate::model::{BuildRequest, Definition};
+    use crate::store::{builds, projects};
 
     #[test]
-    fn only_plain_files_of_a_study_are_taken_in() {
-        let folder = tempfile::tempdir().expect("room");
-        let path = folder.path();
+    fn files_of_an_old_build_are_written_through_no_link() {
+        let room = tempfile::tempdir().expect("room");
+        let store =
+            Store::open(&crate::StoreAddress::Sqlite(room.path().join("lab.sqlite"))).expect("a store");
+        let build = store.write_blocking(|tx| {
+            let text = "folder = \"/srv/a\"\nstudy = \"prony.toml\"";
+            let definition = Definition::read(text).expect("a definition");
+            let project = projects::register(tx, &"a".parse().expect("a name"), text, Moment(1))?;
+            let new = BuildRequest::default().checked(project, &definition, "kim", Moment(5));
+            let build = builds::accept(tx, &new.expect("a request"))?;
+            files::put(tx, build, "report.json", b"{}")?;
+            files::put(tx, build, "runs/1.json", b"code")?;
+            Ok(build)
+        });
+        let build = build.expect("written");
+        let (inside, outside) = (room.path().join("room"), room.path().join("outside"));
+        for folder in [&inside, &outside] {
+            fs::create_dir(folder).expect("room");
+        }
+        let workspace = ConfinedFolder::open(&inside).expect("a folder");
+        restore(&store, build, &workspace, "good").expect("nothing is in the way");
+        assert_eq!(fs::read(inside.join("good/runs/1.json")).expect("there"), b"code");
+        std::os::unix::fs::symlink(&outside, inside.join("whole")).expect("room");
+        fs::create_dir(inside.join("part")).expect("room");
+        std::os::unix::fs::symlink(&outside, inside.join("part/runs")).expect("room");
+        for name in ["whole", "part"] {
+            assert!(restore(&store, build, &workspace, name).is_err(), "{name}");
+        }
+        assert!(fs::read_dir(&outside).expect("there").next().is_none());
+    }
+
+    #[test]
+    fn only_plain_files_of_a_study_are_collected() {
+        let room = tempfile::tempdir().expect("room");
+        let path = room.path().join(STUDY);
+        let collected = || collect(&ConfinedFolder::open(room.path()).expect("a folder"));
+        assert!(collected().expect("it is empty").is_empty());
         fs::create_dir_all(path.join("runs")).expect("room");
         for (name, text) in [("report.json", "{}"), ("runs/1.json", "1"), (".hidden", "x"), ("odd name", "x")]
         {
@@ -282,13 +341,14 @@ mod tests {
         }
         std::os::unix::fs::symlink("/etc/passwd", path.join("report.html")).expect("room");
         std::os::unix::fs::symlink("/etc", path.join("logs")).expect("room");
-        let taken = take_in(path).expect("it can be read");
+        let taken = collected().expect("it can be read");
         let names: Vec<_> = taken.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["report.json", "runs/1.json"]);
-        assert!(read(&path.join("report.html")).is_err());
-        assert!(take_in(&path.join("nothing")).expect("it is empty").is_empty());
         let large = fs::File::create(path.join("large.log")).expect("room");
-        large.set_len(MOST_FILE_BYTES + 1).expect("a hole");
-        assert_eq!(take_in(path).expect("it can be read").len(), 2);
+        large.set_len(FILE_BYTES_MAX + 1).expect("a hole");
+        assert_eq!(collected().expect("it can be read").len(), 2);
+        fs::rename(&path, room.path().join("moved")).expect("ours");
+        std::os::unix::fs::symlink("moved", &path).expect("room");
+        assert!(collected().expect("it is passed over").is_empty());
     }
 }

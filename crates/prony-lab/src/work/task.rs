@@ -1,11 +1,16 @@
 //! A task of a build while it runs: what it writes is in the store as it comes.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::Path;
+
+use prony_supervisor::{CommandSpec, Limits};
 
 use super::build::{Done, Job, Source};
-use super::process::{Bounds, Order};
+use super::mask::{Mask, MaskedStream};
+use super::sandbox::{Network, Scope, Use};
 use crate::clock;
-use crate::model::{BuildId, TaskId};
+use crate::model::{BuildId, SecretName, TaskId};
 use crate::store::{Store, StoreError, tasks};
 
 /// What a task writes, on its way into the store.
@@ -15,16 +20,32 @@ pub(super) struct Log<'a> {
     task: TaskId,
     /// Why something could not be kept.
     error: Option<StoreError>,
+    masked: MaskedStream,
 }
 
 impl<'a> Log<'a> {
-    pub(super) fn new(store: &'a Store, build: BuildId, task: TaskId) -> Self {
-        Self { store, build, task, error: None }
+    /// Of a task whose output shows nothing of what `mask` hides.
+    pub(super) fn new(store: &'a Store, build: BuildId, task: TaskId, mask: &Mask) -> Self {
+        Self { store, build, task, error: None, masked: MaskedStream::new(mask.clone()) }
     }
 
     /// Keeps a piece.
     pub(super) fn write(&mut self, bytes: &[u8]) {
-        let (build, task, bytes) = (self.build, self.task, bytes.to_vec());
+        let shown = self.masked.push(bytes);
+        self.keep(shown);
+    }
+
+    /// Keeps what was held back because a secret could have begun there.
+    pub(super) fn finish(&mut self) {
+        let shown = self.masked.finish();
+        self.keep(shown);
+    }
+
+    fn keep(&mut self, bytes: Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
+        let (build, task) = (self.build, self.task);
         let written =
             self.store.write_blocking(move |tx| tasks::write(tx, build, task, &bytes, clock::wall()));
         if let Err(error) = written {
@@ -43,25 +64,49 @@ impl<'a> Log<'a> {
     }
 }
 
+/// How a command runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner<'a> {
+    pub(super) scope: Scope,
+    pub(super) network: Network,
+    /// Whether all that it started is asked to stop, not it alone.
+    pub(super) tree: bool,
+    pub(super) limits: Limits,
+    /// What it finds in its environment beside what all do.
+    pub(super) secrets: &'a [(SecretName, Vec<u8>)],
+    /// The socket of its way out, if it has one.
+    pub(super) egress: Option<&'a Path>,
+}
+
 /// Runs `words` in the folder of `source`, in the sandbox if there is one.
 pub(super) fn run(
     job: &Job<'_>,
     words: Vec<OsString>,
     source: &Source,
-    bounds: Bounds,
-    is_asked_whole: bool,
+    manner: Manner<'_>,
     log: &mut Log<'_>,
 ) -> Done {
-    let order = Order {
-        words: job.tools.sandbox.wrapped(&job.room, &source.folder, words),
-        folder: source.folder.clone(),
-        environment: job.room.environment(&job.tools.lab.options.search_path, &own(job, source)),
-        room: job.room.path().to_owned(),
-        is_asked_whole,
-        bounds,
+    let Manner { scope, network, tree, limits, secrets, egress } = manner;
+    let sandbox = &job.tools.sandbox;
+    let sources = job.source_folders();
+    let used = Use { scope, network, sources: &sources, expose: job.exposed(), egress };
+    // In a sandbox the folder is entered inside: what is there outside may have become a link.
+    let folder = if sandbox.is_there() { job.workspace.path() } else { &source.folder };
+    let mut environment = job.workspace.environment(&job.tools.lab.options.search_path, &own(job, source));
+    let secret = |(name, value): &(SecretName, Vec<u8>)| {
+        (OsString::from(name.as_str()), OsString::from_vec(value.clone()))
     };
-    match job.tools.starter.run(&order, job.cancel, &mut |piece| log.write(piece)) {
-        Ok(ran) => Done::of(ran.ended, &bounds),
+    environment.extend(secrets.iter().map(secret));
+    let spec = CommandSpec {
+        words: sandbox.wrapped(&job.workspace, &source.folder, used, words),
+        folder: folder.to_owned(),
+        environment,
+        disk: job.workspace.path().to_owned(),
+        tree,
+        limits,
+    };
+    match job.tools.starter.run(&spec, job.cancel, &mut |piece| log.write(piece)) {
+        Ok(outcome) => Done::of(outcome.ended, &limits),
         Err(error) => Done::failed(error.to_string()),
     }
 }

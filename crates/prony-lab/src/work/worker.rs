@@ -2,20 +2,23 @@
 //!
 //! One build at a time: so there is one measurement at a time on this machine, and on every target of its projects.
 
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use prony_supervisor::{Cancel, Cgroups, Starter};
+
 use super::build;
 use super::checkout::Fetcher;
-use super::process::{Cancel, Starter};
-use super::room;
 use super::sandbox::Sandbox;
+use super::workspace;
 use crate::clock;
 use crate::lab::{Lab, LabError};
 use crate::model::{BuildId, BuildState};
+use crate::options::StoreAddress;
 use crate::store::{Store, StoreError, Tx, builds, queue};
 
 /// How soon a new build is seen, and one that is called off.
@@ -42,9 +45,11 @@ pub(super) struct Tools {
     pub(super) starter: Starter,
     pub(super) sandbox: Sandbox,
     pub(super) fetcher: Fetcher,
-    /// Where rooms are made.
-    pub(super) rooms: PathBuf,
+    /// Where workspaces are made.
+    pub(super) workspaces: PathBuf,
     pub(super) state: Option<PathBuf>,
+    /// Addresses that no build gets to.
+    pub(super) closed: Vec<IpAddr>,
 }
 
 /// A worker at work. Dropped, it stops: what runs is ended, and its build fails.
@@ -70,16 +75,24 @@ impl Worker {
             move |source| LabError::Folder { path, source }
         };
         let data = std::path::absolute(&lab.options.data).map_err(folder(&lab.options.data))?;
-        let rooms = data.join("work");
+        let workspaces = data.join("work");
         // What an earlier lab was doing is over.
-        room::remove(&rooms).and_then(|()| std::fs::create_dir_all(&rooms)).map_err(folder(&rooms))?;
+        workspace::remove(&workspaces)
+            .and_then(|()| std::fs::create_dir_all(&workspaces))
+            .map_err(folder(&workspaces))?;
         // In a sandbox the name of "the program that runs now" means another.
         let program = std::fs::canonicalize(&lab.options.program).map_err(folder(&lab.options.program))?;
         let search_path = lab.options.search_path.clone();
-        let sandbox = Sandbox::detect(&search_path, &data, surroundings.home.as_deref(), &program);
+        let mode = lab.options.sandbox;
+        let state = surroundings.state.as_deref();
+        let sandbox = Sandbox::detect(mode, &search_path, &data, &program, state);
+        if let Some(refusal) = sandbox.refusal(mode, false) {
+            return Err(LabError::Sandbox(refusal));
+        }
+        let cgroups = Cgroups::detect();
         // A second worker on the same lab would say the same.
-        let _ = lab.workplace.set(sandbox.told());
-        let starter = Starter { program };
+        let _ = lab.workplace.set(format!("{} {}", sandbox.describe(), describe_limits(&cgroups)));
+        let starter = Starter { program, cgroups: Arc::new(cgroups) };
         let tools = Tools {
             lab: lab.clone(),
             fetcher: Fetcher {
@@ -90,8 +103,9 @@ impl Worker {
             },
             starter,
             sandbox: sandbox.clone(),
-            rooms,
+            workspaces,
             state: surroundings.state.clone(),
+            closed: database_addresses(&lab.options.store),
         };
         let shared = Arc::new(Shared::default());
         let mut worker = Self { shared: Arc::clone(&shared), sandbox, threads: Vec::new() };
@@ -142,6 +156,29 @@ impl Shared {
     }
 }
 
+/// Who keeps the limits of builds, for people.
+fn describe_limits(cgroups: &Cgroups) -> String {
+    match cgroups.missing() {
+        None => "The kernel keeps their limits of memory and processes (cgroup v2).".to_owned(),
+        Some(reason) => {
+            format!("The lab looks four times a second whether they keep their limits, as {reason}.")
+        }
+    }
+}
+
+/// The addresses of the machine that keeps the lab's store.
+fn database_addresses(store: &StoreAddress) -> Vec<IpAddr> {
+    /// Any port does: names are asked for together with one.
+    const PORT: u16 = 5432;
+    let StoreAddress::Postgres(url) = store else { return Vec::new() };
+    let Ok(config) = url.parse::<postgres::Config>() else { return Vec::new() };
+    let named = config.get_hosts().iter().filter_map(|host| match host {
+        postgres::config::Host::Tcp(name) => (name.as_str(), PORT).to_socket_addrs().ok(),
+        postgres::config::Host::Unix(_) => None,
+    });
+    named.flatten().map(|address| address.ip()).chain(config.get_hostaddrs().iter().copied()).collect()
+}
+
 /// Takes builds until the lab ends.
 fn work(shared: &Shared, tools: &Tools) {
     let store = &tools.lab.store;
@@ -154,7 +191,7 @@ fn work(shared: &Shared, tools: &Tools) {
                 if shared.is_stopping() {
                     cancel.cancel();
                 }
-                build::see_through(tools, id, &cancel, &|| shared.is_stopping());
+                build::run_build(tools, id, &cancel, &|| shared.is_stopping());
                 *shared.now() = None;
             }
             Ok(None) => std::thread::sleep(LOOK),

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use prony_lab::model::Role;
-use prony_lab::{Lab, LabOptions, Serving, StoreAddress, serve};
+use prony_lab::{Lab, LabOptions, SandboxMode, Serving, StoreAddress, serve};
 use serde_json::Value;
 
 /// A test that waits longer than this has failed.
@@ -163,6 +163,7 @@ pub(crate) fn options(folder: &std::path::Path) -> LabOptions {
         search_path: String::new(),
         mail: None,
         has_worker: false,
+        sandbox: SandboxMode::Off,
     }
 }
 

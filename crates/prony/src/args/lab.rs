@@ -2,6 +2,7 @@
 
 mod ask;
 mod office;
+mod secret;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ pub(crate) use ask::{LabGateArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs};
 pub(crate) use office::{
     LabAuditArgs, LabPolicyArgs, LabTokenArgs, LabUserArgs, PolicyAction, TokenAction, UserAction,
 };
+pub(crate) use secret::{LabSecretArgs, SecretAction};
 
 /// `prony lab`
 #[derive(Debug, clap::Args)]
@@ -38,6 +40,8 @@ pub(crate) enum LabAction {
     Token(LabTokenArgs),
     /// Which servers a stopped lab may load: show, set, judge
     Policy(LabPolicyArgs),
+    /// Secrets of a stopped lab, which tasks get that name them: list, set, remove
+    Secret(LabSecretArgs),
     /// Look whether the audit log of a stopped lab is whole
     Audit(LabAuditArgs),
     /// Ask a lab for a build, and print its number
@@ -95,6 +99,10 @@ pub(crate) struct LabServeArgs {
     /// Send mail with this command: it gets the message on stdin and the address as its last word, as `sendmail -i` does
     #[arg(long, value_name = "COMMAND")]
     pub(crate) mail_command: Option<String>,
+    /// Whether builds run in a sandbox: `auto` does without one only where administrators alone request builds, and never
+    /// as root
+    #[arg(long, value_name = "MODE", value_parser = ["require", "auto", "off"], default_value = "auto")]
+    pub(crate) sandbox: String,
     /// Take builds in, but don't work them off
     #[arg(long, hide_short_help = true)]
     pub(crate) no_worker: bool,

@@ -5,6 +5,7 @@ mod backup;
 mod check;
 mod office;
 mod restore;
+mod secret;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use std::sync::mpsc::sync_channel;
 
 use prony_lab::model::Role;
 use prony_lab::work::{Surroundings, Worker};
-use prony_lab::{AccessError, Lab, LabError, LabOptions, StoreAddress, serve};
+use prony_lab::{AccessError, Lab, LabError, LabOptions, SandboxMode, StoreAddress, serve};
 
 use crate::args::{ExampleLabArgs, LabAction, LabArgs, LabPlaceArgs, LabServeArgs};
 use crate::complaint::Complaint;
@@ -29,6 +30,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<Exit, Complaint> {
         Some(LabAction::User(args)) => office::user(args),
         Some(LabAction::Token(args)) => office::token(args),
         Some(LabAction::Policy(args)) => office::policy(args),
+        Some(LabAction::Secret(args)) => secret::secret(args),
         Some(LabAction::Audit(args)) => office::audit(args),
         Some(LabAction::Submit(args)) => ask::submit(args),
         Some(LabAction::Wait(args)) => ask::wait(args),
@@ -80,7 +82,7 @@ fn worker(lab: &Lab) -> Result<Worker, Complaint> {
     let state = calibration::state_folder(folder);
     let worker = Worker::start(lab, &Surroundings { home, state }).map_err(|error| complaint(&error))?;
     if !worker.sandbox().is_there() {
-        output::tell(&format!("note: {}\n", worker.sandbox().told()));
+        output::tell(&format!("note: {}\n", worker.sandbox().describe()));
     }
     Ok(worker)
 }
@@ -104,10 +106,11 @@ pub(super) fn example(
         tls: None,
         is_behind_proxy: false,
         proxies: Vec::new(),
-        program: prony_study::SELF.into(),
+        program: prony_supervisor::SELF.into(),
         search_path: String::new(),
         mail: None,
         has_worker: false,
+        sandbox: SandboxMode::Off,
     })
     .map_err(|error| complaint(&error))?;
     lab.fill_example(args.builds).map_err(|error| complaint(&error.into()))?;
@@ -135,10 +138,15 @@ fn options(args: &LabServeArgs) -> Result<LabOptions, Complaint> {
         tls: args.tls_certificate.clone().zip(args.tls_key.clone()),
         is_behind_proxy: args.behind_proxy,
         proxies: args.proxy.clone(),
-        program: prony_study::SELF.into(),
+        program: prony_supervisor::SELF.into(),
         search_path: std::env::var("PATH").unwrap_or_default(),
         mail: args.mail_command.as_deref().map(mail_command).transpose()?,
         has_worker: !args.no_worker,
+        sandbox: match args.sandbox.as_str() {
+            "require" => SandboxMode::Require,
+            "off" => SandboxMode::Off,
+            _ => SandboxMode::Auto,
+        },
     })
 }
 

@@ -116,10 +116,7 @@ pub(super) fn audit(args: &LabAuditArgs) -> Result<Exit, Complaint> {
 
 fn open(place: &LabPlaceArgs) -> Result<Office, Complaint> {
     let (_, store) = self::place(place)?;
-    let set = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-    let by = set("USER").or_else(|| set("LOGNAME"));
-    let by = by.map_or_else(|| SOMEBODY.to_owned(), |user| format!("{user} at the machine"));
-    Office::open(&store, &by).map_err(|error| {
+    Office::open(&store, &by()).map_err(|error| {
         let is_running = matches!(error, prony_lab::StoreError::InUse(_));
         let complaint = complaint(&error.into());
         if is_running {
@@ -129,6 +126,13 @@ fn open(place: &LabPlaceArgs) -> Result<Office, Complaint> {
             complaint
         }
     })
+}
+
+/// In whose name the audit log keeps what is done here.
+pub(super) fn by() -> String {
+    let set = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let by = set("USER").or_else(|| set("LOGNAME"));
+    by.map_or_else(|| SOMEBODY.to_owned(), |user| format!("{user} at the machine"))
 }
 
 fn done<T>(result: Result<T, AccessError>) -> Result<T, Complaint> {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use prony_lab::model::Origin;
-use prony_lab::work::{Cancel, Fetcher, Revision};
+use prony_lab::work::{Fetcher, Revision};
+use prony_supervisor::Cancel;
 
 use super::Bench;
 
@@ -59,8 +60,9 @@ impl Source {
         let _ = fs::remove_dir_all(&into);
         let limits = (self.bench.room.path(), self.bench.bounds, &Cancel::default());
         let said = &mut self.said;
-        let fetched =
-            self.fetcher.fetch(origin, reference, &into, limits, &mut |line| said.push(line.to_owned()));
+        let fetched = self
+            .fetcher
+            .fetch(origin, reference, &into, limits, None, &mut |line| said.push(line.to_owned()));
         fetched.map_err(|error| error.to_string())
     }
 
@@ -204,4 +206,35 @@ fn a_repository_that_is_too_large_is_refused() {
     source.bench.bounds.disk_bytes = 1 << 20;
     let error = source.fetch("main").expect_err("too large");
     assert!(error.starts_with("fetch /") || error.starts_with("check out"), "{error}");
+}
+
+/// V2: what the settings of a folder name runs only where somebody asks for it, which the lab never does.
+#[test]
+fn filters_and_settings_of_a_folder_run_nothing() {
+    let mut source = Source::new("filters");
+    commit(&source.repository, "file", "one");
+    let mark = source.bench.room.path().join("mark");
+    let touch = format!("touch {}; cat", mark.display());
+    fs::write(source.repository.join(".gitattributes"), "* filter=x diff=x\n").expect("room");
+    git(&source.repository, &["add", "--all"]);
+    git(&source.repository, &["commit", "--quiet", "--message", "attributes"]);
+    for key in [
+        "filter.x.clean",
+        "filter.x.smudge",
+        "diff.x.textconv",
+        "core.sshCommand",
+        "core.pager",
+        "alias.status",
+    ] {
+        git(&source.repository, &["config", key, &touch]);
+    }
+    fs::write(source.repository.join("included"), format!("[core]\nfsmonitor = {touch}\n")).expect("room");
+    git(&source.repository, &["config", "include.path", "../included"]);
+    let _ = fs::remove_file(&mark);
+    // Another file of the same length: git has to look into it.
+    fs::write(source.repository.join("file"), "two").expect("room");
+    let _ = fs::remove_file(&mark);
+    let folder = source.repository.clone();
+    source.fetch_from(&Origin::Folder(folder), "").expect("there");
+    assert!(!mark.exists());
 }

@@ -1,6 +1,7 @@
 //! The parts of the lab that start processes, with the built binary as their guardian.
 
 mod ask;
+mod attacks;
 mod checkout;
 mod faults;
 mod killed;
@@ -11,61 +12,61 @@ mod tiny;
 mod worker;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use prony_lab::work::{Bounds, Cancel, LOOK, Order, Ran, Room, Starter};
+use prony_lab::work::Workspace;
+use prony_supervisor::{Cancel, CommandOutcome, CommandSpec, Limits, POLL_INTERVAL, Starter};
 
 use crate::folder::Folder;
 
 /// What no test reaches unless it means to.
-const AMPLE: Bounds = Bounds {
+const AMPLE: Limits = Limits {
     time: Duration::from_mins(2),
     grace: Duration::from_mins(1),
     memory_bytes: 1 << 30,
     disk_bytes: 1 << 30,
     output_bytes: 1 << 20,
     processes: 100,
-    look: LOOK,
+    poll_interval: POLL_INTERVAL,
 };
 
 /// A room with all that is needed to run commands in it.
 struct Bench {
     #[expect(dead_code, reason = "its end removes it")]
     folder: Folder,
-    room: Room,
+    room: Workspace,
     starter: Starter,
-    bounds: Bounds,
+    bounds: Limits,
 }
 
 impl Bench {
     fn new(name: &str) -> Self {
         let folder = Folder::new(&format!("lab-{name}"));
-        let room = Room::make(&folder.0, "7").expect("the target folder can be written");
-        let starter = Starter { program: PathBuf::from(env!("CARGO_BIN_EXE_prony")) };
+        let room = Workspace::make(&folder.0, "7", None).expect("the target folder can be written");
+        let starter = Starter::new(env!("CARGO_BIN_EXE_prony"));
         Self { folder, room, starter, bounds: AMPLE }
     }
 
     /// What a shell does with `script`.
-    fn order(&self, script: &str) -> Order {
+    fn order(&self, script: &str) -> CommandSpec {
         let search_path = std::env::var("PATH").expect("there is one");
-        Order {
+        CommandSpec {
             words: ["/bin/sh", "-c", script].map(OsString::from).to_vec(),
             folder: self.room.path().to_owned(),
             environment: self.room.environment(&search_path, &[("PRONY_COMMIT", "abc".to_owned())]),
-            room: self.room.path().to_owned(),
-            is_asked_whole: true,
-            bounds: self.bounds,
+            disk: self.room.path().to_owned(),
+            tree: true,
+            limits: self.bounds,
         }
     }
 
-    fn run(&self, order: &Order) -> (Ran, String) {
+    fn run(&self, order: &CommandSpec) -> (CommandOutcome, String) {
         let mut said = Vec::new();
         let ran = self.starter.run(order, &Cancel::default(), &mut |piece| said.extend_from_slice(piece));
         (ran.expect("the binary was built"), String::from_utf8_lossy(&said).into_owned())
     }
 
-    fn sh(&self, script: &str) -> (Ran, String) {
+    fn sh(&self, script: &str) -> (CommandOutcome, String) {
         self.run(&self.order(script))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prony_lab::work::{Cancel, Ended, Why};
+use prony_supervisor::{Cancel, Ended, StopReason};
 
 use super::Bench;
 
@@ -49,10 +49,10 @@ fn a_flood_is_cut_and_stopped() {
     let mut bench = Bench::new("flood");
     bench.bounds.output_bytes = 100_000;
     let (ran, said) = bench.sh("trap '' TERM; yes");
-    assert_eq!((ran.ended, said.len()), (Ended::Stopped(Why::Output), 100_000));
+    assert_eq!((ran.ended, said.len()), (Ended::Stopped(StopReason::Output), 100_000));
     let (ran, said) = bench.sh("head -c 100000 /dev/zero");
     assert_eq!((ran.ended, said.len()), (Ended::Code(0), 100_000));
-    assert_eq!(bench.sh("head -c 100001 /dev/zero").0.ended, Ended::Stopped(Why::Output));
+    assert_eq!(bench.sh("head -c 100001 /dev/zero").0.ended, Ended::Stopped(StopReason::Output));
     assert_eq!(bench.left(), [""; 0]);
 }
 
@@ -63,13 +63,13 @@ fn what_never_ends_is_stopped_even_if_it_does_not_listen() {
     bench.bounds.grace = Duration::from_millis(200);
     let (ran, said) =
         bench.sh("trap '' TERM; (trap '' TERM; setsid sh -c 'while :; do sleep 1000; done' &); echo on; while :; do sleep 0.05; done");
-    assert_eq!((ran.ended, said.as_str()), (Ended::Stopped(Why::Time), "on\n"));
+    assert_eq!((ran.ended, said.as_str()), (Ended::Stopped(StopReason::Time), "on\n"));
     assert!(ran.took >= Duration::from_millis(500), "{ran:?}");
     assert_eq!(bench.left(), [""; 0]);
     // Its children hear it, too, and have time.
     bench.bounds.grace = Duration::from_mins(1);
     let (ran, said) = bench.sh("trap : TERM; setsid sh -c 'trap \"echo saved; exit\" TERM; while :; do sleep 0.05; done' & wait; wait");
-    assert_eq!(ran.ended, Ended::Stopped(Why::Time));
+    assert_eq!(ran.ended, Ended::Stopped(StopReason::Time));
     assert!(said.ends_with("saved\n"), "{said}");
 }
 
@@ -80,7 +80,7 @@ fn who_is_asked_to_stop_keeps_the_limits() {
     bench.bounds.time = Duration::from_millis(200);
     bench.bounds.output_bytes = 10_000;
     let (ran, said) = bench.sh("trap 'yes' TERM; while :; do sleep 0.02; done");
-    assert_eq!((ran.ended, said.len()), (Ended::Stopped(Why::Time), 10_000));
+    assert_eq!((ran.ended, said.len()), (Ended::Stopped(StopReason::Time), 10_000));
     assert!(ran.took < bench.bounds.grace, "{ran:?}");
 }
 
@@ -102,7 +102,7 @@ fn a_command_can_be_called_off_from_another_thread() {
         let _ = sender.try_send(());
     });
     caller.join().expect("it has no reason to panic");
-    assert_eq!(ran.expect("the binary was built").ended, Ended::Stopped(Why::Cancelled));
+    assert_eq!(ran.expect("the binary was built").ended, Ended::Stopped(StopReason::Cancelled));
     assert_eq!(bench.left(), [""; 0]);
 }
 
@@ -112,7 +112,7 @@ fn too_much_memory_ends_a_command() {
     bench.bounds.memory_bytes = 64 << 20;
     // `tail` keeps a line that has no end; it waits when it has it all.
     let (ran, _) = bench.sh("{ head -c 120000000 /dev/zero; sleep 1000; } | tail -n 1");
-    assert_eq!(ran.ended, Ended::Stopped(Why::Memory));
+    assert_eq!(ran.ended, Ended::Stopped(StopReason::Memory));
     assert!(ran.peak_memory_bytes > 64 << 20, "{ran:?}");
     assert_eq!(bench.left(), [""; 0]);
 }
@@ -124,7 +124,7 @@ fn too_many_processes_end_a_command() {
     // Each starts another two, in sessions of their own: 511 in the end, for one that nobody stops never ends.
     let bomb = "echo 'for n in 1 2; do [ $1 -gt 0 ] && setsid sh ./bomb $(($1 - 1)) & done; sleep 1000' >bomb; sh ./bomb 8";
     let (ran, _) = bench.sh(bomb);
-    assert_eq!(ran.ended, Ended::Stopped(Why::Processes));
+    assert_eq!(ran.ended, Ended::Stopped(StopReason::Processes));
     assert!(ran.peak_processes > 20, "{ran:?}");
     assert_eq!(bench.left(), [""; 0]);
 }
@@ -135,11 +135,11 @@ fn too_much_on_the_disk_ends_a_command() {
     bench.bounds.disk_bytes = 10 << 20;
     let (ran, _) =
         bench.sh("n=0; while :; do head -c 1000000 /dev/zero >tmp/$n; n=$((n + 1)); sleep 0.01; done");
-    assert_eq!(ran.ended, Ended::Stopped(Why::Disk));
+    assert_eq!(ran.ended, Ended::Stopped(StopReason::Disk));
     // A single file doesn't even become so long.
     let bench = Bench { bounds: bench.bounds, ..Bench::new("file") };
     let (ran, _) = bench.sh("head -c 20000000 /dev/zero >tmp/file");
-    assert!(matches!(ran.ended, Ended::Code(153) | Ended::Stopped(Why::Disk)), "{ran:?}");
+    assert!(matches!(ran.ended, Ended::Code(153) | Ended::Stopped(StopReason::Disk)), "{ran:?}");
     let length = std::fs::metadata(bench.room.path().join("tmp/file")).expect("there").len();
     assert!(length <= 10 << 20, "{length}");
 }

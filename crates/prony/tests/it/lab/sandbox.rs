@@ -1,74 +1,66 @@
-//! Builds in a sandbox, where this machine has one; where it has none, the lab says so.
+//! Commands in a sandbox. The machine of the tests has bubblewrap (`./test` installs it).
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use prony_lab::work::{Ended, Order, Sandbox, Why};
+use prony_lab::SandboxMode;
+use prony_lab::work::{Network, Sandbox, Scope, Use, Workspace};
+use prony_supervisor::{CommandSpec, Ended, StopReason};
 
 use super::Bench;
 
-/// A room in the data folder of a lab; none where there is no bubblewrap.
+/// A workspace in the data folder of a lab.
 fn bench(name: &str) -> (Bench, Sandbox) {
-    let bench = Bench::new(name);
-    let data = bench.room.path().parent().expect("it has one");
-    fs::write(data.join("secret"), "of the lab").expect("room");
-    fs::create_dir(data.join("person")).expect("room");
-    fs::create_dir(data.join("person/.ssh")).expect("room");
-    fs::write(data.join("person/.ssh/id"), "of a person").expect("room");
+    let mut bench = Bench::new(name);
+    let data = bench.room.path().parent().expect("it has one").to_owned();
     let search_path = std::env::var("PATH").expect("there is one");
-    let sandbox = Sandbox::detect(
-        &search_path,
-        data,
-        Some(&data.join("person")),
-        Path::new(env!("CARGO_BIN_EXE_prony")),
-    );
-    // A lab that overlooks a bubblewrap that works would make all tests here pass.
-    let bare = [
-        "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--unshare-pid",
-        "--cap-drop",
-        "ALL",
-        "true",
-    ];
-    let works =
-        std::process::Command::new("bwrap").args(bare).output().is_ok_and(|output| output.status.success());
-    assert_eq!(sandbox.is_there(), works, "{}", sandbox.told());
+    let program = Path::new(env!("CARGO_BIN_EXE_prony"));
+    let sandbox = Sandbox::detect(SandboxMode::Require, &search_path, &data, program, None);
+    assert!(sandbox.is_there(), "{}", sandbox.describe());
+    bench.room = Workspace::make(&data, "7", sandbox.user()).expect("room");
     (bench, sandbox)
 }
 
-/// `script` in the sandbox; none where there is none, and then the reason is told.
-fn order(bench: &Bench, sandbox: &Sandbox, script: &str) -> Option<Order> {
-    if !sandbox.is_there() {
-        assert!(sandbox.told().starts_with("Builds run without a sandbox"), "{}", sandbox.told());
-        return None;
-    }
+/// `script` in the sandbox, as a task of a build.
+fn order(bench: &Bench, sandbox: &Sandbox, script: &str) -> CommandSpec {
+    let used = Use { scope: Scope::Task, network: Network::Own, sources: &[], expose: &[], egress: None };
     let mut order = bench.order(script);
-    order.words = sandbox.wrapped(&bench.room, bench.room.path(), order.words);
-    Some(order)
+    order.words = sandbox.wrapped(&bench.room, &bench.room.home(), used, order.words);
+    order
 }
 
 #[test]
-fn a_build_sees_the_system_but_not_the_lab() {
+fn a_build_has_its_own_and_the_system() {
     let (bench, sandbox) = bench("hidden");
-    let script = "cat ../secret ../person/.ssh/id; echo own >file; cat file; echo private >/tmp/prony-lab-test; \
+    let script = "echo own >file; cat file; echo private >/tmp/prony-lab-test; \
                   touch /etc/prony-lab-test || echo read-only; ls -d /proc/[0-9]* | wc -l; hostname; \
-                  grep CapEff /proc/self/status; \"$PRONY\" --version >/dev/null && echo prony";
-    let Some(mut order) = order(&bench, &sandbox, script) else { return };
+                  \"$PRONY\" --version >/dev/null && echo prony; id -un; ls ..";
+    let mut order = order(&bench, &sandbox, script);
     order.environment.push(("PRONY".into(), env!("CARGO_BIN_EXE_prony").into()));
     let (ran, said) = bench.run(&order);
     assert_eq!(ran.ended, Ended::Code(0), "{said}");
-    assert!(!said.contains("of the lab") && !said.contains("of a person"), "{said}");
     assert!(said.contains("own\n") && said.contains("read-only\n") && said.contains("prony-lab\n"), "{said}");
-    assert!(said.contains("CapEff:\t0000000000000000") && said.ends_with("prony\n"), "{said}");
+    assert!(said.ends_with("prony\nbuild\nhome\ntmp\n"), "{said}");
     assert!(!Path::new("/tmp/prony-lab-test").exists());
     assert_eq!(fs::read_to_string(bench.room.tmp().join("prony-lab-test")).expect("there"), "private\n");
+}
+
+#[test]
+fn what_an_administrator_exposes_can_be_read_and_nothing_else() {
+    let (bench, sandbox) = bench("exposed");
+    let outside = bench.room.path().parent().expect("it has one").join("toolchain");
+    for folder in ["bin", "private"] {
+        fs::create_dir_all(outside.join(folder)).expect("room");
+        fs::write(outside.join(folder).join("tool"), "text\n").expect("room");
+    }
+    let expose = [outside.join("bin")];
+    let used = Use { scope: Scope::Task, network: Network::Own, sources: &[], expose: &expose, egress: None };
+    let mut order = bench.order(&format!("cd {}; cat bin/tool; echo x >bin/tool; ls", outside.display()));
+    order.words = sandbox.wrapped(&bench.room, &bench.room.home(), used, order.words);
+    let (_, said) = bench.run(&order);
+    assert!(said.starts_with("text\n") && said.contains("Read-only") && said.ends_with("\nbin\n"), "{said}");
+    assert_eq!(fs::read_to_string(outside.join("bin/tool")).expect("there"), "text\n");
 }
 
 #[test]
@@ -76,11 +68,10 @@ fn nothing_leaves_the_sandbox_alive() {
     let (mut bench, sandbox) = bench("alive");
     // Two that don't listen, one of them without a parent.
     let script = "trap '' TERM; (setsid sleep 1000 &); echo on; while :; do sleep 0.02; done";
-    bench.bounds.time = Duration::from_millis(700);
+    bench.bounds.time = Duration::from_millis(1500);
     bench.bounds.grace = Duration::from_millis(100);
-    let Some(order) = order(&bench, &sandbox, script) else { return };
-    let (ran, said) = bench.run(&order);
-    assert_eq!((ran.ended, said.as_str()), (Ended::Stopped(Why::Time), "on\n"));
+    let (ran, said) = bench.run(&order(&bench, &sandbox, script));
+    assert_eq!((ran.ended, said.as_str()), (Ended::Stopped(StopReason::Time), "on\n"));
     assert_eq!(bench.left(), [""; 0]);
 }
 
@@ -89,18 +80,20 @@ fn limits_hold_in_the_sandbox() {
     let (mut bench, sandbox) = bench("limits");
     bench.bounds.memory_bytes = 64 << 20;
     let script = "{ head -c 120000000 /dev/zero; sleep 1000; } | tail -n 1";
-    let Some(order) = order(&bench, &sandbox, script) else { return };
-    assert_eq!(bench.run(&order).0.ended, Ended::Stopped(Why::Memory));
+    assert_eq!(bench.run(&order(&bench, &sandbox, script)).0.ended, Ended::Stopped(StopReason::Memory));
 }
 
-/// It hears that it is to stop, also where its numbers mean nothing outside.
+/// It hears that it is to stop, also where its numbers mean nothing outside, and where it is asked alone.
 #[test]
 fn a_build_in_the_sandbox_can_save_what_it_has() {
-    let (mut bench, sandbox) = bench("polite");
-    bench.bounds.time = Duration::from_millis(700);
-    let script = "trap 'echo saved; exit 0' TERM; while :; do sleep 0.02; done";
-    let Some(order) = order(&bench, &sandbox, script) else { return };
-    let (ran, said) = bench.run(&order);
-    assert_eq!(ran.ended, Ended::Stopped(Why::Time));
-    assert!(said.ends_with("saved\n") && ran.took < bench.bounds.grace, "{said} {ran:?}");
+    for tree in [true, false] {
+        let (mut bench, sandbox) = bench(&format!("polite-{tree}"));
+        bench.bounds.time = Duration::from_millis(1500);
+        let mut order =
+            order(&bench, &sandbox, "trap 'echo saved; exit 0' TERM; while :; do sleep 0.02; done");
+        order.tree = tree;
+        let (ran, said) = bench.run(&order);
+        assert_eq!(ran.ended, Ended::Stopped(StopReason::Time));
+        assert!(said.ends_with("saved\n") && ran.took < bench.bounds.grace, "{said} {ran:?}");
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prony_lab::model::{BuildDetail, BuildId, BuildRequest, BuildState, TaskState};
 use prony_lab::work::{Surroundings, Worker};
-use prony_lab::{Lab, LabOptions, StoreAddress};
+use prony_lab::{Lab, LabOptions, SandboxMode, StoreAddress};
 
 use super::checkout::{commit, git};
 use crate::folder::Folder;
@@ -38,6 +38,7 @@ pub(super) fn options(data: &Path) -> LabOptions {
         search_path: std::env::var("PATH").expect("there is one"),
         mail: None,
         has_worker: true,
+        sandbox: SandboxMode::Require,
     }
 }
 
@@ -257,7 +258,7 @@ fn builds_that_break_their_limits_fail_with_the_reason_and_leave_nothing() {
     );
     check(
         "time",
-        "time = \"1s\"",
+        "time = \"5s\"",
         "trap '' TERM PIPE; (setsid sleep 1000 &) ; sleep 1000 & sleep 1000",
         TaskState::Timeout,
         "took longer than",
