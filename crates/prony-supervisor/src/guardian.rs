@@ -172,7 +172,9 @@ impl<'a> Guard<'a> {
     fn ask(&self, signal: Signal, tree: bool) {
         let all = below(getpid());
         let asked = if tree { outside_of_sandboxes(&all) } else { command_of(self.main, &all) };
-        asked.iter().for_each(|member| member.signal(signal));
+        for member in asked {
+            member.signal(signal);
+        }
     }
 
     /// Waits for the next thing to happen, for a short time.

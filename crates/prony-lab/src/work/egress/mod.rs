@@ -31,6 +31,8 @@ pub const SOCKET: &str = "/run/prony-egress";
 const CONNECTIONS_MAX: usize = 64;
 /// Until a request is there, and until somebody answers to a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// After an error of the system.
+const PAUSE: Duration = Duration::from_millis(50);
 /// A request line with its headers.
 const HEAD_BYTES_MAX: u64 = 16 << 10;
 
@@ -91,7 +93,11 @@ fn accept(listener: &UnixListener, is_stopping: &AtomicBool, closed: &Arc<Vec<Ip
         if is_stopping.load(Ordering::Acquire) {
             return;
         }
-        let Ok(connection) = connection else { continue };
+        let Ok(connection) = connection else {
+            // No descriptor is free: one will be.
+            std::thread::sleep(PAUSE);
+            continue;
+        };
         if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
             open.fetch_sub(1, Ordering::AcqRel);
             continue;

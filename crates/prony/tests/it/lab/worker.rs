@@ -286,6 +286,23 @@ fn builds_that_break_their_limits_fail_with_the_reason_and_leave_nothing() {
     );
 }
 
+/// O11: the cause, not only the number or the kind of what went wrong.
+#[test]
+fn failures_have_their_cause() {
+    let bench = Bench::new(
+        "cause-disk",
+        "[limits]\ndisk = \"10MiB\"\n[[task]]\nname = \"fill\"\ncommand = \"head -c 20000000 /dev/zero >file\"\n",
+    );
+    let reason = bench.built().build.reason.expect("it has one");
+    assert!(reason.starts_with("fill: ") && reason.contains("limits.disk"), "{reason}");
+    let bench = Bench::new("cause-ready", "study = \"prony.toml\"\n");
+    let study = "name = \"x\"\n[targets.sleepy]\ncommand = \"sleep 100\"\nready = { path = \"/\", within = \"1s\" }\n\
+                 [loads.l]\nconnections = 1\nduration = \"1s\"\n[matrix]\ntarget = [\"sleepy\"]\nload = [\"l\"]\n";
+    commit(&bench.repository, "prony.toml", study);
+    let reason = bench.built().build.reason.expect("it has one");
+    assert!(reason.starts_with("study: sleepy") && reason.contains("1 s"), "{reason}");
+}
+
 #[test]
 fn a_lab_that_stops_ends_what_runs_and_says_so() {
     let mut bench =
