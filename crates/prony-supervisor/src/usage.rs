@@ -174,8 +174,7 @@ mod tests {
     #[test]
     fn folders_too_deep_for_a_path_are_too_much() {
         let folder = tempfile::tempdir().expect("room");
-        let script =
-            "n=0; while [ $n -lt 30 ]; do d=$(printf '%0200d' $n); mkdir $d; cd $d 2>/dev/null || break; n=$((n + 1)); done";
+        let script = "n=0; while [ $n -lt 30 ]; do d=$(printf '%0200d' $n); mkdir $d; cd $d 2>/dev/null || break; n=$((n + 1)); done";
         let made = std::process::Command::new("sh").args(["-c", script]).current_dir(&folder).status();
         assert!(made.is_ok_and(|status| status.success()));
         assert_eq!(used(folder.path(), 1000), None);

@@ -20,12 +20,13 @@ fn conducted<F: FnMut(&str) -> Result<u16, String>>(
 ) -> (Executed, Scripted<F>, Vec<String>) {
     let mut runner = Scripted::new(script);
     let mut told = Vec::new();
-    let conducted = execute(study, folder, &Confinement::default(), &mut runner, &|| false, &mut |event| match event {
-        StudyEvent::Finished { step, .. } => told.push(format!("{} done", step.place)),
-        StudyEvent::Failed { step, failure, .. } => told.push(format!("{} {}", step.place, failure.why)),
-        StudyEvent::GivenUp { target } => told.push(format!("{target} given up")),
-        _ => {}
-    });
+    let conducted =
+        execute(study, folder, &Confinement::default(), &mut runner, &|| false, &mut |event| match event {
+            StudyEvent::Finished { step, .. } => told.push(format!("{} done", step.place)),
+            StudyEvent::Failed { step, failure, .. } => told.push(format!("{} {}", step.place, failure.why)),
+            StudyEvent::GivenUp { target } => told.push(format!("{target} given up")),
+            _ => {}
+        });
     (conducted.expect("the folder can be written"), runner, told)
 }
 
@@ -130,7 +131,8 @@ fn retried(name: &str, retries: u32, causes: &[FindingCode]) -> (usize, Vec<Verd
     let schedule = schedule(&study);
     let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
     let mut runner = Invalid { causes: causes.to_vec(), runs: 0 };
-    execute(&study, &folder, &Confinement::default(), &mut runner, &|| false, &mut |_| ()).expect("the folder can be written");
+    execute(&study, &folder, &Confinement::default(), &mut runner, &|| false, &mut |_| ())
+        .expect("the folder can be written");
     let result = crate::aggregate_folder(&study, &schedule, &place.0).expect("its own results");
     let cell = &result.cells[0];
     (runner.runs, cell.runs.iter().map(|run| run.verdict).collect(), cell.retried.len())
@@ -181,7 +183,8 @@ fn what_was_stopped_by_hand_is_not_kept() {
         stopped.set(asked == "GET http://b:1/load");
         if stopped.get() { Err("stopped".to_owned()) } else { Ok(200) }
     });
-    let conducted = execute(&study, &folder, &Confinement::default(), &mut runner, &|| stopped.get(), &mut |_| ());
+    let conducted =
+        execute(&study, &folder, &Confinement::default(), &mut runner, &|| stopped.get(), &mut |_| ());
     let expected = Executed { finished: 1, failed: 0, interrupted: true };
     assert_eq!(conducted.expect("the folder can be written"), expected);
     assert_eq!((place.files("runs").len(), folder.failures()), (1, vec![]));

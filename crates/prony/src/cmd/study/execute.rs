@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use prony_model::StudyResult;
 use prony_report::study as draw;
-use prony_study::{Begin, Confinement, Executed, Folder, FolderError, Schedule, Study, aggregate_folder, execute};
+use prony_study::{
+    Begin, Confinement, Executed, Folder, FolderError, Schedule, Study, aggregate_folder, execute,
+};
 
 use super::plan;
 use super::progress::StudyLine;
@@ -49,7 +51,8 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<Exit, Complaint> {
     let control = runner.control();
     let mut line = StudyLine::new(study, &folder, quiet);
     let is_stopped = || control.is_stopped();
-    let conducted = execute(study, &folder, asked.confinement, &mut runner, &is_stopped, &mut |event| line.tell(&event));
+    let conducted =
+        execute(study, &folder, asked.confinement, &mut runner, &is_stopped, &mut |event| line.tell(&event));
     drop(line);
     let conducted = conducted.map_err(|error| complaint(&error))?;
     let result = aggregate_folder(study, schedule, folder.path())
