@@ -40,4 +40,4 @@ pub use study::{
     Target, Template, Threshold,
 };
 
-pub use target::{Confinement, ConfinementError, TargetFailure, Trouble};
+pub use target::{Confinement, ConfinementError, TargetError, TargetFailure};

@@ -1,4 +1,4 @@
-//! What was typed: the command line as clap reads it, nothing inferred. [`crate::meant`] says what it means.
+//! What was typed: the command line as clap reads it, nothing inferred. [`crate::resolve`] says what it means.
 
 mod ab;
 mod calibrate;
@@ -51,7 +51,7 @@ pub(crate) use supervise::SuperviseArgs;
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
 pub(crate) use wrk::WrkArgs;
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::{self, Exit};
 
 /// Everything that can be typed.
@@ -228,14 +228,14 @@ pub(crate) fn definition() -> clap::Command {
 }
 
 /// Reads the command line; help and version are printed here.
-pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, Complaint> {
+pub(crate) fn parse(typed: impl Iterator<Item = OsString>) -> Result<Command, CliError> {
     let typed = with_command(typed.collect())?;
     let definition =
         if typed.get(1).is_some_and(|word| word == "--help-all") { with_run_flags() } else { definition() };
     let read = definition.clone().try_get_matches_from(&typed).and_then(|matches| read(&matches));
     match read {
         Ok(Cli { command: Some(command), .. }) => Ok(command),
-        Ok(Cli { command: None, .. }) => Err(Complaint::usage("no command").hint("see prony --help")),
+        Ok(Cli { command: None, .. }) => Err(CliError::usage("no command").hint("see prony --help")),
         Err(error) => errors::show(&error, &errors::Typed::new(definition, &typed)).map(Command::Shown),
     }
 }
@@ -258,11 +258,11 @@ pub(crate) fn check_serve(words: &[String]) -> Result<(), String> {
     match definition().try_get_matches_from(words) {
         Ok(_) => Ok(()),
         Err(error) if is_about_placeholder(&error) => Ok(()),
-        Err(error) => Err(errors::complaint(
+        Err(error) => Err(errors::cli_error(
             &error,
             &errors::Typed::new(definition(), &["prony".into(), "serve".into()]),
         )
-        .in_words()),
+        .describe()),
     }
 }
 
@@ -282,7 +282,7 @@ fn read(matches: &clap::ArgMatches) -> Result<Cli, clap::Error> {
 }
 
 /// `prony URL` and `prony --rate 5 URL` are `prony run …`; a mistyped command is not a URL.
-fn with_command(mut typed: Vec<OsString>) -> Result<Vec<OsString>, Complaint> {
+fn with_command(mut typed: Vec<OsString>) -> Result<Vec<OsString>, CliError> {
     const OWN: [&str; 5] = ["-h", "--help", "--help-all", "-V", "--version"];
     let Some(first) = typed.get(1).map(|first| first.to_string_lossy().into_owned()) else {
         return Ok(typed);
@@ -301,7 +301,7 @@ fn with_command(mut typed: Vec<OsString>) -> Result<Vec<OsString>, Complaint> {
             return Ok(typed);
         }
         if let Some(name) = nearest(&first, names.iter().copied()) {
-            return Err(Complaint::usage(format!("`{first}` is not a command"))
+            return Err(CliError::usage(format!("`{first}` is not a command"))
                 .hint(format!("is that a URL (then http://{first}/), or did you mean `prony {name}`?")));
         }
     }

@@ -8,7 +8,7 @@ use prony_model::{Calibration, Environment, RunResult};
 use prony_report::clean;
 use rustix::fs::{Access, access};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::output::{self, Destination};
 
 /// A calibration with as many settings as it may have takes a tenth of this.
@@ -35,9 +35,9 @@ pub(crate) struct Place(PathBuf);
 
 impl Place {
     /// The one for the machine of `environment`.
-    pub(crate) fn of(environment: &Environment) -> Result<Self, Complaint> {
+    pub(crate) fn of(environment: &Environment) -> Result<Self, CliError> {
         file(environment).map(Self).ok_or_else(|| {
-            Complaint::usage("there is no folder for calibrations: neither XDG_STATE_HOME nor HOME is set")
+            CliError::usage("there is no folder for calibrations: neither XDG_STATE_HOME nor HOME is set")
                 .hint("set one of them: HOME=/tmp prony calibrate")
         })
     }
@@ -47,18 +47,18 @@ impl Place {
     }
 
     /// Makes the folder, and finds out whether it can be written.
-    pub(crate) fn prepare(&self) -> Result<(), Complaint> {
+    pub(crate) fn prepare(&self) -> Result<(), CliError> {
         let folder = self.0.parent().unwrap_or(Path::new("/"));
         let made = fs::create_dir_all(folder)
             .and_then(|()| access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(Into::into));
         made.map_err(|error| {
-            Complaint::usage(format!("can't keep a calibration in {} ({error})", folder.display()))
+            CliError::usage(format!("can't keep a calibration in {} ({error})", folder.display()))
                 .hint("nothing was measured: set XDG_STATE_HOME to a folder that can be written")
         })
     }
 
     /// Keeps `calibration` for the runs to come, whole or not at all.
-    pub(crate) fn keep(&self, calibration: &Calibration) -> Result<(), Complaint> {
+    pub(crate) fn keep(&self, calibration: &Calibration) -> Result<(), CliError> {
         Destination::prepare("XDG_STATE_HOME", &self.0, true)?.write(calibration.to_json())
     }
 }

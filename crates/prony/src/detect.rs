@@ -5,19 +5,17 @@ use prony_model::Calibration;
 use prony_stats::{BlockNoise, DetectPlan, plan_detection};
 
 use crate::calibration;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 
 /// Pairs at most: more take so long that the machine is another one at the end.
 pub(crate) const PAIRS_MOST: u32 = 40;
 
 /// The plan that finds `effect` (0.05: 5 %) on this machine, of blocks that are `block_s` long or longer.
-pub(crate) fn plan(effect: f64, block_s: f64) -> Result<DetectPlan, Complaint> {
+pub(crate) fn plan(effect: f64, block_s: f64) -> Result<DetectPlan, CliError> {
     let known = calibration::load(&prony_engine::environment());
     of_calibration(effect, block_s, known.as_ref()).ok_or_else(|| {
-        Complaint::usage(
-            "--detect: how much two loads of the same server differ on this machine is not known",
-        )
-        .hint("`prony calibrate` measures it, in about a minute")
+        CliError::usage("--detect: how much two loads of the same server differ on this machine is not known")
+            .hint("`prony calibrate` measures it, in about a minute")
     })
 }
 

@@ -7,10 +7,10 @@ mod calibration;
 mod clock;
 mod cmd;
 mod commit;
-mod complaint;
+mod cli_error;
 mod detect;
 mod exit;
-mod meant;
+mod resolve;
 mod output;
 mod progress;
 mod render;
@@ -21,7 +21,7 @@ mod terminal;
 use std::process::ExitCode;
 
 use args::Command;
-use complaint::Complaint;
+use cli_error::CliError;
 
 fn main() -> ExitCode {
     let exit = args::parse(std::env::args_os()).and_then(|command| match command {
@@ -46,5 +46,5 @@ fn main() -> ExitCode {
         Command::Egress(args) => cmd::egress::egress(&args),
         Command::Shown(exit) => Ok(exit),
     });
-    exit.unwrap_or_else(|complaint: Complaint| complaint.tell()).into()
+    exit.unwrap_or_else(|cli_error: CliError| cli_error.tell()).into()
 }

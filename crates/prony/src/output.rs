@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 
 /// Writes `text` to stdout. A reader that has left, as in `prony … | head`, is not an error.
-pub(crate) fn print(text: &str) -> Result<(), Complaint> {
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
     print_bytes(text.as_bytes())
 }
 
 /// Writes `bytes`, which may be anything, to stdout.
-fn print_bytes(bytes: &[u8]) -> Result<(), Complaint> {
+fn print_bytes(bytes: &[u8]) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
     written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
@@ -30,10 +30,10 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 }
 
 /// What became of a write to stdout.
-pub(crate) fn written(result: io::Result<()>) -> Result<(), Complaint> {
+pub(crate) fn written(result: io::Result<()>) -> Result<(), CliError> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Complaint::internal(format!("can't write to stdout ({error})")))
+            Err(CliError::internal(format!("can't write to stdout ({error})")))
         }
         _ => Ok(()),
     }
@@ -50,7 +50,7 @@ pub(crate) enum Outlet {
 
 impl Outlet {
     /// Finds out whether `path`, the value of `flag`, can be written.
-    pub(crate) fn prepare(flag: &str, path: &Path, force: bool) -> Result<Self, Complaint> {
+    pub(crate) fn prepare(flag: &str, path: &Path, force: bool) -> Result<Self, CliError> {
         if is_stdout(path) {
             Ok(Self::Stdout)
         } else {
@@ -59,7 +59,7 @@ impl Outlet {
     }
 
     /// Writes `bytes`; to a file whole or not at all.
-    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Complaint> {
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), CliError> {
         match self {
             Self::Stdout => print_bytes(bytes),
             Self::File(destination) => destination.write(bytes),
@@ -85,7 +85,7 @@ impl Growing<'_> {
     }
 
     /// Gives the file its name.
-    pub(crate) fn finish(mut self) -> Result<(), Complaint> {
+    pub(crate) fn finish(mut self) -> Result<(), CliError> {
         let state = std::mem::replace(&mut self.state, Ok(()));
         let written = state.and_then(|()| self.file.flush()).and_then(|()| {
             if self.destination.kind == Kind::Special {
@@ -127,19 +127,19 @@ enum Kind {
 
 impl Destination {
     /// Finds out whether `path`, the value of `flag`, can be written, and leaves nothing behind.
-    pub(crate) fn prepare(flag: &str, path: &Path, force: bool) -> Result<Self, Complaint> {
+    pub(crate) fn prepare(flag: &str, path: &Path, force: bool) -> Result<Self, CliError> {
         let refused = |error: &io::Error| {
             let or = if flag == "--json" { ", or use --json - for stdout" } else { "" };
-            Complaint::usage(format!("can't write {} ({error})", path.display()))
+            CliError::usage(format!("can't write {} ({error})", path.display()))
                 .hint(format!("nothing was started: name a file that can be written{or}"))
         };
         let kind = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
-                return Err(Complaint::usage(format!("{} is a directory", path.display()))
+                return Err(CliError::usage(format!("{} is a directory", path.display()))
                     .hint(format!("name a file in it: {flag} {}", path.join("result").display())));
             }
             Ok(metadata) if metadata.is_file() && !force => {
-                return Err(Complaint::usage(format!("{} exists", path.display()))
+                return Err(CliError::usage(format!("{} exists", path.display()))
                     .hint("nothing was started: name another file, or replace it with --force"));
             }
             Ok(metadata) if metadata.is_file() => Kind::Replace,
@@ -160,14 +160,14 @@ impl Destination {
     }
 
     /// Writes `bytes`, whole or not at all.
-    pub(crate) fn write(&self, bytes: impl AsRef<[u8]>) -> Result<(), Complaint> {
+    pub(crate) fn write(&self, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
         let mut growing = self.open()?;
         growing.write(bytes.as_ref());
         growing.finish()
     }
 
     /// A file that grows under another name, until it is whole.
-    pub(crate) fn open(&self) -> Result<Growing<'_>, Complaint> {
+    pub(crate) fn open(&self) -> Result<Growing<'_>, CliError> {
         let file = if self.kind == Kind::Special {
             OpenOptions::new().write(true).open(&self.path)
         } else {
@@ -177,8 +177,8 @@ impl Destination {
         Ok(Growing { destination: self, file, state: Ok(()), finished: false })
     }
 
-    fn failed(&self, error: &io::Error) -> Complaint {
-        Complaint::internal(format!("writing {} failed ({error})", self.path.display()))
+    fn failed(&self, error: &io::Error) -> CliError {
+        CliError::internal(format!("writing {} failed ({error})", self.path.display()))
     }
 
     /// Gives the finished file its name; a file that came in the meantime is not replaced.

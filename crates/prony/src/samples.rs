@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use prony_model::{RunEvent, SampleRecord};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::output::{Destination, Growing};
 
 /// docs/measuring.md explains the columns.
@@ -21,7 +21,7 @@ pub(crate) struct SampleFile<'a> {
 
 impl<'a> SampleFile<'a> {
     /// Begins the file.
-    pub(crate) fn new(destination: &'a Destination) -> Result<Self, Complaint> {
+    pub(crate) fn new(destination: &'a Destination) -> Result<Self, CliError> {
         let mut file = destination.open()?;
         file.write(HEADER.as_bytes());
         Ok(Self { file, line: String::new(), lost: 0 })
@@ -43,7 +43,7 @@ impl<'a> SampleFile<'a> {
     }
 
     /// Gives the file its name, and says on stderr what is missing in it.
-    pub(crate) fn finish(self) -> Result<(), Complaint> {
+    pub(crate) fn finish(self) -> Result<(), CliError> {
         if self.lost > 0 {
             let warning =
                 format!("warning: {} requests found no room and are not in the samples\n", self.lost);

@@ -7,12 +7,12 @@ use prony_engine::Control;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::progress::ProgressLine;
 
 /// What ends a run, a probe or a series of them at the first signal.
-pub(crate) fn control() -> Result<Control, Complaint> {
+pub(crate) fn control() -> Result<Control, CliError> {
     let control = Control::default();
     let stopped = control.clone();
     on_interrupt(move || {
@@ -23,7 +23,7 @@ pub(crate) fn control() -> Result<Control, Complaint> {
 }
 
 /// Calls `stop` at the first signal; must be called once, before the work starts.
-pub(crate) fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> Result<(), Complaint> {
+pub(crate) fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
     on_interrupts(stop, || ())
 }
 
@@ -31,8 +31,8 @@ pub(crate) fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> Result<(), C
 pub(crate) fn on_interrupts(
     stop: impl FnOnce() + Send + 'static,
     leave: impl FnOnce() + Send + 'static,
-) -> Result<(), Complaint> {
-    let failed = |error: std::io::Error| Complaint::internal(format!("can't listen for Ctrl-C ({error})"));
+) -> Result<(), CliError> {
+    let failed = |error: std::io::Error| CliError::internal(format!("can't listen for Ctrl-C ({error})"));
     // Under nohup a terminal that closes is to end nothing.
     let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up)).map_err(failed)?;

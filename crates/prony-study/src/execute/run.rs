@@ -4,7 +4,7 @@ use prony_model::{ExecPlan, Finding, FindingCode, Severity, Verdict, exec_to_jso
 
 use super::{StudyEvent, Watch};
 use crate::study::CellLoad;
-use crate::target::{Trouble, Values, fill};
+use crate::target::{TargetError, Values, fill};
 
 /// What a run brought.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ fn passing_causes(findings: &[Finding]) -> Vec<FindingCode> {
 fn url_of(name: &str, url: &str) -> Result<prony_model::Target, String> {
     prony_model::Target::parse(url).map_err(|error| {
         let (target, url, why) = (name.to_owned(), url.to_owned(), error.to_string());
-        Trouble::Url { target, url, why }.to_string()
+        TargetError::Url { target, url, why }.to_string()
     })
 }
 

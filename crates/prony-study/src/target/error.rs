@@ -9,14 +9,14 @@ use prony_model::words::grouped;
 #[error("{why}")]
 pub struct TargetFailure {
     /// What went wrong.
-    pub why: Trouble,
+    pub why: TargetError,
     /// The last lines that it wrote.
     pub log_tail: String,
 }
 
 /// What went wrong with a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum TargetError {
     /// A command that should make it failed.
     #[error("{target}: `{line}` ended with {how}: mend that first; it was to make the target")]
     Build {
@@ -28,7 +28,7 @@ pub enum Trouble {
         how: String,
     },
     /// Its making takes too long.
-    #[error("{target}: `{line}` had not ended after {}: give the build more time, or run it by hand once", in_words(*within))]
+    #[error("{target}: `{line}` had not ended after {}: give the build more time, or run it by hand once", describe(*within))]
     SlowBuild {
         /// Which target.
         target: String,
@@ -88,7 +88,7 @@ pub enum Trouble {
         when: &'static str,
     },
     /// It runs, and doesn't answer as it should.
-    #[error("{target}: not ready after {}: {last}; give it more time with ready = {{ within = \"60s\" }}, or look at its log", in_words(*within))]
+    #[error("{target}: not ready after {}: {last}; give it more time with ready = {{ within = \"60s\" }}, or look at its log", describe(*within))]
     NotReady {
         /// Which target.
         target: String,
@@ -123,13 +123,13 @@ pub enum Trouble {
     },
 }
 
-impl From<Trouble> for TargetFailure {
-    fn from(why: Trouble) -> Self {
+impl From<TargetError> for TargetFailure {
+    fn from(why: TargetError) -> Self {
         Self { why, log_tail: String::new() }
     }
 }
 
-fn in_words(duration: Duration) -> String {
+fn describe(duration: Duration) -> String {
     let seconds = duration.as_secs();
     if duration.subsec_nanos() == 0 {
         format!("{} s", grouped(seconds))

@@ -19,7 +19,7 @@ use std::time::Duration;
 use prony_model::RequestOptions;
 
 pub use confinement::{Confinement, ConfinementError};
-pub use error::{TargetFailure, Trouble};
+pub use error::{TargetError, TargetFailure};
 pub(crate) use fill::{Values, fill};
 use port::Ports;
 use process::{Order, Process};
@@ -41,8 +41,8 @@ pub(crate) enum NoTarget {
     Interrupted,
 }
 
-impl From<Trouble> for NoTarget {
-    fn from(why: Trouble) -> Self {
+impl From<TargetError> for NoTarget {
+    fn from(why: TargetError) -> Self {
         Self::Failed(why.into())
     }
 }
@@ -121,7 +121,7 @@ impl<'a> Targets<'a> {
         let log_tail = process.log_tail();
         let line = live.line.clone();
         self.forget(index);
-        Err(TargetFailure { why: Trouble::Ended { target: name.clone(), line, how, when }, log_tail })
+        Err(TargetFailure { why: TargetError::Ended { target: name.clone(), line, how, when }, log_tail })
     }
 
     /// What placeholders mean for a load on target `index`.
@@ -231,7 +231,7 @@ impl<'a> Targets<'a> {
                 if ended.is_good() {
                     return Ok(());
                 }
-                let why = Trouble::Build { target, line, how: ended.to_string() };
+                let why = TargetError::Build { target, line, how: ended.to_string() };
                 return Err(NoTarget::Failed(TargetFailure { why, log_tail: process.log_tail() }));
             }
             if watch.is_stopped() {
@@ -241,7 +241,7 @@ impl<'a> Targets<'a> {
             if clock::now() >= until {
                 let log_tail = process.log_tail();
                 process.stop();
-                let why = Trouble::SlowBuild { target, line, within: build.within };
+                let why = TargetError::SlowBuild { target, line, within: build.within };
                 return Err(NoTarget::Failed(TargetFailure { why, log_tail }));
             }
         }
@@ -254,12 +254,12 @@ impl<'a> Targets<'a> {
             (Launch::Running, port) => port,
             (_, Some(port)) if !port::is_free(port) => {
                 let holder = port::holder(port);
-                return Err(Trouble::PortTaken { target: target.name.clone(), port, holder }.into());
+                return Err(TargetError::PortTaken { target: target.name.clone(), port, holder }.into());
             }
             (_, Some(port)) => Some(port),
             (_, None) => {
                 lent = self.ports.free();
-                Some(lent.ok_or_else(|| Trouble::NoPort { target: target.name.clone() })?)
+                Some(lent.ok_or_else(|| TargetError::NoPort { target: target.name.clone() })?)
             }
         };
         let started = self.start_at(target, port, lent, watch);
@@ -363,8 +363,8 @@ fn started(
     confinement: &Confinement,
     target: &str,
     line: &str,
-) -> Result<Process, Trouble> {
-    Process::start(order, confinement).map_err(|error| Trouble::Start {
+) -> Result<Process, TargetError> {
+    Process::start(order, confinement).map_err(|error| TargetError::Start {
         target: target.to_owned(),
         line: line.to_owned(),
         reason: error.to_string(),
@@ -397,7 +397,7 @@ fn until_ready(
         let log_tail = || process.as_ref().map(|process| process.log_tail()).unwrap_or_default();
         let (name, line) = (target.name.clone(), line.to_owned());
         if let Some(how) = ended {
-            let why = Trouble::EndedEarly { target: name, line, how };
+            let why = TargetError::EndedEarly { target: name, line, how };
             return Err(NoTarget::Failed(TargetFailure { why, log_tail: log_tail() }));
         }
         let Err(last) = looked else {
@@ -405,7 +405,7 @@ fn until_ready(
             return Ok(());
         };
         if clock::since(begun) >= target.ready.within {
-            let why = Trouble::NotReady { target: name, within: target.ready.within, last };
+            let why = TargetError::NotReady { target: name, within: target.ready.within, last };
             return Err(NoTarget::Failed(TargetFailure { why, log_tail: log_tail() }));
         }
         pause = (pause * 2).min(ready::LAST_PAUSE);
@@ -428,6 +428,6 @@ fn send(target: &str, url: &str, ask: &Ask, watch: &mut Watch<'_>) -> Result<(),
     }
     asked.and_then(|result| ready::good(&result, &ask.status)).map_err(|why| {
         let (method, path) = (ask.method.clone(), ask.path.clone());
-        Trouble::Prepare { target: target.to_owned(), method, path, why }.into()
+        TargetError::Prepare { target: target.to_owned(), method, path, why }.into()
     })
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use prony_model::{ProbePlan, ProbeResult, RequestOptions, StatusSet, Target as Url};
 
-use super::error::Trouble;
+use super::error::TargetError;
 use crate::runner::Runner;
 use crate::study::Ready;
 
@@ -45,7 +45,7 @@ impl Door {
         url: &str,
         port: Option<u16>,
         own_log: Option<PathBuf>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, TargetError> {
         let plan = |path: &str| {
             let options = RequestOptions {
                 timeout: Some(PATIENCE),
@@ -95,9 +95,9 @@ pub(super) fn joined(url: &str, path: &str) -> String {
 }
 
 /// One request of `target`.
-pub(super) fn probe(target: &str, url: &str, options: &RequestOptions) -> Result<ProbePlan, Trouble> {
+pub(super) fn probe(target: &str, url: &str, options: &RequestOptions) -> Result<ProbePlan, TargetError> {
     let plan = options.probe(parsed(target, url)?, 1, false);
-    plan.map_err(|error| Trouble::Url {
+    plan.map_err(|error| TargetError::Url {
         target: target.to_owned(),
         url: url.to_owned(),
         why: error.to_string(),
@@ -105,8 +105,8 @@ pub(super) fn probe(target: &str, url: &str, options: &RequestOptions) -> Result
 }
 
 /// `url` for a request.
-pub(super) fn parsed(target: &str, url: &str) -> Result<Url, Trouble> {
-    Url::parse(url).map_err(|error| Trouble::Url {
+pub(super) fn parsed(target: &str, url: &str) -> Result<Url, TargetError> {
+    Url::parse(url).map_err(|error| TargetError::Url {
         target: target.to_owned(),
         url: url.to_owned(),
         why: error.to_string(),

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
@@ -48,7 +48,7 @@ impl Typed {
 }
 
 /// Prints what was asked for (help, version), or says what is wrong.
-pub(super) fn show(error: &clap::Error, typed: &Typed) -> Result<Exit, Complaint> {
+pub(super) fn show(error: &clap::Error, typed: &Typed) -> Result<Exit, CliError> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             output::print(&error.render().to_string())?;
@@ -58,66 +58,66 @@ pub(super) fn show(error: &clap::Error, typed: &Typed) -> Result<Exit, Complaint
             output::print(&error.render().to_string())?;
             Ok(Exit::Usage)
         }
-        _ => Err(complaint(error, typed)),
+        _ => Err(cli_error(error, typed)),
     }
 }
 
 /// What is wrong, and what to try.
-pub(super) fn complaint(error: &clap::Error, typed: &Typed) -> Complaint {
+pub(super) fn cli_error(error: &clap::Error, typed: &Typed) -> CliError {
     let flag = context(error, ContextKind::InvalidArg).unwrap_or_default();
     let name = flag.split(' ').next().unwrap_or_default().to_owned();
     let value = context(error, ContextKind::InvalidValue).unwrap_or_default();
     match error.kind() {
         ErrorKind::UnknownArgument if flag.starts_with('-') => {
-            let complaint = Complaint::usage(format!("there is no flag {flag}"));
+            let cli_error = CliError::usage(format!("there is no flag {flag}"));
             let foreign = FOREIGN.iter().find(|(name, _)| *name == flag);
             match (foreign, context(error, ContextKind::SuggestedArg)) {
-                (Some((_, advice)), _) => complaint.hint(*advice),
-                (None, Some(meant)) => complaint.hint(format!("did you mean {meant}?")),
-                (None, None) => complaint.hint(format!("see {} --help-all for every flag", typed.path)),
+                (Some((_, advice)), _) => cli_error.hint(*advice),
+                (None, Some(meant)) => cli_error.hint(format!("did you mean {meant}?")),
+                (None, None) => cli_error.hint(format!("see {} --help-all for every flag", typed.path)),
             }
         }
-        ErrorKind::UnknownArgument => Complaint::usage(format!("unexpected argument `{flag}`"))
+        ErrorKind::UnknownArgument => CliError::usage(format!("unexpected argument `{flag}`"))
             .hint(format!("quote what belongs together; for example: {}", typed.example())),
         ErrorKind::ValueValidation => match error.source() {
-            Some(source) => Complaint::from_words(&Named { name: &name, source }),
-            None => Complaint::usage(format!("`{value}` can't be the value of {name}")),
+            Some(source) => CliError::from_words(&Named { name: &name, source }),
+            None => CliError::usage(format!("`{value}` can't be the value of {name}")),
         },
         ErrorKind::InvalidValue if value.is_empty() => {
-            Complaint::usage(format!("{name} needs a value")).hint(format!("write {flag}"))
+            CliError::usage(format!("{name} needs a value")).hint(format!("write {flag}"))
         }
         ErrorKind::InvalidValue => {
             let valid = context(error, ContextKind::ValidValue).unwrap_or_default();
-            let complaint = Complaint::usage(format!("`{value}` can't be the value of {name}"));
+            let cli_error = CliError::usage(format!("`{value}` can't be the value of {name}"));
             match context(error, ContextKind::SuggestedValue) {
-                Some(meant) => complaint.hint(format!("did you mean {meant}? it can be: {valid}")),
-                None => complaint.hint(format!("it can be: {valid}")),
+                Some(meant) => cli_error.hint(format!("did you mean {meant}? it can be: {valid}")),
+                None => cli_error.hint(format!("it can be: {valid}")),
             }
         }
         ErrorKind::ArgumentConflict => match context(error, ContextKind::PriorArg) {
             Some(prior) if prior != flag => {
-                Complaint::usage(format!("{flag} can't stand beside {prior}")).hint("leave out one of them")
+                CliError::usage(format!("{flag} can't stand beside {prior}")).hint("leave out one of them")
             }
-            _ => Complaint::usage(format!("{flag} stands there twice")).hint("leave out one of them"),
+            _ => CliError::usage(format!("{flag} stands there twice")).hint("leave out one of them"),
         },
         ErrorKind::MissingRequiredArgument => {
-            Complaint::usage(format!("{flag} is missing")).hint(format!("for example: {}", typed.example()))
+            CliError::usage(format!("{flag} is missing")).hint(format!("for example: {}", typed.example()))
         }
         ErrorKind::InvalidSubcommand => {
             let word = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
-            let complaint = Complaint::usage(format!("`{word}` is not a command"));
+            let cli_error = CliError::usage(format!("`{word}` is not a command"));
             match context(error, ContextKind::SuggestedSubcommand) {
-                Some(meant) => complaint.hint(format!("did you mean {meant}?")),
-                None => complaint.hint(format!("see {} --help", typed.path)),
+                Some(meant) => cli_error.hint(format!("did you mean {meant}?")),
+                None => cli_error.hint(format!("see {} --help", typed.path)),
             }
         }
         ErrorKind::MissingSubcommand => {
-            Complaint::usage("no command").hint(format!("see {} --help", typed.path))
+            CliError::usage("no command").hint(format!("see {} --help", typed.path))
         }
         _ => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
-            Complaint::usage(first.trim_start_matches("error: "))
+            CliError::usage(first.trim_start_matches("error: "))
                 .hint(format!("see {} --help-all", typed.path))
         }
     }

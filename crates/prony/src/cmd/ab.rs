@@ -5,28 +5,28 @@ use prony_report::ab::{self, Requests};
 use prony_report::{brief, count};
 
 use crate::args::AbArgs;
+use crate::cli_error::CliError;
 use crate::cmd::run::seed;
-use crate::complaint::Complaint;
 use crate::exit::Exit;
-use crate::meant::ab::Ab;
-use crate::{calibration, meant, output, signals, terminal};
+use crate::resolve::ab::Ab;
+use crate::{calibration, output, resolve, signals, terminal};
 
 /// What the banner calls this program.
 pub(crate) const PROGRAM: &str = concat!("prony ", env!("CARGO_PKG_VERSION"));
 
 /// Runs what `args` mean.
-pub(crate) fn ab(args: &AbArgs) -> Result<Exit, Complaint> {
+pub(crate) fn ab(args: &AbArgs) -> Result<Exit, CliError> {
     if args.version {
         output::print(&ab::banner(PROGRAM, false))?;
         return Ok(Exit::Good);
     }
-    let meant = meant::ab::ab(args, seed()?)?;
+    let resolved = resolve::ab::ab(args, seed()?)?;
     let control = signals::control()?;
-    output::print(&ab::head(PROGRAM, &meant.options))?;
-    let every = meant.plan.end.requests().and_then(ab::heartbeat).filter(|_| meant.options.progress);
+    output::print(&ab::head(PROGRAM, &resolved.options))?;
+    let every = resolved.plan.end.requests().and_then(ab::heartbeat).filter(|_| resolved.options.progress);
     let mut heartbeat = every.map(Heartbeat::new);
     let mut requests = Requests::default();
-    let mut result = prony_engine::run(&meant.plan, &control, &mut |event| {
+    let mut result = prony_engine::run(&resolved.plan, &control, &mut |event| {
         match &event {
             RunEvent::Samples(samples) => samples.iter().for_each(|sample| requests.add(sample)),
             RunEvent::SamplesLost(lost) => requests.lose(*lost),
@@ -41,25 +41,25 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit, Complaint> {
     if let Some(heartbeat) = &mut heartbeat {
         heartbeat.finish(result.requests.done + result.requests.failed);
     }
-    output::print(&ab::report(&result, &requests, &meant.options))?;
-    if let Some(file) = &meant.csv {
+    output::print(&ab::report(&result, &requests, &resolved.options))?;
+    if let Some(file) = &resolved.csv {
         file.write(ab::csv(&requests))?;
     }
-    if let Some(file) = &meant.gnuplot {
+    if let Some(file) = &resolved.gnuplot {
         file.write(ab::gnuplot(&result, &requests))?;
     }
-    let findings: Vec<_> = ab::resolution(&requests, &meant.options).into_iter().collect();
-    let notes = notes(&meant, &result, &requests);
+    let findings: Vec<_> = ab::resolution(&requests, &resolved.options).into_iter().collect();
+    let notes = notes(&resolved, &result, &requests);
     output::tell(&format!("\n{}", brief::run(&result, &findings, &notes, &terminal::error_style())));
     Ok(Exit::of_tool(&result, args.strict))
 }
 
 /// What is to be known about this report, beside the findings.
-fn notes(meant: &Ab, result: &RunResult, requests: &Requests) -> Vec<String> {
-    let mut notes = meant.notes.clone();
+fn notes(resolved: &Ab, result: &RunResult, requests: &Requests) -> Vec<String> {
+    let mut notes = resolved.notes.clone();
     notes.extend(ab::across_all(result));
     notes.extend(brief::rate_note(result, "ab", "Requests per second"));
-    if requests.broken() > 0 && !meant.resilient {
+    if requests.broken() > 0 && !resolved.resilient {
         notes.push(format!(
             "ab would have stopped at the first of {} broken connections, for want of -r; prony went on",
             count(requests.broken())

@@ -17,11 +17,11 @@ use self::measure::Manner;
 use self::steps::{Steps, name};
 use crate::args::CalibrateArgs;
 use crate::calibration::{self, Place};
+use crate::cli_error::CliError;
 use crate::cmd::run::seed;
-use crate::complaint::Complaint;
 use crate::exit::Exit;
-use crate::meant::driver;
 use crate::output::Outlet;
+use crate::resolve::driver;
 use crate::{clock, output, signals, terminal};
 
 const DURATION: Duration = Duration::from_secs(2);
@@ -35,7 +35,7 @@ const ATTEMPTS: u32 = 2;
 const TOLD_DOUBTS: usize = 3;
 
 /// Measures, prints, and keeps what `args` ask for.
-pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Exit, Complaint> {
+pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Exit, CliError> {
     let environment = prony_engine::environment();
     let json = args.json.as_deref().map(|path| Outlet::prepare("--json", path, args.force)).transpose()?;
     let place = Place::of(&environment)?;
@@ -80,12 +80,12 @@ struct Session {
 }
 
 /// Every setting that `args` ask for, until Ctrl-C.
-fn session(args: &CalibrateArgs, environment: &Environment) -> Result<Session, Complaint> {
+fn session(args: &CalibrateArgs, environment: &Environment) -> Result<Session, CliError> {
     let target = args.target.as_deref().map(Target::parse).transpose();
     let manner = Manner {
         duration: args.duration.unwrap_or(if args.quick { QUICK_DURATION } else { DURATION }),
         driver: driver(args.driver),
-        target: target.map_err(|error| Complaint::from_words(&error))?,
+        target: target.map_err(|error| CliError::from_words(&error))?,
         cpus: environment.cpus,
         seed: seed()?,
     };
@@ -120,7 +120,7 @@ fn undisturbed(
     manner: &Manner,
     step: &Step,
     control: &Control,
-) -> Result<Option<CalibrationPoint>, Complaint> {
+) -> Result<Option<CalibrationPoint>, CliError> {
     let mut point = manner.measure(step, control)?;
     for _ in 1..ATTEMPTS {
         if point.as_ref().is_some_and(|point| point.doubt.is_some()) {
@@ -136,7 +136,7 @@ fn report(
     kept: usize,
     is_whole: bool,
     place: &Place,
-) -> Result<(), Complaint> {
+) -> Result<(), CliError> {
     let points: Vec<CalibrationPoint> = measured.iter().map(|(_, point)| point.clone()).collect();
     let mut doubts: Vec<String> = measured
         .iter()
@@ -166,9 +166,9 @@ fn report(
 }
 
 /// What is known of this machine.
-fn show(environment: &Environment, place: &Place, json: Option<&Outlet>) -> Result<Exit, Complaint> {
+fn show(environment: &Environment, place: &Place, json: Option<&Outlet>) -> Result<Exit, CliError> {
     let known = calibration::load(environment).ok_or_else(|| {
-        Complaint::usage("this machine has not been calibrated")
+        CliError::usage("this machine has not been calibrated")
             .hint("`prony calibrate` does it, in under a minute")
     })?;
     if let Some(json) = json {

@@ -23,40 +23,40 @@ use self::doubt::Doubt;
 use self::live::{Measured, measure};
 use crate::args::{CompareArgs, PageFormat};
 use crate::calibration;
+use crate::cli_error::CliError;
 use crate::cmd::run::seed;
-use crate::complaint::Complaint;
 use crate::exit::Exit;
-use crate::meant::compare::{Live, Meant, What, meant};
 use crate::progress::StatusLine;
 use crate::render::render_comparison;
+use crate::resolve::compare::{Live, ResolvedArgs, What, resolve};
 use crate::{clock, commit, detect, output, signals, terminal};
 
 /// Blocks are as long or longer where nobody says how long.
 const BLOCK_LEAST: Duration = Duration::from_millis(200);
 
 /// Compares what `args` name, reports, and says by the exit code whether a condition holds.
-pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Complaint> {
-    let meant = meant(&with_planned_pairs(args)?, seed()?)?;
-    if args.detect.is_some() && !matches!(meant.what, What::Live(_)) {
-        return Err(Complaint::usage("--detect plans pairs of loads on two servers, and these are none")
+pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
+    let resolved = resolve(&with_planned_pairs(args)?, seed()?)?;
+    if args.detect.is_some() && !matches!(resolved.what, What::Live(_)) {
+        return Err(CliError::usage("--detect plans pairs of loads on two servers, and these are none")
             .hint("leave it out, or compare two URLs"));
     }
-    let result = match &meant.what {
-        What::Live(live) => compare_live(live, &meant)?,
-        What::Stored { files, force } => stored::compare(files, *force, meant.primary, meant.margin)?,
-        What::Studies { folders, force } => return compare_studies(folders, *force, &meant),
-        What::Commands(plan) => return commands::compare(plan, &meant),
+    let result = match &resolved.what {
+        What::Live(live) => compare_live(live, &resolved)?,
+        What::Stored { files, force } => stored::compare(files, *force, resolved.primary, resolved.margin)?,
+        What::Studies { folders, force } => return compare_studies(folders, *force, &resolved),
+        What::Commands(plan) => return commands::compare(plan, &resolved),
     };
-    let holds = holds(&meant.fail_if, &result)?;
-    output::print(&render_comparison(&result, meant.format, &terminal::style()))?;
-    if let Some(destination) = &meant.destination {
+    let holds = holds(&resolved.fail_if, &result)?;
+    output::print(&render_comparison(&result, resolved.format, &terminal::style()))?;
+    if let Some(destination) = &resolved.destination {
         destination.write(prony_model::comparison_to_json(&result))?;
     }
     Ok(exit(&result, holds))
 }
 
 /// `args` with the pairs that `--detect` takes on this machine, which it says.
-fn with_planned_pairs(args: &CompareArgs) -> Result<CompareArgs, Complaint> {
+fn with_planned_pairs(args: &CompareArgs) -> Result<CompareArgs, CliError> {
     let mut args = args.clone();
     if let Some(effect) = args.detect {
         let plan = detect::plan(effect, args.block.unwrap_or(BLOCK_LEAST).as_secs_f64())?;
@@ -68,18 +68,18 @@ fn with_planned_pairs(args: &CompareArgs) -> Result<CompareArgs, Complaint> {
 
 /// Compares two studies cell by cell. A cell in which a condition holds counts for more than one of which nothing can
 /// be said.
-fn compare_studies(folders: &[PathBuf; 2], force: bool, meant: &Meant) -> Result<Exit, Complaint> {
-    let studies = studies::compare(folders, force, meant.primary, meant.margin)?;
+fn compare_studies(folders: &[PathBuf; 2], force: bool, resolved: &ResolvedArgs) -> Result<Exit, CliError> {
+    let studies = studies::compare(folders, force, resolved.primary, resolved.margin)?;
     let exits = studies
         .cells
         .iter()
         .map(|cell| match &cell.outcome {
-            Ok(result) => Ok(exit(result, holds(&meant.fail_if, result)?)),
+            Ok(result) => Ok(exit(result, holds(&resolved.fail_if, result)?)),
             Err(_) => Ok(Exit::Invalid),
         })
-        .collect::<Result<Vec<Exit>, Complaint>>()?;
-    output::print(&studies.render(meant.format, &terminal::style()))?;
-    if let Some(destination) = &meant.destination {
+        .collect::<Result<Vec<Exit>, CliError>>()?;
+    output::print(&studies.render(resolved.format, &terminal::style()))?;
+    if let Some(destination) = &resolved.destination {
         destination.write(studies.render(PageFormat::Json, &terminal::style()))?;
     }
     let worst = [Exit::ThresholdMissed, Exit::Invalid].into_iter().find(|worst| exits.contains(worst));
@@ -87,12 +87,12 @@ fn compare_studies(folders: &[PathBuf; 2], force: bool, meant: &Meant) -> Result
 }
 
 /// Whether any condition of `--fail-if` holds.
-fn holds(conditions: &[Condition], result: &ComparisonResult) -> Result<bool, Complaint> {
+fn holds(conditions: &[Condition], result: &ComparisonResult) -> Result<bool, CliError> {
     let mut any = false;
     for condition in conditions {
         let Some(holds) = condition.holds(&result.metrics) else {
             let name = condition.metric().map_or("the primary metric", Metric::name);
-            return Err(Complaint::usage(format!("--fail-if asks for {name}, which is not compared here"))
+            return Err(CliError::usage(format!("--fail-if asks for {name}, which is not compared here"))
                 .hint(
                     "in an open loop both sides have the same rate; p99.9 is compared as --primary p99.9; cpu is known of \
                      servers on this machine only",
@@ -124,12 +124,12 @@ fn is_all_failed(result: &ComparisonResult) -> bool {
     [&result.a, &result.b].into_iter().any(|side| side.requests > 0 && side.failed == side.requests)
 }
 
-fn compare_live(live: &Live, meant: &Meant) -> Result<ComparisonResult, Complaint> {
+fn compare_live(live: &Live, resolved: &ResolvedArgs) -> Result<ComparisonResult, CliError> {
     let closed_loop = matches!(live.plans[0].load, Load::Closed { .. });
     let question = Question {
-        primary: meant.primary.unwrap_or(if closed_loop { Metric::Rate } else { Metric::P50 }),
+        primary: resolved.primary.unwrap_or(if closed_loop { Metric::Rate } else { Metric::P50 }),
         closed_loop,
-        margin: meant.margin,
+        margin: resolved.margin,
         looks: live.looks,
         seed: live.seed,
     };
@@ -142,7 +142,7 @@ fn compare_live(live: &Live, meant: &Meant) -> Result<ComparisonResult, Complain
         }
         Ok(result)
     };
-    let status = StatusLine::new(meant.quiet);
+    let status = StatusLine::new(resolved.quiet);
     status.write(&format!(
         "warming up {} and {}",
         clean(&live.plans[0].target.to_string()),

@@ -11,8 +11,8 @@ use prony_report::{rate, seconds};
 use prony_targets::rudy;
 
 use crate::args::DemoArgs;
+use crate::cli_error::CliError;
 use crate::cmd::{run::seed, serve};
-use crate::complaint::Complaint;
 use crate::exit::Exit;
 use crate::progress::ProgressLine;
 use crate::{calibration, output, signals, terminal};
@@ -26,7 +26,7 @@ const WARMUP: Duration = Duration::from_secs(1);
 const INDENT: usize = 2;
 
 /// Loads both servers, prints both reports, and what they teach.
-pub(crate) fn demo(args: &DemoArgs) -> Result<Exit, Complaint> {
+pub(crate) fn demo(args: &DemoArgs) -> Result<Exit, CliError> {
     let control = signals::control()?;
     let seed = seed()?;
     let models =
@@ -53,16 +53,11 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<Exit, Complaint> {
 }
 
 /// Starts Rudy on a free port, loads it, stops it.
-fn measure(
-    model: rudy::Model,
-    args: &DemoArgs,
-    seed: u64,
-    control: &Control,
-) -> Result<RunResult, Complaint> {
+fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) -> Result<RunResult, CliError> {
     let server = rudy::start(rudy::Config { model, delay: DELAY, ..rudy::Config::default() })
-        .map_err(|error| serve::complaint(&error))?;
+        .map_err(|error| serve::cli_error(&error))?;
     let target = Target::parse(&format!("http://{}/", server.local_addr()))
-        .map_err(|error| Complaint::from_words(&error))?;
+        .map_err(|error| CliError::from_words(&error))?;
     let plan = RunPlan {
         target,
         request: RequestPlan {
@@ -87,7 +82,7 @@ fn measure(
         samples: false,
         seed,
     };
-    plan.check().map_err(|error| Complaint::from_words(&error))?;
+    plan.check().map_err(|error| CliError::from_words(&error))?;
     let mut progress = ProgressLine::new(&plan, false);
     let mut result = prony_engine::run(&plan, control, &mut |event| progress.tell(&event))?;
     calibration::compare(&mut result);

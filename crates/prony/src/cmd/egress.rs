@@ -9,13 +9,13 @@ use prony_lab::work::egress::{SOCKET, relay, variables};
 use prony_supervisor::SELF;
 
 use crate::args::EgressArgs;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
 /// Becomes the command of `args`, beside a process that hands its connections on; or is that process.
-pub(crate) fn egress(args: &EgressArgs) -> Result<Exit, Complaint> {
-    let failed = |error: io::Error| Complaint::internal(format!("failed to open a way out ({error})"));
+pub(crate) fn egress(args: &EgressArgs) -> Result<Exit, CliError> {
+    let failed = |error: io::Error| CliError::internal(format!("failed to open a way out ({error})"));
     let Some((program, arguments)) = args.words.split_first() else {
         relay(Path::new(SOCKET), |port| {
             output::print(&format!("{port}\n")).map_err(|_| io::ErrorKind::BrokenPipe.into())
@@ -36,5 +36,5 @@ pub(crate) fn egress(args: &EgressArgs) -> Result<Exit, Complaint> {
     BufReader::new(said).read_line(&mut line).map_err(failed)?;
     let port = line.trim().parse().map_err(|_| failed(io::Error::other("nobody listens")))?;
     let error = Command::new(program).args(arguments).envs(variables(port)).exec();
-    Err(Complaint::target_failed(format!("`{}` can't be started ({error})", program.to_string_lossy())))
+    Err(CliError::target_failed(format!("`{}` can't be started ({error})", program.to_string_lossy())))
 }

@@ -7,20 +7,20 @@ use prony_model::{ExecEvent, ExecPlan, ExecResult};
 use prony_report::{hyperfine, seconds};
 
 use crate::args::ExecArgs;
+use crate::cli_error::CliError;
 use crate::cmd::run::seed;
-use crate::complaint::Complaint;
 use crate::exit::Exit;
-use crate::meant::{Export, MeantExec, meant_exec};
 use crate::progress::{ProgressLine, StatusLine};
 use crate::render::render_exec;
+use crate::resolve::{Export, ResolvedExec, resolve_exec};
 use crate::{commit, output, signals, terminal};
 
 /// The line is written anew so often at most; each time costs the machine that is measured a little.
 const BETWEEN_LINES: Duration = Duration::from_millis(100);
 
 /// Times what `args` mean.
-pub(crate) fn exec(args: &ExecArgs) -> Result<Exit, Complaint> {
-    let MeantExec { plan, format, files, quiet } = meant_exec(args, seed()?)?;
+pub(crate) fn exec(args: &ExecArgs) -> Result<Exit, CliError> {
+    let ResolvedExec { plan, format, files, quiet } = resolve_exec(args, seed()?)?;
     let result = time(&plan, quiet)?;
     // The report first: should a file fail now, the numbers are at least seen.
     output::print(&render_exec(&result, format, &terminal::style()))?;
@@ -36,7 +36,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<Exit, Complaint> {
 }
 
 /// Times what `plan` says, with a line that says how far it is.
-pub(super) fn time(plan: &ExecPlan, quiet: bool) -> Result<ExecResult, Complaint> {
+pub(super) fn time(plan: &ExecPlan, quiet: bool) -> Result<ExecResult, CliError> {
     let control = Control::new()?;
     let (on_interrupt, on_leaving) = (control.clone(), control.clone());
     let stop = move || {
@@ -49,7 +49,7 @@ pub(super) fn time(plan: &ExecPlan, quiet: bool) -> Result<ExecResult, Complaint
     commit::note(&mut environment);
     let result = prony_exec::run(plan, environment, &control, &mut |event| line.tell(event));
     drop(line);
-    let mut result = result.map_err(|error| Complaint::from(error).about(plan))?;
+    let mut result = result.map_err(|error| CliError::from(error).about(plan))?;
     result.environment.load_average_after = prony_engine::load_average();
     Ok(result)
 }
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn the_line_says_where_the_series_is() {
         let args = ExecArgs { commands: vec!["sleep 1".to_owned()], ..ExecArgs::default() };
-        let plan = meant_exec(&args, 1).expect("a plan").plan;
+        let plan = resolve_exec(&args, 1).expect("a plan").plan;
         let line = SeriesLine::new(&plan, true);
         let run = ExecEvent::Run {
             elapsed: Duration::from_secs(4),

@@ -4,14 +4,14 @@ use prony_model::{FindingCode, nearest};
 use prony_report::{Style, wrap};
 
 use crate::args::ExplainArgs;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::{output, terminal};
 
 const FINDINGS: &str = include_str!("../../../../docs/findings.md");
 
 /// Prints the section of a finding, or a line for each.
-pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit, Complaint> {
+pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit, CliError> {
     let style = terminal::style();
     let text = match &args.code {
         Some(code) => section(find(code)?, &style),
@@ -22,14 +22,14 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit, Complaint> {
 }
 
 /// By its name, in any case; `docs/findings.md#steal` is copied from a page.
-fn find(typed: &str) -> Result<FindingCode, Complaint> {
+fn find(typed: &str) -> Result<FindingCode, CliError> {
     let name = typed.rsplit('#').next().unwrap_or(typed).to_ascii_lowercase();
     let found = FindingCode::ALL.into_iter().find(|code| code.name() == name);
     found.ok_or_else(|| {
-        let complaint = Complaint::usage(format!("there is no finding `{typed}`"));
+        let cli_error = CliError::usage(format!("there is no finding `{typed}`"));
         match nearest(&name, FindingCode::ALL.map(FindingCode::name)) {
-            Some(meant) => complaint.hint(format!("did you mean `prony explain {meant}`?")),
-            None => complaint.hint("`prony explain` lists all of them"),
+            Some(meant) => cli_error.hint(format!("did you mean `prony explain {meant}`?")),
+            None => cli_error.hint("`prony explain` lists all of them"),
         }
     })
 }

@@ -7,13 +7,13 @@ use prony_targets::{Running, StartError};
 use super::postgres;
 use super::serve::address;
 use crate::args::{ExpressArgs, StartPostgres};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 
 /// Names the database where no flag does.
 const DATABASE_URL: &str = "DATABASE_URL";
 
 /// The database that was asked for: by a flag, else by the environment, else none.
-pub(super) fn database(args: &ExpressArgs) -> Result<Option<Database>, Complaint> {
+pub(super) fn database(args: &ExpressArgs) -> Result<Option<Database>, CliError> {
     if let Some(StartPostgres::Auto) = args.postgres {
         return Ok(Some(Database::Private(postgres::options(None))));
     }
@@ -24,7 +24,7 @@ pub(super) fn database(args: &ExpressArgs) -> Result<Option<Database>, Complaint
         return Ok(None);
     };
     let url = named.parse().map_err(|error| {
-        Complaint::usage(format!("{DATABASE_URL}: {error}"))
+        CliError::usage(format!("{DATABASE_URL}: {error}"))
             .hint(format!("correct it, or leave it out: env -u {DATABASE_URL} prony serve express"))
     })?;
     Ok(Some(Database::At(url)))
@@ -47,7 +47,7 @@ pub(super) fn start(args: &ExpressArgs, database: Option<Database>) -> Result<Ru
 }
 
 /// Why there is no private PostgreSQL.
-pub(super) fn no_postgres(error: &PostgresError) -> Complaint {
+pub(super) fn no_postgres(error: &PostgresError) -> CliError {
     let elsewhere = "or use one that runs: --database postgresql://user:password@host:5432/name";
     let (what, advice) = match error {
         PostgresError::NotInstalled => (
@@ -72,30 +72,30 @@ pub(super) fn no_postgres(error: &PostgresError) -> Complaint {
         ),
         other => (format!("failed to {other}"), "check that TMPDIR has room and can be reached"),
     };
-    Complaint::usage(what).hint(advice).hint(elsewhere)
+    CliError::usage(what).hint(advice).hint(elsewhere)
 }
 
 /// Why a database can't be used.
-pub(super) fn no_database(error: &DatabaseError) -> Complaint {
+pub(super) fn no_database(error: &DatabaseError) -> CliError {
     let auto = "or start a private one: --postgres auto";
     match error {
         DatabaseError::Unreachable { database, said } => {
-            Complaint::usage(format!("can't reach the database {database} ({said})"))
+            CliError::usage(format!("can't reach the database {database} ({said})"))
                 .hint("check that it is running and that this is where it listens")
         }
         DatabaseError::Login { database, said } => {
-            Complaint::usage(format!("can't log in to the database {database} ({said})"))
+            CliError::usage(format!("can't log in to the database {database} ({said})"))
                 .hint("check user and password: --database postgresql://user:password@host:5432/name")
         }
         DatabaseError::Missing { database, said } => {
-            Complaint::usage(format!("there is no database {database} ({said})"))
+            CliError::usage(format!("there is no database {database} ({said})"))
                 .hint("check its name, or make it with createdb")
         }
         DatabaseError::Table { database, said } => {
-            Complaint::usage(format!("can't make the table users in the database {database} ({said})"))
+            CliError::usage(format!("can't make the table users in the database {database} ({said})"))
                 .hint("give the user the right to create tables")
         }
-        other => Complaint::internal(format!("failed to {other}")),
+        other => CliError::internal(format!("failed to {other}")),
     }
     .hint(auto)
 }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_its_package() {
-        let expected = Complaint::usage("PostgreSQL is not installed")
+        let expected = CliError::usage("PostgreSQL is not installed")
             .hint("install it: apt-get install postgresql (Fedora: dnf install postgresql-server)")
             .hint("or use one that runs: --database postgresql://user:password@host:5432/name");
         assert_eq!(no_postgres(&PostgresError::NotInstalled), expected);

@@ -16,12 +16,12 @@ use prony_lab::work::{Surroundings, Worker};
 use prony_lab::{AccessError, Lab, LabError, LabOptions, SandboxMode, StoreAddress, serve};
 
 use crate::args::{ExampleLabArgs, LabAction, LabArgs, LabPlaceArgs, LabServeArgs};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::{calibration, output, signals};
 
 /// Does what `args` say.
-pub(crate) fn lab(args: &LabArgs) -> Result<Exit, Complaint> {
+pub(crate) fn lab(args: &LabArgs) -> Result<Exit, CliError> {
     match &args.action {
         None => start(&args.serve),
         Some(LabAction::Backup(args)) => backup::backup(args),
@@ -39,13 +39,13 @@ pub(crate) fn lab(args: &LabArgs) -> Result<Exit, Complaint> {
 }
 
 /// Starts the lab, says where it is, and ends it with the first signal.
-fn start(args: &LabServeArgs) -> Result<Exit, Complaint> {
+fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
     let (stop, stopped) = sync_channel(1);
     signals::on_interrupt(move || {
         // The receiver is gone only when the lab has ended already.
         let _ = stop.try_send(());
     })?;
-    let lab = Lab::open(options(args)?).map_err(|error| complaint(&error))?;
+    let lab = Lab::open(options(args)?).map_err(|error| cli_error(&error))?;
     for note in lab.notes() {
         output::tell(&format!("note: {note}\n"));
     }
@@ -57,7 +57,7 @@ fn start(args: &LabServeArgs) -> Result<Exit, Complaint> {
         }
     });
     let first = lab.first_link().map_err(|error| refused(&error))?;
-    let serving = serve(&lab).map_err(|error| complaint(&error))?;
+    let serving = serve(&lab).map_err(|error| cli_error(&error))?;
     let scheme = if args.tls_certificate.is_some() || args.behind_proxy { "https" } else { "http" };
     for address in serving.addresses() {
         // A script waits for this line, and takes the port from it.
@@ -68,7 +68,7 @@ fn start(args: &LabServeArgs) -> Result<Exit, Complaint> {
         output::print(&format!("log in first at {link}\nthe link is good once, for an hour\n"))?;
     }
     let worker = if args.no_worker { None } else { Some(worker(&lab)?) };
-    stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))?;
+    stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))?;
     // What it runs is ended while pages still say how far it is.
     drop(worker);
     serving.stop();
@@ -76,11 +76,11 @@ fn start(args: &LabServeArgs) -> Result<Exit, Complaint> {
 }
 
 /// Works builds off from now on, and says so where they do that without a sandbox.
-fn worker(lab: &Lab) -> Result<Worker, Complaint> {
+fn worker(lab: &Lab) -> Result<Worker, CliError> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = folder("HOME");
     let state = calibration::state_folder(folder);
-    let worker = Worker::start(lab, &Surroundings { home, state }).map_err(|error| complaint(&error))?;
+    let worker = Worker::start(lab, &Surroundings { home, state }).map_err(|error| cli_error(&error))?;
     if !worker.sandbox().is_there() {
         output::tell(&format!("note: {}\n", worker.sandbox().describe()));
     }
@@ -91,10 +91,10 @@ fn worker(lab: &Lab) -> Result<Worker, Complaint> {
 /// builds, which nobody works off.
 pub(super) fn example(
     args: ExampleLabArgs,
-    wait: impl FnOnce() -> Result<(), Complaint>,
-) -> Result<Exit, Complaint> {
+    wait: impl FnOnce() -> Result<(), CliError>,
+) -> Result<Exit, CliError> {
     let folder = tempfile::Builder::new().prefix("prony-lab-").tempdir().map_err(|error| {
-        Complaint::internal(format!("can't make a temporary folder ({error})"))
+        CliError::internal(format!("can't make a temporary folder ({error})"))
             .hint("set TMPDIR to one with room")
     })?;
     let lab = Lab::open(LabOptions {
@@ -112,9 +112,9 @@ pub(super) fn example(
         has_worker: false,
         sandbox: SandboxMode::Off,
     })
-    .map_err(|error| complaint(&error))?;
-    lab.fill_example(args.builds).map_err(|error| complaint(&error.into()))?;
-    let serving = serve(&lab).map_err(|error| complaint(&error))?;
+    .map_err(|error| cli_error(&error))?;
+    lab.fill_example(args.builds).map_err(|error| cli_error(&error.into()))?;
+    let serving = serve(&lab).map_err(|error| cli_error(&error))?;
     for address in serving.addresses() {
         output::print(&format!("listening on http://{address}/\n"))?;
     }
@@ -123,7 +123,7 @@ pub(super) fn example(
     Ok(Exit::Good)
 }
 
-fn options(args: &LabServeArgs) -> Result<LabOptions, Complaint> {
+fn options(args: &LabServeArgs) -> Result<LabOptions, CliError> {
     let (data, store) = place(&args.place)?;
     let mut listen = vec![args.listen];
     if args.listen.ip() == IpAddr::V4(Ipv4Addr::LOCALHOST) && args.listen.port() != 0 {
@@ -151,17 +151,17 @@ fn options(args: &LabServeArgs) -> Result<LabOptions, Complaint> {
 }
 
 /// The words of a command, as a shell would take them.
-fn mail_command(text: &str) -> Result<Vec<String>, Complaint> {
+fn mail_command(text: &str) -> Result<Vec<String>, CliError> {
     shell_words::split(text).ok().filter(|words| !words.is_empty()).ok_or_else(|| {
-        Complaint::usage(format!("--mail-command {text:?} is no command"))
+        CliError::usage(format!("--mail-command {text:?} is no command"))
             .hint("write a program and its flags: --mail-command '/usr/sbin/sendmail -i'")
     })
 }
 
 /// The folder and the store that `args` name, or those by default.
-fn place(args: &LabPlaceArgs) -> Result<(PathBuf, StoreAddress), Complaint> {
+fn place(args: &LabPlaceArgs) -> Result<(PathBuf, StoreAddress), CliError> {
     let data = args.data.clone().or_else(default_folder).ok_or_else(|| {
-        Complaint::usage("there is no folder for the lab: neither XDG_DATA_HOME nor HOME is set")
+        CliError::usage("there is no folder for the lab: neither XDG_DATA_HOME nor HOME is set")
             .hint("name one: prony lab --data FOLDER")
     })?;
     let store = match &args.database {
@@ -179,19 +179,19 @@ fn default_folder() -> Option<PathBuf> {
     )
 }
 
-fn complaint(error: &LabError) -> Complaint {
+fn cli_error(error: &LabError) -> CliError {
     worded(&format!("failed to {error}"))
 }
 
 /// Why something about who may do what can't be done.
-fn refused(error: &AccessError) -> Complaint {
+fn refused(error: &AccessError) -> CliError {
     worded(&format!("failed to {error}"))
 }
 
-fn worded(words: &str) -> Complaint {
+fn worded(words: &str) -> CliError {
     match words.split_once("; ") {
-        Some((what, advice)) => Complaint::usage(what).hint(advice),
-        None => Complaint::usage(words),
+        Some((what, advice)) => CliError::usage(what).hint(advice),
+        None => CliError::usage(words),
     }
 }
 

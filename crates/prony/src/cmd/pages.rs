@@ -3,20 +3,20 @@
 use clap::Command;
 
 use crate::args::{self, CompletionsArgs};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
 /// Prints the completions for a shell.
-pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, Complaint> {
+pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut completed(&args::definition()), "prony", &mut script);
     print(&script)
 }
 
 /// Prints the manual: prony's page and one section after it for every command.
-pub(crate) fn man() -> Result<Exit, Complaint> {
-    let unwritten = |error: std::io::Error| Complaint::internal(format!("can't write the manual ({error})"));
+pub(crate) fn man() -> Result<Exit, CliError> {
+    let unwritten = |error: std::io::Error| CliError::internal(format!("can't write the manual ({error})"));
     let mut page = Vec::new();
     let mut definition = unfolded(args::definition());
     definition.build();
@@ -62,7 +62,7 @@ fn commands(command: &Command, page: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn print(bytes: &[u8]) -> Result<Exit, Complaint> {
+fn print(bytes: &[u8]) -> Result<Exit, CliError> {
     output::print(&String::from_utf8_lossy(bytes))?;
     Ok(Exit::Good)
 }

@@ -4,12 +4,12 @@ use prony_engine::{BodyNotKept, KeptBody};
 use prony_report::clean;
 
 use crate::args::ProbeArgs;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
-use crate::meant::probe::{Meant, meant};
 use crate::output::Outlet;
 use crate::progress::StatusLine;
 use crate::render::render_probe;
+use crate::resolve::probe::{ResolvedArgs, resolve};
 use crate::{commit, output, signals, terminal};
 
 /// A body is kept in memory while its transfer is measured, so that no disk slows that down. Pages and most
@@ -17,8 +17,8 @@ use crate::{commit, output, signals, terminal};
 const MAX_BODY_BYTES: u64 = 64 << 20;
 
 /// Sends what `args` mean and reports.
-pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, Complaint> {
-    let Meant { plan, format, destination, body: body_to, quiet } = meant(args)?;
+pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, CliError> {
+    let ResolvedArgs { plan, format, destination, body: body_to, quiet } = resolve(args)?;
     let control = signals::control()?;
     let mut body = body_to.as_ref().map(|_| KeptBody::new(MAX_BODY_BYTES));
     let status = StatusLine::new(quiet);
@@ -45,14 +45,14 @@ pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, Complaint> {
 }
 
 /// Writes the whole body, or nothing.
-fn save(body: KeptBody, to: &Outlet) -> Result<(), Complaint> {
+fn save(body: KeptBody, to: &Outlet) -> Result<(), CliError> {
     let bytes = match body.whole() {
         Ok(bytes) => bytes,
         Err(BodyNotKept::Incomplete) => {
-            return Err(Complaint::target_failed("the body was not saved: the response is not complete"));
+            return Err(CliError::target_failed("the body was not saved: the response is not complete"));
         }
         Err(error @ BodyNotKept::TooLong { .. }) => {
-            return Err(Complaint::usage(format!("the body was not saved: {error}")).hint(
+            return Err(CliError::usage(format!("the body was not saved: {error}")).hint(
                 "the report stands; a larger body is for a downloader, such as curl --output FILE URL",
             ));
         }

@@ -6,10 +6,10 @@ use prony_model::{Finding, RunResult};
 use prony_report::{Style, markdown, study, text};
 
 use crate::args::{Format, PageFormat, ReportArgs, ReportFormat};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
-use crate::meant::clock;
 use crate::render::{AnyResult, Named, render, render_any};
+use crate::resolve::clock;
 use crate::{output, terminal};
 
 pub(in crate::cmd) mod read;
@@ -18,7 +18,7 @@ mod together;
 use read::Stored;
 
 /// Prints the results of all files, or, if one of them is bad, nothing but why.
-pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Complaint> {
+pub(crate) fn report(args: &ReportArgs) -> Result<Exit, CliError> {
     let format = match args.output {
         None => Format::Text,
         Some(ReportFormat::Plain(format)) => format,
@@ -26,11 +26,11 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Complaint> {
     };
     let clock = clock(args.clock, format)?;
     if format == Format::Hgrm && args.files.len() > 1 {
-        return Err(Complaint::usage("-o hgrm is one distribution, and there are several files")
+        return Err(CliError::usage("-o hgrm is one distribution, and there are several files")
             .hint("name one of them, or use -o hlog, which holds many"));
     }
     if args.files.iter().filter(|file| read::is_stdin(file)).count() > 1 {
-        return Err(Complaint::usage("stdin can be read once only").hint("write - once"));
+        return Err(CliError::usage("stdin can be read once only").hint("write - once"));
     }
     let stored = args.files.iter().map(|file| read::read(file)).collect::<Result<Vec<_>, _>>()?;
     for stored in &stored {
@@ -41,7 +41,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Complaint> {
         .filter_map(|stored| Some(Named { file: &stored.name, result: stored.result.run()? }))
         .collect();
     let rendered = if runs.len() == stored.len() {
-        render(&runs, format, clock).map_err(|error| Complaint::usage(error.to_string()))?
+        render(&runs, format, clock).map_err(|error| CliError::usage(error.to_string()))?
     } else {
         let results: Vec<_> = stored.iter().map(|stored| (stored.name.as_str(), &stored.result)).collect();
         render_any(&results, page_format(format)?)
@@ -55,11 +55,11 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Complaint> {
 }
 
 /// Prints the page of the only file, a study.
-fn page(args: &ReportArgs) -> Result<Exit, Complaint> {
+fn page(args: &ReportArgs) -> Result<Exit, CliError> {
     // Nothing but a distribution has a clock.
     clock(args.clock, Format::Text)?;
     let not_one = || {
-        Complaint::usage("-o html is the page of one study")
+        CliError::usage("-o html is the page of one study")
             .hint("name the report.json or the folder of a study")
     };
     let [file] = args.files.as_slice() else { return Err(not_one()) };
@@ -70,20 +70,20 @@ fn page(args: &ReportArgs) -> Result<Exit, Complaint> {
 }
 
 /// The format for results that are not all of runs.
-fn page_format(format: Format) -> Result<PageFormat, Complaint> {
+fn page_format(format: Format) -> Result<PageFormat, CliError> {
     match format {
         Format::Text => Ok(PageFormat::Text),
         Format::Markdown => Ok(PageFormat::Markdown),
         Format::Json => Ok(PageFormat::Json),
         Format::Csv | Format::Hgrm | Format::Hlog => {
-            Err(Complaint::usage("csv, hgrm and hlog are formats of runs, and not all of these are runs")
+            Err(CliError::usage("csv, hgrm and hlog are formats of runs, and not all of these are runs")
                 .hint("results of prony exec, probe and compare can be text, markdown and json"))
         }
     }
 }
 
 /// Refuses a result that contradicts itself, or says so.
-fn doubt(stored: &Stored, force: bool) -> Result<(), Complaint> {
+fn doubt(stored: &Stored, force: bool) -> Result<(), CliError> {
     /// Whoever edits one number makes several contradictions.
     const TOLD: usize = 3;
     let found = stored.result.run().map(RunResult::check).unwrap_or_default();
@@ -94,7 +94,7 @@ fn doubt(stored: &Stored, force: bool) -> Result<(), Complaint> {
     }
     if !force {
         return Err(
-            Complaint::usage(what).hint("it is not as prony wrote it; to print it all the same, add --force")
+            CliError::usage(what).hint("it is not as prony wrote it; to print it all the same, add --force")
         );
     }
     tell(&format!("warning: {}\n", prony_report::clean(&what)));

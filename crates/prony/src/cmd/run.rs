@@ -4,17 +4,18 @@ use prony_model::RunResult;
 use prony_study::{Condition, ConditionOutcome};
 
 use crate::args::RunArgs;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
-use crate::meant::{Meant, meant};
 use crate::progress::ProgressLine;
 use crate::render::{Named, render};
+use crate::resolve::{ResolvedArgs, resolve};
 use crate::samples::SampleFile;
 use crate::{calibration, commit, output, signals};
 
 /// Runs what `args` mean.
-pub(crate) fn run(args: &RunArgs) -> Result<Exit, Complaint> {
-    let Meant { plan, target_commit, format, clock, destination, samples, quiet } = meant(args, seed()?)?;
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
+    let ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet } =
+        resolve(args, seed()?)?;
     let mut samples = samples.as_ref().map(SampleFile::new).transpose()?;
     let control = signals::control()?;
     let mut progress = ProgressLine::new(&plan, quiet);
@@ -64,10 +65,10 @@ fn fails(conditions: &[Condition], result: &RunResult) -> bool {
 
 /// A seed from the operating system. 32 bits, so that it can be typed again, and read back whole by JSON
 /// readers that keep every number as a double.
-pub(crate) fn seed() -> Result<u64, Complaint> {
+pub(crate) fn seed() -> Result<u64, CliError> {
     let mut bytes = [0; 4];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| Complaint::internal(format!("the system has no random numbers ({error})")))?;
+        .map_err(|error| CliError::internal(format!("the system has no random numbers ({error})")))?;
     debug_assert_eq!(got, bytes.len(), "invariant: the kernel never cuts requests below 256 bytes short");
     Ok(u32::from_le_bytes(bytes).into())
 }

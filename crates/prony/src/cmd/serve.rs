@@ -14,12 +14,12 @@ use crate::args::{
     BottleneckArgs, DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served,
     TruthArgs, WhenFull,
 };
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::{output, signals};
 
 /// Starts the server that `args` name, says where it listens, and says at the end what it did.
-pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
+pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
     let (stop, stopped) = sync_channel(1);
     signals::on_interrupt(move || {
         // The receiver is gone only when the server has ended already.
@@ -31,12 +31,12 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
             let postgres = super::postgres::start(*args)?;
             let url = postgres.guest_url().expect("invariant: it was given a port");
             output::print(&format!("listening on {url}\n"))?;
-            stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))?;
+            stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))?;
             return Ok(Exit::Good);
         }
         Served::Lab(args) => {
             return super::lab::example(*args, || {
-                stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))
+                stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))
             });
         }
         Served::Null(args) => start_null(*args),
@@ -50,10 +50,10 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Complaint> {
         Served::Express(args) => express::start(args, express::database(args)?),
         Served::Truth(args) => start_truth(args),
     }
-    .map_err(|error| complaint(&error))?;
+    .map_err(|error| cli_error(&error))?;
     // A script waits for this line, and takes the port from it.
     output::print(&format!("listening on http://{}/\n", running.local_addr()))?;
-    stopped.recv().map_err(|_| Complaint::internal("nobody listens for Ctrl-C any more"))?;
+    stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))?;
     tell(&running.stop());
     Ok(Exit::Good)
 }
@@ -133,7 +133,7 @@ fn start_kv(args: &KvArgs, connection_log: Option<File>) -> Result<Running, Star
 }
 
 /// Where a server writes its log. Lines are added to a file that is there.
-fn log(to: &LogTo) -> Result<Option<File>, Complaint> {
+fn log(to: &LogTo) -> Result<Option<File>, CliError> {
     let opened = match to {
         LogTo::Off => return Ok(None),
         LogTo::Stdout => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
@@ -144,7 +144,7 @@ fn log(to: &LogTo) -> Result<Option<File>, Complaint> {
         LogTo::Off | LogTo::Stdout => "stdout".to_owned(),
     };
     let failed = |error| {
-        Complaint::usage(format!("can't write the log {name} ({error})"))
+        CliError::usage(format!("can't write the log {name} ({error})"))
             .hint("check that the folder exists and has room")
     };
     opened.map(Some).map_err(failed)
@@ -173,38 +173,38 @@ pub(super) fn address(args: ListenArgs) -> SocketAddr {
 }
 
 /// Why a server did not start, with the flag that helps.
-pub(crate) fn complaint(error: &StartError) -> Complaint {
+pub(crate) fn cli_error(error: &StartError) -> CliError {
     match error {
         StartError::NotLoopback { address } => {
-            Complaint::usage(format!("other machines could reach a server on {address}"))
+            CliError::usage(format!("other machines could reach a server on {address}"))
                 .hint("listen on 127.0.0.1, or add --allow-remote if that is what you want")
         }
-        StartError::PortTaken { address } => Complaint::usage(format!("{address} is in use"))
+        StartError::PortTaken { address } => CliError::usage(format!("{address} is in use"))
             .hint("stop the other server, or take a free port: --port 0"),
         StartError::PortForbidden { address } => {
-            Complaint::usage(format!("this user may not listen on port {}", address.port()))
+            CliError::usage(format!("this user may not listen on port {}", address.port()))
                 .hint("choose one from 1024 up: --port 3000")
         }
         StartError::NoSuchAddress { address } => {
-            Complaint::usage(format!("this machine does not have the address {}", address.ip()))
+            CliError::usage(format!("this machine does not have the address {}", address.ip()))
                 .hint("`ip address` shows those that it has")
         }
         StartError::Setting { setting, reason } => {
-            Complaint::usage(format!("--{}: {reason}", setting.replace('_', "-")))
+            CliError::usage(format!("--{}: {reason}", setting.replace('_', "-")))
         }
         StartError::NoSuchHost { url, source } => {
-            Complaint::usage(format!("the host of {url} has no address ({source})"))
+            CliError::usage(format!("the host of {url} has no address ({source})"))
                 .hint("check the spelling, or name the address: --check http://127.0.0.1:3000/")
         }
         StartError::Store { path, source } => {
-            Complaint::usage(format!("can't use the store {} ({source})", path.display()))
+            CliError::usage(format!("can't use the store {} ({source})", path.display()))
                 .hint("check that the folder may be written and that no other server uses it")
         }
         StartError::Postgres(error) => express::no_postgres(error),
         StartError::Database(error) => express::no_database(error),
         other => match std::error::Error::source(other) {
-            Some(source) => Complaint::internal(format!("failed to {other} ({source})")),
-            None => Complaint::internal(format!("failed to {other}")),
+            Some(source) => CliError::internal(format!("failed to {other} ({source})")),
+            None => CliError::internal(format!("failed to {other}")),
         },
     }
 }

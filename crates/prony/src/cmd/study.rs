@@ -11,12 +11,12 @@ use std::path::Path;
 
 use prony_study::{Begin, Confinement, Folder, Host, Overrides, Schedule, Study};
 
-use self::execute::{Asked, complaint, default_folder};
+use self::execute::{Asked, cli_error, default_folder};
 use crate::args::{PageFormat, StudyArgs, check_serve};
+use crate::cli_error::CliError;
 use crate::cmd::run::seed;
-use crate::complaint::Complaint;
 use crate::exit::Exit;
-use crate::meant::start_ups;
+use crate::resolve::start_ups;
 use crate::{detect, output, terminal};
 
 /// Runs of a study are seldom shorter than the longest blocks that `prony calibrate` measures.
@@ -25,9 +25,9 @@ const RUN_LEAST_S: f64 = 1.0;
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
 /// Does what the file of `args` says, or shows what that is.
-pub(crate) fn study(args: &StudyArgs) -> Result<Exit, Complaint> {
+pub(crate) fn study(args: &StudyArgs) -> Result<Exit, CliError> {
     let text = text(&args.file)?;
-    let detect = args.detect.map(|effect| Ok::<_, Complaint>((effect, detect::plan(effect, RUN_LEAST_S)?)));
+    let detect = args.detect.map(|effect| Ok::<_, CliError>((effect, detect::plan(effect, RUN_LEAST_S)?)));
     let detect = detect.transpose()?;
     if let Some((effect, plan)) = &detect {
         output::tell(&format!("{}\n", detect::describe(*effect, plan, "repeats")));
@@ -51,7 +51,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<Exit, Complaint> {
     if let Some(seed) = begun_with(args, &folder)? {
         overrides.seed = Some(seed);
         study =
-            Study::read(&args.file, &text, overrides).map_err(|error| Complaint::usage(error.to_string()))?;
+            Study::read(&args.file, &text, overrides).map_err(|error| CliError::usage(error.to_string()))?;
     }
     let schedule = Schedule::new(&study);
     if args.dry_run {
@@ -78,26 +78,26 @@ pub(crate) fn study(args: &StudyArgs) -> Result<Exit, Complaint> {
 }
 
 /// The seed of the study that `args` go on with, where none is typed: it may have come from the system.
-fn begun_with(args: &StudyArgs, folder: &Path) -> Result<Option<u64>, Complaint> {
+fn begun_with(args: &StudyArgs, folder: &Path) -> Result<Option<u64>, CliError> {
     if !args.resume || args.seed.is_some() {
         return Ok(None);
     }
-    let begun = Folder::schedule_of(folder).map_err(|error| complaint(&error))?;
+    let begun = Folder::schedule_of(folder).map_err(|error| cli_error(&error))?;
     Ok(begun.map(|begun| begun.seed))
 }
 
 /// The sandbox that the file `path` describes.
-fn confinement(path: &Path) -> Result<Confinement, Complaint> {
+fn confinement(path: &Path) -> Result<Confinement, CliError> {
     let unreadable = |error: &dyn std::fmt::Display| {
-        Complaint::usage(format!("can't read the sandbox {} ({error})", path.display()))
+        CliError::usage(format!("can't read the sandbox {} ({error})", path.display()))
     };
     let text = std::fs::read_to_string(path).map_err(|error| unreadable(&error))?;
     Confinement::from_json(&text).map_err(|error| unreadable(&error))
 }
 
-fn text(path: &Path) -> Result<String, Complaint> {
+fn text(path: &Path) -> Result<String, CliError> {
     let unreadable = |error: &std::io::Error| {
-        Complaint::usage(format!("can't read the study {} ({error})", path.display()))
+        CliError::usage(format!("can't read the study {} ({error})", path.display()))
             .hint("name a study file: docs/study.md says what stands in one")
     };
     let mut text = String::new();

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write as _};
 use prony_targets::truth::log::{self, Outcome, Record};
 
 use crate::args::TruthLogArgs;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
@@ -13,10 +13,10 @@ const HEADER: &str = "id,connection,peer_port,arrival_ns,read_ns,start_ns,delay_
                       arrival_from_kernel,clock_moved\n";
 
 /// Prints the whole log; times are ns on the monotonic clock of the machine that served.
-pub(crate) fn truth_log(args: &TruthLogArgs) -> Result<Exit, Complaint> {
+pub(crate) fn truth_log(args: &TruthLogArgs) -> Result<Exit, CliError> {
     let log = log::read(&args.file).map_err(|error| match std::error::Error::source(&error) {
-        Some(source) => Complaint::usage(format!("failed to {error} ({source})")),
-        None => Complaint::usage(format!("failed to {error}")),
+        Some(source) => CliError::usage(format!("failed to {error} ({source})")),
+        None => CliError::usage(format!("failed to {error}")),
     })?;
     if log.lost > 0 {
         let warning =

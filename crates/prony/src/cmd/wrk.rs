@@ -5,23 +5,23 @@ use prony_report::brief;
 use prony_report::wrk::{self, Rates};
 
 use crate::args::WrkArgs;
+use crate::cli_error::CliError;
 use crate::cmd::ab::PROGRAM;
 use crate::cmd::run::seed;
-use crate::complaint::Complaint;
 use crate::exit::Exit;
-use crate::meant::wrk::Wrk;
 use crate::progress::ProgressLine;
-use crate::{calibration, meant, output, signals, terminal};
+use crate::resolve::wrk::Wrk;
+use crate::{calibration, output, resolve, signals, terminal};
 
 /// Runs what `args` mean.
-pub(crate) fn wrk(args: &WrkArgs) -> Result<Exit, Complaint> {
+pub(crate) fn wrk(args: &WrkArgs) -> Result<Exit, CliError> {
     if args.version {
         output::print(&format!("wrk 4.2.0 <{PROGRAM}>\n"))?;
         if args.url.is_none() {
             return Ok(Exit::Good);
         }
     }
-    let Wrk { plan, url, duration, connections, latency } = meant::wrk::wrk(args, seed()?)?;
+    let Wrk { plan, url, duration, connections, latency } = resolve::wrk::wrk(args, seed()?)?;
     let control = signals::control()?;
     output::print(&wrk::head(&url, duration, plan.threads, connections))?;
     let mut rates = Rates::default();

@@ -12,8 +12,8 @@ use prony_report::count;
 
 use super::grid::Step;
 use super::server::{Look, Server, ServerUse};
-use crate::complaint::Complaint;
-use crate::meant::MAX_BODY_BYTES;
+use crate::cli_error::CliError;
+use crate::resolve::MAX_BODY_BYTES;
 
 /// Enough to open the connections and to fill the caches.
 const WARMUP: Duration = Duration::from_millis(300);
@@ -36,16 +36,16 @@ pub(super) struct Manner {
 
 impl Manner {
     /// Finds what contradicts itself in `steps`, before anything is measured.
-    pub(super) fn check(&self, steps: &[Step]) -> Result<(), Complaint> {
+    pub(super) fn check(&self, steps: &[Step]) -> Result<(), CliError> {
         // Any will do: a server for this machine is not started yet.
         let nowhere = Target::parse("http://127.0.0.1/").expect("invariant: this is a URL");
         steps.iter().try_for_each(|step| self.plan(step, &nowhere).map(drop))
     }
 
     /// The load of `step` on `target`.
-    fn plan(&self, step: &Step, target: &Target) -> Result<RunPlan, Complaint> {
+    fn plan(&self, step: &Step, target: &Target) -> Result<RunPlan, CliError> {
         if step.request_bytes > MAX_BODY_BYTES {
-            return Err(Complaint::usage("--request-bytes: choose at most 64 MiB"));
+            return Err(CliError::usage("--request-bytes: choose at most 64 MiB"));
         }
         let connections = step.connections;
         let bytes = usize::try_from(step.request_bytes).unwrap_or(usize::MAX);
@@ -77,7 +77,7 @@ impl Manner {
             samples: false,
             seed: self.seed,
         };
-        plan.check().map_err(|error| Complaint::from_words(&error))?;
+        plan.check().map_err(|error| CliError::from_words(&error))?;
         Ok(plan)
     }
 
@@ -87,7 +87,7 @@ impl Manner {
         step: &Step,
         times: u32,
         control: &Control,
-    ) -> Result<Option<Vec<RunResult>>, Complaint> {
+    ) -> Result<Option<Vec<RunResult>>, CliError> {
         let server = match &self.target {
             None => Server::start(step, self.cpus)?,
             Some(target) => Server::elsewhere(target),
@@ -111,7 +111,7 @@ impl Manner {
         &self,
         step: &Step,
         control: &Control,
-    ) -> Result<Option<CalibrationPoint>, Complaint> {
+    ) -> Result<Option<CalibrationPoint>, CliError> {
         let server = match &self.target {
             None => Server::start(step, self.cpus)?,
             Some(target) => Server::elsewhere(target),
@@ -127,7 +127,7 @@ impl Manner {
             return Ok(None);
         }
         if result.requests.done == 0 {
-            return Err(Complaint::target_failed(format!("{} gave no good answer", server.target))
+            return Err(CliError::target_failed(format!("{} gave no good answer", server.target))
                 .hint("is it a null server? `prony serve null` starts one"));
         }
         let used = after.since(&before);

@@ -8,13 +8,13 @@ use prony_stats::pair_deviation;
 
 use super::grid::Step;
 use super::measure::Manner;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 
 /// Lengths of blocks, and pairs of each: a quarter of a minute together.
 const LENGTHS: [(Duration, u32); 2] = [(Duration::from_millis(200), 16), (Duration::from_secs(1), 6)];
 
 /// Measures pairs of loads on one null server; `None` if that was interrupted.
-pub(super) fn noise(manner: &Manner, control: &Control) -> Result<Option<Vec<CalibrationNoise>>, Complaint> {
+pub(super) fn noise(manner: &Manner, control: &Control) -> Result<Option<Vec<CalibrationNoise>>, CliError> {
     let mut found = Vec::new();
     for (length, pairs) in LENGTHS {
         let manner = Manner { duration: length, ..manner.clone() };

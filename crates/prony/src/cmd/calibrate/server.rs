@@ -7,9 +7,9 @@ use prony_model::Target;
 use prony_targets::{Running, StartError, null};
 
 use super::grid::Step;
+use crate::cli_error::CliError;
 use crate::clock;
 use crate::cmd::serve;
-use crate::complaint::Complaint;
 
 /// The name of the null server's threads (prony-targets), which tells them from the client's.
 const THREAD_NAME: &str = "null";
@@ -36,7 +36,7 @@ pub(super) struct ServerUse {
 
 impl Server {
     /// One for `step` on this machine, which has `cpus` CPUs.
-    pub(super) fn start(step: &Step, cpus: u32) -> Result<Self, Complaint> {
+    pub(super) fn start(step: &Step, cpus: u32) -> Result<Self, CliError> {
         let workers = (WORKERS_PER_THREAD * step.threads).min(cpus.saturating_sub(step.threads)).max(1);
         let config = null::Config {
             workers: workers as usize,
@@ -44,11 +44,11 @@ impl Server {
             ..null::Config::default()
         };
         let running = null::start(config).map_err(|error| match error {
-            StartError::Setting { reason, .. } => Complaint::usage(format!("--response-bytes: {reason}")),
-            other => serve::complaint(&other),
+            StartError::Setting { reason, .. } => CliError::usage(format!("--response-bytes: {reason}")),
+            other => serve::cli_error(&other),
         })?;
         let target = Target::parse(&format!("http://{}/", running.local_addr()))
-            .map_err(|error| Complaint::from_words(&error))?;
+            .map_err(|error| CliError::from_words(&error))?;
         Ok(Self { target, has_room: step.threads + workers <= cpus, running: Some(running) })
     }
 

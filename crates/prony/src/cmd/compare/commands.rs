@@ -2,27 +2,27 @@
 
 use prony_model::{ChangeInterval, ComparisonMethod, ExecResult, Metric, MetricComparison};
 
+use crate::cli_error::CliError;
 use crate::cmd::exec;
-use crate::complaint::Complaint;
 use crate::exit::Exit;
-use crate::meant::compare::Meant;
 use crate::output;
 use crate::render::render_exec;
+use crate::resolve::compare::ResolvedArgs;
 use crate::terminal;
 
 /// Times A and B, reports as `prony exec` does, and says by the exit code whether a condition holds.
-pub(super) fn compare(plan: &prony_model::ExecPlan, meant: &Meant) -> Result<Exit, Complaint> {
-    if let Some(metric) = meant.fail_if.iter().find_map(super::Condition::metric).or(meant.primary) {
-        return Err(Complaint::usage(format!("{} is of servers, and these are commands", metric.name()))
+pub(super) fn compare(plan: &prony_model::ExecPlan, resolved: &ResolvedArgs) -> Result<Exit, CliError> {
+    if let Some(metric) = resolved.fail_if.iter().find_map(super::Condition::metric).or(resolved.primary) {
+        return Err(CliError::usage(format!("{} is of servers, and these are commands", metric.name()))
             .hint("commands are compared by their wall-clock time: --fail-if slower:5%"));
     }
-    let result = exec::time(plan, meant.quiet)?;
-    output::print(&render_exec(&result, meant.format, &terminal::style()))?;
-    if let Some(destination) = &meant.destination {
+    let result = exec::time(plan, resolved.quiet)?;
+    output::print(&render_exec(&result, resolved.format, &terminal::style()))?;
+    if let Some(destination) = &resolved.destination {
         destination.write(prony_model::exec_to_json(&result))?;
     }
     let told = told(&result);
-    let holds = meant.fail_if.iter().any(|condition| condition.holds(&told).unwrap_or(false));
+    let holds = resolved.fail_if.iter().any(|condition| condition.holds(&told).unwrap_or(false));
     Ok(match Exit::of_exec(&result) {
         Exit::Good if told.is_empty() => Exit::Invalid,
         Exit::Good if holds => Exit::ThresholdMissed,

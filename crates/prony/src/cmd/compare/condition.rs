@@ -3,7 +3,7 @@
 use prony_model::{ChangeInterval, ComparisonOutcome, Metric, MetricComparison};
 
 use crate::args::percent;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 
 /// What must not be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,9 +24,9 @@ enum What {
 }
 
 /// Reads `slower`, `slower:5%`, `different`, `too-noisy`, each with a metric before it, if need be.
-pub(crate) fn condition(text: &str) -> Result<Condition, Complaint> {
+pub(crate) fn condition(text: &str) -> Result<Condition, CliError> {
     let wrong = || {
-        Complaint::usage(format!("--fail-if `{text}` is not a condition"))
+        CliError::usage(format!("--fail-if `{text}` is not a condition"))
             .hint("write slower, slower:5%, different, different:5% or too-noisy, or p99:slower:5%")
     };
     let mut parts: Vec<&str> = text.split(':').map(str::trim).collect();

@@ -8,7 +8,7 @@ use prony_stats::{LEAST_PAIRS, Looks, signed_rank_p};
 use prony_study::{Block, BlockPair};
 
 use super::live::Measured;
-use crate::meant::compare::Live;
+use crate::resolve::compare::Live;
 
 /// The share of blocks made by the client beyond which nothing is said: fewer move no median of ranks by much.
 const MOST_CLIENT_BLOCKS: f64 = 0.1;

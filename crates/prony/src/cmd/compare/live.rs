@@ -7,8 +7,8 @@ use prony_model::{BlockOrder, End, Environment, LatencySummary, Look, Metric, Ru
 use prony_stats::{DecodeError, LOOKS, Looks, PairOrder, pair_orders};
 use prony_study::{Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, is_final, judge_primary};
 
-use crate::complaint::Complaint;
-use crate::meant::compare::Live;
+use crate::cli_error::CliError;
+use crate::resolve::compare::Live;
 
 /// Shorter blocks are mostly their own beginning; longer ones share less of the machine's mood.
 const LEAST_BLOCK: Duration = Duration::from_millis(200);
@@ -61,7 +61,7 @@ pub(super) struct Pair {
 }
 
 /// Puts the load of a plan on its target.
-pub(super) type Runner<'a> = dyn FnMut(&RunPlan) -> Result<RunResult, Complaint> + 'a;
+pub(super) type Runner<'a> = dyn FnMut(&RunPlan) -> Result<RunResult, CliError> + 'a;
 
 /// Measures warm-ups and pairs with `run`, and says after each pair what counts so far.
 pub(super) fn measure(
@@ -69,7 +69,7 @@ pub(super) fn measure(
     question: &Question,
     run: &mut Runner<'_>,
     told: &mut dyn FnMut(&[BlockPair]),
-) -> Result<Measured, Complaint> {
+) -> Result<Measured, CliError> {
     let pilots = [run(&pilot(&live.plans[0]))?, run(&pilot(&live.plans[1]))?];
     let mut interrupted = pilots.iter().any(|pilot| pilot.timing.interrupted);
     for (name, pilot) in ["A", "B"].into_iter().zip(&pilots) {
@@ -126,8 +126,8 @@ pub(super) fn measure(
 }
 
 /// A's and B's block; `None` if it was interrupted.
-fn pair(order: PairOrder, plans: &[RunPlan; 2], run: &mut Runner<'_>) -> Result<Option<Pair>, Complaint> {
-    let mut block = |side: usize| -> Result<Option<Block>, Complaint> {
+fn pair(order: PairOrder, plans: &[RunPlan; 2], run: &mut Runner<'_>) -> Result<Option<Pair>, CliError> {
+    let mut block = |side: usize| -> Result<Option<Block>, CliError> {
         let result = run(&plans[side])?;
         Ok(if result.timing.interrupted { None } else { Some(of_engine(Block::of(&result, None))) })
     };
@@ -184,10 +184,10 @@ fn block_warmup(pilots: &[RunResult; 2]) -> Duration {
     rounds.unwrap_or(LONGEST_BLOCK_WARMUP).clamp(BLOCK_WARMUP, LONGEST_BLOCK_WARMUP)
 }
 
-fn hopeless(name: &str, pilot: &RunResult) -> Complaint {
+fn hopeless(name: &str, pilot: &RunResult) -> CliError {
     let example = pilot.errors.first().map(|error| format!(" (first: {})", error.first_example));
     let url = &pilot.plan.target;
-    Complaint::target_failed(format!(
+    CliError::target_failed(format!(
         "{name}, {url}: not one response was good{}",
         example.unwrap_or_default()
     ))

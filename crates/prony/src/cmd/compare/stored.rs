@@ -14,8 +14,8 @@ use prony_study::{
     Block, BlockPair, Question, SideRequests, figure_findings, judge, side_requests, withhold,
 };
 
+use crate::cli_error::CliError;
 use crate::cmd::report::read;
-use crate::complaint::Complaint;
 use crate::render::AnyResult;
 
 /// A folder with more results is not one experiment.
@@ -38,7 +38,7 @@ pub(super) fn compare(
     force: bool,
     primary: Option<Metric>,
     margin: f64,
-) -> Result<ComparisonResult, Complaint> {
+) -> Result<ComparisonResult, CliError> {
     let mut a = read_all(&files[0])?;
     let mut b = read_all(&files[1])?;
     let differences = differences(&a, &b);
@@ -62,18 +62,18 @@ pub(super) fn compare(
         None
     };
     let blocks = blocks(&a, &b)?;
-    Ok(result(&a, &b, &blocks, &Asked { primary, margin, forbidden, notes }))
+    Ok(result(&a, &b, &blocks, &StoredOptions { primary, margin, forbidden, notes }))
 }
 
 /// What a result is made of, beside the runs.
-struct Asked {
+struct StoredOptions {
     primary: Option<Metric>,
     margin: f64,
     forbidden: Option<String>,
     notes: Vec<String>,
 }
 
-fn result(a: &[Stored], b: &[Stored], blocks: &[BlockPair], asked: &Asked) -> ComparisonResult {
+fn result(a: &[Stored], b: &[Stored], blocks: &[BlockPair], asked: &StoredOptions) -> ComparisonResult {
     let first = &a[0].result;
     let closed_loop = matches!(first.plan.load, Load::Closed { .. });
     let question = Question {
@@ -121,7 +121,7 @@ fn result(a: &[Stored], b: &[Stored], blocks: &[BlockPair], asked: &Asked) -> Co
 }
 
 /// Every result that `paths` name, a folder standing for the results in it.
-fn read_all(paths: &[PathBuf]) -> Result<Vec<Stored>, Complaint> {
+fn read_all(paths: &[PathBuf]) -> Result<Vec<Stored>, CliError> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -131,25 +131,25 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Stored>, Complaint> {
         }
     }
     if files.len() > MAX_FILES {
-        return Err(Complaint::usage(format!("{} results are more than {MAX_FILES}", files.len()))
+        return Err(CliError::usage(format!("{} results are more than {MAX_FILES}", files.len()))
             .hint("name those that belong together"));
     }
     files.iter().map(|file| read_run(file)).collect()
 }
 
-fn read_run(file: &Path) -> Result<Stored, Complaint> {
+fn read_run(file: &Path) -> Result<Stored, CliError> {
     let read::Stored { name, result } = read::read(file)?;
     let AnyResult::Run(result) = result else {
-        return Err(Complaint::usage(format!("{name} is not a result of `prony run`"))
+        return Err(CliError::usage(format!("{name} is not a result of `prony run`"))
             .hint("name files that `prony URL --json FILE` wrote; prony exec compares by itself"));
     };
     Ok(Stored { name, result: *result })
 }
 
 /// The files of `folder` that are called `*.json`, by name.
-fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Complaint> {
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let unreadable = |error: std::io::Error| {
-        Complaint::usage(format!("can't read the folder {} ({error})", folder.display()))
+        CliError::usage(format!("can't read the folder {} ({error})", folder.display()))
             .hint("name a folder of results that `prony URL --json FILE` wrote")
     };
     let mut files = Vec::new();
@@ -160,7 +160,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Complaint> {
         }
     }
     if files.is_empty() {
-        return Err(Complaint::usage(format!("{} holds no results", folder.display()))
+        return Err(CliError::usage(format!("{} holds no results", folder.display()))
             .hint(format!("put some there: prony URL --json {}", folder.join("1.json").display())));
     }
     files.sort();
@@ -223,15 +223,15 @@ fn of_two(reference: &Stored, stored: &Stored) -> Vec<String> {
     differ.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| of(what)).collect()
 }
 
-fn refused(differences: &[String]) -> Complaint {
-    let mut complaint = Complaint::usage("these results can't be compared");
+fn refused(differences: &[String]) -> CliError {
+    let mut cli_error = CliError::usage("these results can't be compared");
     for what in differences.iter().take(MOST_TOLD) {
-        complaint = complaint.hint(what);
+        cli_error = cli_error.hint(what);
     }
     if let Some(more) = differences.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
-        complaint = complaint.hint(format!("and {more} more"));
+        cli_error = cli_error.hint(format!("and {more} more"));
     }
-    complaint.hint("to see them beside each other without a verdict, add --force")
+    cli_error.hint("to see them beside each other without a verdict, add --force")
 }
 
 /// Whether what `--force` shows may not be judged.
@@ -256,10 +256,10 @@ fn one_after_the_other(a: &[Stored], b: &[Stored]) -> Option<String> {
     })
 }
 
-fn blocks(a: &[Stored], b: &[Stored]) -> Result<Vec<BlockPair>, Complaint> {
+fn blocks(a: &[Stored], b: &[Stored]) -> Result<Vec<BlockPair>, CliError> {
     let block = |stored: &Stored| {
         Block::of(&stored.result, Some(stored.name.clone()))
-            .map_err(|error| Complaint::usage(format!("{}: {error}", stored.name)))
+            .map_err(|error| CliError::usage(format!("{}: {error}", stored.name)))
     };
     a.iter().zip(b).map(|(a, b)| Ok((block(a)?, block(b)?))).collect()
 }

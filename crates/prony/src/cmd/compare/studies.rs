@@ -8,8 +8,8 @@ use prony_report::{Style, clean, markdown};
 
 use super::stored;
 use crate::args::PageFormat;
+use crate::cli_error::CliError;
 use crate::cmd::report::read;
-use crate::complaint::Complaint;
 use crate::render::{AnyResult, render_comparison};
 
 /// What came of it.
@@ -40,7 +40,7 @@ pub(super) fn compare(
     force: bool,
     primary: Option<Metric>,
     margin: f64,
-) -> Result<Studies, Complaint> {
+) -> Result<Studies, CliError> {
     let [a, b] = [side(&folders[0])?, side(&folders[1])?];
     let mut studies = Studies { cells: Vec::new(), left_out: Vec::new() };
     for cell in &a.result.cells {
@@ -59,17 +59,17 @@ pub(super) fn compare(
     let missing = b.result.cells.iter().filter(is_missing);
     studies.left_out.extend(missing.map(|cell| format!("{} is in {} only", cell.name, b.folder.display())));
     if studies.cells.is_empty() {
-        return Err(Complaint::usage("these studies have no load in common").hint(
+        return Err(CliError::usage("these studies have no load in common").hint(
             "a cell is the same where its value on every axis is: compare two runs of one study file",
         ));
     }
     Ok(studies)
 }
 
-fn side(folder: &Path) -> Result<Side, Complaint> {
+fn side(folder: &Path) -> Result<Side, CliError> {
     match read::read(folder)?.result {
         AnyResult::Study(result) => Ok(Side { folder: folder.to_owned(), result: *result }),
-        _ => Err(Complaint::usage(format!("the report.json in {} is not that of a study", folder.display()))
+        _ => Err(CliError::usage(format!("the report.json in {} is not that of a study", folder.display()))
             .hint("name two folders that `prony study` wrote")),
     }
 }
@@ -92,7 +92,7 @@ fn of_cell(
         return Err("no repeat is valid on both sides".to_owned());
     }
     let mut result =
-        stored::compare(&files, force, primary, margin).map_err(|complaint| complaint.in_a_line())?;
+        stored::compare(&files, force, primary, margin).map_err(|cli_error| cli_error.in_a_line())?;
     for (told, (side, cell)) in [&mut result.a, &mut result.b].into_iter().zip(sides) {
         told.name = format!("{}: {}", side.folder.display(), cell.name);
     }

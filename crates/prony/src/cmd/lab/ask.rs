@@ -5,7 +5,7 @@ use prony_lab::{Client, ClientError, Gate};
 use prony_report::clean;
 
 use crate::args::{LabGateArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
@@ -13,7 +13,7 @@ use crate::output;
 const HERE: &str = "http://127.0.0.1:3000";
 
 /// Requests a build, and prints its number.
-pub(super) fn submit(args: &LabSubmitArgs) -> Result<Exit, Complaint> {
+pub(super) fn submit(args: &LabSubmitArgs) -> Result<Exit, CliError> {
     let client = client(&args.there)?;
     let request = BuildRequest {
         project: args.project.clone(),
@@ -24,19 +24,19 @@ pub(super) fn submit(args: &LabSubmitArgs) -> Result<Exit, Complaint> {
         email: args.email.clone(),
         priority: args.priority.clone(),
     };
-    let made = client.submit(&request).map_err(|error| complaint(&error))?;
+    let made = client.submit(&request).map_err(|error| cli_error(&error))?;
     output::tell(&format!("{}\n", client.page(made.build.id)));
     output::print(&format!("{}\n", made.build.id))?;
     Ok(Exit::Good)
 }
 
 /// Waits until a build is over.
-pub(super) fn wait(args: &LabWaitArgs) -> Result<Exit, Complaint> {
+pub(super) fn wait(args: &LabWaitArgs) -> Result<Exit, CliError> {
     ended(args).map(|_| Exit::Good)
 }
 
 /// The same, and ends as the build says.
-pub(super) fn gate(args: &LabGateArgs) -> Result<Exit, Complaint> {
+pub(super) fn gate(args: &LabGateArgs) -> Result<Exit, CliError> {
     Ok(match Gate::of(&ended(&args.wait)?) {
         Gate::Open => Exit::Good,
         Gate::Undecided if args.strict => Exit::Invalid,
@@ -53,7 +53,7 @@ pub(super) fn gate(args: &LabGateArgs) -> Result<Exit, Complaint> {
 }
 
 /// The build that was waited for; what became of it is on stdout.
-fn ended(args: &LabWaitArgs) -> Result<Build, Complaint> {
+fn ended(args: &LabWaitArgs) -> Result<Build, CliError> {
     let client = client(&args.there)?;
     let id = BuildId(args.build);
     let tell = |build: &Build| {
@@ -61,7 +61,7 @@ fn ended(args: &LabWaitArgs) -> Result<Build, Complaint> {
             output::tell(&format!("build {id}: {}\n", build.state.name()));
         }
     };
-    let build = client.wait(id, args.timeout, tell).map_err(|error| complaint(&error))?;
+    let build = client.wait(id, args.timeout, tell).map_err(|error| cli_error(&error))?;
     output::print(&format!("{}\n", line(&build)))?;
     Ok(build)
 }
@@ -79,23 +79,23 @@ fn line(build: &Build) -> String {
     )
 }
 
-fn client(there: &LabThereArgs) -> Result<Client, Complaint> {
+fn client(there: &LabThereArgs) -> Result<Client, CliError> {
     let set = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
     let address = there.lab.clone().or_else(|| set("PRONY_LAB")).unwrap_or_else(|| HERE.to_owned());
     let token = set("PRONY_LAB_TOKEN").ok_or_else(|| {
-        Complaint::usage("there is no token to ask the lab with")
+        CliError::usage("there is no token to ask the lab with")
             .hint("make one: prony lab token add USER LABEL; and set PRONY_LAB_TOKEN to it")
     })?;
-    Client::new(&address, &token).map_err(|error| complaint(&error))
+    Client::new(&address, &token).map_err(|error| cli_error(&error))
 }
 
-fn complaint(error: &ClientError) -> Complaint {
+fn cli_error(error: &ClientError) -> CliError {
     match error {
-        ClientError::Refused { status: ..500, .. } => Complaint::usage(error.to_string()),
+        ClientError::Refused { status: ..500, .. } => CliError::usage(error.to_string()),
         ClientError::Refused { .. }
         | ClientError::TimedOut { .. }
         | ClientError::Unreachable { .. }
-        | ClientError::Foreign { .. } => Complaint::target_failed(error.to_string()),
-        _ => Complaint::from_words(error),
+        | ClientError::Foreign { .. } => CliError::target_failed(error.to_string()),
+        _ => CliError::from_words(error),
     }
 }

@@ -2,16 +2,16 @@
 
 use prony_report::clean;
 
-use super::{complaint, place};
+use super::{cli_error, place};
 use crate::args::LabCopyArgs;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
 /// Makes the copy and says what is in it.
-pub(super) fn backup(args: &LabCopyArgs) -> Result<Exit, Complaint> {
+pub(super) fn backup(args: &LabCopyArgs) -> Result<Exit, CliError> {
     let (_, store) = place(&args.place)?;
-    let made = prony_lab::backup(&store, &args.file).map_err(|error| complaint(&error.into()))?;
+    let made = prony_lab::backup(&store, &args.file).map_err(|error| cli_error(&error.into()))?;
     let file = clean(&args.file.display().to_string());
     output::print(&format!(
         "{file}: {}, looked at and whole ({:.1} s)\n",

@@ -2,16 +2,16 @@
 
 use prony_report::clean;
 
-use super::{complaint, place};
+use super::{cli_error, place};
 use crate::args::LabCheckArgs;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
 /// Looks, and says what is wrong.
-pub(super) fn check(args: &LabCheckArgs) -> Result<Exit, Complaint> {
+pub(super) fn check(args: &LabCheckArgs) -> Result<Exit, CliError> {
     let (_, store) = place(&args.place)?;
-    let found = prony_lab::check(&store).map_err(|error| complaint(&error.into()))?;
+    let found = prony_lab::check(&store).map_err(|error| cli_error(&error.into()))?;
     let took_s = found.took.as_secs_f64();
     if found.faults.is_empty() {
         output::print(&format!("whole: {} builds ({took_s:.1} s)\n", found.builds))?;
@@ -20,9 +20,9 @@ pub(super) fn check(args: &LabCheckArgs) -> Result<Exit, Complaint> {
         );
         return Ok(Exit::Good);
     }
-    let mut complaint = Complaint::target_failed(format!("the store is damaged ({} builds)", found.builds));
+    let mut cli_error = CliError::target_failed(format!("the store is damaged ({} builds)", found.builds));
     for fault in &found.faults {
-        complaint = complaint.hint(format!("| {}", clean(fault)));
+        cli_error = cli_error.hint(format!("| {}", clean(fault)));
     }
-    Err(complaint.hint("put a copy in its place: prony lab restore FILE"))
+    Err(cli_error.hint("put a copy in its place: prony lab restore FILE"))
 }

@@ -4,10 +4,10 @@
 use prony_lab::{AccessError, Office};
 use prony_report::clean;
 
-use super::{complaint, place, refused};
+use super::{cli_error, place, refused};
 use crate::args::{LabAuditArgs, LabPlaceArgs, LabPolicyArgs, LabTokenArgs, LabUserArgs};
 use crate::args::{PolicyAction, TokenAction, UserAction};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
@@ -17,7 +17,7 @@ const POLICY_BYTES_MAX: u64 = 1 << 20;
 const SOMEBODY: &str = "somebody at the machine";
 
 /// Users.
-pub(super) fn user(args: &LabUserArgs) -> Result<Exit, Complaint> {
+pub(super) fn user(args: &LabUserArgs) -> Result<Exit, CliError> {
     match &args.action {
         UserAction::List { place } => {
             let users = done(open(place)?.users())?;
@@ -46,7 +46,7 @@ pub(super) fn user(args: &LabUserArgs) -> Result<Exit, Complaint> {
 }
 
 /// Tokens.
-pub(super) fn token(args: &LabTokenArgs) -> Result<Exit, Complaint> {
+pub(super) fn token(args: &LabTokenArgs) -> Result<Exit, CliError> {
     match &args.action {
         TokenAction::List { place } => {
             for token in done(open(place)?.tokens())? {
@@ -74,7 +74,7 @@ pub(super) fn token(args: &LabTokenArgs) -> Result<Exit, Complaint> {
 }
 
 /// The target policy.
-pub(super) fn policy(args: &LabPolicyArgs) -> Result<Exit, Complaint> {
+pub(super) fn policy(args: &LabPolicyArgs) -> Result<Exit, CliError> {
     match &args.action {
         PolicyAction::Show { place } => output::print(&done(open(place)?.policy_text())?)?,
         PolicyAction::Set { file, place } => {
@@ -100,30 +100,30 @@ pub(super) fn policy(args: &LabPolicyArgs) -> Result<Exit, Complaint> {
 }
 
 /// Whether the audit log is whole.
-pub(super) fn audit(args: &LabAuditArgs) -> Result<Exit, Complaint> {
+pub(super) fn audit(args: &LabAuditArgs) -> Result<Exit, CliError> {
     let (entries, head, broken_at) = done(open(&args.place)?.check_audit())?;
     if let Some(entry) = broken_at {
-        return Err(Complaint::target_failed(format!("entry {entry} of the audit log is not what it was"))
+        return Err(CliError::target_failed(format!("entry {entry} of the audit log is not what it was"))
             .hint("compare it with a copy: prony lab backup makes one"));
     }
     if args.head.as_ref().is_some_and(|expected| *expected != head) {
-        return Err(Complaint::target_failed(format!("the audit log ends with {head}, not as demanded"))
+        return Err(CliError::target_failed(format!("the audit log ends with {head}, not as demanded"))
             .hint("entries were added since, or its end was cut off: compare it with a copy"));
     }
     output::print(&format!("whole: {entries} entries, the last is {head}\n"))?;
     Ok(Exit::Good)
 }
 
-fn open(place: &LabPlaceArgs) -> Result<Office, Complaint> {
+fn open(place: &LabPlaceArgs) -> Result<Office, CliError> {
     let (_, store) = self::place(place)?;
     Office::open(&store, &by()).map_err(|error| {
         let is_running = matches!(error, prony_lab::StoreError::InUse(_));
-        let complaint = complaint(&error.into());
+        let cli_error = cli_error(&error.into());
         if is_running {
-            complaint
+            cli_error
                 .hint("a lab that runs is changed on its page /admin, or by its API with an admin's token")
         } else {
-            complaint
+            cli_error
         }
     })
 }
@@ -135,14 +135,14 @@ pub(super) fn by() -> String {
     by.map_or_else(|| SOMEBODY.to_owned(), |user| format!("{user} at the machine"))
 }
 
-fn done<T>(result: Result<T, AccessError>) -> Result<T, Complaint> {
+fn done<T>(result: Result<T, AccessError>) -> Result<T, CliError> {
     result.map_err(|error| refused(&error))
 }
 
-fn text(file: &std::path::Path) -> Result<String, Complaint> {
+fn text(file: &std::path::Path) -> Result<String, CliError> {
     use std::io::Read as _;
     let unreadable =
-        |error: std::io::Error| Complaint::usage(format!("can't read {} ({error})", file.display()));
+        |error: std::io::Error| CliError::usage(format!("can't read {} ({error})", file.display()));
     let source: Box<dyn std::io::Read> = if file == std::path::Path::new("-") {
         Box::new(std::io::stdin().lock())
     } else {

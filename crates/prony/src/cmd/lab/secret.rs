@@ -7,7 +7,7 @@ use prony_lab::{SecretAdmin, SecretError};
 use super::office::by;
 use super::{place, worded};
 use crate::args::{LabPlaceArgs, LabSecretArgs, SecretAction};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
@@ -15,7 +15,7 @@ use crate::output;
 const READ_BYTES_MAX: u64 = 1 << 20;
 
 /// Does what `args` say.
-pub(super) fn secret(args: &LabSecretArgs) -> Result<Exit, Complaint> {
+pub(super) fn secret(args: &LabSecretArgs) -> Result<Exit, CliError> {
     match &args.action {
         SecretAction::List { place } => {
             for name in done(open(place)?.names())? {
@@ -26,7 +26,7 @@ pub(super) fn secret(args: &LabSecretArgs) -> Result<Exit, Complaint> {
             let admin = open(place)?;
             let mut value = Vec::new();
             let read = io::stdin().take(READ_BYTES_MAX).read_to_end(&mut value);
-            read.map_err(|error| Complaint::usage(format!("can't read the secret from stdin ({error})")))?;
+            read.map_err(|error| CliError::usage(format!("can't read the secret from stdin ({error})")))?;
             let end = value.strip_suffix(b"\n").unwrap_or(&value);
             done(admin.set(name, end))?;
             output::tell(&format!("stored; a task gets it with: secrets = [\"{name}\"]\n"));
@@ -36,11 +36,11 @@ pub(super) fn secret(args: &LabSecretArgs) -> Result<Exit, Complaint> {
     Ok(Exit::Good)
 }
 
-fn open(args: &LabPlaceArgs) -> Result<SecretAdmin, Complaint> {
+fn open(args: &LabPlaceArgs) -> Result<SecretAdmin, CliError> {
     let (data, store) = place(args)?;
     done(SecretAdmin::open(&data, &store, &by()))
 }
 
-fn done<T>(result: Result<T, SecretError>) -> Result<T, Complaint> {
+fn done<T>(result: Result<T, SecretError>) -> Result<T, CliError> {
     result.map_err(|error| worded(&format!("failed to {error}")))
 }

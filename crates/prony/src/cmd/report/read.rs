@@ -10,7 +10,7 @@ use prony_model::{
 };
 use prony_report::check_distributions;
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::render::AnyResult;
 
 /// More than any result has: a day in seconds takes 20 MB, the largest body 90 MB.
@@ -33,7 +33,7 @@ pub(in crate::cmd) fn is_stdin(path: &Path) -> bool {
 }
 
 /// The result in the file `path`, of the study in the folder `path`, or on stdin for `-`.
-pub(in crate::cmd) fn read(path: &Path) -> Result<Stored, Complaint> {
+pub(in crate::cmd) fn read(path: &Path) -> Result<Stored, CliError> {
     let report = path.join(STUDY_REPORT);
     let path = if path.join(STUDY_SCHEDULE).is_file() && report.is_file() { &report } else { path };
     let name = if is_stdin(path) { "stdin".to_owned() } else { path.display().to_string() };
@@ -42,9 +42,9 @@ pub(in crate::cmd) fn read(path: &Path) -> Result<Stored, Complaint> {
     Ok(Stored { name, result })
 }
 
-fn text(path: &Path, name: &str) -> Result<String, Complaint> {
+fn text(path: &Path, name: &str) -> Result<String, CliError> {
     let unreadable = |error: &std::io::Error| {
-        Complaint::usage(format!("can't read {name} ({error})"))
+        CliError::usage(format!("can't read {name} ({error})"))
             .hint("name a file that `prony URL --json FILE` wrote, or - for stdin")
     };
     let mut bytes = Vec::new();
@@ -52,29 +52,29 @@ fn text(path: &Path, name: &str) -> Result<String, Complaint> {
     let taken = if is_stdin(path) {
         take(&mut std::io::stdin().lock())
     } else if path.join(STUDY_SCHEDULE).is_file() {
-        return Err(Complaint::usage(format!("{name} has no {STUDY_REPORT}: its study has not ended"))
+        return Err(CliError::usage(format!("{name} has no {STUDY_REPORT}: its study has not ended"))
             .hint(format!("go on with it: prony study FILE --output {name} --resume")));
     } else if path.is_dir() {
-        return Err(Complaint::usage(format!("{name} is a directory"))
+        return Err(CliError::usage(format!("{name} is a directory"))
             .hint(format!("name the files in it: prony report {}", path.join("*.json").display())));
     } else {
         File::open(path).and_then(|mut file| take(&mut file))
     };
     taken.map_err(|error| unreadable(&error))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(Complaint::usage(format!("{name} is larger than 256 MiB, which no result is"))
+        return Err(CliError::usage(format!("{name} is larger than 256 MiB, which no result is"))
             .hint("name a file that `prony URL --json FILE` wrote"));
     }
     if bytes.trim_ascii().is_empty() {
-        return Err(Complaint::usage(format!("{name} is empty"))
+        return Err(CliError::usage(format!("{name} is empty"))
             .hint("for example: prony http://127.0.0.1:3000/ --json - | prony report -"));
     }
     String::from_utf8(bytes).map_err(|_| {
-        Complaint::usage(format!("{name} is not text")).hint("results of prony are JSON in UTF-8")
+        CliError::usage(format!("{name} is not text")).hint("results of prony are JSON in UTF-8")
     })
 }
 
-fn result(name: &str, text: &str) -> Result<AnyResult, Complaint> {
+fn result(name: &str, text: &str) -> Result<AnyResult, CliError> {
     let refused = |error: FormatError| refused(name, &error);
     match stored_format(text).map_err(refused)?.as_str() {
         COMPARISON_FORMAT => {
@@ -90,24 +90,24 @@ fn result(name: &str, text: &str) -> Result<AnyResult, Complaint> {
         _ => {
             let result = from_json(text).map_err(refused)?;
             check_distributions(&result).map_err(|error| {
-                Complaint::usage(format!("{name}: {error}")).hint("was the file edited, or cut short?")
+                CliError::usage(format!("{name}: {error}")).hint("was the file edited, or cut short?")
             })?;
             Ok(AnyResult::Run(Box::new(result)))
         }
     }
 }
 
-fn refused(name: &str, error: &FormatError) -> Complaint {
-    let complaint = Complaint::usage(format!("{name} can't be used: {error}"));
+fn refused(name: &str, error: &FormatError) -> CliError {
+    let cli_error = CliError::usage(format!("{name} can't be used: {error}"));
     match error {
         FormatError::Json { .. } => {
-            complaint.hint("the file may be incomplete: was the run that wrote it interrupted?")
+            cli_error.hint("the file may be incomplete: was the run that wrote it interrupted?")
         }
         FormatError::Foreign
         | FormatError::ForeignExec
         | FormatError::ForeignProbe
         | FormatError::ForeignComparison
-        | FormatError::ForeignStudy => complaint.hint("name a file that `prony URL --json FILE` wrote"),
-        FormatError::Version { .. } | FormatError::Schema(_) => complaint,
+        | FormatError::ForeignStudy => cli_error.hint("name a file that `prony URL --json FILE` wrote"),
+        FormatError::Version { .. } | FormatError::Schema(_) => cli_error,
     }
 }

@@ -12,7 +12,7 @@ use super::plan;
 use super::progress::StudyLine;
 use super::runner::Local;
 use crate::args::PageFormat;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::render::render_study;
 use crate::{output, terminal};
@@ -37,9 +37,9 @@ pub(super) fn default_folder(study: &Study) -> PathBuf {
 }
 
 /// Makes the runs that are missing, and reports on all that are there.
-pub(super) fn run(asked: &Asked<'_>) -> Result<Exit, Complaint> {
+pub(super) fn run(asked: &Asked<'_>) -> Result<Exit, CliError> {
     let Asked { study, schedule, begin, format, quiet, .. } = *asked;
-    let folder = Folder::open(asked.folder, study, schedule, begin).map_err(|error| complaint(&error))?;
+    let folder = Folder::open(asked.folder, study, schedule, begin).map_err(|error| cli_error(&error))?;
     let place = folder.path().display();
     if folder.removed() > 0 {
         output::tell(&format!("starting over: removed {} runs from {place}\n", folder.removed()));
@@ -54,9 +54,9 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<Exit, Complaint> {
     let conducted =
         execute(study, &folder, asked.confinement, &mut runner, &is_stopped, &mut |event| line.tell(&event));
     drop(line);
-    let conducted = conducted.map_err(|error| complaint(&error))?;
+    let conducted = conducted.map_err(|error| cli_error(&error))?;
     let result = aggregate_folder(study, schedule, folder.path())
-        .map_err(|error| Complaint::internal(error.to_string()))?;
+        .map_err(|error| CliError::internal(error.to_string()))?;
     // The report first: should a file fail now, the numbers are at least seen.
     output::print(&render_study(&result, format, &terminal::style()))?;
     write_reports(&folder, &result)?;
@@ -67,14 +67,14 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<Exit, Complaint> {
 }
 
 /// Every report, in the folder.
-fn write_reports(folder: &Folder, result: &StudyResult) -> Result<(), Complaint> {
+fn write_reports(folder: &Folder, result: &StudyResult) -> Result<(), CliError> {
     let reports = [
         ("report.json", draw::json(result)),
         ("report.md", draw::markdown(result)),
         ("report.html", draw::html(result)),
     ];
     for (name, text) in reports {
-        folder.write(name, &text).map_err(|error| complaint(&error))?;
+        folder.write(name, &text).map_err(|error| cli_error(&error))?;
     }
     Ok(())
 }
@@ -94,9 +94,9 @@ fn left(conducted: &Executed, folder: &Folder) -> String {
 }
 
 /// Why the folder can't be used, for people.
-pub(super) fn complaint(error: &FolderError) -> Complaint {
+pub(super) fn cli_error(error: &FolderError) -> CliError {
     match error {
-        FolderError::System { .. } => Complaint::internal(error.to_string()),
-        _ => Complaint::from_words(error),
+        FolderError::System { .. } => CliError::internal(error.to_string()),
+        _ => CliError::from_words(error),
     }
 }

@@ -111,7 +111,7 @@ impl StudyLine {
 
     /// The line that is written over.
     fn show(&self, what: &str) {
-        let parts = [self.now.as_str(), what, &self.left().map(in_words).unwrap_or_default()];
+        let parts = [self.now.as_str(), what, &self.left().map(describe).unwrap_or_default()];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         self.status.write(&parts.join(" · "));
     }
@@ -151,7 +151,7 @@ fn ended(step: &Step, of: usize, name: &str, verdict: Option<Verdict>, took: Dur
 }
 
 /// Rounded up: an estimate that says zero is wrong.
-fn in_words(left: Duration) -> String {
+fn describe(left: Duration) -> String {
     let left_s = left.as_secs() + 1;
     match left_s {
         0..=99 => format!("{left_s} s left"),
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn times_are_told_as_people_say_them() {
-        let check = |left_s, expected: &str| assert_eq!(in_words(Duration::from_secs(left_s)), expected);
+        let check = |left_s, expected: &str| assert_eq!(describe(Duration::from_secs(left_s)), expected);
         check(0, "1 s left");
         check(98, "99 s left");
         check(99, "2 min left");

@@ -4,7 +4,7 @@ use prony_model::{ExecEvent, ExecPlan, ExecResult, ProbePlan, ProbeResult, RunEv
 use prony_study::{Runner, RunnerError};
 use prony_supervisor::Watchdog;
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::progress::ProgressLine;
 use crate::{calibration, commit, signals};
 
@@ -18,7 +18,7 @@ pub(super) struct Local {
 
 impl Local {
     /// One that the first Ctrl-C ends, and the second one for good.
-    pub(super) fn new() -> Result<Self, Complaint> {
+    pub(super) fn new() -> Result<Self, CliError> {
         let local = Self {
             control: prony_engine::Control::default(),
             series: prony_exec::Control::new()?,
@@ -79,6 +79,6 @@ impl Runner for Local {
 }
 
 /// What a command of its own would have said.
-fn refused(error: impl Into<Complaint>) -> RunnerError {
-    RunnerError(error.into().in_words())
+fn refused(error: impl Into<CliError>) -> RunnerError {
+    RunnerError(error.into().describe())
 }

@@ -3,7 +3,7 @@
 use prony_model::{Finding, FindingCode, Severity, from_json};
 
 use super::*;
-use crate::meant::compare::Live;
+use crate::resolve::compare::Live;
 
 /// A short run, with what the tests of the binary need and no more.
 const STORED: &str = include_str!("../../../../tests/it/stored.json");
@@ -40,7 +40,7 @@ fn measured(
     live: &Live,
     factor: f64,
     mut change: impl FnMut(usize, &mut RunResult),
-) -> Result<Measured, Complaint> {
+) -> Result<Measured, CliError> {
     let mut number = 0;
     let mut run = |plan: &RunPlan| {
         let mut result = stored();

@@ -11,12 +11,12 @@ use prony_model::{
 use super::outputs::outputs;
 use super::{parameters, program};
 use crate::args::{ALL_FAILURES, ExecArgs, PageFormat};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::output::Destination;
 
 /// A series, and what to do with its result.
 #[derive(Debug)]
-pub(crate) struct MeantExec {
+pub(crate) struct ResolvedExec {
     pub(crate) plan: ExecPlan,
     pub(crate) format: PageFormat,
     pub(crate) files: Vec<(Export, Destination)>,
@@ -49,7 +49,7 @@ impl Export {
 }
 
 /// What `args` mean. `seed` stands in for one that was not typed.
-pub(crate) fn meant_exec(args: &ExecArgs, seed: u64) -> Result<MeantExec, Complaint> {
+pub(crate) fn resolve_exec(args: &ExecArgs, seed: u64) -> Result<ResolvedExec, CliError> {
     let shell = shell(args)?;
     let commands = commands(args, shell.is_some())?;
     let reference = args.reference.as_deref().map(|typed| reference(typed, &commands)).transpose()?;
@@ -66,21 +66,21 @@ pub(crate) fn meant_exec(args: &ExecArgs, seed: u64) -> Result<MeantExec, Compla
         timeout: options(args).timeout(),
         seed: args.seed.unwrap_or(seed),
     };
-    plan.check().map_err(|error| Complaint::from_words(&error))?;
+    plan.check().map_err(|error| CliError::from_words(&error))?;
     let (format, files) = files(args, &plan.output)?;
     let files = files
         .into_iter()
         .map(|(export, path)| Ok((export, Destination::prepare(export.flag(), &path, args.force)?)));
-    Ok(MeantExec { plan, format, files: files.collect::<Result<_, Complaint>>()?, quiet: args.quiet })
+    Ok(ResolvedExec { plan, format, files: files.collect::<Result<_, CliError>>()?, quiet: args.quiet })
 }
 
 /// Every command with every combination of parameters filled in; the parameters change last.
-fn commands(args: &ExecArgs, has_shell: bool) -> Result<Vec<ExecCommand>, Complaint> {
+fn commands(args: &ExecArgs, has_shell: bool) -> Result<Vec<ExecCommand>, CliError> {
     let combinations = parameters::combinations(args)?;
     let total = combinations.len() * args.commands.len();
     let mut commands = Vec::with_capacity(total);
     if args.names.len() > total {
-        return Err(Complaint::usage(format!("{} names for {total} commands", args.names.len()))
+        return Err(CliError::usage(format!("{} names for {total} commands", args.names.len()))
             .hint("leave some out"));
     }
     for combination in &combinations {
@@ -104,13 +104,13 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// Which of `given` belongs here: the only one, the one for the command typed, or the one for this combination.
-    fn of<'a>(&self, given: &'a [String], flag: &str) -> Result<Option<&'a String>, Complaint> {
+    fn of<'a>(&self, given: &'a [String], flag: &str) -> Result<Option<&'a String>, CliError> {
         match given.len() {
             0 => Ok(None),
             1 => Ok(given.first()),
             number if number == self.total => Ok(given.get(self.at)),
             number if number == self.of_typed => Ok(given.get(self.typed)),
-            number => Err(Complaint::usage(format!("{number} times {flag} for {} commands", self.total))
+            number => Err(CliError::usage(format!("{number} times {flag} for {} commands", self.total))
                 .hint("give it once for all commands, or once for each")),
         }
     }
@@ -125,7 +125,7 @@ fn command(
     template: &str,
     place: &Place<'_>,
     has_shell: bool,
-) -> Result<ExecCommand, Complaint> {
+) -> Result<ExecCommand, CliError> {
     let line = place.filled(template);
     let of_all = |template: &Option<String>| template.as_deref().map(|template| place.filled(template));
     let of_each = |given: &[String], flag: &str| {
@@ -154,7 +154,7 @@ fn options(args: &ExecArgs) -> ExecOptions {
     ExecOptions { warmup, runs, min_runs, max_runs, min_time, timeout }
 }
 
-fn shell(args: &ExecArgs) -> Result<Option<Vec<String>>, Complaint> {
+fn shell(args: &ExecArgs) -> Result<Option<Vec<String>>, CliError> {
     let typed = match args.shell.as_deref() {
         _ if args.no_shell => return Ok(None),
         Some("none") => return Ok(None),
@@ -163,14 +163,14 @@ fn shell(args: &ExecArgs) -> Result<Option<Vec<String>>, Complaint> {
     };
     let words = shell_words::split(typed).ok().filter(|words| !words.is_empty());
     let mut words = words.ok_or_else(|| {
-        Complaint::usage(format!("--shell `{typed}` is not a program with flags"))
+        CliError::usage(format!("--shell `{typed}` is not a program with flags"))
             .hint("write for example --shell 'bash --norc'")
     })?;
     words.push("-c".to_owned());
     Ok(Some(words))
 }
 
-fn exits(args: &ExecArgs) -> Result<ExpectedExits, Complaint> {
+fn exits(args: &ExecArgs) -> Result<ExpectedExits, CliError> {
     let codes = match args.ignore_failure.as_deref() {
         None => return Ok(ExpectedExits { good: Vec::new(), go_on: false }),
         Some(ALL_FAILURES) => return Ok(ExpectedExits { good: Vec::new(), go_on: true }),
@@ -179,7 +179,7 @@ fn exits(args: &ExecArgs) -> Result<ExpectedExits, Complaint> {
     let code = |text: &str| text.trim().parse::<u8>().ok().map(i32::from);
     let good: Option<Vec<i32>> = codes.split(',').map(code).collect();
     let good = good.ok_or_else(|| {
-        Complaint::usage(format!("--ignore-failure `{codes}` is not a list of exit codes"))
+        CliError::usage(format!("--ignore-failure `{codes}` is not a list of exit codes"))
             .hint("write -i to go on whatever fails, or the codes that are good: -i=1,2")
     })?;
     Ok(ExpectedExits { good, go_on: false })
@@ -196,18 +196,18 @@ fn output(args: &ExecArgs) -> ExecOutput {
 }
 
 /// The command that is meant by a name, or else by a number from 1.
-fn reference(typed: &str, commands: &[ExecCommand]) -> Result<u32, Complaint> {
+fn reference(typed: &str, commands: &[ExecCommand]) -> Result<u32, CliError> {
     let named = commands.iter().position(|command| command.name == typed || command.line == typed);
     let numbered = || typed.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < commands.len());
     let found = named.or_else(numbered).and_then(|at| u32::try_from(at).ok());
     found.ok_or_else(|| {
-        Complaint::usage(format!("--reference `{typed}` is none of the commands"))
+        CliError::usage(format!("--reference `{typed}` is none of the commands"))
             .hint(format!("name one, or write its number: 1 to {}", commands.len()))
     })
 }
 
 /// What goes to stdout, and what to which file. A file of the commands' own output is looked at here, too.
-fn files(args: &ExecArgs, output: &ExecOutput) -> Result<(PageFormat, Vec<(Export, PathBuf)>), Complaint> {
+fn files(args: &ExecArgs, output: &ExecOutput) -> Result<(PageFormat, Vec<(Export, PathBuf)>), CliError> {
     let (format, own) = outputs(args.json.as_deref(), "--format", args.format)?;
     let all = [
         (Export::Own, own),
@@ -225,8 +225,9 @@ fn files(args: &ExecArgs, output: &ExecOutput) -> Result<(PageFormat, Vec<(Expor
     let is_special = |path: &Path| path.metadata().is_ok_and(|file| !file.is_file());
     let twice = paths.iter().enumerate().find(|(at, path)| paths[..*at].contains(path) && !is_special(path));
     if let Some((_, path)) = twice {
-        return Err(Complaint::usage(format!("{} is to hold two things", path.display()))
-            .hint("name a file for each"));
+        return Err(
+            CliError::usage(format!("{} is to hold two things", path.display())).hint("name a file for each")
+        );
     }
     Ok((format, files))
 }
@@ -244,12 +245,12 @@ mod tests {
     }
 
     fn plan(args: &ExecArgs) -> ExecPlan {
-        meant_exec(args, 7).expect("it makes sense").plan
+        resolve_exec(args, 7).expect("it makes sense").plan
     }
 
     fn refused(args: &ExecArgs, expected: &str) {
-        let complaint = meant_exec(args, 7).expect_err("it makes no sense");
-        assert!(complaint.text().starts_with(&format!("error: {expected}")), "{}", complaint.text());
+        let cli_error = resolve_exec(args, 7).expect_err("it makes no sense");
+        assert!(cli_error.text().starts_with(&format!("error: {expected}")), "{}", cli_error.text());
     }
 
     #[test]

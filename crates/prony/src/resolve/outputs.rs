@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::args::{Format, PageFormat};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::output::is_stdout;
 
 /// Formats of which stdout gets one.
@@ -29,12 +29,12 @@ pub(super) fn outputs<'a, F: OnStdout>(
     json: Option<&'a Path>,
     flag: &str,
     format: Option<F>,
-) -> Result<(F, Option<&'a Path>), Complaint> {
+) -> Result<(F, Option<&'a Path>), CliError> {
     let Some(_) = json.filter(|path| is_stdout(path)) else {
         return Ok((format.unwrap_or(F::TEXT), json));
     };
     if format.is_some_and(|format| format != F::JSON) {
-        return Err(Complaint::usage(format!("--json - and {flag} both want stdout"))
+        return Err(CliError::usage(format!("--json - and {flag} both want stdout"))
             .hint("leave out one of them, or keep the JSON in a file: --json result.json"));
     }
     Ok((F::JSON, None))

@@ -8,7 +8,7 @@ use prony_model::{
 
 use super::header;
 use crate::args::WrkArgs;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 
 const CONNECTIONS: u64 = 10;
 const THREADS: u64 = 2;
@@ -28,18 +28,18 @@ pub(crate) struct Wrk {
 }
 
 /// What `args` mean.
-pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, Complaint> {
+pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, CliError> {
     if let Some(script) = &args.script {
-        return Err(Complaint::usage(format!("-s {script}: prony has no Lua"))
+        return Err(CliError::usage(format!("-s {script}: prony has no Lua"))
             .hint("a method, a body or headers need no script: prony run URL --method PUT --body … -H …")
             .hint("requests that differ from each other are not supported yet"));
     }
     let url = args.url.clone().unwrap_or_default();
-    let target = Target::parse(&url).map_err(|error| Complaint::from_words(&error))?;
+    let target = Target::parse(&url).map_err(|error| CliError::from_words(&error))?;
     let connections = number("-c", args.connections.as_deref(), CONNECTIONS)?;
     let threads = number("-t", args.threads.as_deref(), THREADS)?;
     if connections < threads {
-        return Err(Complaint::usage(format!("-c {connections} is less than -t {threads}"))
+        return Err(CliError::usage(format!("-c {connections} is less than -t {threads}"))
             .hint(format!("every thread needs a connection: use -t {connections} or fewer")));
     }
     let duration = time("-d", args.duration.as_deref(), DURATION_S)?;
@@ -59,12 +59,12 @@ pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, Complaint> {
         samples: false,
         seed,
     };
-    plan.check().map_err(|error| Complaint::from_words(&error))?;
+    plan.check().map_err(|error| CliError::from_words(&error))?;
     Ok(Wrk { plan, url, duration, connections, latency: args.latency })
 }
 
 /// The request that wrk sends, field for field.
-fn request(args: &WrkArgs, target: &Target) -> Result<RequestPlan, Complaint> {
+fn request(args: &WrkArgs, target: &Target) -> Result<RequestPlan, CliError> {
     let mut headers = args.headers.iter().map(|typed| header(typed)).collect::<Result<Vec<_>, _>>()?;
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
         headers.insert(0, ("Host".to_owned(), target.authority.clone()));
@@ -81,25 +81,25 @@ fn request(args: &WrkArgs, target: &Target) -> Result<RequestPlan, Complaint> {
 }
 
 /// A count above 0, as wrk writes them: `400`, `1k`, `2M`.
-fn number(flag: &str, typed: Option<&str>, default: u64) -> Result<u32, Complaint> {
+fn number(flag: &str, typed: Option<&str>, default: u64) -> Result<u32, CliError> {
     let Some(typed) = typed else { return Ok(u32::try_from(default).unwrap_or(u32::MAX)) };
     let units = [("k", 1_000), ("m", 1_000_000), ("g", 1_000_000_000), ("", 1)];
     scaled(typed, &units)
         .and_then(|number| u32::try_from(number).ok())
         .filter(|number| *number > 0)
         .ok_or_else(|| {
-            Complaint::usage(format!("{flag} `{typed}` is not a count above 0"))
+            CliError::usage(format!("{flag} `{typed}` is not a count above 0"))
                 .hint(format!("write a whole number such as {flag} 400 or {flag} 1k"))
         })
 }
 
 /// A time above 0, as wrk writes them: `30s`, `2m`, `1h`, `30`.
-fn time(flag: &str, typed: Option<&str>, default_s: u64) -> Result<Duration, Complaint> {
+fn time(flag: &str, typed: Option<&str>, default_s: u64) -> Result<Duration, CliError> {
     let units = [("s", 1), ("m", 60), ("h", 3_600), ("", 1)];
     let seconds = typed.map_or(Some(default_s), |typed| scaled(typed, &units));
     seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs).ok_or_else(|| {
         let typed = typed.unwrap_or_default();
-        Complaint::usage(format!("{flag} `{typed}` is not a time above 0"))
+        CliError::usage(format!("{flag} `{typed}` is not a time above 0"))
             .hint(format!("write a whole number with a unit: {flag} 30s, {flag} 2m or {flag} 1h"))
     })
 }

@@ -7,10 +7,10 @@ use prony_model::{ExecPlan, Load, Metric, RunPlan};
 use prony_stats::{DEFAULT_MARGIN, DEFAULT_PAIRS, LEAST_PAIRS, Looks};
 
 use super::outputs::outputs;
-use super::{meant_exec, plan as run_plan, target};
+use super::{plan as run_plan, resolve_exec, target};
 use crate::args::{CompareArgs, ExecArgs, PageFormat, RunArgs};
+use crate::cli_error::CliError;
 use crate::cmd::compare::{Condition, condition};
-use crate::complaint::Complaint;
 use crate::output::Destination;
 
 /// As many as a comparison in an hour can have; more would say less than a better experiment.
@@ -22,7 +22,7 @@ const LEAST_BLOCK: Duration = Duration::from_millis(10);
 
 /// A comparison, and what to do with its result.
 #[derive(Debug)]
-pub(crate) struct Meant {
+pub(crate) struct ResolvedArgs {
     pub(crate) what: What,
     /// The metric that decides; `None` leaves it to the load.
     pub(crate) primary: Option<Metric>,
@@ -66,12 +66,12 @@ pub(crate) struct Live {
 }
 
 /// What `args` mean. `seed` stands in for one that was not typed.
-pub(crate) fn meant(args: &CompareArgs, seed: u64) -> Result<Meant, Complaint> {
+pub(crate) fn resolve(args: &CompareArgs, seed: u64) -> Result<ResolvedArgs, CliError> {
     let fail_if = args.fail_if.iter().map(|text| condition(text)).collect::<Result<Vec<_>, _>>()?;
     let what = what(args, seed)?;
     let (format, file) = outputs(args.json.as_deref(), "--output", args.output)?;
     let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
-    Ok(Meant {
+    Ok(ResolvedArgs {
         what,
         primary: args.primary,
         margin: args.margin.unwrap_or(DEFAULT_MARGIN),
@@ -82,9 +82,9 @@ pub(crate) fn meant(args: &CompareArgs, seed: u64) -> Result<Meant, Complaint> {
     })
 }
 
-fn what(args: &CompareArgs, seed: u64) -> Result<What, Complaint> {
+fn what(args: &CompareArgs, seed: u64) -> Result<What, CliError> {
     let two = || {
-        Complaint::usage("a comparison needs two sides, A and B")
+        CliError::usage("a comparison needs two sides, A and B")
             .hint("for example: prony compare http://127.0.0.1:3000/ http://127.0.0.1:3001/")
     };
     let typed = [&args.a, &args.b].map(Option::as_deref);
@@ -97,7 +97,7 @@ fn what(args: &CompareArgs, seed: u64) -> Result<What, Complaint> {
         ([Some(a), Some(b)], [false, false]) => live(args, a, b, seed).map(|live| What::Live(Box::new(live))),
         ([Some(a), Some(b)], [true, true]) if is_study(a) || is_study(b) => {
             if !(is_study(a) && is_study(b)) {
-                return Err(Complaint::usage("one side is the folder of a study and the other one is not")
+                return Err(CliError::usage("one side is the folder of a study and the other one is not")
                     .hint("name two folders that `prony study` wrote, or results on both sides"));
             }
             Ok(What::Studies { folders: [a, b].map(PathBuf::from), force: args.force })
@@ -109,10 +109,8 @@ fn what(args: &CompareArgs, seed: u64) -> Result<What, Complaint> {
             });
             Ok(What::Stored { files, force: args.force })
         }
-        ([Some(_), Some(_)], _) => Err(Complaint::usage(
-            "one side is a URL and the other one stored results",
-        )
-        .hint("what was measured at another time says little: name two URLs, or results on both sides")),
+        ([Some(_), Some(_)], _) => Err(CliError::usage("one side is a URL and the other one stored results")
+            .hint("what was measured at another time says little: name two URLs, or results on both sides")),
         _ => Err(two()),
     }
 }
@@ -134,7 +132,7 @@ fn is_command(text: &str) -> bool {
 }
 
 /// Both commands as `prony exec` times them, B against A.
-fn commands(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<ExecPlan, Complaint> {
+fn commands(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<ExecPlan, CliError> {
     let loads = [
         ("--connections", args.connections.is_some()),
         ("--rate", args.load.rate.is_some()),
@@ -142,7 +140,7 @@ fn commands(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<ExecPlan,
         ("--block", args.block.is_some()),
     ];
     if let Some((flag, _)) = loads.into_iter().find(|(_, is_given)| *is_given) {
-        return Err(Complaint::usage(format!("{flag} is for servers, and these are commands"))
+        return Err(CliError::usage(format!("{flag} is for servers, and these are commands"))
             .hint(format!("leave it out; all that can be said of commands: prony exec -- '{a}' '{b}'")));
     }
     let typed = ExecArgs {
@@ -151,7 +149,7 @@ fn commands(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<ExecPlan,
         reference: Some("1".to_owned()),
         ..ExecArgs::default()
     };
-    Ok(meant_exec(&typed, args.means.seed.unwrap_or(seed))?.plan)
+    Ok(resolve_exec(&typed, args.means.seed.unwrap_or(seed))?.plan)
 }
 
 /// Whether `text` is the folder of a study.
@@ -159,10 +157,10 @@ fn is_study(text: &str) -> bool {
     Path::new(text).join("schedule.json").is_file()
 }
 
-fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, Complaint> {
+fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliError> {
     for text in [a, b] {
         if is_command(text) {
-            return Err(Complaint::usage(format!("`{text}` is a command, and the other side is none"))
+            return Err(CliError::usage(format!("`{text}` is a command, and the other side is none"))
                 .hint("name two commands, each in quotes, or two URLs"));
         }
     }
@@ -170,16 +168,16 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, Complai
     let seed = args.means.seed.unwrap_or(seed);
     let plan = run_plan(&run_args(args, a), seed)?;
     if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {
-        return Err(Complaint::usage("with --rate both sides have the same rate: it can't be what decides")
+        return Err(CliError::usage("with --rate both sides have the same rate: it can't be what decides")
             .hint("name a response time, such as --primary p50, or leave out --rate"));
     }
     let pairs = args.pairs.unwrap_or_else(|| u32::try_from(DEFAULT_PAIRS).unwrap_or(MAX_PAIRS));
     if (pairs as usize) < LEAST_PAIRS || pairs > MAX_PAIRS {
-        return Err(Complaint::usage(format!("{pairs} pairs can't be compared"))
+        return Err(CliError::usage(format!("{pairs} pairs can't be compared"))
             .hint(format!("use --pairs {LEAST_PAIRS} to {MAX_PAIRS}: fewer can't exclude anything")));
     }
     if let Some(block) = args.block.filter(|block| !(LEAST_BLOCK..=MAX_BLOCK).contains(block)) {
-        return Err(Complaint::usage(format!("{} ms is no length for a block", block.as_millis()))
+        return Err(CliError::usage(format!("{} ms is no length for a block", block.as_millis()))
             .hint("use --block 200ms; 10 ms at least and 60 s at most"));
     }
     let second = RunPlan { target: other, ..plan.clone() };
@@ -225,24 +223,26 @@ mod tests {
     }
 
     fn refused(args: &CompareArgs, expected: &str) {
-        let text = meant(args, 7).expect_err("it can't be done").text();
+        let text = resolve(args, 7).expect_err("it can't be done").text();
         assert!(text.contains(expected), "{text}");
     }
 
     #[test]
     fn both_sides_get_the_same_load() {
-        let meant = meant(&CompareArgs { connections: Some(8), ..args() }, 7).expect("a comparison");
-        let What::Live(live) = meant.what else { panic!("two URLs") };
+        let resolved = resolve(&CompareArgs { connections: Some(8), ..args() }, 7).expect("a comparison");
+        let What::Live(live) = resolved.what else { panic!("two URLs") };
         let [a, b] = &live.plans;
         assert_eq!((a.target.port, b.target.port, live.seed, live.pairs), (3000, 3001, 7, 20));
         assert_eq!(RunPlan { target: b.target.clone(), ..a.clone() }, *b);
-        assert!((meant.margin - 0.02).abs() < 1e-12);
+        assert!((resolved.margin - 0.02).abs() < 1e-12);
     }
 
     #[test]
     fn a_sequential_comparison_may_take_all_looks() {
         let sequential = CompareArgs { sequential: true, ..args() };
-        let What::Live(live) = meant(&sequential, 7).expect("a comparison").what else { panic!("two URLs") };
+        let What::Live(live) = resolve(&sequential, 7).expect("a comparison").what else {
+            panic!("two URLs")
+        };
         assert_eq!((live.looks, live.pairs), (Looks::Sequential, 40));
     }
 

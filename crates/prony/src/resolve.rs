@@ -1,4 +1,4 @@
-//! What is meant: the plan behind what was typed, with every default filled in and every contradiction refused.
+//! What is resolved: the plan behind what was typed, with every default filled in and every contradiction refused.
 
 use std::io::Read as _;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use prony_model::{
 use crate::args::{
     BodyLength, CheckArgs, ConnectionArgs, Driver, Format, KernelStamps, RequestArgs, RunArgs,
 };
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::output::Destination;
 
 pub(crate) mod ab;
@@ -24,7 +24,7 @@ pub(crate) mod probe;
 mod program;
 pub(crate) mod wrk;
 
-pub(crate) use exec::{Export, MeantExec, meant_exec};
+pub(crate) use exec::{Export, ResolvedExec, resolve_exec};
 pub(crate) use program::start_ups;
 
 /// A commit, a version or a variant has a name that people can read.
@@ -34,7 +34,7 @@ pub(crate) const MAX_BODY_BYTES: u64 = 64 << 20;
 
 /// A run, and what to do with its result.
 #[derive(Debug)]
-pub(crate) struct Meant {
+pub(crate) struct ResolvedArgs {
     pub(crate) plan: RunPlan,
     /// What the target is, in the words of the person at the keyboard.
     pub(crate) target_commit: Option<String>,
@@ -47,27 +47,27 @@ pub(crate) struct Meant {
 }
 
 /// What `args` mean. `seed` stands in for one that was not typed.
-pub(crate) fn meant(args: &RunArgs, seed: u64) -> Result<Meant, Complaint> {
+pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliError> {
     let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
     let plan = plan(args, seed)?;
     let (format, file) = outputs::outputs(args.json.as_deref(), "--output", args.output)?;
     let clock = clock(args.clock, format)?;
     if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples.as_deref() == file) {
-        return Err(Complaint::usage(format!("--json and --samples both want {}", path.display()))
+        return Err(CliError::usage(format!("--json and --samples both want {}", path.display()))
             .hint("give each a file of its own"));
     }
     let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
     let prepare = |path: &Path| Destination::prepare("--samples", path, args.force);
     let samples = args.samples.as_deref().map(prepare).transpose()?;
-    Ok(Meant { plan, target_commit, format, clock, destination, samples, quiet: args.quiet })
+    Ok(ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet: args.quiet })
 }
 
-fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, Complaint> {
+fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, CliError> {
     let target = target(&args.url, args.unix.as_deref(), &args.connect_to)?;
     let seed = args.means.seed.unwrap_or(seed);
     let without_body = options(args)?;
     let plan = |options: &RunOptions| {
-        options.plan(target.clone(), seed).map_err(|error| Complaint::from_words(&error))
+        options.plan(target.clone(), seed).map_err(|error| CliError::from_words(&error))
     };
     // The body comes last, because it may be read from stdin: everything that can be refused without it is.
     plan(&without_body)?;
@@ -82,7 +82,7 @@ fn fewer_connections(threads: Option<u32>) -> Option<u32> {
 }
 
 /// All that was typed but the body.
-fn options(args: &RunArgs) -> Result<RunOptions, Complaint> {
+fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
     let statuses = args.checks.expect_status.as_ref();
     Ok(RunOptions {
         connections: args.connections.or_else(|| args.load.rate.and(fewer_connections(args.load.threads))),
@@ -106,12 +106,12 @@ fn options(args: &RunArgs) -> Result<RunOptions, Complaint> {
     })
 }
 
-fn target(url: &str, unix: Option<&Path>, connect_to: &[SocketAddr]) -> Result<Target, Complaint> {
-    let target = Target::parse(url).map_err(|error| Complaint::from_words(&error))?;
+fn target(url: &str, unix: Option<&Path>, connect_to: &[SocketAddr]) -> Result<Target, CliError> {
+    let target = Target::parse(url).map_err(|error| CliError::from_words(&error))?;
     let mut addresses: Vec<SocketAddr> = Vec::new();
     for address in connect_to {
         if address.port() == 0 {
-            return Err(Complaint::from_words(&TargetError::PortZero));
+            return Err(CliError::from_words(&TargetError::PortZero));
         }
         if !addresses.contains(address) {
             addresses.push(*address);
@@ -135,7 +135,7 @@ fn request(
     connection: ConnectionArgs,
     sources: &[String],
     statuses: Option<&StatusSet>,
-) -> Result<RequestOptions, Complaint> {
+) -> Result<RequestOptions, CliError> {
     Ok(RequestOptions {
         method: args.method.clone(),
         headers: args.headers.iter().map(|header| self::header(header)).collect::<Result<_, _>>()?,
@@ -144,14 +144,14 @@ fn request(
         connect_timeout: args.connect_timeout,
         no_keepalive: connection.no_keepalive,
         http10: connection.http10,
-        sources: source_addresses(sources).map_err(|error| Complaint::from_words(&error))?,
+        sources: source_addresses(sources).map_err(|error| CliError::from_words(&error))?,
         expect_status: statuses.cloned(),
     })
 }
 
-fn header(typed: &str) -> Result<(String, String), Complaint> {
+fn header(typed: &str) -> Result<(String, String), CliError> {
     let wrong = || {
-        Complaint::usage(format!("`{typed}` is not a header"))
+        CliError::usage(format!("`{typed}` is not a header"))
             .hint("write a name, a colon and a value: -H 'Accept: text/html'")
     };
     let (name, value) = typed.split_once(':').ok_or_else(wrong)?;
@@ -168,9 +168,9 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_token_character)
 }
 
-fn body(args: &RequestArgs) -> Result<Option<Vec<u8>>, Complaint> {
+fn body(args: &RequestArgs) -> Result<Option<Vec<u8>>, CliError> {
     match (&args.body, &args.body_file) {
-        (Some(_), Some(_)) => Err(Complaint::usage("--body and --body-file are two bodies for one request")
+        (Some(_), Some(_)) => Err(CliError::usage("--body and --body-file are two bodies for one request")
             .hint("leave out one of them")),
         (Some(text), None) => Ok(Some(text.clone().into_bytes())),
         (None, Some(path)) => read(path).map(Some),
@@ -179,9 +179,9 @@ fn body(args: &RequestArgs) -> Result<Option<Vec<u8>>, Complaint> {
 }
 
 /// The content of `path`, or of stdin for `-`; bounded, for it is held in memory.
-fn read(path: &Path) -> Result<Vec<u8>, Complaint> {
+fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     let unreadable = |error: &std::io::Error| {
-        Complaint::usage(format!("can't read the body from {} ({error})", path.display()))
+        CliError::usage(format!("can't read the body from {} ({error})", path.display()))
             .hint("nothing was sent: name a file that can be read, or - for stdin")
     };
     let source: Box<dyn std::io::Read> = if path == Path::new("-") {
@@ -192,16 +192,16 @@ fn read(path: &Path) -> Result<Vec<u8>, Complaint> {
     let mut bytes = Vec::new();
     source.take(MAX_BODY_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     if bytes.len() as u64 > MAX_BODY_BYTES {
-        return Err(Complaint::usage(format!("{} is larger than 64 MiB", path.display()))
+        return Err(CliError::usage(format!("{} is larger than 64 MiB", path.display()))
             .hint("a body is kept in memory and in the result: use a smaller one"));
     }
     Ok(bytes)
 }
 
-fn expected_body(args: &CheckArgs) -> Result<Option<BodyCheck>, Complaint> {
+fn expected_body(args: &CheckArgs) -> Result<Option<BodyCheck>, CliError> {
     match (&args.expect_body, &args.expect_body_regex) {
         (Some(_), Some(_)) => {
-            Err(Complaint::usage("--expect-body and --expect-body-regex both say what the body must be")
+            Err(CliError::usage("--expect-body and --expect-body-regex both say what the body must be")
                 .hint("leave out one of them"))
         }
         (Some(text), None) => Ok(Some(BodyCheck::Exact(text.clone()))),
@@ -209,10 +209,10 @@ fn expected_body(args: &CheckArgs) -> Result<Option<BodyCheck>, Complaint> {
     }
 }
 
-fn target_commit(typed: &str) -> Result<String, Complaint> {
+fn target_commit(typed: &str) -> Result<String, CliError> {
     let text = typed.trim();
     if text.is_empty() || text.len() > MAX_TARGET_COMMIT_BYTES || text.chars().any(char::is_control) {
-        return Err(Complaint::usage(format!("`{typed}` does not name what is loaded")).hint(format!(
+        return Err(CliError::usage(format!("`{typed}` does not name what is loaded")).hint(format!(
             "write a commit, a version or a variant on one line of at most {MAX_TARGET_COMMIT_BYTES} bytes"
         )));
     }
@@ -220,9 +220,9 @@ fn target_commit(typed: &str) -> Result<String, Complaint> {
 }
 
 /// The distribution that was chosen, where one can be.
-pub(crate) fn clock(typed: Option<Clock>, format: Format) -> Result<Clock, Complaint> {
+pub(crate) fn clock(typed: Option<Clock>, format: Format) -> Result<Clock, CliError> {
     if typed.is_some() && format != Format::Hgrm {
-        return Err(Complaint::usage("--clock chooses the distribution of -o hgrm")
+        return Err(CliError::usage("--clock chooses the distribution of -o hgrm")
             .hint("add -o hgrm, or leave out --clock: the other formats have every clock"));
     }
     Ok(typed.unwrap_or_default())

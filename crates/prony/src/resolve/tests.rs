@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use prony_model::{Arrivals, BodyCheck, DriverChoice, End, Load, RunPlan, StatusSet, Version};
 
-use super::{meant, plan};
+use super::{plan, resolve};
 use crate::args::{self, Command};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 
 const SEED: u64 = 7;
 
 /// The plan behind `typed`, words apart at spaces.
-fn read(typed: &str) -> Result<RunPlan, Complaint> {
+fn read(typed: &str) -> Result<RunPlan, CliError> {
     let words = std::iter::once("prony").chain(typed.split(' ')).map(Into::into);
     match args::parse(words)? {
         Command::Run(args) => plan(&args, SEED),
@@ -20,13 +20,13 @@ fn read(typed: &str) -> Result<RunPlan, Complaint> {
 }
 
 fn check(typed: &str, expected: fn(&RunPlan) -> bool) {
-    let plan = read(typed).unwrap_or_else(|complaint| panic!("{typed}: {complaint:?}"));
+    let plan = read(typed).unwrap_or_else(|cli_error| panic!("{typed}: {cli_error:?}"));
     assert!(expected(&plan), "{typed}: {plan:?}");
 }
 
 fn refused(typed: &str, expected: &str) {
-    let complaint = read(typed).expect_err(typed);
-    assert_eq!(complaint.text(), expected, "{typed}");
+    let cli_error = read(typed).expect_err(typed);
+    assert_eq!(cli_error.text(), expected, "{typed}");
 }
 
 #[test]
@@ -220,12 +220,12 @@ fn target_commits() {
     let told = |text: &str| {
         let words = ["prony", "x", "--target-commit", text].map(Into::into);
         let Ok(Command::Run(args)) = args::parse(words.into_iter()) else { panic!("{text:?} is a run") };
-        meant(&args, SEED).map(|meant| meant.target_commit)
+        resolve(&args, SEED).map(|resolved| resolved.target_commit)
     };
     assert_eq!(told(" v1.2 (patched) "), Ok(Some("v1.2 (patched)".to_owned())));
     for wrong in ["", " ", "a\nb", &"x".repeat(201)] {
-        let complaint = told(wrong).expect_err("no name").text();
-        assert!(complaint.contains("does not name what is loaded"), "{complaint}");
+        let cli_error = told(wrong).expect_err("no name").text();
+        assert!(cli_error.contains("does not name what is loaded"), "{cli_error}");
     }
 }
 

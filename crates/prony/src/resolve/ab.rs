@@ -13,7 +13,7 @@ use prony_report::ab::{Attributes, Options, heartbeat};
 
 use super::{header, is_token, read};
 use crate::args::AbArgs;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::output::Destination;
 
 /// ab's requests with a time limit, when nobody says how many.
@@ -39,10 +39,10 @@ pub(crate) struct Ab {
 }
 
 /// What `args` mean.
-pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, Complaint> {
+pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
     refuse(args)?;
     let typed = args.url.as_deref().unwrap_or_default();
-    let target = Target::parse(typed).map_err(|error| Complaint::from_words(&error))?;
+    let target = Target::parse(typed).map_err(|error| CliError::from_words(&error))?;
     let (end, connections) = amounts(args)?;
     let timeout = Duration::from_secs(match &args.timeout {
         None => TIMEOUT_S,
@@ -53,7 +53,7 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, Complaint> {
         file.as_deref().map(|path| Destination::prepare(flag, path, args.force)).transpose()
     };
     if args.csv.is_some() && args.csv == args.gnuplot {
-        return Err(Complaint::usage("-e and -g both want the same file").hint("give each a file of its own"));
+        return Err(CliError::usage("-e and -g both want the same file").hint("give each a file of its own"));
     }
     let options = options(args, &target, proxy.as_ref(), end);
     let (csv, gnuplot) = (destination("-e", &args.csv)?, destination("-g", &args.gnuplot)?);
@@ -70,32 +70,30 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, Complaint> {
         threads: 1,
         timeouts: Timeouts { connect: timeout, request: timeout, ..Timeouts::default() },
         checks: Checks::default(),
-        sources: source_addresses(args.source.as_slice()).map_err(|error| Complaint::from_words(&error))?,
+        sources: source_addresses(args.source.as_slice()).map_err(|error| CliError::from_words(&error))?,
         driver: DriverChoice::Auto,
         kernel_clock: KernelClock::Auto,
         samples: true,
         seed,
     };
-    plan.check().map_err(|error| Complaint::from_words(&error))?;
+    plan.check().map_err(|error| CliError::from_words(&error))?;
     Ok(Ab { plan, options, csv, gnuplot, resilient: args.resilient, notes: notes(args) })
 }
 
 /// Refuses what ab can and prony can't: nothing is left out in silence.
-fn refuse(args: &AbArgs) -> Result<(), Complaint> {
+fn refuse(args: &AbArgs) -> Result<(), CliError> {
     if let Some(flag) = args.tls_flag() {
-        return Err(Complaint::usage(format!("{flag} is for https, which is not supported yet"))
+        return Err(CliError::usage(format!("{flag} is for https, which is not supported yet"))
             .hint("bypass the TLS proxy and load the backend, over http://"));
     }
     if args.window.is_some() {
-        return Err(Complaint::usage(
-            "-b is not supported: the kernel sizes socket buffers as it needs them",
-        )
-        .hint("leave it out, or bound them for the whole machine: sysctl net.ipv4.tcp_rmem"));
+        return Err(CliError::usage("-b is not supported: the kernel sizes socket buffers as it needs them")
+            .hint("leave it out, or bound them for the whole machine: sysctl net.ipv4.tcp_rmem"));
     }
     if let Some(typed) = &args.verbosity
         && whole("-v", typed)? > 1
     {
-        return Err(Complaint::usage(format!(
+        return Err(CliError::usage(format!(
             "-v {typed} prints every response, which a load has no time for"
         ))
         .hint("for one exchange in full: curl -v URL"));
@@ -109,12 +107,12 @@ fn refuse(args: &AbArgs) -> Result<(), Complaint> {
     }
 }
 
-fn two_methods(first: &str, second: &str) -> Complaint {
-    Complaint::usage(format!("{first} and {second} both say the method")).hint("leave out one of them")
+fn two_methods(first: &str, second: &str) -> CliError {
+    CliError::usage(format!("{first} and {second} both say the method")).hint("leave out one of them")
 }
 
 /// When the run ends, and how many connections it has.
-fn amounts(args: &AbArgs) -> Result<(End, u32), Complaint> {
+fn amounts(args: &AbArgs) -> Result<(End, u32), CliError> {
     let requests = args.requests.as_deref().map(|typed| positive("-n", typed)).transpose()?;
     let limit_s = args.time_limit.as_deref().map(|typed| positive("-t", typed)).transpose()?;
     let (end, requests) = match limit_s {
@@ -128,38 +126,37 @@ fn amounts(args: &AbArgs) -> Result<(End, u32), Complaint> {
         }
     };
     if requests > MAX_REQUESTS {
-        return Err(Complaint::usage(format!("-n {requests} is more than {MAX_REQUESTS}"))
+        return Err(CliError::usage(format!("-n {requests} is more than {MAX_REQUESTS}"))
             .hint("ab's report keeps every request in memory; prony run doesn't: prony run URL -n 1G"));
     }
     let connections = args.concurrency.as_deref().map_or(Ok(1), |typed| positive("-c", typed))?;
     if connections > requests {
-        return Err(Complaint::usage(format!("-c {connections} is more than -n {requests}"))
+        return Err(CliError::usage(format!("-c {connections} is more than -n {requests}"))
             .hint(format!("every connection needs a request: use -n {connections} or more")));
     }
     let connections = u32::try_from(connections)
-        .map_err(|_| Complaint::usage(format!("-c {connections} are more than one run can hold")))?;
+        .map_err(|_| CliError::usage(format!("-c {connections} are more than one run can hold")))?;
     Ok((end, connections))
 }
 
 /// A whole number, in digits as ab reads them.
-pub(super) fn whole(flag: &str, typed: &str) -> Result<u64, Complaint> {
+pub(super) fn whole(flag: &str, typed: &str) -> Result<u64, CliError> {
     typed.trim().parse().map_err(|_| {
-        Complaint::usage(format!("{flag} `{typed}` is not a whole number"))
+        CliError::usage(format!("{flag} `{typed}` is not a whole number"))
             .hint(format!("write it in digits: {flag} 100"))
     })
 }
 
-fn positive(flag: &str, typed: &str) -> Result<u64, Complaint> {
+fn positive(flag: &str, typed: &str) -> Result<u64, CliError> {
     match whole(flag, typed)? {
-        0 => Err(Complaint::usage(format!("{flag} 0 is no load")).hint(format!("use {flag} 1 or more"))),
+        0 => Err(CliError::usage(format!("{flag} 0 is no load")).hint(format!("use {flag} 1 or more"))),
         number => Ok(number),
     }
 }
 
-fn proxy(typed: &str) -> Result<Target, Complaint> {
+fn proxy(typed: &str) -> Result<Target, CliError> {
     Target::parse(typed).ok().filter(|proxy| proxy.path == "/").ok_or_else(|| {
-        Complaint::usage(format!("-X `{typed}` is not a proxy"))
-            .hint("write host and port: -X 127.0.0.1:3128")
+        CliError::usage(format!("-X `{typed}` is not a proxy")).hint("write host and port: -X 127.0.0.1:3128")
     })
 }
 
@@ -188,11 +185,11 @@ fn options(args: &AbArgs, target: &Target, proxy: Option<&Target>, end: End) -> 
 }
 
 /// The request that ab sends, field for field.
-fn request(args: &AbArgs, target: &Target) -> Result<RequestPlan, Complaint> {
+fn request(args: &AbArgs, target: &Target) -> Result<RequestPlan, CliError> {
     let file = args.post_file.as_deref().or(args.put_file.as_deref());
     let method = match (&args.method, file) {
         (Some(method), _) if !is_token(method) => {
-            return Err(Complaint::usage(format!("-m `{method}` is not an HTTP method"))
+            return Err(CliError::usage(format!("-m `{method}` is not an HTTP method"))
                 .hint("write one word such as PATCH or DELETE"));
         }
         (Some(method), _) => method.as_str(),
@@ -231,7 +228,7 @@ fn request(args: &AbArgs, target: &Target) -> Result<RequestPlan, Complaint> {
 }
 
 /// The fields that ab sends first.
-fn ahead_of_the_body(args: &AbArgs) -> Result<Vec<(String, String)>, Complaint> {
+fn ahead_of_the_body(args: &AbArgs) -> Result<Vec<(String, String)>, CliError> {
     let mut headers = Vec::new();
     if args.keep_alive {
         headers.push(("Connection".to_owned(), "Keep-Alive".to_owned()));
@@ -250,7 +247,7 @@ fn ahead_of_the_body(args: &AbArgs) -> Result<Vec<(String, String)>, Complaint> 
     Ok(headers)
 }
 
-fn body(path: &Path) -> Result<Vec<u8>, Complaint> {
+fn body(path: &Path) -> Result<Vec<u8>, CliError> {
     if path == Path::new("-") {
         // To ab that is the name of a file; to prony run it is stdin.
         return read(Path::new("./-"));

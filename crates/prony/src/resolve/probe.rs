@@ -5,12 +5,12 @@ use prony_model::{ProbePlan, RequestOptions};
 use super::outputs::outputs;
 use super::{body, request, target};
 use crate::args::{ConnectionArgs, PageFormat, ProbeArgs};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::output::{Destination, Outlet, is_stdout};
 
 /// A probe, and what to do with its result.
 #[derive(Debug)]
-pub(crate) struct Meant {
+pub(crate) struct ResolvedArgs {
     pub(crate) plan: ProbePlan,
     pub(crate) format: PageFormat,
     pub(crate) destination: Option<Destination>,
@@ -20,21 +20,21 @@ pub(crate) struct Meant {
 }
 
 /// What `args` mean.
-pub(crate) fn meant(args: &ProbeArgs) -> Result<Meant, Complaint> {
+pub(crate) fn resolve(args: &ProbeArgs) -> Result<ResolvedArgs, CliError> {
     let plan = plan(args)?;
     let (format, file) = outputs(args.json.as_deref(), "--output", args.output)?;
     if let (Some(path), true) = (&args.json, args.json == args.save_body) {
         let both = if is_stdout(path) { "stdout" } else { "the same file" };
-        return Err(Complaint::usage(format!("--json and --save-body both want {both}"))
+        return Err(CliError::usage(format!("--json and --save-body both want {both}"))
             .hint("give one of them a file of its own"));
     }
     let body =
         args.save_body.as_deref().map(|path| Outlet::prepare("--save-body", path, args.force)).transpose()?;
     let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
-    Ok(Meant { plan, format, destination, body, quiet: args.quiet })
+    Ok(ResolvedArgs { plan, format, destination, body, quiet: args.quiet })
 }
 
-fn plan(args: &ProbeArgs) -> Result<ProbePlan, Complaint> {
+fn plan(args: &ProbeArgs) -> Result<ProbePlan, CliError> {
     let connection = ConnectionArgs {
         http10: args.http10,
         // As browsers and curl do, HTTP/1.1 is spoken as if another request might come. In HTTP/1.0 it must be
@@ -46,7 +46,7 @@ fn plan(args: &ProbeArgs) -> Result<ProbePlan, Complaint> {
     let without_body = request(&args.request, connection, &args.sources, args.expect_status.as_ref())?;
     let count = args.count.unwrap_or(1);
     let plan = |options: &RequestOptions| {
-        options.probe(target.clone(), count, args.reuse).map_err(|error| Complaint::from_words(&error))
+        options.probe(target.clone(), count, args.reuse).map_err(|error| CliError::from_words(&error))
     };
     // The body comes last, because it may be read from stdin: everything that can be refused without it is.
     plan(&without_body)?;
@@ -62,23 +62,25 @@ mod tests {
     }
 
     fn refused(args: &ProbeArgs, expected: &str) {
-        let text = meant(args).expect_err("it can't be done").text();
+        let text = resolve(args).expect_err("it can't be done").text();
         assert!(text.starts_with(&format!("error: {expected}")), "{text}");
     }
 
     #[test]
     fn defaults() {
-        let meant = meant(&args()).expect("a plan");
-        assert_eq!((meant.plan.count, meant.plan.reuse, meant.format), (1, false, PageFormat::Text));
-        assert_eq!(meant.plan.target.url, "http://127.0.0.1:3000/a");
-        assert!(meant.plan.request.keep_alive && meant.destination.is_none() && meant.body.is_none());
+        let resolved = resolve(&args()).expect("a plan");
+        assert_eq!((resolved.plan.count, resolved.plan.reuse, resolved.format), (1, false, PageFormat::Text));
+        assert_eq!(resolved.plan.target.url, "http://127.0.0.1:3000/a");
+        assert!(
+            resolved.plan.request.keep_alive && resolved.destination.is_none() && resolved.body.is_none()
+        );
     }
 
     #[test]
     fn connections_in_http_1_0() {
         for (reuse, keep_alive) in [(false, false), (true, true)] {
             let args = ProbeArgs { http10: true, reuse, ..args() };
-            assert_eq!(meant(&args).expect("a plan").plan.request.keep_alive, keep_alive);
+            assert_eq!(resolve(&args).expect("a plan").plan.request.keep_alive, keep_alive);
         }
     }
 
@@ -86,7 +88,7 @@ mod tests {
     fn only_one_thing_goes_to_stdout() {
         let (dash, file) = (|| Some("-".into()), || Some("/nonexistent/file".into()));
         let json = ProbeArgs { json: dash(), ..args() };
-        assert_eq!(meant(&json).expect("a plan").format, PageFormat::Json);
+        assert_eq!(resolve(&json).expect("a plan").format, PageFormat::Json);
         refused(&ProbeArgs { save_body: dash(), ..json.clone() }, "--json and --save-body both want stdout");
         let text = ProbeArgs { output: Some(PageFormat::Text), ..json };
         refused(&text, "--json - and --output both want stdout");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use prony_model::ExecPlan;
 
 use crate::args::ExecArgs;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 
 /// Digits of a number to scan with, decimals included: so many fit 64 bits.
 const MOST_DIGITS: usize = 18;
@@ -17,11 +17,11 @@ struct Parameter {
 }
 
 /// Every combination of the parameters of `args`; one empty one if there are none. The first parameter changes last.
-pub(super) fn combinations(args: &ExecArgs) -> Result<Vec<BTreeMap<String, String>>, Complaint> {
+pub(super) fn combinations(args: &ExecArgs) -> Result<Vec<BTreeMap<String, String>>, CliError> {
     let parameters = parameters(args)?;
     let number = parameters.iter().map(|parameter| parameter.values.len()).product::<usize>();
     if number.saturating_mul(args.commands.len()) > ExecPlan::MAX_COMMANDS {
-        return Err(Complaint::usage(format!("the parameters make {number} combinations of each command"))
+        return Err(CliError::usage(format!("the parameters make {number} combinations of each command"))
             .hint(format!("use shorter lists: {} commands are the most", ExecPlan::MAX_COMMANDS)));
     }
     let mut combinations = vec![BTreeMap::new()];
@@ -61,7 +61,7 @@ pub(super) fn filled(template: &str, combination: &BTreeMap<String, String>) -> 
     filled
 }
 
-fn parameters(args: &ExecArgs) -> Result<Vec<Parameter>, Complaint> {
+fn parameters(args: &ExecArgs) -> Result<Vec<Parameter>, CliError> {
     let mut parameters = Vec::new();
     for list in args.parameter_list.chunks(2) {
         if let [name, values] = list {
@@ -76,7 +76,7 @@ fn parameters(args: &ExecArgs) -> Result<Vec<Parameter>, Complaint> {
     }
     for (at, parameter) in parameters.iter().enumerate() {
         if parameters[..at].iter().any(|other| other.name == parameter.name) {
-            return Err(Complaint::usage(format!("the parameter {} is named twice", parameter.name))
+            return Err(CliError::usage(format!("the parameter {} is named twice", parameter.name))
                 .hint("give each its own name"));
         }
     }
@@ -99,7 +99,7 @@ fn split(values: &str) -> Vec<String> {
 }
 
 /// The numbers from `low` to `high` by `step`, exact to the last decimal typed.
-fn scanned(low: &str, high: &str, step: Option<&str>) -> Result<Vec<String>, Complaint> {
+fn scanned(low: &str, high: &str, step: Option<&str>) -> Result<Vec<String>, CliError> {
     let step = step.unwrap_or("1");
     let typed = [low, high, step];
     let decimals = typed.iter().map(|number| number.split_once('.').map_or(0, |(_, part)| part.len())).max();
@@ -107,18 +107,18 @@ fn scanned(low: &str, high: &str, step: Option<&str>) -> Result<Vec<String>, Com
     let mut units = [0_i64; 3];
     for (unit, number) in units.iter_mut().zip(typed) {
         *unit = scaled(number, decimals).ok_or_else(|| {
-            Complaint::usage(format!("`{number}` is not a number to scan with"))
+            CliError::usage(format!("`{number}` is not a number to scan with"))
                 .hint("write a decimal number: -P delay 0.3 0.7 -D 0.2")
         })?;
     }
     let [low_units, high_units, step_units] = units;
     if step_units <= 0 || low_units > high_units {
-        return Err(Complaint::usage(format!("no number leads from {low} to {high} by steps of {step}"))
+        return Err(CliError::usage(format!("no number leads from {low} to {high} by steps of {step}"))
             .hint("write the smaller one first, and a step above 0"));
     }
     let steps = (high_units - low_units) / step_units;
     if usize::try_from(steps).ok().is_none_or(|steps| steps >= ExecPlan::MAX_COMMANDS) {
-        return Err(Complaint::usage(format!("there are {} numbers from {low} to {high}", steps + 1))
+        return Err(CliError::usage(format!("there are {} numbers from {low} to {high}", steps + 1))
             .hint(format!("use a larger step: {} commands are the most", ExecPlan::MAX_COMMANDS)));
     }
     // Decimals as typed for the bounds, or the step: 1 and 0.5 make 1.0, 1.5, …

@@ -14,13 +14,13 @@ const MOST_LINES: usize = 10;
 
 /// An error as a person reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Complaint {
+pub(crate) struct CliError {
     what: String,
     advice: Vec<String>,
     exit: Exit,
 }
 
-impl Complaint {
+impl CliError {
     /// A command line that can't be followed.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self { what: what.into(), advice: Vec::new(), exit: Exit::Usage }
@@ -64,7 +64,7 @@ impl Complaint {
     }
 
     /// On one line: `what: what to try`.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let advice = self.advice.join("; ");
         if advice.is_empty() { self.what.clone() } else { format!("{}: {advice}", self.what) }
     }
@@ -88,7 +88,7 @@ impl Complaint {
     }
 }
 
-impl From<RunError> for Complaint {
+impl From<RunError> for CliError {
     fn from(error: RunError) -> Self {
         match &error {
             RunError::Plan(_)
@@ -102,14 +102,14 @@ impl From<RunError> for Complaint {
             RunError::Resolve { .. } => Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) }
                 .hint("is the name spelled right? an address works too: http://127.0.0.1:3000/"),
             RunError::NothingAnswers { address, .. } => {
-                let complaint = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };
+                let cli_error = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };
                 match address.parse::<std::net::SocketAddr>() {
-                    Ok(address) if address.ip().is_loopback() => complaint.hint(format!(
+                    Ok(address) if address.ip().is_loopback() => cli_error.hint(format!(
                         "is the server running? `prony serve rudy --port {}` starts one to try",
                         address.port()
                     )),
                     _ => {
-                        complaint.hint("is the server running, and does a firewall let this machine through?")
+                        cli_error.hint("is the server running, and does a firewall let this machine through?")
                     }
                 }
             }
@@ -118,7 +118,7 @@ impl From<RunError> for Complaint {
     }
 }
 
-impl From<ExecError> for Complaint {
+impl From<ExecError> for CliError {
     fn from(error: ExecError) -> Self {
         match &error {
             ExecError::Plan(_) | ExecError::Words { .. } => Self::from_words(&error),
@@ -129,12 +129,12 @@ impl From<ExecError> for Complaint {
                 Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) }
             }
             ExecError::Failed { how, measured, stderr, .. } => {
-                let mut complaint = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };
+                let mut cli_error = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };
                 let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
                 for line in &lines[lines.len().saturating_sub(MOST_LINES)..] {
-                    complaint = complaint.hint(format!("| {line}"));
+                    cli_error = cli_error.hint(format!("| {line}"));
                 }
-                complaint.hint(match (*measured, how) {
+                cli_error.hint(match (*measured, how) {
                     (true, How(CommandExit::Code(code))) => {
                         format!("-i goes on after failures; -i={code} says that exit code {code} is good")
                     }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn check(error: impl std::error::Error, expected: &str) {
-        assert_eq!(Complaint::from_words(&error).text(), expected);
+        assert_eq!(CliError::from_words(&error).text(), expected);
     }
 
     #[test]
@@ -169,13 +169,13 @@ mod tests {
 
     #[test]
     fn foreign_text_is_cleaned() {
-        assert_eq!(Complaint::usage("\u{1b}[2J").text(), "error: \\u{1b}[2J\n");
+        assert_eq!(CliError::usage("\u{1b}[2J").text(), "error: \\u{1b}[2J\n");
     }
 
     #[test]
     fn a_target_that_is_not_there() {
         let nothing = |address: &str| {
-            Complaint::from(RunError::NothingAnswers {
+            CliError::from(RunError::NothingAnswers {
                 address: address.to_owned(),
                 why: "refused".to_owned(),
             })
