@@ -147,6 +147,8 @@ impl<'a> Guard<'a> {
     /// Until the command is over, was stopped, or nobody is left who wants it.
     fn watch(&mut self, guardian: &Guardian, orders: &impl AsFd, report: &mut dyn Write) -> io::Result<()> {
         let mut kill_at = None;
+        let mut is_asked = false;
+        let signal = Signal::from_named_raw(guardian.signal).unwrap_or(Signal::TERM);
         loop {
             match self.turn(orders, kill_at)? {
                 Some(Turn::Ended(ended)) => {
@@ -156,10 +158,12 @@ impl<'a> Guard<'a> {
                 Some(Turn::Orphaned) => return Ok(()),
                 Some(Turn::Stop) if kill_at.is_none() => {
                     kill_at = Some(clock::now() + guardian.grace);
-                    let signal = Signal::from_named_raw(guardian.signal).unwrap_or(Signal::TERM);
-                    self.ask(signal, guardian.tree);
                 }
                 Some(Turn::Stop) | None => {}
+            }
+            if kill_at.is_some() && !is_asked {
+                // A sandbox that is only being made has nothing to ask in it yet.
+                is_asked = self.ask(signal, guardian.tree);
             }
             if kill_at.is_some_and(|at| clock::now() >= at) {
                 return Ok(());
@@ -168,13 +172,14 @@ impl<'a> Guard<'a> {
     }
 
     /// Asks the command to stop, or all that descends from it. What it started is its own affair otherwise, as long as
-    /// it lives.
-    fn ask(&self, signal: Signal, tree: bool) {
+    /// it lives. Says whether there was anything to ask.
+    fn ask(&self, signal: Signal, tree: bool) -> bool {
         let all = below(getpid());
         let asked = if tree { outside_of_sandboxes(&all) } else { command_of(self.main, &all) };
-        for member in asked {
+        for member in &asked {
             member.signal(signal);
         }
+        !asked.is_empty()
     }
 
     /// Waits for the next thing to happen, for a short time.
