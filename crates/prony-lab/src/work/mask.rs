@@ -91,15 +91,12 @@ impl MaskedStream {
             if !is_last && self.mask.could_become_one(rest) {
                 break;
             }
-            match self.mask.at(rest) {
-                Some(length) => {
-                    shown.extend_from_slice(MASK);
-                    at += length;
-                }
-                None => {
-                    shown.push(rest[0]);
-                    at += 1;
-                }
+            if let Some(length) = self.mask.at(rest) {
+                shown.extend_from_slice(MASK);
+                at += length;
+            } else {
+                shown.push(rest[0]);
+                at += 1;
             }
         }
         self.held.drain(..at);
