@@ -133,8 +133,9 @@ impl Route {
                 let read = move || {
                     let Some(Extension(who)) = who else { return Err(WebError::Unknown.into()) };
                     who.demand(least)?;
-                    let Path(path) = path
-                        .map_err(|error| Problem::missing(&format!("such thing ({})", error.body_text())))?;
+                    let Path(path) = path.map_err(|_| {
+                        Problem::missing("such thing: what stands in the address is no number or name")
+                    })?;
                     let Query(query) =
                         Query::try_from_uri(&uri).map_err(|error| Problem::bad(error.body_text()))?;
                     let body = body(takes_body, &headers, &bytes)?;

@@ -23,7 +23,7 @@ pub(super) fn table() -> Vec<Route> {
         Route::new(get.clone(), "/builds/{id}/results", Role::Viewer, "The figures of a build, and what was demanded of it.", results::results),
         Route::new(get.clone(), "/builds/{id}/notes", Role::Viewer, "What people wrote about a build.", results::notes),
         Route::new(post.clone(), "/builds/{id}/notes", Role::Runner, "Adds a note to a build.", results::add_note).creates(),
-        Route::new(get.clone(), "/builds/{id}/files", Role::Viewer, "What a build left, for download at /build/{id}/file/NAME", builds::files_of),
+        Route::new(get.clone(), "/builds/{id}/files", Role::Viewer, "What a build left, for download at /build/{id}/files/NAME", builds::files_of),
         Route::new(get.clone(), "/builds/{id}/status", Role::Viewer, "A build as code hosts show it beside a commit.", builds::status),
         Route::new(get.clone(), "/builds/{id}/tasks/{task}/output", Role::Viewer, "What a task wrote.", builds::output),
         Route::new(get.clone(), "/builds/{id}/events", Role::Viewer, "What happened to a build.", builds::events_of),

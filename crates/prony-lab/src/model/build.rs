@@ -47,7 +47,8 @@ pub struct BuildRequest {
     pub base: String,
     /// One of the project's variants; empty is the first.
     pub variant: String,
-    /// Names of the tasks to run; empty is all. `study` is the study.
+    /// Names of the tasks to run; empty is all. `study` is the study. `tasks` is the same.
+    #[serde(alias = "tasks")]
     pub tests: Vec<String>,
     /// Who is told of the end; empty is nobody.
     pub email: String,

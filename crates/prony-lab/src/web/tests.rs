@@ -249,3 +249,15 @@ fn a_large_file_is_sent_in_pieces_and_as_it_was() {
     }
     assert_eq!(bench.ask(&format!("/build/{id}/files/nothing")).status(), StatusCode::NOT_FOUND);
 }
+
+#[test]
+fn a_comparison_says_where_its_figures_are() {
+    let bench = Bench::new();
+    let (_, id) = bench.running("kim");
+    bench.write(move |tx| files::put(tx, id, "report.html", b"<title>x</title>"));
+    let (_, page) = bench.text(&format!("/build/{id}"));
+    assert!(page.contains("No figure can be used"), "{page}");
+    bench.write(move |tx| tx.execute("UPDATE builds SET kind = 'comparison'", &[]));
+    let (_, page) = bench.text(&format!("/build/{id}"));
+    assert!(!page.contains("No figure can be used") && page.contains("Both commits were measured"), "{page}");
+}

@@ -107,9 +107,18 @@ fn a_key_makes_a_request_count_once() {
     assert_eq!((again.status, again.json()), (200, first.json()));
     assert_eq!(send("one", &json!({ "project": "web", "priority": "low" })).status, 422, "another request");
     assert_eq!(send("two", &body).status, 201);
+    let retry = |id: u32| {
+        let headers = [("Authorization", bearer.as_str()), ("Idempotency-Key", "one")];
+        front.ask("POST", &format!("/api/v1/builds/{id}/retry"), &headers, "")
+    };
+    let retried =
+        [retry(1), retry(2), retry(1)].map(|answer| (answer.status, answer.json()["build"]["id"].as_i64()));
+    assert_eq!(retried, [(201, Some(3)), (201, Some(4)), (200, Some(3))], "a key counts for one address");
+    let tasks = json!({ "project": "web", "tasks": ["nothing"] });
+    assert_eq!(send("three", &tasks).json()["mistakes"][0]["field"], "tests", "tasks are tests");
     assert_eq!(send("", &body).status, 400);
     let all = front.call(&admin, "GET", "/builds", None).json();
-    assert_eq!(all["items"].as_array().map(Vec::len), Some(2));
+    assert_eq!(all["items"].as_array().map(Vec::len), Some(4));
 }
 
 #[test]

@@ -52,6 +52,7 @@ struct Page {
 #[template(path = "build_rest.html")]
 struct Rest {
     id: BuildId,
+    is_comparison: bool,
     demands: Vec<Demand>,
     groups: Vec<figure::Group>,
     /// Columns of the table of results.
@@ -128,6 +129,7 @@ impl Rest {
         }
         Ok(Self {
             id,
+            is_comparison: detail.build.kind == BuildKind::Comparison,
             demands: thresholds::of_build(tx, id)?,
             columns: if has_baseline { 8 } else { 6 },
             has_baseline,
