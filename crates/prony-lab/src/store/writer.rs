@@ -167,11 +167,17 @@ impl Desk {
             }
             (false, true) => {
                 batch.point = Point::Here;
-                session.back()
+                // A full disk may have undone the whole transaction: then nothing of the batch counts.
+                session.back().map_err(|error| match error {
+                    StoreError::Fault(why) => StoreError::Unavailable(why),
+                    other => other,
+                })
             }
             (false, false) => {
                 batch.is_begun = false;
-                session.batch("ROLLBACK")
+                // Where it fails there is no transaction any more, or no connection, which the next one notices.
+                let _ = session.batch("ROLLBACK");
+                Ok(())
             }
         }
     }
