@@ -18,7 +18,6 @@ pub(crate) fn alone(name: &str, open_files: u32, argument: &str, body: impl FnOn
 /// Runs `body` like [`alone`], in a network namespace that only has a loopback interface, switched off.
 ///
 /// Where the system lets nobody make one it says so and does nothing; in CI, as root, it fails instead.
-#[expect(clippy::print_stderr, reason = "a test that does nothing must say so")]
 pub(crate) fn in_a_network_of_its_own(name: &str, body: impl FnOnce()) {
     if std::env::var_os(CHILD).is_some_and(|child| child == name) {
         return body();
@@ -32,7 +31,7 @@ pub(crate) fn in_a_network_of_its_own(name: &str, body: impl FnOnce()) {
     }
     let must = std::env::var_os("CI").is_some() && rustix::process::geteuid().is_root();
     assert!(!must, "{name}: root can't make a network namespace here (unshare --net)");
-    eprintln!("SKIPPED {name}: no network namespace can be made here (unshare --user --net)");
+    prony_testing::skip(name, "no network namespace can be made here (unshare --user --net)");
 }
 
 /// Runs the test `name` in a child process that `command` starts.

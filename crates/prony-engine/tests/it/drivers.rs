@@ -23,6 +23,9 @@ macro_rules! on_both_drivers {
             fn io_uring() {
                 if $crate::drivers::has_io_uring() {
                     body(prony_model::DriverChoice::IoUring);
+                } else {
+                    let name = concat!(module_path!(), "::io_uring");
+                    prony_testing::skip(name, "the kernel has no io_uring, or doesn't let us use it");
                 }
             }
         })*

@@ -21,7 +21,11 @@ const SLACK_NS: u64 = 11_000;
 
 /// Whether the kernel has all that is asked for, as the run itself finds out.
 pub(crate) fn has_kernel_clock(result: &RunResult) -> bool {
-    result.kernel_clock.arrivals
+    let is_there = result.kernel_clock.arrivals;
+    if !is_there {
+        prony_testing::skip("the kernel's clock", &result.kernel_clock.reason);
+    }
+    is_there
 }
 
 /// Runs `plan` and returns each sample with the result.

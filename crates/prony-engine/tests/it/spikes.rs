@@ -43,7 +43,12 @@ fn waited(result: &RunResult) -> bool {
 /// Whether the machine had time to answer when the wait was over: on a busy one the responses are spread over
 /// many milliseconds, and are no mode any more.
 fn kept_time(result: &RunResult) -> bool {
-    result.latency.service.quantiles_ms["0.95"].is_some_and(|p95| p95 < 44.5)
+    let p95 = result.latency.service.quantiles_ms["0.95"];
+    let kept = p95.is_some_and(|p95| p95 < 44.5);
+    if !kept {
+        prony_testing::skip("spikes::delayed_ack", &format!("the machine is too busy: a p95 of {p95:?} ms"));
+    }
+    kept
 }
 
 on_both_drivers! {

@@ -105,6 +105,9 @@ fn a_disk_that_is_really_full_is_said_too() {
     let has_no_disk =
         output.status.code() == Some(99) || String::from_utf8_lossy(&output.stderr).contains("unshare");
     assert!(has_no_disk || said.contains(GOOD), "{output:?}");
+    if has_no_disk {
+        prony_testing::skip(name, "users may not mount a small disk here (unshare --mount --user)");
+    }
 }
 
 fn on_small_disk(folder: &Path) {
