@@ -2,7 +2,8 @@
 //! servers themselves, without a command line around them.
 //!
 //! `serve null PORT [WORKERS]`, `serve rudy PORT [sequential|thread|pool|async] [DELAY_MS]`, or
-//! `serve truth PORT LOG [SPIN_US]` (1 ms always; prints how late the replies were).
+//! `serve truth PORT LOG [SPIN_US]` (1 ms always; prints how late the replies were), or
+//! `serve postgres`: a private PostgreSQL, and the folder of its socket (for tests that share one).
 
 #![allow(clippy::print_stdout, reason = "a program for a person at a terminal")]
 
@@ -11,6 +12,7 @@ use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use prony_targets::postgres::{Options, Postgres};
 use prony_targets::{Running, null, rudy, truth};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -38,7 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let spin = Duration::from_micros(word(3).unwrap_or("50").parse()?);
             truth::start(truth::Config { listen, log, spin, ..truth::Config::default() })?
         }
-        _ => return Err("serve what? null, rudy, truth".into()),
+        Some("postgres") => return serve_postgres(),
+        _ => return Err("serve what? null, rudy, truth, postgres".into()),
     };
     serve(running)?;
     if word(0) == Some("truth") { print_lateness(word(2).unwrap_or_default()) } else { Ok(()) }
@@ -48,6 +51,15 @@ fn serve(running: Running) -> Result<(), Box<dyn Error>> {
     println!("http://{}/", running.local_addr());
     std::io::stdin().read_to_end(&mut Vec::new())?;
     println!("{:?}", running.stop());
+    Ok(())
+}
+
+fn serve_postgres() -> Result<(), Box<dyn Error>> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let programs = std::env::split_paths(&path).collect();
+    let postgres = Postgres::start(&Options { programs, temporary: std::env::temp_dir(), port: None })?;
+    println!("{}", postgres.socket_folder().display());
+    std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }
 

@@ -22,21 +22,25 @@ pub(crate) fn on_both_addresses(check: impl Fn(&StoreAddress)) {
     check(&StoreAddress::Postgres(fresh_database()));
 }
 
-/// A new, empty database in the PostgreSQL of this test process.
+/// A new, empty database in the PostgreSQL that the tests share.
 pub(crate) fn fresh_database() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let socket = socket_folder();
-    let name = format!("lab{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let name = format!("lab{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let url = |database: &str| format!("host={} user=prony dbname={database}", socket.display());
     let mut client = postgres::Client::connect(&url("postgres"), postgres::NoTls).expect("PostgreSQL");
     client.batch_execute(&format!("CREATE DATABASE {name}")).expect("a database");
     url(&name)
 }
 
-/// One PostgreSQL for the whole process: it ends with the thread that started it, so that thread waits for ever.
+/// The socket's folder of the PostgreSQL for all processes, which `./test` starts (`prony-targets/examples/serve.rs`);
+/// without it, one for this process: it ends with the thread that started it, so that thread waits for ever.
 fn socket_folder() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
+        if let Some(shared) = std::env::var_os("PRONY_TEST_POSTGRES") {
+            return PathBuf::from(shared);
+        }
         let (found, folder) = sync_channel(1);
         std::thread::spawn(move || {
             let postgres = Postgres::start(&postgres_options()).expect("PostgreSQL; ./test installs it");
