@@ -46,6 +46,7 @@ pub(crate) fn line<S: Serializer>(line: &str, serializer: S) -> Result<S::Ok, S:
 }
 
 /// The same of one that may be missing.
+#[expect(clippy::ref_option, reason = "serde hands over the field")]
 pub(crate) fn some_line<S: Serializer>(line: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     match line {
         Some(text) => serializer.serialize_some(&without_secrets(text)),

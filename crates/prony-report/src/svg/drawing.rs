@@ -187,8 +187,9 @@ fn halves(text: &str, room: f64) -> (&str, &str) {
     if text_width(text) <= room {
         return (text, "");
     }
-    let ends = text.match_indices(' ').map(|(at, _)| at).filter(|at| text_width(&text[..*at]) <= room);
-    ends.last().map_or((text, ""), |at| (text[..at].trim_end_matches(" ·"), text[at..].trim_start()))
+    let mut ends = text.match_indices(' ').map(|(at, _)| at).rev();
+    ends.find(|at| text_width(&text[..*at]) <= room)
+        .map_or((text, ""), |at| (text[..at].trim_end_matches(" ·"), text[at..].trim_start()))
 }
 
 fn cut(text: &str, room: f64) -> String {

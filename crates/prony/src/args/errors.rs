@@ -40,10 +40,11 @@ impl Typed {
         let after = self.command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let first =
             after.lines().find_map(|line| line.strip_prefix("  ").filter(|line| line.starts_with("prony ")));
-        first.map(|line| line.split("  ").next().unwrap_or(line).to_owned()).unwrap_or_else(|| {
-            let usage = self.command.clone().bin_name(&self.path).render_usage().to_string();
-            usage.trim_start_matches("Usage: ").replace(" [OPTIONS]", "")
-        })
+        if let Some(line) = first {
+            return line.split("  ").next().unwrap_or(line).to_owned();
+        }
+        let usage = self.command.clone().bin_name(&self.path).render_usage().to_string();
+        usage.trim_start_matches("Usage: ").replace(" [OPTIONS]", "")
     }
 }
 

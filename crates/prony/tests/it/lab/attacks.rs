@@ -98,10 +98,8 @@ fn a_build_does_not_reach_what_listens_on_this_machine() {
 /// V9: what is measured neither reads nor writes what measures it, nor signals it.
 #[test]
 fn a_server_can_not_write_its_own_results() {
-    let study = format!(
-        "name = \"forged\"\n[targets.a]\ncommand = \"sh ./server {{port}}\"\nready = {{ path = \"/\", within = \"20s\" }}\n\
-         [loads.l]\npath = \"/\"\nconnections = 1\nduration = \"2s\"\n[matrix]\ntarget = [\"a\"]\nload = [\"l\"]\n"
-    );
+    let study = "name = \"forged\"\n[targets.a]\ncommand = \"sh ./server {port}\"\nready = { path = \"/\", within = \"20s\" }\n\
+         [loads.l]\npath = \"/\"\nconnections = 1\nduration = \"2s\"\n[matrix]\ntarget = [\"a\"]\nload = [\"l\"]\n";
     let server = format!(
         "while :; do for file in ../study/runs/*.json ../../*/study/runs/*.json; do \
          if [ -e $file ]; then echo forged >$file; fi; done; \
@@ -111,7 +109,7 @@ fn a_server_can_not_write_its_own_results() {
     );
     let bench = Bench::new("attack-forge", "study = \"prony.toml\"\n");
     fs::write(bench.repository.join("server"), server).expect("room");
-    commit(&bench.repository, "prony.toml", &study);
+    commit(&bench.repository, "prony.toml", study);
     let build = bench.finished(bench.submit(|_| ()));
     let log = bench.output(&build, "study");
     let files = bench.lab().files(build.build.id).expect("read");
