@@ -11,11 +11,11 @@ on_both_drivers! {
     fn warm_up_and_measured_part_make_the_servers_log(driver) {
         for load in [closed(3), open(500.0, 20)] {
             let server = Server::answering(&ok("hello"));
-            let warmup = Duration::from_millis(150);
+            let warmup = Duration::from_millis(400);
             let result = run(driver, RunPlan { load, end: for_ms(150), warmup, ..plan(server.url()) });
             let traffic = result.traffic.expect("this version counts");
             assert_eq!(traffic.sent(), server.requests(), "{traffic:?}");
-            assert_eq!(traffic.measured.sent, result.requests.intended, "{traffic:?}");
+            assert_eq!(traffic.measured.sent, result.requests.sent, "{traffic:?}");
             assert_eq!(traffic.measured.answered, result.requests.answered, "{traffic:?}");
             assert_eq!(traffic.warmup.sent, traffic.warmup.answered, "{traffic:?}");
             assert!(traffic.warmup.sent > 0);

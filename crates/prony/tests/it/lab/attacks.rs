@@ -136,7 +136,7 @@ proxy = os.environ[\"http_proxy\"].rsplit(\":\", 1)
 for target in [\"127.0.0.1:{port}\", \"169.254.169.254:80\"]:
     way = socket.create_connection((\"127.0.0.1\", int(proxy[1])), 20)
     way.sendall(f\"CONNECT {{target}} HTTP/1.1\\r\\n\\r\\n\".encode())
-    print(way.recv(1000).split(b\"\\r\\n\")[0].decode())
+    print(way.makefile().readline().strip())
 try:
     socket.create_connection((\"127.0.0.1\", {port}), 5)
     print(\"reached\")
