@@ -12,18 +12,18 @@ mod chunks;
 #[path = "../../crates/prony-targets/src/head.rs"]
 #[allow(dead_code, reason = "the servers use more of it")]
 mod head;
-#[path = "../../crates/prony-targets/src/service/intake.rs"]
+#[path = "../../crates/prony-targets/src/service/request_decoder.rs"]
 #[allow(dead_code, reason = "the servers use more of it")]
-mod intake;
+mod request_decoder;
 
 use head::Reject;
-use intake::{Intake, Next};
+use request_decoder::{RequestDecoder, Next};
 
 /// A request: method, target, body.
 type Seen = (String, String, Vec<u8>);
 
 fn read_all<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Result<(), Reject>) {
-    let (mut intake, mut rest, mut requests) = (Intake::default(), Vec::new(), Vec::new());
+    let (mut intake, mut rest, mut requests) = (RequestDecoder::default(), Vec::new(), Vec::new());
     for piece in pieces {
         rest.extend_from_slice(piece);
         loop {
