@@ -17,7 +17,7 @@ mod head;
 mod request_decoder;
 
 use head::Reject;
-use request_decoder::{RequestDecoder, Next};
+use request_decoder::{Next, RequestDecoder};
 
 /// A request: method, target, body.
 type Seen = (String, String, Vec<u8>);
@@ -49,7 +49,8 @@ fuzz_target!(|input: &[u8]| {
     let Some((places, sent)) = rest.split_at_checked(usize::from(*cut_count % 16)) else { return };
     // A byte reaches every place of a short input and some of a long one; byte by byte reaches all.
     let step = sent.len() / 256 + 1;
-    let mut cuts: Vec<usize> = places.iter().map(|place| (usize::from(*place) * step).min(sent.len())).collect();
+    let mut cuts: Vec<usize> =
+        places.iter().map(|place| (usize::from(*place) * step).min(sent.len())).collect();
     cuts.extend([0, sent.len()]);
     cuts.sort_unstable();
     let expected = read_all([sent]);
