@@ -188,4 +188,5 @@ fn conditions_fail_a_run() {
         wrong.err.starts_with("error: --fail-if `p98` is not a metric of a run\n       did you mean"),
         "{wrong:?}"
     );
+    served.end(Signal::TERM);
 }
