@@ -3,7 +3,7 @@
 
 mod hashing;
 mod known;
-mod office;
+mod local_admin;
 mod place;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 pub(crate) use hashing::Hashing;
 pub(crate) use known::{Known, Shown, Who};
-pub use office::Office;
+pub use local_admin::LocalAdmin;
 pub(crate) use place::check_place;
 
 use crate::actions::{self, AccessError, Actor, act_blocking};

@@ -7,9 +7,9 @@ use crate::model::{
     TaskState,
 };
 use crate::store::alerts::{self, NewAlert};
-use crate::store::results::{self, Demanded, Measured, Results};
+use crate::store::results::{self, Measured, NewThreshold, Results};
 use crate::store::{StoreError, Tx, builds, projects, queue, series, tasks};
-use crate::{follow, history, hooks};
+use crate::{event_cursor, history, hooks};
 
 /// The example's only project.
 const NAME: &str = "example";
@@ -73,7 +73,7 @@ impl Lab {
         self.store.write_blocking(move |tx| change(tx, project, now))?;
         // What never happened is nothing to follow up, nor to tell anybody of.
         self.store.write_blocking(|tx| {
-            [history::SEEN, hooks::SEEN].into_iter().try_for_each(|key| follow::skip(tx, key))
+            [history::SEEN, hooks::SEEN].into_iter().try_for_each(|key| event_cursor::skip(tx, key))
         })
     }
 }
@@ -112,8 +112,8 @@ fn measured(place: u32, number: u32) -> Results {
     }
     let words = "p99 at most 20 ms".to_owned();
     let (cell, metric) = ("GET /".to_owned(), "p99".to_owned());
-    let demanded = vec![Demanded { words, cell, metric, value: measured[2].value, is_met: Some(true) }];
-    Results { fingerprint: "an example".to_owned(), measured, demanded }
+    let thresholds = vec![NewThreshold { words, cell, metric, value: measured[2].value, is_met: Some(true) }];
+    Results { fingerprint: "an example".to_owned(), measured, thresholds }
 }
 
 /// From -1 to 1, the same for the same place.

@@ -7,9 +7,11 @@ pub(crate) mod builds;
 mod error;
 pub(crate) mod policy;
 pub(crate) mod projects;
+pub(crate) mod requests;
 pub(crate) mod sessions;
 pub(crate) mod tokens;
 pub(crate) mod users;
+mod watches;
 
 pub use error::AccessError;
 pub use tokens::TokenRow;

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::call::{Answer, Answered, Call, Nothing};
 use super::problem::Problem;
 use crate::actions;
+use crate::actions::requests::Asker;
 use crate::clock::Moment;
 use crate::lab::Refused;
 use crate::model::{
     AdHocLoad, Build, BuildDetail, BuildId, BuildRequest, BuildState, CommitStatus, EventId, TaskId,
 };
-use crate::requests::Asker;
 use crate::store::files::FileInfo;
 use crate::store::{builds, events, files, projects, tasks};
 

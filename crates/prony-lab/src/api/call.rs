@@ -132,7 +132,7 @@ impl Route {
                 let route = format!("{method} {}", uri.path());
                 let read = move || {
                     let Some(Extension(who)) = who else { return Err(WebError::Unknown.into()) };
-                    who.demand(least)?;
+                    who.require(least)?;
                     let Path(path) = path.map_err(|_| {
                         Problem::missing("such thing: what stands in the address is no number or name")
                     })?;

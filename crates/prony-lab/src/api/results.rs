@@ -8,7 +8,7 @@ use super::call::{Answer, Answered, Call, Nothing};
 use crate::actions::{self, Ctx};
 use crate::lab::Refused;
 use crate::store::figures::{self, Figure, Note};
-use crate::store::thresholds::{self, Demand};
+use crate::store::thresholds::{self, Threshold};
 use crate::store::{StoreError, Tx, builds};
 
 /// Figures of one build in one answer: a study of more is read in its own result.
@@ -22,7 +22,7 @@ pub(super) struct Results {
     /// Its figures, each with the series that it belongs to.
     figures: Vec<Figure>,
     /// What its study file demanded, and what became of it.
-    demands: Vec<Demand>,
+    demands: Vec<Threshold>,
 }
 
 /// What somebody says about a build.

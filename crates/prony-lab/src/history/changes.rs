@@ -4,7 +4,7 @@
 //! to each other, and one comparison.
 
 use super::compare::compare;
-use super::look::{Near, Step};
+use super::detect::{Near, Step};
 use crate::clock::Moment;
 use crate::model::{AlertId, AlertKind, AlertState, Build, BuildVerdict, Change, ChangeState, Series};
 use crate::store::alerts::{self, NewAlert};
@@ -66,7 +66,7 @@ pub(super) fn note(tx: &mut Tx<'_>, comparison: &Build, now: Moment) -> Result<(
     }
     let reason = comparison.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     let words = format!("the comparison, build {}, is {}{reason}", comparison.id, comparison.state.name());
-    alerts::remark(tx, comparison.id, &words)
+    alerts::set_note(tx, comparison.id, &words)
 }
 
 /// Has a change for the worse compared, and tells of it if it is more than a suspicion.
@@ -86,7 +86,7 @@ fn follow_up(
     }
     let is_told = change.state > ChangeState::Suspected || change.alert.is_some();
     // A suspicion beside what is found in another series is one more sign of the same.
-    if is_told || standing(tx, of, near)?.is_some() {
+    if is_told || open_alert(tx, of, near)?.is_some() {
         tell(tx, of, change, near, now)
     } else {
         series::update_change(tx, change)
@@ -102,7 +102,7 @@ fn tell(
     now: Moment,
 ) -> Result<(), StoreError> {
     if change.alert.is_none() {
-        change.alert = match standing(tx, of, near)? {
+        change.alert = match open_alert(tx, of, near)? {
             Some(known) => Some(known),
             None => raise(tx, of, change, now)?,
         };
@@ -119,7 +119,7 @@ fn tell(
 }
 
 /// The alert that tells of another series' change with builds close by. One that was dismissed counts: it is nothing.
-fn standing(tx: &mut Tx<'_>, of: &Series, near: Near) -> Result<Option<AlertId>, StoreError> {
+fn open_alert(tx: &mut Tx<'_>, of: &Series, near: Near) -> Result<Option<AlertId>, StoreError> {
     for other in series::changes_near(tx, of.project, &of.variant, near.0, near.1)? {
         let Some(id) = other.alert else { continue };
         if alerts::one(tx, id)?.is_some_and(|alert| alert.state != AlertState::Closed) {

@@ -1,8 +1,8 @@
-//! What follows from results: where a series changed, what is missed of what study files demand, whom to alert, and
+//! What follows from results: where a series changed, which thresholds are missed, whom to alert, and
 //! which commits to compare.
 //!
 //! One thread reads on the events of builds that ended (`follow`), looks at each series of which the build says
-//! something (`look`, without a store), and writes down what follows (`changes`, `demands`, `slower`). Doing that twice
+//! something (`detect`, without a store), and writes down what follows (`changes`, `thresholds`, `slower`). Doing that twice
 //! changes nothing, so a lab that was killed in the middle does it again.
 //!
 //! Only builds of the project's branch make its history, asked for by its name or by its newest commit: a branch with an
@@ -10,8 +10,8 @@
 
 mod changes;
 mod compare;
-mod demands;
-mod look;
+mod thresholds;
+mod detect;
 mod slower;
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use crate::background::Background;
 use crate::clock;
-use crate::follow::{AFTER_ERROR, Cursor, LOOK};
+use crate::event_cursor::{AFTER_ERROR, Cursor, POLL_INTERVAL};
 use crate::model::{Build, BuildKind, Definition};
 use crate::store::events::Event;
 use crate::store::{Store, StoreError, alerts, builds, projects, series};
@@ -49,7 +49,7 @@ impl Watch {
         // An error is the store's, and nothing was noted as seen: the same is tried again.
         match self.follow().and_then(|is_more| self.wake().map(|()| is_more)) {
             Ok(true) => Duration::ZERO,
-            Ok(false) => LOOK,
+            Ok(false) => POLL_INTERVAL,
             Err(_) => AFTER_ERROR,
         }
     }
@@ -94,17 +94,17 @@ impl Watch {
         let demanded = build.clone();
         self.store.write_blocking(move |tx| {
             let now = clock::wall();
-            demands::judge(tx, id, &demanded, now)?;
+            thresholds::judge(tx, id, &demanded, now)?;
             slower::judge(tx, id, &demanded, now)
         })?;
         let all = self.store.read_blocking(|tx| series::of_build(tx, build.id))?;
         for of in all {
             let (points, known) = self.store.read_blocking(|tx| {
-                let points = series::points(tx, of.id, &definition.branch, look::POINTS_TO_READ)?;
+                let points = series::points(tx, of.id, &definition.branch, detect::POINTS_TO_READ)?;
                 Ok((points, series::changes(tx, of.id)?))
             })?;
             let now = clock::wall();
-            let steps = look::look(&of, &points, &known, now);
+            let steps = detect::detect(&of, &points, &known, now);
             if !steps.is_empty() {
                 self.store.write_blocking(move |tx| changes::apply(tx, &of, steps, now))?;
             }

@@ -14,7 +14,7 @@ use crate::clock;
 /// A command that hands a message over to a queue takes a moment; one that talks to a server far away, some seconds.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// How often it is looked whether the command has ended.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long its last words may take to arrive after its end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// What is kept of what it says on stderr.
@@ -82,7 +82,9 @@ fn wait(child: &mut Child) -> Result<(), String> {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(status)) => return Err(format!("ended with {status}")),
-            Ok(None) if clock::steady().saturating_sub(start) < TIMEOUT => std::thread::park_timeout(LOOK),
+            Ok(None) if clock::steady().saturating_sub(start) < TIMEOUT => {
+                std::thread::park_timeout(POLL_INTERVAL);
+            }
             Ok(None) => {
                 // It may have ended meanwhile; either way it is gone then.
                 let _ = child.kill();

@@ -17,7 +17,7 @@ pub(crate) use mail::Mailer;
 
 use crate::background::Background;
 use crate::clock;
-use crate::follow::{AFTER_ERROR, Cursor, LOOK};
+use crate::event_cursor::{AFTER_ERROR, Cursor, POLL_INTERVAL};
 use crate::model::{AlertKind, AlertState, Hook};
 use crate::store::events::Event;
 use crate::store::{Store, StoreError, Tx, builds, hooks, monitors};
@@ -48,7 +48,7 @@ impl Fill {
     fn pause(&mut self) -> Duration {
         match self.turn() {
             Ok(true) => Duration::ZERO,
-            Ok(false) => LOOK,
+            Ok(false) => POLL_INTERVAL,
             // Nothing was noted as seen: the same is tried again.
             Err(_) => AFTER_ERROR,
         }

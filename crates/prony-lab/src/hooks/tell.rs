@@ -8,8 +8,8 @@ use sha2::Sha256;
 use super::mail::Mailer;
 use crate::auth::hexadecimal;
 use crate::clock::{self, Moment};
-use crate::follow::{AFTER_ERROR, LOOK};
-use crate::outside;
+use crate::egress;
+use crate::event_cursor::{AFTER_ERROR, POLL_INTERVAL};
 use crate::store::hooks::{self, Delivery, Recipient};
 use crate::store::{Store, StoreError};
 
@@ -50,12 +50,12 @@ impl Outbox {
         // A jump of the clock backwards counts as time, too.
         let is_idle = |(seen, at): (u64, Moment)| seen == version && now >= at && now.since(at) < IDLE;
         if self.idle.is_some_and(is_idle) {
-            return LOOK;
+            return POLL_INTERVAL;
         }
         match self.tell(now).and_then(|told| self.clear(now).map(|()| told)) {
             Ok(0) => {
                 self.idle = Some((version, now));
-                LOOK
+                POLL_INTERVAL
             }
             Ok(_) => Duration::ZERO,
             Err(_) => AFTER_ERROR,
@@ -79,10 +79,10 @@ impl Outbox {
             self.store.write_blocking(move |tx| {
                 for (id, attempts, told) in ended {
                     match told {
-                        Ok(()) => hooks::told(tx, id)?,
+                        Ok(()) => hooks::delivered(tx, id)?,
                         Err(error) => {
                             let next = pause_after(attempts + 1).map(|pause| now.after(pause));
-                            hooks::untold(tx, id, &error, now, next)?;
+                            hooks::undelivered(tx, id, &error, now, next)?;
                         }
                     }
                 }
@@ -100,7 +100,7 @@ impl Outbox {
             },
             Recipient::Hook { url, secret, created_by, .. } => {
                 let client =
-                    outside::client(&self.store, created_by, TIMEOUT).map_err(|error| error.to_string())?;
+                    egress::client(&self.store, created_by, TIMEOUT).map_err(|error| error.to_string())?;
                 let answer = client
                     .post(url)
                     .header("content-type", "application/json")
@@ -108,7 +108,7 @@ impl Outbox {
                     .header("x-prony-signature", signature(secret, delivery.body.as_bytes()))
                     .header("x-prony-signed", signed(secret, &delivery.body, clock::wall()))
                     .send(delivery.body.as_bytes())
-                    .map_err(|error| outside::words(&error))?;
+                    .map_err(|error| egress::words(&error))?;
                 if answer.status().is_success() {
                     Ok(())
                 } else {

@@ -16,7 +16,7 @@ pub enum AlertKind {
     Build,
     /// A series changed for the worse.
     Change,
-    /// A demand of a study file is missed.
+    /// A threshold of a study file is missed.
     Threshold,
     /// A monitored URL doesn't answer well.
     Monitor,

@@ -136,7 +136,7 @@ pub enum BuildVerdict {
     NoDifference,
     /// Neither could be shown.
     TooNoisy,
-    /// What was demanded is missed.
+    /// A threshold is missed.
     ThresholdMissed,
     /// The numbers are not to be used.
     Invalid,

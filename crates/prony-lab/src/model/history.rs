@@ -31,7 +31,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Whether a change of it, or a demand on it, may raise an alert. The far tail of a run is a handful of
+    /// Whether a change of it, or a threshold for it, may raise an alert. The far tail of a run is a handful of
     /// occasions; an alert on it would cry every week.
     pub fn is_gating(&self) -> bool {
         !["p99.9", "max", "min"].contains(&self.metric.as_str())

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::background::Background;
 use crate::clock;
+use crate::egress;
 use crate::model::{Check, Monitor, MonitorId};
-use crate::outside;
 use crate::store::{Store, StoreError, monitors};
 
 /// Looks at once: with the slowest of them 30 s each, 32 keep 200 monitors going once every three minutes.
@@ -91,7 +91,7 @@ impl Schedule {
 
 /// Looks once.
 fn look(store: &Store, monitor: &Monitor) -> Result<Check, StoreError> {
-    let client = outside::client(store, &monitor.created_by, monitor.timeout())?;
+    let client = egress::client(store, &monitor.created_by, monitor.timeout())?;
     let (at, start) = (clock::wall(), clock::steady());
     let answer = client.get(&monitor.url).call();
     let latency = clock::steady().saturating_sub(start);
@@ -103,7 +103,7 @@ fn look(store: &Store, monitor: &Monitor) -> Result<Check, StoreError> {
             Check { at, is_good, status: Some(status), latency_us, error: None }
         }
         Err(error) => {
-            Check { at, is_good: false, status: None, latency_us: None, error: Some(outside::words(&error)) }
+            Check { at, is_good: false, status: None, latency_us: None, error: Some(egress::words(&error)) }
         }
     })
 }

@@ -187,7 +187,7 @@ pub(crate) fn judge(
 }
 
 /// Notes on the alerts that asked for a comparison why it says nothing, where nobody has noted anything.
-pub(crate) fn remark(tx: &mut Tx<'_>, comparison: BuildId, words: &str) -> Result<(), StoreError> {
+pub(crate) fn set_note(tx: &mut Tx<'_>, comparison: BuildId, words: &str) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE alerts SET note = $2 WHERE comparison_id = $1 AND verdict IS NULL AND note IS NULL",
         values![comparison, words],
@@ -225,7 +225,7 @@ pub(crate) fn list(
 }
 
 /// Open and dismissed alerts of a kind on a project whose subjects begin with `prefix`.
-pub(crate) fn standing(
+pub(crate) fn open_alerts(
     tx: &mut Tx<'_>,
     kind: AlertKind,
     project: ProjectId,

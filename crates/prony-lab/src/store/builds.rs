@@ -124,27 +124,27 @@ pub(crate) fn list(
 ) -> Result<Vec<Build>, StoreError> {
     let mut parameters = Vec::new();
     let mut conditions = Vec::new();
-    let mut demand = |column: &str, sign: &str, value: super::Value| {
+    let mut condition = |column: &str, sign: &str, value: super::Value| {
         parameters.push(value);
         conditions.push(format!("{column} {sign} ${}", parameters.len()));
     };
     if let Some(project) = filter.project {
-        demand("b.project_id", "=", project.into());
+        condition("b.project_id", "=", project.into());
     }
     if let Some(state) = filter.state {
-        demand("b.state", "=", state.name().into());
+        condition("b.state", "=", state.name().into());
     }
     if let Some(variant) = &filter.variant {
-        demand("b.variant", "=", variant.into());
+        condition("b.variant", "=", variant.into());
     }
     let order = match page {
         Page::Newest => "DESC",
         Page::Before(id) => {
-            demand("b.id", "<", id.into());
+            condition("b.id", "<", id.into());
             "DESC"
         }
         Page::After(id) => {
-            demand("b.id", ">", id.into());
+            condition("b.id", ">", id.into());
             "ASC"
         }
     };

@@ -133,7 +133,7 @@ mod tests {
             note: value.is_none().then(|| "too few".to_owned()),
         };
         let measured = vec![measured("GET /", Some(2.0)), measured("POST /", None)];
-        let results = Results { fingerprint: "m".to_owned(), measured, demanded: Vec::new() };
+        let results = Results { fingerprint: "m".to_owned(), measured, thresholds: Vec::new() };
         results::keep(tx, id, project, "default", &results)?;
         Ok(id)
     }

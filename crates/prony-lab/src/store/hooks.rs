@@ -129,14 +129,14 @@ pub(crate) fn due(tx: &mut Tx<'_>, now: Moment, most: u32) -> Result<Vec<Deliver
     )
 }
 
-/// It was told.
-pub(crate) fn told(tx: &mut Tx<'_>, id: i64) -> Result<(), StoreError> {
+/// It was delivered.
+pub(crate) fn delivered(tx: &mut Tx<'_>, id: i64) -> Result<(), StoreError> {
     tx.execute("DELETE FROM deliveries WHERE id = $1", values![id])?;
     Ok(())
 }
 
-/// It could not be told: it is tried again at `next`, or given up.
-pub(crate) fn untold(
+/// It could not be delivered: it is tried again at `next`, or given up.
+pub(crate) fn undelivered(
     tx: &mut Tx<'_>,
     id: i64,
     error: &str,

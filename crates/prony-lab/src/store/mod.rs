@@ -23,7 +23,7 @@ pub(crate) mod files;
 pub(crate) mod fixture;
 mod footing;
 pub(crate) mod hooks;
-mod keeper;
+mod write_lease;
 mod lock;
 mod log;
 mod migrate;
@@ -68,10 +68,10 @@ use crate::clock;
 use crate::metrics::times;
 use crate::options::StoreAddress;
 use changes::Changes;
-use keeper::Keeper;
 use log::Log;
 use readers::Readers;
 use session::Session;
+use write_lease::WriteLease;
 use writer::Writer;
 
 /// Readers at once: more than a machine's cores only wait for one another.
@@ -93,15 +93,15 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the store, brings its tables up to date and takes it over: this lab is the active one from now on.
     pub(crate) fn open(address: &StoreAddress) -> Result<Self, StoreError> {
-        let (keeper, notes) = Keeper::open(address)?;
-        Self::over(keeper, notes, address)
+        let (lease, notes) = WriteLease::open(address)?;
+        Self::over(lease, notes, address)
     }
 
-    fn over(keeper: Keeper, notes: Vec<String>, address: &StoreAddress) -> Result<Self, StoreError> {
+    fn over(lease: WriteLease, notes: Vec<String>, address: &StoreAddress) -> Result<Self, StoreError> {
         let changes = Arc::new(Changes::default());
         let readers = Arc::new(Readers::new(address.clone(), READERS));
-        let log = keeper.log();
-        let writer = Arc::new(Writer::start(keeper, Arc::clone(&changes))?);
+        let log = lease.log();
+        let writer = Arc::new(Writer::start(lease, Arc::clone(&changes))?);
         let is_here = matches!(address, StoreAddress::Sqlite(_));
         Ok(Self { writer, readers, changes, is_here, notes: notes.into(), log, write_times: times() })
     }

@@ -21,7 +21,7 @@ const STATEMENTS: usize = 256;
 pub(super) struct Postgres {
     client: Client,
     prepared: HashMap<String, Statement>,
-    mark: Option<i64>,
+    xid: Option<i64>,
 }
 
 impl Postgres {
@@ -43,7 +43,7 @@ impl Postgres {
                 SILENCE.as_secs()
             ))
             .map_err(|error| from_postgres(&error))?;
-        Ok(Self { client, prepared: HashMap::new(), mark: None })
+        Ok(Self { client, prepared: HashMap::new(), xid: None })
     }
 
     fn statement(&mut self, statement: &str) -> Result<Statement, StoreError> {
@@ -86,7 +86,7 @@ impl Session for Postgres {
     }
 
     fn begin(&mut self, writes: bool) -> Result<(), StoreError> {
-        self.mark = None;
+        self.xid = None;
         if !writes {
             return self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
         }
@@ -95,7 +95,7 @@ impl Session for Postgres {
             .client
             .simple_query("BEGIN; SELECT pg_current_xact_id()")
             .map_err(|error| from_postgres(&error))?;
-        self.mark = said.iter().find_map(|message| match message {
+        self.xid = said.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
             _ => None,
         });
@@ -109,13 +109,13 @@ impl Session for Postgres {
         })
     }
 
-    fn mark(&self) -> Option<i64> {
-        self.mark
+    fn xid(&self) -> Option<i64> {
+        self.xid
     }
 
-    fn fate(&mut self, mark: i64) -> Result<Option<bool>, StoreError> {
+    fn commit_status(&mut self, xid: i64) -> Result<Option<bool>, StoreError> {
         let statement = "SELECT pg_xact_status(CAST($1 AS TEXT)::xid8)";
-        let rows = self.query(statement, &[Value::Text(mark.to_string())])?;
+        let rows = self.query(statement, &[Value::Text(xid.to_string())])?;
         let found = rows.first().map_or(Ok(None), |row| row.maybe_text(0))?;
         Ok(match found.as_deref() {
             Some("committed") => Some(true),

@@ -1,4 +1,4 @@
-//! What builds measured: a row for each metric of each cell, and what became of the demands of the study file.
+//! What builds measured: a row for each metric of each cell, and whether the thresholds of the study file are met.
 
 use super::{StoreError, Tx, values};
 use crate::model::{BuildId, ProjectId};
@@ -21,9 +21,9 @@ pub(crate) struct Measured {
     pub(crate) note: Option<String>,
 }
 
-/// A demand of the study file, and what became of it.
+/// A threshold of the study file, and whether it is met.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Demanded {
+pub(crate) struct NewThreshold {
     /// As the study file says it: "p99 at most 50 ms".
     pub(crate) words: String,
     pub(crate) cell: String,
@@ -38,7 +38,7 @@ pub(crate) struct Demanded {
 pub(crate) struct Results {
     pub(crate) fingerprint: String,
     pub(crate) measured: Vec<Measured>,
-    pub(crate) demanded: Vec<Demanded>,
+    pub(crate) thresholds: Vec<NewThreshold>,
 }
 
 /// Keeps what a build of `project` measured. A build says it once: what is there already is an error.
@@ -81,7 +81,7 @@ pub(crate) fn keep(
             ],
         )?;
     }
-    for (place, one) in results.demanded.iter().enumerate() {
+    for (place, one) in results.thresholds.iter().enumerate() {
         tx.execute(
             "INSERT INTO thresholds (build_id, place, words, cell, metric, value, is_met) \
              VALUES ($1, $2, $3, $4, $5, $6, $7)",
@@ -100,7 +100,7 @@ pub(crate) fn keep(
 }
 
 /// The newest good build of `branch` before `build` that measured the same variant on the same kind of machine: good is
-/// what is neither invalid nor misses what is demanded.
+/// what is neither invalid nor misses a threshold.
 pub(crate) fn baseline(
     tx: &mut Tx<'_>,
     build: BuildId,
@@ -164,7 +164,7 @@ mod tests {
                 note: Some("only invalid runs".to_owned()),
                 ..measured.clone()
             };
-            let demanded = Demanded {
+            let threshold = NewThreshold {
                 words: "p99 at most 1 ms".to_owned(),
                 cell: "kv".to_owned(),
                 metric: "p99".to_owned(),
@@ -174,7 +174,7 @@ mod tests {
             let results = Results {
                 fingerprint: fingerprint.to_owned(),
                 measured: vec![measured, withheld],
-                demanded: vec![demanded],
+                thresholds: vec![threshold],
             };
             keep(tx, id, project, "default", &results)?;
             files::put(tx, id, "report.json", b"{}")?;
@@ -218,7 +218,7 @@ mod tests {
                     note: None,
                 };
                 let results =
-                    Results { fingerprint: "here".to_owned(), measured: vec![one], demanded: Vec::new() };
+                    Results { fingerprint: "here".to_owned(), measured: vec![one], thresholds: Vec::new() };
                 keep(tx, first, ProjectId(1), "default", &results)
             });
             assert!(twice.is_err(), "a build speaks once");

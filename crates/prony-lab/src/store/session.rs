@@ -35,23 +35,23 @@ pub(super) trait Session: Send {
     /// Makes the transaction durable.
     fn commit(&mut self) -> Result<(), StoreError>;
 
-    /// A point to which [`back`](Self::back) undoes; `renew` moves the one that there is.
-    fn save(&mut self, renew: bool) -> Result<(), StoreError> {
+    /// A point to which [`rollback_to`](Self::rollback_to) undoes; `renew` moves the one that there is.
+    fn savepoint(&mut self, renew: bool) -> Result<(), StoreError> {
         self.batch(if renew { "RELEASE job; SAVEPOINT job" } else { "SAVEPOINT job" })
     }
 
-    /// Undoes what was done since [`save`](Self::save), whose point stays.
-    fn back(&mut self) -> Result<(), StoreError> {
+    /// Undoes what was done since [`savepoint`](Self::savepoint), whose point stays.
+    fn rollback_to(&mut self) -> Result<(), StoreError> {
         self.batch("ROLLBACK TO job")
     }
 
     /// The number by which the transaction under way that writes is known to others, where it has one.
-    fn mark(&self) -> Option<i64> {
+    fn xid(&self) -> Option<i64> {
         None
     }
 
-    /// Whether the transaction `mark` of a session that was lost counts. Nothing: it is not decided yet.
-    fn fate(&mut self, _mark: i64) -> Result<Option<bool>, StoreError> {
+    /// Whether the transaction `xid` of a session that was lost counts. Nothing: it is not decided yet.
+    fn commit_status(&mut self, _xid: i64) -> Result<Option<bool>, StoreError> {
         Ok(None)
     }
 

@@ -118,7 +118,7 @@ impl Session for Sqlite {
         self.batch("COMMIT")
     }
 
-    fn save(&mut self, renew: bool) -> Result<(), StoreError> {
+    fn savepoint(&mut self, renew: bool) -> Result<(), StoreError> {
         if renew {
             self.batch("RELEASE job")?;
         }

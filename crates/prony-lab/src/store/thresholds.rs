@@ -1,4 +1,4 @@
-//! What the study file of a build demanded, and what became of it.
+//! The thresholds of a build's study file, and whether they are met.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,9 +6,9 @@ use serde::Serialize;
 use super::{StoreError, Tx, values};
 use crate::model::BuildId;
 
-/// A demand on one cell.
+/// A threshold for one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Demand {
+pub(crate) struct Threshold {
     /// As the study file says it: "p99 at most 50 ms".
     pub(crate) words: String,
     pub(crate) cell: String,
@@ -19,13 +19,13 @@ pub(crate) struct Demand {
     pub(crate) is_met: Option<bool>,
 }
 
-/// The demands on a build, in the order of its study file.
-pub(crate) fn of_build(tx: &mut Tx<'_>, build: BuildId) -> Result<Vec<Demand>, StoreError> {
+/// The thresholds of a build, in the order of its study file.
+pub(crate) fn of_build(tx: &mut Tx<'_>, build: BuildId) -> Result<Vec<Threshold>, StoreError> {
     tx.query(
         "SELECT words, cell, metric, value, is_met FROM thresholds WHERE build_id = $1 ORDER BY place",
         values![build],
         |row| {
-            Ok(Demand {
+            Ok(Threshold {
                 words: row.text(0)?,
                 cell: row.text(1)?,
                 metric: row.text(2)?,

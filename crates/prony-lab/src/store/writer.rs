@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 use super::changes::{Changes, Tables};
-use super::keeper::Keeper;
+use super::write_lease::WriteLease;
 use super::{StoreError, Tx};
 
 /// Writes that may wait: at 5,000 a second, a fifth of a second's worth. Beyond it, nothing is accepted.
@@ -28,13 +28,13 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts it on the store that `keeper` has taken over; `changes` is told of every commit.
-    pub(super) fn start(keeper: Keeper, changes: Arc<Changes>) -> Result<Self, StoreError> {
+    /// Starts it on the store that `lease` has taken over; `changes` is told of every commit.
+    pub(super) fn start(lease: WriteLease, changes: Arc<Changes>) -> Result<Self, StoreError> {
         let (jobs, waiting) = sync_channel(WAITING);
-        let mut desk = Desk { keeper, changes };
+        let mut thread = CommitThread { lease, changes };
         let thread = std::thread::Builder::new()
             .name("lab-writer".to_owned())
-            .spawn(move || desk.work(&waiting))
+            .spawn(move || thread.work(&waiting))
             .map_err(|error| StoreError::Unavailable(format!("no thread: {error}")))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
@@ -79,8 +79,8 @@ impl Drop for Writer {
     }
 }
 
-struct Desk {
-    keeper: Keeper,
+struct CommitThread {
+    lease: WriteLease,
     changes: Arc<Changes>,
 }
 
@@ -108,7 +108,7 @@ enum Point {
     Behind,
 }
 
-impl Desk {
+impl CommitThread {
     fn work(&mut self, waiting: &Receiver<Job>) {
         while let Ok(first) = waiting.recv() {
             let mut batch = Batch::default();
@@ -139,7 +139,7 @@ impl Desk {
                     job(Err(error.clone())).1(Ok(()));
                 }
             } else if batch.has_work {
-                self.keeper.tidy();
+                self.lease.tidy();
             }
         }
     }
@@ -150,7 +150,7 @@ impl Desk {
             batch.answers.push(job(Err(error.clone())).1);
             return Err(error);
         }
-        let session = self.keeper.session();
+        let session = self.lease.session();
         let mut tx = Tx::new(session);
         let (is_good, answer) = job(Ok(&mut tx));
         if is_good {
@@ -168,7 +168,7 @@ impl Desk {
             (false, true) => {
                 batch.point = Point::Here;
                 // A full disk may have undone the whole transaction: then nothing of the batch counts.
-                session.back().map_err(|error| match error {
+                session.rollback_to().map_err(|error| match error {
                     StoreError::Fault(why) => StoreError::Unavailable(why),
                     other => other,
                 })
@@ -185,10 +185,10 @@ impl Desk {
     /// A transaction, and in it a point to go back to where there is something that must stay.
     fn prepare(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
         if !batch.is_begun {
-            self.keeper.begin()?;
+            self.lease.begin()?;
             batch.is_begun = true;
         } else if batch.has_work && batch.point != Point::Here {
-            self.keeper.session().save(batch.point == Point::Behind)?;
+            self.lease.session().savepoint(batch.point == Point::Behind)?;
             batch.point = Point::Here;
         }
         Ok(())
@@ -197,14 +197,14 @@ impl Desk {
     /// Makes the batch durable.
     fn end(&mut self, batch: &Batch) -> Result<(), StoreError> {
         match (batch.is_begun, batch.has_work) {
-            (true, true) => self.keeper.commit(),
-            (true, false) => self.keeper.session().batch("ROLLBACK"),
+            (true, true) => self.lease.commit(),
+            (true, false) => self.lease.session().batch("ROLLBACK"),
             (false, _) => Ok(()),
         }
     }
 
     fn undo(&mut self) {
         // Where the connection is lost, or SQLite has undone it already, there is nothing left to undo.
-        let _ = self.keeper.session().batch("ROLLBACK");
+        let _ = self.lease.session().batch("ROLLBACK");
     }
 }

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use sha2::{Digest as _, Sha256};
 
 use super::error::WebError;
-use super::fields::At;
+use super::fields::PathParam;
 
 /// Digits of the hash in a name: enough that two versions never share one.
 const HASH_BYTES: usize = 6;
@@ -60,7 +60,7 @@ pub(crate) fn chart_script() -> &'static str {
 }
 
 /// Sends one.
-pub(super) async fn show(At(name): At<String>) -> Result<Response, WebError> {
+pub(super) async fn show(PathParam(name): PathParam<String>) -> Result<Response, WebError> {
     let found = ASSETS.iter().find(|asset| asset.path.strip_prefix("/assets/") == Some(name.as_str()));
     // A page of an older prony may still be open somewhere.
     let asset = found.ok_or_else(|| WebError::Missing("such file any more: reload the page".to_owned()))?;

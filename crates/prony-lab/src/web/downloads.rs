@@ -22,17 +22,17 @@ pub(crate) struct Downloads {
 
 /// Memory that was given out, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct Reservation {
     _permit: OwnedSemaphorePermit,
 }
 
 impl Downloads {
     /// Waits until there is room for `bytes`.
-    pub(crate) async fn room(&self, bytes: u64) -> Result<Room, WebError> {
+    pub(crate) async fn reserve(&self, bytes: u64) -> Result<Reservation, WebError> {
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).clamp(1, MEMORY_KIB);
         let room = tokio::time::timeout(PATIENCE, Arc::clone(&self.free).acquire_many_owned(kib)).await;
         match room {
-            Ok(Ok(permit)) => Ok(Room { _permit: permit }),
+            Ok(Ok(permit)) => Ok(Reservation { _permit: permit }),
             _ => Err(WebError::Busy),
         }
     }
@@ -44,17 +44,17 @@ impl Default for Downloads {
     }
 }
 
-impl Room {
+impl Reservation {
     /// `bytes` that take this room until they are sent.
     pub(crate) fn filled(self, bytes: Vec<u8>) -> Bytes {
-        Bytes::from_owner(Filled { bytes, _room: self })
+        Bytes::from_owner(Filled { bytes, _reservation: self })
     }
 }
 
 /// Bytes that hold their room.
 struct Filled {
     bytes: Vec<u8>,
-    _room: Room,
+    _reservation: Reservation,
 }
 
 impl AsRef<[u8]> for Filled {
@@ -72,15 +72,15 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a thread");
         runtime.block_on(async {
             let downloads = Downloads::default();
-            let room = downloads.room(10 << 20).await.expect("room");
+            let reservation = downloads.reserve(10 << 20).await.expect("room");
             let free = |downloads: &Downloads| downloads.free.available_permits();
             assert_eq!(free(&downloads), (MEMORY_KIB as usize) - (10 << 10));
-            let sent = room.filled(vec![1; 10 << 20]);
+            let sent = reservation.filled(vec![1; 10 << 20]);
             let part = sent.slice(..10);
             drop(sent);
             assert_eq!(free(&downloads), (MEMORY_KIB as usize) - (10 << 10), "some of it is still there");
             drop(part);
-            let all = downloads.room(u64::MAX).await.expect("all there is");
+            let all = downloads.reserve(u64::MAX).await.expect("all there is");
             assert_eq!(free(&downloads), 0);
             drop(all);
             assert_eq!(free(&downloads), MEMORY_KIB as usize);

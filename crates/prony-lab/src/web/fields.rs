@@ -35,9 +35,9 @@ impl Fields {
 
 /// The query of an address.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked(pub(crate) Fields);
+pub(crate) struct QueryParams(pub(crate) Fields);
 
-impl<S: Send + Sync> FromRequestParts<S> for Asked {
+impl<S: Send + Sync> FromRequestParts<S> for QueryParams {
     type Rejection = WebError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, WebError> {
@@ -49,9 +49,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
 
 /// What an address says in its path; what can't be read leads nowhere.
 #[derive(Debug, Clone)]
-pub(crate) struct At<T>(pub(crate) T);
+pub(crate) struct PathParam<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for At<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParam<T> {
     type Rejection = WebError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, WebError> {

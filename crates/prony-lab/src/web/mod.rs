@@ -3,10 +3,10 @@
 //! In reading order: `serve` (connections), `routes` (what is where), `guard` (what every request passes), `principal`
 //! (who asks), `login`, `fields` (what they send), `error` (what goes wrong), `pages/` (what is shown),
 //! `render_cache` (what was shown before), `downloads`, `sse` (what changes while one looks), `shares` (what each user may
-//! have of it), `plain` (what commands write, as text), `assets` (styles and scripts).
+//! have of it), `ansi_stripper` (what commands write, as text), `assets` (styles and scripts).
 
 mod assets;
-mod doors;
+mod connection_limiter;
 mod downloads;
 mod error;
 mod fields;
@@ -14,7 +14,7 @@ mod guard;
 mod login;
 mod metrics;
 mod pages;
-mod plain;
+mod ansi_stripper;
 mod principal;
 mod render_cache;
 mod routes;
@@ -24,11 +24,11 @@ mod sse;
 #[cfg(test)]
 mod tests;
 mod tls;
-mod unhurried;
+mod write_timeout;
 
+pub(crate) use ansi_stripper::line;
 pub(crate) use downloads::Downloads;
 pub(crate) use error::{WebError, add_headers};
-pub(crate) use plain::line;
 pub(crate) use principal::{ANONYMOUS, Principal};
 pub(crate) use render_cache::RenderCache;
 pub use serve::{Serving, serve};

@@ -42,7 +42,7 @@ pub(crate) enum Means {
 
 impl Principal {
     /// Fails where they may not do what `least` may.
-    pub(crate) fn demand(&self, least: Role) -> Result<(), WebError> {
+    pub(crate) fn require(&self, least: Role) -> Result<(), WebError> {
         if self.role >= least { Ok(()) } else { Err(WebError::Forbidden(least)) }
     }
 

@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use super::doors::Doors;
+use super::connection_limiter::ConnectionLimiter;
 use super::guard::Peer;
-use super::unhurried::Unhurried;
+use super::write_timeout::WriteTimeout;
 use super::{routes, tls};
-use crate::duties::{self, Duties};
+use crate::background_tasks::{self, BackgroundTasks};
 use crate::lab::{Lab, LabError};
 
 /// How long the head of a request may take to come, and how long a connection may be quiet between two.
@@ -37,7 +37,7 @@ pub struct Serving {
     addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
     runtime: tokio::runtime::Runtime,
-    duties: Duties,
+    background: BackgroundTasks,
 }
 
 impl Serving {
@@ -49,7 +49,7 @@ impl Serving {
     /// Ends it: what is accepted stays accepted.
     pub fn stop(self) {
         self.stop.send_replace(true);
-        drop(self.duties);
+        drop(self.background);
         self.runtime.shutdown_timeout(Duration::from_secs(5));
     }
 }
@@ -67,27 +67,27 @@ pub fn serve(lab: &Lab) -> Result<Serving, LabError> {
         Some((certificate, key)) => Some(tls::acceptor(certificate, key)?),
         None => None,
     };
-    let desk = Desk { router: routes::router(lab.clone()), doors: Doors::new(), tls };
+    let server = Server { router: routes::router(lab.clone()), limiter: ConnectionLimiter::new(), tls };
     let mut addresses = Vec::new();
     for &address in &lab.options.listen {
         let failed = |source| LabError::Listen { address, source };
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
         addresses.push(listener.local_addr().map_err(failed)?);
-        runtime.spawn(accept(listener, desk.clone(), stopped.clone()));
+        runtime.spawn(accept(listener, server.clone(), stopped.clone()));
     }
-    let duties = duties::start(lab)?;
-    Ok(Serving { addresses, stop, runtime, duties })
+    let background = background_tasks::start(lab)?;
+    Ok(Serving { addresses, stop, runtime, background })
 }
 
 /// What the connections of one listener have in common.
 #[derive(Clone)]
-struct Desk {
+struct Server {
     router: axum::Router,
-    doors: Doors,
+    limiter: ConnectionLimiter,
     tls: Option<TlsAcceptor>,
 }
 
-async fn accept(listener: TcpListener, desk: Desk, mut stopped: watch::Receiver<bool>) {
+async fn accept(listener: TcpListener, server: Server, mut stopped: watch::Receiver<bool>) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -99,20 +99,20 @@ async fn accept(listener: TcpListener, desk: Desk, mut stopped: watch::Receiver<
             continue;
         };
         // Who isn't let in is told so by the closed connection: an answer would cost what there is too little of.
-        let Some(pass) = desk.doors.enter(peer.ip()) else { continue };
+        let Some(permit) = server.limiter.enter(peer.ip()) else { continue };
         // Small answers must not wait for more of them; without it they are late, and no worse.
         let _ = stream.set_nodelay(true);
-        let desk = desk.clone();
+        let server = server.clone();
         tokio::spawn(async move {
-            match &desk.tls {
-                None => talk(stream, peer, desk.router).await,
+            match &server.tls {
+                None => talk(stream, peer, server.router).await,
                 Some(tls) => {
                     if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
-                        talk(stream, peer, desk.router).await;
+                        talk(stream, peer, server.router).await;
                     }
                 }
             }
-            drop(pass);
+            drop(permit);
         });
     }
 }
@@ -131,7 +131,7 @@ where
         .header_read_timeout(HEADER)
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(Unhurried::new(stream, STALL)), service);
+        .serve_connection(TokioIo::new(WriteTimeout::new(stream, STALL)), service);
     // What a client breaks off is its own affair.
     let _ = connection.await;
 }

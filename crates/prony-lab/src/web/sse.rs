@@ -14,9 +14,9 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::channel::{Channel, Sender};
 use serde_json::{Value, json};
 
+use super::ansi_stripper::AnsiStripper;
 use super::error::WebError;
-use super::fields::{Asked, At};
-use super::plain::Plain;
+use super::fields::{PathParam, QueryParams};
 use super::principal::Principal;
 use super::shares::Share;
 use crate::access::Shown;
@@ -41,9 +41,9 @@ const WAITING: usize = 2;
 pub(crate) async fn build(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<BuildId>,
+    PathParam(id): PathParam<BuildId>,
     headers: HeaderMap,
-    Asked(asked): Asked,
+    QueryParams(asked): QueryParams,
 ) -> Result<Response, WebError> {
     lab.store.read(move |tx| builds::state(tx, id)).await?;
     let seen = seen(&headers, asked.parsed("after")?);
@@ -55,7 +55,7 @@ pub(crate) async fn all(
     State(lab): State<Lab>,
     principal: Principal,
     headers: HeaderMap,
-    Asked(asked): Asked,
+    QueryParams(asked): QueryParams,
 ) -> Result<Response, WebError> {
     let seen = seen(&headers, asked.parsed("after")?);
     Ok(stream(lab, &principal, None, seen))
@@ -95,7 +95,7 @@ struct Watch {
     shown: Option<Shown>,
     changes: u64,
     /// The output of each task, whose codes may be cut by the ends of pieces.
-    plain: HashMap<TaskId, Plain>,
+    plain: HashMap<TaskId, AnsiStripper>,
 }
 
 impl Watch {
@@ -159,7 +159,7 @@ impl Watch {
         let mut text = String::new();
         for (task, pieces) in read.outputs {
             let plain = self.plain.entry(task).or_insert_with(|| {
-                let mut plain = Plain::default();
+                let mut plain = AnsiStripper::default();
                 // What the page shows already: the end of a code may be all that is missing of it.
                 plain.take(&pieces.before);
                 plain

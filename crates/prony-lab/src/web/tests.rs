@@ -13,7 +13,7 @@ use crate::clock::Moment;
 use crate::lab::Lab;
 use crate::model::{BuildId, BuildRequest, BuildState, Definition, ProjectId, Role, TaskState};
 use crate::options::{LabOptions, SandboxMode, StoreAddress};
-use crate::store::results::{self, Demanded, Measured, Results};
+use crate::store::results::{self, Measured, NewThreshold, Results};
 use crate::store::{StoreError, Tx, builds, figures, files, projects, tasks};
 
 /// What somebody writes who wants a page to do something else; and what turns the writing around it.
@@ -120,9 +120,10 @@ fn hostile_words_are_shown_and_do_nothing() {
             is_valid: false,
             note: Some(hostile()),
         };
-        let demanded =
-            Demanded { words: hostile(), cell: hostile(), metric: hostile(), value: None, is_met: None };
-        let results = Results { fingerprint: hostile(), measured: vec![measured], demanded: vec![demanded] };
+        let threshold =
+            NewThreshold { words: hostile(), cell: hostile(), metric: hostile(), value: None, is_met: None };
+        let results =
+            Results { fingerprint: hostile(), measured: vec![measured], thresholds: vec![threshold] };
         results::keep(tx, id, project, "default", &results)?;
         files::put(tx, id, HOSTILE, b"x")?;
         figures::add_note(tx, id, HOSTILE, HOSTILE, Moment(9))?;

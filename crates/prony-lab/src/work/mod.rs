@@ -5,12 +5,12 @@
 //!
 //! Reading order: `workspace.rs` and `sandbox/` (where commands run), `checkout.rs` (what is put there), `worker.rs` (which
 //! build is next), `build.rs` (its way from task to task), `task.rs` and `ending.rs` (one command), `study.rs` and
-//! `comparison.rs` (what is measured), `verdict.rs` (what that says), `desk.rs` (who asks for builds).
+//! `comparison.rs` (what is measured), `verdict.rs` (what that says), `local_calls.rs` (who asks for builds).
 
 mod build;
 mod checkout;
 mod comparison;
-mod desk;
+mod local_calls;
 pub mod egress;
 mod ending;
 mod folder;
@@ -25,8 +25,8 @@ mod worker;
 mod workspace;
 
 pub use checkout::{CheckoutError, Fetcher, Revision};
-pub use desk::DeskError;
 pub use git::Credential;
+pub use local_calls::LocalCallError;
 pub use sandbox::{Network, Sandbox, Scope, Use};
 pub use worker::{Surroundings, Worker};
 pub use workspace::Workspace;

@@ -11,7 +11,7 @@ use super::task::{self, Log, Manner};
 use super::verdict;
 use super::workspace::LAB;
 use crate::model::{BuildId, BuildVerdict, TaskState};
-use crate::store::results::{self, Demanded, Measured, Results};
+use crate::store::results::{self, Measured, NewThreshold, Results};
 use crate::store::{Store, files};
 
 /// The folder of a build's study in its room.
@@ -265,7 +265,7 @@ fn of(result: &StudyResult) -> Option<Results> {
             note: figure.note.clone(),
         })
     });
-    let demanded = result.thresholds.iter().map(|threshold| Demanded {
+    let thresholds = result.thresholds.iter().map(|threshold| NewThreshold {
         words: threshold.text.clone(),
         cell: cell_name(result, threshold.cell),
         metric: threshold.metric.name().to_owned(),
@@ -279,7 +279,7 @@ fn of(result: &StudyResult) -> Option<Results> {
     Some(Results {
         fingerprint: environment.fingerprint(),
         measured: measured.collect(),
-        demanded: demanded.collect(),
+        thresholds: thresholds.collect(),
     })
 }
 

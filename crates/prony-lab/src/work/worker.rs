@@ -22,7 +22,7 @@ use crate::options::StoreAddress;
 use crate::store::{Store, StoreError, Tx, builds, queue};
 
 /// How soon a new build is seen, and one that is called off.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often is looked for builds that have waited too long: they count their time in hours.
 const EXPIRY: Duration = Duration::from_secs(1);
 /// After an error of the store: time for a database to come back.
@@ -194,7 +194,7 @@ fn work(shared: &Shared, tools: &Tools) {
                 build::run_build(tools, id, &cancel, &|| shared.is_stopping());
                 *shared.now() = None;
             }
-            Ok(None) => std::thread::sleep(LOOK),
+            Ok(None) => std::thread::sleep(POLL_INTERVAL),
             Err(_) => std::thread::sleep(AFTER_ERROR),
         }
     }
@@ -228,7 +228,7 @@ fn watch(shared: &Shared, store: &Store) {
                 let _ = store.write_blocking(|tx| queue::expire(tx, clock::wall()));
             }
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

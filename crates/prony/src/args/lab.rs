@@ -1,14 +1,14 @@
 //! The flags of `prony lab`.
 
 mod ask;
-mod office;
+mod local_admin;
 mod secret;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub(crate) use ask::{LabGateArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs};
-pub(crate) use office::{
+pub(crate) use local_admin::{
     LabAuditArgs, LabPolicyArgs, LabTokenArgs, LabUserArgs, PolicyAction, TokenAction, UserAction,
 };
 pub(crate) use secret::{LabSecretArgs, SecretAction};

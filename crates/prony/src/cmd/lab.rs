@@ -3,7 +3,7 @@
 mod ask;
 mod backup;
 mod check;
-mod office;
+mod local_admin;
 mod restore;
 mod secret;
 
@@ -27,11 +27,11 @@ pub(crate) fn lab(args: &LabArgs) -> Result<Exit, CliError> {
         Some(LabAction::Backup(args)) => backup::backup(args),
         Some(LabAction::Restore(args)) => restore::restore(args),
         Some(LabAction::Check(args)) => check::check(args),
-        Some(LabAction::User(args)) => office::user(args),
-        Some(LabAction::Token(args)) => office::token(args),
-        Some(LabAction::Policy(args)) => office::policy(args),
+        Some(LabAction::User(args)) => local_admin::user(args),
+        Some(LabAction::Token(args)) => local_admin::token(args),
+        Some(LabAction::Policy(args)) => local_admin::policy(args),
         Some(LabAction::Secret(args)) => secret::secret(args),
-        Some(LabAction::Audit(args)) => office::audit(args),
+        Some(LabAction::Audit(args)) => local_admin::audit(args),
         Some(LabAction::Submit(args)) => ask::submit(args),
         Some(LabAction::Wait(args)) => ask::wait(args),
         Some(LabAction::Gate(args)) => ask::gate(args),

@@ -15,8 +15,8 @@ use prony_targets::postgres::Postgres;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::fixture::postgres_options;
-use super::keeper::Keeper;
 use super::tests::epoch;
+use super::write_lease::WriteLease;
 use super::{Row, Store, StoreError, Tx, builds, projects};
 use crate::clock::{self, Moment};
 use crate::model::{BuildId, BuildRequest, Definition};
@@ -45,9 +45,9 @@ fn accept(tx: &mut Tx<'_>, reference: &str) -> Result<BuildId, StoreError> {
 fn changed(change: &str) -> (tempfile::TempDir, StoreAddress, Store) {
     let folder = tempfile::tempdir().expect("a folder");
     let address = StoreAddress::Sqlite(folder.path().join("lab.sqlite"));
-    let (mut keeper, _) = Keeper::open(&address).expect("a store");
-    keeper.session().query(change, &[]).expect("changed");
-    let store = Store::over(keeper, Vec::new(), &address).expect("a store");
+    let (mut lease, _) = WriteLease::open(&address).expect("a store");
+    lease.session().query(change, &[]).expect("changed");
+    let store = Store::over(lease, Vec::new(), &address).expect("a store");
     store.write_blocking(register).expect("a project");
     (folder, address, store)
 }

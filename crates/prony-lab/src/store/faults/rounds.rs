@@ -14,8 +14,8 @@ use rand::{RngExt as _, SeedableRng as _};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use super::super::fixture::postgres_options;
-use super::super::keeper::Keeper;
 use super::super::session::{Dialect, Session};
+use super::super::write_lease::WriteLease;
 use super::super::{Row, Store, StoreError, Tx, Value, builds};
 use super::{accept, register, url};
 use crate::auth::random;
@@ -153,12 +153,12 @@ impl Session for Doomed {
         Ok(())
     }
 
-    fn mark(&self) -> Option<i64> {
-        self.inner.mark()
+    fn xid(&self) -> Option<i64> {
+        self.inner.xid()
     }
 
-    fn fate(&mut self, mark: i64) -> Result<Option<bool>, StoreError> {
-        self.inner.fate(mark)
+    fn commit_status(&mut self, xid: i64) -> Result<Option<bool>, StoreError> {
+        self.inner.commit_status(xid)
     }
 
     fn dialect(&self) -> Dialect {
@@ -356,12 +356,12 @@ fn child(order: &str) {
         "sqlite" => StoreAddress::Sqlite(place.into()),
         _ => StoreAddress::Postgres(place.to_owned()),
     };
-    let (keeper, _) = Keeper::open(&address).expect("a store");
+    let (lease, _) = WriteLease::open(&address).expect("a store");
     let round = Round::draw(seed.parse().expect("a number"), kind == "sqlite");
     let to = address.clone();
-    let keeper =
-        keeper.wrapped(|inner| Box::new(Doomed { inner, round, address: to, commits: 0, refusals_left: 0 }));
-    let store = Store::over(keeper, Vec::new(), &address).expect("a store");
+    let lease =
+        lease.wrapped(|inner| Box::new(Doomed { inner, round, address: to, commits: 0, refusals_left: 0 }));
+    let store = Store::over(lease, Vec::new(), &address).expect("a store");
     let say = |line: String| std::io::stdout().write_all(line.as_bytes()).expect("the parent listens");
     let number = AtomicU64::new(0);
     std::thread::scope(|scope| {

@@ -7,13 +7,13 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::load::{self, LoadFields};
 use super::{Frame, mistakes};
+use crate::actions::requests::Asker;
 use crate::lab::{Lab, Refused};
 use crate::model::{BuildRequest, Definition, FieldMistake, Name, Priority, Role};
-use crate::requests::Asker;
 use crate::store::projects::{self, Project};
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::fields::{Asked, Fields};
-use crate::web::plain;
+use crate::web::fields::{Fields, QueryParams};
 use crate::web::principal::Principal;
 
 #[derive(Template)]
@@ -59,7 +59,7 @@ struct Filled {
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    Asked(asked): Asked,
+    QueryParams(asked): QueryParams,
 ) -> Result<Html<String>, WebError> {
     let filled = Filled { request: request(&asked), load: LoadFields::of(&asked), ..Filled::default() };
     Ok(Html(page(&lab, &principal, filled).await?))
@@ -71,7 +71,7 @@ pub(crate) async fn accept(
     principal: Principal,
     fields: Fields,
 ) -> Result<Response, WebError> {
-    principal.demand(Role::Runner)?;
+    principal.require(Role::Runner)?;
     if fields.one("kind") == "load" {
         return accept_load(&lab, &principal, &fields).await;
     }

@@ -5,16 +5,16 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
-use super::{Frame, words};
+use super::{Frame, format};
 use crate::access::rules;
 use crate::actions::{self, AccessError, Ctx, TokenRow, UserRow, policy, tokens, users};
 use crate::lab::Lab;
 use crate::model::{Name, Role};
 use crate::options::StoreAddress;
 use crate::store::{StoreError, Tx, audit, figures};
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::fields::{Asked, At, Fields};
-use crate::web::plain;
+use crate::web::fields::{Fields, PathParam, QueryParams};
 use crate::web::principal::Principal;
 
 /// Entries of the log on one page.
@@ -74,7 +74,7 @@ struct Outcome {
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    Asked(asked): Asked,
+    QueryParams(asked): QueryParams,
 ) -> Result<Html<String>, WebError> {
     let before = asked.parsed("before")?;
     Ok(Html(page(&lab, &principal, Outcome { before, ..Outcome::default() }).await?))
@@ -86,7 +86,7 @@ pub(crate) async fn invite(
     principal: Principal,
     fields: Fields,
 ) -> Result<Response, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     let typed = Typed {
         name: fields.one("name").to_owned(),
         role: fields.one("role").to_owned(),
@@ -113,10 +113,10 @@ pub(crate) async fn invite(
 pub(crate) async fn set_user(
     State(lab): State<Lab>,
     principal: Principal,
-    At(name): At<String>,
+    PathParam(name): PathParam<String>,
     fields: Fields,
 ) -> Result<Response, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     let made = match fields.one("do") {
         "role" => {
             let role = role(&fields)?;
@@ -139,11 +139,11 @@ pub(crate) async fn add_token(
     principal: Principal,
     fields: Fields,
 ) -> Result<Response, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     let (label, user) = (fields.one("label").to_owned(), fields.one("user").to_owned());
     let typed = Typed { label: label.clone(), user: user.clone(), ..Typed::default() };
     let role = role(&fields)?;
-    let words = format!("The token {} of {}:", plain::line(&label), plain::line(&user));
+    let words = format!("The token {} of {}:", ansi_stripper::line(&label), ansi_stripper::line(&user));
     let new = tokens::NewToken { user, label, role, days: tokens::TOKEN_DAYS };
     match lab.act(principal.actor(), move |tx, ctx| tokens::add(tx, ctx, &new)).await {
         Ok(token) => done(&lab, &principal, Shown { words, text: token.text(), is_link: false }).await,
@@ -155,9 +155,9 @@ pub(crate) async fn add_token(
 pub(crate) async fn revoke_token(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<String>,
+    PathParam(id): PathParam<String>,
 ) -> Result<Response, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     let made = lab.act_on_access(principal.actor(), move |tx, ctx| tokens::revoke(tx, ctx, &id)).await;
     back(&lab, &principal, made, "/admin#tokens").await
 }
@@ -168,7 +168,7 @@ pub(crate) async fn set_policy(
     principal: Principal,
     fields: Fields,
 ) -> Result<Response, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     let text = fields.one("policy").replace("\r\n", "\n");
     let typed = Typed { policy: Some(text.clone()), ..Typed::default() };
     match lab.act(principal.actor(), move |tx, ctx| policy::set(tx, ctx, &text)).await {
@@ -179,7 +179,7 @@ pub(crate) async fn set_policy(
 
 /// Calls off everything that is not over.
 pub(crate) async fn stop(State(lab): State<Lab>, principal: Principal) -> Result<Redirect, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     lab.act(principal.actor(), actions::builds::stop_all).await?;
     Ok(Redirect::to("/"))
 }
@@ -231,7 +231,7 @@ fn role(fields: &Fields) -> Result<Role, WebError> {
 }
 
 async fn page(lab: &Lab, principal: &Principal, outcome: Outcome) -> Result<String, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     let Outcome { mistake, secret, mut typed, before } = outcome;
     let read = lab.store.read(move |tx| Read::of(tx, before)).await?;
     let mut entries = read.entries;
@@ -239,7 +239,7 @@ async fn page(lab: &Lab, principal: &Principal, outcome: Outcome) -> Result<Stri
     entries.truncate(ENTRIES as usize);
     let (store, size) = match &lab.options.store {
         StoreAddress::Sqlite(path) => {
-            let size = std::fs::metadata(path).ok().map(|found| words::bytes(found.len()));
+            let size = std::fs::metadata(path).ok().map(|found| format::bytes(found.len()));
             (format!("SQLite, {}", path.display()), size)
         }
         // Its address may hold a password.
@@ -298,5 +298,5 @@ fn short(detail: &str) -> String {
     if shown.len() < detail.len() {
         shown.push('…');
     }
-    plain::line(&shown)
+    ansi_stripper::line(&shown)
 }

@@ -4,12 +4,12 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Html;
 
-use super::{Frame, words};
+use super::{Frame, format};
 use crate::lab::Lab;
 use crate::model::{Build, BuildState};
 use crate::store::builds;
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::plain;
 use crate::web::principal::Principal;
 
 /// Of the queue: whether a hundred or a thousand wait is all the same to who looks here.
@@ -39,7 +39,7 @@ pub(crate) async fn show(State(lab): State<Lab>, principal: Principal) -> Result
         is_cut: open.len() == OPEN as usize,
         busy: open.into_iter().find(|build| build.state.is_active()),
         waiting,
-        sandbox: lab.workplace.get().map(|told| plain::line(told)),
+        sandbox: lab.workplace.get().map(|told| ansi_stripper::line(told)),
         version: env!("CARGO_PKG_VERSION"),
         facts: facts(),
     };
@@ -55,14 +55,14 @@ fn facts() -> Vec<(&'static str, String)> {
         system.release().to_string_lossy(),
         system.machine().to_string_lossy()
     );
-    let mut facts = vec![("Kernel", plain::line(&kernel))];
+    let mut facts = vec![("Kernel", ansi_stripper::line(&kernel))];
     if let Ok(cores) = std::thread::available_parallelism() {
         facts.push(("Cores", cores.to_string()));
     }
     let info = rustix::system::sysinfo();
     let unit = u64::from(info.mem_unit);
     let load = info.loads[0] as f64 / 65_536.0;
-    facts.push(("Memory", words::bytes(info.totalram.saturating_mul(unit))));
+    facts.push(("Memory", format::bytes(info.totalram.saturating_mul(unit))));
     facts.push(("Load", format!("{load:.2} over the last minute")));
     facts
 }

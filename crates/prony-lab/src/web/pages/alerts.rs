@@ -7,15 +7,15 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{Html, Redirect};
 
-use super::{Frame, in_words, words};
+use super::{Frame, format, in_words};
 use crate::actions::alerts::Reply;
 use crate::actions::{self, Ctx};
 use crate::lab::Lab;
 use crate::model::{Alert, AlertId, AlertState, Role};
 use crate::store::{Tx, alerts};
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::fields::{Asked, At, Fields};
-use crate::web::plain;
+use crate::web::fields::{Fields, PathParam, QueryParams};
 use crate::web::principal::Principal;
 
 /// On one page.
@@ -35,7 +35,7 @@ struct Page {
 pub(crate) async fn list(
     State(lab): State<Lab>,
     principal: Principal,
-    Asked(asked): Asked,
+    QueryParams(asked): QueryParams,
 ) -> Result<Html<String>, WebError> {
     let state: Option<AlertState> = asked.parsed("state")?;
     let before: Option<AlertId> = asked.parsed("before")?;
@@ -57,10 +57,10 @@ pub(crate) async fn list(
 pub(crate) async fn answer(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<AlertId>,
+    PathParam(id): PathParam<AlertId>,
     fields: Fields,
 ) -> Result<Redirect, WebError> {
-    principal.demand(Role::Runner)?;
+    principal.require(Role::Runner)?;
     let to: AlertState = fields
         .parsed("state")?
         .ok_or_else(|| WebError::Query("choose what becomes of the alert".to_owned()))?;
@@ -86,7 +86,7 @@ fn state_word(state: impl Borrow<AlertState>) -> String {
         AlertState::Silenced | AlertState::Dismissed => ("calm", "–"),
         AlertState::Closed => ("good", "✓"),
     };
-    words::word(class, shape, state.name())
+    format::word(class, shape, state.name())
 }
 
 /// Before when and by whom.

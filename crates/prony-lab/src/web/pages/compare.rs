@@ -8,14 +8,14 @@ use axum::extract::State;
 use axum::response::Html;
 
 use super::build::figure::{change, interval, shown};
-use super::{Frame, words};
+use super::{Frame, format};
 use crate::lab::Lab;
 use crate::model::{Build, BuildId};
 use crate::store::figures::{self, Figure};
 use crate::store::{StoreError, Tx, builds};
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::fields::Asked;
-use crate::web::plain;
+use crate::web::fields::QueryParams;
 use crate::web::principal::Principal;
 
 /// More columns are read by nobody.
@@ -80,7 +80,7 @@ struct Cell {
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    Asked(asked): Asked,
+    QueryParams(asked): QueryParams,
 ) -> Result<Html<String>, WebError> {
     let mut ids: Vec<BuildId> = Vec::new();
     for (_, value) in &asked.0 {
@@ -146,7 +146,7 @@ impl Compare {
         let summaries = if order.is_empty() { Vec::new() } else { summaries.collect() };
         let mut groups: Vec<Group> = Vec::new();
         for key in &order {
-            let name = if key.0.is_empty() { "all".to_owned() } else { plain::line(&key.0) };
+            let name = if key.0.is_empty() { "all".to_owned() } else { ansi_stripper::line(&key.0) };
             if groups.last().is_none_or(|group| group.name != name) {
                 groups.push(Group { name, rows: Vec::new() });
             }
@@ -203,14 +203,14 @@ fn summary(order: &[Key], first: &HashMap<Key, &Figure>, other: &HashMap<Key, &F
 
 fn line(key: &Key, all: &[HashMap<Key, &Figure>], builds: &[Build]) -> Line {
     let unit = all.iter().find_map(|found| found.get(key)).map_or("", |figure| figure.unit.as_str());
-    let metric = plain::line(&key.1);
+    let metric = ansi_stripper::line(&key.1);
     let first = all.first().and_then(|found| found.get(key)).copied();
-    let slug = format!("{}-{}", words::slug(&key.0), words::slug(&key.1));
+    let slug = format!("{}-{}", format::slug(&key.0), format::slug(&key.1));
     let cells = builds.iter().zip(all).map(|(build, found)| {
         let figure = found.get(key);
         Cell {
             id: format!("b{}-{slug}", build.id),
-            title: format!("{metric} of {}, build {}", plain::line(&key.0), build.id),
+            title: format!("{metric} of {}, build {}", ansi_stripper::line(&key.0), build.id),
             value: figure.map_or_else(|| "–".to_owned(), |figure| shown(figure.value)),
             interval: figure.map_or_else(String::new, |figure| {
                 if figure.is_valid { interval(figure.low, figure.high) } else { "invalid".to_owned() }
@@ -219,7 +219,7 @@ fn line(key: &Key, all: &[HashMap<Key, &Figure>], builds: &[Build]) -> Line {
         }
     });
     let cells = cells.collect();
-    let metric = if unit.is_empty() { metric } else { format!("{metric}, {}", words::unit(unit)) };
+    let metric = if unit.is_empty() { metric } else { format!("{metric}, {}", format::unit(unit)) };
     Line { metric, cells }
 }
 

@@ -4,14 +4,14 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Html;
 
-use super::{Around, Frame, middle, words};
+use super::{Around, Frame, format, middle};
 use crate::lab::Lab;
 use crate::model::{Build, BuildId, BuildState, EventId};
 use crate::store::builds::{self, Filter, Page};
 use crate::store::{StoreError, Tx, alerts, events, projects};
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::fields::{Asked, At};
-use crate::web::plain;
+use crate::web::fields::{PathParam, QueryParams};
 use crate::web::principal::Principal;
 
 /// As many as the original's page shows.
@@ -51,7 +51,7 @@ struct Home {
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    Asked(asked): Asked,
+    QueryParams(asked): QueryParams,
 ) -> Result<Html<String>, WebError> {
     let page = match (asked.parsed("before")?, asked.parsed("after")?) {
         (Some(id), _) => Some(Page::Before(id)),
@@ -71,7 +71,7 @@ pub(crate) async fn show(
 pub(crate) async fn up_to(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<BuildId>,
+    PathParam(id): PathParam<BuildId>,
 ) -> Result<Html<String>, WebError> {
     let page = Some(Page::Before(BuildId(id.0.saturating_add(1))));
     draw(&lab, &principal, Wanted { page, ..Wanted::default() }).await
@@ -81,7 +81,7 @@ pub(crate) async fn up_to(
 pub(crate) async fn from(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<BuildId>,
+    PathParam(id): PathParam<BuildId>,
 ) -> Result<Html<String>, WebError> {
     let page = Some(Page::After(BuildId(id.0.saturating_sub(1))));
     draw(&lab, &principal, Wanted { page, ..Wanted::default() }).await

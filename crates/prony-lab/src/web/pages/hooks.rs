@@ -5,14 +5,14 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
-use super::{Frame, mistakes, words};
+use super::{Frame, format, mistakes};
 use crate::lab::Lab;
 use crate::model::{FieldMistake, Hook, HookId, HookRequest, Role};
 use crate::store::hooks::GivenUp;
 use crate::store::{hooks, projects};
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::fields::{At, Fields};
-use crate::web::plain;
+use crate::web::fields::{Fields, PathParam};
 use crate::web::principal::Principal;
 
 /// Of what could not be told, on the page.
@@ -42,7 +42,7 @@ pub(crate) async fn add(
     principal: Principal,
     fields: Fields,
 ) -> Result<Response, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     let one = |name| fields.one(name).to_owned();
     let request = HookRequest { url: one("url"), kinds: one("kinds"), project: one("project") };
     match lab.add_hook(request.clone(), &principal.name, principal.role).await {
@@ -62,9 +62,9 @@ pub(crate) async fn add(
 pub(crate) async fn remove(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<HookId>,
+    PathParam(id): PathParam<HookId>,
 ) -> Result<Redirect, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     lab.remove_hook(id, &principal.name).await?;
     Ok(Redirect::to("/admin/hooks"))
 }
@@ -76,7 +76,7 @@ async fn draw(
     request: HookRequest,
     mistakes: Vec<FieldMistake>,
 ) -> Result<String, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     let (waiting, hooks, given_up, all) = lab
         .store
         .read(|tx| {

@@ -12,7 +12,7 @@ pub(super) mod hooks;
 mod load;
 pub(super) mod monitors;
 pub(super) mod projects;
-mod words;
+mod format;
 
 use std::sync::Arc;
 

@@ -9,14 +9,14 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use prony_report::series::{SeriesPoint, chart, spark};
 
-use super::{Frame, mistakes, words};
+use super::{Frame, format, mistakes};
 use crate::clock::{self, Moment};
 use crate::lab::Lab;
 use crate::model::{Check, FieldMistake, Monitor, MonitorId, MonitorRequest, Role};
 use crate::store::{StoreError, Tx, monitors};
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::fields::{At, Fields};
-use crate::web::plain;
+use crate::web::fields::{Fields, PathParam};
 use crate::web::principal::Principal;
 
 /// Looks in the small picture of each.
@@ -70,7 +70,7 @@ pub(crate) async fn add(
     principal: Principal,
     fields: Fields,
 ) -> Result<Response, WebError> {
-    principal.demand(Role::Runner)?;
+    principal.require(Role::Runner)?;
     let one = |name| fields.one(name).to_owned();
     let request = MonitorRequest {
         name: one("name"),
@@ -92,7 +92,7 @@ pub(crate) async fn add(
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<MonitorId>,
+    PathParam(id): PathParam<MonitorId>,
 ) -> Result<Html<String>, WebError> {
     let (monitor, mut checks) = find(&lab, id).await?;
     let points: Vec<SeriesPoint> = checks.iter().filter_map(point).collect();
@@ -109,7 +109,7 @@ pub(crate) async fn show(
 pub(crate) async fn checks_json(
     State(lab): State<Lab>,
     _: Principal,
-    At(id): At<MonitorId>,
+    PathParam(id): PathParam<MonitorId>,
 ) -> Result<Response, WebError> {
     let (monitor, checks) = find(&lab, id).await?;
     Ok(Json(serde_json::json!({ "monitor": monitor.name, "url": monitor.url, "checks": checks }))
@@ -120,9 +120,9 @@ pub(crate) async fn checks_json(
 pub(crate) async fn remove(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<MonitorId>,
+    PathParam(id): PathParam<MonitorId>,
 ) -> Result<Redirect, WebError> {
-    principal.demand(Role::Runner)?;
+    principal.require(Role::Runner)?;
     lab.remove_monitor(id, &principal.name, principal.role).await?;
     Ok(Redirect::to("/monitors"))
 }
@@ -183,10 +183,10 @@ impl Line {
 /// What came: markup.
 fn answer(check: &Check) -> String {
     let (class, shape, word) = if check.is_good { ("good", "✓", "good") } else { ("bad", "✕", "bad") };
-    let said = askama::filters::escape(plain::line(&check.words()), askama::filters::Html);
+    let said = askama::filters::escape(ansi_stripper::line(&check.words()), askama::filters::Html);
     format!(
         "{} {}",
-        words::word(class, shape, word),
+        format::word(class, shape, word),
         said.map_or_else(|_| String::new(), |safe| safe.to_string())
     )
 }

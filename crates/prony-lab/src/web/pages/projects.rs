@@ -12,9 +12,9 @@ use crate::lab::Lab;
 use crate::model::{Definition, FieldMistake, Origin, Role};
 use crate::store::Tx;
 use crate::store::projects::{self, Project};
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::fields::{Asked, At, Fields};
-use crate::web::plain;
+use crate::web::fields::{Fields, PathParam, QueryParams};
 use crate::web::principal::Principal;
 
 /// What a new definition begins as.
@@ -106,7 +106,7 @@ pub(crate) async fn add(
     principal: Principal,
     fields: Fields,
 ) -> Result<Response, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     let (name, definition) = (fields.one("name").to_owned(), definition(&fields));
     let new = Registration { name: name.clone(), definition: definition.clone(), must_be_new: true };
     let register = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::projects::register(tx, ctx, &new);
@@ -124,8 +124,8 @@ pub(crate) async fn add(
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    At(name): At<String>,
-    Asked(asked): Asked,
+    PathParam(name): PathParam<String>,
+    QueryParams(asked): QueryParams,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
     let is_saved = !asked.one("saved").is_empty();
@@ -136,10 +136,10 @@ pub(crate) async fn show(
 pub(crate) async fn save(
     State(lab): State<Lab>,
     principal: Principal,
-    At(name): At<String>,
+    PathParam(name): PathParam<String>,
     fields: Fields,
 ) -> Result<Response, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     let project = find(&lab, name.clone()).await?;
     let definition = definition(&fields);
     let new = Registration { name: name.clone(), definition: definition.clone(), must_be_new: false };
@@ -158,9 +158,9 @@ pub(crate) async fn save(
 pub(crate) async fn archive(
     State(lab): State<Lab>,
     principal: Principal,
-    At(name): At<String>,
+    PathParam(name): PathParam<String>,
 ) -> Result<Redirect, WebError> {
-    principal.demand(Role::Admin)?;
+    principal.require(Role::Admin)?;
     let project = find(&lab, name).await?.name;
     let path = format!("/project/{project}");
     let archive = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::projects::archive(tx, ctx, &project);
@@ -172,7 +172,7 @@ pub(crate) async fn archive(
 pub(super) async fn find(lab: &Lab, name: String) -> Result<Project, WebError> {
     let wanted = name.clone();
     let found = lab.store.read(move |tx| projects::by_name(tx, &wanted)).await?;
-    found.ok_or_else(|| WebError::Missing(format!("project {}", plain::line(&name))))
+    found.ok_or_else(|| WebError::Missing(format!("project {}", ansi_stripper::line(&name))))
 }
 
 /// Browsers send the ends of lines as `\r\n`.
@@ -229,16 +229,18 @@ impl Entry {
             };
         };
         let mut tasks: Vec<String> = read.tasks.iter().map(|task| task.name.to_string()).collect();
-        tasks.extend(read.study.map(|study| format!("study {}", plain::line(&study.display().to_string()))));
+        tasks.extend(
+            read.study.map(|study| format!("study {}", ansi_stripper::line(&study.display().to_string()))),
+        );
         let origin = match read.origin {
-            Origin::Repository(address) => plain::line(&address),
-            Origin::Folder(path) => plain::line(&path.display().to_string()),
+            Origin::Repository(address) => ansi_stripper::line(&address),
+            Origin::Folder(path) => ansi_stripper::line(&path.display().to_string()),
         };
         Self {
             name: project.name,
-            title: plain::line(&read.title),
+            title: ansi_stripper::line(&read.title),
             origin,
-            branch: plain::line(&read.branch),
+            branch: ansi_stripper::line(&read.branch),
             tasks: tasks.join(", "),
             is_archived,
         }

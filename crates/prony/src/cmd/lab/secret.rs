@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 
 use prony_lab::{SecretAdmin, SecretError};
 
-use super::office::by;
+use super::local_admin::by;
 use super::{place, worded};
 use crate::args::{LabPlaceArgs, LabSecretArgs, SecretAction};
 use crate::cli_error::CliError;

@@ -3,13 +3,13 @@
 use axum::extract::State;
 use axum::response::Redirect;
 
+use crate::actions::requests::Asker;
 use crate::actions::{self, Ctx};
 use crate::lab::Lab;
 use crate::model::{BuildId, Role};
-use crate::requests::Asker;
 use crate::store::Tx;
 use crate::web::error::WebError;
-use crate::web::fields::{At, Fields};
+use crate::web::fields::{Fields, PathParam};
 use crate::web::pages::in_words;
 use crate::web::principal::Principal;
 
@@ -17,9 +17,9 @@ use crate::web::principal::Principal;
 pub(crate) async fn cancel(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<BuildId>,
+    PathParam(id): PathParam<BuildId>,
 ) -> Result<Redirect, WebError> {
-    principal.demand(Role::Runner)?;
+    principal.require(Role::Runner)?;
     lab.cancel_build(id, &principal.name).await?;
     Ok(Redirect::to(&format!("/build/{id}")))
 }
@@ -28,9 +28,9 @@ pub(crate) async fn cancel(
 pub(crate) async fn retry(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<BuildId>,
+    PathParam(id): PathParam<BuildId>,
 ) -> Result<Redirect, WebError> {
-    principal.demand(Role::Runner)?;
+    principal.require(Role::Runner)?;
     let asker = Asker { by: principal.name.clone(), key: None };
     let (new, _) = lab.retry_build(id, principal.role, asker).await.map_err(in_words)?;
     Ok(Redirect::to(&format!("/build/{new}")))
@@ -40,10 +40,10 @@ pub(crate) async fn retry(
 pub(crate) async fn add_note(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<BuildId>,
+    PathParam(id): PathParam<BuildId>,
     fields: Fields,
 ) -> Result<Redirect, WebError> {
-    principal.demand(Role::Runner)?;
+    principal.require(Role::Runner)?;
     let words = fields.one("words").to_owned();
     let add = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::builds::add_note(tx, ctx, id, &words);
     lab.act(principal.actor(), add).await.map_err(in_words)?;

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::model::SeriesId;
 use crate::store::figures::Figure;
-use crate::web::pages::words;
-use crate::web::plain;
+use crate::web::ansi_stripper;
+use crate::web::pages::format;
 
 /// The figures of one cell of a study.
 pub(in crate::web::pages) struct Group {
@@ -49,12 +49,13 @@ pub(in crate::web::pages) fn groups(
     let mut groups: Vec<Group> = Vec::new();
     for figure in found {
         let place = *places.entry(figure.cell.as_str()).or_insert_with(|| {
-            let name = if figure.cell.is_empty() { "all".to_owned() } else { plain::line(&figure.cell) };
-            groups.push(Group { slug: free(&words::slug(&name), &mut taken), name, rows: Vec::new() });
+            let name =
+                if figure.cell.is_empty() { "all".to_owned() } else { ansi_stripper::line(&figure.cell) };
+            groups.push(Group { slug: free(&format::slug(&name), &mut taken), name, rows: Vec::new() });
             groups.len() - 1
         });
         let group = &mut groups[place];
-        let id = free(&format!("r-{}-{}", group.slug, words::slug(&figure.metric)), &mut taken);
+        let id = free(&format!("r-{}-{}", group.slug, format::slug(&figure.metric)), &mut taken);
         group.rows.push(line(figure, id, before.get(&figure.series).copied(), project));
     }
     groups
@@ -72,16 +73,19 @@ fn free(wanted: &str, taken: &mut HashSet<String>) -> String {
 }
 
 fn line(figure: &Figure, id: String, before: Option<&Figure>, project: Option<&str>) -> Line {
-    let metric = plain::line(&figure.metric);
-    let cell =
-        if figure.cell.is_empty() { String::new() } else { format!(" of {}", plain::line(&figure.cell)) };
+    let metric = ansi_stripper::line(&figure.metric);
+    let cell = if figure.cell.is_empty() {
+        String::new()
+    } else {
+        format!(" of {}", ansi_stripper::line(&figure.cell))
+    };
     let unit =
-        if figure.unit.is_empty() { String::new() } else { format!(", {}", words::unit(&figure.unit)) };
+        if figure.unit.is_empty() { String::new() } else { format!(", {}", format::unit(&figure.unit)) };
     Line {
         id,
         title: format!("{metric}{cell}{unit}"),
         metric,
-        unit: words::unit(&figure.unit),
+        unit: format::unit(&figure.unit),
         link: project.map(|project| format!("/history/{project}/{}", figure.series)),
         exact: figure.value.map_or_else(String::new, |value| value.to_string()),
         value: shown(figure.value),
@@ -91,7 +95,7 @@ fn line(figure: &Figure, id: String, before: Option<&Figure>, project: Option<&s
         runs: figure.runs,
         samples: prony_report::count(figure.samples.cast_unsigned()),
         is_valid: figure.is_valid,
-        note: figure.note.as_deref().map_or_else(String::new, plain::line),
+        note: figure.note.as_deref().map_or_else(String::new, ansi_stripper::line),
     }
 }
 

@@ -15,16 +15,16 @@ use axum::response::Html;
 pub(crate) use act::{add_note, cancel, retry};
 pub(crate) use output::{file, whole};
 
-use super::{Frame, words};
+use super::{Frame, format};
 use crate::clock::Moment;
 use crate::lab::Lab;
 use crate::model::{AdHocLoad, Build, BuildDetail, BuildId, BuildKind, EventId, Task, TaskState};
 use crate::store::figures::{self, Note};
-use crate::store::thresholds::{self, Demand};
+use crate::store::thresholds::{self, Threshold};
 use crate::store::{StoreError, Tx, builds, events};
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::fields::At;
-use crate::web::plain;
+use crate::web::fields::PathParam;
 use crate::web::principal::Principal;
 
 /// Figures on the page: a study of more is read in its own report.
@@ -53,7 +53,7 @@ struct Page {
 struct Rest {
     id: BuildId,
     is_comparison: bool,
-    demands: Vec<Demand>,
+    demands: Vec<Threshold>,
     groups: Vec<figure::Group>,
     /// Columns of the table of results.
     columns: usize,
@@ -85,7 +85,7 @@ struct Block {
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    At(id): At<BuildId>,
+    PathParam(id): PathParam<BuildId>,
 ) -> Result<Html<String>, WebError> {
     let found = lab
         .store
@@ -136,7 +136,7 @@ impl Rest {
             total: found.len(),
             invalid: found.iter().filter(|figure| !figure.is_valid).count(),
             is_cut,
-            machine: found.first().map(|figure| plain::line(&figure.fingerprint)),
+            machine: found.first().map(|figure| ansi_stripper::line(&figure.fingerprint)),
             groups: figure::groups(&found, &before, project),
             report: report.map(|file| format!("/build/{id}/files/{}", file.address)),
             files,
@@ -146,7 +146,7 @@ impl Rest {
 }
 
 /// What became of a demand: markup.
-fn demand_word(is_met: impl Borrow<Option<bool>>) -> &'static str {
+fn threshold_word(is_met: impl Borrow<Option<bool>>) -> &'static str {
     match is_met.borrow() {
         Some(true) => "<span class=\"word good\"><span aria-hidden=\"true\">✓</span> MET</span>",
         Some(false) => "<span class=\"word bad\"><span aria-hidden=\"true\">✕</span> MISSED</span>",

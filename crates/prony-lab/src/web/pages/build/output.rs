@@ -13,12 +13,12 @@ use super::File;
 use crate::lab::Lab;
 use crate::model::{BuildId, Task};
 use crate::store::{StoreError, Tx, builds, files, tasks};
-use crate::web::downloads::Room;
+use crate::web::ansi_stripper::{self, AnsiStripper};
+use crate::web::downloads::Reservation;
 use crate::web::error::WebError;
-use crate::web::fields::At;
+use crate::web::fields::PathParam;
 use crate::web::guard::StoredPage;
-use crate::web::pages::words;
-use crate::web::plain::{self, Plain};
+use crate::web::pages::format;
 use crate::web::principal::Principal;
 
 /// Of the beginning of an output on the page: what was run, and with what.
@@ -56,7 +56,7 @@ pub(super) fn ends(tx: &mut Tx<'_>, task: &Task) -> Result<Ends, StoreError> {
     let first = tail.first().map_or(0, |(piece, _)| *piece);
     let tail: Vec<u8> = tail.into_iter().flat_map(|(_, bytes)| bytes).collect();
     if tail.len() as u64 >= task.output_bytes && tail.len() <= HEAD_BYTES + TAIL_BYTES {
-        return Ok(Ends { text: Plain::whole(&tail), ..Ends::default() });
+        return Ok(Ends { text: AnsiStripper::whole(&tail), ..Ends::default() });
     }
     // Whole lines, where there are any.
     let tail = &tail[tail.len().saturating_sub(TAIL_BYTES)..];
@@ -75,7 +75,7 @@ pub(super) fn ends(tx: &mut Tx<'_>, task: &Task) -> Result<Ends, StoreError> {
     let end = head.iter().rposition(|byte| *byte == b'\n').map_or(head.len(), |end| end + 1);
     head.truncate(end);
     let left_out = task.output_bytes.saturating_sub((head.len() + tail.len()) as u64);
-    let text = format!("{}\n…\n\n{}", Plain::whole(&head), Plain::whole(tail));
+    let text = format!("{}\n…\n\n{}", AnsiStripper::whole(&head), AnsiStripper::whole(tail));
     Ok(Ends { text, left_out, is_removed: false })
 }
 
@@ -83,8 +83,8 @@ pub(super) fn ends(tx: &mut Tx<'_>, task: &Task) -> Result<Ends, StoreError> {
 pub(super) fn files(tx: &mut Tx<'_>, id: BuildId) -> Result<Vec<File>, StoreError> {
     let made = |info: files::FileInfo| File {
         address: utf8_percent_encode(&info.name, IN_PATH).to_string(),
-        size: words::bytes(info.size_bytes),
-        name: plain::line(&info.name),
+        size: format::bytes(info.size_bytes),
+        name: ansi_stripper::line(&info.name),
     };
     Ok(files::of_build(tx, id)?.into_iter().map(made).collect())
 }
@@ -93,14 +93,14 @@ pub(super) fn files(tx: &mut Tx<'_>, id: BuildId) -> Result<Vec<File>, StoreErro
 pub(crate) async fn file(
     State(lab): State<Lab>,
     _: Principal,
-    At((id, name)): At<(BuildId, String)>,
+    PathParam((id, name)): PathParam<(BuildId, String)>,
 ) -> Result<Response, WebError> {
     let wanted = name.clone();
     let found = lab.store.read(move |tx| files::stored_bytes(tx, id, &wanted)).await?;
-    let missing = || WebError::Missing(format!("file {} of build {id}", plain::line(&name)));
+    let missing = || WebError::Missing(format!("file {} of build {id}", ansi_stripper::line(&name)));
     let stored_bytes = found.ok_or_else(missing)?;
     // What is stored, what the database copies of it, and pieces on their way.
-    let room = lab.downloads.room(2 * stored_bytes + (4 * PIECE_BYTES) as u64).await?;
+    let reservation = lab.downloads.reserve(2 * stored_bytes + (4 * PIECE_BYTES) as u64).await?;
     let wanted = name.clone();
     let found = lab.store.read(move |tx| files::stored(tx, id, &wanted)).await?;
     let file = found.ok_or_else(missing)?;
@@ -116,7 +116,7 @@ pub(crate) async fn file(
         (CONTENT_LENGTH, file.info.size_bytes.to_string()),
     ];
     let (sender, body) = Channel::<Bytes, std::io::Error>::new(1);
-    tokio::spawn(send(file, sender, room));
+    tokio::spawn(send(file, sender, reservation));
     let mut response = (headers, Body::new(body)).into_response();
     if is_page {
         response.extensions_mut().insert(StoredPage);
@@ -125,7 +125,7 @@ pub(crate) async fn file(
 }
 
 /// Sends a file piece by piece, as it was before it was deflated.
-async fn send(file: files::Stored, mut sender: Sender<Bytes, std::io::Error>, room: Room) {
+async fn send(file: files::Stored, mut sender: Sender<Bytes, std::io::Error>, reservation: Reservation) {
     let mut reader = file.reader();
     loop {
         let mut piece = Vec::with_capacity(PIECE_BYTES);
@@ -137,31 +137,31 @@ async fn send(file: files::Stored, mut sender: Sender<Bytes, std::io::Error>, ro
             Err(error) => return sender.abort(error),
         }
     }
-    drop(room);
+    drop(reservation);
 }
 
 /// Sends all that a task wrote, as it wrote it, piece by piece.
 pub(crate) async fn whole(
     State(lab): State<Lab>,
     _: Principal,
-    At((id, name)): At<(BuildId, String)>,
+    PathParam((id, name)): PathParam<(BuildId, String)>,
 ) -> Result<Response, WebError> {
     let wanted = name.clone();
     let found = lab.store.read(move |tx| builds::one(tx, id)).await?;
     let task = found.and_then(|detail| detail.tasks.into_iter().find(|task| task.name == wanted));
-    let missing = || WebError::Missing(format!("task {} of build {id}", plain::line(&name)));
+    let missing = || WebError::Missing(format!("task {} of build {id}", ansi_stripper::line(&name)));
     let task = task.ok_or_else(missing)?.id;
     let (mut sender, body) = Channel::<Bytes, std::io::Error>::new(1);
     tokio::spawn(async move {
         let mut after = 0;
         // An error of the store cuts the answer off, and the client sees that.
-        while let Ok(room) = lab.downloads.room(2 * PIECES_BYTES).await
+        while let Ok(reservation) = lab.downloads.reserve(2 * PIECES_BYTES).await
             && let Ok(pieces) = lab.store.read(move |tx| tasks::output(tx, task, after, PIECES)).await
         {
             let Some((last, _)) = pieces.last() else { return };
             after = *last;
             let bytes: Vec<u8> = pieces.into_iter().flat_map(|(_, bytes)| bytes).collect();
-            if sender.send_data(room.filled(bytes)).await.is_err() {
+            if sender.send_data(reservation.filled(bytes)).await.is_err() {
                 return;
             }
         }

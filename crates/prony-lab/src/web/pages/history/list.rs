@@ -6,15 +6,15 @@ use axum::response::Html;
 
 use super::super::build::figure::{interval, shown};
 use super::super::projects::find;
-use super::super::{Around, Frame, middle, words};
+use super::super::{Around, Frame, format, middle};
 use super::{branch, cell_name, change_word};
 use crate::lab::Lab;
 use crate::model::{Point, Series, SeriesId};
 use crate::store::projects::Project;
 use crate::store::{StoreError, Tx, series as stored};
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::fields::At;
-use crate::web::plain;
+use crate::web::fields::PathParam;
 use crate::web::principal::Principal;
 
 /// Series on the page: each is a look at the store.
@@ -56,7 +56,7 @@ struct Line {
 pub(crate) async fn project(
     State(lab): State<Lab>,
     principal: Principal,
-    At(name): At<String>,
+    PathParam(name): PathParam<String>,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
     let title = format!("History of {}", project.name);
@@ -82,8 +82,8 @@ impl Page {
             let row = Line::read(tx, &series, &points)?;
             let key = (series.variant.clone(), series.cell.clone(), series.fingerprint.clone());
             if groups.last().is_none_or(|(last, _)| *last != key) {
-                let (cell, variant) = (cell_name(&series), plain::line(&series.variant));
-                let machine = plain::line(&series.fingerprint);
+                let (cell, variant) = (cell_name(&series), ansi_stripper::line(&series.variant));
+                let machine = ansi_stripper::line(&series.fingerprint);
                 groups.push((key, Group { cell, variant, has_variant, machine, rows: Vec::new() }));
             }
             if let Some((_, group)) = groups.last_mut() {
@@ -91,7 +91,7 @@ impl Page {
             }
         }
         let groups = groups.into_iter().map(|(_, group)| group).collect();
-        let branch = plain::line(&branch);
+        let branch = ansi_stripper::line(&branch);
         let project = project.name.clone();
         Ok(Self { project, branch, groups, spark_points: SPARK_POINTS, is_cut, most: MOST })
     }
@@ -119,8 +119,8 @@ impl Line {
         let latest = points.iter().rev().find(|point| point.is_valid && point.value.is_some());
         Ok(Self {
             id: series.id,
-            metric: plain::line(&series.metric),
-            unit: words::unit(&series.unit),
+            metric: ansi_stripper::line(&series.metric),
+            unit: format::unit(&series.unit),
             latest: latest.map_or_else(|| "–".to_owned(), |point| shown(point.value)),
             interval: latest.map_or_else(|| "–".to_owned(), |point| interval(point.low, point.high)),
             spark: prony_report::series::spark(&values),

@@ -13,15 +13,15 @@ pub(crate) use points::{points_csv, points_json};
 
 use super::build::figure::{interval, shown};
 use super::projects::find;
-use super::{Around, Frame, middle, words};
+use super::{Around, Frame, format, middle};
 use crate::clock::Moment;
 use crate::lab::Lab;
 use crate::model::{BuildId, Change, ChangeState, Definition, Point, Series, SeriesId};
 use crate::store::projects::Project;
 use crate::store::{StoreError, Tx, series as stored};
+use crate::web::ansi_stripper;
 use crate::web::error::WebError;
-use crate::web::fields::At;
-use crate::web::plain;
+use crate::web::fields::PathParam;
 use crate::web::principal::Principal;
 
 /// Points of one series: a build each hour for eleven years.
@@ -76,7 +76,7 @@ struct PointRow {
 pub(crate) async fn series(
     State(lab): State<Lab>,
     principal: Principal,
-    At((name, id)): At<(String, SeriesId)>,
+    PathParam((name, id)): PathParam<(String, SeriesId)>,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
     let title = format!("Series {id} of {}", project.name);
@@ -121,7 +121,7 @@ impl Page {
         let whole = Whole::read(tx, project, id)?;
         let Whole { series, branch, points, changes } = &whole;
         let label = with_unit(series);
-        let title = format!("{} of {}", plain::line(&series.metric), cell_name(series));
+        let title = format!("{} of {}", ansi_stripper::line(&series.metric), cell_name(series));
         let said = sentence(series, changes);
         let rows: Vec<PointRow> = points.iter().rev().take(ROWS).map(PointRow::of).collect();
         Ok(Self {
@@ -130,9 +130,9 @@ impl Page {
             chart: draw(&whole, &format!("{title}: {}", said.1), &label),
             caption: caption(&label, points),
             title,
-            variant: plain::line(&series.variant),
-            branch: plain::line(branch),
-            machine: plain::line(&series.fingerprint),
+            variant: ansi_stripper::line(&series.variant),
+            branch: ansi_stripper::line(branch),
+            machine: ansi_stripper::line(&series.fingerprint),
             verdict: said.0,
             label,
             changes: changes.iter().rev().map(|change| ChangeRow::of(series, change)).collect(),
@@ -144,18 +144,18 @@ impl Page {
 }
 
 fn with_unit(series: &Series) -> String {
-    let metric = plain::line(&series.metric);
-    if series.unit.is_empty() { metric } else { format!("{metric}, {}", words::unit(&series.unit)) }
+    let metric = ansi_stripper::line(&series.metric);
+    if series.unit.is_empty() { metric } else { format!("{metric}, {}", format::unit(&series.unit)) }
 }
 
 fn cell_name(series: &Series) -> String {
-    if series.cell.is_empty() { "all".to_owned() } else { plain::line(&series.cell) }
+    if series.cell.is_empty() { "all".to_owned() } else { ansi_stripper::line(&series.cell) }
 }
 
 /// What the newest change says: as markup, and as the title of the chart.
 fn sentence(series: &Series, changes: &[Change]) -> (String, String) {
     let Some(last) = changes.last() else {
-        return (words::word("good", "=", "no change found"), "no change found".to_owned());
+        return (format::word("good", "=", "no change found"), "no change found".to_owned());
     };
     let plain =
         format!("changed by {} with build {}", prony_report::signed_percent(last.ratio()), last.build);
@@ -167,9 +167,9 @@ fn sentence(series: &Series, changes: &[Change]) -> (String, String) {
 fn change_word(series: &Series, change: &Change) -> String {
     let size = prony_report::signed_percent(change.ratio());
     if series.is_worse(change.before, change.after) {
-        words::word("bad", "▼", &format!("worse {size}"))
+        format::word("bad", "▼", &format!("worse {size}"))
     } else {
-        words::word("good", "▲", &format!("better {size}"))
+        format::word("good", "▲", &format!("better {size}"))
     }
 }
 
@@ -249,7 +249,7 @@ impl PointRow {
             runs: point.runs,
             samples: prony_report::count(point.samples),
             is_valid: point.is_valid,
-            note: point.note.as_deref().map_or_else(String::new, plain::line),
+            note: point.note.as_deref().map_or_else(String::new, ansi_stripper::line),
         }
     }
 }

@@ -8,13 +8,13 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use super::super::format;
 use super::super::projects::find;
-use super::super::words;
 use super::Whole;
 use crate::lab::Lab;
 use crate::model::{BuildId, ChangeState, Point, SeriesId};
 use crate::web::error::WebError;
-use crate::web::fields::At;
+use crate::web::fields::PathParam;
 use crate::web::principal::Principal;
 
 /// The points that have a value, column by column: a chart of 100,000 takes them as they are.
@@ -45,7 +45,7 @@ struct Mark {
 pub(crate) async fn points_json(
     State(lab): State<Lab>,
     _: Principal,
-    At((name, id)): At<(String, SeriesId)>,
+    PathParam((name, id)): PathParam<(String, SeriesId)>,
 ) -> Result<Response, WebError> {
     let project = find(&lab, name).await?;
     let whole = lab.store.read(move |tx| Whole::read(tx, &project, id)).await?;
@@ -56,7 +56,7 @@ pub(crate) async fn points_json(
         Some(Mark { place, before: change.before, after: change.after, confirmed })
     });
     let columns = Columns {
-        unit: words::unit(&whole.series.unit),
+        unit: format::unit(&whole.series.unit),
         at: points.iter().map(|point| point.at.0.div_euclid(1000)).collect(),
         build: points.iter().map(|point| point.build).collect(),
         value: points.iter().map(|point| drawn(point.value)).collect(),
@@ -82,7 +82,7 @@ fn drawn(value: Option<f64>) -> Option<f64> {
 pub(crate) async fn points_csv(
     State(lab): State<Lab>,
     _: Principal,
-    At((name, id)): At<(String, SeriesId)>,
+    PathParam((name, id)): PathParam<(String, SeriesId)>,
 ) -> Result<Response, WebError> {
     let project = find(&lab, name).await?;
     let whole = lab.store.read(move |tx| Whole::read(tx, &project, id)).await?;

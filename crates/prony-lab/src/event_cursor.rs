@@ -11,7 +11,7 @@ const TOGETHER: u32 = 256;
 /// commit each.
 const UNTOLD: i64 = 1_000;
 /// How soon a follower sees what was committed.
-pub(crate) const LOOK: Duration = Duration::from_millis(200);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How long it waits after an error of the store: time for a database to come back.
 pub(crate) const AFTER_ERROR: Duration = Duration::from_secs(2);
 

@@ -19,10 +19,10 @@ const RETRY: Duration = Duration::from_millis(200);
 const ASK: Duration = Duration::from_secs(15);
 
 /// How long a start may be held up by a look at the store: about a gigabyte's worth.
-const LOOK: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The lab's hold on its store.
-pub(super) struct Keeper {
+pub(super) struct WriteLease {
     // In this order: whatever uses the store ends before the lock does.
     session: Box<dyn Session>,
     address: StoreAddress,
@@ -45,7 +45,7 @@ struct Held {
     lock: FileLock,
 }
 
-impl Keeper {
+impl WriteLease {
     /// Takes the store over and brings its tables up to date. What there is to say about its state, for people.
     pub(super) fn open(address: &StoreAddress) -> Result<(Self, Vec<String>), StoreError> {
         match address {
@@ -74,10 +74,10 @@ impl Keeper {
         let footing = Footing::of(path)?;
         lock.name_holder(commits)
             .map_err(|error| StoreError::Open { path: lock::place(path), message: error.to_string() })?;
-        let mut keeper = Self::over(session, address, epoch);
-        keeper.checkpointer = Some(Checkpointer::start(path.to_owned())?);
-        keeper.held = Some(Held { footing, commits, lock });
-        Ok((keeper, notes))
+        let mut lease = Self::over(session, address, epoch);
+        lease.checkpointer = Some(Checkpointer::start(path.to_owned())?);
+        lease.held = Some(Held { footing, commits, lock });
+        Ok((lease, notes))
     }
 
     fn over(session: Box<dyn Session>, address: &StoreAddress, epoch: i64) -> Self {
@@ -118,9 +118,9 @@ impl Keeper {
         if let Some(held) = &self.held {
             lock::set(self.session.as_mut(), "commits", &(held.commits + 1).to_string())?;
         }
-        let mark = self.session.mark();
-        match (self.session.commit(), mark) {
-            (Err(StoreError::Unknown(why)), Some(mark)) => self.ask(mark, &why),
+        let xid = self.session.xid();
+        match (self.session.commit(), xid) {
+            (Err(StoreError::Unknown(why)), Some(xid)) => self.ask(xid, &why),
             (committed, _) => committed,
         }?;
         let Some(held) = &mut self.held else { return Ok(()) };
@@ -144,11 +144,11 @@ impl Keeper {
         }
     }
 
-    fn ask(&mut self, mark: i64, why: &str) -> Result<(), StoreError> {
+    fn ask(&mut self, xid: i64, why: &str) -> Result<(), StoreError> {
         let until = clock::steady() + ASK;
         loop {
             let found = match connect(&self.address) {
-                Ok(mut session) => session.fate(mark),
+                Ok(mut session) => session.commit_status(xid),
                 Err(error) => Err(error),
             };
             match found {
@@ -214,7 +214,7 @@ impl Keeper {
 /// What a look at the database says after the lab that had it was killed.
 fn look_at(path: &Path) -> Result<String, StoreError> {
     let begun = clock::steady();
-    let is_seen = sqlite::look_at(path, LOOK)?;
+    let is_seen = sqlite::look_at(path, POLL_INTERVAL)?;
     let took = (clock::steady().saturating_sub(begun)).as_secs_f64();
     Ok(if is_seen {
         format!(

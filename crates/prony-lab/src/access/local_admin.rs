@@ -11,12 +11,12 @@ use crate::store::{Store, StoreError, Tx, audit};
 
 /// What an administrator does at the machine itself: whoever can write the store needs no password. It works while no lab
 /// runs on that store.
-pub struct Office {
+pub struct LocalAdmin {
     store: Store,
     by: String,
 }
 
-impl Office {
+impl LocalAdmin {
     /// Opens the store at `address`; `by` stands in the audit log.
     pub fn open(address: &StoreAddress, by: &str) -> Result<Self, StoreError> {
         Ok(Self { store: Store::open(address)?, by: by.to_owned() })
@@ -102,11 +102,11 @@ mod tests {
     use crate::clock;
     use crate::policy::{Refusal, Rules};
 
-    fn office() -> (tempfile::TempDir, Office) {
+    fn open() -> (tempfile::TempDir, LocalAdmin) {
         let folder = tempfile::tempdir().expect("a folder");
         let address = StoreAddress::Sqlite(folder.path().join("lab.sqlite"));
-        let office = Office::open(&address, "root at the machine").expect("a store");
-        (folder, office)
+        let admin = LocalAdmin::open(&address, "root at the machine").expect("a store");
+        (folder, admin)
     }
 
     fn name(text: &str) -> Name {
@@ -114,10 +114,10 @@ mod tests {
     }
 
     /// Follows a link.
-    fn follow(office: &Office, path: &str) -> Option<Secret> {
+    fn follow(admin: &LocalAdmin, path: &str) -> Option<Secret> {
         let secret = Secret::read(path.strip_prefix("/first-login/").expect("a path")).expect("a secret");
         let hash = Password::choose("some good words", "x").expect("a password").hash();
-        office
+        admin
             .store
             .write_blocking(move |tx| accept_invitation(tx, &secret.digest(), &hash, clock::wall()))
             .expect("written")
@@ -126,50 +126,50 @@ mod tests {
 
     #[test]
     fn from_a_link_to_a_token() {
-        let (_folder, office) = office();
-        let path = office.invite(&name("ada"), Role::Runner).expect("a link");
-        assert!(matches!(office.add_token("ada", "ci", Role::Viewer), Err(AccessError::NoUser(_))));
-        assert!(follow(&office, &path).is_some());
-        assert!(follow(&office, &path).is_none(), "once is all");
-        let refused = office.add_token("ada", "ci", Role::Admin);
+        let (_folder, admin) = open();
+        let path = admin.invite(&name("ada"), Role::Runner).expect("a link");
+        assert!(matches!(admin.add_token("ada", "ci", Role::Viewer), Err(AccessError::NoUser(_))));
+        assert!(follow(&admin, &path).is_some());
+        assert!(follow(&admin, &path).is_none(), "once is all");
+        let refused = admin.add_token("ada", "ci", Role::Admin);
         assert!(matches!(refused, Err(AccessError::TokenRole { asked: Role::Admin, has: Role::Runner, .. })));
-        assert!(matches!(office.add_token("ada", " ", Role::Viewer), Err(AccessError::TokenName)));
-        let token = office.add_token("ada", "ci", Role::Runner).expect("a token");
-        let listed = office.tokens().expect("read");
+        assert!(matches!(admin.add_token("ada", " ", Role::Viewer), Err(AccessError::TokenName)));
+        let token = admin.add_token("ada", "ci", Role::Runner).expect("a token");
+        let listed = admin.tokens().expect("read");
         assert_eq!((listed.len(), listed[0].name.as_str()), (1, "ci"));
         assert!(token.starts_with(&format!("lab_{}_", listed[0].id)));
-        office.revoke_token(&listed[0].id).expect("revoked");
-        assert!(office.revoke_token(&listed[0].id).is_err());
-        let (entries, _, broken_at) = office.check_audit().expect("read");
+        admin.revoke_token(&listed[0].id).expect("revoked");
+        assert!(admin.revoke_token(&listed[0].id).is_err());
+        let (entries, _, broken_at) = admin.check_audit().expect("read");
         assert_eq!((entries, broken_at), (5, None), "invite, password, session, token, revocation");
     }
 
     #[test]
     fn somebody_stays_admin() {
-        let (_folder, office) = office();
-        follow(&office, &office.invite(&name("ada"), Role::Admin).expect("a link")).expect("followed");
-        assert!(matches!(office.set_role("ada", Role::Viewer), Err(AccessError::LastAdmin(_))));
-        assert!(matches!(office.set_disabled("ada", true), Err(AccessError::LastAdmin(_))));
-        assert!(matches!(office.invite(&name("ada"), Role::Viewer), Err(AccessError::LastAdmin(_))));
-        follow(&office, &office.invite(&name("ben"), Role::Admin).expect("a link")).expect("followed");
-        office.set_role("ada", Role::Viewer).expect("ben is left");
-        assert!(matches!(office.set_disabled("ben", true), Err(AccessError::LastAdmin(_))));
-        office.set_disabled("ada", true).expect("no admin");
-        assert!(office.users().expect("read")[0].disabled_at.is_some());
-        office.set_disabled("ada", false).expect("back");
-        assert!(matches!(office.set_role("eve", Role::Admin), Err(AccessError::NoUser(_))));
+        let (_folder, admin) = open();
+        follow(&admin, &admin.invite(&name("ada"), Role::Admin).expect("a link")).expect("followed");
+        assert!(matches!(admin.set_role("ada", Role::Viewer), Err(AccessError::LastAdmin(_))));
+        assert!(matches!(admin.set_disabled("ada", true), Err(AccessError::LastAdmin(_))));
+        assert!(matches!(admin.invite(&name("ada"), Role::Viewer), Err(AccessError::LastAdmin(_))));
+        follow(&admin, &admin.invite(&name("ben"), Role::Admin).expect("a link")).expect("followed");
+        admin.set_role("ada", Role::Viewer).expect("ben is left");
+        assert!(matches!(admin.set_disabled("ben", true), Err(AccessError::LastAdmin(_))));
+        admin.set_disabled("ada", true).expect("no admin");
+        assert!(admin.users().expect("read")[0].disabled_at.is_some());
+        admin.set_disabled("ada", false).expect("back");
+        assert!(matches!(admin.set_role("eve", Role::Admin), Err(AccessError::NoUser(_))));
     }
 
     #[test]
     fn a_policy_is_read_as_it_is_written() {
-        let (_folder, office) = office();
-        let text = office.policy_text().expect("the default");
+        let (_folder, admin) = open();
+        let text = admin.policy_text().expect("the default");
         assert_eq!(toml::from_str::<Rules>(&text).expect("TOML"), Rules::default());
-        office.set_policy("loopback = false\nhosts = [\"a.example\"]").expect("a policy");
-        let refused = office.policy().expect("read").resolve(Role::Admin, "http://127.1/");
+        admin.set_policy("loopback = false\nhosts = [\"a.example\"]").expect("a policy");
+        let refused = admin.policy().expect("read").resolve(Role::Admin, "http://127.1/");
         assert!(matches!(refused, Err(Refusal::Loopback { .. })));
-        assert!(office.policy_text().expect("read").contains("hosts = [\"a.example\"]"));
-        assert!(matches!(office.set_policy("loopback = 3"), Err(AccessError::PolicySyntax(_))));
-        assert!(matches!(office.set_policy("ports = [\"x\"]"), Err(AccessError::Policy(_))));
+        assert!(admin.policy_text().expect("read").contains("hosts = [\"a.example\"]"));
+        assert!(matches!(admin.set_policy("loopback = 3"), Err(AccessError::PolicySyntax(_))));
+        assert!(matches!(admin.set_policy("ports = [\"x\"]"), Err(AccessError::Policy(_))));
     }
 }

@@ -1,13 +1,13 @@
 //! What can be asked of a lab at the machine itself, without its pages: for its command line and for tests. None of it
 //! may be called from asynchronous code.
 
+use crate::actions::requests::again;
 use crate::clock;
 use crate::lab::Lab;
 use crate::model::{
     Build, BuildDetail, BuildId, BuildRequest, Contradiction, Definition, DefinitionError, Name, NewBuild,
     TaskId,
 };
-use crate::requests::again;
 use crate::store::{StoreError, builds, files, projects, queue, tasks};
 
 /// Pieces of an output that are read at once.
@@ -15,7 +15,7 @@ const PIECES: u32 = 64;
 
 /// Why something is not done.
 #[derive(Debug, thiserror::Error)]
-pub enum DeskError {
+pub enum LocalCallError {
     /// The definition of a project is none.
     #[error("read the definition: {0}")]
     Definition(#[from] DefinitionError),
@@ -37,7 +37,7 @@ fn told(mistakes: &Contradiction) -> String {
 
 impl Lab {
     /// Registers a project, or gives it a new definition.
-    pub fn register(&self, name: &Name, definition: &str) -> Result<(), DeskError> {
+    pub fn register(&self, name: &Name, definition: &str) -> Result<(), LocalCallError> {
         Definition::read_new(definition)?;
         let (name, definition) = (name.clone(), definition.to_owned());
         self.store.write_blocking(move |tx| projects::register(tx, &name, &definition, clock::wall()))?;
@@ -45,31 +45,32 @@ impl Lab {
     }
 
     /// Accepts the build that `by` asks for: durable when this returns.
-    pub fn submit(&self, request: &BuildRequest, by: &str) -> Result<BuildId, DeskError> {
+    pub fn submit(&self, request: &BuildRequest, by: &str) -> Result<BuildId, LocalCallError> {
         let project = self.store.read_blocking(|tx| projects::by_name(tx, &request.project))?;
-        let project = project.ok_or_else(|| DeskError::NoProject(request.project.clone()))?;
+        let project = project.ok_or_else(|| LocalCallError::NoProject(request.project.clone()))?;
         let definition = Definition::read(&project.definition)?;
-        let new = request.checked(project.id, &definition, by, clock::wall()).map_err(DeskError::Request)?;
+        let new =
+            request.checked(project.id, &definition, by, clock::wall()).map_err(LocalCallError::Request)?;
         self.accept(new)
     }
 
     /// Accepts a build that was checked.
-    pub fn accept(&self, new: NewBuild) -> Result<BuildId, DeskError> {
+    pub fn accept(&self, new: NewBuild) -> Result<BuildId, LocalCallError> {
         Ok(self.store.write_blocking(move |tx| builds::accept(tx, &new))?)
     }
 
     /// One build, if there is one.
-    pub fn build(&self, id: BuildId) -> Result<Option<BuildDetail>, DeskError> {
+    pub fn build(&self, id: BuildId) -> Result<Option<BuildDetail>, LocalCallError> {
         Ok(self.store.read_blocking(|tx| builds::one(tx, id))?)
     }
 
     /// Everything that isn't over, at most `most` builds, in the order in which it is worked off.
-    pub fn open_builds(&self, most: u32) -> Result<Vec<Build>, DeskError> {
+    pub fn open_builds(&self, most: u32) -> Result<Vec<Build>, LocalCallError> {
         Ok(self.store.read_blocking(|tx| builds::open(tx, most))?)
     }
 
     /// What a task has written so far.
-    pub fn output(&self, task: TaskId) -> Result<Vec<u8>, DeskError> {
+    pub fn output(&self, task: TaskId) -> Result<Vec<u8>, LocalCallError> {
         let (mut all, mut after) = (Vec::new(), 0);
         loop {
             let pieces = self.store.read_blocking(|tx| tasks::output(tx, task, after, PIECES))?;
@@ -82,25 +83,25 @@ impl Lab {
     }
 
     /// Names and lengths of the files that a build left.
-    pub fn files(&self, id: BuildId) -> Result<Vec<(String, u64)>, DeskError> {
+    pub fn files(&self, id: BuildId) -> Result<Vec<(String, u64)>, LocalCallError> {
         let all = self.store.read_blocking(|tx| files::of_build(tx, id))?;
         Ok(all.into_iter().map(|file| (file.name, file.size_bytes)).collect())
     }
 
     /// A file that a build left, if it is there.
-    pub fn file(&self, id: BuildId, name: &str) -> Result<Option<Vec<u8>>, DeskError> {
+    pub fn file(&self, id: BuildId, name: &str) -> Result<Option<Vec<u8>>, LocalCallError> {
         let found = self.store.read_blocking(|tx| files::one(tx, id, name))?;
         Ok(found.map(|(_, bytes)| bytes))
     }
 
     /// Calls a build off for `by`; whether it could be.
-    pub fn cancel(&self, id: BuildId, by: &str) -> Result<bool, DeskError> {
+    pub fn cancel(&self, id: BuildId, by: &str) -> Result<bool, LocalCallError> {
         let by = by.to_owned();
         Ok(self.store.write_blocking(move |tx| queue::cancel(tx, id, &by, clock::wall()))?)
     }
 
     /// Asks for the same as build `id` once more, for `by`.
-    pub fn again(&self, id: BuildId, by: &str) -> Result<BuildId, DeskError> {
+    pub fn again(&self, id: BuildId, by: &str) -> Result<BuildId, LocalCallError> {
         let old = self.build(id)?.ok_or_else(|| StoreError::Missing(format!("build {id}")))?;
         self.submit(&again(&old), by)
     }

@@ -8,7 +8,7 @@ const LONGEST_REWRITTEN: usize = 4096;
 
 /// Makes text of bytes as they come, whatever the pieces in which they come.
 #[derive(Debug, Default)]
-pub(crate) struct Plain {
+pub(crate) struct AnsiStripper {
     inside: Inside,
     /// The beginning of a character whose rest has not come.
     begun: Vec<u8>,
@@ -32,7 +32,7 @@ enum Inside {
     StringEscape,
 }
 
-impl Plain {
+impl AnsiStripper {
     /// The text of all of `bytes`, at once.
     pub(crate) fn whole(bytes: &[u8]) -> String {
         let mut plain = Self::default();
@@ -159,27 +159,27 @@ mod tests {
             ("\u{1b}]never ended\nnext", "\nnext"),
             ("grün ✓", "grün ✓"),
         ] {
-            assert_eq!(Plain::whole(written.as_bytes()), shown, "{written:?}");
+            assert_eq!(AnsiStripper::whole(written.as_bytes()), shown, "{written:?}");
         }
-        assert_eq!(Plain::whole(b"a\xffb\xe2\x82"), "a\u{fffd}b\u{fffd}");
+        assert_eq!(AnsiStripper::whole(b"a\xffb\xe2\x82"), "a\u{fffd}b\u{fffd}");
     }
 
     proptest! {
         #[test]
         fn pieces_change_nothing(parts in proptest::collection::vec("[a-z\u{1b}\\[;0-9m✓\n\t]{0,6}", 0..12), cut in 1_usize..5) {
             let whole = parts.concat();
-            let mut plain = Plain::default();
+            let mut plain = AnsiStripper::default();
             let mut text = String::new();
             for piece in whole.as_bytes().chunks(cut) {
                 text.push_str(&plain.take(piece));
             }
             text.push_str(&plain.end());
-            prop_assert_eq!(text, Plain::whole(whole.as_bytes()));
+            prop_assert_eq!(text, AnsiStripper::whole(whole.as_bytes()));
         }
 
         #[test]
         fn nothing_that_moves_is_left(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let text = Plain::whole(&bytes);
+            let text = AnsiStripper::whole(&bytes);
             prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n' && c != '\t'), "{:?}", text);
         }
     }

@@ -7,26 +7,26 @@ use crate::store::retention;
 use crate::{history, monitor};
 
 /// What goes on without anybody's asking, until it is dropped.
-pub(crate) struct Duties(Vec<Background>);
+pub(crate) struct BackgroundTasks(Vec<Background>);
 
 /// Starts everything that goes on without anybody's asking.
-pub(crate) fn start(lab: &Lab) -> Result<Duties, LabError> {
+pub(crate) fn start(lab: &Lab) -> Result<BackgroundTasks, LabError> {
     let store = &lab.store;
     let search_path = lab.options.search_path.clone();
     let mailer = lab.options.mail.clone().map(|command| Mailer { command, search_path });
-    let started = || -> std::io::Result<Duties> {
-        let mut duties = Duties(vec![
+    let started = || -> std::io::Result<BackgroundTasks> {
+        let mut background = BackgroundTasks(vec![
             history::start(store.clone())?,
             monitor::start(store.clone())?,
             retention::start(store.clone())?,
         ]);
-        duties.0.extend(hooks::start(store, mailer)?);
-        Ok(duties)
+        background.0.extend(hooks::start(store, mailer)?);
+        Ok(background)
     };
     started().map_err(LabError::Threads)
 }
 
-impl Drop for Duties {
+impl Drop for BackgroundTasks {
     fn drop(&mut self) {
         // All at once, rather than one after the other.
         for duty in &self.0 {

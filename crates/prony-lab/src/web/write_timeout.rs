@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 /// Wraps a stream.
-pub(super) struct Unhurried<S> {
+pub(super) struct WriteTimeout<S> {
     stream: S,
     /// How long nothing of a response may be taken.
     stall: Duration,
@@ -19,7 +19,7 @@ pub(super) struct Unhurried<S> {
     is_stalled: bool,
 }
 
-impl<S> Unhurried<S> {
+impl<S> WriteTimeout<S> {
     /// Ends where nothing is taken for `stall`.
     pub(super) fn new(stream: S, stall: Duration) -> Self {
         Self { stream, stall, deadline: Box::pin(sleep(stall)), is_stalled: false }
@@ -40,7 +40,7 @@ impl<S> Unhurried<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Unhurried<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -50,7 +50,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Unhurried<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Unhurried<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -100,7 +100,7 @@ mod tests {
             let address = listener.local_addr().expect("an address");
             let client = TcpStream::connect(address).await.expect("a connection");
             let (stream, _) = listener.accept().await.expect("a connection");
-            let mut stream = Unhurried::new(stream, Duration::from_millis(50));
+            let mut stream = WriteTimeout::new(stream, Duration::from_millis(50));
             let bytes = vec![0; 1 << 20];
             let ended = loop {
                 if let Err(error) = poll_fn(|context| Pin::new(&mut stream).poll_write(context, &bytes)).await

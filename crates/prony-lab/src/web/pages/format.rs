@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::clock::Moment;
 use crate::model::{Build, BuildKind, BuildState, BuildVerdict, TaskState};
-use crate::web::plain;
+use crate::web::ansi_stripper;
 
 /// Digits of a commit that people tell apart; git takes more where it must, and the whole stands in the `title`.
 const SHORT_COMMIT: usize = 10;
@@ -141,7 +141,7 @@ pub(super) fn bytes(count: impl Borrow<u64>) -> String {
 pub(super) fn unit(stored: &str) -> String {
     match stored {
         "per_s" => "/s".to_owned(),
-        other => plain::line(other),
+        other => ansi_stripper::line(other),
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) fn unit(stored: &str) -> String {
 pub(super) fn subject(build: &Build) -> String {
     match (build.kind, &build.project_name) {
         (BuildKind::Load, _) => "load".to_owned(),
-        (_, Some(project)) => plain::line(project),
+        (_, Some(project)) => ansi_stripper::line(project),
         (_, None) => "–".to_owned(),
     }
 }
@@ -169,12 +169,12 @@ pub(super) fn reference(build: &Build) -> String {
 /// A branch or tag as it is, a whole commit in short.
 fn said_reference(reference: &str) -> String {
     let is_commit = reference.len() >= 40 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_commit { short_commit(reference) } else { plain::line(reference) }
+    if is_commit { short_commit(reference) } else { ansi_stripper::line(reference) }
 }
 
 /// The first digits of a commit.
 pub(super) fn short_commit(commit: &str) -> String {
-    plain::line(&commit.chars().take(SHORT_COMMIT).collect::<String>())
+    ansi_stripper::line(&commit.chars().take(SHORT_COMMIT).collect::<String>())
 }
 
 /// A name as part of an `id` in a page: letters, digits and hyphens alone, so that a CSS path needs no escapes.

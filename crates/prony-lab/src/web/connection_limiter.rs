@@ -15,9 +15,9 @@ const PER_ADDRESS_MAX: u32 = 256;
 /// An IPv6 address's owner has the whole network of this many bits.
 const IPV6_BITS: u32 = 64;
 
-/// The doors of a lab. Cheap to clone.
+/// The limiter of a lab. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Doors {
+pub(super) struct ConnectionLimiter {
     inside: Arc<Mutex<Inside>>,
     most: u64,
     per_address: u32,
@@ -32,13 +32,13 @@ struct Inside {
 
 /// A connection that is let in, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Pass {
-    doors: Doors,
+pub(super) struct Permit {
+    limiter: ConnectionLimiter,
     /// Absent where addresses aren't counted.
     network: Option<u128>,
 }
 
-impl Doors {
+impl ConnectionLimiter {
     /// For as many connections as this process may have open.
     pub(super) fn new() -> Self {
         Self::with(
@@ -53,7 +53,7 @@ impl Doors {
 
     /// Lets one more in from `address`. This machine's own connections are only counted as a whole: whoever runs
     /// programs here has other ways to disturb, and a proxy is one address for everybody.
-    pub(super) fn enter(&self, address: IpAddr) -> Option<Pass> {
+    pub(super) fn enter(&self, address: IpAddr) -> Option<Permit> {
         let network = network(address);
         let mut inside = self.inside();
         if inside.all >= self.most {
@@ -68,7 +68,7 @@ impl Doors {
         }
         inside.all += 1;
         drop(inside);
-        Some(Pass { doors: self.clone(), network })
+        Some(Permit { limiter: self.clone(), network })
     }
 
     fn inside(&self) -> std::sync::MutexGuard<'_, Inside> {
@@ -76,9 +76,9 @@ impl Doors {
     }
 }
 
-impl Drop for Pass {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let mut inside = self.doors.inside();
+        let mut inside = self.limiter.inside();
         inside.all -= 1;
         let Some(network) = self.network else { return };
         if let Some(count) = inside.of.get_mut(&network) {
@@ -118,19 +118,19 @@ mod tests {
 
     #[test]
     fn connections_are_counted_as_a_whole_and_by_address() {
-        let doors = Doors::with(5, 2);
-        let enter = |text: &str| doors.enter(text.parse().expect(text));
+        let limiter = ConnectionLimiter::with(5, 2);
+        let enter = |text: &str| limiter.enter(text.parse().expect(text));
         let first = enter("10.0.0.1").expect("room");
         let second = enter("::ffff:10.0.0.1").expect("room");
         assert!(enter("10.0.0.1").is_none(), "two of one address");
         drop(first);
         let third = enter("10.0.0.1").expect("room again");
-        let other = [enter("2001:db8::1"), enter("2001:db8::2")].map(|pass| pass.expect("room"));
+        let other = [enter("2001:db8::1"), enter("2001:db8::2")].map(|permit| permit.expect("room"));
         assert!(enter("2001:db8::3").is_none(), "two of one network");
         let last = enter("127.0.0.1").expect("room");
         assert!(enter("127.0.0.1").is_none(), "five in all");
         drop((second, third, other, last));
-        let inside = doors.inside();
+        let inside = limiter.inside();
         assert_eq!((inside.all, inside.of.len()), (0, 0));
     }
 }

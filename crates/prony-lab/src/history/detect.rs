@@ -33,7 +33,7 @@ pub(super) enum Step {
 
 /// Looks at the last points of a series. `known` are its changes so far. Points that don't count, or have no value that
 /// a ratio can be taken of, are passed over.
-pub(super) fn look(series: &Series, points: &[Point], known: &[Change], now: Moment) -> Vec<Step> {
+pub(super) fn detect(series: &Series, points: &[Point], known: &[Change], now: Moment) -> Vec<Step> {
     let counted: Vec<(&Point, f64)> = points
         .iter()
         .filter(|point| point.is_valid)
@@ -149,21 +149,21 @@ mod tests {
             .collect()
     }
 
-    fn told(points: &[Point], known: &[Change]) -> Vec<Step> {
-        look(&series(), points, known, Moment(7))
+    fn detected(points: &[Point], known: &[Change]) -> Vec<Step> {
+        detect(&series(), points, known, Moment(7))
     }
 
     #[test]
     fn a_change_is_told_once_and_gets_surer() {
         let all = points(&[(30, 2.0), (15, 2.4)]);
-        assert_eq!(told(&all[..30], &[]), []);
-        let steps = told(&all[..36], &[]);
+        assert_eq!(detected(&all[..30], &[]), []);
+        let steps = detected(&all[..36], &[]);
         let [Step::New(change, near)] = &steps[..] else { panic!("{steps:?}") };
         assert_eq!((change.build, change.last_before), (BuildId(310), BuildId(300)));
         assert_eq!(*near, (BuildId(290), BuildId(330)));
         assert!((change.ratio() - 0.2).abs() < 0.02, "{change:?}");
         let known = Change { id: 4, found_at: Moment(3), build: BuildId(320), ..change.clone() };
-        let steps = told(&all, &[known]);
+        let steps = detected(&all, &[known]);
         let [Step::Known(surer, _)] = &steps[..] else { panic!("{steps:?}") };
         assert_eq!((surer.id, surer.found_at, surer.build), (4, Moment(3), BuildId(310)));
         assert_eq!(surer.state, ChangeState::Confirmed);
@@ -185,10 +185,10 @@ mod tests {
             comparison: None,
         };
         let all = points(&[(45, 2.0)]);
-        assert_eq!(told(&all, std::slice::from_ref(&known)), [Step::Gone(known.clone())]);
+        assert_eq!(detected(&all, std::slice::from_ref(&known)), [Step::Gone(known.clone())]);
         // Older than what is looked at: it stays.
         let old = Change { build: BuildId(10), ..known };
-        assert_eq!(told(&points(&[(POINTS + 40, 2.0)]), &[old]), []);
+        assert_eq!(detected(&points(&[(POINTS + 40, 2.0)]), &[old]), []);
     }
 
     #[test]
@@ -199,18 +199,18 @@ mod tests {
         }
         all[38].value = Some(0.0);
         all[39].value = None;
-        assert_eq!(told(&all, &[]), []);
-        assert_eq!(told(&[], &[]), []);
+        assert_eq!(detected(&all, &[]), []);
+        assert_eq!(detected(&[], &[]), []);
     }
 
     #[test]
     fn less_than_the_points_intervals_is_no_change() {
         let mut all = points(&[(30, 2.0), (15, 2.2)]);
-        assert_eq!(told(&all, &[]).len(), 1);
+        assert_eq!(detected(&all, &[]).len(), 1);
         for point in &mut all {
             point.low = point.value.map(|value| value * 0.8);
             point.high = point.value.map(|value| value * 1.2);
         }
-        assert_eq!(told(&all, &[]), []);
+        assert_eq!(detected(&all, &[]), []);
     }
 }

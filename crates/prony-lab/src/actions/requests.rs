@@ -10,12 +10,12 @@ use prony_model::{Rate, RunOptions, RunPlan, Target};
 use crate::access;
 use crate::auth::Digest;
 use crate::clock;
+use crate::egress;
 use crate::lab::{Lab, Refused};
 use crate::model::{
     AdHocLoad, BuildDetail, BuildId, BuildKind, BuildRequest, FieldMistake, NewBuild, Priority, Role,
     TaskKind,
 };
-use crate::outside;
 use crate::policy::{Kind, Policy, Unfinished, kind};
 use crate::store::{StoreError, Tx, builds, queue, settings};
 
@@ -120,7 +120,7 @@ impl Lab {
     /// The same for the worker's thread, right before a load begins: the addresses to which it may go.
     pub(crate) fn judge_load_blocking(&self, load: &AdHocLoad, by: &str) -> Result<Vec<SocketAddr>, String> {
         let plan = load_plan(load).map_err(|mistake| mistake.message)?;
-        let found = self.store.read_blocking(|tx| Ok((access::policy(tx)?, outside::role(tx, by)?)));
+        let found = self.store.read_blocking(|tx| Ok((access::policy(tx)?, egress::role(tx, by)?)));
         let (policy, role) = found.map_err(|error| format!("failed to {error}"))?;
         self.judge_here(&Arc::new(policy), &plan, &load.url, role).map_err(|refused| match refused {
             Refused::Fields(mistakes) => {

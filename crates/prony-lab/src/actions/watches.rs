@@ -4,9 +4,9 @@
 use crate::actions::AccessError;
 use crate::auth::Secret;
 use crate::clock;
+use crate::egress;
 use crate::lab::{Lab, Refused};
 use crate::model::{FieldMistake, Hook, HookId, HookRequest, Monitor, MonitorId, MonitorRequest, Role};
-use crate::outside;
 use crate::store::{StoreError, audit, hooks, monitors, projects};
 
 fn refused(field: &str, message: impl Into<String>) -> Refused {
@@ -47,7 +47,7 @@ impl Lab {
         let removed = self.store.write(move |tx| {
             let monitor = monitors::all(tx)?.into_iter().find(|monitor| monitor.id == id);
             let others = monitor.filter(|monitor| monitor.created_by != by);
-            let owner = others.map(|monitor| outside::role(tx, &monitor.created_by)).transpose()?;
+            let owner = others.map(|monitor| egress::role(tx, &monitor.created_by)).transpose()?;
             if owner.is_some_and(|owner| owner > role) {
                 return Ok(Err(AccessError::Role(Role::Admin)));
             }

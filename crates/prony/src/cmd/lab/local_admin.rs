@@ -1,7 +1,7 @@
 //! `prony lab user`, `token`, `policy` and `audit`: what the administrator does at the machine itself, on the store of a
 //! lab that is stopped. While it runs, the same is done on its page /admin or by its API.
 
-use prony_lab::{AccessError, Office};
+use prony_lab::{AccessError, LocalAdmin};
 use prony_report::clean;
 
 use super::{cli_error, place, refused};
@@ -114,9 +114,9 @@ pub(super) fn audit(args: &LabAuditArgs) -> Result<Exit, CliError> {
     Ok(Exit::Good)
 }
 
-fn open(place: &LabPlaceArgs) -> Result<Office, CliError> {
+fn open(place: &LabPlaceArgs) -> Result<LocalAdmin, CliError> {
     let (_, store) = self::place(place)?;
-    Office::open(&store, &by()).map_err(|error| {
+    LocalAdmin::open(&store, &by()).map_err(|error| {
         let is_running = matches!(error, prony_lab::StoreError::InUse(_));
         let cli_error = cli_error(&error.into());
         if is_running {
