@@ -11,6 +11,7 @@ mod check;
 mod clean;
 mod clock;
 mod comparison;
+mod core_use;
 pub mod duration;
 mod environment;
 mod event;
@@ -47,6 +48,7 @@ pub use comparison::{
     ComparedSide, ComparisonKind, ComparisonMethod, ComparisonOutcome, ComparisonResult, Look, LookPlan,
     Metric, MetricComparison, comparison_from_json, comparison_json_schema, comparison_to_json,
 };
+pub use core_use::CoreUse;
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
 pub use exec::{

@@ -153,7 +153,7 @@ impl Facts {
             client_cores: result.client.cpu_s / wall_s,
             client: threads.max_by(|a, b| a.demand().total_cmp(&b.demand())).unwrap_or_default(),
             capacity_share: result.calibration.as_ref().map(|used| used.share),
-            here: result.server.is_some() || is_loopback(result),
+            here: result.server.is_some() || result.is_target_here(),
             overflows: machine
                 .listen_overflows
                 .unwrap_or_default()
@@ -213,14 +213,6 @@ fn server(result: &RunResult, stolen: Stolen) -> Option<Server> {
         disk_bytes_per_request: disk as f64 / used.requests.max(1) as f64,
         dependant,
     })
-}
-
-fn is_loopback(result: &RunResult) -> bool {
-    let loopback = |address: &String| {
-        address.parse::<std::net::SocketAddr>().is_ok_and(|address| address.ip().to_canonical().is_loopback())
-    };
-    result.plan.target.unix.is_some()
-        || (!result.addresses.is_empty() && result.addresses.iter().all(loopback))
 }
 
 /// The busier direction's bits per second as a share of what the link carries.

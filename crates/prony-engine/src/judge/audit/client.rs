@@ -1,7 +1,7 @@
 //! Signals that the client, not the server, made a number.
 
 use prony_model::words::{milliseconds, percent, times};
-use prony_model::{Environment, Finding, FindingCode, Severity};
+use prony_model::{CoreUse, Environment, Finding, FindingCode, Severity};
 
 use super::delay::Quote;
 use super::{Facts, finding, graded};
@@ -73,21 +73,42 @@ pub(super) fn run_queue_wait(facts: &Facts<'_>) -> Option<Finding> {
     let share = waited
         .filter_map(|thread| Some(thread.run_queue_wait_ns? as f64 / thread.wall as f64))
         .fold(0.0, f64::max);
-    let severity = graded(share, RUN_QUEUE_SHARE.0, RUN_QUEUE_SHARE.1)?;
-    Some(finding(
-        FindingCode::RunQueueWait,
-        severity,
-        &[("run_queue_wait", share, "share")],
-        format!(
-            "a worker thread waited {} of the time for a CPU that other processes were using",
-            percent(share)
-        ),
-        if facts.plan().threads > 1 {
-            "leave the client a core of its own: fewer --threads, `taskset`, or the server on another machine"
-        } else {
-            "leave the client a core of its own: `taskset`, or the server on another machine"
-        },
-    ))
+    let cores = facts.result.core_use().filter(|_| facts.result.server.is_some() || !facts.here);
+    waiting(share, cores, facts.plan().threads)
+}
+
+/// Judges that the worker thread that waited longest did so for `share` of the time. A server on the same machine is
+/// part of what is measured, so that waiting for it leaves the figures those of both on these cores; what others cause
+/// spoils them.
+fn waiting(share: f64, cores: Option<CoreUse>, threads: u32) -> Option<Finding> {
+    let by_others = cores.map_or(share, |cores| share * cores.share_of_others(threads));
+    let invalid = graded(by_others, RUN_QUEUE_SHARE.1, RUN_QUEUE_SHARE.1);
+    let severity = invalid.or(graded(share, RUN_QUEUE_SHARE.0, f64::INFINITY))?;
+    let mut evidence = vec![("run_queue_wait", share, "share")];
+    if cores.is_some() {
+        evidence.push(("run_queue_wait_by_others", by_others, "share"));
+    }
+    let own_core = if threads > 1 {
+        "leave the client a core of its own: fewer --threads, `taskset`, or the server on another machine"
+    } else {
+        "leave the client a core of its own: `taskset`, or the server on another machine"
+    };
+    let waited = percent(share);
+    let is_servers = cores.is_some_and(|cores| cores.server > cores.others);
+    let (message, advice) = if is_servers && severity < Severity::Invalid {
+        (
+            format!(
+                "a worker thread waited {waited} of the time for a CPU, mostly for the server itself: the figures are \
+                 those of client and server together on these CPUs"
+            ),
+            format!("to know what the server does alone, {own_core}"),
+        )
+    } else {
+        let message =
+            format!("a worker thread waited {waited} of the time for a CPU that other processes were using");
+        (message, own_core.to_owned())
+    };
+    Some(finding(FindingCode::RunQueueWait, severity, &evidence, message, advice))
 }
 
 /// Requests were sent later than they could have been.
@@ -145,5 +166,26 @@ mod tests {
         check(2, 2, Some(2), "every CPU has a thread already: ");
         check(2, 2, None, "every CPU has a thread already: ");
         check(2, 2, Some(4), "every CPU that prony may use has a thread already (2 of 4): try more CPUs");
+    }
+
+    #[test]
+    fn waiting_for_the_server_is_a_doubt_and_for_others_spoils_a_run() {
+        let check = |share: f64, cores: Option<(f64, f64)>, expected: Option<Severity>, message: &str| {
+            let cores = cores.map(|(server, others)| CoreUse { client: 0.8, server, others });
+            let found = waiting(share, cores, 1);
+            assert_eq!(found.as_ref().map(|found| found.severity), expected, "{share} {cores:?} {found:?}");
+            assert!(found.is_none_or(|found| found.message.contains(message)), "{share} {cores:?}");
+        };
+        let (server, others) = ("mostly for the server itself", "that other processes were using");
+        check(0.009, None, None, "");
+        check(0.02, None, Some(Severity::Warning), others);
+        check(0.12, None, Some(Severity::Invalid), others);
+        check(0.12, Some((1.0, 0.1)), Some(Severity::Warning), server);
+        check(0.40, Some((1.0, 0.1)), Some(Severity::Warning), server);
+        check(0.60, Some((1.0, 0.1)), Some(Severity::Invalid), others);
+        check(0.12, Some((0.5, 0.5)), Some(Severity::Invalid), others);
+        check(0.08, Some((0.5, 0.5)), Some(Severity::Warning), others);
+        // On another machine the server takes no core of the client's.
+        check(0.06, Some((0.0, 0.3)), Some(Severity::Invalid), others);
     }
 }
