@@ -1,5 +1,6 @@
 //! Findings on a machine that is busy with something else.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,7 +10,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::alone::alone;
 use crate::descriptors::{path, test};
-use crate::plans::{closed, for_ms, plan, run};
+use crate::plans::{closed, finding, for_ms, open, plan, run};
 use crate::server::{Server, ok};
 
 /// From now on this thread, and what it starts, runs on one CPU.
@@ -43,6 +44,24 @@ on_both_drivers! {
                 let contention = found.iter().find(|found| found.code == FindingCode::Contention);
                 assert!(contention.is_some_and(|found| found.message.contains("client and server share")), "{found:?}");
             }
+        });
+    }
+
+    fn a_client_that_is_stopped_again_and_again(driver) {
+        let name = format!("{}::{}", path(module_path!()), test(driver));
+        alone(&name, 1000, "", |_| {
+            let script = format!(
+                "for stop in $(seq 10); do sleep 0.05; kill -STOP {0}; sleep 0.05; kill -CONT {0}; done",
+                std::process::id()
+            );
+            let mut stopper = Command::new("sh").args(["-c", &script]).spawn().expect("a shell");
+            let server = Server::answering(&ok("hello"));
+            let result = run(driver, RunPlan { load: open(1000.0, 8), end: for_ms(1300), ..plan(server.url()) });
+            assert!(stopper.wait().expect("a child").success());
+            // Half of the requests of a second were due while the client could not run.
+            let lag = finding(&result, FindingCode::SendLag);
+            assert!(lag.severity >= Severity::Warning, "{lag:?}");
+            assert_ne!(result.verdict, Verdict::Valid);
         });
     }
 }

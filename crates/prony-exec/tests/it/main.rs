@@ -1,6 +1,7 @@
 //! Series of real processes.
 
 mod failures;
+mod findings;
 mod fixture;
 mod order;
 mod resources;

@@ -145,16 +145,21 @@ pub(super) fn littles_law(facts: &Facts<'_>) -> Option<Finding> {
         + facts.result.requests.censored as f64;
     let possible = check_possible(rate, mean, concurrency, edges);
     let audit = LittleAudit::new(counters.in_flight_ns, elapsed, ended, mean)?;
-    if possible.is_ok() && !audit.is_suspect(edges) {
+    unlike_littles_law(audit, possible.err().map(|impossible| impossible.to_string()), edges)
+}
+
+/// Judges what was seen in flight against the rate and the mean time; `impossible` says why they can't be true. `edges`
+/// is what requests across the ends of the run may make.
+fn unlike_littles_law(audit: LittleAudit, impossible: Option<String>, edges: f64) -> Option<Finding> {
+    if impossible.is_none() && !audit.is_suspect(edges) {
         return None;
     }
-    let message = match possible {
-        Err(impossible) => impossible.to_string(),
-        Ok(()) => format!(
+    let message = impossible.unwrap_or_else(|| {
+        format!(
             "rate times mean service time is {:.1} requests in flight, and {:.1} were seen: the numbers don't fit together",
             audit.rate_times_mean, audit.in_flight
-        ),
-    };
+        )
+    });
     Some(finding(
         FindingCode::LittlesLaw,
         Severity::Warning,
@@ -238,4 +243,25 @@ pub(super) fn interrupted(facts: &Facts<'_>) -> Option<Finding> {
             "run it again for the full time before you compare it",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_break_littles_law() {
+        let check = |in_flight_s: u128, impossible: Option<&str>, edges: f64, expected: Option<&str>| {
+            let (elapsed, mean) = (Duration::from_secs(10), Duration::from_millis(50));
+            // 100 requests of 50 ms per second: 5 in flight.
+            let audit = LittleAudit::new(in_flight_s * 1_000_000_000, elapsed, 1000, mean).expect("requests");
+            let found = unlike_littles_law(audit, impossible.map(str::to_owned), edges);
+            assert_eq!(found.as_ref().map(|found| found.code), expected.map(|_| FindingCode::LittlesLaw));
+            assert!(found.is_none_or(|found| found.message.contains(expected.unwrap_or_default())));
+        };
+        check(50, None, 0.0, None);
+        check(80, None, 0.0, Some("is 5.0 requests in flight, and 8.0 were seen"));
+        check(80, None, 3.0, None);
+        check(50, Some("more than the connections"), 0.0, Some("more than the connections"));
+    }
 }

@@ -19,8 +19,12 @@ const GAPS_PER_S: f64 = 1.0;
 pub(super) fn client_cpu(facts: &Facts<'_>) -> Option<Finding> {
     let share =
         facts.threads().iter().map(crate::record::collect::ThreadTotals::cpu_share).fold(0.0, f64::max);
+    near_its_core(share, || more_threads(facts, facts.plan().threads))
+}
+
+/// Judges a worker thread that used `share` of a core.
+fn near_its_core(share: f64, advice: impl FnOnce() -> String) -> Option<Finding> {
     let severity = graded(share, CPU_SHARE.0, CPU_SHARE.1)?;
-    let threads = facts.plan().threads;
     Some(finding(
         FindingCode::ClientCpu,
         severity,
@@ -29,7 +33,7 @@ pub(super) fn client_cpu(facts: &Facts<'_>) -> Option<Finding> {
             "a worker thread used {} of a core: a faster server would not have shown higher numbers",
             percent(share)
         ),
-        more_threads(facts, threads),
+        advice(),
     ))
 }
 
@@ -131,10 +135,14 @@ pub(super) fn send_lag(facts: &Facts<'_>) -> Option<Finding> {
 pub(super) fn loop_gap(facts: &Facts<'_>) -> Option<Finding> {
     let longest = facts.threads().iter().map(|thread| thread.gap_max).max()? as f64 / 1e6;
     let count: u64 = facts.threads().iter().map(|thread| thread.gaps_over_1ms).sum();
+    away(longest, count, facts.threads().iter().map(|thread| thread.wall as f64 / 1e9).sum())
+}
+
+/// Judges `count` gaps of over a millisecond, the longest of `longest` milliseconds, in `wall_s` seconds of all workers.
+fn away(longest: f64, count: u64, wall_s: f64) -> Option<Finding> {
     if count == 0 {
         return None;
     }
-    let wall_s = facts.threads().iter().map(|thread| thread.wall as f64 / 1e9).sum::<f64>();
     let per_s = count as f64 / wall_s.max(1e-9);
     let severity = if per_s > GAPS_PER_S { Severity::Warning } else { Severity::Note };
     Some(finding(
@@ -166,6 +174,36 @@ mod tests {
         check(2, 2, Some(2), "every CPU has a thread already: ");
         check(2, 2, None, "every CPU has a thread already: ");
         check(2, 2, Some(4), "every CPU that prony may use has a thread already (2 of 4): try more CPUs");
+    }
+
+    #[test]
+    fn a_worker_away_from_its_sockets() {
+        let check = |count: u64, wall_s: f64, expected: Option<Severity>| {
+            let found = away(12.5, count, wall_s);
+            assert_eq!(found.as_ref().map(|found| found.severity), expected);
+            let words = format!("for 12.5 ms at the longest, and for over 1 ms {}", times(count));
+            assert!(
+                found
+                    .is_none_or(|found| found.code == FindingCode::LoopGap && found.message.contains(&words))
+            );
+        };
+        check(0, 2.0, None);
+        check(2, 2.0, Some(Severity::Note));
+        check(3, 2.0, Some(Severity::Warning));
+    }
+
+    #[test]
+    fn a_worker_near_the_limit_of_its_core() {
+        let check = |share: f64, expected: Option<Severity>| {
+            let found = near_its_core(share, String::new);
+            assert_eq!(
+                found.as_ref().map(|found| (found.code, found.severity)),
+                expected.map(|severity| { (FindingCode::ClientCpu, severity) })
+            );
+        };
+        check(0.79, None);
+        check(0.81, Some(Severity::Warning));
+        check(0.96, Some(Severity::Invalid));
     }
 
     #[test]
