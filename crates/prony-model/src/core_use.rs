@@ -2,6 +2,9 @@
 
 use crate::RunResult;
 
+/// A tick, in which the kernel counts what CPUs do: what is known of a CPU is so exact at each end, seconds.
+const TICK_S: f64 = 0.01;
+
 /// Cores in use on average over the measured part; one core is one CPU fully used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CoreUse {
@@ -9,7 +12,7 @@ pub struct CoreUse {
     pub client: f64,
     /// By the server, with what it depends on; 0 where it is on another machine.
     pub server: f64,
-    /// By other programs and the kernel, and what the hypervisor took.
+    /// By other programs and the kernel, and what the hypervisor took: at most, as exactly as the kernel counts.
     pub others: f64,
 }
 
@@ -41,7 +44,8 @@ impl RunResult {
         };
         let client = self.client.cpu_s / self.timing.measured_s.max(1e-9);
         let stolen = self.machine.steal_share.unwrap_or_default() * cpus;
-        let others = (self.machine.busy_share? * cpus - client - server).max(0.0) + stolen;
+        let resolution = 2.0 * TICK_S / self.timing.measured_s.max(TICK_S) * cpus;
+        let others = (self.machine.busy_share? * cpus - client - server).max(0.0) + resolution + stolen;
         Some(CoreUse { client, server, others })
     }
 

@@ -2,6 +2,9 @@
 
 use crate::{LatencySummary, Load, RunResult, SoloRequests};
 
+/// CPU time of all cores of which their use is known well enough, seconds: a hundred ticks.
+const BUSY_S_MIN: f64 = 1.0;
+
 /// What the judges look at. A core is one CPU fully used over the measured part.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
@@ -125,7 +128,8 @@ impl Facts {
         let latency = &result.latency;
         let (machine, requests) = (&result.machine, &result.requests);
         let intended = requests.intended.max(1) as f64;
-        let used_cores = machine.busy_share.map(|share| share * cpus);
+        // Of a shorter time it is too rough to say what was full.
+        let used_cores = machine.busy_share.filter(|_| wall_s * cpus >= BUSY_S_MIN).map(|share| share * cpus);
         let stolen_cores = machine.steal_share.unwrap_or_default() * cpus;
         let stolen = Stolen::new(used_cores, stolen_cores);
         let share = |time_s: f64| time_s / wall_s;

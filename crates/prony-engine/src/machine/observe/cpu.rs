@@ -4,7 +4,9 @@ use crate::clock::Nanos;
 
 /// Fewer ticks than this don't show a share of 1 %: one tick would be more. They are a second of one CPU at the
 /// usual 100 ticks a second (USER_HZ, proc_stat(5)).
-const LEAST_TICKS: u64 = 100;
+const TICKS_MIN: u64 = 100;
+/// The same for the share in which the CPUs worked.
+const BUSY_TICKS_MIN: u64 = 20;
 
 /// Time of all CPUs together since boot, in ticks (proc_stat(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +24,6 @@ pub(super) struct CpuTimes {
 pub(super) struct CpuShares {
     pub steal: f64,
     pub softirq: f64,
-    pub busy: f64,
 }
 
 impl CpuTimes {
@@ -38,13 +39,25 @@ impl CpuTimes {
     /// What became of the time since `earlier`; `None` if that was too short to tell.
     pub(super) fn shares_since(&self, earlier: &Self) -> Option<CpuShares> {
         let total = self.total.saturating_sub(earlier.total);
-        if total < LEAST_TICKS {
+        if total < TICKS_MIN {
             return None;
         }
         let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / total as f64;
-        let (steal, idle) = (share(self.steal, earlier.steal), share(self.idle, earlier.idle));
-        let softirq = share(self.softirq, earlier.softirq);
-        Some(CpuShares { steal, softirq, busy: (1.0 - idle - steal).max(0.0) })
+        Some(CpuShares {
+            steal: share(self.steal, earlier.steal),
+            softirq: share(self.softirq, earlier.softirq),
+        })
+    }
+
+    /// Share of the time since `earlier` in which the CPUs worked; `None` if that was too short to tell. Known to a tick of
+    /// each CPU at both ends, since idle time is counted exactly, not sampled.
+    pub(super) fn busy_since(&self, earlier: &Self) -> Option<f64> {
+        let total = self.total.saturating_sub(earlier.total);
+        if total < BUSY_TICKS_MIN {
+            return None;
+        }
+        let not_busy = self.idle.saturating_sub(earlier.idle) + self.steal.saturating_sub(earlier.steal);
+        Some((1.0 - not_busy as f64 / total as f64).max(0.0))
     }
 }
 
@@ -73,14 +86,17 @@ mod tests {
     #[test]
     fn shares_of_enough_time() {
         let at = |total, idle, softirq, steal| CpuTimes { total, idle, softirq, steal };
-        let check = |later: CpuTimes, expected: Option<(f64, f64, f64)>| {
-            let shares = later.shares_since(&at(1000, 500, 10, 10));
-            assert_eq!(shares.map(|shares| (shares.steal, shares.softirq, shares.busy)), expected);
+        let check = |later: CpuTimes, expected: Option<(f64, f64)>, expected_busy: Option<f64>| {
+            let earlier = at(1000, 500, 10, 10);
+            let shares = later.shares_since(&earlier);
+            assert_eq!(shares.map(|shares| (shares.steal, shares.softirq)), expected);
+            assert_eq!(later.busy_since(&earlier), expected_busy);
         };
-        check(at(1200, 550, 12, 20), Some((0.05, 0.01, 0.7)));
-        check(at(1099, 500, 10, 20), None);
+        check(at(1200, 550, 12, 20), Some((0.05, 0.01)), Some(0.7));
+        check(at(1050, 520, 10, 15), None, Some(0.5));
+        check(at(1019, 500, 10, 20), None, None);
         // The kernel's idle time may go back by a tick.
-        check(at(1100, 499, 10, 10), Some((0.0, 0.0, 1.0)));
+        check(at(1100, 499, 10, 10), Some((0.0, 0.0)), Some(1.0));
     }
 
     #[test]

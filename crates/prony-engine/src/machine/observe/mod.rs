@@ -114,7 +114,8 @@ impl Reading {
 /// What changed from `first` to `last`.
 fn between(first: &Reading, last: &Reading) -> MachineUse {
     let grown = |first: Option<u64>, last: Option<u64>| Some(last?.saturating_sub(first?));
-    let shares = first.cpu.as_ref().zip(last.cpu.as_ref()).and_then(|(first, last)| last.shares_since(first));
+    let cpu = first.cpu.as_ref().zip(last.cpu.as_ref());
+    let shares = cpu.and_then(|(first, last)| last.shares_since(first));
     let wall = last.at.saturating_sub(first.at);
     // Both clocks are read one after the other: a share of a little over 1 is 1.
     let share = |pressed: Option<Nanos>| {
@@ -123,7 +124,7 @@ fn between(first: &Reading, last: &Reading) -> MachineUse {
     MachineUse {
         steal_share: shares.map(|shares| shares.steal),
         softirq_share: shares.map(|shares| shares.softirq),
-        busy_share: shares.map(|shares| shares.busy),
+        busy_share: cpu.and_then(|(first, last)| last.busy_since(first)),
         pressure_share: share(grown(first.pressure, last.pressure)),
         io_pressure_share: share(grown(first.io_pressure, last.io_pressure)),
         throttled: grown(first.throttled, last.throttled),

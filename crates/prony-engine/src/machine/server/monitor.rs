@@ -222,6 +222,11 @@ impl Monitor {
             for watched in &mut self.dependants {
                 watched.group.adopt(&parents, self.begun_ticks, &self.earlier);
             }
+            // A server that connects anew for each request may have had no connection at either end of the run.
+            if self.dependants.is_empty() {
+                let Self { own, dependants, begun_ticks, earlier, .. } = self;
+                dependants::find(own, dependants, &parents, *begun_ticks, earlier);
+            }
         }
         self.newest_pid = newest;
         let cost = clock::thread_cpu() - before;
