@@ -21,6 +21,7 @@ mod descriptors;
 mod errors;
 mod findings;
 mod freeze;
+mod healthy;
 mod kernel_clock;
 mod namespace;
 mod open;
