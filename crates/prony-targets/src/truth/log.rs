@@ -109,10 +109,14 @@ pub fn read(path: impl AsRef<Path>) -> Result<Log, LogError> {
 
 /// A [`LogError`] that does not know its file.
 #[derive(Debug, PartialEq, Eq)]
-enum Fault {
+pub enum Fault {
+    /// It begins otherwise.
     NotALog,
+    /// The version of the format, which is another.
     Version(u32),
+    /// It ends within a record; those before it.
     Truncated(u64),
+    /// The record, from 0, that holds what is never written.
     Damaged(u64),
 }
 
@@ -127,7 +131,8 @@ impl Fault {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<Log, Fault> {
+/// The log that `bytes` hold, all of it.
+pub fn parse(bytes: &[u8]) -> Result<Log, Fault> {
     if bytes.get(..8) != Some(MAGIC) {
         return Err(Fault::NotALog);
     }
