@@ -14,7 +14,7 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         // Words of other lengths are further away than that; typed text has no bound, so they are left out first.
         .filter(|candidate| candidate.chars().count().abs_diff(length) <= most)
-        .map(|candidate| (distance(&typed, candidate), candidate))
+        .map(|candidate| (strsim::osa_distance(&typed, candidate), candidate))
         .filter(|(distance, _)| *distance <= most)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -29,28 +29,6 @@ pub fn what_and_advice(text: &str) -> (&str, Option<&str>) {
         (!quoted && text[at..].starts_with(": ")).then_some(at)
     });
     at.map_or((text, None), |at| (&text[..at], Some(&text[at + 2..])))
-}
-
-/// Edits from `a` to `b`: letters put in, left out, replaced, or two neighbours swapped
-/// (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let mut least = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    least = least.min(rows[i - 2][j - 2] + 1);
-                }
-                least
-            };
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
