@@ -1,10 +1,12 @@
 //! Who may do what in this lab: what its parts share of it, and what changes it. Every change is in the audit log, in the
 //! same transaction.
 
+mod command;
 mod hashing;
 mod known;
 mod local_admin;
 mod place;
+mod socket;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,9 +15,10 @@ pub(crate) use hashing::Hashing;
 pub(crate) use known::{Known, Shown, Who};
 pub use local_admin::LocalAdmin;
 pub(crate) use place::check_place;
+pub(crate) use socket::LocalSocket;
 
 use crate::actions::{self, AccessError, Actor, act_blocking};
-use crate::auth::{DeviceCookie, HostError, Hosts, LoginLimit, Secret, SessionCookie};
+use crate::auth::{BadgeSeal, DeviceCookie, HostError, Hosts, LoginLimit, Secret, SessionCookie};
 use crate::lab::Lab;
 use crate::model::Role;
 use crate::options::LabOptions;
@@ -41,6 +44,8 @@ pub(crate) struct Access {
     pub(crate) cookie: SessionCookie,
     /// How a browser is known again from which somebody logged in.
     pub(crate) device: DeviceCookie,
+    /// The addresses of badges.
+    pub(crate) badge: BadgeSeal,
     /// Whether browsers reach the lab by HTTPS.
     pub(crate) is_secure: bool,
     /// Tries to log in.
@@ -69,6 +74,7 @@ impl Access {
             hosts: Hosts::new(names)?,
             cookie: SessionCookie::new(is_secure),
             device: DeviceCookie::new(is_secure, device_key),
+            badge: BadgeSeal::new(device_key),
             is_secure,
             logins: LoginLimit::new(),
             hashing,

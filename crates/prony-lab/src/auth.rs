@@ -4,6 +4,7 @@
 //! a secret is its SHA-256 ([`Secret::digest`]): 256 bits of chance can't be guessed back from it, and a copy of the
 //! store lets nobody in. Passwords, which can be guessed, are stored as Argon2id ([`Password`]).
 
+mod badge;
 mod cookie;
 mod device;
 mod headers;
@@ -14,6 +15,7 @@ mod password;
 mod secret;
 mod token;
 
+pub use badge::BadgeSeal;
 pub use cookie::SessionCookie;
 pub use device::DeviceCookie;
 pub use headers::{CONTENT_SECURITY_POLICY, SECURITY_HEADERS, STORED_PAGE_POLICY};

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::auth::{ApiToken, Secret, TokenError};
 use crate::clock;
-use crate::model::{Build, BuildDetail, BuildId, BuildRequest, BuildState, BuildVerdict, FieldMistake};
+use crate::model::{Build, BuildDetail, BuildId, BuildRequest, BuildState, BuildVerdict, FieldMistake, Role};
 
 /// How long one exchange may take.
 const EXCHANGE: Duration = Duration::from_secs(30);
@@ -26,6 +26,16 @@ pub struct Client {
     agent: ureq::Agent,
     base: String,
     bearer: String,
+    token_id: String,
+}
+
+/// Who a token belongs to.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Me {
+    /// Their name.
+    pub name: String,
+    /// What they may do, at most what the token may.
+    pub role: Role,
 }
 
 /// Why a lab can't be asked, or does not do what it is asked.
@@ -110,6 +120,14 @@ impl Gate {
     }
 }
 
+fn url(text: &str) -> Result<url::Url, ClientError> {
+    let wrong = || ClientError::Address(text.to_owned());
+    let url = url::Url::parse(text).map_err(|_| wrong())?;
+    let is_bare = url.path() == "/" && url.query().is_none() && url.username().is_empty();
+    let is_lab = is_bare && url.host_str().is_some() && matches!(url.scheme(), "http" | "https");
+    if is_lab { Ok(url) } else { Err(wrong()) }
+}
+
 fn in_words(detail: &str, mistakes: &[FieldMistake]) -> String {
     let lines: Vec<String> = mistakes.iter().map(|one| format!("{}: {}", one.field, one.message)).collect();
     if lines.is_empty() { detail.to_owned() } else { lines.join("; ") }
@@ -123,12 +141,24 @@ struct Problem {
 }
 
 impl Client {
+    /// The address of a lab as `text` says it, in its only writing, without a slash at its end.
+    pub fn address(text: &str) -> Result<String, ClientError> {
+        url(text).map(|url| url.as_str().trim_end_matches('/').to_owned())
+    }
+
+    /// The page of the lab at `address` on which people make tokens, with `label` in the form.
+    pub fn token_page(address: &str, label: &str) -> Result<String, ClientError> {
+        let mut page = url(address)?;
+        page.set_path("/account");
+        page.query_pairs_mut().append_pair("label", label);
+        page.set_fragment(Some("tokens"));
+        Ok(page.into())
+    }
+
     /// For the lab at `address`. A token goes by plain HTTP to this machine only.
     pub fn new(address: &str, token: &str) -> Result<Self, ClientError> {
-        let url = url::Url::parse(address).map_err(|_| ClientError::Address(address.to_owned()))?;
-        let is_bare = url.path() == "/" && url.query().is_none() && url.username().is_empty();
-        let host = url.host_str().filter(|_| is_bare && matches!(url.scheme(), "http" | "https"));
-        let host = host.ok_or_else(|| ClientError::Address(address.to_owned()))?;
+        let url = url(address)?;
+        let host = url.host_str().unwrap_or_default();
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let is_here =
             bare == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
@@ -148,7 +178,21 @@ impl Client {
             agent: config.new_agent(),
             base: url.as_str().trim_end_matches('/').to_owned(),
             bearer: format!("Bearer {}", token.text()),
+            token_id: token.id().to_owned(),
         })
+    }
+
+    /// Who the token belongs to.
+    pub fn me(&self) -> Result<Me, ClientError> {
+        let url = format!("{}/api/v1/me", self.base);
+        self.read(self.agent.get(url).header("Authorization", &self.bearer).call())
+    }
+
+    /// Makes the token void that the lab is asked with.
+    pub fn revoke_own_token(&self) -> Result<(), ClientError> {
+        let url = format!("{}/api/v1/tokens/{}", self.base, self.token_id);
+        let sent = self.agent.delete(url).header("Authorization", &self.bearer).call();
+        self.read::<serde::de::IgnoredAny>(sent).map(drop)
     }
 
     /// The page of a build, for people.

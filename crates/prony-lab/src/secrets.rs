@@ -15,7 +15,6 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::clock;
 use crate::model::SecretName;
-use crate::options::StoreAddress;
 use crate::store::{Store, StoreError, audit, secrets};
 
 /// The file of the key, in the lab's folder.
@@ -123,29 +122,25 @@ pub(crate) fn values(
 }
 
 /// Secrets, for an administrator.
-pub struct SecretAdmin {
+pub(crate) struct SecretAdmin {
     store: Store,
     data: PathBuf,
     by: String,
 }
 
 impl SecretAdmin {
-    /// For the lab in the folder `data` with the store at `address`, which must be stopped; `by` stands in the audit log.
-    pub fn open(data: &Path, address: &StoreAddress, by: &str) -> Result<Self, SecretError> {
-        Ok(Self::over(Store::open(address)?, data, by))
-    }
-
+    /// For the lab with this store and the folder `data`; `by` stands in the audit log.
     pub(crate) fn over(store: Store, data: &Path, by: &str) -> Self {
         Self { store, data: data.to_owned(), by: by.to_owned() }
     }
 
     /// The names of all secrets.
-    pub fn names(&self) -> Result<Vec<String>, SecretError> {
+    pub(crate) fn names(&self) -> Result<Vec<String>, SecretError> {
         Ok(self.store.read_blocking(secrets::names)?)
     }
 
     /// Keeps a secret; one of the same name is replaced.
-    pub fn set(&self, name: &SecretName, value: &[u8]) -> Result<(), SecretError> {
+    pub(crate) fn set(&self, name: &SecretName, value: &[u8]) -> Result<(), SecretError> {
         if !(VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&value.len()) || value.contains(&0) {
             return Err(SecretError::Value);
         }
@@ -159,7 +154,7 @@ impl SecretAdmin {
     }
 
     /// Forgets a secret.
-    pub fn remove(&self, name: &SecretName) -> Result<(), SecretError> {
+    pub(crate) fn remove(&self, name: &SecretName) -> Result<(), SecretError> {
         let (kept, by) = (name.clone(), self.by.clone());
         let now = clock::wall();
         let is_removed = self.store.write_blocking(move |tx| {
@@ -178,6 +173,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+    use crate::options::StoreAddress;
 
     fn name(text: &str) -> SecretName {
         text.parse().expect("a name")
@@ -187,7 +183,7 @@ mod tests {
     fn what_is_stored_is_sealed_and_comes_back() {
         let data = tempfile::tempdir().expect("room");
         let address = StoreAddress::Sqlite(data.path().join("lab.sqlite"));
-        let admin = SecretAdmin::open(data.path(), &address, "kim").expect("a store");
+        let admin = SecretAdmin::over(Store::open(&address).expect("a store"), data.path(), "kim");
         admin.set(&name("TOKEN"), b"very secret").expect("stored");
         assert_eq!(admin.names().expect("read"), ["TOKEN"]);
         let found = values(&admin.store, data.path(), &[name("TOKEN")]).expect("there");

@@ -1,111 +1,147 @@
 //! What an administrator does at the machine itself.
 
-use super::rules;
-use crate::access;
-use crate::actions::tokens::NewToken;
-use crate::actions::{AccessError, Actor, Ctx, TokenRow, UserRow, act_blocking, policy, tokens, users};
-use crate::model::{Name, Role};
-use crate::options::StoreAddress;
-use crate::policy::Policy;
-use crate::store::{Store, StoreError, Tx, audit};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
-/// What an administrator does at the machine itself: whoever can write the store needs no password. It works while no lab
-/// runs on that store.
+use serde::de::DeserializeOwned;
+
+use super::command::{Command, Judged, answer};
+use super::socket;
+use crate::actions::{AccessError, TokenRow, UserRow, tokens};
+use crate::model::{Name, Role, SecretName};
+use crate::options::StoreAddress;
+use crate::store::{Store, StoreError};
+
+/// What an administrator does at the machine itself: whoever can write the lab's folder needs no password. It is done by
+/// the lab while one runs there, and on its store otherwise.
 pub struct LocalAdmin {
-    store: Store,
+    place: Place,
     by: String,
 }
 
+enum Place {
+    /// The folder of a lab that runs.
+    Running(PathBuf),
+    /// The folder of one that doesn't, and its store.
+    Stopped(PathBuf, Store),
+}
+
 impl LocalAdmin {
-    /// Opens the store at `address`; `by` stands in the audit log.
-    pub fn open(address: &StoreAddress, by: &str) -> Result<Self, StoreError> {
-        Ok(Self { store: Store::open(address)?, by: by.to_owned() })
+    /// For the lab in the folder `data` with the store at `address`; `by` stands in the audit log.
+    pub fn open(data: &Path, address: &StoreAddress, by: &str) -> Result<Self, StoreError> {
+        let place = match socket::connect(data) {
+            Some(_) => Place::Running(data.to_owned()),
+            None => Place::Stopped(data.to_owned(), Store::open(address)?),
+        };
+        Ok(Self { place, by: by.to_owned() })
     }
 
     /// Everybody.
     pub fn users(&self) -> Result<Vec<UserRow>, AccessError> {
-        Ok(self.store.read_blocking(users::list)?)
+        self.ask(Command::Users)
     }
 
     /// The path of a link by which `name` sets a password, within an hour, and is then there with `role`.
     pub fn invite(&self, name: &Name, role: Role) -> Result<String, AccessError> {
-        let name = name.clone();
-        self.act(move |tx, ctx| users::invite(tx, ctx, &name, role)).map(|secret| users::link(&secret))
+        self.ask(Command::Invite { name: name.clone(), role })
     }
 
     /// Gives a user another role.
     pub fn set_role(&self, name: &str, role: Role) -> Result<(), AccessError> {
-        let name = name.to_owned();
-        self.act(move |tx, ctx| users::set_role(tx, ctx, &name, role))
+        self.ask(Command::SetRole { name: name.to_owned(), role })
     }
 
     /// Keeps a user out, or lets them in again.
     pub fn set_disabled(&self, name: &str, is_disabled: bool) -> Result<(), AccessError> {
-        let name = name.to_owned();
-        self.act(move |tx, ctx| users::set_disabled(tx, ctx, &name, is_disabled))
+        self.ask(Command::SetDisabled { name: name.to_owned(), is_disabled })
+    }
+
+    /// Ends every session of a user.
+    pub fn end_sessions(&self, name: &str) -> Result<(), AccessError> {
+        self.ask(Command::EndSessions { name: name.to_owned() })
     }
 
     /// Every token.
     pub fn tokens(&self) -> Result<Vec<TokenRow>, AccessError> {
-        Ok(self.store.read_blocking(tokens::list)?)
+        self.ask(Command::Tokens)
     }
 
-    /// A new token of `name`, in its only writing.
-    pub fn add_token(&self, name: &str, label: &str, role: Role) -> Result<String, AccessError> {
+    /// A new token of `name`, in its only writing; good for `days`, or for as long as most are.
+    pub fn add_token(
+        &self,
+        name: &str,
+        label: &str,
+        role: Role,
+        days: Option<u32>,
+    ) -> Result<String, AccessError> {
         let (user, label) = (name.to_owned(), label.to_owned());
-        let new = NewToken { user, label, role, days: tokens::TOKEN_DAYS };
-        self.act(move |tx, ctx| tokens::add(tx, ctx, &new)).map(|token| token.text())
+        self.ask(Command::AddToken { user, label, role, days: days.unwrap_or(tokens::TOKEN_DAYS) })
     }
 
     /// Makes a token void.
     pub fn revoke_token(&self, id: &str) -> Result<(), AccessError> {
-        let id = id.to_owned();
-        self.act(move |tx, ctx| tokens::revoke(tx, ctx, &id))
+        self.ask(Command::RevokeToken { id: id.to_owned() })
     }
 
     /// The target policy in force, every default written out, as TOML.
     pub fn policy_text(&self) -> Result<String, AccessError> {
-        Ok(policy::written(&self.store.read_blocking(rules)?))
-    }
-
-    /// The target policy in force.
-    pub fn policy(&self) -> Result<Policy, AccessError> {
-        Ok(self.store.read_blocking(access::policy)?)
+        self.ask(Command::PolicyText)
     }
 
     /// Makes `text` the target policy.
     pub fn set_policy(&self, text: &str) -> Result<(), AccessError> {
-        let text = text.to_owned();
-        self.act(move |tx, ctx| policy::set(tx, ctx, &text))
+        self.ask(Command::SetPolicy { text: text.to_owned() })
+    }
+
+    /// Whether somebody with `role` may load `url`: its addresses, or why not.
+    pub fn judge(&self, role: Role, url: &str) -> Result<Result<Vec<String>, String>, AccessError> {
+        self.ask::<Judged>(Command::Judge { role, url: url.to_owned() })
     }
 
     /// Checks the audit log: how many entries it has, the hash of the last one, and the first entry that was tampered
     /// with.
     pub fn check_audit(&self) -> Result<(u64, String, Option<i64>), AccessError> {
-        let checked = self.store.read_blocking(audit::check)?;
-        Ok((checked.entries, checked.head.text(), checked.broken_at))
+        self.ask(Command::CheckAudit)
     }
 
-    fn act<T: Send + 'static>(
-        &self,
-        action: impl FnOnce(&mut Tx<'_>, &Ctx) -> Result<T, AccessError> + Send + 'static,
-    ) -> Result<T, AccessError> {
-        act_blocking(&self.store, Actor::at_machine(&self.by), action)
+    /// The names of all secrets.
+    pub fn secret_names(&self) -> Result<Vec<String>, AccessError> {
+        self.ask(Command::SecretNames)
+    }
+
+    /// Keeps a secret; one of the same name is replaced.
+    pub fn set_secret(&self, name: &SecretName, value: &[u8]) -> Result<(), AccessError> {
+        self.ask(Command::SetSecret { name: name.clone(), value: value.to_vec() })
+    }
+
+    /// Forgets a secret.
+    pub fn remove_secret(&self, name: &SecretName) -> Result<(), AccessError> {
+        self.ask(Command::RemoveSecret { name: name.clone() })
+    }
+
+    fn ask<T: DeserializeOwned>(&self, command: Command) -> Result<T, AccessError> {
+        answer(match &self.place {
+            Place::Stopped(data, store) => command.execute(store, data, &self.by)?,
+            Place::Running(data) => {
+                let stream: UnixStream = socket::connect(data).ok_or(AccessError::Stopped)?;
+                socket::ask(&stream, &self.by, command)?
+            }
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::actions::sessions::accept_invitation;
+    use crate::actions::sessions::{Origin, accept_invitation};
     use crate::auth::{Password, Secret};
     use crate::clock;
-    use crate::policy::{Refusal, Rules};
+    use crate::policy::Rules;
 
     fn open() -> (tempfile::TempDir, LocalAdmin) {
         let folder = tempfile::tempdir().expect("a folder");
         let address = StoreAddress::Sqlite(folder.path().join("lab.sqlite"));
-        let admin = LocalAdmin::open(&address, "root at the machine").expect("a store");
+        let admin = LocalAdmin::open(folder.path(), &address, "root at the machine").expect("a store");
         (folder, admin)
     }
 
@@ -117,9 +153,11 @@ mod tests {
     fn follow(admin: &LocalAdmin, path: &str) -> Option<Secret> {
         let secret = Secret::read(path.strip_prefix("/first-login/").expect("a path")).expect("a secret");
         let hash = Password::choose("some good words", "x").expect("a password").hash();
-        admin
-            .store
-            .write_blocking(move |tx| accept_invitation(tx, &secret.digest(), &hash, clock::wall()))
+        let Place::Stopped(_, store) = &admin.place else { panic!("no lab runs") };
+        store
+            .write_blocking(move |tx| {
+                accept_invitation(tx, &secret.digest(), &hash, &Origin::default(), clock::wall())
+            })
             .expect("written")
             .map(|(_, session)| session)
     }
@@ -128,13 +166,13 @@ mod tests {
     fn from_a_link_to_a_token() {
         let (_folder, admin) = open();
         let path = admin.invite(&name("ada"), Role::Runner).expect("a link");
-        assert!(matches!(admin.add_token("ada", "ci", Role::Viewer), Err(AccessError::NoUser(_))));
+        assert!(matches!(admin.add_token("ada", "ci", Role::Viewer, None), Err(AccessError::NoUser(_))));
         assert!(follow(&admin, &path).is_some());
         assert!(follow(&admin, &path).is_none(), "once is all");
-        let refused = admin.add_token("ada", "ci", Role::Admin);
+        let refused = admin.add_token("ada", "ci", Role::Admin, None);
         assert!(matches!(refused, Err(AccessError::TokenRole { asked: Role::Admin, has: Role::Runner, .. })));
-        assert!(matches!(admin.add_token("ada", " ", Role::Viewer), Err(AccessError::TokenName)));
-        let token = admin.add_token("ada", "ci", Role::Runner).expect("a token");
+        assert!(matches!(admin.add_token("ada", " ", Role::Viewer, None), Err(AccessError::TokenName)));
+        let token = admin.add_token("ada", "ci", Role::Runner, None).expect("a token");
         let listed = admin.tokens().expect("read");
         assert_eq!((listed.len(), listed[0].name.as_str()), (1, "ci"));
         assert!(token.starts_with(&format!("lab_{}_", listed[0].id)));
@@ -166,8 +204,8 @@ mod tests {
         let text = admin.policy_text().expect("the default");
         assert_eq!(toml::from_str::<Rules>(&text).expect("TOML"), Rules::default());
         admin.set_policy("loopback = false\nhosts = [\"a.example\"]").expect("a policy");
-        let refused = admin.policy().expect("read").resolve(Role::Admin, "http://127.1/");
-        assert!(matches!(refused, Err(Refusal::Loopback { .. })));
+        let refused = admin.judge(Role::Admin, "http://127.1/").expect("judged");
+        assert!(refused.as_ref().is_err_and(|why| why.contains("loopback")), "{refused:?}");
         assert!(admin.policy_text().expect("read").contains("hosts = [\"a.example\"]"));
         assert!(matches!(admin.set_policy("loopback = 3"), Err(AccessError::PolicySyntax(_))));
         assert!(matches!(admin.set_policy("ports = [\"x\"]"), Err(AccessError::Policy(_))));

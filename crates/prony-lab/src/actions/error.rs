@@ -3,6 +3,7 @@
 use super::tokens::{TOKEN_DAYS_MAX, TOKEN_NAME_MAX, TOKENS_MAX};
 use crate::model::Role;
 use crate::policy::{Refusal, RulesError};
+use crate::secrets::SecretError;
 use crate::store::StoreError;
 
 /// Why something about who may do what can't be changed.
@@ -57,6 +58,18 @@ pub enum AccessError {
     /// A policy with a mistake.
     #[error("use the policy: {0}")]
     Policy(#[from] RulesError),
+    /// A secret.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// What the lab said that runs.
+    #[error("{0}")]
+    AtLab(String),
+    /// An answer that can't be read.
+    #[error("read the answer ({0}); use the same version of prony as the lab")]
+    Answer(String),
+    /// The lab has ended meanwhile.
+    #[error("reach the lab, which has just ended; run the command again")]
+    Stopped,
     /// A target that the policy refuses.
     #[error("load it: {0}")]
     Refused(#[from] Refusal),

@@ -6,11 +6,21 @@ use crate::clock::Moment;
 use crate::model::UserId;
 use crate::store::{StoreError, Tx, audit, users};
 
+/// Where a session is begun.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The address that asks.
+    pub(crate) address: String,
+    /// What the browser calls itself.
+    pub(crate) agent: String,
+}
+
 /// Uses a link: the password is set, its user logged in, with the new session's secret. `None` where the link is void.
 pub(crate) fn accept_invitation(
     tx: &mut Tx<'_>,
     link: &Digest,
     password_hash: &str,
+    origin: &Origin,
     now: Moment,
 ) -> Result<Option<(String, Secret)>, StoreError> {
     let Some((name, role)) = users::invited(tx, link, now)? else { return Ok(None) };
@@ -19,7 +29,7 @@ pub(crate) fn accept_invitation(
     }
     let id = users::set_password(tx, &name, role, password_hash, now)?;
     audit::append(tx, now, name.as_str(), "user.password", name.as_str(), &format!("by a link, as {role}"))?;
-    begin(tx, id, name.as_str(), None, now).map(|secret| Some((name.to_string(), secret)))
+    begin(tx, id, name.as_str(), None, origin, now).map(|secret| Some((name.to_string(), secret)))
 }
 
 /// Begins a session of a user whose password was right, in the place of `old`.
@@ -28,6 +38,7 @@ pub(crate) fn begin(
     id: UserId,
     name: &str,
     old: Option<Digest>,
+    origin: &Origin,
     now: Moment,
 ) -> Result<Secret, StoreError> {
     if let Some(old) = old {
@@ -35,6 +46,7 @@ pub(crate) fn begin(
     }
     let secret = Secret::new();
     users::begin_session(tx, id, &secret.digest(), &Secret::new().text(), now)?;
+    users::note_origin(tx, &secret.digest(), &origin.address, &origin.agent)?;
     audit::append(tx, now, name, "session.begin", name, "")?;
     Ok(secret)
 }
@@ -44,6 +56,27 @@ pub(crate) fn refuse(tx: &mut Tx<'_>, name: &str, from: &str, now: Moment) -> Re
     let known = users::by_name(tx, name)?.map(|user| user.name);
     let subject = known.as_deref().unwrap_or("a name that nobody has");
     audit::append(tx, now, "somebody", "session.refuse", subject, &format!("from {from}"))
+}
+
+/// Gives whoever acts another password, whose hash this is, and a new session, whose secret it returns; every other ends.
+pub(crate) fn change_password(
+    tx: &mut Tx<'_>,
+    ctx: &super::Ctx,
+    hash: &str,
+    origin: &Origin,
+) -> Result<Secret, AccessError> {
+    let user = super::users::find(tx, &ctx.who.name)?;
+    users::change_password(tx, user.id, hash)?;
+    ctx.note(tx, "user.password", &user.name, "by themselves")?;
+    Ok(begin(tx, user.id, &user.name, None, origin, ctx.now)?)
+}
+
+/// Ends one of the sessions of whoever acts.
+pub(crate) fn end_own(tx: &mut Tx<'_>, ctx: &super::Ctx, session: &Digest) -> Result<(), AccessError> {
+    if users::end_session_of(tx, &ctx.who.name, session)? {
+        ctx.note(tx, "session.end", &ctx.who.name, "from another one")?;
+    }
+    Ok(())
 }
 
 /// Ends a session.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{AccessError, Ctx, users};
 use crate::auth::ApiToken;
@@ -18,10 +18,10 @@ pub(super) const TOKENS_MAX: u32 = 50;
 /// Days for which a token is good, where nobody says for how many.
 pub(crate) const TOKEN_DAYS: u32 = 90;
 /// The most that somebody may say.
-pub(super) const TOKEN_DAYS_MAX: u32 = 366;
+pub(crate) const TOKEN_DAYS_MAX: u32 = 366;
 
 /// A token, as lists show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TokenRow {
     /// Its number in hexadecimal digits.
     pub id: String,
@@ -39,6 +39,13 @@ pub struct TokenRow {
     pub used_at: Option<Moment>,
     /// Since when it is void.
     pub revoked_at: Option<Moment>,
+}
+
+impl TokenRow {
+    /// Whether its time is over.
+    pub(crate) fn is_over(&self, now: Moment) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
 }
 
 /// A token that is wanted.
@@ -141,7 +148,13 @@ mod tests {
         let hash = Password::choose("some good words", "x").expect("a password").hash();
         act_blocking(store, machine(), move |tx, ctx| {
             let link = user_actions::invite(tx, ctx, &name.parse().expect("a name"), role)?;
-            Ok::<_, AccessError>(sessions::accept_invitation(tx, &link.digest(), &hash, ctx.now)?)
+            Ok::<_, AccessError>(sessions::accept_invitation(
+                tx,
+                &link.digest(),
+                &hash,
+                &sessions::Origin::default(),
+                ctx.now,
+            )?)
         })
         .expect("a user");
         Actor { name: name.to_owned(), role, token: None }

@@ -1,6 +1,6 @@
 //! Users: invited, given another role, kept out.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{AccessError, Ctx};
 use crate::auth::Secret;
@@ -10,7 +10,7 @@ use crate::store::{StoreError, Tx, tokens, users};
 use crate::web::ANONYMOUS;
 
 /// A user, as lists show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UserRow {
     /// Their name.
     pub name: String,
@@ -65,6 +65,17 @@ pub(crate) fn set_disabled(
         tokens::revoke_all(tx, user.id, ctx.now)?;
     }
     ctx.note(tx, if is_disabled { "user.disable" } else { "user.enable" }, name, "")?;
+    Ok(())
+}
+
+/// Ends every session of a user: whoever is logged in as them no longer is. Tokens stay.
+pub(crate) fn end_sessions(tx: &mut Tx<'_>, ctx: &Ctx, name: &str) -> Result<(), AccessError> {
+    let user = find(tx, name)?;
+    if name != ctx.who.name && ctx.who.role < Role::Admin {
+        return Err(AccessError::Role(Role::Admin));
+    }
+    users::end_sessions(tx, user.id)?;
+    ctx.note(tx, "session.end-all", name, "")?;
     Ok(())
 }
 

@@ -196,7 +196,8 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     Ok(Some(text.to_owned()))
 }
 
-fn own_address(lab: &Lab, headers: &HeaderMap) -> String {
+/// The address by which the lab was asked, without a slash at its end.
+pub(crate) fn own_address(lab: &Lab, headers: &HeaderMap) -> String {
     // The guard has found it among the lab's names.
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or("localhost");
     format!("{}://{host}", if lab.access.is_secure { "https" } else { "http" })

@@ -24,7 +24,7 @@ const UNFINISHED: &str = ".unfinished";
 /// All pages at once: a copy in parts begins again whenever somebody writes in between.
 const ALL_PAGES: std::ffi::c_int = -1;
 /// More lines of what is wrong help nobody.
-const MOST_LINES: u32 = 20;
+const LINES_MAX: u32 = 20;
 
 /// A copy that was made or taken over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,8 +153,7 @@ fn existing(path: &Path) -> Result<Connection, StoreError> {
 /// What SQLite finds wrong with all of a database.
 fn faults(connection: &Connection) -> Result<Vec<String>, StoreError> {
     let failed = |error: rusqlite::Error| from_sqlite(&error);
-    let mut prepared =
-        connection.prepare(&format!("PRAGMA integrity_check({MOST_LINES})")).map_err(failed)?;
+    let mut prepared = connection.prepare(&format!("PRAGMA integrity_check({LINES_MAX})")).map_err(failed)?;
     let lines = prepared.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
     let mut found: Vec<String> = lines.collect::<Result<_, _>>().map_err(failed)?;
     found.retain(|line| line != "ok");
@@ -163,7 +162,7 @@ fn faults(connection: &Connection) -> Result<Vec<String>, StoreError> {
         let (table, parent) = (row.get::<_, String>(0)?, row.get::<_, String>(2)?);
         Ok(format!("a row of {table} belongs to one of {parent} that isn't there"))
     });
-    for orphan in orphans.map_err(failed)?.take(MOST_LINES as usize) {
+    for orphan in orphans.map_err(failed)?.take(LINES_MAX as usize) {
         found.push(orphan.map_err(failed)?);
     }
     Ok(found)

@@ -115,6 +115,19 @@ pub(crate) fn one(tx: &mut Tx<'_>, id: BuildId) -> Result<Option<BuildDetail>, S
     Ok(Some(BuildDetail { build, tasks, load, email, expires_at, baseline: baseline.map(BuildId) }))
 }
 
+/// The last build of a project's branch that is over and was not called off.
+pub(crate) fn last_of_branch(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    branch: &str,
+) -> Result<Option<Build>, StoreError> {
+    let statement = format!(
+        "SELECT {COLUMNS} FROM {FROM} WHERE b.project_id = $1 AND b.branch = $2 AND b.kind = 'project' \
+         AND b.state IN ('completed', 'degraded', 'failed') ORDER BY b.id DESC LIMIT 1"
+    );
+    tx.first(&statement, values![project, branch], build)
+}
+
 /// A page of at most `most` builds, the newest first.
 pub(crate) fn list(
     tx: &mut Tx<'_>,

@@ -10,7 +10,7 @@ const COLUMNS: &str = "id, url, kinds, project_id, created_by, created_at";
 pub(crate) const MOST: i64 = 100;
 
 /// Whoever has not been reached this often is told nothing new, until what waits is told or given up.
-const MOST_WAITING: i64 = 1_000;
+const WAITING_MAX: i64 = 1_000;
 
 /// Something that is to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(crate) fn tell_hook(
 ) -> Result<bool, StoreError> {
     let waiting =
         tx.number("SELECT COUNT(*) FROM deliveries WHERE hook_id = $1 AND state = 'waiting'", values![id])?;
-    if waiting >= MOST_WAITING {
+    if waiting >= WAITING_MAX {
         return Ok(false);
     }
     tx.execute(
@@ -108,7 +108,7 @@ pub(crate) fn tell_by_mail(
 ) -> Result<bool, StoreError> {
     let waiting =
         tx.number("SELECT COUNT(*) FROM deliveries WHERE hook_id IS NULL AND state = 'waiting'", &[])?;
-    if waiting >= MOST_WAITING {
+    if waiting >= WAITING_MAX {
         return Ok(false);
     }
     tx.execute(

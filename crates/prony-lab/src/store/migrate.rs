@@ -4,7 +4,11 @@ use super::session::{Dialect, Session};
 use super::{StoreError, lock};
 
 /// The steps from an empty database to the newest, in order. A step that was released is never changed.
-const STEPS: [&str; 2] = [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
+];
 
 /// Makes the table of what the store says about itself.
 pub(super) fn prepare(session: &mut dyn Session) -> Result<(), StoreError> {

@@ -5,9 +5,9 @@ use crate::clock::Moment;
 use crate::model::{BuildId, BuildState, TaskState};
 
 /// Builds that expire in one transaction: others wait meanwhile.
-const MOST_AT_ONCE: u32 = 100;
+const AT_ONCE_MAX: u32 = 100;
 /// A build that the lab began so often, and never got to its first task, is given up.
-const MOST_ATTEMPTS: u32 = 3;
+const ATTEMPTS_MAX: u32 = 3;
 
 /// Whether [`take`] or [`expire`] would find something.
 pub(crate) fn has_work(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
@@ -32,7 +32,7 @@ pub(crate) fn take(tx: &mut Tx<'_>, now: Moment) -> Result<Option<BuildId>, Stor
 pub(crate) fn expire(tx: &mut Tx<'_>, now: Moment) -> Result<usize, StoreError> {
     let late = tx.query(
         "SELECT id FROM builds WHERE state = 'queued' AND expires_at <= $1 ORDER BY expires_at, id LIMIT $2",
-        values![now, MOST_AT_ONCE],
+        values![now, AT_ONCE_MAX],
         |row| row.int(0),
     )?;
     for id in late.iter().copied().map(BuildId) {
@@ -61,7 +61,7 @@ pub(crate) fn recover(tx: &mut Tx<'_>, now: Moment) -> Result<usize, StoreError>
     for &(id, state, attempt) in &left {
         let has_begun = tasks::of(tx, id)?.iter().any(|task| task.state != TaskState::Pending);
         let (to, reason) = match state {
-            BuildState::Assigned if !has_begun && attempt < i64::from(MOST_ATTEMPTS) => {
+            BuildState::Assigned if !has_begun && attempt < i64::from(ATTEMPTS_MAX) => {
                 (BuildState::Queued, "the lab was stopped before it began")
             }
             BuildState::Cancelling => (BuildState::Cancelled, "the lab was stopped meanwhile"),
@@ -212,7 +212,7 @@ mod tests {
             assert!(told.build.reason.is_some_and(|reason| reason.contains("the lab was stopped")));
             assert!(told.tasks.iter().all(|task| task.state == TaskState::Cancelled));
             // It is begun so often, and no more.
-            for _ in 1..MOST_ATTEMPTS {
+            for _ in 1..ATTEMPTS_MAX {
                 assert_eq!(take_one(store, 9), Some(fresh));
                 store.write_blocking(|tx| recover(tx, Moment(10))).expect("written");
             }

@@ -143,6 +143,64 @@ pub(crate) fn session(tx: &mut Tx<'_>, digest: &Digest, now: Moment) -> Result<O
     )
 }
 
+/// Notes where a session was begun: the address, and what the browser calls itself.
+pub(crate) fn note_origin(
+    tx: &mut Tx<'_>,
+    digest: &Digest,
+    address: &str,
+    agent: &str,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE sessions SET address = $2, agent = $3 WHERE hash = $1",
+        values![&digest.0[..], address, agent],
+    )
+    .map(drop)
+}
+
+/// A session, for its user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Begun {
+    pub(crate) digest: Digest,
+    pub(crate) address: String,
+    pub(crate) agent: String,
+    pub(crate) created_at: Moment,
+    pub(crate) expires_at: Moment,
+}
+
+/// The sessions of `name` that are not over, the newest first.
+pub(crate) fn sessions_of(tx: &mut Tx<'_>, name: &str, now: Moment) -> Result<Vec<Begun>, StoreError> {
+    tx.query(
+        "SELECT s.hash, s.address, s.agent, s.created_at, s.expires_at FROM sessions s \
+         JOIN users u ON u.id = s.user_id WHERE u.name = $1 AND s.expires_at > $2 ORDER BY s.created_at DESC, s.hash",
+        values![name, now],
+        |row| {
+            let damaged = |_| StoreError::Damaged("a session without a SHA-256".to_owned());
+            Ok(Begun {
+                digest: row.bytes(0)?.try_into().map(Digest).map_err(damaged)?,
+                address: row.text(1)?,
+                agent: row.text(2)?,
+                created_at: row.moment(3)?,
+                expires_at: row.moment(4)?,
+            })
+        },
+    )
+}
+
+/// Ends a session of `name`; whether there was one.
+pub(crate) fn end_session_of(tx: &mut Tx<'_>, name: &str, digest: &Digest) -> Result<bool, StoreError> {
+    let ended = tx.execute(
+        "DELETE FROM sessions WHERE hash = $1 AND user_id IN (SELECT id FROM users WHERE name = $2)",
+        values![&digest.0[..], name],
+    )?;
+    Ok(ended == 1)
+}
+
+/// Gives a user another password; whoever is logged in as them no longer is.
+pub(crate) fn change_password(tx: &mut Tx<'_>, id: UserId, password: &str) -> Result<(), StoreError> {
+    changed(tx.execute("UPDATE users SET password = $2 WHERE id = $1", values![id, password])?, id)?;
+    end_sessions(tx, id)
+}
+
 /// Ends one session.
 pub(crate) fn end_session(tx: &mut Tx<'_>, digest: &Digest) -> Result<(), StoreError> {
     tx.execute("DELETE FROM sessions WHERE hash = $1", values![&digest.0[..]]).map(drop)

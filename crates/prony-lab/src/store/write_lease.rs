@@ -19,7 +19,7 @@ const RETRY: Duration = Duration::from_millis(200);
 const ASK: Duration = Duration::from_secs(15);
 
 /// How long a start may be held up by a look at the store: about a gigabyte's worth.
-const POLL_INTERVAL: Duration = Duration::from_secs(10);
+const CHECK_MAX: Duration = Duration::from_secs(10);
 
 /// The lab's hold on its store.
 pub(super) struct WriteLease {
@@ -214,7 +214,7 @@ impl WriteLease {
 /// What a look at the database says after the lab that had it was killed.
 fn look_at(path: &Path) -> Result<String, StoreError> {
     let begun = clock::steady();
-    let is_seen = sqlite::look_at(path, POLL_INTERVAL)?;
+    let is_seen = sqlite::look_at(path, CHECK_MAX)?;
     let took = (clock::steady().saturating_sub(begun)).as_secs_f64();
     Ok(if is_seen {
         format!(

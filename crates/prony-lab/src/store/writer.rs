@@ -14,7 +14,7 @@ use super::{StoreError, Tx};
 /// Writes that may wait: at 5,000 a second, a fifth of a second's worth. Beyond it, nothing is accepted.
 const WAITING: usize = 1024;
 /// Writes of one commit: enough to hide a slow disk, few enough that nobody waits long for the others.
-const MOST_TOGETHER: usize = 256;
+const TOGETHER_MAX: usize = 256;
 
 /// Says how a write ended, once that is known: with what the commit said.
 type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
@@ -116,7 +116,7 @@ impl CommitThread {
             let mut outcome = Ok(());
             while let (Some(job), Ok(())) = (next.take(), &outcome) {
                 outcome = self.one(job, &mut batch);
-                if outcome.is_ok() && batch.answers.len() < MOST_TOGETHER {
+                if outcome.is_ok() && batch.answers.len() < TOGETHER_MAX {
                     next = waiting.try_recv().ok();
                 }
             }

@@ -1,5 +1,7 @@
 //! Logging in and out, and the link by which somebody sets a password.
 
+use std::net::IpAddr;
+
 use askama::Template;
 use axum::extract::{Extension, Form, Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -19,6 +21,9 @@ use crate::store::{StoreError, Tx, users};
 
 /// Where somebody wanted to go is a path of ours; a longer one is forgotten.
 const NEXT_MAX: usize = 2_000;
+/// Characters of what a browser calls itself that are kept.
+const AGENT_MAX: usize = 300;
+
 /// The form of `/login`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -120,7 +125,8 @@ pub(super) async fn accept(
     lab.access.logins.succeeded(&login.name, source);
     let old = session(&lab, &headers);
     let name = login.name.clone();
-    let begin = move |tx: &mut Tx<'_>| sessions::begin(tx, id, &name, old, clock::wall());
+    let origin = origin(client, &headers);
+    let begin = move |tx: &mut Tx<'_>| sessions::begin(tx, id, &name, old, &origin, clock::wall());
     let secret = lab.store.write(begin).await?;
     lab.access.forget();
     Ok(led_in(&lab, own_path(&login.next), &login.name, &secret))
@@ -135,9 +141,23 @@ pub(super) async fn leave(
     if let Some(digest) = session(&lab, &headers) {
         lab.act_on_access(principal.actor(), move |tx, ctx| sessions::end(tx, ctx, &digest)).await?;
     }
+    Ok(led_out(&lab))
+}
+
+/// On to the login, without a session.
+pub(super) fn led_out(lab: &Lab) -> Response {
     let mut response = unkept(Redirect::to("/login").into_response());
     add_cookie(&mut response, lab.access.cookie.clear());
-    Ok(response)
+    response
+}
+
+/// Where a session is begun that `client` asks for.
+pub(super) fn origin(client: IpAddr, headers: &HeaderMap) -> sessions::Origin {
+    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    sessions::Origin {
+        address: client.to_canonical().to_string(),
+        agent: agent.chars().take(AGENT_MAX).collect(),
+    }
 }
 
 /// Shows the form of a link. Nothing is used up by that: whatever looks at links ahead of people must not void them.
@@ -153,6 +173,8 @@ pub(super) async fn first_show(
 pub(super) async fn first_accept(
     State(lab): State<Lab>,
     Path(secret): Path<String>,
+    Extension(Client(client)): Extension<Client>,
+    headers: HeaderMap,
     Form(choice): Form<Choice>,
 ) -> Result<Response, WebError> {
     let name = invited(&lab, &secret).await?;
@@ -166,9 +188,10 @@ pub(super) async fn first_accept(
     };
     let digest = digest(&secret)?;
     let hash = hashed(&lab, move || password.hash()).await?;
+    let origin = origin(client, &headers);
     let (name, begun) = lab
         .store
-        .write(move |tx| sessions::accept_invitation(tx, &digest, &hash, clock::wall()))
+        .write(move |tx| sessions::accept_invitation(tx, &digest, &hash, &origin, clock::wall()))
         .await?
         .ok_or_else(void)?;
     lab.access.forget();
@@ -186,7 +209,7 @@ fn first_page(status: StatusCode, name: String, mistake: Option<String>) -> Resu
 }
 
 /// On to `path`, with a session of `user`, from a device that is known from now on.
-fn led_in(lab: &Lab, path: &str, user: &str, session: &Secret) -> Response {
+pub(super) fn led_in(lab: &Lab, path: &str, user: &str, session: &Secret) -> Response {
     let mut response = unkept(Redirect::to(path).into_response());
     add_cookie(&mut response, lab.access.cookie.set(session));
     add_cookie(&mut response, lab.access.device.set(user));
@@ -229,7 +252,7 @@ fn void() -> WebError {
 }
 
 /// Does something with a password, one after the other, off the threads that answer.
-async fn hashed<T: Send + 'static>(
+pub(super) async fn hashed<T: Send + 'static>(
     lab: &Lab,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, WebError> {

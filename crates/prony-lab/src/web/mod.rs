@@ -3,9 +3,12 @@
 //! In reading order: `serve` (connections), `routes` (what is where), `guard` (what every request passes), `principal`
 //! (who asks), `login`, `fields` (what they send), `error` (what goes wrong), `pages/` (what is shown),
 //! `render_cache` (what was shown before), `downloads`, `sse` (what changes while one looks), `shares` (what each user may
-//! have of it), `ansi_stripper` (what commands write, as text), `assets` (styles and scripts).
+//! have of it), `ansi_stripper` (what commands write, as text), `assets` (styles and scripts), `badge`
+//! (a picture for READMEs).
 
+mod ansi_stripper;
 mod assets;
+mod badge;
 mod connection_limiter;
 mod downloads;
 mod error;
@@ -14,7 +17,6 @@ mod guard;
 mod login;
 mod metrics;
 mod pages;
-mod ansi_stripper;
 mod principal;
 mod render_cache;
 mod routes;

@@ -6,7 +6,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::error::WebError;
-use super::{assets, guard, login, metrics, pages, sse};
+use super::{assets, badge, guard, login, metrics, pages, sse};
 use crate::api;
 use crate::lab::Lab;
 
@@ -35,6 +35,12 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/projects", get(pages::projects::list).post(pages::projects::add))
         .route("/project/{name}", get(pages::projects::show).post(pages::projects::save))
         .route("/project/{name}/archive", post(pages::projects::archive))
+        .route("/account", get(pages::account::show))
+        .route("/account/password", post(pages::account::set_password))
+        .route("/account/tokens", post(pages::account::add_token))
+        .route("/account/token/{id}/revoke", post(pages::account::revoke_token))
+        .route("/account/session/{id}/end", post(pages::account::end_session))
+        .route("/account/sign-out", post(pages::account::sign_out))
         .route("/admin", get(pages::admin::show))
         .route("/admin/users", post(pages::admin::invite))
         .route("/admin/user/{name}", post(pages::admin::set_user))
@@ -49,6 +55,7 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/monitor/{id}/checks.json", get(pages::monitors::checks_json))
         .route("/monitor/{id}/remove", post(pages::monitors::remove))
         .route("/agents", get(pages::agents::show))
+        .route("/badge/{project}/{file}", get(badge::show))
         .route("/assets/{name}", get(assets::show))
         .route("/login", get(login::show).post(login::accept))
         .route("/logout", post(login::leave))

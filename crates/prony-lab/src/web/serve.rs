@@ -14,6 +14,7 @@ use super::connection_limiter::ConnectionLimiter;
 use super::guard::Peer;
 use super::write_timeout::WriteTimeout;
 use super::{routes, tls};
+use crate::access::LocalSocket;
 use crate::background_tasks::{self, BackgroundTasks};
 use crate::lab::{Lab, LabError};
 
@@ -38,6 +39,7 @@ pub struct Serving {
     stop: watch::Sender<bool>,
     runtime: tokio::runtime::Runtime,
     background: BackgroundTasks,
+    local: LocalSocket,
 }
 
 impl Serving {
@@ -49,6 +51,7 @@ impl Serving {
     /// Ends it: what is accepted stays accepted.
     pub fn stop(self) {
         self.stop.send_replace(true);
+        drop(self.local);
         drop(self.background);
         self.runtime.shutdown_timeout(Duration::from_secs(5));
     }
@@ -76,7 +79,9 @@ pub fn serve(lab: &Lab) -> Result<Serving, LabError> {
         runtime.spawn(accept(listener, server.clone(), stopped.clone()));
     }
     let background = background_tasks::start(lab)?;
-    Ok(Serving { addresses, stop, runtime, background })
+    let local = LocalSocket::start(lab)
+        .map_err(|source| LabError::Folder { path: lab.options.data.clone(), source })?;
+    Ok(Serving { addresses, stop, runtime, background, local })
 }
 
 /// What the connections of one listener have in common.

@@ -29,11 +29,11 @@ const PACE: Duration = Duration::from_millis(500);
 /// Silence after which a comment shows that the stream lives, in paces: 15 s, half of what proxies wait for.
 const SILENT_PACES: u32 = 30;
 /// After so many paces (an hour) a stream ends; the page opens another if it is still looked at.
-const MOST_PACES: u32 = 7_200;
+const PACES_MAX: u32 = 7_200;
 /// Events read at once.
 const EVENTS: u32 = 256;
 /// Of one task's output in one message; what is beyond is in the whole output.
-const MOST_TEXT_BYTES: usize = 64 << 10;
+const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Messages that wait for a slow reader; then nothing is read for it.
 const WAITING: usize = 2;
 
@@ -102,7 +102,7 @@ impl Watch {
     async fn send(mut self, mut sender: Sender<Bytes>, _share: Share) {
         let mut message = "retry: 2000\n\n".to_owned();
         let mut silent = 0;
-        for _ in 0..MOST_PACES {
+        for _ in 0..PACES_MAX {
             if !self.may_look().await {
                 return;
             }
@@ -235,7 +235,7 @@ impl Pieces {
         for (number, bytes) in tasks::output(tx, task, first.saturating_sub(2), EVENTS)? {
             if number < first {
                 pieces.before = bytes;
-            } else if pieces.new.len() + bytes.len() <= MOST_TEXT_BYTES {
+            } else if pieces.new.len() + bytes.len() <= TEXT_BYTES_MAX {
                 pieces.new.extend(bytes);
             } else {
                 pieces.is_cut = true;

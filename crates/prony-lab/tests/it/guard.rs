@@ -85,7 +85,7 @@ fn bodies_and_heads_have_bounds() {
 }
 
 /// Every address of a page to which something is sent, and what whoever sends it must be at least.
-const SENT: [(&str, Option<Role>); 21] = [
+const SENT: [(&str, Option<Role>); 26] = [
     ("/build/1/cancel", Some(Role::Runner)),
     ("/build/1/retry", Some(Role::Runner)),
     ("/build/1/note", Some(Role::Runner)),
@@ -104,6 +104,12 @@ const SENT: [(&str, Option<Role>); 21] = [
     ("/admin/stop", Some(Role::Admin)),
     ("/admin/hooks", Some(Role::Admin)),
     ("/admin/hook/1/remove", Some(Role::Admin)),
+    ("/account/password", Some(Role::Viewer)),
+    ("/account/tokens", Some(Role::Viewer)),
+    ("/account/token/x/revoke", Some(Role::Viewer)),
+    ("/account/session/x/end", Some(Role::Viewer)),
+    // It ends the session that the others are tried with.
+    ("/account/sign-out", Some(Role::Viewer)),
     ("/login", None),
     ("/logout", None),
     ("/first-login/x", None),

@@ -2,6 +2,7 @@
 
 mod ask;
 mod local_admin;
+mod login;
 mod secret;
 
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ pub(crate) use ask::{LabGateArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs};
 pub(crate) use local_admin::{
     LabAuditArgs, LabPolicyArgs, LabTokenArgs, LabUserArgs, PolicyAction, TokenAction, UserAction,
 };
+pub(crate) use login::{LabLoginArgs, LabLogoutArgs};
 pub(crate) use secret::{LabSecretArgs, SecretAction};
 
 /// `prony lab`
@@ -34,16 +36,20 @@ pub(crate) enum LabAction {
     Restore(LabCopyArgs),
     /// Look whether everything that a lab keeps is whole, also while it runs
     Check(LabCheckArgs),
-    /// Users of a stopped lab: list, add, role, disable, enable
+    /// Users: list, add, role, disable, enable, sign-out
     User(LabUserArgs),
-    /// API tokens of a stopped lab: list, add, revoke
+    /// API tokens: list, add, revoke
     Token(LabTokenArgs),
-    /// Which servers a stopped lab may load: show, set, judge
+    /// Which servers the lab may load: show, set, judge
     Policy(LabPolicyArgs),
-    /// Secrets of a stopped lab, which tasks get that name them: list, set, remove
+    /// Secrets, which tasks get that name them: list, set, remove
     Secret(LabSecretArgs),
-    /// Look whether the audit log of a stopped lab is whole
+    /// Look whether the audit log is whole
     Audit(LabAuditArgs),
+    /// Log in at a lab: have a token made on its page, and keep it for submit, wait and gate
+    Login(LabLoginArgs),
+    /// Make the token of `prony lab login` void, and forget it
+    Logout(LabLogoutArgs),
     /// Ask a lab for a build, and print its number
     Submit(LabSubmitArgs),
     /// Wait until a build is over

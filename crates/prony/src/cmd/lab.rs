@@ -4,8 +4,10 @@ mod ask;
 mod backup;
 mod check;
 mod local_admin;
+mod login;
 mod restore;
 mod secret;
+mod tokens;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -32,6 +34,8 @@ pub(crate) fn lab(args: &LabArgs) -> Result<Exit, CliError> {
         Some(LabAction::Policy(args)) => local_admin::policy(args),
         Some(LabAction::Secret(args)) => secret::secret(args),
         Some(LabAction::Audit(args)) => local_admin::audit(args),
+        Some(LabAction::Login(args)) => login::login(args),
+        Some(LabAction::Logout(args)) => login::logout(args),
         Some(LabAction::Submit(args)) => ask::submit(args),
         Some(LabAction::Wait(args)) => ask::wait(args),
         Some(LabAction::Gate(args)) => ask::gate(args),

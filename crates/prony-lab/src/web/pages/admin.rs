@@ -8,6 +8,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use super::{Frame, format};
 use crate::access::rules;
 use crate::actions::{self, AccessError, Ctx, TokenRow, UserRow, policy, tokens, users};
+use crate::clock;
 use crate::lab::Lab;
 use crate::model::{Name, Role};
 use crate::options::StoreAddress;
@@ -30,6 +31,9 @@ struct Page {
     secret: Option<Shown>,
     typed: Typed,
     roles: [Role; 3],
+    days: u32,
+    days_max: u32,
+    now: clock::Moment,
     users: Vec<UserRow>,
     tokens: Vec<TokenRow>,
     policy: String,
@@ -123,6 +127,10 @@ pub(crate) async fn set_user(
             let set_role = move |tx: &mut Tx<'_>, ctx: &Ctx| users::set_role(tx, ctx, &name, role);
             lab.act_on_access(principal.actor(), set_role).await
         }
+        "sign-out" => {
+            let end = move |tx: &mut Tx<'_>, ctx: &Ctx| users::end_sessions(tx, ctx, &name);
+            lab.act_on_access(principal.actor(), end).await
+        }
         what @ ("enable" | "disable") => {
             let is_out = what == "disable";
             let set = move |tx: &mut Tx<'_>, ctx: &Ctx| users::set_disabled(tx, ctx, &name, is_out);
@@ -144,7 +152,8 @@ pub(crate) async fn add_token(
     let typed = Typed { label: label.clone(), user: user.clone(), ..Typed::default() };
     let role = role(&fields)?;
     let words = format!("The token {} of {}:", ansi_stripper::line(&label), ansi_stripper::line(&user));
-    let new = tokens::NewToken { user, label, role, days: tokens::TOKEN_DAYS };
+    let days = fields.parsed("days")?.unwrap_or(tokens::TOKEN_DAYS);
+    let new = tokens::NewToken { user, label, role, days };
     match lab.act(principal.actor(), move |tx, ctx| tokens::add(tx, ctx, &new)).await {
         Ok(token) => done(&lab, &principal, Shown { words, text: token.text(), is_link: false }).await,
         Err(error) => refused(&lab, &principal, typed, error).await,
@@ -250,6 +259,9 @@ async fn page(lab: &Lab, principal: &Principal, outcome: Outcome) -> Result<Stri
         mistake,
         secret,
         roles: [Role::Viewer, Role::Runner, Role::Admin],
+        days: tokens::TOKEN_DAYS,
+        days_max: tokens::TOKEN_DAYS_MAX,
+        now: clock::wall(),
         users: read.users,
         tokens: read.tokens,
         policy: typed.policy.take().unwrap_or(read.policy),

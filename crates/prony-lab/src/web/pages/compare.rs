@@ -19,7 +19,7 @@ use crate::web::fields::QueryParams;
 use crate::web::principal::Principal;
 
 /// More columns are read by nobody.
-const MOST_BUILDS: usize = 8;
+const BUILDS_MAX: usize = 8;
 /// Figures of one build: a study of more is compared in its own report.
 const FIGURES: u32 = 1_000;
 
@@ -90,8 +90,8 @@ pub(crate) async fn show(
             ids.push(id);
         }
     }
-    if ids.len() > MOST_BUILDS {
-        return Err(WebError::Query(format!("at most {MOST_BUILDS} builds stand side by side")));
+    if ids.len() > BUILDS_MAX {
+        return Err(WebError::Query(format!("at most {BUILDS_MAX} builds stand side by side")));
     }
     let wanted = ids.clone();
     let found = lab

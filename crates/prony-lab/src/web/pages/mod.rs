@@ -1,18 +1,19 @@
 //! The pages, each drawn from a template in `templates/`.
 
+pub(super) mod account;
 pub(super) mod add_job;
 pub(super) mod admin;
 pub(super) mod agents;
 pub(super) mod alerts;
 pub(super) mod build;
 pub(super) mod compare;
+mod format;
 pub(super) mod history;
 pub(super) mod home;
 pub(super) mod hooks;
 mod load;
 pub(super) mod monitors;
 pub(super) mod projects;
-mod format;
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ const SPARK: u32 = 60;
 /// What "lately" is.
 const LATELY: Duration = Duration::from_hours(24);
 /// Looks of a day, at the most often that there is.
-const MOST_LOOKS: u32 = 20_000;
+const LOOKS_MAX: u32 = 20_000;
 /// Rows of the table of one.
 const ROWS: usize = 100;
 
@@ -133,7 +133,7 @@ async fn find(lab: &Lab, id: MonitorId) -> Result<(Monitor, Vec<Check>), WebErro
         .store
         .read(move |tx| {
             let monitor = monitors::all(tx)?.into_iter().find(|monitor| monitor.id == id);
-            Ok((monitor, monitors::checks(tx, id, since, MOST_LOOKS)?))
+            Ok((monitor, monitors::checks(tx, id, since, LOOKS_MAX)?))
         })
         .await?;
     let monitor = found.0.ok_or_else(|| WebError::Missing(format!("monitor {id}")))?;

@@ -2,12 +2,13 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::{Frame, mistakes};
 use crate::actions::projects::Registration;
 use crate::actions::{self, Ctx};
+use crate::api::own_address;
 use crate::lab::Lab;
 use crate::model::{Definition, FieldMistake, Origin, Role};
 use crate::store::Tx;
@@ -93,6 +94,9 @@ struct One {
     definition: String,
     example: &'static str,
     mistakes: Vec<FieldMistake>,
+    /// The path of its badge, and the lab's address before it.
+    badge: String,
+    address: String,
 }
 
 /// Shows all of them, and the form for a new one.
@@ -126,10 +130,12 @@ pub(crate) async fn show(
     principal: Principal,
     PathParam(name): PathParam<String>,
     QueryParams(asked): QueryParams,
+    headers: HeaderMap,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
     let is_saved = !asked.one("saved").is_empty();
-    Ok(Html(draw(&principal, project, is_saved, None, Vec::new())?))
+    let address = own_address(&lab, &headers);
+    Ok(Html(draw(&lab, &principal, project, address, Drawn { is_saved, ..Drawn::default() })?))
 }
 
 /// Gives one a new definition.
@@ -137,6 +143,7 @@ pub(crate) async fn save(
     State(lab): State<Lab>,
     principal: Principal,
     PathParam(name): PathParam<String>,
+    headers: HeaderMap,
     fields: Fields,
 ) -> Result<Response, WebError> {
     principal.require(Role::Admin)?;
@@ -148,7 +155,9 @@ pub(crate) async fn save(
         Ok(_) => Ok(Redirect::to(&format!("/project/{name}?saved=yes")).into_response()),
         Err(refused) => {
             let mistakes = mistakes(refused, "definition")?;
-            let page = draw(&principal, project, false, Some(definition), mistakes)?;
+            let address = own_address(&lab, &headers);
+            let outcome = Drawn { is_saved: false, typed: Some(definition), mistakes };
+            let page = draw(&lab, &principal, project, address, outcome)?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
         }
     }
@@ -193,14 +202,25 @@ async fn draw_list(
     Ok(List { frame, projects, name, definition, mistakes }.render()?)
 }
 
-fn draw(
-    principal: &Principal,
-    project: Project,
+/// What came of the last form.
+#[derive(Default)]
+struct Drawn {
     is_saved: bool,
     typed: Option<String>,
     mistakes: Vec<FieldMistake>,
+}
+
+fn draw(
+    lab: &Lab,
+    principal: &Principal,
+    project: Project,
+    address: String,
+    outcome: Drawn,
 ) -> Result<String, WebError> {
+    let Drawn { is_saved, typed, mistakes } = outcome;
     let page = One {
+        badge: lab.access.badge.path(&project.name),
+        address,
         frame: Frame::of(principal).at("/projects"),
         name: project.name,
         revision: project.revision,

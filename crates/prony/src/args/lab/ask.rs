@@ -7,7 +7,7 @@ use prony_model::parse_duration;
 /// Which lab.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct LabThereArgs {
-    /// Its address [default: $PRONY_LAB, or http://127.0.0.1:3000]; the token comes from $PRONY_LAB_TOKEN
+    /// Its address [default: $PRONY_LAB, or http://127.0.0.1:3000]; the token comes from $PRONY_LAB_TOKEN or `prony lab login`
     #[arg(long, value_name = "URL")]
     pub(crate) lab: Option<String>,
 }

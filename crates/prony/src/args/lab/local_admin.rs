@@ -57,6 +57,13 @@ pub(crate) enum UserAction {
         #[command(flatten)]
         place: LabPlaceArgs,
     },
+    /// End all sessions of a user; tokens stay
+    SignOut {
+        /// Their name
+        name: Name,
+        #[command(flatten)]
+        place: LabPlaceArgs,
+    },
 }
 
 /// `prony lab token`
@@ -83,6 +90,9 @@ pub(crate) enum TokenAction {
         /// What it may do at most
         #[arg(long, value_name = "ROLE", default_value = "runner")]
         role: Role,
+        /// For how many days it is good, 366 at most [default: 90]
+        #[arg(long, value_name = "DAYS")]
+        days: Option<u32>,
         #[command(flatten)]
         place: LabPlaceArgs,
     },

@@ -4,6 +4,7 @@ use prony_lab::model::{Build, BuildId, BuildRequest};
 use prony_lab::{Client, ClientError, Gate};
 use prony_report::clean;
 
+use super::tokens::Tokens;
 use crate::args::{LabGateArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
@@ -79,17 +80,32 @@ fn line(build: &Build) -> String {
     )
 }
 
+/// A client with the token of `PRONY_LAB_TOKEN`, or that of the last login at the lab.
 fn client(there: &LabThereArgs) -> Result<Client, CliError> {
-    let set = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-    let address = there.lab.clone().or_else(|| set("PRONY_LAB")).unwrap_or_else(|| HERE.to_owned());
-    let token = set("PRONY_LAB_TOKEN").ok_or_else(|| {
-        CliError::usage("there is no token to ask the lab with")
-            .hint("make one: prony lab token add USER LABEL; and set PRONY_LAB_TOKEN to it")
+    let address = address(there.lab.as_deref())?;
+    let token = match set("PRONY_LAB_TOKEN") {
+        Some(token) => Some(token),
+        None => Tokens::read()?.of(&address).map(str::to_owned),
+    };
+    let token = token.ok_or_else(|| {
+        CliError::usage(format!("there is no token for the lab at {address}")).hint(format!(
+            "log in: prony lab login {address}; in CI, set PRONY_LAB_TOKEN to a token of the page /account"
+        ))
     })?;
     Client::new(&address, &token).map_err(|error| cli_error(&error))
 }
 
-fn cli_error(error: &ClientError) -> CliError {
+/// The address of the lab that is meant, without a slash at its end.
+pub(super) fn address(given: Option<&str>) -> Result<String, CliError> {
+    let text = given.map(str::to_owned).or_else(|| set("PRONY_LAB")).unwrap_or_else(|| HERE.to_owned());
+    Client::address(&text).map_err(|error| cli_error(&error))
+}
+
+fn set(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+pub(super) fn cli_error(error: &ClientError) -> CliError {
     match error {
         ClientError::Refused { status: ..500, .. } => CliError::usage(error.to_string()),
         ClientError::Refused { .. }

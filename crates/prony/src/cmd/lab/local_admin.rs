@@ -1,5 +1,5 @@
-//! `prony lab user`, `token`, `policy` and `audit`: what the administrator does at the machine itself, on the store of a
-//! lab that is stopped. While it runs, the same is done on its page /admin or by its API.
+//! `prony lab user`, `token`, `policy` and `audit`: what the administrator does at the machine itself, whether the lab runs
+//! or not.
 
 use prony_lab::{AccessError, LocalAdmin};
 use prony_report::clean;
@@ -41,6 +41,7 @@ pub(super) fn user(args: &LabUserArgs) -> Result<Exit, CliError> {
         UserAction::Role { name, role, place } => done(open(place)?.set_role(name.as_str(), *role))?,
         UserAction::Disable { name, place } => done(open(place)?.set_disabled(name.as_str(), true))?,
         UserAction::Enable { name, place } => done(open(place)?.set_disabled(name.as_str(), false))?,
+        UserAction::SignOut { name, place } => done(open(place)?.end_sessions(name.as_str()))?,
     }
     Ok(Exit::Good)
 }
@@ -63,8 +64,8 @@ pub(super) fn token(args: &LabTokenArgs) -> Result<Exit, CliError> {
                 ))?;
             }
         }
-        TokenAction::Add { user, label, role, place } => {
-            let token = done(open(place)?.add_token(user.as_str(), label, *role))?;
+        TokenAction::Add { user, label, role, days, place } => {
+            let token = done(open(place)?.add_token(user.as_str(), label, *role, *days))?;
             output::print(&format!("{token}\n"))?;
             output::tell("nobody sees it again: keep it as PRONY_LAB_TOKEN where it is used\n");
         }
@@ -81,20 +82,17 @@ pub(super) fn policy(args: &LabPolicyArgs) -> Result<Exit, CliError> {
             let text = text(file)?;
             done(open(place)?.set_policy(&text))?;
         }
-        PolicyAction::Judge { url, role, place } => {
-            let policy = done(open(place)?.policy())?;
-            match policy.resolve(*role, url) {
-                Ok(addresses) => {
-                    for address in addresses {
-                        output::print(&format!("allowed  {address}\n"))?;
-                    }
-                }
-                Err(refusal) => {
-                    output::print(&format!("refused  {}\n", clean(&refusal.to_string())))?;
-                    return Ok(Exit::ThresholdMissed);
+        PolicyAction::Judge { url, role, place } => match done(open(place)?.judge(*role, url))? {
+            Ok(addresses) => {
+                for address in addresses {
+                    output::print(&format!("allowed  {address}\n"))?;
                 }
             }
-        }
+            Err(refusal) => {
+                output::print(&format!("refused  {}\n", clean(&refusal)))?;
+                return Ok(Exit::ThresholdMissed);
+            }
+        },
     }
     Ok(Exit::Good)
 }
@@ -114,14 +112,17 @@ pub(super) fn audit(args: &LabAuditArgs) -> Result<Exit, CliError> {
     Ok(Exit::Good)
 }
 
-fn open(place: &LabPlaceArgs) -> Result<LocalAdmin, CliError> {
-    let (_, store) = self::place(place)?;
-    LocalAdmin::open(&store, &by()).map_err(|error| {
+/// The lab at `place`, whether it runs or not.
+pub(super) fn open(place: &LabPlaceArgs) -> Result<LocalAdmin, CliError> {
+    let (data, store) = self::place(place)?;
+    LocalAdmin::open(&data, &store, &by()).map_err(|error| {
         let is_running = matches!(error, prony_lab::StoreError::InUse(_));
         let cli_error = cli_error(&error.into());
         if is_running {
-            cli_error
-                .hint("a lab that runs is changed on its page /admin, or by its API with an admin's token")
+            cli_error.hint(
+                "a lab that uses the store runs elsewhere: run the command on its machine as its user, with its \
+                 --data, or use its page /admin",
+            )
         } else {
             cli_error
         }
@@ -129,13 +130,13 @@ fn open(place: &LabPlaceArgs) -> Result<LocalAdmin, CliError> {
 }
 
 /// In whose name the audit log keeps what is done here.
-pub(super) fn by() -> String {
+fn by() -> String {
     let set = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
     let by = set("USER").or_else(|| set("LOGNAME"));
     by.map_or_else(|| SOMEBODY.to_owned(), |user| format!("{user} at the machine"))
 }
 
-fn done<T>(result: Result<T, AccessError>) -> Result<T, CliError> {
+pub(super) fn done<T>(result: Result<T, AccessError>) -> Result<T, CliError> {
     result.map_err(|error| refused(&error))
 }
 

@@ -1,12 +1,9 @@
-//! `prony lab secret`: what tasks get that name it, on the store of a lab that is stopped.
+//! `prony lab secret`: what tasks get that name it.
 
 use std::io::{self, Read as _};
 
-use prony_lab::{SecretAdmin, SecretError};
-
-use super::local_admin::by;
-use super::{place, worded};
-use crate::args::{LabPlaceArgs, LabSecretArgs, SecretAction};
+use super::local_admin::{done, open};
+use crate::args::{LabSecretArgs, SecretAction};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
@@ -18,7 +15,7 @@ const READ_BYTES_MAX: u64 = 1 << 20;
 pub(super) fn secret(args: &LabSecretArgs) -> Result<Exit, CliError> {
     match &args.action {
         SecretAction::List { place } => {
-            for name in done(open(place)?.names())? {
+            for name in done(open(place)?.secret_names())? {
                 output::print(&format!("{name}\n"))?;
             }
         }
@@ -28,19 +25,10 @@ pub(super) fn secret(args: &LabSecretArgs) -> Result<Exit, CliError> {
             let read = io::stdin().take(READ_BYTES_MAX).read_to_end(&mut value);
             read.map_err(|error| CliError::usage(format!("can't read the secret from stdin ({error})")))?;
             let end = value.strip_suffix(b"\n").unwrap_or(&value);
-            done(admin.set(name, end))?;
+            done(admin.set_secret(name, end))?;
             output::tell(&format!("stored; a task gets it with: secrets = [\"{name}\"]\n"));
         }
-        SecretAction::Remove { name, place } => done(open(place)?.remove(name))?,
+        SecretAction::Remove { name, place } => done(open(place)?.remove_secret(name))?,
     }
     Ok(Exit::Good)
-}
-
-fn open(args: &LabPlaceArgs) -> Result<SecretAdmin, CliError> {
-    let (data, store) = place(args)?;
-    done(SecretAdmin::open(&data, &store, &by()))
-}
-
-fn done<T>(result: Result<T, SecretError>) -> Result<T, CliError> {
-    result.map_err(|error| worded(&format!("failed to {error}")))
 }

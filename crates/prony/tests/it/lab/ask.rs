@@ -39,7 +39,7 @@ fn with_admin(folder: &Folder) {
 
 #[test]
 fn an_administrator_at_the_machine() {
-    let folder = Folder::new("lab-office");
+    let folder = Folder::new("lab-stopped");
     let nobody = lab(&folder.0, &["user", "list"]);
     assert_eq!((nobody.code, nobody.out.as_str()), (Some(0), ""), "{nobody:?}");
     with_admin(&folder);
@@ -66,11 +66,106 @@ fn an_administrator_at_the_machine() {
     assert_eq!(lab(&folder.0, &["audit", "--head", &head]).code, Some(0));
     lab(&folder.0, &["user", "add", "ben"]);
     assert_eq!(lab(&folder.0, &["audit", "--head", &head]).code, Some(4), "an entry more");
+}
 
+#[test]
+fn an_administrator_of_a_lab_that_runs() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = Folder::new("lab-local-admin");
+    with_admin(&folder);
+    let mut running = Running::start(&folder.0);
+    let socket = folder.0.join("admin.sock");
+    let mode = std::fs::metadata(&socket).expect("a socket").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let listed = lab(&folder.0, &["user", "list"]);
+    assert!(listed.code == Some(0) && listed.out.contains("can log in"), "{listed:?}");
+    let token = lab(&folder.0, &["token", "add", "admin", "ci", "--role", "runner", "--days", "3"]);
+    let bearer = format!("Authorization: Bearer {}\r\n", token.out.trim());
+    let status = |lab: &Running, path: &str, headers: &str| {
+        send(lab, "GET", path, headers, "").split(' ').nth(1).expect("a status").to_owned()
+    };
+    assert_eq!(status(&running, "/api/v1/me", &bearer), "200", "{token:?}");
+    let id = token.out.split('_').nth(1).expect("its number");
+    assert_eq!(lab(&folder.0, &["token", "revoke", id]).code, Some(0));
+    assert_eq!(status(&running, "/api/v1/me", &bearer), "401", "from the next request on");
+    let last = lab(&folder.0, &["user", "disable", "admin"]);
+    assert!(last.code == Some(2) && last.err.contains("the last admin"), "{last:?}");
+    let link = lab(&folder.0, &["user", "add", "ada", "--lab", &format!("http://{}", running.address)]);
+    let path = link.out.trim().split_once(&running.address).expect("its address").1;
+    assert_eq!(status(&running, path, ""), "200", "{link:?}");
+    let rules = folder.0.join("policy.toml");
+    std::fs::write(&rules, "loopback = false\n").expect("written");
+    assert_eq!(lab(&folder.0, &["policy", "set", rules.to_str().expect("UTF-8")]).code, Some(0));
+    let judged = lab(&folder.0, &["policy", "judge", "http://127.1/"]);
+    assert!(judged.code == Some(1) && judged.out.starts_with("refused"), "{judged:?}");
+    let whole = lab(&folder.0, &["audit"]);
+    assert!(whole.out.starts_with("whole: "), "{whole:?}");
+    let names = lab(&folder.0, &["secret", "list"]);
+    assert_eq!((names.code, names.out.as_str()), (Some(0), ""), "{names:?}");
+
+    // What a killed lab leaves behind is in nobody's way.
+    running.kill();
+    assert!(socket.exists());
+    assert!(lab(&folder.0, &["user", "list"]).out.contains("can log in"));
+    let again = Running::start(&folder.0);
+    assert!(lab(&folder.0, &["user", "list"]).out.contains("can log in"));
+    again.stop();
+    assert!(!socket.exists(), "a lab that ends takes its socket away");
+}
+
+#[test]
+fn who_logs_in_needs_no_variable() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = Folder::new("lab-login");
+    with_admin(&folder);
     let running = Running::start(&folder.0);
-    let refused = lab(&folder.0, &["user", "list"]);
-    assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.err.contains("/admin"), "{refused:?}");
+    let token = lab(&folder.0, &["token", "add", "admin", "laptop"]).out;
+    let address = format!("http://{}", running.address);
+    let config = folder.0.join("config");
+    let ask = |words: &[&str], input: &str| {
+        let mut command = command();
+        command.env("XDG_CONFIG_HOME", &config).env_remove("PRONY_LAB_TOKEN").env_remove("PRONY_LAB");
+        let mut child = command
+            .arg("lab")
+            .args(words)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the binary was built");
+        // One that reads nothing may have ended.
+        let _ = child.stdin.take().expect("piped").write_all(input.as_bytes());
+        said(child.wait_with_output().expect("it ends"))
+    };
+    let file = config.join("prony/tokens.json");
+    let without = ask(&["gate", "1", "--lab", &address], "");
+    assert!(without.code == Some(2) && without.err.contains("prony lab login"), "{without:?}");
+    for (typed, words) in
+        [("", "no token was given"), ("secret\n", "token"), ("lab_0011223344556677_00", "token")]
+    {
+        let refused = ask(&["login", &address], typed);
+        assert!(refused.code == Some(2) && refused.err.contains(words), "{refused:?}");
+    }
+    assert!(!file.exists(), "a token that opens nothing is not kept");
+    let done = ask(&["login", &format!("{address}/")], &token);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains("as admin (runner)") && !done.err.contains(token.trim()), "{done:?}");
+    assert_eq!(std::fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
+    let refused = ask(&["submit", "web", "--lab", &address], "");
+    assert!(refused.err.contains("there is no such project"), "it asks with the token: {refused:?}");
+
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("ours");
+    let open = ask(&["submit", "web", "--lab", &address], "");
+    assert!(open.code == Some(2) && open.err.contains("chmod 600"), "{open:?}");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("ours");
+    let out = ask(&["logout", &address], "");
+    assert!(out.code == Some(0) && out.err.contains("the token is void"), "{out:?}");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), "{}");
+    let used = ask(&["login", &address], &token);
+    assert!(used.code == Some(2) && used.err.contains("401"), "{used:?}");
+    assert_eq!(ask(&["logout", &address], "").code, Some(2), "there is no login");
     running.stop();
 }
 
@@ -113,5 +208,5 @@ fn a_script_asks_for_builds() {
     assert_eq!(nobody.code, Some(4), "{nobody:?}");
     assert!(nobody.err.contains("no lab answers"), "{nobody:?}");
     let without = prony(&["lab", "gate", "1"]);
-    assert!(without.code == Some(2) && without.err.contains("PRONY_LAB_TOKEN"), "{without:?}");
+    assert!(without.code == Some(2) && without.err.contains("prony lab login"), "{without:?}");
 }

@@ -25,7 +25,7 @@ use crate::web::fields::PathParam;
 use crate::web::principal::Principal;
 
 /// Points of one series: a build each hour for eleven years.
-const MOST_POINTS: u32 = 100_000;
+const POINTS_MAX: u32 = 100_000;
 /// Rows of the table on the page, the newest; the rest is a file away.
 const ROWS: usize = 100;
 
@@ -100,7 +100,7 @@ impl Whole {
         let series =
             found.ok_or_else(|| StoreError::Missing(format!("series {id} of project {}", project.name)))?;
         let branch = branch(project);
-        let points = stored::points(tx, id, &branch, MOST_POINTS)?;
+        let points = stored::points(tx, id, &branch, POINTS_MAX)?;
         let changes = stored::changes(tx, id)?;
         Ok(Self { series, branch, points, changes })
     }

@@ -1,0 +1,3 @@
+-- Where a session was begun, so that people know their own again. Older ones don't say.
+ALTER TABLE sessions ADD COLUMN address TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN agent TEXT NOT NULL DEFAULT '';
