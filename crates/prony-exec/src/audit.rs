@@ -17,7 +17,7 @@ const SHORT_S: f64 = 0.005;
 /// Fewer runs have no spread to be far from.
 const FEWEST: usize = 6;
 /// Commands that a finding names.
-const MOST_NAMED: usize = 5;
+const NAMED_MAX: usize = 5;
 
 /// All findings, the worst first. `unclean` are cleanups that failed, in words.
 pub(crate) fn findings(result: &ExecResult, unclean: &[String]) -> Vec<Finding> {
@@ -59,15 +59,15 @@ fn seen_in_commands(
     let one_of_one = result.commands.len() == 1;
     let mut words: Vec<String> = seen
         .iter()
-        .take(MOST_NAMED)
+        .take(NAMED_MAX)
         .map(
             |(at, seen)| {
                 if one_of_one { seen.words.clone() } else { format!("command {}: {}", at + 1, seen.words) }
             },
         )
         .collect();
-    if seen.len() > MOST_NAMED {
-        words.push(format!("and {} more", seen.len() - MOST_NAMED));
+    if seen.len() > NAMED_MAX {
+        words.push(format!("and {} more", seen.len() - NAMED_MAX));
     }
     let evidence = seen.iter().map(|(at, seen)| {
         let name = if one_of_one { name.to_owned() } else { format!("{name}_{}", at + 1) };

@@ -9,7 +9,7 @@ use prony_stats::{
 
 /// Pairs at most. Of more rounds, so many neighbours make one pair by their medians: they share the machine's mood,
 /// and pairs that don't follow from each other are what the comparison assumes.
-const MOST_PAIRS: usize = 40;
+const PAIRS_MAX: usize = 40;
 /// A difference that is more probable than this by chance has no direction.
 const CHANCE: f64 = 0.05;
 /// All comparisons are looked at once, after the last round.
@@ -73,7 +73,7 @@ fn adjusted(blocks: &[Vec<f64>], reference: usize, others: &[usize], named: bool
 fn block_medians(command: &CommandResult, rounds: u32) -> Vec<f64> {
     // A round that was broken off is not in `rounds`.
     let times: Vec<f64> = command.runs.iter().take(rounds as usize).map(|run| run.wall_s).collect();
-    let blocks = times.len().min(MOST_PAIRS);
+    let blocks = times.len().min(PAIRS_MAX);
     let block = |i: usize| &times[i * times.len() / blocks..(i + 1) * times.len() / blocks];
     (0..blocks).filter_map(|i| prony_stats::describe(block(i)).map(|told| told.median)).collect()
 }

@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Pipes kept open for processes that outlive the command that started them, such as a server started by `setup`.
 /// Closing them would end these processes at their next line.
-const MOST_HELD: usize = 64;
+const HELD_MAX: usize = 64;
 
 /// What a process may do.
 #[derive(Debug, Clone, Copy)]
@@ -158,7 +158,7 @@ impl<'a> Runner<'a> {
         let [stdout, stderr] =
             places.map(|place| place.map(|place| std::mem::take(&mut said[place])).unwrap_or_default());
         streams.retain(Stream::is_open);
-        let surplus = streams.len().saturating_sub(MOST_HELD);
+        let surplus = streams.len().saturating_sub(HELD_MAX);
         streams.drain(..surplus);
         self.held = streams;
         let ending = ending.map(|(why, _)| why);

@@ -7,7 +7,7 @@ use prony_model::{CommandExit, StartUpSource};
 use crate::process::{End, Ended};
 
 /// Runs of a start-up command at most: the median of as many is within a few percent, and each costs time.
-pub(crate) const MOST_RUNS: usize = 20;
+pub(crate) const RUNS_MAX: usize = 20;
 /// Longer than this no program takes to print its version; one that does something else instead is ended.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -25,7 +25,7 @@ pub(crate) struct StartUp {
 impl StartUp {
     /// Whether it has run often enough.
     pub(crate) fn is_done(&self) -> bool {
-        self.times_s.len() >= MOST_RUNS
+        self.times_s.len() >= RUNS_MAX
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{audit, compare};
 
 /// A start-up command that takes longer than the command by more than this does not stand for a part of it. Up to
 /// here it may be noise, and the share counts as all.
-const MOST_SHARE: f64 = 1.1;
+const SHARE_MAX: f64 = 1.1;
 
 /// Of a command that takes longer than the shell by more than both vary, no more runs than these are as short as the
 /// shell alone.
@@ -126,7 +126,7 @@ fn share(start_up: &StartUp, command: &CommandResult) -> Option<StartUpShare> {
     let wall = times(&start_up.times_s)?;
     let share = wall.median_s / command.wall.as_ref()?.median_s;
     // Nothing takes no time: then the shell's share, which was subtracted, was all.
-    let share = (share > 0.0 && share <= MOST_SHARE).then_some(share.min(1.0));
+    let share = (share > 0.0 && share <= SHARE_MAX).then_some(share.min(1.0));
     Some(StartUpShare { line: start_up.line.clone(), source: start_up.source, wall, share })
 }
 

@@ -121,7 +121,7 @@ pub enum CalibrationLimit {
 
 impl Calibration {
     /// Settings that are kept: more than any grid has, and a file that is read in no time.
-    pub const MAX_POINTS: usize = 256;
+    pub const POINTS_MAX: usize = 256;
 
     /// A machine of which nothing is known yet.
     pub fn new(environment: Environment) -> Self {
@@ -136,13 +136,13 @@ impl Calibration {
     }
 
     /// Adds what was measured, in the place of what was known of the same setting. Beyond
-    /// [`Self::MAX_POINTS`] the oldest is forgotten.
+    /// [`Self::POINTS_MAX`] the oldest is forgotten.
     pub fn keep(&mut self, point: CalibrationPoint) {
         self.points.retain(|known| known.setting != point.setting);
         self.points.push(point);
         // Of one format and in one time zone, moments are ordered as texts.
         self.points.sort_by(|a, b| a.measured_at.cmp(&b.measured_at));
-        let surplus = self.points.len().saturating_sub(Self::MAX_POINTS);
+        let surplus = self.points.len().saturating_sub(Self::POINTS_MAX);
         self.points.drain(..surplus);
     }
 }
@@ -221,13 +221,13 @@ mod tests {
     #[test]
     fn the_oldest_is_forgotten() {
         let mut calibration = fixtures::calibration([]);
-        let most = u32::try_from(Calibration::MAX_POINTS).expect("a small number");
+        let most = u32::try_from(Calibration::POINTS_MAX).expect("a small number");
         for connections in 1..=most + 1 {
             let mut point = fixtures::closed(connections, 1.0);
             point.measured_at = format!("2026-01-01T00:{:02}:{:02}Z", connections / 60, connections % 60);
             calibration.keep(point);
         }
-        assert_eq!(calibration.points.len(), Calibration::MAX_POINTS);
+        assert_eq!(calibration.points.len(), Calibration::POINTS_MAX);
         assert_eq!(calibration.points[0].setting.connections, 2);
     }
 }

@@ -237,7 +237,7 @@ impl ExecOptions {
         ExecRuns {
             warmup,
             least,
-            most: self.max_runs.unwrap_or(ExecPlan::MAX_RUNS),
+            most: self.max_runs.unwrap_or(ExecPlan::RUNS_MAX),
             least_time: self.min_time.unwrap_or(LEAST_TIME),
         }
     }

@@ -15,7 +15,7 @@ pub enum PlanError {
     /// No connection at all.
     #[error("0 connections can't carry a request: use --connections 1 or more")]
     NoConnections,
-    /// More connections than [`RunPlan::MAX_CONNECTIONS`].
+    /// More connections than [`RunPlan::CONNECTIONS_MAX`].
     #[error("{asked} connections are more than the {max} that one run can hold: use fewer")]
     TooManyConnections {
         /// What was asked.
@@ -37,7 +37,7 @@ pub enum PlanError {
     /// No time at all.
     #[error("a duration of 0 measures nothing: use --duration 10s")]
     NoDuration,
-    /// Longer than [`RunPlan::MAX_DURATION`].
+    /// Longer than [`RunPlan::DURATION_MAX`].
     #[error("a duration over {} hours is not supported: use several runs", .max.as_secs() / 3600)]
     TooLong {
         /// The bound.
@@ -51,7 +51,7 @@ pub enum PlanError {
         /// The flag that sets it.
         flag: &'static str,
     },
-    /// No thread at all, or more than [`RunPlan::MAX_THREADS`].
+    /// No thread at all, or more than [`RunPlan::THREADS_MAX`].
     #[error("{asked} threads: use 1 to {max}")]
     Threads {
         /// What was asked.
@@ -78,7 +78,7 @@ pub enum PlanError {
     /// Pipelining over connections that carry one request each.
     #[error("--pipeline needs connections that stay open: leave out --no-keepalive (and --http1.0)")]
     PipelineWithoutKeepAlive,
-    /// More requests than [`crate::ProbePlan::MAX_COUNT`], or none.
+    /// More requests than [`crate::ProbePlan::COUNT_MAX`], or none.
     #[error("{asked} requests are not a probe: use --count 1 to {max}, or put a load on it with prony run")]
     ProbeCount {
         /// What was asked.
@@ -388,13 +388,13 @@ pub enum DriverChoice {
 
 impl RunPlan {
     /// Connections that one run can hold: slots are numbered with 20 bits.
-    pub const MAX_CONNECTIONS: u32 = 1 << 20;
+    pub const CONNECTIONS_MAX: u32 = 1 << 20;
     /// Worker threads that one run can have.
-    pub const MAX_THREADS: u32 = 256;
+    pub const THREADS_MAX: u32 = 256;
     /// Requests in flight on one connection.
-    pub const MAX_PIPELINE: u32 = 1024;
+    pub const PIPELINE_MAX: u32 = 1024;
     /// Seven days: a longer run would outgrow the per-second series.
-    pub const MAX_DURATION: Duration = Duration::from_hours(7 * 24);
+    pub const DURATION_MAX: Duration = Duration::from_hours(7 * 24);
 
     /// Finds what contradicts itself, before anything is opened.
     pub fn check(&self) -> Result<(), PlanError> {
@@ -403,8 +403,8 @@ impl RunPlan {
         if connections == 0 {
             return Err(PlanError::NoConnections);
         }
-        if connections > Self::MAX_CONNECTIONS {
-            return Err(PlanError::TooManyConnections { asked: connections, max: Self::MAX_CONNECTIONS });
+        if connections > Self::CONNECTIONS_MAX {
+            return Err(PlanError::TooManyConnections { asked: connections, max: Self::CONNECTIONS_MAX });
         }
         match self.end.requests() {
             Some(0) => return Err(PlanError::NoRequests),
@@ -415,13 +415,13 @@ impl RunPlan {
         }
         match self.end.duration() {
             Some(Duration::ZERO) => return Err(PlanError::NoDuration),
-            Some(duration) if duration > Self::MAX_DURATION => {
-                return Err(PlanError::TooLong { max: Self::MAX_DURATION });
+            Some(duration) if duration > Self::DURATION_MAX => {
+                return Err(PlanError::TooLong { max: Self::DURATION_MAX });
             }
             Some(_) | None => {}
         }
-        if self.threads == 0 || self.threads > Self::MAX_THREADS {
-            return Err(PlanError::Threads { asked: self.threads, max: Self::MAX_THREADS });
+        if self.threads == 0 || self.threads > Self::THREADS_MAX {
+            return Err(PlanError::Threads { asked: self.threads, max: Self::THREADS_MAX });
         }
         if self.threads > connections {
             return Err(PlanError::MoreThreadsThanConnections { threads: self.threads, connections });
@@ -433,8 +433,8 @@ impl RunPlan {
     fn check_connection_use(&self) -> Result<(), PlanError> {
         self.timeouts.check()?;
         let pipeline = self.request.pipeline;
-        if !(1..=Self::MAX_PIPELINE).contains(&pipeline) {
-            return Err(PlanError::Pipeline { asked: pipeline, max: Self::MAX_PIPELINE });
+        if !(1..=Self::PIPELINE_MAX).contains(&pipeline) {
+            return Err(PlanError::Pipeline { asked: pipeline, max: Self::PIPELINE_MAX });
         }
         if pipeline > 1 && !self.request.keep_alive {
             return Err(PlanError::PipelineWithoutKeepAlive);

@@ -21,7 +21,7 @@ pub struct ProbePlan {
     pub target: Target,
     /// The request; its pipeline depth is 1.
     pub request: RequestPlan,
-    /// How many times it is sent, [`ProbePlan::MAX_COUNT`] at most.
+    /// How many times it is sent, [`ProbePlan::COUNT_MAX`] at most.
     pub count: u32,
     /// Whether a connection is used again where the server lets it; otherwise each request gets a new one.
     pub reuse: bool,
@@ -37,12 +37,12 @@ pub struct ProbePlan {
 
 impl ProbePlan {
     /// Every response head is kept, of up to 64 KiB: this many stay below 64 MiB.
-    pub const MAX_COUNT: u32 = 1000;
+    pub const COUNT_MAX: u32 = 1000;
 
     /// Finds what contradicts itself, before anything is opened.
     pub fn check(&self) -> Result<(), PlanError> {
-        if !(1..=Self::MAX_COUNT).contains(&self.count) {
-            return Err(PlanError::ProbeCount { asked: self.count, max: Self::MAX_COUNT });
+        if !(1..=Self::COUNT_MAX).contains(&self.count) {
+            return Err(PlanError::ProbeCount { asked: self.count, max: Self::COUNT_MAX });
         }
         self.timeouts.check()?;
         if self.request.pipeline != 1 {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Each address brings its own range of ports; more than this only makes the plan long.
-const MAX_ADDRESSES: u128 = 4096;
+const ADDRESSES_MAX: u128 = 4096;
 
 /// A text that is no address, and no range of addresses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum SourceError {
     Range(String),
     /// More than a run can use.
     #[error(
-        "`{0}` makes more than {MAX_ADDRESSES} addresses: each one has some 28,000 ports of its own: use fewer"
+        "`{0}` makes more than {ADDRESSES_MAX} addresses: each one has some 28,000 ports of its own: use fewer"
     )]
     TooMany(String),
 }
@@ -33,7 +33,7 @@ pub fn source_addresses(typed: &[String]) -> Result<Vec<IpAddr>, SourceError> {
             None => addresses.push(address(part)?),
             Some((first, last)) => addresses.extend(range(part, address(first)?, address(last)?)?),
         }
-        if addresses.len() as u128 > MAX_ADDRESSES {
+        if addresses.len() as u128 > ADDRESSES_MAX {
             return Err(SourceError::TooMany(part.to_owned()));
         }
     }
@@ -60,7 +60,7 @@ fn range(part: &str, first: IpAddr, last: IpAddr) -> Result<Vec<IpAddr>, SourceE
     let (first, last) = (bits(first), bits(last));
     match last.checked_sub(first) {
         None => Err(wrong()),
-        Some(more) if more >= MAX_ADDRESSES => Err(SourceError::TooMany(part.to_owned())),
+        Some(more) if more >= ADDRESSES_MAX => Err(SourceError::TooMany(part.to_owned())),
         Some(_) => Ok((first..=last).map(make).collect()),
     }
 }

@@ -30,13 +30,13 @@ pub struct Rate(f64);
 
 impl Rate {
     /// The highest rate that can be asked for: one request a nanosecond, the resolution of the schedule.
-    pub const MAX_PER_SECOND: f64 = 1e9;
+    pub const PER_SECOND_MAX: f64 = 1e9;
     /// The lowest: one request in about eleven days. Below it the gap no longer fits the schedule's clock well.
     pub const MIN_PER_SECOND: f64 = 1e-6;
 
-    /// A rate of `value` requests per second; `None` outside [`Self::MIN_PER_SECOND`]..=[`Self::MAX_PER_SECOND`].
+    /// A rate of `value` requests per second; `None` outside [`Self::MIN_PER_SECOND`]..=[`Self::PER_SECOND_MAX`].
     pub fn per_second(value: f64) -> Option<Self> {
-        (Self::MIN_PER_SECOND..=Self::MAX_PER_SECOND).contains(&value).then_some(Self(value))
+        (Self::MIN_PER_SECOND..=Self::PER_SECOND_MAX).contains(&value).then_some(Self(value))
     }
 
     /// Requests per second.

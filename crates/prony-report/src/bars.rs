@@ -4,7 +4,7 @@ use prony_model::HistogramData;
 use prony_stats::{Bin, Histogram};
 
 /// More rows than this push the numbers off the screen.
-const MAX_BINS: usize = 12;
+const BINS_MAX: usize = 12;
 const NS_PER_MS: f64 = 1e6;
 
 /// One bar, ready to draw.
@@ -21,7 +21,7 @@ pub(crate) struct Bar {
 /// there is nothing to show.
 pub(crate) fn bars(data: &HistogramData, per_ms: f64) -> Vec<Bar> {
     let Ok(histogram) = Histogram::from_base64_v2(&data.data) else { return Vec::new() };
-    let bins = histogram.bins(MAX_BINS);
+    let bins = histogram.bins(BINS_MAX);
     let edges: Vec<f64> = bins.iter().map(|bin| bin.low as f64 / NS_PER_MS * per_ms).collect();
     let decimals = decimals(&edges);
     let width = bins.first().map(span);

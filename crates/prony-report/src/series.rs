@@ -13,11 +13,11 @@ const AREA: Area = Area { left: 64.0, top: 28.0, right: 944.0, bottom: 252.0 };
 
 /// Beyond this many points two stand on every pixel, and only the extremes can be seen: so many stretches are drawn with
 /// the least and the greatest value of each.
-const MOST_BUCKETS: usize = 1_000;
+const BUCKETS_MAX: usize = 1_000;
 /// More points than this touch one another, and only their line is drawn.
-const MOST_MARKS: usize = 300;
+const MARKS_MAX: usize = 300;
 /// More names of changes than this cover one another.
-const MOST_NAMES: usize = 12;
+const NAMES_MAX: usize = 12;
 /// Of the drawn range above and below the values.
 const PADDING: f64 = 0.08;
 
@@ -64,12 +64,12 @@ pub fn chart(
     let mut plot = Plot::new(Drawing::new(WIDTH, HEIGHT), AREA, x, y);
     levels(&mut plot, points, changes);
     for change in changes {
-        mark(&mut plot, points, change, changes.len() <= MOST_NAMES);
+        mark(&mut plot, points, change, changes.len() <= NAMES_MAX);
     }
     let valid: Vec<(f64, f64)> =
         points.iter().filter(|point| point.is_valid).map(|point| (point.at_s, point.value)).collect();
-    plot.line("l s0", &decimated(&valid, 2 * MOST_BUCKETS));
-    if points.len() <= MOST_MARKS {
+    plot.line("l s0", &decimated(&valid, 2 * BUCKETS_MAX));
+    if points.len() <= MARKS_MAX {
         for point in points {
             if let Some((low, high)) = point.interval {
                 plot.interval("k s0", point.at_s, low, high);

@@ -12,7 +12,7 @@ const LADDER_TENTHS: [u64; 8] = [10, 15, 20, 25, 30, 40, 50, 80];
 const BULK: f64 = 0.999;
 
 /// More bins than any terminal has lines.
-const MOST_BINS: usize = 1000;
+const BINS_MAX: usize = 1000;
 
 /// One line of a text histogram: `count` values in `low..high` nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Histogram {
         let bulk = self.value_at_quantile(BULK).expect("invariant: the histogram is not empty");
         // Saturated values are in the last bin wherever they are.
         let (least, bulk) = (min.min(HIGHEST_TRACKABLE_NANOS), bulk.min(HIGHEST_TRACKABLE_NANOS));
-        let even = n.clamp(2, MOST_BINS) as u64 - 1;
+        let even = n.clamp(2, BINS_MAX) as u64 - 1;
         let width = round_width(least, bulk, even);
         let start = least / width * width;
         let mut bins: Vec<Bin> = (0..even)

@@ -46,7 +46,7 @@ pub const LEAST_CHANGE: f64 = 0.03;
 
 /// The longest series that is taken: 30 years of a run a day. A change point of a series takes some 0.1 s, a quiet
 /// window a millisecond.
-pub const MOST_POINTS: usize = 10_000;
+pub const POINTS_MAX: usize = 10_000;
 
 /// How sure a change is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,8 +82,8 @@ pub enum ChangesError {
     /// Changes are ratios, and logarithms are taken.
     #[error("look for changes: point {0} is not a positive number; leave such points out")]
     NotPositive(usize),
-    /// The series has more than [`MOST_POINTS`] points.
-    #[error("look for changes: {0} points are too many; take the last {MOST_POINTS}")]
+    /// The series has more than [`POINTS_MAX`] points.
+    #[error("look for changes: {0} points are too many; take the last {POINTS_MAX}")]
     TooMany(usize),
 }
 
@@ -93,7 +93,7 @@ pub enum ChangesError {
 /// the points themselves have; never less than [`LEAST_CHANGE`] is told. `seed` starts PCG XSL RR 128/64 generators:
 /// the same seed gives the same answer.
 pub fn change_points(values: &[f64], least_change: f64, seed: u64) -> Result<Vec<ChangePoint>, ChangesError> {
-    if values.len() > MOST_POINTS {
+    if values.len() > POINTS_MAX {
         return Err(ChangesError::TooMany(values.len()));
     }
     if let Some(index) = values.iter().position(|value| !(value.is_finite() && *value > 0.0)) {

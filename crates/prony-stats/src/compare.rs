@@ -21,7 +21,7 @@ pub const DEFAULT_PAIRS: usize = 20;
 pub const DEFAULT_MARGIN: f64 = 0.02;
 
 /// The share of failed requests above which no verdict is given.
-pub const MOST_ERRORS: f64 = 0.01;
+pub const ERRORS_MAX: f64 = 0.01;
 
 /// O'Brien and Fleming's constant for four looks at these numbers of pairs at 5 % in all (Biometrics 35
 /// (1979)): z = 2.024·√(40/n) spends almost nothing at the first looks. Looking at will with z = 1.96
@@ -329,7 +329,7 @@ fn too_noisy(spread: f64, pairs: usize, margin: f64) -> Verdict {
 fn refusal([a, b]: [Errors; 2]) -> Option<NoVerdict> {
     let (share_a, share_b) = (a.share(), b.share());
     let share = share_a.max(share_b);
-    if share > MOST_ERRORS {
+    if share > ERRORS_MAX {
         return Some(NoVerdict::TooManyErrors { share });
     }
     // The pooled test of two proportions: a handful of errors more on one side is chance.

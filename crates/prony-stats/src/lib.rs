@@ -47,12 +47,12 @@ mod sample;
 
 pub use bins::Bin;
 pub use changes::{
-    CHANGE_WINDOW, Certainty, ChangePoint, ChangesError, LEAST_CHANGE, LEAST_POINTS, MOST_POINTS, P_TO_ALERT,
-    P_TO_SUSPECT, POINTS_TO_CONFIRM, change_points,
+    CHANGE_WINDOW, Certainty, ChangePoint, ChangesError, LEAST_CHANGE, LEAST_POINTS, P_TO_ALERT,
+    P_TO_SUSPECT, POINTS_MAX, POINTS_TO_CONFIRM, change_points,
 };
 pub use compare::{
-    Aim, Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, DEFAULT_PAIRS, Errors, LEAST_PAIRS,
-    LOOKS, Looks, MOST_ERRORS, NoVerdict, Verdict, compare, compare_differences, look_level, look_z,
+    Aim, Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, DEFAULT_PAIRS, ERRORS_MAX, Errors,
+    LEAST_PAIRS, LOOKS, Looks, NoVerdict, Verdict, compare, compare_differences, look_level, look_z,
 };
 pub use describe::{Description, describe};
 pub use detect::{BlockNoise, DetectPlan, pair_deviation, plan_detection};

@@ -9,7 +9,7 @@ use prony_model::StudyFailure;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::file::MAX_RETRIES;
+use crate::file::RETRIES_MAX;
 use crate::schedule::{Schedule, Step};
 use crate::study::Study;
 
@@ -28,7 +28,7 @@ const LOGS: &str = "logs";
 /// What marks a file that is not whole yet.
 const TEMPORARY: &str = ".tmp";
 /// 100,000 runs, the most that a study may have, take 20 MiB.
-const MOST_SCHEDULE_BYTES: u64 = 64 << 20;
+const SCHEDULE_BYTES_MAX: u64 = 64 << 20;
 
 /// What is done with a folder that has runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -144,7 +144,7 @@ impl Folder {
         match fs::metadata(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed("read", &file)(error)),
-            Ok(metadata) if metadata.len() > MOST_SCHEDULE_BYTES => {
+            Ok(metadata) if metadata.len() > SCHEDULE_BYTES_MAX => {
                 return Err(FolderError::Broken { path: file, why: "it is too large".to_owned() });
             }
             Ok(_) => {}
@@ -314,7 +314,7 @@ pub fn failures(path: &Path, schedule: &Schedule) -> Vec<StudyFailure> {
 
 /// The attempts at `step` in the folder `path` that were made again, in the order of time.
 pub(crate) fn retried_files(path: &Path, step: &Step) -> Vec<String> {
-    let files = (1..=MAX_RETRIES as usize).map(|attempt| retried_file(step, attempt));
+    let files = (1..=RETRIES_MAX as usize).map(|attempt| retried_file(step, attempt));
     files.take_while(|file| path.join(file).exists()).collect()
 }
 

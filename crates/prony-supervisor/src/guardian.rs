@@ -51,7 +51,7 @@ const FIRST_IN_LINE: i32 = -20;
 /// bubblewrap takes all that is in it along when it is asked to stop, so what it runs is asked in its place.
 const SANDBOX: &str = "bwrap";
 /// A log that is longer is cut: whole days of a server that logs its errors fit.
-const MOST_LOG_BYTES: u64 = 16 << 20;
+const LOG_BYTES_MAX: u64 = 16 << 20;
 /// What is kept of a log that is cut: some hundred lines.
 const KEPT_LOG_BYTES: u64 = 64 << 10;
 
@@ -294,7 +294,7 @@ fn ended(code: Option<i32>, signal: Option<i32>) -> Ended {
 /// Cuts a log that is too long to its end. Its writers append, so they go on behind it.
 fn shorten(mut log: &File) -> io::Result<()> {
     let length = log.metadata()?.len();
-    if length <= MOST_LOG_BYTES {
+    if length <= LOG_BYTES_MAX {
         return Ok(());
     }
     let mut end = Vec::new();
@@ -315,9 +315,9 @@ mod tests {
     fn a_log_that_is_too_long_keeps_its_end() {
         let path = std::env::temp_dir().join(format!("prony-guardian-{}.log", std::process::id()));
         let mut log = File::options().create_new(true).read(true).append(true).open(&path).expect("a file");
-        log.write_all(&vec![b'x'; usize::try_from(MOST_LOG_BYTES).expect("it fits")]).expect("room");
+        log.write_all(&vec![b'x'; usize::try_from(LOG_BYTES_MAX).expect("it fits")]).expect("room");
         shorten(&log).expect("it is short enough");
-        assert_eq!(log.metadata().expect("it is there").len(), MOST_LOG_BYTES);
+        assert_eq!(log.metadata().expect("it is there").len(), LOG_BYTES_MAX);
         log.write_all(b"last words").expect("room");
         shorten(&log).expect("it can be cut");
         let text = fs::read_to_string(&path).expect("text");

@@ -12,7 +12,7 @@ use crate::cli_error::CliError;
 use crate::output::{self, Destination};
 
 /// A calibration with as many settings as it may have takes a tenth of this.
-const MAX_FILE_BYTES: u64 = 4 << 20;
+const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Compares `result` with what is known of this machine, if anything is.
 pub(crate) fn compare(result: &mut RunResult) {
@@ -80,11 +80,11 @@ pub(crate) fn state_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option
 fn read(path: &Path, environment: &Environment) -> Result<Option<Calibration>, String> {
     let told = |why: &dyn std::fmt::Display| format!("{} ({why})", path.display());
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
+    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
     match read {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(told(&error)),
-        Ok(bytes) if bytes as u64 > MAX_FILE_BYTES => return Err(told(&"it is larger than 4 MiB")),
+        Ok(bytes) if bytes as u64 > FILE_BYTES_MAX => return Err(told(&"it is larger than 4 MiB")),
         Ok(_) => {}
     }
     let calibration = Calibration::from_json(&text).map_err(|error| told(&error))?;

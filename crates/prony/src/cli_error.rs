@@ -10,7 +10,7 @@ use prony_report::clean;
 use crate::exit::Exit;
 
 /// Lines of a failed command's stderr that are shown.
-const MOST_LINES: usize = 10;
+const LINES_MAX: usize = 10;
 
 /// An error as a person reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl From<ExecError> for CliError {
             ExecError::Failed { how, measured, stderr, .. } => {
                 let mut cli_error = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };
                 let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
-                for line in &lines[lines.len().saturating_sub(MOST_LINES)..] {
+                for line in &lines[lines.len().saturating_sub(LINES_MAX)..] {
                     cli_error = cli_error.hint(format!("| {line}"));
                 }
                 cli_error.hint(match (*measured, how) {

@@ -28,9 +28,9 @@ pub(crate) use exec::{Export, ResolvedExec, resolve_exec};
 pub(crate) use program::start_ups;
 
 /// A commit, a version or a variant has a name that people can read.
-const MAX_TARGET_COMMIT_BYTES: usize = 200;
+const TARGET_COMMIT_BYTES_MAX: usize = 200;
 /// A body is held in memory and stored in every result.
-pub(crate) const MAX_BODY_BYTES: u64 = 64 << 20;
+pub(crate) const BODY_BYTES_MAX: u64 = 64 << 20;
 
 /// A run, and what to do with its result.
 #[derive(Debug)]
@@ -190,8 +190,8 @@ fn read(path: &Path) -> Result<Vec<u8>, CliError> {
         Box::new(std::fs::File::open(path).map_err(|error| unreadable(&error))?)
     };
     let mut bytes = Vec::new();
-    source.take(MAX_BODY_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
-    if bytes.len() as u64 > MAX_BODY_BYTES {
+    source.take(BODY_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    if bytes.len() as u64 > BODY_BYTES_MAX {
         return Err(CliError::usage(format!("{} is larger than 64 MiB", path.display()))
             .hint("a body is kept in memory and in the result: use a smaller one"));
     }
@@ -211,9 +211,9 @@ fn expected_body(args: &CheckArgs) -> Result<Option<BodyCheck>, CliError> {
 
 fn target_commit(typed: &str) -> Result<String, CliError> {
     let text = typed.trim();
-    if text.is_empty() || text.len() > MAX_TARGET_COMMIT_BYTES || text.chars().any(char::is_control) {
+    if text.is_empty() || text.len() > TARGET_COMMIT_BYTES_MAX || text.chars().any(char::is_control) {
         return Err(CliError::usage(format!("`{typed}` does not name what is loaded")).hint(format!(
-            "write a commit, a version or a variant on one line of at most {MAX_TARGET_COMMIT_BYTES} bytes"
+            "write a commit, a version or a variant on one line of at most {TARGET_COMMIT_BYTES_MAX} bytes"
         )));
     }
     Ok(text.to_owned())

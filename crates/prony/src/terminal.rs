@@ -6,7 +6,7 @@ use prony_report::Style;
 use rustix::termios::tcgetwinsize;
 
 /// Lines longer than this are hard to read, however wide the terminal is.
-const MAX_WIDTH: usize = 120;
+const WIDTH_MAX: usize = 120;
 
 /// How reports on stdout are drawn.
 pub(crate) fn style() -> Style {
@@ -17,7 +17,7 @@ pub(crate) fn style() -> Style {
 /// How verdicts on stderr are drawn, beside a report on stdout.
 pub(crate) fn error_style() -> Style {
     let terminal = std::io::stderr().is_terminal();
-    let width = progress_width().min(MAX_WIDTH);
+    let width = progress_width().min(WIDTH_MAX);
     Style { width, colour: colour(terminal, &variable), unicode: unicode(&variable) }
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn progress_width() -> usize {
 fn width() -> usize {
     let terminal = tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
     let said = || variable("COLUMNS")?.parse().ok();
-    terminal.filter(|columns| *columns > 0).or_else(said).unwrap_or(Style::DEFAULT_WIDTH).min(MAX_WIDTH)
+    terminal.filter(|columns| *columns > 0).or_else(said).unwrap_or(Style::DEFAULT_WIDTH).min(WIDTH_MAX)
 }
 
 /// The value of an environment variable; empty is as good as unset.

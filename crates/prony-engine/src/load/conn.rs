@@ -128,7 +128,7 @@ pub(crate) struct Flights {
 impl Flights {
     /// Room for `depth` requests on each of `slots` connections.
     pub(crate) fn new(slots: u32, depth: u32) -> Self {
-        let depth = u16::try_from(depth).expect("invariant: RunPlan::MAX_PIPELINE");
+        let depth = u16::try_from(depth).expect("invariant: RunPlan::PIPELINE_MAX");
         Self {
             places: vec![Flight::default(); slots as usize * usize::from(depth)].into_boxed_slice(),
             depth,

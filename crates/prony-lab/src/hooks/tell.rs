@@ -18,7 +18,7 @@ const AT_ONCE: u32 = 8;
 /// How long one may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Tries, with pauses that grow from 10 s by four times each, up to an hour: half a day in all.
-const MOST_ATTEMPTS: u32 = 16;
+const ATTEMPTS_MAX: u32 = 16;
 /// The first pause.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause.
@@ -131,7 +131,7 @@ impl Outbox {
 /// The pause after so many tries; `None` where that was the last one.
 fn pause_after(attempts: u32) -> Option<Duration> {
     let pause = FIRST_PAUSE.saturating_mul(4_u32.saturating_pow(attempts.saturating_sub(1)));
-    (attempts < MOST_ATTEMPTS).then_some(pause.min(LAST_PAUSE))
+    (attempts < ATTEMPTS_MAX).then_some(pause.min(LAST_PAUSE))
 }
 
 /// `sha256=` and the HMAC-SHA256 of the body with the hook's secret, in hexadecimal digits: as GitHub signs.
@@ -173,6 +173,6 @@ mod tests {
         let pauses: Vec<_> = (1..=5).map(|tries| pause_after(tries).map(|pause| pause.as_secs())).collect();
         assert_eq!(pauses, [Some(10), Some(40), Some(160), Some(640), Some(2560)]);
         assert_eq!(pause_after(15), Some(LAST_PAUSE));
-        assert_eq!(pause_after(MOST_ATTEMPTS), None);
+        assert_eq!(pause_after(ATTEMPTS_MAX), None);
     }
 }

@@ -7,9 +7,9 @@ use super::{BuildId, BuildState, Definition, ProjectId, TaskId, TaskState, Varia
 use crate::clock::Moment;
 
 /// A longer reference is no branch, tag or commit that anybody named.
-const MAX_REFERENCE_BYTES: usize = 200;
+const REFERENCE_BYTES_MAX: usize = 200;
 /// RFC 5321, 4.5.3.1.3, less the brackets.
-const MAX_MAIL_BYTES: usize = 254;
+const MAIL_BYTES_MAX: usize = 254;
 
 /// Which queue: within one, the oldest comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -324,7 +324,7 @@ fn reference(text: &str, default: &str) -> Result<String, String> {
         || text.ends_with(['/', '.'])
         || ["..", "//", "@{", ".lock"].iter().any(|part| text.contains(part))
         || text.chars().any(|c| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c));
-    if is_hostile || text.len() > MAX_REFERENCE_BYTES {
+    if is_hostile || text.len() > REFERENCE_BYTES_MAX {
         return Err("write a branch, a tag, or 3 to 64 hexadecimal digits of a commit".to_owned());
     }
     let is_hexadecimal = text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -344,7 +344,7 @@ pub(super) fn email(text: &str) -> Result<Option<String>, String> {
     // A leading `-` could be read as a flag by what sends it.
     if parts.is_some_and(|(_, host)| !host.contains('@'))
         && is_plain
-        && text.len() <= MAX_MAIL_BYTES
+        && text.len() <= MAIL_BYTES_MAX
         && !text.starts_with('-')
     {
         return Ok(Some(text.to_owned()));

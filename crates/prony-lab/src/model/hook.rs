@@ -13,7 +13,7 @@ const UNTOLD: &str = "task.output";
 /// What a hook is told where nobody says.
 const DEFAULT_KINDS: &str = "build.completed build.degraded build.failed alert.*";
 /// More is a mistake.
-const MOST_KINDS: usize = 32;
+const KINDS_MAX: usize = 32;
 
 /// What a hook is asked to be, as a form or a script says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ impl HookRequest {
         let text = if self.kinds.trim().is_empty() { DEFAULT_KINDS } else { &self.kinds };
         let kinds: Vec<String> =
             text.split([' ', ',', '\n', '\r']).filter(|kind| !kind.is_empty()).map(str::to_owned).collect();
-        if kinds.len() > MOST_KINDS || !kinds.iter().all(|kind| is_kind(kind)) {
+        if kinds.len() > KINDS_MAX || !kinds.iter().all(|kind| is_kind(kind)) {
             wrong("kinds", "write kinds of events such as build.completed, alert.* or build.*".to_owned());
         }
         if !self.project.is_empty() && project.is_none() {

@@ -13,17 +13,17 @@ use crate::clock::Moment;
 /// More often is a load, and that is what a run is for.
 const LEAST_EVERY: Duration = Duration::from_secs(5);
 /// Less often tells nobody anything.
-const MOST_EVERY: Duration = Duration::from_hours(24);
+const EVERY_MAX: Duration = Duration::from_hours(24);
 /// How often where nobody says.
 const EVERY: Duration = Duration::from_mins(1);
 /// Who waits longer has left.
-const MOST_TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT_MAX: Duration = Duration::from_secs(30);
 /// How long an answer may take where nobody says.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Failures in a row before an alert, where nobody says: one alone may be a packet that got lost.
 const FAIL_AFTER: u32 = 3;
 /// An alert that needs more comes too late.
-const MOST_FAIL_AFTER: u32 = 100;
+const FAIL_AFTER_MAX: u32 = 100;
 
 /// What a monitor is asked to be, as a form or a script says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -123,12 +123,12 @@ impl MonitorRequest {
         let name = self.name.trim().parse::<Name>().map_err(|error| kept("name", error.to_string())).ok();
         let url = crate::egress::check_url(&self.url).map_err(|error| kept("url", error)).ok();
         let every =
-            time(&self.every, EVERY, LEAST_EVERY, MOST_EVERY).map_err(|error| kept("every", error)).ok();
+            time(&self.every, EVERY, LEAST_EVERY, EVERY_MAX).map_err(|error| kept("every", error)).ok();
         let least = Duration::from_millis(1);
         let timeout =
-            time(&self.timeout, TIMEOUT, least, MOST_TIMEOUT).map_err(|error| kept("timeout", error)).ok();
+            time(&self.timeout, TIMEOUT, least, TIMEOUT_MAX).map_err(|error| kept("timeout", error)).ok();
         let fail_after =
-            number(&self.fail_after, 1, MOST_FAIL_AFTER).map_err(|error| kept("fail_after", error)).ok();
+            number(&self.fail_after, 1, FAIL_AFTER_MAX).map_err(|error| kept("fail_after", error)).ok();
         let expected_status =
             number(&self.expected_status, 100, 599).map_err(|error| kept("expected_status", error)).ok();
         let email = email(&self.email).map_err(|error| kept("email", error)).ok();

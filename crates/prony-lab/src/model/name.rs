@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Longer names break tables and say no more.
-const MOST_BYTES: usize = 64;
+const BYTES_MAX: usize = 64;
 
 /// Lower-case letters, digits, `-`, `_` and `.`, beginning with a letter or digit: fit for addresses and file names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +20,7 @@ pub type Variant = Name;
 /// Why a text is no [`Name`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no name: take 1 to {MOST_BYTES} of a–z, 0–9, `-`, `_` and `.`, beginning with a letter or digit"
+    "`{0}` is no name: take 1 to {BYTES_MAX} of a–z, 0–9, `-`, `_` and `.`, beginning with a letter or digit"
 )]
 pub struct NameError(String);
 
@@ -36,10 +36,10 @@ impl FromStr for Name {
 
     fn from_str(text: &str) -> Result<Self, NameError> {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let fits = (1..=MOST_BYTES).contains(&text.len())
+        let fits = (1..=BYTES_MAX).contains(&text.len())
             && text.bytes().all(|byte| is_plain(byte) || b"-_.".contains(&byte))
             && text.bytes().next().is_some_and(is_plain);
-        if fits { Ok(Self(text.to_owned())) } else { Err(NameError(text.chars().take(MOST_BYTES).collect())) }
+        if fits { Ok(Self(text.to_owned())) } else { Err(NameError(text.chars().take(BYTES_MAX).collect())) }
     }
 }
 

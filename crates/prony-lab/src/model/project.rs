@@ -10,9 +10,9 @@ use serde::{Deserialize, Deserializer};
 use super::{Name, SecretName, Variant};
 
 /// A definition is written by hand: what is larger is none.
-const MAX_DEFINITION_BYTES: usize = 64 << 10;
+const DEFINITION_BYTES_MAX: usize = 64 << 10;
 /// More tasks make no page that anybody reads.
-const MAX_TASKS: usize = 64;
+const TASKS_MAX: usize = 64;
 /// A build that takes longer has gone wrong; a day's endurance run fits.
 const LONGEST: Duration = Duration::from_hours(48);
 
@@ -187,9 +187,9 @@ fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Er
 impl Definition {
     /// Reads the TOML of a definition.
     pub fn read(text: &str) -> Result<Self, DefinitionError> {
-        if text.len() > MAX_DEFINITION_BYTES {
+        if text.len() > DEFINITION_BYTES_MAX {
             return Err(DefinitionError::Syntax {
-                message: format!("a definition has at most {} KiB", MAX_DEFINITION_BYTES >> 10),
+                message: format!("a definition has at most {} KiB", DEFINITION_BYTES_MAX >> 10),
                 line: 1,
             });
         }
@@ -323,8 +323,8 @@ impl LimitsFile {
 }
 
 fn checked_tasks(files: Vec<TaskFile>, longest: Duration) -> Result<Vec<TaskDefinition>, DefinitionError> {
-    if files.len() > MAX_TASKS {
-        return Err(wrong("task", &format!("at most {MAX_TASKS} of them")));
+    if files.len() > TASKS_MAX {
+        return Err(wrong("task", &format!("at most {TASKS_MAX} of them")));
     }
     let mut names = BTreeSet::new();
     for file in &files {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Build, BuildId, BuildKind, BuildState, BuildVerdict};
 
 /// Code hosts cut longer descriptions off.
-const MOST_DESCRIPTION: usize = 140;
+const DESCRIPTION_MAX: usize = 140;
 
 /// A build as code hosts show it beside a commit: the fields are those of their own interfaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +61,7 @@ impl CommitStatus {
             build: build.id,
             commit: build.commit.clone(),
             state: CommitState::of(build),
-            description: description.chars().take(MOST_DESCRIPTION).collect(),
+            description: description.chars().take(DESCRIPTION_MAX).collect(),
             target_url: format!("{address}/build/{}", build.id),
             context: format!("prony/{place}"),
         }

@@ -14,7 +14,7 @@ use crate::model::Origin;
 /// git itself shortens commits to no less.
 const LEAST_DIGITS_OF_GIT: usize = 4;
 /// What is shown of what git complains about.
-const MOST_REASON_CHARS: usize = 500;
+const REASON_CHARS_MAX: usize = 500;
 
 /// Fetches files.
 #[derive(Debug, Clone)]
@@ -258,7 +258,7 @@ pub(super) fn good(git: &Git<'_>, what: &str, said: &Said, address: &str) -> Res
         Ended::Stopped(StopReason::Cancelled) => Err(CheckoutError::Cancelled),
         ended => {
             let text: String =
-                without_secrets(&said.text, address).trim().chars().take(MOST_REASON_CHARS).collect();
+                without_secrets(&said.text, address).trim().chars().take(REASON_CHARS_MAX).collect();
             let said = if text.is_empty() { text } else { format!("\n{text}") };
             Err(CheckoutError::Git { what: what.to_owned(), how: ending::describe(ended, &git.limits), said })
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use prony_supervisor::{Cancel, CommandSpec, Ended, Limits, StartError, Starter};
 
 /// Of what git prints, this much is kept: a list of 400,000 commits.
-const MOST_SAID_BYTES: usize = 16 << 20;
+const SAID_BYTES_MAX: usize = 16 << 20;
 /// Settings of every call: what a repository or its server could use to run programs is off.
 const SETTINGS: [&str; 12] = [
     "core.hooksPath=/dev/null",
@@ -117,7 +117,7 @@ impl Git<'_> {
         };
         let mut said = Vec::new();
         let ran = self.starter.run(&spec, self.cancel, &mut |piece| {
-            let room = MOST_SAID_BYTES.saturating_sub(said.len());
+            let room = SAID_BYTES_MAX.saturating_sub(said.len());
             said.extend_from_slice(&piece[..piece.len().min(room)]);
         })?;
         Ok(Said { ended: ran.ended, text: String::from_utf8_lossy(&said).into_owned() })

@@ -15,7 +15,7 @@ pub enum ExecPlanError {
     /// Nothing to run.
     #[error("there is no command to run: write one, such as prony exec 'sleep 0.1'")]
     NoCommand,
-    /// More commands than [`ExecPlan::MAX_COMMANDS`].
+    /// More commands than [`ExecPlan::COMMANDS_MAX`].
     #[error("{asked} commands are more than {max}: use shorter lists of parameters")]
     TooManyCommands {
         /// What was asked.
@@ -26,7 +26,7 @@ pub enum ExecPlanError {
     /// No run at all.
     #[error("0 runs measure nothing: use --runs 1 or more")]
     NoRuns,
-    /// More runs than [`ExecPlan::MAX_RUNS`].
+    /// More runs than [`ExecPlan::RUNS_MAX`].
     #[error("{asked} runs are more than {max}: use fewer")]
     TooManyRuns {
         /// What was asked.
@@ -185,9 +185,9 @@ pub enum ExecOutput {
 
 impl ExecPlan {
     /// Commands of one series at most: every pair of them may be compared.
-    pub const MAX_COMMANDS: usize = 256;
+    pub const COMMANDS_MAX: usize = 256;
     /// Runs of one command at most: each is kept, with 100 bytes.
-    pub const MAX_RUNS: u32 = 1_000_000;
+    pub const RUNS_MAX: u32 = 1_000_000;
 
     /// Refuses what contradicts itself or exceeds a bound.
     pub fn check(&self) -> Result<(), ExecPlanError> {
@@ -196,8 +196,8 @@ impl ExecPlan {
         if commands == 0 {
             return Err(ExecPlanError::NoCommand);
         }
-        if commands > Self::MAX_COMMANDS {
-            return Err(ExecPlanError::TooManyCommands { asked: commands, max: Self::MAX_COMMANDS });
+        if commands > Self::COMMANDS_MAX {
+            return Err(ExecPlanError::TooManyCommands { asked: commands, max: Self::COMMANDS_MAX });
         }
         if least == 0 || most == 0 {
             return Err(ExecPlanError::NoRuns);
@@ -205,8 +205,8 @@ impl ExecPlan {
         if least > most {
             return Err(ExecPlanError::Runs { least, most });
         }
-        if let Some(asked) = [most, warmup].into_iter().find(|runs| *runs > Self::MAX_RUNS) {
-            return Err(ExecPlanError::TooManyRuns { asked, max: Self::MAX_RUNS });
+        if let Some(asked) = [most, warmup].into_iter().find(|runs| *runs > Self::RUNS_MAX) {
+            return Err(ExecPlanError::TooManyRuns { asked, max: Self::RUNS_MAX });
         }
         if let Some(reference) = self.reference.filter(|reference| *reference as usize >= commands) {
             return Err(ExecPlanError::Reference { asked: reference.saturating_add(1), commands });

@@ -153,7 +153,7 @@ fn secrets_are_not_written() {
 fn plans_that_make_no_sense() {
     assert_eq!(plan().check(), Ok(()));
     let refused = |plan: ProbePlan| plan.check().expect_err("a contradiction");
-    let max = ProbePlan::MAX_COUNT;
+    let max = ProbePlan::COUNT_MAX;
     for asked in [0, max + 1] {
         assert_eq!(refused(ProbePlan { count: asked, ..plan() }), PlanError::ProbeCount { asked, max });
     }

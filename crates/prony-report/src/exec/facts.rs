@@ -11,7 +11,7 @@ use crate::number::{bytes, count, plural, rough_percent, seconds, signed_percent
 use crate::page::Colour;
 
 /// Exit codes that a line names.
-const MOST_EXITS: usize = 4;
+const EXITS_MAX: usize = 4;
 
 /// What was asked, also where nobody asked for it by hand; each part is one choice.
 pub(super) fn choices(result: &ExecResult) -> Vec<String> {
@@ -139,7 +139,7 @@ pub(super) fn exits(command: &CommandResult) -> Option<String> {
     counts.keys().find(|exit| **exit != CommandExit::Code(0))?;
     let mut said: Vec<String> = counts
         .iter()
-        .take(MOST_EXITS)
+        .take(EXITS_MAX)
         .map(|(exit, number)| {
             let number = count(*number);
             match exit {
@@ -149,8 +149,8 @@ pub(super) fn exits(command: &CommandResult) -> Option<String> {
             }
         })
         .collect();
-    if counts.len() > MOST_EXITS {
-        said.push(format!("{} other codes", counts.len() - MOST_EXITS));
+    if counts.len() > EXITS_MAX {
+        said.push(format!("{} other codes", counts.len() - EXITS_MAX));
     }
     Some(said.join(", "))
 }

@@ -10,7 +10,7 @@ use prony_model::{
 use crate::number::{cell as in_table, count, plural, rate, rough_percent, seconds, significant, times};
 
 /// Cells that are named one by one.
-const MOST_NAMED: usize = 3;
+const NAMED_MAX: usize = 3;
 /// A share of which this little is missing is told with more digits.
 const NEARLY_ALL: f64 = 0.9995;
 
@@ -309,8 +309,8 @@ pub(super) fn notes(cells: &[&StudyCell], columns: &[Column]) -> Vec<String> {
 
 /// The first few of `names`, and how many more.
 fn some_of(names: &[&str]) -> String {
-    let first = names[..names.len().min(MOST_NAMED)].join("; ");
-    match names.len().saturating_sub(MOST_NAMED) {
+    let first = names[..names.len().min(NAMED_MAX)].join("; ");
+    match names.len().saturating_sub(NAMED_MAX) {
         0 => first,
         more => format!("{first} and {more} more"),
     }
@@ -356,8 +356,8 @@ pub(super) fn places(result: &StudyResult, places: &[FindingPlace]) -> String {
     if is_all {
         return "in every run".to_owned();
     }
-    let told: Vec<String> = places.iter().take(MOST_NAMED).map(|place| one_place(result, place)).collect();
-    let more = match places.len().saturating_sub(MOST_NAMED) {
+    let told: Vec<String> = places.iter().take(NAMED_MAX).map(|place| one_place(result, place)).collect();
+    let more = match places.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),
         more => format!(" and {}", plural(more as u64, "more cell")),
     };

@@ -1,7 +1,7 @@
 //! From values to places on a drawing, and the values worth a tick.
 
 /// Ticks of an axis at most, whatever its values are.
-const MOST_TICKS: usize = 20;
+const TICKS_MAX: usize = 20;
 
 /// How much of the range lies between the least and the greatest value and its ends, on a logarithmic scale of less
 /// than a decade: enough that a point on the border is seen whole.
@@ -99,7 +99,7 @@ impl Scale {
 
     /// Round values in order, about `wanted` of them.
     pub(crate) fn ticks(&self, wanted: usize) -> Vec<f64> {
-        let wanted = wanted.clamp(2, MOST_TICKS);
+        let wanted = wanted.clamp(2, TICKS_MAX);
         let (first, last) = self.domain;
         if !self.logarithmic {
             return even(first, last, wanted);
@@ -117,7 +117,7 @@ impl Scale {
         let stride = (decades / wanted as f64).ceil().max(1.0);
         let mut ticks = Vec::new();
         let mut exponent = (first.log10() / stride).floor() * stride;
-        while exponent <= last.log10() && ticks.len() < MOST_TICKS {
+        while exponent <= last.log10() && ticks.len() < TICKS_MAX {
             ticks.extend(within.iter().map(|digit| round_power(exponent) * digit));
             exponent += stride;
         }
@@ -130,7 +130,7 @@ impl Scale {
 fn even(first: f64, last: f64, wanted: usize) -> Vec<f64> {
     let step = step((last - first) / wanted as f64);
     let begin = (first / step).ceil();
-    (0..=2 * MOST_TICKS)
+    (0..=2 * TICKS_MAX)
         .map(|index| (begin + index as f64) * step)
         // A rounding of the last digit must not cost the last tick.
         .take_while(|tick| *tick <= last + step * 1e-6)

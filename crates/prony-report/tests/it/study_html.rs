@@ -113,11 +113,11 @@ fn pages_of_all_kinds() {
 #[test]
 fn a_page_of_five_hundred_runs_stays_small() {
     /// What a browser opens and a mail takes without complaint.
-    const MOST_BYTES: usize = 5_000_000;
+    const BYTES_MAX: usize = 5_000_000;
     let result = large(10, 5, 10);
     assert_eq!(result.cells.iter().map(|cell| cell.runs.len()).sum::<usize>(), 500);
     let page = check(&result);
-    assert!(page.len() < MOST_BYTES, "{} bytes", page.len());
+    assert!(page.len() < BYTES_MAX, "{} bytes", page.len());
 }
 
 #[test]

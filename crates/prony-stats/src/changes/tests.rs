@@ -75,7 +75,7 @@ fn series_without_anything_to_find() {
     assert_eq!(refused(&[1.0, 0.0]), ChangesError::NotPositive(1));
     assert_eq!(refused(&[f64::NAN]), ChangesError::NotPositive(0));
     assert_eq!(refused(&[f64::INFINITY]), ChangesError::NotPositive(0));
-    assert_eq!(refused(&vec![1.0; MOST_POINTS + 1]), ChangesError::TooMany(MOST_POINTS + 1));
+    assert_eq!(refused(&vec![1.0; POINTS_MAX + 1]), ChangesError::TooMany(POINTS_MAX + 1));
 }
 
 #[test]

@@ -9,7 +9,7 @@ const POINTS_PER_DECADE: i32 = 20;
 /// narrow one hide in one bar.
 const BINS_PER_DECADE: i32 = 20;
 /// A histogram of an hour reaches no further.
-const MOST_DECADES: i32 = 13;
+const DECADES_MAX: i32 = 13;
 /// Nanoseconds of a millisecond.
 const NANOS_PER_MS: f64 = 1e6;
 
@@ -18,7 +18,7 @@ const NANOS_PER_MS: f64 = 1e6;
 pub(super) fn curve(response: &Histogram, service: &Histogram, failed: u64) -> Vec<CurvePoint> {
     let count = response.count();
     let beyond = failed.max(LEAST_EXCEEDANCES) as f64;
-    (0..=MOST_DECADES * POINTS_PER_DECADE)
+    (0..=DECADES_MAX * POINTS_PER_DECADE)
         .map(|step| 10_f64.powf(-f64::from(step) / f64::from(POINTS_PER_DECADE)))
         .take_while(|slower| slower * (count + failed) as f64 >= beyond)
         .filter_map(|slower| {

@@ -3,9 +3,9 @@
 use prony_model::{Course, CoursePoint, SecondPoint};
 
 /// Points of a course at most: more than the columns of a small chart.
-const MOST_POINTS: usize = 300;
+const POINTS_MAX: usize = 300;
 /// Courses of a cell at most: more lines in a chart can't be told apart.
-const MOST_COURSES: u32 = 12;
+const COURSES_MAX: u32 = 12;
 /// Points that are kept of a group of seconds.
 const KEPT: usize = 3;
 /// A rate over less of a second than this is chance.
@@ -13,7 +13,7 @@ const LEAST_COVERED_S: f64 = 0.5;
 
 /// Whether the course of `repeat` of `repeats` is kept: as many as a chart can show, spread over the study.
 pub(super) fn is_kept(repeat: u32, repeats: u32) -> bool {
-    let courses = u64::from(MOST_COURSES.min(repeats));
+    let courses = u64::from(COURSES_MAX.min(repeats));
     let before = |repeat: u32| u64::from(repeat) * courses / u64::from(repeats.max(1));
     before(repeat) > before(repeat.saturating_sub(1))
 }
@@ -42,11 +42,11 @@ fn point(second: &SecondPoint) -> CoursePoint {
 
 /// The least rate, the greatest rate and the greatest latency of each group of seconds, in the order of time.
 fn decimated(points: Vec<CoursePoint>) -> Vec<CoursePoint> {
-    if points.len() <= MOST_POINTS {
+    if points.len() <= POINTS_MAX {
         return points;
     }
-    let group = points.len().div_ceil(MOST_POINTS / KEPT);
-    let mut kept = Vec::with_capacity(MOST_POINTS);
+    let group = points.len().div_ceil(POINTS_MAX / KEPT);
+    let mut kept = Vec::with_capacity(POINTS_MAX);
     for seconds in points.chunks(group) {
         let greatest = |of: fn(&CoursePoint) -> f64| {
             (0..seconds.len()).max_by(|&one, &other| of(&seconds[one]).total_cmp(&of(&seconds[other])))
@@ -80,7 +80,7 @@ mod tests {
         series[1234].max_ms = Some(900.0);
         series[2345].done = 0;
         let points = course(1, &series).points;
-        assert!(points.len() <= MOST_POINTS, "{}", points.len());
+        assert!(points.len() <= POINTS_MAX, "{}", points.len());
         assert!(points.windows(2).all(|pair| pair[0].at_s < pair[1].at_s));
         assert!(points.iter().any(|point| point.max_ms == Some(900.0)));
         assert!(points.iter().any(|point| point.rate_per_s < 1.0));

@@ -5,7 +5,7 @@ use prony_model::{
     words::percent_of,
 };
 use prony_stats::{
-    Aim, Better, Comparison, Criteria, Errors, Looks, MOST_ERRORS, NoVerdict, Quantile, Verdict, compare,
+    Aim, Better, Comparison, Criteria, ERRORS_MAX, Errors, Looks, NoVerdict, Quantile, Verdict, compare,
     compare_differences, holm, label_swap, look_level, median, pooled_differences, signed_rank_p,
 };
 
@@ -264,7 +264,7 @@ fn refusal(pairs: &[BlockPair]) -> Option<String> {
         }
         _ => {}
     }
-    let unanswered = |side: &SideRequests| side.unanswered as f64 > MOST_ERRORS * side.requests as f64;
+    let unanswered = |side: &SideRequests| side.unanswered as f64 > ERRORS_MAX * side.requests as f64;
     (unanswered(&a) || unanswered(&b)).then(|| {
         format!(
             "{} of A's and {} of B's requests had no answer when their blocks ended; 1 % is the most: use a longer \

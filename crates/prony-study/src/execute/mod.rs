@@ -22,7 +22,7 @@ use crate::study::{Restart, Study};
 use crate::target::{Confinement, NoTarget, TargetFailure, Targets};
 
 /// A target that fails so often in a row fails for ever: to try on would take hours and bring nothing.
-const MOST_FAILURES: u32 = 3;
+const FAILURES_MAX: u32 = 3;
 /// How often a pause looks whether the study was stopped.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -171,7 +171,7 @@ impl Conductor<'_> {
         watch.tell(StudyEvent::Running { step, cell });
         if let Some((_, last)) = self.given_up(cell.target) {
             let why = format!(
-                "not tried: its target failed {MOST_FAILURES} times in a row, at last so: {}",
+                "not tried: its target failed {FAILURES_MAX} times in a row, at last so: {}",
                 last.why
             );
             let failure = StudyFailure { why, ..failure(step, String::new(), last.log_tail.clone()) };
@@ -249,13 +249,13 @@ impl Conductor<'_> {
         self.targets.stop(target);
         let entry = self.failures.entry(target).or_insert((0, failure.clone()));
         *entry = (entry.0 + 1, failure);
-        if entry.0 == MOST_FAILURES {
+        if entry.0 == FAILURES_MAX {
             watch.tell(StudyEvent::GivenUp { target: &self.study.targets[target].name });
         }
     }
 
     fn given_up(&self, target: Option<usize>) -> Option<&(u32, StudyFailure)> {
-        self.failures.get(&target?).filter(|(times, _)| *times >= MOST_FAILURES)
+        self.failures.get(&target?).filter(|(times, _)| *times >= FAILURES_MAX)
     }
 }
 

@@ -8,7 +8,7 @@ use super::template::plain;
 use super::tree::Section;
 
 /// A body stands in every plan of its cells: what is larger is no load for a study.
-const MAX_BODY_BYTES: u64 = 1 << 20;
+const BODY_BYTES_MAX: u64 = 1 << 20;
 
 /// The body of a request, if it has one; `None` where there can't be one, which is told.
 #[expect(clippy::option_option, reason = "a body that can't be read is something else than no body")]
@@ -45,8 +45,8 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     }
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
-    file.take(MAX_BODY_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > MAX_BODY_BYTES {
+    file.take(BODY_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > BODY_BYTES_MAX {
         return Err("it is larger than 1 MiB".to_owned());
     }
     Ok(bytes)

@@ -8,7 +8,7 @@ use prony_model::{Arrivals, End, ExecPlan, Load, ProbePlan, RequestPlan, RunPlan
 use super::matrix::{CHOOSING, Matrix, Point};
 
 /// Letters of a slug: with place and repeat a file name stays far below the 255 bytes that file systems take.
-const MAX_SLUG: usize = 60;
+const SLUG_MAX: usize = 60;
 
 /// The name of a point: its value on every axis of more than one value, or all of them where there is one point only.
 pub(super) fn name(point: &Point<'_>, matrix: &Matrix<'_>) -> String {
@@ -33,7 +33,7 @@ pub(super) fn slug(name: &str, taken: &mut BTreeSet<String>) -> String {
         } else if !slug.ends_with('-') && !slug.is_empty() {
             slug.push('-');
         }
-        if slug.len() >= MAX_SLUG {
+        if slug.len() >= SLUG_MAX {
             break;
         }
     }

@@ -14,9 +14,9 @@ use super::schema::help;
 use super::tree::{Section, in_order};
 
 /// Cells of one study: what has more is several studies, and no report of it would be read.
-const MAX_CELLS: usize = 10_000;
+const CELLS_MAX: usize = 10_000;
 /// Entries of `exclude` and of `include` each: each looks at every cell.
-const MAX_ENTRIES: usize = 1_000;
+const ENTRIES_MAX: usize = 1_000;
 /// Values that targets and services fill in themselves.
 pub(super) const OWN_NAMES: [&str; 2] = ["port", "url"];
 /// The axes that choose instead of setting something.
@@ -103,9 +103,9 @@ pub(super) fn matrix<'a>(
     }
     let span = section.map_or_else(|| whole.clone(), |section| section.at());
     let number = axes.iter().try_fold(1_usize, |number, axis| number.checked_mul(axis.values.len()));
-    if number.is_none_or(|number| number > MAX_CELLS) {
+    if number.is_none_or(|number| number > CELLS_MAX) {
         let sizes: Vec<String> = axes.iter().map(|axis| axis.values.len().to_string()).collect();
-        let message = format!("the matrix has {} points, and {MAX_CELLS} are the most", sizes.join(" × "));
+        let message = format!("the matrix has {} points, and {CELLS_MAX} are the most", sizes.join(" × "));
         mistakes.add(span, message, "use shorter lists, or several studies");
         return None;
     }
@@ -271,8 +271,8 @@ fn include<'a>(
             mistakes.add(entry.at(), "this point is in the matrix already", "leave it out");
             continue;
         }
-        if points.len() >= MAX_CELLS {
-            mistakes.add(entry.at(), format!("{MAX_CELLS} cells are the most"), "use several studies");
+        if points.len() >= CELLS_MAX {
+            mistakes.add(entry.at(), format!("{CELLS_MAX} cells are the most"), "use several studies");
             return;
         }
         for axis in axes.iter_mut() {
@@ -287,10 +287,10 @@ fn include<'a>(
 
 fn entries<'a>(section: &Section<'a>, key: &str, mistakes: &mut Mistakes) -> Vec<Section<'a>> {
     let mut entries = section.list(key, mistakes);
-    if entries.len() > MAX_ENTRIES {
+    if entries.len() > ENTRIES_MAX {
         mistakes.add(
             section.span(key),
-            format!("{MAX_ENTRIES} entries are the most"),
+            format!("{ENTRIES_MAX} entries are the most"),
             "use shorter lists instead",
         );
         entries.clear();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use prony_model::what_and_advice;
 
 /// Mistakes that are told of one file: who mends this many reads it again anyway.
-const MOST_MISTAKES: usize = 20;
+const MISTAKES_MAX: usize = 20;
 
 /// What is wrong at one place of a study file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl fmt::Display for StudyError {
 
 impl std::error::Error for StudyError {}
 
-/// Collects mistakes; what exceeds [`MOST_MISTAKES`], or was told before, is dropped.
+/// Collects mistakes; what exceeds [`MISTAKES_MAX`], or was told before, is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Mistakes(Vec<Mistake>);
 
@@ -49,7 +49,7 @@ impl Mistakes {
     pub(super) fn add(&mut self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) {
         let help = Some(help.into()).filter(|help| !help.is_empty());
         let mistake = Mistake { message: message.into(), span, help };
-        if self.0.len() < MOST_MISTAKES && !self.0.contains(&mistake) {
+        if self.0.len() < MISTAKES_MAX && !self.0.contains(&mistake) {
             self.0.push(mistake);
         }
     }
@@ -70,7 +70,7 @@ impl Mistakes {
 
     /// Nothing more would be told.
     pub(super) fn is_full(&self) -> bool {
-        self.0.len() >= MOST_MISTAKES
+        self.0.len() >= MISTAKES_MAX
     }
 
     /// The error that they are, if there is any.

@@ -41,17 +41,17 @@ use target::{Context, Entries, Made};
 use tree::Section;
 
 /// A study is written by hand: what is larger is none.
-const MAX_FILE_BYTES: usize = 1 << 20;
+const FILE_BYTES_MAX: usize = 1 << 20;
 /// Runs of one study: at a second each, more than a day.
-const MAX_RUNS: usize = 100_000;
+const RUNS_MAX: usize = 100_000;
 /// All bodies of requests are held in memory at once.
-const MAX_BODIES_BYTES: usize = 256 << 20;
+const BODIES_BYTES_MAX: usize = 256 << 20;
 /// As `prony compare` needs at least; a file that says nothing asks for a first look.
 const REPEATS: u32 = 1;
 /// A machine that spoils more of a few runs spoils most of them.
 const RETRIES: u32 = 3;
 /// Retries of a cell at most: each takes as long as a run.
-pub(crate) const MAX_RETRIES: u32 = 100;
+pub(crate) const RETRIES_MAX: u32 = 100;
 /// Long enough for the sockets of a run to be closed on both sides.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -108,7 +108,7 @@ impl Study {
 }
 
 fn read(path: &Path, text: &str, overrides: Overrides, mistakes: &mut Mistakes) -> Option<Study> {
-    if text.len() > MAX_FILE_BYTES {
+    if text.len() > FILE_BYTES_MAX {
         mistakes.add(0..0, "this file is larger than 1 MiB", "use several studies");
         return None;
     }
@@ -173,7 +173,7 @@ fn form(
     let repeats = overrides.repeats.or(keys.repeats.as_ref().map(|count| count.0)).unwrap_or(REPEATS);
     refuse_repeats(&section, repeats, matrix.points.len(), mistakes);
     let retries = overrides.retries.or(keys.retries.as_ref().map(|count| count.0)).unwrap_or(RETRIES);
-    if retries > MAX_RETRIES {
+    if retries > RETRIES_MAX {
         mistakes.add(section.span("retries"), format!("{retries} retries are too many"), "100 are the most");
     }
     let context = Context { folder: &folder, host: &overrides.host };
@@ -294,9 +294,9 @@ fn texts(root: &Section<'_>, mistakes: &mut Mistakes) -> Vec<StudyText> {
 
 /// The name of the study, fit for a folder.
 fn name(root: &Section<'_>, typed: Option<&str>, path: &Path, mistakes: &mut Mistakes) -> String {
-    const MOST_LETTERS: usize = 64;
+    const LETTERS_MAX: usize = 64;
     let is_good = |name: &str| {
-        (1..=MOST_LETTERS).contains(&name.len())
+        (1..=LETTERS_MAX).contains(&name.len())
             && name.chars().all(|character| character.is_ascii_alphanumeric() || "-_.".contains(character))
             && !name.starts_with(['.', '-'])
     };
@@ -317,9 +317,9 @@ fn refuse_repeats(root: &Section<'_>, repeats: u32, cells: usize, mistakes: &mut
             "0 repeats measure nothing",
             "use 1 or more; from 6 on differences can be judged",
         );
-    } else if runs > MAX_RUNS {
+    } else if runs > RUNS_MAX {
         let message =
-            format!("{cells} cells and {repeats} repeats make {runs} runs, and {MAX_RUNS} are the most");
+            format!("{cells} cells and {repeats} repeats make {runs} runs, and {RUNS_MAX} are the most");
         mistakes.add(root.span("repeats"), message, "use fewer repeats, or a smaller matrix");
     }
 }
@@ -365,7 +365,7 @@ fn cells<'a>(
             .or_insert_with(|| load.at(point, context.folder, context.host, mistakes));
         let Some((load, words)) = done.clone() else { continue };
         bodies += body_bytes(&load);
-        if bodies > MAX_BODIES_BYTES {
+        if bodies > BODIES_BYTES_MAX {
             mistakes.add(
                 point.span.clone(),
                 "all bodies together are larger than 256 MiB",

@@ -139,7 +139,7 @@ fn share(scalar: &Scalar) -> Result<f64, AmountError> {
         Scalar::Whole(value) => (*value == 0).then_some(0.0),
         Scalar::Logical(_) => None,
     };
-    value.filter(|share| (0.0..=MOST_SHARE).contains(share)).ok_or_else(|| AmountError {
+    value.filter(|share| (0.0..=SHARE_MAX).contains(share)).ok_or_else(|| AmountError {
         given: scalar.to_string(),
         what: "a share",
         example: "it as percent in quotes, such as \"2%\", or as 0.02",
@@ -147,7 +147,7 @@ fn share(scalar: &Scalar) -> Result<f64, AmountError> {
 }
 
 /// A change that is taken for none is hardly ever ten times as much.
-const MOST_SHARE: f64 = 10.0;
+const SHARE_MAX: f64 = 10.0;
 
 fn percent(text: &str) -> Option<f64> {
     let number: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;

@@ -10,7 +10,7 @@ use super::keys::StudyKeys;
 use super::mistake::Mistakes;
 
 /// Keys that are listed where none is near; more would hide what is wrong.
-const MOST_LISTED: usize = 16;
+const LISTED_MAX: usize = 16;
 
 /// The JSON Schema of a study file, as in docs/schema/study-v1.json. It is about JSON with the keys of the TOML.
 pub fn study_file_json_schema() -> String {
@@ -71,7 +71,7 @@ fn check_value(value: &mut DeValue<'_>, schema: &Value, root: &Value, mistakes: 
 pub(super) fn help(typed: &str, names: &[&str]) -> String {
     match nearest(typed, names.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None if names.len() <= MOST_LISTED => {
+        None if names.len() <= LISTED_MAX => {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             if names.is_empty() { String::new() } else { format!("there is {}", names.join(", ")) }
         }

@@ -13,9 +13,9 @@ use super::tree::Section;
 use crate::study::{Cell, ComparisonSpec, Publication, Threshold};
 
 /// Entries of `compare`, `threshold` and `published` each: every one looks at all cells.
-const MAX_ENTRIES: usize = 500;
+const ENTRIES_MAX: usize = 500;
 /// What all entries of one kind may come to: more fits no report.
-const MAX_RESULTS: usize = 20_000;
+const RESULTS_MAX: usize = 20_000;
 /// As in `prony compare`.
 const MARGIN: f64 = 0.02;
 
@@ -94,7 +94,7 @@ fn pairs(keys: &CompareKeys, a: &[usize], b: &[usize], cells: &[Cell]) -> Vec<(u
         let partners = partners.get(&rest(b)).cloned().unwrap_or_default();
         partners.into_iter().filter(move |a| *a != b).map(move |a| (a, b))
     };
-    b.iter().flat_map(|&cell| of(cell)).take(MAX_RESULTS + 1).collect()
+    b.iter().flat_map(|&cell| of(cell)).take(RESULTS_MAX + 1).collect()
 }
 
 pub(super) fn demands(root: &Section<'_>, cells: &Cells<'_>, mistakes: &mut Mistakes) -> Vec<Threshold> {
@@ -143,10 +143,10 @@ fn each<T>(
     entry: impl Fn(&Section<'_>, &mut Mistakes) -> Option<Vec<T>>,
 ) -> Vec<T> {
     let sections = root.list(key, mistakes);
-    if sections.len() > MAX_ENTRIES {
+    if sections.len() > ENTRIES_MAX {
         mistakes.add(
             root.span(key),
-            format!("{MAX_ENTRIES} entries of `{key}` are the most"),
+            format!("{ENTRIES_MAX} entries of `{key}` are the most"),
             "leave some out",
         );
         return Vec::new();
@@ -154,8 +154,8 @@ fn each<T>(
     let mut all = Vec::new();
     for section in sections {
         all.extend(entry(&section, mistakes).unwrap_or_default());
-        if all.len() > MAX_RESULTS {
-            let message = format!("`{key}` comes to more than {MAX_RESULTS} cells");
+        if all.len() > RESULTS_MAX {
+            let message = format!("`{key}` comes to more than {RESULTS_MAX} cells");
             mistakes.add(section.at(), message, "name fewer of them");
             break;
         }

@@ -17,7 +17,7 @@ use super::{Host, exec};
 use crate::study::{Ask, Build, Launch, Ready, Stop, Target, Template};
 
 /// Targets and services of one file: each is a process.
-const MAX_ENTRIES: usize = 256;
+const ENTRIES_MAX: usize = 256;
 const BUILD_WITHIN: Duration = Duration::from_mins(10);
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const STOP_WITHIN: Duration = Duration::from_secs(5);
@@ -50,10 +50,10 @@ pub(super) fn entries<'a>(root: &Section<'a>, mistakes: &mut Mistakes) -> Entrie
             } else if entries.iter().any(|entry| entry.name == name) {
                 let help = "give one of them another name";
                 mistakes.add(section.at(), format!("a service and a target are both called `{name}`"), help);
-            } else if entries.len() == MAX_ENTRIES {
+            } else if entries.len() == ENTRIES_MAX {
                 mistakes.add(
                     section.at(),
-                    format!("{MAX_ENTRIES} targets are the most"),
+                    format!("{ENTRIES_MAX} targets are the most"),
                     "use several studies",
                 );
                 break;
@@ -71,8 +71,8 @@ pub(super) fn entries<'a>(root: &Section<'a>, mistakes: &mut Mistakes) -> Entrie
 }
 
 fn is_name(name: &str) -> bool {
-    const MOST_LETTERS: usize = 64;
-    name.len() <= MOST_LETTERS
+    const LETTERS_MAX: usize = 64;
+    name.len() <= LETTERS_MAX
         && name.starts_with(|character: char| character.is_ascii_alphabetic())
         && name.chars().all(|character| character.is_ascii_alphanumeric() || "-_".contains(character))
 }

@@ -126,12 +126,12 @@ fn metric() -> impl TypedValueParser<Value = Metric> {
 /// `2%` as 0.02; a bare number is percent, too.
 pub(crate) fn percent(text: &str) -> Result<f64, PercentError> {
     let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
-    let value = number.parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= MAX_PERCENT);
+    let value = number.parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= PERCENT_MAX);
     value.map(|value| value / 100.0).ok_or_else(|| PercentError(text.to_owned()))
 }
 
 /// A change that is taken for none is hardly ever ten times as much.
-const MAX_PERCENT: f64 = 1000.0;
+const PERCENT_MAX: f64 = 1000.0;
 
 /// A text that is no percentage.
 #[derive(Debug)]

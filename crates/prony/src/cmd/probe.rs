@@ -14,13 +14,13 @@ use crate::{commit, output, signals, terminal};
 
 /// A body is kept in memory while its transfer is measured, so that no disk slows that down. Pages and most
 /// downloads are smaller.
-const MAX_BODY_BYTES: u64 = 64 << 20;
+const BODY_BYTES_MAX: u64 = 64 << 20;
 
 /// Sends what `args` mean and reports.
 pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, CliError> {
     let ResolvedArgs { plan, format, destination, body: body_to, quiet } = resolve(args)?;
     let control = signals::control()?;
-    let mut body = body_to.as_ref().map(|_| KeptBody::new(MAX_BODY_BYTES));
+    let mut body = body_to.as_ref().map(|_| KeptBody::new(BODY_BYTES_MAX));
     let status = StatusLine::new(quiet);
     let result = prony_engine::probe(&plan, &control, body.as_mut(), &mut |number| {
         let target = clean(&plan.target.to_string());

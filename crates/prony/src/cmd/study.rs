@@ -22,7 +22,7 @@ use crate::{detect, output, terminal};
 /// Runs of a study are seldom shorter than the longest blocks that `prony calibrate` measures.
 const RUN_LEAST_S: f64 = 1.0;
 /// More than [`Study::read`] takes: a file is not read further than that.
-const MAX_FILE_BYTES: u64 = 2 << 20;
+const FILE_BYTES_MAX: u64 = 2 << 20;
 
 /// Does what the file of `args` says, or shows what that is.
 pub(crate) fn study(args: &StudyArgs) -> Result<Exit, CliError> {
@@ -102,6 +102,6 @@ fn text(path: &Path) -> Result<String, CliError> {
     };
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(|error| unreadable(&error))?;
-    file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(|error| unreadable(&error))?;
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| unreadable(&error))?;
     Ok(text)
 }

@@ -21,7 +21,7 @@ const REQUESTS_IN_TIME: u64 = 50_000;
 /// ab's patience with a connection, and with a response.
 const TIMEOUT_S: u64 = 30;
 /// Each request takes 24 bytes until the report is drawn: these are 2.4 GB.
-const MAX_REQUESTS: u64 = 100_000_000;
+const REQUESTS_MAX: u64 = 100_000_000;
 /// What ab calls itself.
 const USER_AGENT: &str = "ApacheBench/2.3";
 
@@ -125,8 +125,8 @@ fn amounts(args: &AbArgs) -> Result<(End, u32), CliError> {
             (End::First { duration: Duration::from_secs(limit_s), requests }, requests)
         }
     };
-    if requests > MAX_REQUESTS {
-        return Err(CliError::usage(format!("-n {requests} is more than {MAX_REQUESTS}"))
+    if requests > REQUESTS_MAX {
+        return Err(CliError::usage(format!("-n {requests} is more than {REQUESTS_MAX}"))
             .hint("ab's report keeps every request in memory; prony run doesn't: prony run URL -n 1G"));
     }
     let connections = args.concurrency.as_deref().map_or(Ok(1), |typed| positive("-c", typed))?;

@@ -14,9 +14,9 @@ use crate::cmd::compare::{Condition, condition};
 use crate::output::Destination;
 
 /// As many as a comparison in an hour can have; more would say less than a better experiment.
-const MAX_PAIRS: u32 = 1000;
+const PAIRS_MAX: u32 = 1000;
 /// A longer block is a run.
-const MAX_BLOCK: Duration = Duration::from_mins(1);
+const BLOCK_MAX: Duration = Duration::from_mins(1);
 /// Shorter blocks measure their own beginning.
 const LEAST_BLOCK: Duration = Duration::from_millis(10);
 
@@ -171,12 +171,12 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
         return Err(CliError::usage("with --rate both sides have the same rate: it can't be what decides")
             .hint("name a response time, such as --primary p50, or leave out --rate"));
     }
-    let pairs = args.pairs.unwrap_or_else(|| u32::try_from(DEFAULT_PAIRS).unwrap_or(MAX_PAIRS));
-    if (pairs as usize) < LEAST_PAIRS || pairs > MAX_PAIRS {
+    let pairs = args.pairs.unwrap_or_else(|| u32::try_from(DEFAULT_PAIRS).unwrap_or(PAIRS_MAX));
+    if (pairs as usize) < LEAST_PAIRS || pairs > PAIRS_MAX {
         return Err(CliError::usage(format!("{pairs} pairs can't be compared"))
-            .hint(format!("use --pairs {LEAST_PAIRS} to {MAX_PAIRS}: fewer can't exclude anything")));
+            .hint(format!("use --pairs {LEAST_PAIRS} to {PAIRS_MAX}: fewer can't exclude anything")));
     }
-    if let Some(block) = args.block.filter(|block| !(LEAST_BLOCK..=MAX_BLOCK).contains(block)) {
+    if let Some(block) = args.block.filter(|block| !(LEAST_BLOCK..=BLOCK_MAX).contains(block)) {
         return Err(CliError::usage(format!("{} ms is no length for a block", block.as_millis()))
             .hint("use --block 200ms; 10 ms at least and 60 s at most"));
     }

@@ -257,7 +257,7 @@ mod tests {
     fn defaults_are_hyperfines() {
         let plan = plan(&args(&["true"]));
         let expected =
-            ExecRuns { warmup: 0, least: 10, most: ExecPlan::MAX_RUNS, least_time: Duration::from_secs(3) };
+            ExecRuns { warmup: 0, least: 10, most: ExecPlan::RUNS_MAX, least_time: Duration::from_secs(3) };
         assert_eq!((plan.runs, plan.seed), (expected, 7));
         assert_eq!(plan.shell, Some(vec!["sh".to_owned(), "-c".to_owned()]));
         assert_eq!((plan.output, plan.order), (ExecOutput::Null, ExecOrder::Interleaved));
@@ -272,7 +272,7 @@ mod tests {
             assert_eq!((told.least, told.most), expected);
         };
         check([Some(5), None, None], (5, 5));
-        check([None, Some(20), None], (20, ExecPlan::MAX_RUNS));
+        check([None, Some(20), None], (20, ExecPlan::RUNS_MAX));
         check([None, None, Some(4)], (4, 4));
         check([None, Some(3), Some(4)], (3, 4));
         refused(&ExecArgs { runs: Some(0), ..args(&["true"]) }, "0 runs measure nothing");

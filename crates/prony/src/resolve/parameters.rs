@@ -8,7 +8,7 @@ use crate::args::ExecArgs;
 use crate::cli_error::CliError;
 
 /// Digits of a number to scan with, decimals included: so many fit 64 bits.
-const MOST_DIGITS: usize = 18;
+const DIGITS_MAX: usize = 18;
 
 /// One parameter and its values, in the order typed.
 struct Parameter {
@@ -20,9 +20,9 @@ struct Parameter {
 pub(super) fn combinations(args: &ExecArgs) -> Result<Vec<BTreeMap<String, String>>, CliError> {
     let parameters = parameters(args)?;
     let number = parameters.iter().map(|parameter| parameter.values.len()).product::<usize>();
-    if number.saturating_mul(args.commands.len()) > ExecPlan::MAX_COMMANDS {
+    if number.saturating_mul(args.commands.len()) > ExecPlan::COMMANDS_MAX {
         return Err(CliError::usage(format!("the parameters make {number} combinations of each command"))
-            .hint(format!("use shorter lists: {} commands are the most", ExecPlan::MAX_COMMANDS)));
+            .hint(format!("use shorter lists: {} commands are the most", ExecPlan::COMMANDS_MAX)));
     }
     let mut combinations = vec![BTreeMap::new()];
     for Parameter { name, values } in parameters {
@@ -117,9 +117,9 @@ fn scanned(low: &str, high: &str, step: Option<&str>) -> Result<Vec<String>, Cli
             .hint("write the smaller one first, and a step above 0"));
     }
     let steps = (high_units - low_units) / step_units;
-    if usize::try_from(steps).ok().is_none_or(|steps| steps >= ExecPlan::MAX_COMMANDS) {
+    if usize::try_from(steps).ok().is_none_or(|steps| steps >= ExecPlan::COMMANDS_MAX) {
         return Err(CliError::usage(format!("there are {} numbers from {low} to {high}", steps + 1))
-            .hint(format!("use a larger step: {} commands are the most", ExecPlan::MAX_COMMANDS)));
+            .hint(format!("use a larger step: {} commands are the most", ExecPlan::COMMANDS_MAX)));
     }
     // Decimals as typed for the bounds, or the step: 1 and 0.5 make 1.0, 1.5, …
     Ok((0..=steps).map(|step| shown(low_units + step * step_units, decimals)).collect())
@@ -131,7 +131,7 @@ fn scaled(number: &str, decimals: usize) -> Option<i64> {
     let digits = whole.strip_prefix('-').unwrap_or(whole);
     let plain = !digits.is_empty() && digits.chars().chain(part.chars()).all(|digit| digit.is_ascii_digit());
     let text = format!("{whole}{part}{}", "0".repeat(decimals.checked_sub(part.len())?));
-    (plain && text.len() <= MOST_DIGITS).then(|| text.parse().ok()).flatten()
+    (plain && text.len() <= DIGITS_MAX).then(|| text.parse().ok()).flatten()
 }
 
 fn shown(units: i64, decimals: usize) -> String {

@@ -5,7 +5,7 @@ use crate::svg::{Anchor, Plot, apart, text_width};
 /// Height of a line of labels.
 const LINE: f64 = 14.0;
 /// A label is at most this wide; what is longer goes into a legend.
-const MOST_ROOM: f64 = 150.0;
+const ROOM_MAX: f64 = 150.0;
 /// From the end of the area to the names.
 const GAP: f64 = 14.0;
 
@@ -18,7 +18,7 @@ pub(super) struct End {
 
 /// Whether `names` fit beside an area of `height`; otherwise they need a legend.
 pub(super) fn fit(names: &[String], height: f64) -> bool {
-    names.len() as f64 * LINE <= height && names.iter().all(|name| text_width(name) <= MOST_ROOM)
+    names.len() as f64 * LINE <= height && names.iter().all(|name| text_width(name) <= ROOM_MAX)
 }
 
 /// Units that `names` need at the right of an area.
@@ -43,6 +43,6 @@ pub(super) fn draw(plot: &mut Plot, ends: &[End]) {
             plot.drawing.line("lead", (x + 2.0, y), (start, height));
         }
         let class = format!("c b s{}", end.colour);
-        plot.drawing.text(&class, (area.right + GAP, height + 4.0), Anchor::Start, &end.name, MOST_ROOM);
+        plot.drawing.text(&class, (area.right + GAP, height + 4.0), Anchor::Start, &end.name, ROOM_MAX);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use prony_model::{LoadKind, StudyCell, StudyResult};
 
 /// Series of one chart at most: as many as there are colours that can be told from one another.
-pub(super) const MOST_SERIES: usize = 8;
+pub(super) const SERIES_MAX: usize = 8;
 
 /// Axes that say how many requests were in flight.
 const CONCURRENCY: [&str; 4] = ["connections", "concurrency", "clients", "threads"];
@@ -51,7 +51,7 @@ impl<'a> Layout<'a> {
 
     /// The number of the colour of `cell`; more variants than colours share them, in different charts.
     pub(super) fn colour(&self, cell: &StudyCell) -> usize {
-        self.rank(cell) % MOST_SERIES
+        self.rank(cell) % SERIES_MAX
     }
 
     /// What `cell` is called where its colour is explained.
@@ -105,7 +105,7 @@ impl<'a> Layout<'a> {
 
     /// Panels whose variants have different colours: the ninth begins another panel.
     fn coloured(&self, panels: Vec<Panel>) -> Vec<Panel> {
-        let part = |index: &usize| self.rank(&self.result.cells[*index]) / MOST_SERIES;
+        let part = |index: &usize| self.rank(&self.result.cells[*index]) / SERIES_MAX;
         let mut coloured = Vec::new();
         for Panel { name, cells } in panels {
             let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();

@@ -22,7 +22,7 @@ const FLOOR_CONNECTIONS: u32 = 16;
 /// The null server needs CPUs, too: with fewer, several client threads would only take them from it.
 const CPUS_FOR_MORE_THREADS: u32 = 4;
 /// More threads are a matter of `--threads`.
-const MOST_THREADS: u32 = 8;
+const THREADS_MAX: u32 = 8;
 
 /// One load on the null server.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -87,7 +87,7 @@ fn usual(elsewhere: bool, cpus: u32) -> Vec<Step> {
         steps.extend(with(Step { response_bytes: LONG_BYTES, ..PLAIN }, &FEW));
     }
     if cpus >= CPUS_FOR_MORE_THREADS {
-        let threads = (cpus / 2).min(MOST_THREADS);
+        let threads = (cpus / 2).min(THREADS_MAX);
         steps.extend(with(Step { threads, ..PLAIN }, &FEW[1..]));
     }
     steps

@@ -13,7 +13,7 @@ use prony_report::count;
 use super::grid::Step;
 use super::server::{Look, Server, ServerUse};
 use crate::cli_error::CliError;
-use crate::resolve::MAX_BODY_BYTES;
+use crate::resolve::BODY_BYTES_MAX;
 
 /// Enough to open the connections and to fill the caches.
 const WARMUP: Duration = Duration::from_millis(300);
@@ -44,7 +44,7 @@ impl Manner {
 
     /// The load of `step` on `target`.
     fn plan(&self, step: &Step, target: &Target) -> Result<RunPlan, CliError> {
-        if step.request_bytes > MAX_BODY_BYTES {
+        if step.request_bytes > BODY_BYTES_MAX {
             return Err(CliError::usage("--request-bytes: choose at most 64 MiB"));
         }
         let connections = step.connections;

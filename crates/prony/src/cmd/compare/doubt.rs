@@ -11,7 +11,7 @@ use super::live::Measured;
 use crate::resolve::compare::Live;
 
 /// The share of blocks made by the client beyond which nothing is said: fewer move no median of ranks by much.
-const MOST_CLIENT_BLOCKS: f64 = 0.1;
+const CLIENT_BLOCKS_MAX: f64 = 0.1;
 /// The share of the time that the client may wait for a core: warn, invalid. As for a run (docs/findings.md).
 const RUN_QUEUE_SHARE: (f64, f64) = (0.01, 0.05);
 /// A wait beyond RUN_QUEUE_SHARE leaves a direction as long as A and B had it alike: up to this share of the time,
@@ -147,7 +147,7 @@ fn made_by_client(
     }
     let (all, made) = (2 * counted.len(), codes.values().sum::<u64>());
     let (code, _) = codes.into_iter().max_by_key(|(code, count)| (*count, Reverse(*code)))?;
-    let is_much = made as f64 > MOST_CLIENT_BLOCKS * all as f64;
+    let is_much = made as f64 > CLIENT_BLOCKS_MAX * all as f64;
     Some(Finding {
         code,
         severity: if is_much { worst } else { Severity::Note },

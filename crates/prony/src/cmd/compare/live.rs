@@ -31,7 +31,7 @@ const DRAIN_OVER_LONGEST: u32 = 3;
 /// What the end of a block may take at most.
 const LONGEST_DRAIN: Duration = Duration::from_secs(30);
 /// Of the pairs that are measured, at least one in so many must count.
-const MOST_PER_COUNTED: usize = 2;
+const PER_COUNTED_MAX: usize = 2;
 
 /// What came of it.
 pub(super) struct Measured {
@@ -86,7 +86,7 @@ pub(super) fn measure(
         plan
     });
     let (mut pairs, mut counted, mut looks) = (Vec::new(), Vec::new(), Vec::new());
-    for order in pair_orders(live.pairs * MOST_PER_COUNTED, live.seed) {
+    for order in pair_orders(live.pairs * PER_COUNTED_MAX, live.seed) {
         if interrupted || counted.len() >= live.pairs {
             break;
         }

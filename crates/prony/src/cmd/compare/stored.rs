@@ -9,7 +9,7 @@ use prony_model::{
     since_1970, words::plural,
 };
 use prony_report::percent;
-use prony_stats::{Errors, LEAST_PAIRS, Looks, MOST_ERRORS};
+use prony_stats::{ERRORS_MAX, Errors, LEAST_PAIRS, Looks};
 use prony_study::{
     Block, BlockPair, Question, SideRequests, figure_findings, judge, side_requests, withhold,
 };
@@ -19,9 +19,9 @@ use crate::cmd::report::read;
 use crate::render::AnyResult;
 
 /// A folder with more results is not one experiment.
-const MAX_FILES: usize = 1000;
+const FILES_MAX: usize = 1000;
 /// Differences that are told one by one.
-const MOST_TOLD: usize = 8;
+const TOLD_MAX: usize = 8;
 /// The label swaps of stored results start from here: the same files give the same probability.
 const SWAP_SEED: u64 = 1;
 
@@ -48,7 +48,7 @@ pub(super) fn compare(
     let start = |stored: &Stored| since_1970(&stored.result.timing.started_at);
     a.sort_by_key(start);
     b.sort_by_key(start);
-    let mut notes: Vec<String> = differences.into_iter().take(MOST_TOLD).collect();
+    let mut notes: Vec<String> = differences.into_iter().take(TOLD_MAX).collect();
     notes.extend(left_out(a.len(), b.len()));
     let count = a.len().min(b.len());
     if count >= LEAST_PAIRS {
@@ -130,8 +130,8 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Stored>, CliError> {
             files.push(path.clone());
         }
     }
-    if files.len() > MAX_FILES {
-        return Err(CliError::usage(format!("{} results are more than {MAX_FILES}", files.len()))
+    if files.len() > FILES_MAX {
+        return Err(CliError::usage(format!("{} results are more than {FILES_MAX}", files.len()))
             .hint("name those that belong together"));
     }
     files.iter().map(|file| read_run(file)).collect()
@@ -196,7 +196,7 @@ fn of_one(stored: &Stored) -> Vec<String> {
     }
     let requests = &result.requests;
     let errors = Errors { failed: requests.failed, requests: requests.intended };
-    if errors.share() > MOST_ERRORS {
+    if errors.share() > ERRORS_MAX {
         found.push(format!("in {name} {} of the requests failed", percent(errors.failed, errors.requests)));
     }
     found
@@ -225,10 +225,10 @@ fn of_two(reference: &Stored, stored: &Stored) -> Vec<String> {
 
 fn refused(differences: &[String]) -> CliError {
     let mut cli_error = CliError::usage("these results can't be compared");
-    for what in differences.iter().take(MOST_TOLD) {
+    for what in differences.iter().take(TOLD_MAX) {
         cli_error = cli_error.hint(what);
     }
-    if let Some(more) = differences.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+    if let Some(more) = differences.len().checked_sub(TOLD_MAX).filter(|more| *more > 0) {
         cli_error = cli_error.hint(format!("and {more} more"));
     }
     cli_error.hint("to see them beside each other without a verdict, add --force")

@@ -14,7 +14,7 @@ use crate::cli_error::CliError;
 use crate::render::AnyResult;
 
 /// More than any result has: a day in seconds takes 20 MB, the largest body 90 MB.
-const MAX_FILE_BYTES: u64 = 256 << 20;
+const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// What `prony study` leaves in its folder when it ends.
 const STUDY_REPORT: &str = "report.json";
@@ -48,7 +48,7 @@ fn text(path: &Path, name: &str) -> Result<String, CliError> {
             .hint("name a file that `prony URL --json FILE` wrote, or - for stdin")
     };
     let mut bytes = Vec::new();
-    let mut take = |source: &mut dyn std::io::Read| source.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    let mut take = |source: &mut dyn std::io::Read| source.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
     let taken = if is_stdin(path) {
         take(&mut std::io::stdin().lock())
     } else if path.join(STUDY_SCHEDULE).is_file() {
@@ -61,7 +61,7 @@ fn text(path: &Path, name: &str) -> Result<String, CliError> {
         File::open(path).and_then(|mut file| take(&mut file))
     };
     taken.map_err(|error| unreadable(&error))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
+    if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(CliError::usage(format!("{name} is larger than 256 MiB, which no result is"))
             .hint("name a file that `prony URL --json FILE` wrote"));
     }

@@ -8,7 +8,7 @@ use prony_report::clean;
 use prony_study::{Cell, Estimate, Launch, Order, Restart, Schedule, Study, Target};
 
 /// Cells and runs that are listed each: who wants more of them reads schedule.json.
-const MOST_LISTED: usize = 40;
+const LISTED_MAX: usize = 40;
 
 /// The plan as text.
 pub(super) fn plan(study: &Study, schedule: &Schedule) -> String {
@@ -24,13 +24,13 @@ pub(super) fn plan(study: &Study, schedule: &Schedule) -> String {
     }
     heading(&mut page, "cells");
     let width =
-        study.cells.iter().take(MOST_LISTED).map(|cell| cell.name.chars().count()).max().unwrap_or_default();
-    for Cell { name, words, .. } in study.cells.iter().take(MOST_LISTED) {
+        study.cells.iter().take(LISTED_MAX).map(|cell| cell.name.chars().count()).max().unwrap_or_default();
+    for Cell { name, words, .. } in study.cells.iter().take(LISTED_MAX) {
         line(&mut page, &format!("  {name:<width$}  {words}"));
     }
     more(&mut page, study.cells.len(), "cell");
     heading(&mut page, "order");
-    for step in schedule.steps.iter().take(MOST_LISTED) {
+    for step in schedule.steps.iter().take(LISTED_MAX) {
         let name = &study.cells[step.cell].name;
         line(&mut page, &format!("  {:>5}  {name} · repeat {}", step.place, step.repeat));
     }
@@ -76,7 +76,7 @@ fn heading(page: &mut String, text: &str) {
 }
 
 fn more(page: &mut String, all: usize, what: &str) {
-    if let Some(more) = all.checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+    if let Some(more) = all.checked_sub(LISTED_MAX).filter(|more| *more > 0) {
         line(page, &format!("  … and {} more", plural(more as u64, what)));
     }
 }

@@ -6,7 +6,7 @@ use super::super::super::facts::{figure as of_cell, value};
 use super::super::figure::Figure;
 use super::super::format::{across, axis as axis_of, known, plain_tick, tick, told};
 use super::super::labels::{self, End};
-use super::super::layout::{Layout, MOST_SERIES, Panel};
+use super::super::layout::{Layout, Panel, SERIES_MAX};
 use super::super::table::{Table, numbers};
 use crate::number::count;
 use crate::svg::{Area, Axis, Drawing, Plot, Scale, Shape};
@@ -15,7 +15,7 @@ const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 270.0;
 
 /// Lines that the title speaks of.
-const MOST_SAID: usize = 3;
+const SAID_MAX: usize = 3;
 
 /// A rise below this is none: identical code differs by as much from one run to the next.
 const FLAT: f64 = 1.1;
@@ -85,7 +85,7 @@ fn lines<'a>(layout: &Layout<'a>, panel: &Panel, axis: &str) -> Vec<Line<'a>> {
             if is_variant { (String::new(), 0) } else { (layout.label(cell), layout.colour(cell)) };
         match lines.iter().position(|line| line.name == name) {
             Some(place) => lines[place].points.push((number, cell)),
-            None if lines.len() < MOST_SERIES => {
+            None if lines.len() < SERIES_MAX => {
                 lines.push(Line { colour, name, points: vec![(number, cell)] });
             }
             None => {}
@@ -119,8 +119,8 @@ fn sentence(lines: &[Line<'_>], axis: &str) -> Option<String> {
             format!("{name} {manner} {} {axis}, with {rate}", plain_tick(*at))
         });
     }
-    let more = said_of.len().saturating_sub(MOST_SAID);
-    said_of.truncate(MOST_SAID);
+    let more = said_of.len().saturating_sub(SAID_MAX);
+    said_of.truncate(SAID_MAX);
     if more > 0 {
         said_of.push(format!("{more} more below"));
     }

@@ -18,7 +18,7 @@ const ROW: f64 = 28.0;
 const NAMES: f64 = 250.0;
 const VALUES: f64 = 78.0;
 /// Cells of one drawing; a longer one could not be read with its axis in view.
-const MOST_ROWS: usize = 40;
+const ROWS_MAX: usize = 40;
 
 /// The chart of `metric`; `None` where no cell has it.
 pub(super) fn figure(layout: &Layout<'_>, metric: StudyMetric) -> Option<Figure> {
@@ -30,7 +30,7 @@ pub(super) fn figure(layout: &Layout<'_>, metric: StudyMetric) -> Option<Figure>
     let id = format!("chart-{}", metric.name().replace('.', "_"));
     let scale = scale(&all, metric);
     let panels = all
-        .chunks(MOST_ROWS)
+        .chunks(ROWS_MAX)
         .enumerate()
         .map(|(part, cells)| {
             (String::new(), drawing(layout, cells, metric, scale, &format!("{id}-{part}"), &title))

@@ -18,7 +18,7 @@ const POINTS: usize = 600;
 /// Service time is drawn where it is this far from response time, in units of the drawing: the width of a line.
 const APART: f64 = 1.8;
 /// The slowest request is drawn where the quantile of all but it would be.
-const MOST_RATIO: f64 = 1e9;
+const RATIO_MAX: f64 = 1e9;
 
 /// Quantiles that are named below the axis and in the table; the last has ten requests of a million beyond it.
 const NAMED: [(f64, &str); 8] = [
@@ -47,7 +47,7 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
         .iter()
         .flat_map(|cell| &cell.curve)
         .map(|point| ratio(point.quantile))
-        .filter(|ratio| *ratio < MOST_RATIO)
+        .filter(|ratio| *ratio < RATIO_MAX)
         .fold(10.0, f64::max);
     let mut panels = Vec::new();
     let mut legend = Vec::new();
@@ -87,7 +87,7 @@ fn is_good(point: &CurvePoint) -> bool {
 
 /// 1/(1 − q): the axis is logarithmic in it.
 fn ratio(quantile: f64) -> f64 {
-    1.0 / (1.0 - quantile).max(1.0 / MOST_RATIO)
+    1.0 / (1.0 - quantile).max(1.0 / RATIO_MAX)
 }
 
 /// The least and the greatest time of all curves, of both clocks.

@@ -18,7 +18,7 @@ const LINES: usize = 3;
 /// A line is never drawn with less: 20 stretches still show where a run changed.
 const LEAST_POINTS: usize = 40;
 /// Runs whose findings are named in one chart.
-const MOST_MARKED: usize = 3;
+const MARKED_MAX: usize = 3;
 
 /// The chart; `None` where no run has a course.
 pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
@@ -173,9 +173,9 @@ fn cross(plot: &mut Plot, at_s: f64) {
 
 /// Names the runs with warnings below the lines, where rates have room.
 fn name_marked(plot: &mut Plot, marked: &[(u32, &str)]) {
-    let more = marked.len().saturating_sub(MOST_MARKED);
+    let more = marked.len().saturating_sub(MARKED_MAX);
     let mut said: Vec<String> =
-        marked.iter().take(MOST_MARKED).map(|(repeat, code)| format!("run {repeat}: {code}")).collect();
+        marked.iter().take(MARKED_MAX).map(|(repeat, code)| format!("run {repeat}: {code}")).collect();
     if more > 0 {
         said.push(format!("{more} more"));
     }
