@@ -124,7 +124,7 @@ impl Lab {
 }
 
 /// Does something that waits, off the threads that answer.
-pub(crate) async fn waited<T: Send + 'static>(
+pub(crate) async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StoreError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::Fault("it panicked".to_owned()))

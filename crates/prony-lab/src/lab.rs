@@ -13,6 +13,7 @@ use crate::options::LabOptions;
 use crate::policy::Refusal;
 use crate::store::{Store, StoreError, projects};
 use crate::web::{Downloads, RenderCache, Shares, Turns};
+use crate::work::Inspector;
 
 /// Pages that are looked at live: each costs a look at the store for every commit. Those without have a link to load
 /// them again.
@@ -36,6 +37,8 @@ pub struct Lab {
     pub(crate) definitions: Definitions,
     /// How builds run here, once there is a worker: in which sandbox, or why in none.
     pub(crate) workplace: Arc<OnceLock<String>>,
+    /// What looks into projects to be, once there is a worker.
+    pub(crate) inspector: Arc<OnceLock<Inspector>>,
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
 }
@@ -139,6 +142,7 @@ impl Lab {
             downloads: Downloads::default(),
             definitions: Definitions::default(),
             workplace: Arc::default(),
+            inspector: Arc::default(),
         })
     }
 

@@ -105,13 +105,13 @@ impl Lab {
         let plan = load_plan(load).map_err(|mistake| Refused::Fields(vec![mistake]))?;
         let policy = self.policy().await?;
         let (lab, url) = (self.clone(), load.url.clone());
-        access::waited(move || lab.judge_here(&policy, &plan, &url, role).map(drop)).await?
+        access::spawn_blocking(move || lab.judge_here(&policy, &plan, &url, role).map(drop)).await?
     }
 
     /// Whether `role` may have the lab ask `url` now and then.
     pub(crate) async fn judge_url(&self, url: &str, role: Role) -> Result<(), Refused> {
         let (policy, url) = (self.policy().await?, url.to_owned());
-        let judged = access::waited(move || policy.resolve(role, &url)).await?;
+        let judged = access::spawn_blocking(move || policy.resolve(role, &url)).await?;
         judged.map(drop).map_err(|refusal| {
             Refused::Fields(vec![FieldMistake { field: "url".to_owned(), message: refusal.to_string() }])
         })

@@ -61,7 +61,7 @@ pub(super) async fn judge(call: Call<Nothing, Nothing, Wish>) -> Answered<Verdic
     let (url, role) = (call.body.url, call.who.role);
     let judged = {
         let (policy, url) = (policy.clone(), url.clone());
-        access::waited(move || policy.resolve(role, &url)).await?
+        access::spawn_blocking(move || policy.resolve(role, &url)).await?
     };
     Ok(match judged {
         Ok(addresses) => {

@@ -8,6 +8,7 @@ mod id;
 mod monitor;
 mod name;
 mod project;
+mod proposal;
 mod role;
 mod secret;
 mod state;
@@ -24,6 +25,7 @@ pub use id::{AlertId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, Se
 pub use monitor::{Check, Monitor, MonitorRequest};
 pub use name::{Name, NameError, Variant};
 pub use project::{Definition, DefinitionError, Limits, Origin, Retention, TaskDefinition};
+pub(crate) use proposal::{Proposal, TELLING};
 pub use role::Role;
 pub use secret::{SecretName, SecretNameError};
 pub use state::{BuildState, TaskState};

@@ -33,6 +33,7 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/alert/{id}", post(pages::alerts::answer))
         .route("/add_job", get(pages::add_job::show).post(pages::add_job::accept))
         .route("/projects", get(pages::projects::list).post(pages::projects::add))
+        .route("/projects/inspect", post(pages::projects::inspect))
         .route("/project/{name}", get(pages::projects::show).post(pages::projects::save))
         .route("/project/{name}/archive", post(pages::projects::archive))
         .route("/account", get(pages::account::show))

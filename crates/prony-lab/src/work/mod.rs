@@ -5,17 +5,19 @@
 //!
 //! Reading order: `workspace.rs` and `sandbox/` (where commands run), `checkout.rs` (what is put there), `worker.rs` (which
 //! build is next), `build.rs` (its way from task to task), `task.rs` and `ending.rs` (one command), `study.rs` and
-//! `comparison.rs` (what is measured), `verdict.rs` (what that says), `local_calls.rs` (who asks for builds).
+//! `comparison.rs` (what is measured), `verdict.rs` (what that says), `local_calls.rs` (who asks for builds),
+//! `inspect.rs` (what may become a project).
 
 mod build;
 mod checkout;
 mod comparison;
-mod local_calls;
 pub mod egress;
 mod ending;
 mod folder;
 mod git;
+mod inspect;
 mod load;
+mod local_calls;
 mod mask;
 mod sandbox;
 mod study;
@@ -26,6 +28,7 @@ mod workspace;
 
 pub use checkout::{CheckoutError, Fetcher, Revision};
 pub use git::Credential;
+pub(crate) use inspect::Inspector;
 pub use local_calls::LocalCallError;
 pub use sandbox::{Network, Sandbox, Scope, Use};
 pub use worker::{Surroundings, Worker};

@@ -13,6 +13,7 @@ use prony_supervisor::{Cancel, Cgroups, Starter};
 
 use super::build;
 use super::checkout::Fetcher;
+use super::inspect::Inspector;
 use super::sandbox::Sandbox;
 use super::workspace;
 use crate::clock;
@@ -93,14 +94,16 @@ impl Worker {
         // A second worker on the same lab would say the same.
         let _ = lab.workplace.set(format!("{} {}", sandbox.describe(), describe_limits(&cgroups)));
         let starter = Starter { program, cgroups: Arc::new(cgroups) };
+        let fetcher = Fetcher {
+            starter: starter.clone(),
+            mirrors: data.join("mirrors"),
+            search_path,
+            home: surroundings.home.clone(),
+        };
+        let _ = lab.inspector.set(Inspector::new(fetcher.clone(), workspaces.join("inspect")));
         let tools = Tools {
             lab: lab.clone(),
-            fetcher: Fetcher {
-                starter: starter.clone(),
-                mirrors: data.join("mirrors"),
-                search_path,
-                home: surroundings.home.clone(),
-            },
+            fetcher,
             starter,
             sandbox: sandbox.clone(),
             workspaces,

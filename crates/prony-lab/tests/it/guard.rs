@@ -85,7 +85,7 @@ fn bodies_and_heads_have_bounds() {
 }
 
 /// Every address of a page to which something is sent, and what whoever sends it must be at least.
-const SENT: [(&str, Option<Role>); 26] = [
+const SENT: [(&str, Option<Role>); 27] = [
     ("/build/1/cancel", Some(Role::Runner)),
     ("/build/1/retry", Some(Role::Runner)),
     ("/build/1/note", Some(Role::Runner)),
@@ -94,6 +94,7 @@ const SENT: [(&str, Option<Role>); 26] = [
     ("/monitors", Some(Role::Runner)),
     ("/monitor/1/remove", Some(Role::Runner)),
     ("/projects", Some(Role::Admin)),
+    ("/projects/inspect", Some(Role::Admin)),
     ("/project/web", Some(Role::Admin)),
     ("/project/web/archive", Some(Role::Admin)),
     ("/admin/users", Some(Role::Admin)),

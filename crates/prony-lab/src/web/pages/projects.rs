@@ -1,16 +1,19 @@
 //! `/projects` and `/project/{name}`: what the lab builds. An administrator writes it down here; forms only choose from it.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::{Frame, mistakes};
+use crate::access::spawn_blocking;
 use crate::actions::projects::Registration;
 use crate::actions::{self, Ctx};
 use crate::api::own_address;
 use crate::lab::Lab;
-use crate::model::{Definition, FieldMistake, Origin, Role};
+use crate::model::{Definition, FieldMistake, Origin, Proposal, Role};
 use crate::store::Tx;
 use crate::store::projects::{self, Project};
 use crate::web::ansi_stripper;
@@ -72,6 +75,37 @@ struct List {
     name: String,
     definition: String,
     mistakes: Vec<FieldMistake>,
+    /// What was to be looked into.
+    address: String,
+    branch: String,
+    /// What was found there.
+    found: Option<String>,
+    first_study: Option<String>,
+}
+
+/// What stands in the forms of the list.
+struct Typed {
+    name: String,
+    definition: String,
+    mistakes: Vec<FieldMistake>,
+    address: String,
+    branch: String,
+    found: Option<String>,
+    first_study: Option<String>,
+}
+
+impl Default for Typed {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            definition: BEGINNING.to_owned(),
+            mistakes: Vec::new(),
+            address: String::new(),
+            branch: "main".to_owned(),
+            found: None,
+            first_study: None,
+        }
+    }
 }
 
 struct Entry {
@@ -101,7 +135,58 @@ struct One {
 
 /// Shows all of them, and the form for a new one.
 pub(crate) async fn list(State(lab): State<Lab>, principal: Principal) -> Result<Html<String>, WebError> {
-    Ok(Html(draw_list(&lab, &principal, String::new(), BEGINNING.to_owned(), Vec::new()).await?))
+    Ok(Html(draw_list(&lab, &principal, Typed::default()).await?))
+}
+
+/// Looks into a repository or a folder, and proposes a definition.
+pub(crate) async fn inspect(
+    State(lab): State<Lab>,
+    principal: Principal,
+    fields: Fields,
+) -> Result<Response, WebError> {
+    principal.require(Role::Admin)?;
+    let (address, branch) = (fields.one("address").to_owned(), fields.one("branch").to_owned());
+    let proposed = propose(&lab, address.clone(), branch.clone()).await?;
+    let typed = Typed { address, branch, ..Typed::default() };
+    let (status, typed) = match proposed {
+        Ok(Proposal { name, definition, found, study }) => {
+            let found = Some(found.join(", "));
+            (StatusCode::OK, Typed { name, definition, found, first_study: study, ..typed })
+        }
+        Err(message) => {
+            let mistakes = vec![FieldMistake { field: "address".to_owned(), message }];
+            (StatusCode::UNPROCESSABLE_ENTITY, Typed { mistakes, ..typed })
+        }
+    };
+    Ok((status, Html(draw_list(&lab, &principal, typed).await?)).into_response())
+}
+
+/// What the lab would write down of the project there, or why it can't say.
+async fn propose(lab: &Lab, address: String, branch: String) -> Result<Result<Proposal, String>, WebError> {
+    // What a definition may not hold is refused before anything is fetched.
+    let from = if address.starts_with('/') && !address.ends_with(".git") { "folder" } else { "repository" };
+    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+    let asked = format!("{from} = {}\nbranch = {}\nstudy = \"x\"\n", quoted(&address), quoted(&branch));
+    let origin = match Definition::read_new(&asked) {
+        Ok(definition) => definition.origin,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    // A folder may be a repository.
+    let origin = match origin {
+        Origin::Folder(path) if path.join(".git").exists() => Origin::Repository(address),
+        origin => origin,
+    };
+    if lab.inspector.get().is_none() {
+        let why = "this lab has no worker, which would fetch it: write the definition by hand";
+        return Ok(Err(why.to_owned()));
+    }
+    let inspector = Arc::clone(&lab.inspector);
+    let inspected = spawn_blocking(move || {
+        inspector
+            .get()
+            .map(|inspector| inspector.inspect_blocking(&origin, &branch).map_err(|error| error.to_string()))
+    });
+    Ok(inspected.await?.unwrap_or_else(|| Err("this lab has no worker".to_owned())))
 }
 
 /// Registers a new one.
@@ -118,7 +203,8 @@ pub(crate) async fn add(
         Ok(project) => Ok(Redirect::to(&format!("/project/{}?saved=yes", project.name)).into_response()),
         Err(refused) => {
             let mistakes = mistakes(refused, "definition")?;
-            let page = draw_list(&lab, &principal, name, definition, mistakes).await?;
+            let typed = Typed { name, definition, mistakes, ..Typed::default() };
+            let page = draw_list(&lab, &principal, typed).await?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
         }
     }
@@ -189,17 +275,13 @@ fn definition(fields: &Fields) -> String {
     fields.one("definition").replace("\r\n", "\n") + "\n"
 }
 
-async fn draw_list(
-    lab: &Lab,
-    principal: &Principal,
-    name: String,
-    definition: String,
-    mistakes: Vec<FieldMistake>,
-) -> Result<String, WebError> {
-    let found = lab.store.read(projects::all).await?;
+async fn draw_list(lab: &Lab, principal: &Principal, typed: Typed) -> Result<String, WebError> {
+    let Typed { name, definition, mistakes, address, branch, found, first_study } = typed;
+    let listed = lab.store.read(projects::all).await?;
     let frame = Frame::of(principal).at("/projects");
-    let projects = found.into_iter().map(Entry::of).collect();
-    Ok(List { frame, projects, name, definition, mistakes }.render()?)
+    let projects = listed.into_iter().map(Entry::of).collect();
+    let page = List { frame, projects, name, definition, mistakes, address, branch, found, first_study };
+    Ok(page.render()?)
 }
 
 /// What came of the last form.
