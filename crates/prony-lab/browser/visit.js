@@ -22,6 +22,7 @@ browse(base, faults, async (open) => {
   await withoutScripts(open, context, second);
   await alert(page);
   await administer(page);
+  await account(page);
   await keep(page, first);
   await refusals(page);
   await leave(page);
@@ -55,7 +56,20 @@ async function register(page) {
   const mistake = await page.textContent('#definition-mistake');
   expect(faults, mistake.includes('folder'), `the mistake is not named: ${mistake}`);
   expect(faults, (await page.inputValue('#name')) === 'tiny', 'what was typed is gone');
-  await page.fill('#definition', fs.readFileSync(definition, 'utf8'));
+  // The lab looks into the repository, and proposes what is then registered.
+  await page.fill('#address', '/nonexistent/repository.git');
+  await page.click('form[action^="/projects/inspect"] button');
+  await page.waitForSelector('#address-mistake');
+  const text = fs.readFileSync(definition, 'utf8');
+  const repository = text.match(/^repository = "(.*)"$/m)[1];
+  await page.fill('#address', repository);
+  await page.click('form[action^="/projects/inspect"] button');
+  const found = await page.textContent('#found');
+  expect(faults, found.includes('a study (prony.toml)'), `the lab found: ${found}`);
+  const proposed = await page.inputValue('#definition');
+  expect(faults, proposed.includes(`repository = "${repository}"`) && proposed.includes('study = "prony.toml"'), `proposed is ${proposed}`);
+  await page.fill('#name', 'tiny');
+  await page.fill('#definition', text);
   await page.click('form[action="/projects"] button');
   await page.waitForURL((url) => url.pathname === '/project/tiny');
 }
@@ -191,8 +205,29 @@ async function administer(page) {
   await page.waitForSelector('#url-mistake');
 }
 
+// One's own page: a token that works, another password, and no other session afterwards.
+async function account(page) {
+  await page.click('.who a');
+  await page.waitForURL((url) => url.pathname === '/account');
+  await page.fill('#token-name', 'phone');
+  await page.click('form[action="/account/tokens"] button');
+  const token = await page.textContent('#secret code');
+  const answer = await page.request.get(`${base}/api/v1/me`, { headers: { authorization: `Bearer ${token}` } });
+  expect(faults, answer.status() === 200, `one's own token: status ${answer.status()}`);
+  const other = 'other horse battery staple';
+  for (const [old, fits] of [['wrong, wrong, wrong', false], [PASSWORD, true]]) {
+    await page.fill('#old', old);
+    await page.fill('#new', other);
+    await page.fill('#again', other);
+    await page.click('form[action="/account/password"] button');
+    await page.waitForSelector(fits ? '#done' : '#mistake');
+  }
+  const sessions = await page.locator('#sessions tbody tr').count();
+  expect(faults, sessions === 1, `there are ${sessions} sessions`);
+}
+
 async function keep(page, id) {
-  for (const [place, at] of ['/admin', '/admin/hooks', '/monitors', '/monitor/1', '/alerts', '/projects', '/project/tiny', `/build/${id}`, '/history/tiny', '/agents', '/add_job'].entries()) {
+  for (const [place, at] of ['/account', '/admin', '/admin/hooks', '/monitors', '/monitor/1', '/alerts', '/projects', '/project/tiny', `/build/${id}`, '/history/tiny', '/agents', '/add_job'].entries()) {
     const answer = await page.goto(base + at, { waitUntil: 'load' });
     expect(faults, answer.status() === 200, `${at}: status ${answer.status()}`);
     fs.writeFileSync(path.join(folder, `${String(place).padStart(2, '0')}.html`), await answer.text());

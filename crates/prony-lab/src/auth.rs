@@ -12,6 +12,7 @@ mod hosts;
 mod limit;
 mod origin;
 mod password;
+mod push;
 mod secret;
 mod token;
 
@@ -23,6 +24,7 @@ pub use hosts::{HostError, Hosts};
 pub use limit::{LoginLimit, Source, TooManyLogins};
 pub use origin::{ForeignOrigin, Provenance};
 pub use password::{Password, PasswordError};
+pub use push::PushProof;
 pub use secret::{Digest, Secret, SecretError};
 pub use token::{ApiToken, TokenError};
 

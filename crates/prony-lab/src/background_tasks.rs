@@ -14,13 +14,14 @@ pub(crate) fn start(lab: &Lab) -> Result<BackgroundTasks, LabError> {
     let store = &lab.store;
     let search_path = lab.options.search_path.clone();
     let mailer = lab.options.mail.clone().map(|command| Mailer { command, search_path });
+    let address = lab.options.public_address.clone().unwrap_or_default();
     let started = || -> std::io::Result<BackgroundTasks> {
         let mut background = BackgroundTasks(vec![
             history::start(store.clone())?,
             monitor::start(store.clone())?,
             retention::start(store.clone())?,
         ]);
-        background.0.extend(hooks::start(store, mailer)?);
+        background.0.extend(hooks::start(store, mailer, address)?);
         Ok(background)
     };
     started().map_err(LabError::Threads)

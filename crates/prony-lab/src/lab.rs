@@ -3,6 +3,8 @@
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::{Arc, OnceLock};
 
+use tokio::sync::Semaphore;
+
 use crate::access::{Access, DEVICES, Hashing, check_place, key};
 use crate::auth::HostError;
 use crate::clock;
@@ -20,6 +22,8 @@ use crate::work::Inspector;
 const LIVE_MAX: u32 = 1_024;
 /// The same for one user.
 const LIVE_PER_USER_MAX: u32 = 64;
+/// Pushes that are read at once: each may be a megabyte from somebody whom nobody knows yet.
+const PUSHES_MAX: usize = 8;
 
 /// A lab: its store and its settings. Cheap to clone.
 #[derive(Clone)]
@@ -39,6 +43,8 @@ pub struct Lab {
     pub(crate) workplace: Arc<OnceLock<String>>,
     /// What looks into projects to be, once there is a worker.
     pub(crate) inspector: Arc<OnceLock<Inspector>>,
+    /// Room for what code hosts say of pushes.
+    pub(crate) pushes: Arc<Semaphore>,
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
 }
@@ -143,6 +149,7 @@ impl Lab {
             definitions: Definitions::default(),
             workplace: Arc::default(),
             inspector: Arc::default(),
+            pushes: Arc::new(Semaphore::new(PUSHES_MAX)),
         })
     }
 

@@ -24,6 +24,8 @@ pub struct LabOptions {
     pub is_behind_proxy: bool,
     /// Addresses of such proxies, beside those of this machine: they may say for whom they ask.
     pub proxies: Vec<IpAddr>,
+    /// Where people reach it, for links in what it tells others: `https://lab.example`, without a slash at its end.
+    pub public_address: Option<String>,
     /// The program that measures: prony itself.
     pub program: PathBuf,
     /// Folders in which commands are looked for, as in `PATH`, for builds.

@@ -61,7 +61,7 @@ pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
 pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
 pub use limiter::{Limiter, LimiterKind, SoloRequests};
 pub use moment::{rfc3339, since_1970};
-pub use options::{ExecOptions, OPEN_CONNECTIONS, OptionsError, RequestOptions, RunOptions};
+pub use options::{ExecOptions, OPEN_CONNECTIONS, OptionsError, RequestOptions, RunOptions, is_token};
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,

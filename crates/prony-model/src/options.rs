@@ -248,8 +248,8 @@ impl ExecOptions {
     }
 }
 
-/// RFC 9110, section 5.6.2.
-fn is_token(text: &str) -> bool {
+/// Whether `text` may be a method or the name of a header: a token (RFC 9110, section 5.6.2).
+pub fn is_token(text: &str) -> bool {
     let is_token_character = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_token_character)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use prony_model::{
     BodyCheck, Clock, DriverChoice, KernelClock, OPEN_CONNECTIONS, RequestOptions, RunOptions, RunPlan,
-    StatusSet, Target, TargetError, source_addresses,
+    StatusSet, Target, TargetError, is_token, source_addresses,
 };
 
 use crate::args::{
@@ -160,12 +160,6 @@ fn header(typed: &str) -> Result<(String, String), CliError> {
         return Err(wrong());
     }
     Ok((name.to_owned(), value.to_owned()))
-}
-
-/// RFC 9110, section 5.6.2.
-fn is_token(text: &str) -> bool {
-    let is_token_character = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(is_token_character)
 }
 
 fn body(args: &RequestArgs) -> Result<Option<Vec<u8>>, CliError> {

@@ -39,6 +39,7 @@ mod tests {
             tls: is_secured.then(|| ("/c".into(), "/k".into())),
             is_behind_proxy,
             proxies: Vec::new(),
+            public_address: None,
             program: "/x/prony".into(),
             search_path: String::new(),
             mail: None,

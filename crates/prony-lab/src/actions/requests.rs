@@ -45,6 +45,22 @@ impl Lab {
         self.accept_once(asker, move |tx| builds::accept(tx, &new)).await
     }
 
+    /// The same for a commit of `branch`.
+    pub(crate) async fn request_pushed_build(
+        &self,
+        request: BuildRequest,
+        branch: String,
+        asker: Asker,
+    ) -> Result<(BuildId, bool), Refused> {
+        let new = self.checked(request, &asker.by).await?;
+        self.accept_once(asker, move |tx| {
+            let id = builds::accept(tx, &new)?;
+            builds::set_branch(tx, id, &branch)?;
+            Ok(id)
+        })
+        .await
+    }
+
     /// The same for a load by itself, which `role` must be allowed to put where it goes.
     pub(crate) async fn request_load(
         &self,

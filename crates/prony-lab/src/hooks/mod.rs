@@ -27,9 +27,14 @@ use tell::Outbox;
 /// Where the store keeps what this thread has seen.
 pub(crate) const SEEN: &str = "seen.hooks";
 
-/// Tells others from now on; by e-mail where there is a `mailer`.
-pub(crate) fn start(store: &Store, mailer: Option<Mailer>) -> std::io::Result<[Background; 2]> {
-    let mut fill = Fill { store: store.clone(), cursor: Cursor::new(SEEN), has_mail: mailer.is_some() };
+/// Tells others from now on; by e-mail where there is a `mailer`. The lab is reached at `address`, or nobody said where.
+pub(crate) fn start(
+    store: &Store,
+    mailer: Option<Mailer>,
+    address: String,
+) -> std::io::Result<[Background; 2]> {
+    let mut fill =
+        Fill { store: store.clone(), cursor: Cursor::new(SEEN), has_mail: mailer.is_some(), address };
     let mut outbox = Outbox::new(store.clone(), mailer);
     Ok([
         Background::start("lab-outbox", move || fill.pause())?,
@@ -42,6 +47,7 @@ struct Fill {
     store: Store,
     cursor: Cursor,
     has_mail: bool,
+    address: String,
 }
 
 impl Fill {
@@ -59,11 +65,11 @@ impl Fill {
         let is_meant = |kind: &str| kind != "task.output";
         let events = self.cursor.unseen(&self.store, is_meant)?;
         let Some(last) = events.last().map(|event| event.id) else { return Ok(false) };
-        let has_mail = self.has_mail;
+        let (has_mail, address) = (self.has_mail, self.address.clone());
         self.store.write_blocking(move |tx| {
             let hooks = hooks::all(tx)?;
             for event in &events {
-                fill(tx, event, &hooks, has_mail)?;
+                fill(tx, event, &hooks, has_mail, &address)?;
             }
             Cursor::write(tx, SEEN, last)
         })?;
@@ -72,16 +78,22 @@ impl Fill {
     }
 }
 
-fn fill(tx: &mut Tx<'_>, event: &Event, hooks: &[Hook], has_mail: bool) -> Result<(), StoreError> {
+fn fill(
+    tx: &mut Tx<'_>,
+    event: &Event,
+    hooks: &[Hook],
+    has_mail: bool,
+    address: &str,
+) -> Result<(), StoreError> {
     let is_wanted = hooks.iter().any(|hook| hook.is_for(&event.kind, hook.project));
     let is_mailed = has_mail && may_be_mailed(&event.kind);
     if !is_wanted && !is_mailed {
         return Ok(());
     }
-    let told = Told::of(tx, event)?;
+    let told = Told::of(tx, event, address)?;
     let now = clock::wall();
     for hook in hooks.iter().filter(|hook| hook.is_for(&event.kind, told.project())) {
-        hooks::tell_hook(tx, hook.id, event.id, &told.json(), now)?;
+        hooks::tell_hook(tx, hook.id, event.id, &told.body(hook.format, address), now)?;
     }
     if is_mailed && let Some(to) = recipient(tx, &told)? {
         hooks::tell_by_mail(tx, &to, event.id, &mail::message(&to, &told), now)?;

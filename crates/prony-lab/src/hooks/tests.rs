@@ -44,7 +44,7 @@ fn receiver(statuses: &'static [u16]) -> (SocketAddr, Receiver<Received>) {
 
 fn filled(store: &Store, has_mail: bool) {
     // A new one each time, as after a restart.
-    let mut fill = Fill { store: store.clone(), cursor: Cursor::new(SEEN), has_mail };
+    let mut fill = Fill { store: store.clone(), cursor: Cursor::new(SEEN), has_mail, address: String::new() };
     while fill.turn().expect("filled") {}
 }
 

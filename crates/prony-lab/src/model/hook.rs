@@ -26,6 +26,44 @@ pub struct HookRequest {
     pub kinds: String,
     /// Of which project only; empty is all.
     pub project: String,
+    /// `prony` (the event as JSON), `slack` or `teams` (a message for a chat); empty is `prony`.
+    pub format: String,
+}
+
+/// As what a hook is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HookFormat {
+    /// The event as JSON.
+    #[default]
+    Prony,
+    /// A message for an incoming webhook of Slack, which Mattermost and others take, too.
+    Slack,
+    /// A card for a workflow of Microsoft Teams.
+    Teams,
+}
+
+impl HookFormat {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Prony, Self::Slack, Self::Teams];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prony => "prony",
+            Self::Slack => "slack",
+            Self::Teams => "teams",
+        }
+    }
+}
+
+impl std::str::FromStr for HookFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|format| format.name() == text);
+        found.ok_or_else(|| format!("`{text}` is none of prony, slack and teams"))
+    }
 }
 
 /// An address that is told of events. Its secret is shown once, when it is made.
@@ -39,6 +77,8 @@ pub struct Hook {
     pub kinds: Vec<String>,
     /// Of which project only.
     pub project: Option<ProjectId>,
+    /// As what.
+    pub format: HookFormat,
     /// Who asked for it.
     pub created_by: String,
     /// When.
@@ -73,10 +113,23 @@ impl HookRequest {
         if !self.project.is_empty() && project.is_none() {
             wrong("project", "there is no such project: choose one of the list".to_owned());
         }
+        let format = match self.format.as_str() {
+            "" => HookFormat::default(),
+            text => text.parse().unwrap_or_else(|message| {
+                wrong("format", message);
+                HookFormat::default()
+            }),
+        };
         match url {
-            Some(url) if mistakes.is_empty() => {
-                Ok(Hook { id: HookId(0), url, kinds, project, created_by: by.to_owned(), created_at: now })
-            }
+            Some(url) if mistakes.is_empty() => Ok(Hook {
+                id: HookId(0),
+                url,
+                kinds,
+                project,
+                format,
+                created_by: by.to_owned(),
+                created_at: now,
+            }),
             _ => Err(mistakes),
         }
     }
@@ -111,6 +164,10 @@ mod tests {
             let mistakes = asked(wrong).checked(None, "kim", Moment(1)).expect_err(wrong);
             assert_eq!(mistakes[0].field, "kinds");
         }
+        let chat = HookRequest { format: "slack".to_owned(), ..asked("") };
+        assert_eq!(chat.checked(None, "kim", Moment(1)).expect("good").format, HookFormat::Slack);
+        let odd = HookRequest { format: "irc".to_owned(), ..asked("") };
+        assert_eq!(odd.checked(None, "kim", Moment(1)).expect_err("wrong")[0].field, "format");
         let nowhere = HookRequest { project: "b".to_owned(), ..asked("") };
         assert_eq!(nowhere.checked(None, "kim", Moment(1)).expect_err("wrong")[0].field, "project");
     }

@@ -13,6 +13,7 @@ mod role;
 mod secret;
 mod state;
 mod status;
+mod trigger;
 
 pub use alert::{Alert, AlertKind, AlertState};
 pub use build::{
@@ -20,7 +21,7 @@ pub use build::{
     NewBuild, Priority, Task, TaskKind,
 };
 pub use history::{Change, ChangeState, Point, Series};
-pub use hook::{Hook, HookRequest};
+pub use hook::{Hook, HookFormat, HookRequest};
 pub use id::{AlertId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, SeriesId, TaskId, UserId};
 pub use monitor::{Check, Monitor, MonitorRequest};
 pub use name::{Name, NameError, Variant};
@@ -30,3 +31,4 @@ pub use role::Role;
 pub use secret::{SecretName, SecretNameError};
 pub use state::{BuildState, TaskState};
 pub use status::{CommitState, CommitStatus};
+pub use trigger::Triggers;

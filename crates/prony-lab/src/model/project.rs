@@ -7,7 +7,8 @@ use std::time::Duration;
 use prony_model::{parse_bytes, parse_duration};
 use serde::{Deserialize, Deserializer};
 
-use super::{Name, SecretName, Variant};
+use super::trigger::{EVERY_MAX, EVERY_MIN, POLL_MIN};
+use super::{Name, SecretName, Triggers, Variant};
 
 /// A definition is written by hand: what is larger is none.
 const DEFINITION_BYTES_MAX: usize = 64 << 10;
@@ -41,6 +42,8 @@ pub struct Definition {
     pub expose: Vec<PathBuf>,
     /// The secret of the lab by which the repository is fetched: a password, or `user:password`.
     pub credential: Option<SecretName>,
+    /// What has it built without anybody's asking.
+    pub triggers: Triggers,
 }
 
 /// Where the files of a project come from.
@@ -135,6 +138,20 @@ struct DefinitionFile {
     #[serde(default)]
     expose: Vec<PathBuf>,
     credential: Option<SecretName>,
+    #[serde(default)]
+    trigger: TriggerFile,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct TriggerFile {
+    push: Option<SecretName>,
+    #[serde(default)]
+    branches: Vec<String>,
+    #[serde(default, deserialize_with = "time")]
+    every: Option<Duration>,
+    #[serde(default, deserialize_with = "time")]
+    poll: Option<Duration>,
 }
 
 #[derive(Deserialize)]
@@ -238,6 +255,7 @@ impl DefinitionFile {
     fn checked(self) -> Result<Definition, DefinitionError> {
         let origin = self.origin()?;
         let limits = self.limits.checked()?;
+        let triggers = self.trigger.checked(&origin)?;
         let tasks = checked_tasks(self.tasks, limits.time)?;
         if tasks.is_empty() && self.study.is_none() {
             return Err(wrong("study", "there is nothing to do: name a study file or at least one [[task]]"));
@@ -274,6 +292,7 @@ impl DefinitionFile {
             },
             expose: self.expose,
             credential: self.credential,
+            triggers,
         })
     }
 
@@ -296,6 +315,31 @@ impl DefinitionFile {
             }
             (Some(_), Some(_)) => Err(wrong("folder", "either `repository` or `folder`, not both")),
         }
+    }
+}
+
+impl TriggerFile {
+    fn checked(self, origin: &Origin) -> Result<Triggers, DefinitionError> {
+        let Self { push, branches, every, poll } = self;
+        if every.is_some_and(|every| !(EVERY_MIN..=EVERY_MAX).contains(&every)) {
+            return Err(wrong("trigger.every", "at least 10m and at most 366 days"));
+        }
+        if poll.is_some_and(|poll| poll < POLL_MIN) {
+            return Err(wrong("trigger.poll", "at least 1m: each look asks the repository's server"));
+        }
+        if poll.is_some() && !matches!(origin, Origin::Repository(_)) {
+            return Err(wrong(
+                "trigger.poll",
+                "only a repository has new commits: take `every` for a folder",
+            ));
+        }
+        if !branches.is_empty() && push.is_none() {
+            return Err(wrong(
+                "trigger.branches",
+                "they say which pushes count: name the secret of `push`, too",
+            ));
+        }
+        Ok(Triggers { push, branches, every, poll })
     }
 }
 
@@ -440,6 +484,10 @@ mod tests {
             ("folder = \"/a\"\nstudy = \"x\"\nexpose = [\"/\"]", "`expose`"),
             ("folder = \"/a\"\nstudy = \"x\"\nexpose = [\"tools\"]", "`expose`"),
             ("folder = \"/a\"\nstudy = \"x\"\nvariants = [\"a\", \"a\"]", "`variants`"),
+            ("folder = \"/a\"\nstudy = \"x\"\n[trigger]\npoll = \"5m\"", "`trigger.poll`"),
+            ("repository = \"/a\"\nstudy = \"x\"\n[trigger]\npoll = \"5s\"", "`trigger.poll`"),
+            ("folder = \"/a\"\nstudy = \"x\"\n[trigger]\nevery = \"1m\"", "`trigger.every`"),
+            ("folder = \"/a\"\nstudy = \"x\"\n[trigger]\nbranches = [\"a\"]", "`trigger.branches`"),
         ] {
             let error = Definition::read(text).expect_err(text).to_string();
             assert!(error.contains(where_to_look), "{text}: {error}");

@@ -57,6 +57,11 @@ pub(crate) fn accept(tx: &mut Tx<'_>, new: &NewBuild) -> Result<BuildId, StoreEr
     Ok(id)
 }
 
+/// Notes of which branch a build is that was requested by its commit.
+pub(crate) fn set_branch(tx: &mut Tx<'_>, id: BuildId, branch: &str) -> Result<(), StoreError> {
+    tx.execute("UPDATE builds SET branch = $2 WHERE id = $1", values![id, branch]).map(drop)
+}
+
 /// Moves a build from `from` to `to`, if it still is where it was thought to be.
 pub(crate) fn advance(
     tx: &mut Tx<'_>,

@@ -4,7 +4,7 @@ use super::{Row, StoreError, Tx, values};
 use crate::clock::Moment;
 use crate::model::{EventId, Hook, HookId, ProjectId};
 
-const COLUMNS: &str = "id, url, kinds, project_id, created_by, created_at";
+const COLUMNS: &str = "id, url, kinds, project_id, format, created_by, created_at";
 
 /// A lab tells some services, not everybody.
 pub(crate) const MOST: i64 = 100;
@@ -49,13 +49,14 @@ pub(crate) fn add(tx: &mut Tx<'_>, new: &Hook, secret: &str) -> Result<HookId, S
         return Err(StoreError::Conflict(format!("the hooks, of which there are {MOST}: remove one first")));
     }
     tx.number(
-        "INSERT INTO hooks (url, secret, kinds, project_id, created_by, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
+        "INSERT INTO hooks (url, secret, kinds, project_id, format, created_by, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
         values![
             new.url.as_str(),
             secret,
             new.kinds.join(" "),
             new.project,
+            new.format.name(),
             new.created_by.as_str(),
             new.created_at,
         ],
@@ -185,8 +186,9 @@ fn hook(row: &Row) -> Result<Hook, StoreError> {
         url: row.text(1)?,
         kinds: row.text(2)?.split(' ').map(str::to_owned).collect(),
         project: row.maybe_int(3)?.map(ProjectId),
-        created_by: row.text(4)?,
-        created_at: row.moment(5)?,
+        format: row.word(4)?,
+        created_by: row.text(5)?,
+        created_at: row.moment(6)?,
     })
 }
 

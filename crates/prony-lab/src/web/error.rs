@@ -26,6 +26,9 @@ pub(crate) enum WebError {
     /// A token that opens nothing.
     #[error("this API token is unknown or revoked; make one: prony lab token add")]
     BadToken,
+    /// A push that isn't signed with the secret that was agreed on.
+    #[error("this push is not signed with the secret of the project's trigger")]
+    BadSignature,
     /// A name that isn't the lab's.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -78,7 +81,7 @@ impl WebError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Missing(_) | Self::Store(StoreError::Missing(_)) => StatusCode::NOT_FOUND,
-            Self::Unknown | Self::BadToken => StatusCode::UNAUTHORIZED,
+            Self::Unknown | Self::BadToken | Self::BadSignature => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) | Self::Foreign(_) | Self::NoFormToken => StatusCode::FORBIDDEN,
             // RFC 9110, 15.5.20: the request came to a server that doesn't answer for that name.
             Self::Host(HostError::Foreign(_)) => StatusCode::MISDIRECTED_REQUEST,

@@ -4,7 +4,7 @@
 //! (who asks), `login`, `fields` (what they send), `error` (what goes wrong), `pages/` (what is shown),
 //! `render_cache` (what was shown before), `downloads`, `sse` (what changes while one looks), `shares` (what each user may
 //! have of it), `ansi_stripper` (what commands write, as text), `assets` (styles and scripts), `badge`
-//! (a picture for READMEs).
+//! (a picture for READMEs), `push` (what code hosts say).
 
 mod ansi_stripper;
 mod assets;
@@ -18,6 +18,7 @@ mod login;
 mod metrics;
 mod pages;
 mod principal;
+mod push;
 mod render_cache;
 mod routes;
 mod serve;

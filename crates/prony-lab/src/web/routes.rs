@@ -6,7 +6,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::error::WebError;
-use super::{assets, badge, guard, login, metrics, pages, sse};
+use super::{assets, badge, guard, login, metrics, pages, push, sse};
 use crate::api;
 use crate::lab::Lab;
 
@@ -56,6 +56,7 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/monitor/{id}/checks.json", get(pages::monitors::checks_json))
         .route("/monitor/{id}/remove", post(pages::monitors::remove))
         .route("/agents", get(pages::agents::show))
+        .route("/push/{project}", post(push::accept))
         .route("/badge/{project}/{file}", get(badge::show))
         .route("/assets/{name}", get(assets::show))
         .route("/login", get(login::show).post(login::accept))

@@ -53,6 +53,7 @@ impl Bench {
             tls: None,
             is_behind_proxy: false,
             proxies: Vec::new(),
+            public_address: None,
             program: "/proc/self/exe".into(),
             search_path: String::new(),
             mail: None,

@@ -16,6 +16,18 @@ const LEAST_DIGITS_OF_GIT: usize = 4;
 /// What is shown of what git complains about.
 const REASON_CHARS_MAX: usize = 500;
 
+/// What a question to a repository's server may use.
+const LOOK_LIMITS: Limits = Limits {
+    time: std::time::Duration::from_mins(1),
+    grace: std::time::Duration::from_secs(2),
+    memory_bytes: 1 << 30,
+    // Only what it writes to the disk itself: nothing.
+    disk_bytes: u64::MAX / 2,
+    output_bytes: 1 << 20,
+    processes: 64,
+    poll_interval: prony_supervisor::POLL_INTERVAL,
+};
+
 /// Fetches files.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
@@ -143,6 +155,34 @@ impl Fetcher {
                 Ok(revision)
             }
         }
+    }
+
+    /// The newest commit of `branch` in the repository at `address`; `None` where there is no such branch. Nothing is
+    /// fetched.
+    pub(super) fn newest(
+        &self,
+        address: &str,
+        branch: &str,
+        credential: Option<&Credential>,
+    ) -> Result<Option<String>, CheckoutError> {
+        check(branch)?;
+        fs::create_dir_all(&self.mirrors)?;
+        let git = Git {
+            starter: &self.starter,
+            search_path: &self.search_path,
+            home: self.home.as_deref(),
+            room: &self.mirrors,
+            limits: LOOK_LIMITS,
+            cancel: &Cancel::default(),
+            borrowed: None,
+            credential,
+        };
+        let words = ["ls-remote", "--", address, &format!("refs/heads/{branch}")];
+        let said = git.call(&self.mirrors, true, &words)?;
+        good(&git, &format!("ask {}", redacted(address)), &said, address)?;
+        let commit =
+            said.text.lines().find_map(|line| line.split_once('\t')).map(|(commit, _)| commit.to_owned());
+        Ok(commit.filter(|commit| is_commit(commit)))
     }
 
     /// Makes the mirror, if there is none yet.

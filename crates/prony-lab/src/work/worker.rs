@@ -15,7 +15,9 @@ use super::build;
 use super::checkout::Fetcher;
 use super::inspect::Inspector;
 use super::sandbox::Sandbox;
+use super::triggers;
 use super::workspace;
+use crate::background::Background;
 use crate::clock;
 use crate::lab::{Lab, LabError};
 use crate::model::{BuildId, BuildState};
@@ -58,6 +60,7 @@ pub struct Worker {
     shared: Arc<Shared>,
     sandbox: Sandbox,
     threads: Vec<JoinHandle<()>>,
+    _triggers: Background,
 }
 
 #[derive(Default)]
@@ -100,6 +103,7 @@ impl Worker {
             search_path,
             home: surroundings.home.clone(),
         };
+        let triggers = triggers::start(lab, fetcher.clone()).map_err(LabError::Threads)?;
         let _ = lab.inspector.set(Inspector::new(fetcher.clone(), workspaces.join("inspect")));
         let tools = Tools {
             lab: lab.clone(),
@@ -111,7 +115,8 @@ impl Worker {
             closed: database_addresses(&lab.options.store),
         };
         let shared = Arc::new(Shared::default());
-        let mut worker = Self { shared: Arc::clone(&shared), sandbox, threads: Vec::new() };
+        let mut worker =
+            Self { shared: Arc::clone(&shared), sandbox, threads: Vec::new(), _triggers: triggers };
         let clerk = (Arc::clone(&shared), lab.store.clone());
         worker.spawn("lab-clerk", move || watch(&clerk.0, &clerk.1))?;
         worker.spawn("lab-worker", move || work(&shared, &tools))?;

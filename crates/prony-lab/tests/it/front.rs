@@ -19,7 +19,7 @@ pub(crate) struct Front {
     pub(crate) lab: Lab,
     pub(crate) address: SocketAddr,
     _serving: Serving,
-    _folder: tempfile::TempDir,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 /// An answer.
@@ -65,7 +65,7 @@ impl Front {
         let lab = Lab::open(options).expect("a lab");
         let serving = serve(&lab).expect("a lab that answers");
         let address = serving.addresses()[0];
-        Self { lab, address, _serving: serving, _folder: folder }
+        Self { lab, address, _serving: serving, folder }
     }
 
     /// Asks, with `Host` as it should be.
@@ -159,6 +159,7 @@ pub(crate) fn options(folder: &std::path::Path) -> LabOptions {
         tls: None,
         is_behind_proxy: false,
         proxies: Vec::new(),
+        public_address: None,
         program: "/nonexistent/prony".into(),
         search_path: String::new(),
         mail: None,

@@ -85,7 +85,7 @@ fn bodies_and_heads_have_bounds() {
 }
 
 /// Every address of a page to which something is sent, and what whoever sends it must be at least.
-const SENT: [(&str, Option<Role>); 27] = [
+const SENT: [(&str, Option<Role>); 28] = [
     ("/build/1/cancel", Some(Role::Runner)),
     ("/build/1/retry", Some(Role::Runner)),
     ("/build/1/note", Some(Role::Runner)),
@@ -111,6 +111,7 @@ const SENT: [(&str, Option<Role>); 27] = [
     ("/account/session/x/end", Some(Role::Viewer)),
     // It ends the session that the others are tried with.
     ("/account/sign-out", Some(Role::Viewer)),
+    ("/push/web", None),
     ("/login", None),
     ("/logout", None),
     ("/first-login/x", None),

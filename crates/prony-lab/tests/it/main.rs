@@ -8,6 +8,7 @@ mod front;
 mod guard;
 mod login;
 mod ownership;
+mod push;
 mod slow;
 mod tls;
 mod watching;

@@ -99,6 +99,9 @@ pub(crate) struct LabServeArgs {
     /// Address of such a proxy, where it is on another machine; once for each
     #[arg(long, value_name = "ADDRESS", requires = "behind_proxy", hide_short_help = true)]
     pub(crate) proxy: Vec<std::net::IpAddr>,
+    /// Where people reach the lab, for links in mails and webhooks: https://lab.example.org
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    pub(crate) public_address: Option<String>,
     /// Let everybody who reaches the lab read it; only where that is this machine alone
     #[arg(long, value_name = "ROLE", value_parser = ["viewer", "none"], default_value = "none")]
     pub(crate) anonymous: String,

@@ -110,6 +110,7 @@ pub(super) fn example(
         tls: None,
         is_behind_proxy: false,
         proxies: Vec::new(),
+        public_address: None,
         program: prony_supervisor::SELF.into(),
         search_path: String::new(),
         mail: None,
@@ -142,6 +143,7 @@ fn options(args: &LabServeArgs) -> Result<LabOptions, CliError> {
         tls: args.tls_certificate.clone().zip(args.tls_key.clone()),
         is_behind_proxy: args.behind_proxy,
         proxies: args.proxy.clone(),
+        public_address: args.public_address.as_deref().map(public_address).transpose()?,
         program: prony_supervisor::SELF.into(),
         search_path: std::env::var("PATH").unwrap_or_default(),
         mail: args.mail_command.as_deref().map(mail_command).transpose()?,
@@ -151,6 +153,14 @@ fn options(args: &LabServeArgs) -> Result<LabOptions, CliError> {
             "off" => SandboxMode::Off,
             _ => SandboxMode::Auto,
         },
+    })
+}
+
+/// Where people reach the lab, without a slash at its end.
+fn public_address(text: &str) -> Result<String, CliError> {
+    prony_lab::Client::address(text).map_err(|_| {
+        CliError::usage(format!("--public-address {text:?} is no address of a lab"))
+            .hint("write it as https://lab.example.org")
     })
 }
 

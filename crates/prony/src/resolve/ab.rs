@@ -7,11 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_model::{
     Body, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, Target, Timeouts, Version,
-    source_addresses,
+    is_token, source_addresses,
 };
 use prony_report::ab::{Attributes, Options, heartbeat};
 
-use super::{header, is_token, read};
+use super::{header, read};
 use crate::args::AbArgs;
 use crate::cli_error::CliError;
 use crate::output::Destination;

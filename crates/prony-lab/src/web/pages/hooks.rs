@@ -7,7 +7,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::{Frame, format, mistakes};
 use crate::lab::Lab;
-use crate::model::{FieldMistake, Hook, HookId, HookRequest, Role};
+use crate::model::{FieldMistake, Hook, HookFormat, HookId, HookRequest, Role};
 use crate::store::hooks::GivenUp;
 use crate::store::{hooks, projects};
 use crate::web::ansi_stripper;
@@ -27,6 +27,7 @@ struct Page {
     hooks: Vec<Hook>,
     given_up: Vec<GivenUp>,
     projects: Vec<String>,
+    formats: [HookFormat; 3],
     request: HookRequest,
     mistakes: Vec<FieldMistake>,
 }
@@ -44,7 +45,8 @@ pub(crate) async fn add(
 ) -> Result<Response, WebError> {
     principal.require(Role::Admin)?;
     let one = |name| fields.one(name).to_owned();
-    let request = HookRequest { url: one("url"), kinds: one("kinds"), project: one("project") };
+    let request =
+        HookRequest { url: one("url"), kinds: one("kinds"), project: one("project"), format: one("format") };
     match lab.add_hook(request.clone(), &principal.name, principal.role).await {
         Ok((_, secret)) => {
             let page = draw(&lab, &principal, Some(secret), HookRequest::default(), Vec::new()).await?;
@@ -85,5 +87,16 @@ async fn draw(
         .await?;
     let projects = all.into_iter().map(|project| project.name).collect();
     let frame = Frame::of(principal).at("/admin");
-    Ok(Page { frame, waiting, secret, hooks, given_up, projects, request, mistakes }.render()?)
+    Ok(Page {
+        frame,
+        waiting,
+        secret,
+        hooks,
+        given_up,
+        projects,
+        formats: HookFormat::ALL,
+        request,
+        mistakes,
+    }
+    .render()?)
 }

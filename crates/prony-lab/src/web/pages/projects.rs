@@ -62,6 +62,12 @@ disk = \"8GiB\"
 output = \"8MiB\"
 processes = 1024
 
+[trigger]                                 # builds that nobody asks for
+push = \"PUSH\"                            # a secret of the lab that signs a code host's webhook to /push/PROJECT
+branches = [\"main\", \"release/*\"]         # whose pushes count; without them, those of the branch above
+poll = \"5m\"                               # or: the branch is looked at this often
+every = \"24h\"                             # and built this often in any case
+
 [keep]                                    # outputs and files; figures stay
 files = \"4320h\"
 builds = 100

@@ -9,6 +9,7 @@ mod process;
 mod running;
 mod sandbox;
 mod tiny;
+mod triggers;
 mod worker;
 
 use std::ffi::OsString;

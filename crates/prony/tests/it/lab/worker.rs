@@ -34,6 +34,7 @@ pub(super) fn options(data: &Path) -> LabOptions {
         tls: None,
         is_behind_proxy: false,
         proxies: Vec::new(),
+        public_address: None,
         program: PathBuf::from(env!("CARGO_BIN_EXE_prony")),
         search_path: std::env::var("PATH").expect("there is one"),
         mail: None,
