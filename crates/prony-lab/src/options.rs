@@ -32,7 +32,7 @@ pub struct LabOptions {
     pub search_path: String,
     /// A command that takes a message as sendmail does; without one nobody gets mail.
     pub mail: Option<Vec<String>>,
-    /// Whether builds are worked off; a lab without a worker only takes them in.
+    /// Whether builds are run; a lab without a worker only accepts them.
     pub has_worker: bool,
     /// Whether builds run in a sandbox.
     pub sandbox: SandboxMode,

@@ -1,4 +1,4 @@
-//! Builds: written about, and called off all at once.
+//! Builds: written about, and cancelled all at once.
 
 use super::{Ctx, Refused};
 use crate::model::{BuildId, FieldMistake};
@@ -6,7 +6,7 @@ use crate::store::{StoreError, Tx, builds, figures, queue};
 
 /// Longer notes are documents.
 const NOTE_CHARACTERS_MAX: usize = 2_000;
-/// Builds that are read at once; all that there are will be called off.
+/// Builds that are read at once; all that there are will be cancelled.
 const TOGETHER: u32 = 1_000;
 
 /// Adds a note to a build.
@@ -19,7 +19,7 @@ pub(crate) fn add_note(tx: &mut Tx<'_>, ctx: &Ctx, id: BuildId, words: &str) -> 
     Ok(figures::add_note(tx, id, &ctx.who.name, words, ctx.now)?)
 }
 
-/// Calls off every build that is not over; how many these were.
+/// Cancels every build that is not over; how many these were.
 pub(crate) fn stop_all(tx: &mut Tx<'_>, ctx: &Ctx) -> Result<u64, StoreError> {
     let mut stopped = 0;
     loop {

@@ -87,7 +87,7 @@ impl Lab {
         self.accept_once(asker, move |tx| builds::accept(tx, &new)).await
     }
 
-    /// Calls a build off: at once where it waits still, otherwise as soon as what runs of it has been stopped.
+    /// Cancels a build: at once where it still waits, otherwise as soon as what runs of it has been stopped.
     pub(crate) async fn cancel_build(&self, id: BuildId, by: &str) -> Result<(), StoreError> {
         let by = by.to_owned();
         self.store

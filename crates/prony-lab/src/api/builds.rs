@@ -101,7 +101,7 @@ pub(super) struct Event {
     body: serde_json::Value,
 }
 
-/// How many builds were called off.
+/// How many builds were cancelled.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Stopped {
     /// So many.

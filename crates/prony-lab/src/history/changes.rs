@@ -60,7 +60,7 @@ pub(super) fn judge(tx: &mut Tx<'_>, comparison: &Build, now: Moment) -> Result<
 
 /// Notes what a comparison that is over said, or why it says nothing.
 pub(super) fn note(tx: &mut Tx<'_>, comparison: &Build, now: Moment) -> Result<(), StoreError> {
-    // One that failed says `no-baseline`, and one that was called off not a word.
+    // One that failed says `no-baseline`, and one that was cancelled says nothing.
     if let Some(verdict) = comparison.verdict.filter(|verdict| *verdict != BuildVerdict::NoBaseline) {
         return alerts::judge(tx, comparison.id, verdict, now);
     }

@@ -31,7 +31,7 @@ pub enum BuildState {
     Failed,
     /// To be cancelled; what runs is being stopped.
     Cancelling,
-    /// Somebody called it off.
+    /// Somebody cancelled it.
     Cancelled,
     /// It waited longer than it was to.
     Expired,
@@ -84,7 +84,7 @@ impl BuildState {
         !self.is_final() && self != Self::Queued
     }
 
-    /// Whether it may be called off.
+    /// Whether it may be cancelled.
     pub fn is_cancellable(self) -> bool {
         self <= Self::Draining
     }
@@ -94,7 +94,7 @@ impl BuildState {
     pub fn may_become(self, next: Self) -> bool {
         use BuildState as S;
         match (self, next) {
-            // A queued build is called off at once: nothing has to be stopped.
+            // A queued build is cancelled at once: nothing has to be stopped.
             (S::Queued, S::Assigned | S::Expired | S::Cancelled)
             | (S::Assigned, S::Queued | S::Arming | S::Running)
             | (S::Arming, S::Armed)
@@ -136,7 +136,7 @@ pub enum TaskState {
     Timeout,
     /// Never begun, since something before it failed.
     Skipped,
-    /// Called off.
+    /// Cancelled.
     Cancelled,
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn one(tx: &mut Tx<'_>, id: BuildId) -> Result<Option<BuildDetail>, S
     Ok(Some(BuildDetail { build, tasks, load, email, expires_at, baseline: baseline.map(BuildId) }))
 }
 
-/// The last build of a project's branch that is over and was not called off.
+/// The last build of a project's branch that is over and was not cancelled.
 pub(crate) fn last_of_branch(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -188,7 +188,7 @@ pub(crate) fn unfinished(tx: &mut Tx<'_>, by: &str) -> Result<u64, StoreError> {
     Ok(open.cast_unsigned())
 }
 
-/// Everything that isn't over, in the order in which it will be worked off: first what runs.
+/// Everything that isn't over, in the order in which it will run: first what runs already.
 pub(crate) fn open(tx: &mut Tx<'_>, most: u32) -> Result<Vec<Build>, StoreError> {
     let mut page = |states: &str, most: u32| {
         let statement = format!(

@@ -75,13 +75,13 @@ pub(crate) fn recover(tx: &mut Tx<'_>, now: Moment) -> Result<usize, StoreError>
     Ok(left.len())
 }
 
-/// Calls a build off: at once if it is queued, else when what runs of it has stopped. Whether it could be.
+/// Cancels a build: at once if it is queued, else when what runs of it has stopped. Whether it could be.
 pub(crate) fn cancel(tx: &mut Tx<'_>, id: BuildId, by: &str, now: Moment) -> Result<bool, StoreError> {
     let state = builds::state(tx, id)?;
     if !state.is_cancellable() {
         return Ok(false);
     }
-    let reason = format!("called off by {by}");
+    let reason = format!("cancelled by {by}");
     if state == BuildState::Queued {
         builds::advance(tx, id, state, BuildState::Cancelled, Some(&reason), now)?;
         close_tasks(tx, id, TaskState::Cancelled, now)?;
@@ -106,7 +106,7 @@ pub(crate) fn set_commits(
     Ok(())
 }
 
-/// Ends the tasks of a build that is over: `state` for those that ran, or were called off with it.
+/// Ends the tasks of a build that is over: `state` for those that ran, or were cancelled with it.
 pub(crate) fn close_tasks(
     tx: &mut Tx<'_>,
     id: BuildId,

@@ -113,7 +113,7 @@ pub(super) fn run_build(tools: &Tools, id: BuildId, cancel: &Cancel, is_stopping
         }
         queue::close_tasks(tx, id, TaskState::Cancelled, now)?;
         if state == BuildState::Cancelling {
-            // It keeps who called it off.
+            // It keeps who cancelled it.
             let reason = detail.build.reason.as_deref();
             return builds::advance(tx, id, state, BuildState::Cancelled, reason, now);
         }
@@ -123,7 +123,7 @@ pub(super) fn run_build(tools: &Tools, id: BuildId, cancel: &Cancel, is_stopping
 
 /// Why a build did not come to its own end.
 enum Broken {
-    /// It was called off, or the lab ends, or it isn't where it should be.
+    /// It was cancelled, or the lab ends, or it isn't where it should be.
     Moved,
     Failed(String),
 }
@@ -131,7 +131,7 @@ enum Broken {
 impl From<StoreError> for Broken {
     fn from(error: StoreError) -> Self {
         match error {
-            // Its state was changed: that is what calling off does.
+            // Its state was changed: that is what cancelling does.
             StoreError::Conflict(_) => Self::Moved,
             error => Self::Failed(format!("failed to {error}")),
         }
@@ -395,7 +395,7 @@ impl Job<'_> {
         self.definition.map_or(&[], |definition| &definition.expose)
     }
 
-    /// Takes in what there is, and ends the build: from here on it can't be called off.
+    /// Collects what there is, and ends the build: from here on it can't be cancelled.
     fn finish(&mut self, failed: Option<String>) -> Result<(), Broken> {
         let (store, id) = (&self.tools.lab.store, self.detail.build.id);
         persist(store, move |tx| {

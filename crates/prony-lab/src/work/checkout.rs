@@ -82,8 +82,8 @@ pub enum CheckoutError {
         /// What it said, after a line feed.
         said: String,
     },
-    /// It was called off.
-    #[error("was called off")]
+    /// It was cancelled.
+    #[error("was cancelled")]
     Cancelled,
     /// There is no guardian.
     #[error(transparent)]
@@ -339,7 +339,7 @@ mod tests {
         };
         let expected = "fetch /srv/a: git ended with exit code 128: detected dubious ownership in repository at '/srv/a'";
         assert_eq!(error.summary(), expected);
-        assert_eq!(CheckoutError::Cancelled.summary(), "was called off");
+        assert_eq!(CheckoutError::Cancelled.summary(), "was cancelled");
     }
 
     #[test]

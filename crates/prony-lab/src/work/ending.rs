@@ -35,7 +35,7 @@ pub(super) fn describe(ended: Ended, limits: &Limits) -> String {
         Ended::Signal(signal) => format!("ended by signal {signal}"),
         Ended::Lost => "its guardian was killed, and it with that".to_owned(),
         Ended::Stopped(reason) => match reason {
-            StopReason::Cancelled => "was called off".to_owned(),
+            StopReason::Cancelled => "was cancelled".to_owned(),
             StopReason::Time => format!("took longer than {}{}", seconds(limits.time), raise("time")),
             StopReason::Output => format!("wrote more than {}{}", size(limits.output_bytes), raise("output")),
             StopReason::Memory => {

@@ -64,7 +64,7 @@ impl Lab {
         Ok(self.store.read_blocking(|tx| builds::one(tx, id))?)
     }
 
-    /// Everything that isn't over, at most `most` builds, in the order in which it is worked off.
+    /// Everything that isn't over, at most `most` builds, in the order in which it will run.
     pub fn open_builds(&self, most: u32) -> Result<Vec<Build>, LocalCallError> {
         Ok(self.store.read_blocking(|tx| builds::open(tx, most))?)
     }
@@ -94,7 +94,7 @@ impl Lab {
         Ok(found.map(|(_, bytes)| bytes))
     }
 
-    /// Calls a build off for `by`; whether it could be.
+    /// Cancels a build for `by`; whether it could be.
     pub fn cancel(&self, id: BuildId, by: &str) -> Result<bool, LocalCallError> {
         let by = by.to_owned();
         Ok(self.store.write_blocking(move |tx| queue::cancel(tx, id, &by, clock::wall()))?)

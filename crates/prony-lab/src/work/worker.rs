@@ -24,7 +24,7 @@ use crate::model::{BuildId, BuildState};
 use crate::options::StoreAddress;
 use crate::store::{Store, StoreError, Tx, builds, queue};
 
-/// How soon a new build is seen, and one that is called off.
+/// How soon a new build is seen, and one that is cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often is looked for builds that have waited too long: they count their time in hours.
 const EXPIRY: Duration = Duration::from_secs(1);
@@ -217,7 +217,7 @@ fn next(store: &Store) -> Result<Option<BuildId>, StoreError> {
     store.write_blocking(|tx| queue::take(tx, clock::wall()))
 }
 
-/// Ends what waits too long, and hears who calls off what runs, until the lab ends.
+/// Ends what waits too long, and hears who cancels what runs, until the lab ends.
 fn watch(shared: &Shared, store: &Store) {
     let (mut seen, mut next_expiry) = (0, clock::steady());
     while !shared.is_stopping() {

@@ -112,7 +112,7 @@ pub(crate) struct LabServeArgs {
     /// as root
     #[arg(long, value_name = "MODE", value_parser = ["require", "auto", "off"], default_value = "auto")]
     pub(crate) sandbox: String,
-    /// Take builds in, but don't work them off
+    /// Accept builds, but don't run them
     #[arg(long, hide_short_help = true)]
     pub(crate) no_worker: bool,
 }

@@ -79,7 +79,7 @@ fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
     Ok(Exit::Good)
 }
 
-/// Works builds off from now on, and says so where they do that without a sandbox.
+/// Runs builds from now on, and says so where that is without a sandbox.
 fn worker(lab: &Lab) -> Result<Worker, CliError> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = folder("HOME");
@@ -92,7 +92,7 @@ fn worker(lab: &Lab) -> Result<Worker, CliError> {
 }
 
 /// Starts a lab with made-up builds in a temporary folder, and removes it after `wait`. Whoever reaches it may request
-/// builds, which nobody works off.
+/// builds, which nobody runs.
 pub(super) fn example(
     args: ExampleLabArgs,
     wait: impl FnOnce() -> Result<(), CliError>,

@@ -14,7 +14,7 @@ const SHARE_MAX: f64 = 0.01;
 /// Time that may be taken from one core in a stretch: less than two ticks may be the rest of many stretches.
 const CORE_MAX: Nanos = 2 * TICK;
 /// The aftermath of a stretch in which much was taken is cut for as long as that was, up to this: a server that is busy
-/// half of the time has worked off by then what waited.
+/// half of the time has served by then what waited.
 const AFTERMATH_MAX: Nanos = 1_000_000_000;
 /// Stretches that are remembered: three seconds of them, marked without a break. Slices ask within a fraction of that.
 const MARKS_MAX: usize = 128;

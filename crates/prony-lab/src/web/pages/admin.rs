@@ -186,7 +186,7 @@ pub(crate) async fn set_policy(
     }
 }
 
-/// Calls off everything that is not over.
+/// Cancels everything that is not over.
 pub(crate) async fn stop(State(lab): State<Lab>, principal: Principal) -> Result<Redirect, WebError> {
     principal.require(Role::Admin)?;
     lab.act(principal.actor(), actions::builds::stop_all).await?;

@@ -1,4 +1,4 @@
-//! `/agents`: who works builds off. For now it is this lab's own worker.
+//! `/agents`: who runs builds. For now it is this lab's own worker.
 
 use askama::Template;
 use axum::extract::State;

@@ -224,7 +224,7 @@ fn output_is_there_while_the_task_runs_and_the_build_can_be_called_off() {
     assert_eq!(bench.look(second).build.state, BuildState::Cancelled, "at once");
     let build = bench.finished(first);
     assert_eq!(build.build.state, BuildState::Cancelled);
-    assert_eq!(build.build.reason.as_deref(), Some("called off by kim"));
+    assert_eq!(build.build.reason.as_deref(), Some("cancelled by kim"));
     assert_eq!(states(&build), [("checkout", TaskState::Success), ("endless", TaskState::Cancelled)]);
     assert!(!bench.lab().cancel(first, "kim").expect("written"), "it is over");
     // The same once more.

@@ -1,4 +1,4 @@
-//! What people do with a build: call it off, ask for it again, write about it.
+//! What people do with a build: cancel it, ask for it again, write about it.
 
 use axum::extract::State;
 use axum::response::Redirect;
@@ -13,7 +13,7 @@ use crate::web::fields::{Fields, PathParam};
 use crate::web::pages::in_words;
 use crate::web::principal::Principal;
 
-/// Calls a build off: at once where it waits still, otherwise as soon as what runs has been stopped.
+/// Cancels a build: at once where it still waits, otherwise as soon as what runs has been stopped.
 pub(crate) async fn cancel(
     State(lab): State<Lab>,
     principal: Principal,
