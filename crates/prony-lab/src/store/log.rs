@@ -16,7 +16,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// Adds a line, with the time. Nobody waits for its being shown.
-    pub(super) fn add(&self, line: &str) {
+    pub(crate) fn add(&self, line: &str) {
         let mut lines = self.lines();
         if lines.len() >= LINES_MAX {
             lines.pop_front();

@@ -39,7 +39,7 @@ pub struct Serving {
     stop: watch::Sender<bool>,
     runtime: tokio::runtime::Runtime,
     background: BackgroundTasks,
-    local: LocalSocket,
+    local: Option<LocalSocket>,
 }
 
 impl Serving {
@@ -79,8 +79,16 @@ pub fn serve(lab: &Lab) -> Result<Serving, LabError> {
         runtime.spawn(accept(listener, server.clone(), stopped.clone()));
     }
     let background = background_tasks::start(lab)?;
+    // A folder on another machine may hold no socket; the lab does without.
     let local = LocalSocket::start(lab)
-        .map_err(|source| LabError::Folder { path: lab.options.data.clone(), source })?;
+        .inspect_err(|error| {
+            lab.store.log().add(&format!(
+                "there is no {}/admin.sock ({error}): `prony lab user`, `token`, `policy` and `secret` don't reach this \
+                 lab while it runs",
+                lab.options.data.display()
+            ));
+        })
+        .ok();
     Ok(Serving { addresses, stop, runtime, background, local })
 }
 

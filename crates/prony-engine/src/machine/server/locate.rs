@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::group::{Parents, ancestors};
 use super::holders::holders;
+use super::sock_diag::SockDiag;
 use super::socket_table::{TABLE_BYTES_MAX, TcpSocket, TcpState, accepts, tcp_sockets, unix_listeners};
 
 /// Who listens.
@@ -102,8 +103,13 @@ fn outermost(mut pids: Vec<u32>, parents: &Parents) -> Vec<u32> {
     pids.iter().copied().filter(|pid| !inner(pid)).collect()
 }
 
-/// The TCP sockets of the network namespace that process `pid` is in.
+/// The TCP sockets of the network namespace that process `pid` is in: all that listen or are connected.
 pub(super) fn tcp_table(pid: &str) -> Vec<TcpSocket> {
+    let network = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    let is_ours = network(pid).is_some_and(|found| Some(found) == network("self"));
+    if is_ours && let Some(sockets) = SockDiag::open().and_then(|diag| diag.tcp_sockets()) {
+        return sockets;
+    }
     ["tcp", "tcp6"]
         .iter()
         .flat_map(|family| tcp_sockets(&table(&format!("/proc/{pid}/net/{family}"))).collect::<Vec<_>>())
