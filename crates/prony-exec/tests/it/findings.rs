@@ -6,8 +6,8 @@ use crate::fixture::{Folder, direct, plan, run};
 
 /// A program that sleeps for the seconds of its run's line in a list: one line for each run, one more is an error.
 fn sleeps(folder: &Folder, seconds: &[f64]) -> String {
-    let list: String = seconds.iter().map(|time| format!("{time}\n")).collect();
-    std::fs::write(folder.0.join("list"), list).expect("a file");
+    let list: Vec<String> = seconds.iter().map(ToString::to_string).collect();
+    std::fs::write(folder.0.join("list"), list.join("\n") + "\n").expect("a file");
     let script =
         format!("cd {} && read -r time <list && sed -i 1d list && exec sleep \"$time\"", folder.0.display());
     let path = folder.0.join("sleeps.sh");

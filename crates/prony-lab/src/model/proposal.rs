@@ -25,6 +25,8 @@ pub(crate) const TELLING: [&str; 16] = [
 ];
 /// Where a first study goes.
 const STUDY: &str = "prony.toml";
+/// Where studies are looked for.
+const STUDIES: [&str; 5] = [STUDY, "study.toml", "bench/prony.toml", "benches/prony.toml", "perf/prony.toml"];
 
 /// What could be written down of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +66,7 @@ impl Proposal {
         for of_kind in [cargo, npm, go, python, make] {
             of_kind(files, &mut parts);
         }
-        let study = TELLING.iter().find(|name| name.ends_with(".toml") && is_study(files, name));
+        let study = STUDIES.iter().find(|name| is_study(files, name));
         if let Some(study) = study {
             parts.found.push(format!("a study ({study})"));
         }
@@ -197,11 +199,10 @@ fn definition(name: &str, origin: &Origin, branch: &str, study: Option<&str>, ta
     }
     let unknown = [task("build", "true    # write what builds and tests it".to_owned(), true, false)];
     for task in if tasks.is_empty() { &unknown } else { tasks } {
-        text.push_str(&format!(
-            "\n[[task]]\nname = {}\ncommand = {}\n",
-            quoted(task.name),
-            quoted(&task.command)
-        ));
+        text.push_str("\n[[task]]\n");
+        for (key, value) in [("name", task.name), ("command", &task.command)] {
+            text.extend([key, " = ", &quoted(value), "\n"]);
+        }
         if task.always {
             text.push_str("always = true     # the study needs it\n");
         }

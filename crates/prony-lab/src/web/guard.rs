@@ -89,10 +89,7 @@ async fn admit(lab: &Lab, request: Request) -> Result<(Request, Option<Turn>), W
     let may_send = principal.as_ref().is_some_and(|principal| principal.role >= Role::Runner);
     // What a code host says of a push is longer than what a stranger may send, so that only a few may at once.
     let is_push = parts.uri.path().starts_with("/push/");
-    let _room = match is_push {
-        true => Some(lab.pushes.try_acquire().map_err(|_| WebError::Busy)?),
-        false => None,
-    };
+    let _room = if is_push { Some(lab.pushes.try_acquire().map_err(|_| WebError::Busy)?) } else { None };
     let body = if changes {
         whole(body, if may_send || is_push { BODY_MAX } else { UNKNOWN_BODY_MAX }).await?
     } else {

@@ -29,7 +29,8 @@ fn lab() -> (Front, String) {
 fn signature(secret: &str, body: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("any length");
     mac.update(body.as_bytes());
-    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits: Vec<String> = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.concat()
 }
 
 fn payload(branch: &str, commit: &str) -> String {

@@ -99,7 +99,7 @@ pub(crate) struct LabServeArgs {
     /// Address of such a proxy, where it is on another machine; once for each
     #[arg(long, value_name = "ADDRESS", requires = "behind_proxy", hide_short_help = true)]
     pub(crate) proxy: Vec<std::net::IpAddr>,
-    /// Where people reach the lab, for links in mails and webhooks: https://lab.example.org
+    /// Where people reach the lab, such as `https://lab.example.org`: for links in mails and webhooks
     #[arg(long, value_name = "URL", hide_short_help = true)]
     pub(crate) public_address: Option<String>,
     /// Let everybody who reaches the lab read it; only where that is this machine alone

@@ -144,7 +144,7 @@ pub(crate) async fn revoke_token(
     PathParam(id): PathParam<String>,
 ) -> Result<Response, WebError> {
     session(&principal)?;
-    let own = lab.store.read(move |tx| tokens::list(tx)).await?;
+    let own = lab.store.read(tokens::list).await?;
     let own = own.into_iter().find(|token| token.id == id && token.user == principal.name);
     let id = own.ok_or_else(|| WebError::Missing("such token of yours".to_owned()))?.id;
     match lab.act_on_access(principal.actor(), move |tx, ctx| tokens::revoke(tx, ctx, &id)).await {

@@ -170,7 +170,8 @@ pub(crate) async fn inspect(
 /// What the lab would write down of the project there, or why it can't say.
 async fn propose(lab: &Lab, address: String, branch: String) -> Result<Result<Proposal, String>, WebError> {
     // What a definition may not hold is refused before anything is fetched.
-    let from = if address.starts_with('/') && !address.ends_with(".git") { "folder" } else { "repository" };
+    let is_bare = address.trim_end_matches('/').rsplit_once('.').is_some_and(|(_, end)| end == "git");
+    let from = if address.starts_with('/') && !is_bare { "folder" } else { "repository" };
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let asked = format!("{from} = {}\nbranch = {}\nstudy = \"x\"\n", quoted(&address), quoted(&branch));
     let origin = match Definition::read_new(&asked) {
