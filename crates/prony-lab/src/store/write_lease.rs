@@ -51,11 +51,19 @@ impl WriteLease {
         match address {
             StoreAddress::Sqlite(path) => Self::open_files(address, path),
             StoreAddress::Postgres(_) => {
-                let mut session = connect(address)?;
-                lock::hold(session.as_mut())?;
-                migrate::migrate(session.as_mut())?;
-                let epoch = lock::take_over(session.as_mut())?;
-                Ok((Self::over(session, address, epoch), Vec::new()))
+                let taken = || {
+                    let mut session = connect(address)?;
+                    lock::hold(session.as_mut())?;
+                    migrate::migrate(session.as_mut())?;
+                    let epoch = lock::take_over(session.as_mut())?;
+                    Ok((Self::over(session, address, epoch), Vec::new()))
+                };
+                // Nobody was promised anything yet: a database that ends within a commit of these is one that is away,
+                // and all of it can be done again.
+                taken().map_err(|error| match error {
+                    StoreError::Unknown(why) => StoreError::Unavailable(why),
+                    error => error,
+                })
             }
         }
     }
