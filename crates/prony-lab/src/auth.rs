@@ -28,7 +28,7 @@ pub use push::PushProof;
 pub use secret::{Digest, Secret, SecretError};
 pub use token::{ApiToken, TokenError};
 
-pub(crate) use secret::{hexadecimal, random};
+pub(crate) use secret::{hexadecimal, hmac, random};
 
 use std::time::Duration;
 

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::auth::{ApiToken, Secret, TokenError};
 use crate::clock;
+use crate::model::describe_mistakes;
 use crate::model::{Build, BuildDetail, BuildId, BuildRequest, BuildState, BuildVerdict, FieldMistake, Role};
 
 /// How long one exchange may take.
@@ -59,7 +60,7 @@ pub enum ClientError {
         why: String,
     },
     /// The lab says no.
-    #[error("the lab refuses ({status}): {}", in_words(.detail, .mistakes))]
+    #[error("the lab refuses ({status}): {}", describe(.detail, .mistakes))]
     Refused {
         /// The status of its answer.
         status: u16,
@@ -128,9 +129,9 @@ fn url(text: &str) -> Result<url::Url, ClientError> {
     if is_lab { Ok(url) } else { Err(wrong()) }
 }
 
-fn in_words(detail: &str, mistakes: &[FieldMistake]) -> String {
-    let lines: Vec<String> = mistakes.iter().map(|one| format!("{}: {}", one.field, one.message)).collect();
-    if lines.is_empty() { detail.to_owned() } else { lines.join("; ") }
+/// What was wrong with fields, or `detail` where it was none.
+fn describe(detail: &str, mistakes: &[FieldMistake]) -> String {
+    if mistakes.is_empty() { detail.to_owned() } else { describe_mistakes(mistakes) }
 }
 
 #[derive(Deserialize)]

@@ -53,12 +53,7 @@ impl Lab {
         asker: Asker,
     ) -> Result<(BuildId, bool), Refused> {
         let new = self.checked(request, &asker.by).await?;
-        self.accept_once(asker, move |tx| {
-            let id = builds::accept(tx, &new)?;
-            builds::set_branch(tx, id, &branch)?;
-            Ok(id)
-        })
-        .await
+        self.accept_once(asker, move |tx| builds::accept_of_branch(tx, &new, &branch)).await
     }
 
     /// The same for a load by itself, which `role` must be allowed to put where it goes.

@@ -1,11 +1,10 @@
 //! The address of a project's badge: whoever has it sees the badge, as a code host's page does that shows it to everybody,
 //! and nothing else of the lab.
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
+use hmac::Mac as _;
 use subtle::ConstantTimeEq as _;
 
-use super::{Secret, hexadecimal};
+use super::{Secret, hexadecimal, hmac};
 
 /// Says what the key was used for.
 const PURPOSE: &[u8] = b"prony lab badge ";
@@ -34,8 +33,7 @@ impl BadgeSeal {
     }
 
     fn seal(&self, project: &str) -> String {
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(&self.0).expect("invariant: HMAC takes keys of any length");
+        let mut mac = hmac(&self.0);
         mac.update(PURPOSE);
         mac.update(project.as_bytes());
         let mut digits = hexadecimal(&mac.finalize().into_bytes());

@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
+use hmac::Mac as _;
 use subtle::ConstantTimeEq as _;
 
-use super::{Secret, hexadecimal, random};
+use super::{Secret, hexadecimal, hmac, random};
 
 /// As those of the session's cookie.
 const SECURE_NAME: &str = "__Host-prony-device";
@@ -59,8 +58,7 @@ impl DeviceCookie {
     }
 
     fn seal(&self, id: &str, user: &str) -> String {
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(&self.key).expect("invariant: HMAC takes keys of any length");
+        let mut mac = hmac(&self.key);
         mac.update(PURPOSE);
         mac.update(format!("{id} {user}").as_bytes());
         hexadecimal(&mac.finalize().into_bytes())

@@ -1,9 +1,9 @@
 //! Whether what is said of a push comes from the code host that shares a secret with the lab.
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
+use hmac::Mac as _;
 use subtle::ConstantTimeEq as _;
 
+use super::hmac;
 use super::secret::from_hexadecimal;
 
 /// What came with a push, as code hosts prove that it is theirs.
@@ -24,8 +24,7 @@ impl PushProof<'_> {
             Self::Signature(text) => {
                 let digits = text.strip_prefix("sha256=").unwrap_or(text);
                 let Some(signature) = from_hexadecimal::<32>(digits) else { return false };
-                let mut mac =
-                    Hmac::<Sha256>::new_from_slice(secret).expect("invariant: HMAC takes keys of any length");
+                let mut mac = hmac(secret);
                 mac.update(body);
                 mac.verify_slice(&signature).is_ok()
             }

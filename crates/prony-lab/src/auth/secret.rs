@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hmac::{Hmac, KeyInit as _};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -82,6 +83,11 @@ impl Digest {
     pub fn read(text: &str) -> Option<Self> {
         from_hexadecimal(text).map(Self)
     }
+}
+
+/// HMAC-SHA256 with `key`, over what is still to be fed to it.
+pub(crate) fn hmac(key: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).expect("invariant: HMAC takes keys of any length")
 }
 
 /// Bytes from the kernel's generator.

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
+use hmac::Mac as _;
 
 use super::mail::Mailer;
-use crate::auth::hexadecimal;
+use crate::auth::{hexadecimal, hmac};
 use crate::clock::{self, Moment};
 use crate::egress;
 use crate::event_cursor::{AFTER_ERROR, POLL_INTERVAL};
@@ -136,8 +135,7 @@ fn pause_after(attempts: u32) -> Option<Duration> {
 
 /// `sha256=` and the HMAC-SHA256 of the body with the hook's secret, in hexadecimal digits: as GitHub signs.
 pub(super) fn signature(secret: &str, body: &[u8]) -> String {
-    let mut mac =
-        Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("invariant: HMAC takes keys of any length");
+    let mut mac = hmac(secret.as_bytes());
     mac.update(body);
     format!("sha256={}", hexadecimal(&mac.finalize().into_bytes()))
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
 use super::{BuildId, BuildState, Definition, ProjectId, TaskId, TaskState, Variant};
 use crate::clock::Moment;
 
@@ -226,6 +227,12 @@ pub struct Task {
 /// Why a request is refused, one line for each field.
 pub type Contradiction = Vec<FieldMistake>;
 
+/// All of `mistakes` in a line.
+pub(crate) fn describe_mistakes(mistakes: &[FieldMistake]) -> String {
+    let lines: Vec<String> = mistakes.iter().map(|one| format!("{}: {}", one.field, one.message)).collect();
+    lines.join("; ")
+}
+
 impl BuildRequest {
     /// The build that this asks for, of the project `id` with `definition`.
     pub fn checked(
@@ -357,35 +364,6 @@ fn priority(text: &str) -> Result<Priority, String> {
         "" => Ok(Priority::Normal),
         text => text.parse(),
     }
-}
-
-/// Gives an enum the names under which the store and the forms know its values.
-macro_rules! named {
-    ($type:ident, $what:literal, $($value:ident = $name:literal),+) => {
-        impl $type {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$value),+];
-
-            /// As it is stored and written.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$value => $name,)+
-                }
-            }
-        }
-
-        impl std::str::FromStr for $type {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                let found = Self::ALL.iter().copied().find(|value| value.name() == text);
-                found.ok_or_else(|| {
-                    let names: Vec<_> = Self::ALL.iter().map(|value| value.name()).collect();
-                    format!(concat!("unknown ", $what, ": write one of {}"), names.join(", "))
-                })
-            }
-        }
-    };
 }
 
 named!(Priority, "priority", Low = "low", Normal = "normal", High = "high");

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
 use super::{Contradiction, FieldMistake, HookId, ProjectId};
 use crate::clock::Moment;
 
@@ -43,28 +44,7 @@ pub enum HookFormat {
     Teams,
 }
 
-impl HookFormat {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Prony, Self::Slack, Self::Teams];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Prony => "prony",
-            Self::Slack => "slack",
-            Self::Teams => "teams",
-        }
-    }
-}
-
-impl std::str::FromStr for HookFormat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|format| format.name() == text);
-        found.ok_or_else(|| format!("`{text}` is none of prony, slack and teams"))
-    }
-}
+named!(HookFormat, "format of a webhook", Prony = "prony", Slack = "slack", Teams = "teams");
 
 /// An address that is told of events. Its secret is shown once, when it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,6 +7,7 @@ mod hook;
 mod id;
 mod monitor;
 mod name;
+mod named;
 mod project;
 mod proposal;
 mod role;
@@ -16,6 +17,7 @@ mod status;
 mod trigger;
 
 pub use alert::{Alert, AlertKind, AlertState};
+pub(crate) use build::describe_mistakes;
 pub use build::{
     AdHocLoad, Build, BuildDetail, BuildKind, BuildRequest, BuildVerdict, Contradiction, FieldMistake,
     NewBuild, Priority, Task, TaskKind,
@@ -26,7 +28,7 @@ pub use id::{AlertId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, Se
 pub use monitor::{Check, Monitor, MonitorRequest};
 pub use name::{Name, NameError, Variant};
 pub use project::{Definition, DefinitionError, Limits, Origin, Retention, TaskDefinition};
-pub(crate) use proposal::{Proposal, TELLING};
+pub(crate) use proposal::{Proposal, telling_files};
 pub use role::Role;
 pub use secret::{SecretName, SecretNameError};
 pub use state::{BuildState, TaskState};

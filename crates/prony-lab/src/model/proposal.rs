@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Name, Origin};
 
-/// Files that say how something is built, tested and measured. Nothing else of a project is read.
-pub(crate) const TELLING: [&str; 16] = [
+/// Files that say how something is built and tested.
+const MANIFESTS: [&str; 11] = [
     "Cargo.toml",
     "Cargo.lock",
     "package.json",
@@ -17,11 +17,6 @@ pub(crate) const TELLING: [&str; 16] = [
     "Makefile",
     "makefile",
     "GNUmakefile",
-    "prony.toml",
-    "study.toml",
-    "bench/prony.toml",
-    "benches/prony.toml",
-    "perf/prony.toml",
 ];
 /// Where a first study goes.
 const STUDY: &str = "prony.toml";
@@ -39,6 +34,11 @@ pub(crate) struct Proposal {
     pub(crate) found: Vec<String>,
     /// A first study, as TOML, where the files have none.
     pub(crate) study: Option<String>,
+}
+
+/// The files from which a project is known. Nothing else of it is read.
+pub(crate) fn telling_files() -> impl Iterator<Item = &'static str> {
+    MANIFESTS.into_iter().chain(STUDIES)
 }
 
 /// A task that is proposed.
@@ -60,7 +60,7 @@ struct Parts {
 }
 
 impl Proposal {
-    /// Of a project from `origin`, whose files of [`TELLING`] are `files`, by name.
+    /// Of a project from `origin`, whose [`telling_files`] are `files`, by name.
     pub(crate) fn of(origin: &Origin, branch: &str, files: &BTreeMap<String, String>) -> Self {
         let mut parts = Parts::default();
         for of_kind in [cargo, npm, go, python, make] {

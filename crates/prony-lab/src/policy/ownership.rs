@@ -8,12 +8,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
+use hmac::Mac as _;
 use subtle::ConstantTimeEq as _;
 
 use super::{Policy, Refusal};
-use crate::auth::hexadecimal;
+use crate::auth::{hexadecimal, hmac};
 use crate::model::Role;
 
 /// Where the word is put.
@@ -67,8 +66,7 @@ impl Ownership {
 
     /// The word for a server, named by host and port.
     pub fn word(&self, host: &str, port: u16) -> String {
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(&self.key).expect("invariant: HMAC takes keys of any length");
+        let mut mac = hmac(&self.key);
         mac.update(PURPOSE);
         mac.update(format!("{}:{port}", host.to_ascii_lowercase()).as_bytes());
         format!("prony-lab-{}", hexadecimal(&mac.finalize().into_bytes()))

@@ -57,9 +57,11 @@ pub(crate) fn accept(tx: &mut Tx<'_>, new: &NewBuild) -> Result<BuildId, StoreEr
     Ok(id)
 }
 
-/// Notes of which branch a build is that was requested by its commit.
-pub(crate) fn set_branch(tx: &mut Tx<'_>, id: BuildId, branch: &str) -> Result<(), StoreError> {
-    tx.execute("UPDATE builds SET branch = $2 WHERE id = $1", values![id, branch]).map(drop)
+/// Accepts a build of `branch` that is requested by its commit.
+pub(crate) fn accept_of_branch(tx: &mut Tx<'_>, new: &NewBuild, branch: &str) -> Result<BuildId, StoreError> {
+    let id = accept(tx, new)?;
+    tx.execute("UPDATE builds SET branch = $2 WHERE id = $1", values![id, branch])?;
+    Ok(id)
 }
 
 /// Moves a build from `from` to `to`, if it still is where it was thought to be.

@@ -18,8 +18,8 @@ use super::workspace::{self, Workspace};
 use super::{comparison, load, task};
 use crate::clock;
 use crate::model::{
-    BuildDetail, BuildId, BuildKind, BuildState, BuildVerdict, Definition, Limits, Origin, Role, Task,
-    TaskKind, TaskState,
+    BuildDetail, BuildId, BuildKind, BuildState, BuildVerdict, Definition, Limits, Role, Task, TaskKind,
+    TaskState,
 };
 use crate::secrets::{self, SecretError};
 use crate::store::{StoreError, builds, files, projects, queue, results, tasks, users};
@@ -254,7 +254,7 @@ impl Job<'_> {
     fn check_out(&mut self, log: &mut task::Log<'_>) -> Done {
         let Some(definition) = self.definition else { return Done::failed("a load has no files") };
         let build = &self.detail.build;
-        let credential = match self.credential(definition) {
+        let credential = match Credential::of(&self.tools.lab, definition) {
             Ok(credential) => credential,
             Err(error) => return Done::failed(format!("failed to {error}")),
         };
@@ -303,17 +303,6 @@ impl Job<'_> {
             _ => Ok(()),
         });
         kept.map_or_else(|error| Done::failed(format!("failed to {error}")), |()| Done::good())
-    }
-
-    /// By what the repository of the project is fetched.
-    fn credential(&self, definition: &Definition) -> Result<Option<Credential>, SecretError> {
-        let (Some(name), Origin::Repository(address)) = (&definition.credential, &definition.origin) else {
-            return Ok(None);
-        };
-        let lab = &self.tools.lab;
-        let found = secrets::values(&lab.store, &lab.options.data, std::slice::from_ref(name))?;
-        let text = found.first().map(|(_, value)| String::from_utf8_lossy(value).into_owned());
-        Ok(text.and_then(|text| Credential::new(address, &text)))
     }
 
     fn command(&mut self, task: &Task, log: &mut task::Log<'_>) -> Done {

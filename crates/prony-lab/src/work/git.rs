@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 
 use prony_supervisor::{Cancel, CommandSpec, Ended, Limits, StartError, Starter};
 
+use crate::lab::Lab;
+use crate::model::{Definition, Origin};
+use crate::secrets::{self, SecretError};
+
 /// Of what git prints, this much is kept: a list of 400,000 commits.
 const SAID_BYTES_MAX: usize = 16 << 20;
 /// Settings of every call: what a repository or its server could use to run programs is off.
@@ -55,6 +59,16 @@ pub struct Credential {
 }
 
 impl Credential {
+    /// By what the repository of a project with this definition is fetched, where it needs something.
+    pub(super) fn of(lab: &Lab, definition: &Definition) -> Result<Option<Self>, SecretError> {
+        let (Some(name), Origin::Repository(address)) = (&definition.credential, &definition.origin) else {
+            return Ok(None);
+        };
+        let found = secrets::values(&lab.store, &lab.options.data, std::slice::from_ref(name))?;
+        let text = found.first().map(|(_, value)| String::from_utf8_lossy(value).into_owned());
+        Ok(text.and_then(|text| Self::new(address, &text)))
+    }
+
     /// For the repository at `address`, of a secret that is a password or `user:password`.
     pub fn new(address: &str, secret: &str) -> Option<Self> {
         let server = url::Url::parse(address).ok()?.origin().ascii_serialization();

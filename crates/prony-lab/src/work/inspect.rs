@@ -10,7 +10,7 @@ use prony_supervisor::{Cancel, ConfinedFolder, Limits, POLL_INTERVAL};
 
 use super::checkout::{CheckoutError, Fetcher};
 use super::workspace;
-use crate::model::{Origin, Proposal, TELLING};
+use crate::model::{Origin, Proposal, telling_files};
 
 /// A lock file may be long; it is its name that counts.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -82,11 +82,11 @@ impl Inspector {
 /// Those of the files in `folder` that say how it is built. No link is followed: who wrote them may want the lab's.
 fn telling(folder: &Path) -> io::Result<BTreeMap<String, String>> {
     let folder = ConfinedFolder::open(folder)?;
-    let read = |name: &&str| {
+    let read = |name: &'static str| {
         let bytes = folder.read(name, FILE_BYTES_MAX).ok()?;
-        Some(((*name).to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
+        Some((name.to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
     };
-    Ok(TELLING.iter().filter_map(read).collect())
+    Ok(telling_files().filter_map(read).collect())
 }
 
 #[cfg(test)]

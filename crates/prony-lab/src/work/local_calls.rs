@@ -4,6 +4,7 @@
 use crate::actions::requests::again;
 use crate::clock;
 use crate::lab::Lab;
+use crate::model::describe_mistakes;
 use crate::model::{
     Build, BuildDetail, BuildId, BuildRequest, Contradiction, Definition, DefinitionError, Name, NewBuild,
     TaskId,
@@ -23,16 +24,11 @@ pub enum LocalCallError {
     #[error("there is no project `{0}`")]
     NoProject(String),
     /// A request contradicts itself, or its project.
-    #[error("{}", told(.0))]
+    #[error("{}", describe_mistakes(.0))]
     Request(Contradiction),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-fn told(mistakes: &Contradiction) -> String {
-    let lines: Vec<String> = mistakes.iter().map(|one| format!("{}: {}", one.field, one.message)).collect();
-    lines.join("; ")
 }
 
 impl Lab {

@@ -9,7 +9,6 @@ use crate::background::Background;
 use crate::clock::{self, Moment};
 use crate::lab::Lab;
 use crate::model::{BuildRequest, Definition, Origin, ProjectId};
-use crate::secrets;
 use crate::store::projects::{self, Project};
 use crate::store::{StoreError, builds, settings};
 
@@ -62,14 +61,8 @@ fn by_commit(
     definition: &Definition,
 ) -> Result<(), StoreError> {
     let Origin::Repository(address) = &definition.origin else { return Ok(()) };
-    let credential = match &definition.credential {
-        Some(name) => {
-            let found = secrets::values(&lab.store, &lab.options.data, std::slice::from_ref(name));
-            let text = found.ok().and_then(|mut found| found.pop());
-            text.and_then(|(_, value)| Credential::new(address, &String::from_utf8_lossy(&value)))
-        }
-        None => None,
-    };
+    // A build that needs the same says what is wrong with it.
+    let Ok(credential) = Credential::of(lab, definition) else { return Ok(()) };
     let newest = fetcher.newest(address, &definition.branch, credential.as_ref());
     let Ok(Some(commit)) = newest else { return Ok(()) };
     let key = format!("trigger-poll:{}", project.name);
@@ -99,8 +92,7 @@ fn request(
     let Ok(new) = request.checked(project.id, definition, by, clock::wall()) else { return Ok(()) };
     let branch = definition.branch.clone();
     lab.store.write_blocking(move |tx| {
-        let id = builds::accept(tx, &new)?;
-        builds::set_branch(tx, id, &branch)?;
+        builds::accept_of_branch(tx, &new, &branch)?;
         settings::set(tx, &key, &value)
     })
 }

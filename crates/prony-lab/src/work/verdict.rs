@@ -73,14 +73,14 @@ fn worst<'a>(
             _ => (0, BuildVerdict::NoDifference),
         };
         if worst.as_ref().is_none_or(|(known, _, _)| rank > *known) {
-            worst = Some((rank, verdict, told(cell, metric)));
+            worst = Some((rank, verdict, describe(cell, metric)));
         }
     }
     worst.map_or((BuildVerdict::NoBaseline, None), |(_, verdict, words)| (verdict, Some(words)))
 }
 
 /// `kv: p99 slower, +7.9 %`
-fn told(cell: &str, metric: &MetricComparison) -> String {
+fn describe(cell: &str, metric: &MetricComparison) -> String {
     // `prony compare` names a cell with the folder before it, which means nothing here.
     let cell = cell.rsplit_once(": ").map_or(cell, |(_, cell)| cell);
     let change = metric.change.map(|change| format!(", {:+.1} %", change * 100.0)).unwrap_or_default();

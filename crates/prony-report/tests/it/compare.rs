@@ -17,7 +17,7 @@ fn check(name: &str, result: &ComparisonResult, style: Style) {
     });
 }
 
-fn told(metric: Metric, change: f64, half: f64, outcome: ComparisonOutcome) -> MetricComparison {
+fn compared(metric: Metric, change: f64, half: f64, outcome: ComparisonOutcome) -> MetricComparison {
     MetricComparison {
         metric,
         primary: false,
@@ -47,7 +47,7 @@ fn comparison() -> ComparisonResult {
         unanswered: 0,
     };
     let noisy = ComparisonOutcome::TooNoisy { smallest_detectable: Some(0.14), pairs_needed: Some(160) };
-    let mut tail = told(
+    let mut tail = compared(
         Metric::P99,
         -0.03,
         0.0,
@@ -70,9 +70,12 @@ fn comparison() -> ComparisonResult {
         pairs: Vec::new(),
         looks_taken: Vec::new(),
         metrics: vec![
-            MetricComparison { primary: true, ..told(Metric::P50, 0.079, 0.028, ComparisonOutcome::Slower) },
-            told(Metric::Rate, 0.003, 0.011, ComparisonOutcome::NoDifference),
-            told(Metric::P90, -0.03, 0.16, noisy),
+            MetricComparison {
+                primary: true,
+                ..compared(Metric::P50, 0.079, 0.028, ComparisonOutcome::Slower)
+            },
+            compared(Metric::Rate, 0.003, 0.011, ComparisonOutcome::NoDifference),
+            compared(Metric::P90, -0.03, 0.16, noisy),
             tail,
         ],
         notes: Vec::new(),

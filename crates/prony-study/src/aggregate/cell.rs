@@ -187,7 +187,7 @@ impl CellRecord {
     }
 
     /// What is stored of the cell; `planned` are its runs in the schedule.
-    pub(super) fn told(&self, cell: &Cell, planned: u32) -> StudyCell {
+    pub(super) fn summary(&self, cell: &Cell, planned: u32) -> StudyCell {
         let together = Together { response: &self.response, intended: self.intended, failed: self.failed };
         let figures = StudyMetric::ALL
             .into_iter()

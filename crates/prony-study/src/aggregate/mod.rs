@@ -69,7 +69,7 @@ pub fn aggregate<E: From<AggregateError>>(
         .iter()
         .zip(&study.cells)
         .zip(planned)
-        .map(|((record, cell), planned)| record.told(cell, planned))
+        .map(|((record, cell), planned)| record.summary(cell, planned))
         .collect();
     let findings = doubts.findings();
     let worst = findings.iter().map(|finding| finding.finding.clone()).collect::<Vec<_>>();

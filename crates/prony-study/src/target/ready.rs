@@ -69,7 +69,7 @@ impl Door {
     /// Looks once: nothing if it can be loaded, else what was seen.
     pub(super) fn look(&self, runner: &mut dyn Runner) -> Result<(), String> {
         match self {
-            Self::Said(log) => said(log),
+            Self::Said(log) => has_ready_line(log),
             Self::Port(port) => connect(&Ipv4Addr::LOCALHOST.to_string(), *port),
             Self::Address(host, port) => connect(host, *port),
             Self::Request(plan, status) => {
@@ -81,7 +81,7 @@ impl Door {
 }
 
 /// Whether `log` has the line of a server that can be used.
-fn said(log: &Path) -> Result<(), String> {
+fn has_ready_line(log: &Path) -> Result<(), String> {
     let mut text = Vec::new();
     let read = File::open(log).and_then(|file| file.take(SAID_WITHIN_BYTES).read_to_end(&mut text));
     read.map_err(|error| format!("its log can't be read ({error})"))?;
@@ -147,13 +147,13 @@ mod tests {
         let log = std::env::temp_dir().join(format!("prony-said-{}.log", std::process::id()));
         let check = |text: &str, expected: bool| {
             std::fs::write(&log, text).expect("a temporary file");
-            assert_eq!(said(&log).is_ok(), expected, "{text}");
+            assert_eq!(has_ready_line(&log).is_ok(), expected, "{text}");
         };
         check("", false);
         check("LOG: listening on IPv4 address\n", false);
         check("listening on http://127.0.0.1:3000/\n", true);
         std::fs::remove_file(&log).expect("it is there");
-        assert!(said(&log).is_err());
+        assert!(has_ready_line(&log).is_err());
     }
 
     #[test]

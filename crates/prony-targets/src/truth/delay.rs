@@ -79,7 +79,7 @@ pub enum Ending {
 
 /// What was drawn for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Drawn {
+pub struct ServiceDraw {
     /// How long it takes to serve. What it waits beyond that follows from its arrival.
     pub service: Duration,
     /// How it ends.
@@ -90,7 +90,7 @@ pub struct Drawn {
 ///
 /// The generator is PCG XSL RR 128/64 (`Pcg64`), seeded by `seed_from_u64`; id n has its outputs 4n and 4n+1, so
 /// that requests may come in any order. The shares are parts of all requests, and together at most 1.
-pub fn draw(seed: u64, id: u64, delay: Delay, error_share: f64, reset_share: f64) -> Drawn {
+pub fn draw(seed: u64, id: u64, delay: Delay, error_share: f64, reset_share: f64) -> ServiceDraw {
     let mut generator = Pcg64::seed_from_u64(seed);
     generator.advance(u128::from(id) * DRAWS_PER_ID);
     let service_ns = service_ns(delay, unit(generator.next_u64()));
@@ -102,7 +102,7 @@ pub fn draw(seed: u64, id: u64, delay: Delay, error_share: f64, reset_share: f64
     } else {
         Ending::Success
     };
-    Drawn { service: Duration::from_nanos(service_ns), ending }
+    ServiceDraw { service: Duration::from_nanos(service_ns), ending }
 }
 
 /// A number in (0, 1] from the upper 53 bits: never 0, whose logarithm is infinite, and never in a share of 0.

@@ -32,7 +32,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-pub use delay::{Delay, Drawn, Ending, draw};
+pub use delay::{Delay, Ending, ServiceDraw, draw};
 
 use crate::StartError;
 use crate::clock::clocks;

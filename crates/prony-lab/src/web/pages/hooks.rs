@@ -27,7 +27,7 @@ struct Page {
     hooks: Vec<Hook>,
     given_up: Vec<GivenUp>,
     projects: Vec<String>,
-    formats: [HookFormat; 3],
+    formats: &'static [HookFormat],
     request: HookRequest,
     mistakes: Vec<FieldMistake>,
 }

@@ -23,6 +23,7 @@ use axum::http::StatusCode;
 use super::error::WebError;
 use super::principal::Principal;
 use crate::lab::{Lab, Refused};
+use crate::model::describe_mistakes;
 use crate::model::{FieldMistake, Role};
 use crate::store::{StoreError, Tx};
 
@@ -41,11 +42,7 @@ fn mistakes(refused: Refused, other: &str) -> Result<Vec<FieldMistake>, WebError
 /// The same where no form can be shown again.
 fn in_words(refused: Refused) -> WebError {
     match mistakes(refused, "request") {
-        Ok(mistakes) => {
-            let words: Vec<_> =
-                mistakes.iter().map(|one| format!("{}: {}", one.field, one.message)).collect();
-            WebError::Query(words.join("; "))
-        }
+        Ok(mistakes) => WebError::Query(describe_mistakes(&mistakes)),
         Err(error) => error,
     }
 }

@@ -78,15 +78,7 @@ builds = 100
 struct List {
     frame: Frame,
     projects: Vec<Entry>,
-    name: String,
-    definition: String,
-    mistakes: Vec<FieldMistake>,
-    /// What was to be looked into.
-    address: String,
-    branch: String,
-    /// What was found there.
-    found: Option<String>,
-    first_study: Option<String>,
+    typed: Typed,
 }
 
 /// What stands in the forms of the list.
@@ -94,8 +86,10 @@ struct Typed {
     name: String,
     definition: String,
     mistakes: Vec<FieldMistake>,
+    /// What was to be looked into.
     address: String,
     branch: String,
+    /// What was found there.
     found: Option<String>,
     first_study: Option<String>,
 }
@@ -228,7 +222,7 @@ pub(crate) async fn show(
     let project = find(&lab, name).await?;
     let is_saved = !asked.one("saved").is_empty();
     let address = own_address(&lab, &headers);
-    Ok(Html(draw(&lab, &principal, project, address, Drawn { is_saved, ..Drawn::default() })?))
+    Ok(Html(draw(&lab, &principal, project, address, FormOutcome { is_saved, ..FormOutcome::default() })?))
 }
 
 /// Gives one a new definition.
@@ -249,7 +243,7 @@ pub(crate) async fn save(
         Err(refused) => {
             let mistakes = mistakes(refused, "definition")?;
             let address = own_address(&lab, &headers);
-            let outcome = Drawn { is_saved: false, typed: Some(definition), mistakes };
+            let outcome = FormOutcome { is_saved: false, typed: Some(definition), mistakes };
             let page = draw(&lab, &principal, project, address, outcome)?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
         }
@@ -283,17 +277,16 @@ fn definition(fields: &Fields) -> String {
 }
 
 async fn draw_list(lab: &Lab, principal: &Principal, typed: Typed) -> Result<String, WebError> {
-    let Typed { name, definition, mistakes, address, branch, found, first_study } = typed;
     let listed = lab.store.read(projects::all).await?;
     let frame = Frame::of(principal).at("/projects");
     let projects = listed.into_iter().map(Entry::of).collect();
-    let page = List { frame, projects, name, definition, mistakes, address, branch, found, first_study };
+    let page = List { frame, projects, typed };
     Ok(page.render()?)
 }
 
 /// What came of the last form.
 #[derive(Default)]
-struct Drawn {
+struct FormOutcome {
     is_saved: bool,
     typed: Option<String>,
     mistakes: Vec<FieldMistake>,
@@ -304,9 +297,9 @@ fn draw(
     principal: &Principal,
     project: Project,
     address: String,
-    outcome: Drawn,
+    outcome: FormOutcome,
 ) -> Result<String, WebError> {
-    let Drawn { is_saved, typed, mistakes } = outcome;
+    let FormOutcome { is_saved, typed, mistakes } = outcome;
     let page = One {
         badge: lab.access.badge.path(&project.name),
         address,

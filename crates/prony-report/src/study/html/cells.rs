@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use prony_model::{LoadKind, StudyCell, StudyMetric, StudyResult, Verdict};
 
 use super::super::facts::{self, bare, figure};
-use super::format::{paragraphs, told};
+use super::format::{figure_cell, paragraphs};
 use super::table::{Column, Html, Table, dash, numbers};
 use crate::number::{count, percent};
 use crate::svg::escaped;
@@ -66,7 +66,7 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> String {
         if kind != LoadKind::Probe {
             row.push(good(cell));
         }
-        row.extend(metrics.iter().map(|metric| told(figure(cell, *metric))));
+        row.extend(metrics.iter().map(|metric| figure_cell(figure(cell, *metric))));
         row.push(count(samples(cell)).into());
         let head = Html::with_more(&cell.name, "", &cell.load);
         table.row(&index.to_string(), &head, &row);

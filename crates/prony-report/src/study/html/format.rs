@@ -101,7 +101,7 @@ pub(super) fn across(cell: &StudyCell, metric: StudyMetric) -> Option<Interval> 
 }
 
 /// A figure as a cell of a table: the value and, below it, its interval.
-pub(super) fn told(figure: Option<&StudyFigure>) -> Html {
+pub(super) fn figure_cell(figure: Option<&StudyFigure>) -> Html {
     let Some((figure, known)) = figure.and_then(|figure| Some((figure, figure.value?))) else {
         return dash();
     };

@@ -57,7 +57,7 @@ impl<'a> Layout<'a> {
     /// What `cell` is called where its colour is explained.
     pub(super) fn label(&self, cell: &StudyCell) -> String {
         match self.variants {
-            Some(axis) => said(axis, cell.key.get(axis).map_or("–", String::as_str)),
+            Some(axis) => axis_value(axis, cell.key.get(axis).map_or("–", String::as_str)),
             None => cell.name.clone(),
         }
     }
@@ -146,7 +146,7 @@ impl<'a> Layout<'a> {
                 .zip(place)
                 // What all panels have in common is no name.
                 .filter(|(axis, value)| !value.is_empty() && differs(&order, &outer, axis))
-                .map(|(axis, value)| said(axis, value))
+                .map(|(axis, value)| axis_value(axis, value))
                 .collect();
             let cells = groups.remove(place).unwrap_or_default();
             panels.push(Panel { name: parts.join(" · "), cells });
@@ -167,7 +167,7 @@ impl<'a> Layout<'a> {
 }
 
 /// A value of an axis in words: a bare number needs the name of what it counts.
-fn said(axis: &str, value: &str) -> String {
+fn axis_value(axis: &str, value: &str) -> String {
     let is_word = value.parse::<f64>().is_err() && !matches!(value, "true" | "false");
     if is_word { value.to_owned() } else { format!("{axis} {value}") }
 }

@@ -21,30 +21,30 @@ pub(super) fn compare(plan: &prony_model::ExecPlan, resolved: &ResolvedArgs) -> 
     if let Some(destination) = &resolved.destination {
         destination.write(prony_model::exec_to_json(&result))?;
     }
-    let told = told(&result);
-    let holds = resolved.fail_if.iter().any(|condition| condition.holds(&told).unwrap_or(false));
+    let compared = comparisons(&result);
+    let holds = resolved.fail_if.iter().any(|condition| condition.holds(&compared).unwrap_or(false));
     Ok(match Exit::of_exec(&result) {
-        Exit::Good if told.is_empty() => Exit::Invalid,
+        Exit::Good if compared.is_empty() => Exit::Invalid,
         Exit::Good if holds => Exit::ThresholdMissed,
         exit => exit,
     })
 }
 
 /// What is said of B's time, as of a response time; nothing if B was not compared.
-fn told(result: &ExecResult) -> Vec<MetricComparison> {
-    let of_time = |told: &prony_model::CommandComparison| MetricComparison {
+fn comparisons(result: &ExecResult) -> Vec<MetricComparison> {
+    let of_time = |found: &prony_model::CommandComparison| MetricComparison {
         metric: Metric::P50,
         primary: true,
         method: ComparisonMethod::SignedRanks,
-        pairs: u64::from(told.pairs),
+        pairs: u64::from(found.pairs),
         a: None,
         b: None,
-        change: told.change,
-        interval: told.interval.map(|interval| ChangeInterval { low: interval.low, high: interval.high }),
+        change: found.change,
+        interval: found.interval.map(|interval| ChangeInterval { low: interval.low, high: interval.high }),
         spread: None,
-        p: told.p,
-        differs: told.interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0),
-        outcome: told.verdict.clone(),
+        p: found.p,
+        differs: found.interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0),
+        outcome: found.verdict.clone(),
     };
     result.comparisons.iter().map(of_time).collect()
 }

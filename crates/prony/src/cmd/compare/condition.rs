@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    fn told(metric: Metric, low: f64, high: f64, outcome: ComparisonOutcome) -> [MetricComparison; 1] {
+    fn compared(metric: Metric, low: f64, high: f64, outcome: ComparisonOutcome) -> [MetricComparison; 1] {
         [MetricComparison {
             metric,
             primary: true,
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_slower_server() {
-        let slower = told(Metric::P50, 0.03, 0.06, ComparisonOutcome::Slower);
+        let slower = compared(Metric::P50, 0.03, 0.06, ComparisonOutcome::Slower);
         check("slower", &slower, Some(true));
         check("slower:2%", &slower, Some(true));
         check("slower:5%", &slower, Some(false));
@@ -130,16 +130,16 @@ mod tests {
 
     #[test]
     fn a_higher_rate_is_faster() {
-        let faster = told(Metric::Rate, 0.03, 0.06, ComparisonOutcome::Faster);
+        let faster = compared(Metric::Rate, 0.03, 0.06, ComparisonOutcome::Faster);
         check("slower:2%", &faster, Some(false));
         check("different:2%", &faster, Some(true));
-        let slower = told(Metric::Rate, -0.06, -0.03, ComparisonOutcome::Slower);
+        let slower = compared(Metric::Rate, -0.06, -0.03, ComparisonOutcome::Slower);
         check("slower:2%", &slower, Some(true));
     }
 
     #[test]
     fn more_cpu_time_is_slower() {
-        let dearer = told(Metric::Cpu, 0.06, 0.09, ComparisonOutcome::Slower);
+        let dearer = compared(Metric::Cpu, 0.06, 0.09, ComparisonOutcome::Slower);
         check("cpu:slower:5%", &dearer, Some(true));
         check("cpu:slower:10%", &dearer, Some(false));
         check("p50:slower:5%", &dearer, None);
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn what_can_not_be_told_is_neither() {
         let noise = ComparisonOutcome::TooNoisy { smallest_detectable: Some(0.1), pairs_needed: Some(90) };
-        let noisy = told(Metric::P50, -0.1, 0.1, noise);
+        let noisy = compared(Metric::P50, -0.1, 0.1, noise);
         check("too-noisy", &noisy, Some(true));
         check("slower", &noisy, Some(false));
         check("different:1%", &noisy, Some(false));

@@ -4,7 +4,7 @@ use prony_model::{LoadKind, StudyCell, StudyMetric};
 
 use super::super::super::facts::{figure as of_cell, value};
 use super::super::figure::Figure;
-use super::super::format::{across, axis as axis_of, known, plain_tick, tick, told};
+use super::super::format::{across, axis as axis_of, figure_cell, known, plain_tick, tick};
 use super::super::labels::{self, End};
 use super::super::layout::{Layout, Panel, SERIES_MAX};
 use super::super::table::{Table, numbers};
@@ -201,7 +201,7 @@ fn rows(table: &mut Table, panel: usize, lines: &[Line<'_>]) {
     for (number, line) in lines.iter().enumerate() {
         for (place, (at, cell)) in line.points.iter().enumerate() {
             let samples = of_cell(cell, StudyMetric::Rate).map_or(0, |figure| figure.samples);
-            let shown = |metric| told(of_cell(cell, metric));
+            let shown = |metric| figure_cell(of_cell(cell, metric));
             table.row(
                 &format!("{panel}-{number}-{place}"),
                 &cell.name.as_str().into(),

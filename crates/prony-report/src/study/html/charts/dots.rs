@@ -4,7 +4,7 @@ use prony_model::{StudyCell, StudyMetric};
 
 use super::super::super::facts::{bare, figure as of_cell, value};
 use super::super::figure::Figure;
-use super::super::format::{across, axis, is_invalid, known, name, of_invalid, tick, told};
+use super::super::format::{across, axis, figure_cell, is_invalid, known, name, of_invalid, tick};
 use super::super::labels;
 use super::super::layout::Layout;
 use super::super::table::{Table, dash, numbers};
@@ -134,7 +134,7 @@ fn table(cells: &[&StudyCell], metric: StudyMetric, id: &str) -> String {
             &index.to_string(),
             &cell.name.as_str().into(),
             &[
-                told(Some(figure)),
+                figure_cell(Some(figure)),
                 end(figure.range.map(|range| range.0)),
                 end(figure.range.map(|range| range.1)),
                 figure.runs.to_string().into(),

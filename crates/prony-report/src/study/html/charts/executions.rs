@@ -4,7 +4,7 @@ use prony_model::{CommandExit, Execution, LoadKind, StudyCell, StudyMetric};
 
 use super::super::super::facts::{figure as of_cell, value};
 use super::super::figure::Figure;
-use super::super::format::{is_invalid, known, of_invalid, plain_tick, told};
+use super::super::format::{figure_cell, is_invalid, known, of_invalid, plain_tick};
 use super::super::labels;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, dash, numbers};
@@ -171,7 +171,7 @@ pub(super) fn shares(layout: &Layout<'_>) -> Option<Figure> {
         vec![numbers("share", "share of the start"), numbers("wall", "median time")],
     );
     for (index, (cell, _, wall)) in known.iter().enumerate() {
-        let row = [told(of_cell(cell, StudyMetric::StartUp)), value(StudyMetric::Wall, *wall).into()];
+        let row = [figure_cell(of_cell(cell, StudyMetric::StartUp)), value(StudyMetric::Wall, *wall).into()];
         table.row(&index.to_string(), &cell.name.as_str().into(), &row);
     }
     Some(Figure {

@@ -13,7 +13,7 @@ pub(super) fn sentence(layout: &Layout<'_>, metric: StudyMetric) -> Option<Strin
     let panels = layout.races(metric.kind());
     let races = panels.iter().filter_map(|panel| Race::new(layout, panel, metric));
     let widest = races.max_by(|a, b| a.rank().0.cmp(&b.rank().0).then(a.rank().1.total_cmp(&b.rank().1)))?;
-    Some(widest.said(layout, metric))
+    Some(widest.sentence(layout, metric))
 }
 
 /// The best and the worst of one panel.
@@ -49,7 +49,7 @@ impl<'a> Race<'a> {
         (self.clear == Some(true), self.ratio)
     }
 
-    fn said(&self, layout: &Layout<'_>, metric: StudyMetric) -> String {
+    fn sentence(&self, layout: &Layout<'_>, metric: StudyMetric) -> String {
         let Self { panel, best, worst, ratio, clear } = self;
         if std::ptr::eq(*best, *worst) {
             let Some(median) = known(best, metric) else { return best.name.clone() };

@@ -4,7 +4,7 @@ use prony_model::{LoadKind, StudyCell, StudyMetric};
 
 use super::super::super::facts::figure as of_cell;
 use super::super::figure::Figure;
-use super::super::format::{known, name, plain_tick, told};
+use super::super::format::{figure_cell, known, name, plain_tick};
 use super::super::labels;
 use super::super::layout::Layout;
 use super::super::table::{Html, Table, numbers};
@@ -50,8 +50,11 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
         PHASES.iter().chain([&StudyMetric::Probe]).map(|metric| numbers(metric.name(), name(*metric)));
     let mut table = Table::new("chart-phases-data", "Medians of the phases, ms", "cell", columns.collect());
     for (index, cell) in probed.iter().enumerate() {
-        let row: Vec<Html> =
-            PHASES.iter().chain([&StudyMetric::Probe]).map(|metric| told(of_cell(cell, *metric))).collect();
+        let row: Vec<Html> = PHASES
+            .iter()
+            .chain([&StudyMetric::Probe])
+            .map(|metric| figure_cell(of_cell(cell, *metric)))
+            .collect();
         table.row(&index.to_string(), &cell.name.as_str().into(), &row);
     }
     Some(Figure {

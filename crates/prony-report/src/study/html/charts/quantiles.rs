@@ -160,7 +160,7 @@ fn table(cells: &[&StudyCell]) -> String {
                    runs don't support it";
     let mut table = Table::new("chart-quantiles-data", caption, "cell", columns);
     for (index, cell) in cells.iter().enumerate() {
-        let told = |point: Option<&CurvePoint>| {
+        let figure_cell = |point: Option<&CurvePoint>| {
             let Some(point) = point else { return dash() };
             let (response, service) = (number(point.response_ms), number(point.service_ms));
             if response == service { response.into() } else { Html::with_more(&response, "", &service) }
@@ -169,8 +169,8 @@ fn table(cells: &[&StudyCell]) -> String {
         let at = |quantile: f64| {
             cell.curve.iter().filter(|point| is_good(point)).find(|point| point.quantile >= quantile - 1e-9)
         };
-        let mut row: Vec<Html> = NAMED[1..].iter().map(|(quantile, _)| told(at(*quantile))).collect();
-        row.push(told(cell.curve.iter().rfind(|point| is_good(point))));
+        let mut row: Vec<Html> = NAMED[1..].iter().map(|(quantile, _)| figure_cell(at(*quantile))).collect();
+        row.push(figure_cell(cell.curve.iter().rfind(|point| is_good(point))));
         table.row(&index.to_string(), &cell.name.as_str().into(), &row);
     }
     table.finish()
