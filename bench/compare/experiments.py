@@ -30,7 +30,11 @@ CLOSED = {
 }
 # Servers slower by a share that is chosen, against the same 1 ms.
 SLOWER = {"slower-2": 0.02, "slower-5": 0.05, "slower-10": 0.10}
-NAMES = ["same", "slower", *SLOWER, "hog", *CLOSED]
+# Servers that use so much CPU time for each request, and one that uses a share more: judged by that time. A neighbour who
+# takes the cores makes every response late, and hardly any request cost more.
+BURN_US = 1000
+COSTLIER = {"cost-same": 0.0, "cost-5": 0.05}
+NAMES = ["same", "slower", *SLOWER, *COSTLIER, "hog", *CLOSED]
 # Sleeps until half of the comparison is over, then keeps every core busy that it may use.
 HOG = f"import time\ntime.sleep({HOG_AFTER_S})\nwhile True: pass"
 
@@ -79,6 +83,8 @@ def run_one(place, name, effect):
     """One comparison with fresh servers; B is slower by `effect` where that is the question."""
     if name in CLOSED:
         return _closed(place, name)
+    if name in COSTLIER:
+        return _costlier(place, name)
     slowed = DELAY_US * (1 + (effect if name == "slower" else SLOWER.get(name, 0.0)))
     with contextlib.ExitStack() as stack:
         a = stack.enter_context(_truth(place, DELAY_US))
@@ -111,6 +117,19 @@ def _closed(place, name):
     if a_us == b_us or a_us >= LONG_DELAY_US:
         told.truth = a_us / b_us - 1
     return told
+
+
+def _costlier(place, name):
+    with contextlib.ExitStack() as stack:
+        a, b = (stack.enter_context(_burning(place, BURN_US * (1 + more))) for more in (0.0, COSTLIER[name]))
+        argv = [place.program, "compare", a.url, b.url, "-c", "2", "--primary", "cpu", "-q", "-o", "json"]
+        return judge(name, child.run(argv, {place.client}, LIMIT_S))
+
+
+def _burning(place, burn_us):
+    port = servers.free_port()
+    argv = [place.program, "serve", "bottleneck", "--workers", "1", "--burn", f"{round(burn_us)}us", "--port", str(port)]
+    return servers.Server(argv, {place.server}, port)
 
 
 def _truth(place, delay_us):

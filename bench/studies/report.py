@@ -2,12 +2,17 @@
 
 import collections
 import json
+import statistics
 from dataclasses import dataclass
 
 from lib import table
 
 # What a cell must have to be usable, by its kind.
 MAIN_FIGURES = {"run": ("rate", "p50"), "exec": ("wall",), "probe": ("probe",)}
+# Of the rate and of CPU time per request, in the same cell.
+RATE_REPEATS, CPU_REPEATS = 0.20, 0.02
+# Runs that both are known of.
+REPEATS_LEAST = 3
 UNITS = {"rate": "/s", "success": "", "start-up": "", "total": "s", "memory": "MiB", "cpu-per-request": "µs", "server-memory": "MiB"}
 
 
@@ -84,6 +89,34 @@ def usable(studies, target):
     good, total = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
     share = good / total if total else None
     return f"cells with usable figures: {good} of {total}, {table.percent(share)}; {table.at_least(share, target)}"
+
+
+def repeats(studies):
+    """How far the server's CPU time per request repeats where the rate does: half the range over the runs of a cell, as a
+    share of their median."""
+    pairs = []
+    for study in _with_results(studies):
+        for cell in study.result["cells"]:
+            spreads = [_half_range([run["figures"].get(name) for run in cell["runs"]]) for name in ("rate", "cpu-per-request")]
+            if None not in spreads:
+                pairs.append(spreads)
+    alike = [cpu for rate, cpu in pairs if rate <= RATE_REPEATS]
+    if not alike:
+        return f"the rate repeats within {table.percent(RATE_REPEATS)} in none of {len(pairs)} cells"
+    within = sum(cpu <= CPU_REPEATS for cpu in alike)
+    return (
+        f"the rate repeats within {table.percent(RATE_REPEATS)} in {len(alike)} of {len(pairs)} cells; there CPU time per "
+        f"request repeats within {table.percent(CPU_REPEATS)} in {within}, and within {table.percent(statistics.median(alike), 1)} "
+        "in half of them"
+    )
+
+
+def _half_range(values):
+    """None for fewer than three known values."""
+    known = [value for value in values if value]
+    if len(known) < REPEATS_LEAST:
+        return None
+    return (max(known) - min(known)) / 2 / statistics.median(known)
 
 
 def amount(value, metric):

@@ -40,6 +40,21 @@ class Reports(unittest.TestCase):
         row = [part.strip() for part in report.cells([study(many)]).splitlines()[2].split("|")[1:-1]]
         self.assertEqual(row, ["**rudy**: pool", "98 /s · 100 ms", "2 of 3, 2 repeated", "71 µs", "server-waits (2), unknown (1)"])
 
+    def test_cpu_time_repeats_where_the_rate_does(self):
+        def of(rates, costs):
+            made = cell("c", ["valid"] * len(rates), [])
+            for run, rate, cost in zip(made["runs"], rates, costs):
+                run["figures"] = {"rate": rate, "cpu-per-request": cost}
+            return made
+
+        steady = of([90.0, 100.0, 110.0], [50.0, 50.5, 51.0])
+        costly = of([90.0, 100.0, 110.0], [50.0, 55.0, 61.0])
+        unsteady = of([50.0, 100.0, 150.0], [50.0, 50.0, 50.0])
+        few = of([100.0, 100.0], [50.0, 50.0])
+        said = report.repeats([study(steady, costly, unsteady, few)])
+        self.assertEqual(said, "the rate repeats within 20 % in 2 of 3 cells; there CPU time per request repeats within 2 % in 1, and within 5.5 % in half of them")
+        self.assertEqual(report.repeats([study(unsteady)]), "the rate repeats within 20 % in none of 1 cells")
+
     def test_amounts_have_units_and_three_digits(self):
         shown = [("rate", 18512.0, "18,500 /s"), ("p50", 0.15432, "0.154 ms"), ("success", 0.99949, "99.9 %"), ("cpu-per-request", 71.26, "71.3 µs"), ("p99", None, "–")]
         for metric, value, text in shown:

@@ -220,6 +220,11 @@ impl Metric {
             Self::P999 => Some(("0.999", 0.999)),
         }
     }
+
+    /// Whether a few requests in a hundred decide on it.
+    pub fn is_tail(self) -> bool {
+        self.quantile().is_some_and(|(_, q)| q >= 0.99)
+    }
 }
 
 /// What the primary metric said at one look.

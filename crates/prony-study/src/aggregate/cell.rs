@@ -122,6 +122,12 @@ impl CellRecord {
         if is_kept(record.told.repeat, self.repeats) {
             self.courses.push(course(record.told.repeat, &result.series));
         }
+        if record.is_valid() && self.is_compared {
+            let mut block = Block::of_run(result, record.told.file.clone())?;
+            // The run's own file has it.
+            block.told.histogram = HistogramData::default();
+            record.block = Some(block);
+        }
         // The tail that a client made itself is in its whole distribution: only its figures below it count.
         if record.is_valid() && !result.has_client_tail() {
             // Where some of a run was cut, figures, curve and bars come from the rest.
@@ -130,12 +136,6 @@ impl CellRecord {
             add(&mut self.service, figures.service_histogram)?;
             self.intended += figures.requests.intended;
             self.failed += figures.requests.failed + figures.requests.censored + figures.requests.never_sent;
-            if self.is_compared {
-                let mut block = Block::of(result, Some(record.told.file.clone()))?;
-                // The run's own file has it.
-                block.told.histogram = HistogramData::default();
-                record.block = Some(block);
-            }
         }
         Ok(())
     }

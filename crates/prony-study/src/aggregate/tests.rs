@@ -273,6 +273,25 @@ fn pairs_are_repeats() {
 }
 
 #[test]
+fn a_client_that_made_one_tail_of_six_leaves_rate_and_median_to_be_compared() {
+    let mut study = study(6);
+    study.wanted = vec![wanted(2, 3)];
+    let result = digested(&study, [1.0, 1.0, 1.0, 3.0], |step, result| {
+        if step.cell == 3 && step.repeat == 4 {
+            let mut found = finding(FindingCode::TailBlame, Severity::Warning);
+            found.evidence.push(Evidence::new(KERNEL_P99, 1.0, "ms"));
+            result.findings.push(found);
+        }
+    });
+    let of = |metric| result.comparisons[0].metrics.iter().find(|told| told.metric == metric).expect("compared");
+    assert_eq!((of(Metric::P50).pairs, &of(Metric::P50).outcome), (6, &ComparisonOutcome::Slower));
+    let tail = of(Metric::P99);
+    let reason = "the client made the slowest responses in 1 of 6 pairs; 6 others are needed".to_owned();
+    assert_eq!((tail.pairs, &tail.outcome), (5, &ComparisonOutcome::NoVerdict { reason }));
+    assert!((tail.p, tail.interval, tail.differs) == (None, None, false), "{tail:?}");
+}
+
+#[test]
 fn five_pairs_are_too_few_for_a_verdict() {
     let mut study = study(6);
     study.wanted = vec![wanted(2, 3)];

@@ -19,10 +19,13 @@ pub struct Block {
     pub connections: u32,
     /// Requests that the CPU time of the server stands for.
     pub cpu_requests: u64,
+    /// It is a run of its own whose slowest responses are the client's: its pair says nothing of the tail. Of the many
+    /// short blocks of a live comparison all are judged together instead: see [`Block::clients_tail`].
+    pub has_client_tail: bool,
 }
 
 impl Block {
-    /// What `result` says; an error only where its distribution is damaged.
+    /// What `result`, one block of many, says; an error only where its distribution is damaged.
     pub fn of(result: &RunResult, file: Option<String>) -> Result<Self, DecodeError> {
         let histogram = &result.histograms.response;
         let responses = if histogram.data.is_empty() {
@@ -66,7 +69,12 @@ impl Block {
             histogram: histogram.clone(),
         };
         let cpu_requests = cpu.map_or(0, |figure| figure.requests);
-        Ok(Self { told, responses, connections, cpu_requests })
+        Ok(Self { told, responses, connections, cpu_requests, has_client_tail: false })
+    }
+
+    /// What `result`, a run of its own, says; an error only where its distribution is damaged.
+    pub fn of_run(result: &RunResult, file: String) -> Result<Self, DecodeError> {
+        Ok(Self { has_client_tail: result.has_client_tail(), ..Self::of(result, Some(file))? })
     }
 
     /// What is compared: milliseconds, responses per second, microseconds of CPU time per request; `None` where
@@ -173,7 +181,7 @@ pub(crate) mod fixtures {
             invalid: Vec::new(),
             histogram: prony_model::HistogramData::default(),
         };
-        Block { told, responses: histogram.to_sparse(), connections: 1, cpu_requests: 0 }
+        Block { told, responses: histogram.to_sparse(), connections: 1, cpu_requests: 0, has_client_tail: false }
     }
 
     #[test]

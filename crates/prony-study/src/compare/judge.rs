@@ -5,7 +5,7 @@ use prony_model::{
     words::percent_of,
 };
 use prony_stats::{
-    Aim, Better, Comparison, Criteria, ERRORS_MAX, Errors, Looks, NoVerdict, Quantile, Verdict, compare,
+    Aim, Better, Comparison, Criteria, ERRORS_MAX, Errors, LEAST_PAIRS, Looks, NoVerdict, Quantile, Verdict, compare,
     compare_differences, holm, label_swap, look_level, median, pooled_differences, signed_rank_p,
 };
 
@@ -98,6 +98,25 @@ pub fn withhold(told: &mut MetricComparison) {
 }
 
 fn judge_one(pairs: &[BlockPair], metric: Metric, question: &Question) -> MetricComparison {
+    let clean = || pairs.iter().filter(|(a, b)| !(a.has_client_tail || b.has_client_tail));
+    if !metric.is_tail() || clean().count() == pairs.len() {
+        return judge_pairs(pairs, metric, question);
+    }
+    let kept: Vec<BlockPair> = clean().cloned().collect();
+    let mut told = judge_pairs(&kept, metric, question);
+    if kept.len() < LEAST_PAIRS {
+        withhold(&mut told);
+        let reason = format!(
+            "the client made the slowest responses in {} of {} pairs; {LEAST_PAIRS} others are needed",
+            pairs.len() - kept.len(),
+            pairs.len()
+        );
+        told.outcome = ComparisonOutcome::NoVerdict { reason };
+    }
+    told
+}
+
+fn judge_pairs(pairs: &[BlockPair], metric: Metric, question: &Question) -> MetricComparison {
     let side = |pick: fn(&BlockPair) -> &Block| -> Option<f64> {
         median(&pairs.iter().map(|pair| pick(pair).value(metric)).collect::<Option<Vec<f64>>>()?)
     };
@@ -330,6 +349,28 @@ mod tests {
         let told = judge(&pairs(20, 30, 3.0, 0.02), &QUESTION, None);
         let tail = told.iter().find(|told| told.metric == Metric::P99).expect("it is looked at");
         assert!(matches!(tail.outcome, ComparisonOutcome::NoVerdict { .. }), "{tail:?}");
+    }
+
+    #[test]
+    fn a_tail_that_the_client_made_leaves_the_rest_to_be_judged() {
+        // B's slowest are the client's in the first of 20 pairs, and three times A's; all else is the same.
+        let with = |spoiled: usize| {
+            let mut pairs = pairs(20, 2000, 1.0, 0.02);
+            for pair in &mut pairs[..spoiled] {
+                *pair = (block(2000, 1.0), Block { has_client_tail: true, ..block(2000, 3.0) });
+            }
+            judge(&pairs, &QUESTION, None)
+        };
+        let tail = |told: &[MetricComparison]| {
+            told.iter().find(|told| told.metric == Metric::P99).cloned().expect("it is looked at")
+        };
+        let told = with(4);
+        assert_eq!((told[0].pairs, tail(&told).pairs), (20, 16), "{:?}", words(&told));
+        assert!(tail(&told).change.is_some_and(|change| change.abs() < 0.05), "{:?}", tail(&told));
+        let told = with(15);
+        let ComparisonOutcome::NoVerdict { reason } = tail(&told).outcome else { panic!("{:?}", tail(&told)) };
+        assert_eq!(reason, "the client made the slowest responses in 15 of 20 pairs; 6 others are needed");
+        assert!(!matches!(told[0].outcome, ComparisonOutcome::NoVerdict { .. }), "{:?}", words(&told));
     }
 
     #[test]

@@ -8,18 +8,42 @@ use crate::binary::prony;
 /// Lines of a table whose numbers stand in columns: their length counts, too.
 const IN_COLUMNS: [&str; 8] =
     ["Connect:", "Processing:", "Waiting:", "Total:", "Latency ", "Req/Sec", "% ", "/sec:"];
+/// Lines of ab that follow from what was asked for and from what the server sends, not from time.
+const COUNTS: [&str; 12] = [
+    "Server Software:",
+    "Server Port:",
+    "Document Path:",
+    "Document Length:",
+    "Concurrency Level:",
+    "Complete requests:",
+    "Failed requests:",
+    "(Connect:",
+    "Non-2xx responses:",
+    "Keep-Alive requests:",
+    "Total ",
+    "HTML transferred:",
+];
 
-/// Runs `prony TOOL WORDS…` and, where it is installed, `TOOL WORDS…`; both must have the shape of the snapshot.
+/// Runs `prony TOOL WORDS…` and, where it is installed, `TOOL WORDS…`; both must have the shape of the snapshot, and
+/// the same counts.
 pub(crate) fn check(name: &str, tool: &str, words: &[&str]) {
     let words: Vec<&str> = words.to_vec();
     let ours = prony(&[&[tool], words.as_slice()].concat());
-    let ours = shape(&ours.out);
+    let (counted, ours) = (counts(&ours.out), shape(&ours.out));
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!(name, ours);
     });
     if let Some(theirs) = real(tool, &words) {
         assert_eq!(ours, shape(&theirs), "{tool} {words:?}: ours left, theirs right");
+        assert_eq!(counted, counts(&theirs), "{tool} {words:?}: ours left, theirs right");
     }
+}
+
+/// The lines of a report whose numbers are the same each time.
+fn counts(report: &str) -> Vec<String> {
+    let is_count = |line: &&str| COUNTS.iter().any(|label| line.trim_start().starts_with(label));
+    let plain = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    report.lines().filter(is_count).map(plain).collect()
 }
 
 /// What the real tool prints; `None` if it isn't installed.

@@ -45,7 +45,7 @@ impl Doubt {
     /// Looks for it in `measured`, of which `counted` are the pairs that count.
     pub(super) fn of(measured: &Measured, counted: &[BlockPair], live: &Live, primary: Metric) -> Self {
         let fault = made_by_client(counted, Block::clients_fault, "the numbers", Severity::Invalid);
-        let severity = if is_tail(primary) { Severity::Invalid } else { Severity::Warning };
+        let severity = if primary.is_tail() { Severity::Invalid } else { Severity::Warning };
         let tail = made_by_client(counted, Block::clients_tail, "the slowest responses", severity);
         let tails = tail.as_ref().filter(|tail| tail.severity > Severity::Note).map(|tail| tail.code);
         let waits = Waits::of(counted);
@@ -90,16 +90,11 @@ impl Doubt {
     /// Takes the verdicts on tails back that the client made.
     pub(super) fn silence_tails(&self, metrics: &mut [MetricComparison]) {
         let Some(code) = self.tails else { return };
-        for told in metrics.iter_mut().filter(|told| is_tail(told.metric)) {
+        for told in metrics.iter_mut().filter(|told| told.metric.is_tail()) {
             told.differs = false;
             told.outcome = ComparisonOutcome::NoVerdict { reason: because(code) };
         }
     }
-}
-
-/// Whether a few requests in a hundred decide on it.
-fn is_tail(metric: Metric) -> bool {
-    metric.quantile().is_some_and(|(_, q)| q >= 0.99)
 }
 
 fn because(code: FindingCode) -> String {

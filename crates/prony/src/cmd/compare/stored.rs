@@ -191,9 +191,6 @@ fn of_one(stored: &Stored) -> Vec<String> {
     if result.verdict == Verdict::Invalid {
         found.push(format!("{name} is INVALID"));
     }
-    if result.has_client_tail() {
-        found.push(format!("the client made the p99 of {name} itself"));
-    }
     let requests = &result.requests;
     let errors = Errors { failed: requests.failed, requests: requests.intended };
     if errors.share() > ERRORS_MAX {
@@ -258,7 +255,7 @@ fn one_after_the_other(a: &[Stored], b: &[Stored]) -> Option<String> {
 
 fn blocks(a: &[Stored], b: &[Stored]) -> Result<Vec<BlockPair>, CliError> {
     let block = |stored: &Stored| {
-        Block::of(&stored.result, Some(stored.name.clone()))
+        Block::of_run(&stored.result, stored.name.clone())
             .map_err(|error| CliError::usage(format!("{}: {error}", stored.name)))
     };
     a.iter().zip(b).map(|(a, b)| Ok((block(a)?, block(b)?))).collect()
