@@ -299,7 +299,7 @@ impl Worker {
             if self.plan.keep_alive {
                 self.recorder.closed_by_server();
             }
-            return self.hang_up(io, slot, now);
+            return self.leave(io, slot, now);
         }
         match self.pace {
             Pace::Closed { .. } => self.refill(io, slot, now),
@@ -350,9 +350,21 @@ impl Worker {
         self.drop_idle(io, slot, now);
     }
 
+    /// As [`Self::hang_up`], where the server is about to close the connection.
+    fn leave<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.lose_flights(slot, ErrorKind::ClosedEarly, Detail::None, now);
+        io.release(slot, now);
+        self.replace(io, slot, now);
+    }
+
     /// Closes a connection without requests in flight, and goes on with a new one.
     fn drop_idle<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         io.close(slot);
+        self.replace(io, slot, now);
+    }
+
+    /// `slot` has no connection any more: goes on with a new one.
+    fn replace<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         self.open -= 1;
         self.connections[slot as usize].reset();
         if let Some(body) = self.bodies.get_mut(slot as usize) {

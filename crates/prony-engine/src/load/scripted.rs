@@ -23,6 +23,7 @@ pub(crate) enum Call {
     Connect(Slot),
     Send(Slot),
     Close(Slot),
+    Release(Slot),
 }
 
 /// Does nothing but remember.
@@ -72,6 +73,10 @@ impl Io for ScriptedIo {
 
     fn close(&mut self, slot: Slot) {
         self.calls.push(Call::Close(slot));
+    }
+
+    fn release(&mut self, slot: Slot, _: Nanos) {
+        self.calls.push(Call::Release(slot));
     }
 
     fn local_port(&self, _: Slot) -> u16 {

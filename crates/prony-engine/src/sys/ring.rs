@@ -217,8 +217,8 @@ impl Ring {
         let _queued = unsafe { self.push(&entry) };
     }
 
-    /// Queues the closing of `socket`, which is that of `slot`; nothing completes.
-    pub(crate) fn close(&mut self, slot: u32, socket: OwnedFd, user_data: u64) {
+    /// Forgets the socket of `slot`, which is to be closed.
+    pub(crate) fn unregister(&mut self, slot: u32) {
         if self.registered {
             // What is queued must still meet this socket, not the next one of the slot.
             if let Err(error) = self.hand_over() {
@@ -226,6 +226,10 @@ impl Ring {
             }
             let _as_before = self.io.submitter().register_files_update(slot, &[-1]);
         }
+    }
+
+    /// Queues the closing of `socket`; nothing completes.
+    pub(crate) fn close(&mut self, socket: OwnedFd, user_data: u64) {
         let fd = socket.into_raw_fd();
         let entry = opcode::Close::new(Fd(fd)).build().user_data(user_data);
         // SAFETY: points to no memory; the descriptor is owned by this request from here on.

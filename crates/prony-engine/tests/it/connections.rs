@@ -61,6 +61,32 @@ on_both_drivers! {
         assert_eq!([connections.reused, connections.closed_by_server], [0; 2], "it was asked to close");
     }
 
+    fn a_server_that_closes_keeps_the_time_wait_state(driver) {
+        const CONNECTIONS: u64 = 200;
+        let server = Server::start(|peer| {
+            if peer.request().is_some() {
+                peer.answer(CLOSING);
+            }
+        });
+        let request = RequestPlan { keep_alive: false, ..get() };
+        let plan = RunPlan { request, load: closed(2), end: requests(CONNECTIONS), ..plan(server.url()) };
+        assert_eq!(run(driver, plan).requests.done, CONNECTIONS);
+        let port = server.address().port();
+        let ends = || time_wait(port);
+        // The last connections end behind the run.
+        for _ in 0..100 {
+            let (of_server, of_client) = ends();
+            if of_server + of_client >= CONNECTIONS {
+                break;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let (of_server, of_client) = ends();
+        // A thread of the server that is held up between its response and its close lets the client be first.
+        assert!(of_client * 10 <= CONNECTIONS, "server {of_server}, client {of_client}");
+        assert!(of_server * 2 >= CONNECTIONS, "server {of_server}, client {of_client}");
+    }
+
     fn without_keep_alive_in_an_open_loop(driver) {
         let server = Server::answering(&ok("hello"));
         let request = RequestPlan { keep_alive: false, ..get() };
@@ -120,4 +146,21 @@ on_both_drivers! {
         let plan = RunPlan { load: open(10.0, 1), end: requests(5), ..plan(server.url()) };
         check_idle_ends(&run(driver, plan));
     }
+}
+
+/// Connections with a server on `port` in the state TIME_WAIT, kept by the server and by its clients: its end is that of
+/// whoever closed first.
+fn time_wait(port: u16) -> (u64, u64) {
+    const TIME_WAIT: &str = "06";
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("Linux has it");
+    let port = format!(":{port:04X}");
+    let mut ends = (0, 0);
+    for line in table.lines().skip(1) {
+        let fields: Vec<&str> = line.split_whitespace().take(4).collect();
+        if let [_, local, remote, TIME_WAIT] = fields[..] {
+            ends.0 += u64::from(local.ends_with(&port));
+            ends.1 += u64::from(remote.ends_with(&port));
+        }
+    }
+    ends
 }

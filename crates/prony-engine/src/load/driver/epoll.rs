@@ -12,6 +12,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, connect, recv, send, sockopt};
 
+use super::late_close::LateClose;
 use super::sampling::{DEPARTURES_AT_ONCE, Sampling};
 use super::{Driver, Handler, Io, Setup, Slot, route, tag};
 use crate::clock::{self, NEVER, Nanos, Wall};
@@ -51,6 +52,7 @@ pub(crate) struct EpollIo {
     /// Connections on which a send failed, with the error: told at the next poll, because a handler can't be
     /// called from within itself.
     failures: Vec<(Slot, u32, Errno)>,
+    late: LateClose,
 }
 
 #[derive(Default)]
@@ -81,6 +83,7 @@ impl Driver for Epoll {
             one_by_one: setup.depth == 1,
             asked: false,
             failures: Vec::with_capacity(setup.slots as usize),
+            late: LateClose::default(),
         };
         Ok(Self {
             io,
@@ -93,6 +96,8 @@ impl Driver for Epoll {
     fn poll<H: Handler<EpollIo>>(&mut self, handler: &mut H, until: Nanos) -> io::Result<()> {
         self.tell_failures(handler);
         self.resume_reading(handler);
+        self.io.close_late();
+        let until = until.min(self.io.late.next_due());
         let pending = !self.unread.is_empty() || !self.io.failures.is_empty();
         let timeout = match until {
             _ if pending => Some(clock::until(0)),
@@ -122,7 +127,11 @@ impl Epoll {
         let slot = data as Slot;
         let socket = &mut self.io.slots[slot as usize];
         if tag(socket.generation, slot) != data || socket.fd.is_none() {
-            return; // of the connection before
+            // Of the connection before, which the server may have closed now.
+            if flags.intersects(EventFlags::RDHUP | EventFlags::HUP) {
+                drop(self.io.late.take(data));
+            }
+            return;
         }
         if socket.connecting {
             let failed = flags.intersects(EventFlags::ERR | EventFlags::HUP);
@@ -151,6 +160,10 @@ impl Epoll {
             || (flags.contains(EventFlags::ERR) && !told);
         if ending || flags.contains(EventFlags::IN) {
             self.read(handler, slot, data, ending);
+        }
+        if ending {
+            // It may have been left to the server, which has closed it already.
+            drop(self.io.late.take(data));
         }
     }
 
@@ -289,12 +302,16 @@ impl Io for EpollIo {
     }
 
     fn close(&mut self, slot: Slot) {
-        let socket = &mut self.slots[slot as usize];
         // Closing also takes the socket out of the epoll set.
-        socket.fd = None;
-        socket.generation = socket.generation.wrapping_add(1);
-        socket.connecting = false;
-        socket.unsent = 0;
+        drop(self.slots[slot as usize].vacate());
+    }
+
+    fn release(&mut self, slot: Slot, now: Nanos) {
+        let socket = &mut self.slots[slot as usize];
+        let tag = tag(socket.generation, slot);
+        if let Some(fd) = socket.vacate() {
+            drop(self.late.hold(fd, tag, now));
+        }
     }
 
     fn local_port(&self, slot: Slot) -> u16 {
@@ -306,7 +323,23 @@ impl Io for EpollIo {
     }
 }
 
+impl Socket {
+    /// Makes room for the slot's next connection.
+    fn vacate(&mut self) -> Option<OwnedFd> {
+        let generation = self.generation.wrapping_add(1);
+        std::mem::replace(self, Self { generation, ..Self::default() }).fd
+    }
+}
+
 impl EpollIo {
+    /// Closes what the server had its time for.
+    fn close_late(&mut self) {
+        if !self.late.is_empty() {
+            let now = clock::now();
+            while self.late.due(now).is_some() {}
+        }
+    }
+
     /// Sends as much as the kernel takes; the rest goes when the socket is writable again.
     #[inline]
     fn push(&mut self, slot: Slot) {

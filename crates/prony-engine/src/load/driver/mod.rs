@@ -4,6 +4,7 @@
 //! means and when to give up is the worker's business ([`Handler`]).
 
 mod epoll;
+pub(crate) mod late_close;
 mod sampling;
 mod uring;
 
@@ -82,6 +83,10 @@ pub(crate) trait Io {
 
     /// Closes `slot` at once; no event of it follows.
     fn close(&mut self, slot: Slot);
+
+    /// Gives up `slot`, whose connection the server is about to close, and leaves it to the server to close first; no
+    /// event of it follows.
+    fn release(&mut self, slot: Slot, now: Nanos);
 
     /// The local port of `slot`; 0 where there is none, as with a Unix socket.
     fn local_port(&self, slot: Slot) -> u16;

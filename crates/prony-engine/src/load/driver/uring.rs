@@ -9,6 +9,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
+use super::late_close::LateClose;
 use super::sampling::{DEPARTURES_AT_ONCE, Sampling};
 use super::{Driver, Handler, Io, Setup, Slot, route};
 use crate::clock::{self, Nanos, Wall};
@@ -52,6 +53,7 @@ pub(crate) struct UringIo {
     sampling: Sampling,
     /// Whether the request that was sent last was picked for stamps.
     asked: bool,
+    late: LateClose,
 }
 
 #[derive(Default)]
@@ -141,13 +143,15 @@ impl Driver for Uring {
             silent,
             sampling,
             asked: false,
+            late: LateClose::default(),
         };
         Ok(Self { io, buffers, batch: Vec::with_capacity(BATCH) })
     }
 
     fn poll<H: Handler<UringIo>>(&mut self, handler: &mut H, until: Nanos) -> io::Result<()> {
+        self.io.close_late();
         self.io.stamp(handler);
-        self.io.ring.enter(until)?;
+        self.io.ring.enter(until.min(self.io.late.next_due()))?;
         self.io.ring.completions(&mut self.batch);
         for index in 0..self.batch.len() {
             let completion = self.batch[index];
@@ -267,20 +271,16 @@ impl Io for UringIo {
     }
 
     fn close(&mut self, slot: Slot) {
-        let socket = &mut self.slots[slot as usize];
-        let Some(fd) = socket.fd.take() else { return };
-        // A request under way holds the socket open, so that each must be cancelled.
-        let generation = socket.generation;
-        let pending = [
-            (socket.connecting, Kind::Connect),
-            (socket.receiving, Kind::Receive),
-            (socket.sending, Kind::Send),
-        ];
-        for (_, kind) in pending.into_iter().filter(|(pending, _)| *pending) {
-            self.ring.cancel(number(kind, generation, slot), number(Kind::Ignored, 0, 0));
+        if let Some(fd) = self.vacate(slot) {
+            self.ring.close(fd, number(Kind::Ignored, 0, 0));
         }
-        self.ring.close(slot, fd, number(Kind::Ignored, 0, 0));
-        *socket = Socket { generation: generation.wrapping_add(1) & 0xff_ffff, ..Socket::default() };
+    }
+
+    fn release(&mut self, slot: Slot, now: Nanos) {
+        // Nothing is heard of a socket that no request is under way on, so that none is known by its tag.
+        if let Some(oldest) = self.vacate(slot).and_then(|fd| self.late.hold(fd, 0, now)) {
+            self.ring.close(oldest, number(Kind::Ignored, 0, 0));
+        }
     }
 
     fn local_port(&self, slot: Slot) -> u16 {
@@ -293,6 +293,35 @@ impl Io for UringIo {
 }
 
 impl UringIo {
+    /// Makes room for the slot's next connection.
+    fn vacate(&mut self, slot: Slot) -> Option<OwnedFd> {
+        let socket = &mut self.slots[slot as usize];
+        let fd = socket.fd.take()?;
+        // A request under way holds the socket open, so that each must be cancelled.
+        let generation = socket.generation;
+        let pending = [
+            (socket.connecting, Kind::Connect),
+            (socket.receiving, Kind::Receive),
+            (socket.sending, Kind::Send),
+        ];
+        for (_, kind) in pending.into_iter().filter(|(pending, _)| *pending) {
+            self.ring.cancel(number(kind, generation, slot), number(Kind::Ignored, 0, 0));
+        }
+        self.ring.unregister(slot);
+        *socket = Socket { generation: generation.wrapping_add(1) & 0xff_ffff, ..Socket::default() };
+        Some(fd)
+    }
+
+    /// Closes what the server had its time for.
+    fn close_late(&mut self) {
+        if !self.late.is_empty() {
+            let now = clock::now();
+            while let Some(fd) = self.late.due(now) {
+                self.ring.close(fd, number(Kind::Ignored, 0, 0));
+            }
+        }
+    }
+
     /// Tells when the queued requests were sent: before the call that sends them, never after.
     fn stamp<H: Handler<Self>>(&mut self, handler: &mut H) {
         self.note_early();
