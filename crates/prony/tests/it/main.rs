@@ -7,6 +7,7 @@ mod binary;
 mod calibration;
 mod compare;
 mod edges;
+mod error_messages;
 mod exec;
 mod files;
 mod folder;
