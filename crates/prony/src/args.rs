@@ -272,7 +272,7 @@ fn is_about_placeholder(error: &clap::Error) -> bool {
     matches!(value, Some(ContextValue::String(value)) if value.contains('{'))
 }
 
-/// What the words say, and where it counts, their order.
+/// Reads the words, and where it counts, their order.
 fn read(matches: &clap::ArgMatches) -> Result<Cli, clap::Error> {
     let mut cli = Cli::from_arg_matches(matches)?;
     if let (Some(Command::Ab(args)), Some(matches)) = (&mut cli.command, matches.subcommand_matches("ab")) {

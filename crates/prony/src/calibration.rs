@@ -21,7 +21,7 @@ pub(crate) fn compare(result: &mut RunResult) {
     }
 }
 
-/// What is known of this machine. A file that can't be used is said on stderr and counts as none: no run fails for
+/// What is known of this machine. A file that can't be used is reported on stderr and counts as none: no run fails for
 /// it.
 pub(crate) fn load(environment: &Environment) -> Option<Calibration> {
     read(&file(environment)?, environment).unwrap_or_else(|why| {
@@ -78,20 +78,20 @@ pub(crate) fn state_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option
 
 /// The calibration in `path`, `None` if there is no such file, or why it can't be used.
 fn read(path: &Path, environment: &Environment) -> Result<Option<Calibration>, String> {
-    let told = |why: &dyn std::fmt::Display| format!("{} ({why})", path.display());
+    let message = |why: &dyn std::fmt::Display| format!("{} ({why})", path.display());
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
     match read {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(told(&error)),
-        Ok(bytes) if bytes as u64 > FILE_BYTES_MAX => return Err(told(&"it is larger than 4 MiB")),
+        Err(error) => return Err(message(&error)),
+        Ok(bytes) if bytes as u64 > FILE_BYTES_MAX => return Err(message(&"it is larger than 4 MiB")),
         Ok(_) => {}
     }
-    let calibration = Calibration::from_json(&text).map_err(|error| told(&error))?;
+    let calibration = Calibration::from_json(&text).map_err(|error| message(&error))?;
     if calibration.fingerprint == environment.fingerprint() {
         Ok(Some(calibration))
     } else {
-        Err(told(&"it is of another machine"))
+        Err(message(&"it is of another machine"))
     }
 }
 
@@ -100,7 +100,7 @@ fn warn(why: &str) {
         "warning: the calibration {} is ignored\n         `prony calibrate` makes a new one\n",
         clean(why)
     );
-    output::tell(&text);
+    output::write_stderr(&text);
 }
 
 #[cfg(test)]

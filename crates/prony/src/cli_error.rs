@@ -1,4 +1,4 @@
-//! What prony says when it can't do what it was asked: what happened, on what, what to try.
+//! What prony prints when it can't do what was requested: what happened, on what, what to try.
 
 use std::io::Write as _;
 
@@ -45,7 +45,7 @@ impl CliError {
         }
     }
 
-    /// Adds a line that says what to try.
+    /// Adds a line with what to try.
     pub(crate) fn hint(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
         self
@@ -69,9 +69,9 @@ impl CliError {
         if advice.is_empty() { self.what.clone() } else { format!("{}: {advice}", self.what) }
     }
 
-    /// Writes it to stderr and says how to end.
-    pub(crate) fn tell(&self) -> Exit {
-        // There is nobody left to tell that stderr is closed.
+    /// Writes it to stderr and returns the exit code.
+    pub(crate) fn report(&self) -> Exit {
+        // If stderr is closed there is no other place to report it.
         let _ = std::io::stderr().write_all(self.text().as_bytes());
         self.exit
     }

@@ -9,7 +9,7 @@ pub(crate) fn monotonic() -> Duration {
     since(clock_gettime(ClockId::Monotonic))
 }
 
-/// Since 1970-01-01 UTC; only to say how old something is.
+/// Since 1970-01-01 UTC; only to show how old something is.
 pub(crate) fn wall() -> Duration {
     since(clock_gettime(ClockId::Realtime))
 }

@@ -30,14 +30,14 @@ fn of_calibration(effect: f64, block_s: f64, known: Option<&Calibration>) -> Opt
 /// What a plan for `effect` comes to, in words; `pairs` is what they are called.
 pub(crate) fn describe(effect: f64, plan: &DetectPlan, pairs: &str) -> String {
     let percent = |share: f64| format!("±{:.2} %", 100.0 * share).replace(".00 %", " %");
-    let (wanted, needed) = (percent(effect), plan.pairs_needed);
+    let (target, needed) = (percent(effect), plan.pairs_needed);
     if plan.is_enough() {
         return format!(
-            "--detect: {wanted} takes {needed} {pairs} here, by the noise that `prony calibrate` measured"
+            "--detect: {target} takes {needed} {pairs} here, by the noise that `prony calibrate` measured"
         );
     }
     format!(
-        "--detect: {wanted} takes about {needed} {pairs} here; at most {}: can detect {}",
+        "--detect: {target} takes about {needed} {pairs} here; at most {}: can detect {}",
         plan.pairs,
         percent((100.0 * plan.finds).ceil() / 100.0)
     )
@@ -60,19 +60,19 @@ mod tests {
     }
 
     #[test]
-    fn what_it_takes_is_said_before() {
+    fn what_it_takes_is_printed_before() {
         let known = Calibration {
             noise: vec![noise(0.2, 0.20), noise(1.0, 0.06)],
             ..Calibration::new(Environment::default())
         };
-        let told = |effect, block_s| {
+        let planned = |effect, block_s| {
             let plan = of_calibration(effect, block_s, Some(&known)).expect("there is noise");
             (plan.pairs, describe(effect, &plan, "pairs"))
         };
-        let (pairs, words) = told(0.05, 5.0);
+        let (pairs, words) = planned(0.05, 5.0);
         assert_eq!(pairs, 13);
         assert!(words.starts_with("--detect: ±5 % takes 13 pairs here"), "{words}");
-        let (pairs, words) = told(0.01, 1.0);
+        let (pairs, words) = planned(0.01, 1.0);
         assert_eq!(pairs, 40);
         assert!(
             words.contains("about 306 pairs") && words.ends_with("at most 40: can detect ±3 %"),

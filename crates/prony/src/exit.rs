@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     ThresholdMissed = 1,
     /// The command line asks for something that can't be done.
     Usage = 2,
-    /// The run's numbers say something about the client, or nothing at all.
+    /// The run's numbers describe the client, or nothing at all.
     Invalid = 3,
     /// Nothing answers, or no answer was good.
     TargetFailed = 4,
@@ -77,8 +77,8 @@ impl Exit {
         }
     }
 
-    /// The code for a study: by hand before all, then what could not be run, then doubts, then what was demanded. A
-    /// demand that nothing can be said of is not met.
+    /// The code for a study: by hand before all, then what could not be run, then doubts, then thresholds. A
+    /// threshold whose figure is not known is not met.
     pub(crate) fn of_study(result: &StudyResult, interrupted: bool) -> Self {
         if interrupted {
             Self::Interrupted
@@ -86,7 +86,7 @@ impl Exit {
             Self::TargetFailed
         } else if result.verdict == Verdict::Invalid {
             Self::Invalid
-        } else if result.thresholds.iter().any(|demand| demand.outcome != ThresholdOutcome::Met) {
+        } else if result.thresholds.iter().any(|threshold| threshold.outcome != ThresholdOutcome::Met) {
             Self::ThresholdMissed
         } else {
             Self::Good

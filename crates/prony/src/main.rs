@@ -46,5 +46,5 @@ fn main() -> ExitCode {
         Command::Egress(args) => cmd::egress::egress(&args),
         Command::Shown(exit) => Ok(exit),
     });
-    exit.unwrap_or_else(|cli_error: CliError| cli_error.tell()).into()
+    exit.unwrap_or_else(|cli_error: CliError| cli_error.report()).into()
 }

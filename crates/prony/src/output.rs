@@ -19,8 +19,9 @@ fn print_bytes(bytes: &[u8]) -> Result<(), CliError> {
     written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
-/// Writes `text` to stderr, beside a report on stdout. There is nobody left to tell that stderr is closed.
-pub(crate) fn tell(text: &str) {
+/// Writes `text` to stderr, beside a report on stdout. An error is ignored: stderr is closed, and there is
+/// no other place to report it.
+pub(crate) fn write_stderr(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
@@ -77,7 +78,7 @@ pub(crate) struct Growing<'a> {
 }
 
 impl Growing<'_> {
-    /// Adds `bytes`; an error is told when the file is finished.
+    /// Adds `bytes`; an error is returned when the file is finished.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         if self.state.is_ok() {
             self.state = self.file.write_all(bytes);
@@ -102,7 +103,7 @@ impl Growing<'_> {
 impl Drop for Growing<'_> {
     fn drop(&mut self) {
         if !self.finished && self.destination.kind != Kind::Special {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = fs::remove_file(self.destination.temporary());
         }
     }
@@ -187,7 +188,7 @@ impl Destination {
             return fs::rename(temporary, &self.path);
         }
         match renameat_with(CWD, temporary, CWD, &self.path, RenameFlags::NOREPLACE) {
-            // The file system can't rename so: look, then rename.
+            // The file system can't rename so: check, then rename.
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) if !self.path.exists() => {
                 fs::rename(temporary, &self.path)
             }

@@ -1,4 +1,4 @@
-//! The one line on stderr that says how far a run is; nothing where stderr is not a terminal.
+//! The one line on stderr that shows how far a run is; nothing where stderr is not a terminal.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -22,8 +22,8 @@ impl ProgressLine {
         Self { status: StatusLine::new(quiet), phase: Phase::Warmup, warmup: plan.warmup, end: plan.end }
     }
 
-    /// Shows what `event` says.
-    pub(crate) fn tell(&mut self, event: &RunEvent) {
+    /// Shows `event`.
+    pub(crate) fn update(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Starting { addresses, .. } => {
                 self.status.write(&format!("starting {}", addresses.join(", ")));
@@ -34,7 +34,7 @@ impl ProgressLine {
         }
     }
 
-    /// Says that the run is about to end early.
+    /// Reports that the run is about to end early.
     pub(crate) fn stopping() {
         if terminal::has_progress_line() {
             let _ = std::io::stderr().write_all(b"\r\x1b[Kstopping; Ctrl-C again leaves without a report");
@@ -65,7 +65,7 @@ impl ProgressLine {
     }
 }
 
-/// A line on stderr that is written over and over, whatever it says, and taken away at the end.
+/// A line on stderr that is written over and over, whatever it contains, and taken away at the end.
 pub(crate) struct StatusLine {
     shown: bool,
 }

@@ -28,7 +28,7 @@ impl<'a> SampleFile<'a> {
     }
 
     /// Writes the samples that `event` has.
-    pub(crate) fn tell(&mut self, event: &RunEvent) {
+    pub(crate) fn write(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Samples(samples) => {
                 for sample in samples {
@@ -42,7 +42,7 @@ impl<'a> SampleFile<'a> {
         }
     }
 
-    /// Gives the file its name, and says on stderr what is missing in it.
+    /// Gives the file its name, and reports on stderr what is missing in it.
     pub(crate) fn finish(self) -> Result<(), CliError> {
         if self.lost > 0 {
             let warning =

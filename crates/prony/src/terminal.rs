@@ -1,4 +1,4 @@
-//! What the terminal can show, from the environment: asked once, here alone.
+//! What the terminal can show, from the environment: read once, here alone.
 
 use std::io::IsTerminal as _;
 
@@ -37,8 +37,12 @@ pub(crate) fn progress_width() -> usize {
 
 fn width() -> usize {
     let terminal = tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    let said = || variable("COLUMNS")?.parse().ok();
-    terminal.filter(|columns| *columns > 0).or_else(said).unwrap_or(Style::DEFAULT_WIDTH).min(WIDTH_MAX)
+    let from_environment = || variable("COLUMNS")?.parse().ok();
+    terminal
+        .filter(|columns| *columns > 0)
+        .or_else(from_environment)
+        .unwrap_or(Style::DEFAULT_WIDTH)
+        .min(WIDTH_MAX)
 }
 
 /// The value of an environment variable; empty is as good as unset.

@@ -155,7 +155,7 @@ What differs from ab:
   Refused: https and its flags -I -Z -f -E; -b; -v from 2 on.";
 
 impl AbArgs {
-    /// Fills in what only the order of the words says.
+    /// Fills in what depends on the order of the words.
     pub(super) fn note_order(&mut self, matches: &ArgMatches) {
         let last = |name: &str| matches.indices_of(name).and_then(Iterator::max);
         self.requests_follow_limit = last("requests") > last("time_limit");

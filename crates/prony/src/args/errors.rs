@@ -48,7 +48,7 @@ impl Typed {
     }
 }
 
-/// Prints what was asked for (help, version), or says what is wrong.
+/// Prints what was requested (help, version), or reports what is wrong.
 pub(super) fn show(error: &clap::Error, typed: &Typed) -> Result<Exit, CliError> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

@@ -35,7 +35,7 @@ pub(crate) struct ReportArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReportFormat {
     /// What a run can be printed as at once, too.
-    Plain(Format),
+    Run(Format),
     /// The page of a study.
     Html,
 }
@@ -43,19 +43,19 @@ pub(crate) enum ReportFormat {
 impl ValueEnum for ReportFormat {
     fn value_variants<'a>() -> &'a [Self] {
         &[
-            Self::Plain(Format::Text),
-            Self::Plain(Format::Json),
-            Self::Plain(Format::Markdown),
-            Self::Plain(Format::Csv),
-            Self::Plain(Format::Hgrm),
-            Self::Plain(Format::Hlog),
+            Self::Run(Format::Text),
+            Self::Run(Format::Json),
+            Self::Run(Format::Markdown),
+            Self::Run(Format::Csv),
+            Self::Run(Format::Hgrm),
+            Self::Run(Format::Hlog),
             Self::Html,
         ]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         match self {
-            Self::Plain(format) => format.to_possible_value(),
+            Self::Run(format) => format.to_possible_value(),
             Self::Html => Some(PossibleValue::new("html").help("The page of a study")),
         }
     }

@@ -33,7 +33,7 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit, CliError> {
             _ => {}
         }
         if let Some(heartbeat) = &mut heartbeat {
-            heartbeat.tell(&event);
+            heartbeat.update(&event);
         }
     })?;
     calibration::compare(&mut result);
@@ -50,7 +50,7 @@ pub(crate) fn ab(args: &AbArgs) -> Result<Exit, CliError> {
     }
     let findings: Vec<_> = ab::resolution(&requests, &resolved.options).into_iter().collect();
     let notes = notes(&resolved, &result, &requests);
-    output::tell(&format!("\n{}", brief::run(&result, &findings, &notes, &terminal::error_style())));
+    output::write_stderr(&format!("\n{}", brief::run(&result, &findings, &notes, &terminal::error_style())));
     Ok(Exit::of_tool(&result, args.strict))
 }
 
@@ -86,7 +86,7 @@ impl Heartbeat {
         Self { every, next: every, measuring: false }
     }
 
-    fn tell(&mut self, event: &RunEvent) {
+    fn update(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Phase(phase) => self.measuring = *phase == Phase::Measure,
             RunEvent::Progress(progress) if self.measuring => self.completed(progress.done + progress.failed),
@@ -96,13 +96,13 @@ impl Heartbeat {
 
     fn completed(&mut self, ended: u64) {
         while self.next <= ended {
-            output::tell(&format!("Completed {} requests\n", self.next));
+            output::write_stderr(&format!("Completed {} requests\n", self.next));
             self.next += self.every;
         }
     }
 
     fn finish(&mut self, ended: u64) {
         self.completed(ended);
-        output::tell(&format!("Finished {ended} requests\n"));
+        output::write_stderr(&format!("Finished {ended} requests\n"));
     }
 }

@@ -31,8 +31,8 @@ const QUICK_DURATION: Duration = Duration::from_millis(500);
 const OVERHEAD: Duration = Duration::from_millis(350);
 /// How often a setting is measured until others leave it alone.
 const ATTEMPTS: u32 = 2;
-/// Doubts that are told one by one; the table marks all.
-const TOLD_DOUBTS: usize = 3;
+/// Doubts that are listed one by one; the table marks all.
+const LISTED_DOUBTS: usize = 3;
 
 /// Measures, prints, and keeps what `args` ask for.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Exit, CliError> {
@@ -142,9 +142,9 @@ fn report(
         .iter()
         .filter_map(|(step, point)| Some(format!("{}: {}", name(step), point.doubt.as_ref()?)))
         .collect();
-    let more = doubts.len().saturating_sub(TOLD_DOUBTS);
+    let more = doubts.len().saturating_sub(LISTED_DOUBTS);
     if more > 0 {
-        doubts.truncate(TOLD_DOUBTS);
+        doubts.truncate(LISTED_DOUBTS);
         doubts.push(format!("and {more} more"));
     }
     let text = prony_report::calibration::text(&points, Some(&doubts), &terminal::style());

@@ -1,4 +1,4 @@
-//! `prony compare`: which of two servers is faster, by how much, or that it can't be told.
+//! `prony compare`: which of two servers is faster, by how much, or that it is not known.
 
 mod commands;
 mod condition;
@@ -16,7 +16,7 @@ use prony_model::{
 };
 use prony_report::{clean, seconds};
 use prony_stats::Looks;
-use prony_study::{BlockPair, Question, SideRequests, estimate, figure_findings, judge, side_requests};
+use prony_study::{BlockPair, Question, SideRequests, estimate, evaluate, figure_findings, side_requests};
 
 pub(crate) use self::condition::{Condition, condition};
 use self::doubt::Doubt;
@@ -31,10 +31,10 @@ use crate::render::render_comparison;
 use crate::resolve::compare::{Live, ResolvedArgs, What, resolve};
 use crate::{clock, commit, detect, output, signals, terminal};
 
-/// Blocks are as long or longer where nobody says how long.
+/// Blocks are as long or longer where no length is given.
 const BLOCK_LEAST: Duration = Duration::from_millis(200);
 
-/// Compares what `args` name, reports, and says by the exit code whether a condition holds.
+/// Compares what `args` name, reports, and returns by the exit code whether a condition holds.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
     let resolved = resolve(&with_planned_pairs(args)?, seed()?)?;
     if args.detect.is_some() && !matches!(resolved.what, What::Live(_)) {
@@ -55,19 +55,18 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
     Ok(exit(&result, holds))
 }
 
-/// `args` with the pairs that `--detect` takes on this machine, which it says.
+/// `args` with the pairs that `--detect` takes on this machine, which it prints.
 fn with_planned_pairs(args: &CompareArgs) -> Result<CompareArgs, CliError> {
     let mut args = args.clone();
     if let Some(effect) = args.detect {
         let plan = detect::plan(effect, args.block.unwrap_or(BLOCK_LEAST).as_secs_f64())?;
-        output::tell(&format!("{}\n", detect::describe(effect, &plan, "pairs")));
+        output::write_stderr(&format!("{}\n", detect::describe(effect, &plan, "pairs")));
         args.pairs = Some(plan.pairs);
     }
     Ok(args)
 }
 
-/// Compares two studies cell by cell. A cell in which a condition holds counts for more than one of which nothing can
-/// be said.
+/// Compares two studies cell by cell. A cell in which a condition holds counts for more than one without a verdict.
 fn compare_studies(folders: &[PathBuf; 2], force: bool, resolved: &ResolvedArgs) -> Result<Exit, CliError> {
     let studies = studies::compare(folders, force, resolved.primary, resolved.margin)?;
     let exits = studies
@@ -103,10 +102,11 @@ fn holds(conditions: &[Condition], result: &ComparisonResult) -> Result<bool, Cl
     Ok(any)
 }
 
-/// By hand before all, then whether anything could be said, then what was said.
+/// By hand before all, then whether there is a verdict, then the verdict.
 fn exit(result: &ComparisonResult, holds: bool) -> Exit {
-    let primary = result.metrics.iter().find(|told| told.primary);
-    let is_silent = primary.is_none_or(|told| matches!(told.outcome, ComparisonOutcome::NoVerdict { .. }));
+    let primary = result.metrics.iter().find(|comparison| comparison.primary);
+    let is_silent =
+        primary.is_none_or(|comparison| matches!(comparison.outcome, ComparisonOutcome::NoVerdict { .. }));
     if result.interrupted {
         Exit::Interrupted
     } else if result.kind == ComparisonKind::Interleaved && result.b.requests > 0 && is_all_failed(result) {
@@ -149,10 +149,10 @@ fn compare_live(live: &Live, resolved: &ResolvedArgs) -> Result<ComparisonResult
         clean(&live.plans[1].target.to_string())
     ));
     let began = clock::monotonic();
-    let mut told = |counted: &[BlockPair]| {
+    let mut on_pair = |counted: &[BlockPair]| {
         status.write(&progress(counted, live, question.primary, clock::monotonic().saturating_sub(began)));
     };
-    let measured = measure(live, &question, &mut run, &mut told)?;
+    let measured = measure(live, &question, &mut run, &mut on_pair)?;
     drop(status);
     Ok(result(live, &question, measured))
 }
@@ -173,9 +173,9 @@ fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonRes
     let counted: Vec<BlockPair> =
         measured.pairs.iter().filter(|pair| pair.dropped.is_none()).map(|pair| pair.blocks.clone()).collect();
     let mut doubt = Doubt::of(&measured, &counted, live, question.primary);
-    let mut metrics = judge(&counted, question, doubt.forbidden.as_deref());
+    let mut metrics = evaluate(&counted, question, doubt.forbidden.as_deref());
     if doubt.is_of_client {
-        spare_cpu(&mut metrics, &judge(&counted, question, None));
+        spare_cpu(&mut metrics, &evaluate(&counted, question, None));
     }
     doubt.silence_tails(&mut metrics);
     doubt.dilute(&mut metrics);
@@ -216,8 +216,8 @@ fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonRes
             .map(|pair| ComparedPair {
                 order: pair.order,
                 dropped: pair.dropped.map(str::to_owned),
-                a: pair.blocks.0.told,
-                b: pair.blocks.1.told,
+                a: pair.blocks.0.summary,
+                b: pair.blocks.1.summary,
             })
             .collect(),
         looks_taken: measured.looks,
@@ -229,9 +229,9 @@ fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonRes
 
 /// A client in the way makes rates and times its own, but not what the server spent on each request.
 fn spare_cpu(metrics: &mut [MetricComparison], unforbidden: &[MetricComparison]) {
-    for told in metrics.iter_mut().filter(|told| told.metric == Metric::Cpu) {
+    for comparison in metrics.iter_mut().filter(|comparison| comparison.metric == Metric::Cpu) {
         if let Some(found) = unforbidden.iter().find(|found| found.metric == Metric::Cpu) {
-            told.clone_from(found);
+            comparison.clone_from(found);
         }
     }
 }

@@ -84,7 +84,7 @@ fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) ->
     };
     plan.check().map_err(|error| CliError::from_words(&error))?;
     let mut progress = ProgressLine::new(&plan, false);
-    let mut result = prony_engine::run(&plan, control, &mut |event| progress.tell(&event))?;
+    let mut result = prony_engine::run(&plan, control, &mut |event| progress.update(&event))?;
     calibration::compare(&mut result);
     Ok(result)
 }

@@ -32,8 +32,8 @@ pub(crate) fn egress(args: &EgressArgs) -> Result<Exit, CliError> {
         .spawn()
         .map_err(failed)?;
     let mut line = String::new();
-    let said = beside.stdout.take().expect("invariant: it is piped");
-    BufReader::new(said).read_line(&mut line).map_err(failed)?;
+    let stdout = beside.stdout.take().expect("invariant: it is piped");
+    BufReader::new(stdout).read_line(&mut line).map_err(failed)?;
     let port = line.trim().parse().map_err(|_| failed(io::Error::other("nobody listens")))?;
     let error = Command::new(program).args(arguments).envs(variables(port)).exec();
     Err(CliError::target_failed(format!("`{}` can't be started ({error})", program.to_string_lossy())))

@@ -1,4 +1,4 @@
-//! `prony exec`: time commands that take turns, say which is faster and how much of it is start-up.
+//! `prony exec`: time commands that take turns, report which is faster and how much of it is start-up.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<Exit, CliError> {
     Ok(Exit::of_exec(&result))
 }
 
-/// Times what `plan` says, with a line that says how far it is.
+/// Times the commands of `plan`, with a line that shows how far it is.
 pub(super) fn time(plan: &ExecPlan, quiet: bool) -> Result<ExecResult, CliError> {
     let control = Control::new()?;
     let (on_interrupt, on_leaving) = (control.clone(), control.clone());
@@ -47,14 +47,14 @@ pub(super) fn time(plan: &ExecPlan, quiet: bool) -> Result<ExecResult, CliError>
     let mut line = SeriesLine::new(plan, quiet);
     let mut environment = prony_engine::environment();
     commit::note(&mut environment);
-    let result = prony_exec::run(plan, environment, &control, &mut |event| line.tell(event));
+    let result = prony_exec::run(plan, environment, &control, &mut |event| line.update(event));
     drop(line);
     let mut result = result.map_err(|error| CliError::from(error).about(plan))?;
     result.environment.load_average_after = prony_engine::load_average();
     Ok(result)
 }
 
-/// The line that says how far the series is.
+/// The line that shows how far the series is.
 struct SeriesLine<'a> {
     line: StatusLine,
     plan: &'a ExecPlan,
@@ -69,25 +69,25 @@ impl<'a> SeriesLine<'a> {
         Self { line: StatusLine::new(quiet), plan, written: None }
     }
 
-    fn tell(&mut self, event: &ExecEvent) {
+    fn update(&mut self, event: &ExecEvent) {
         if let ExecEvent::Run { elapsed, .. } = event {
             if self.written.is_some_and(|written| elapsed.saturating_sub(written) < BETWEEN_LINES) {
                 return;
             }
             self.written = Some(*elapsed);
         }
-        // `prepare` and `conclude` come with every run, whose line says more; the shell's starts are too quick.
+        // `prepare` and `conclude` come with every run, whose line shows more; the shell's starts are too quick.
         let is_news = match event {
             ExecEvent::Around { what } => !matches!(*what, "prepare" | "conclude"),
             ExecEvent::Shell { done, .. } => *done == 0,
             ExecEvent::Warmup { .. } | ExecEvent::Run { .. } => true,
         };
         if is_news {
-            self.line.write(&self.said(event));
+            self.line.write(&self.describe(event));
         }
     }
 
-    fn said(&self, event: &ExecEvent) -> String {
+    fn describe(&self, event: &ExecEvent) -> String {
         let name = |command: usize| prony_report::clean(&self.plan.commands[command].name);
         match event {
             ExecEvent::Shell { total, .. } => format!("timing the shell's start, {total} times"),
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_says_where_the_series_is() {
+    fn the_line_shows_where_the_series_is() {
         let args = ExecArgs { commands: vec!["sleep 1".to_owned()], ..ExecArgs::default() };
         let plan = resolve_exec(&args, 1).expect("a plan").plan;
         let line = SeriesLine::new(&plan, true);
@@ -120,9 +120,9 @@ mod tests {
             command: Some(0),
             last: Some(Duration::from_millis(1003)),
         };
-        assert_eq!(line.said(&run), "round 5 of 10 · 1 s · sleep 1");
+        assert_eq!(line.describe(&run), "round 5 of 10 · 1 s · sleep 1");
         assert_eq!(
-            line.said(&ExecEvent::Warmup { done: 0, total: 3, command: 0 }),
+            line.describe(&ExecEvent::Warmup { done: 0, total: 3, command: 0 }),
             "warm-up 1 of 3 · sleep 1"
         );
     }

@@ -1,4 +1,4 @@
-//! `prony explain`: what docs/findings.md says of a finding, where there are no docs at hand.
+//! `prony explain`: what docs/findings.md contains on a finding, where there are no docs at hand.
 
 use prony_model::{FindingCode, nearest};
 use prony_report::{Style, wrap};

@@ -22,7 +22,7 @@ use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::{calibration, output, signals};
 
-/// Does what `args` say.
+/// Runs the command of `args`.
 pub(crate) fn lab(args: &LabArgs) -> Result<Exit, CliError> {
     match &args.action {
         None => start(&args.serve),
@@ -42,7 +42,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<Exit, CliError> {
     }
 }
 
-/// Starts the lab, says where it is, and ends it with the first signal.
+/// Starts the lab, prints where it is, and ends it with the first signal.
 fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
     let (stop, stopped) = sync_channel(1);
     signals::on_interrupt(move || {
@@ -51,13 +51,13 @@ fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
     })?;
     let lab = Lab::open(options(args)?).map_err(|error| cli_error(&error))?;
     for note in lab.notes() {
-        output::tell(&format!("note: {note}\n"));
+        output::write_stderr(&format!("note: {note}\n"));
     }
     let messages = lab.clone();
     // It waits for messages until the process ends.
     std::thread::spawn(move || {
         loop {
-            output::tell(&format!("{}\n", messages.next_message()));
+            output::write_stderr(&format!("{}\n", messages.next_message()));
         }
     });
     let first = lab.first_link().map_err(|error| refused(&error))?;
@@ -73,20 +73,20 @@ fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
     }
     let worker = if args.no_worker { None } else { Some(worker(&lab)?) };
     stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))?;
-    // What it runs is ended while pages still say how far it is.
+    // What it runs is ended while pages still show how far it is.
     drop(worker);
     serving.stop();
     Ok(Exit::Good)
 }
 
-/// Runs builds from now on, and says so where that is without a sandbox.
+/// Runs builds from now on, and prints a note where that is without a sandbox.
 fn worker(lab: &Lab) -> Result<Worker, CliError> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = folder("HOME");
     let state = calibration::state_folder(folder);
     let worker = Worker::start(lab, &Surroundings { home, state }).map_err(|error| cli_error(&error))?;
     if !worker.sandbox().is_there() {
-        output::tell(&format!("note: {}\n", worker.sandbox().describe()));
+        output::write_stderr(&format!("note: {}\n", worker.sandbox().describe()));
     }
     Ok(worker)
 }

@@ -31,7 +31,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Result<Exit, CliError> {
     commit::note(&mut result.environment);
     // The report first: should a file fail now, the numbers are at least seen.
     if matches!(body_to, Some(Outlet::Stdout)) {
-        output::tell(&render_probe(&result, format, &terminal::error_style()));
+        output::write_stderr(&render_probe(&result, format, &terminal::error_style()));
     } else {
         output::print(&render_probe(&result, format, &terminal::style()))?;
     }

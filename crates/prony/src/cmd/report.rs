@@ -1,4 +1,4 @@
-//! `prony report`: stored results again, in any format, and what is to be said of several together.
+//! `prony report`: stored results again, in any format, and the findings on several together.
 
 use std::io::Write as _;
 
@@ -21,7 +21,7 @@ use read::Stored;
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, CliError> {
     let format = match args.output {
         None => Format::Text,
-        Some(ReportFormat::Plain(format)) => format,
+        Some(ReportFormat::Run(format)) => format,
         Some(ReportFormat::Html) => return page(args),
     };
     let clock = clock(args.clock, format)?;
@@ -49,7 +49,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, CliError> {
     let findings = together::findings(&runs);
     output::print(&(rendered + &beside(&findings, format)))?;
     if beside(&findings, format).is_empty() {
-        tell(&text::findings(&findings, &Style::default()));
+        write_stderr(&text::findings(&findings, &Style::default()));
     }
     Ok(Exit::Good)
 }
@@ -82,12 +82,12 @@ fn page_format(format: Format) -> Result<PageFormat, CliError> {
     }
 }
 
-/// Refuses a result that contradicts itself, or says so.
+/// Refuses a result that contradicts itself, or warns of it.
 fn doubt(stored: &Stored, force: bool) -> Result<(), CliError> {
     /// Whoever edits one number makes several contradictions.
-    const TOLD: usize = 3;
+    const LISTED: usize = 3;
     let found = stored.result.run().map(RunResult::check).unwrap_or_default();
-    let reasons = found.iter().take(TOLD).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let reasons = found.iter().take(LISTED).map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let what = format!("{} contradicts itself: {reasons}", stored.name);
     if found.is_empty() {
         return Ok(());
@@ -97,7 +97,7 @@ fn doubt(stored: &Stored, force: bool) -> Result<(), CliError> {
             CliError::usage(what).hint("it is not as prony wrote it; to print it all the same, add --force")
         );
     }
-    tell(&format!("warning: {}\n", prony_report::clean(&what)));
+    write_stderr(&format!("warning: {}\n", prony_report::clean(&what)));
     Ok(())
 }
 
@@ -112,7 +112,7 @@ fn beside(findings: &[Finding], format: Format) -> String {
     format!("\n{drawn}")
 }
 
-fn tell(text: &str) {
+fn write_stderr(text: &str) {
     // Whoever closed stderr does not want to know.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! `prony run`: load a server, say what it delivered.
+//! `prony run`: load a server, report what it delivered.
 
 use prony_model::RunResult;
 use prony_study::{Condition, ConditionOutcome};
@@ -20,9 +20,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
     let control = signals::control()?;
     let mut progress = ProgressLine::new(&plan, quiet);
     let result = prony_engine::run_with_server(&plan, &args.server.hint(), &control, &mut |event| {
-        progress.tell(&event);
+        progress.update(&event);
         if let Some(samples) = &mut samples {
-            samples.tell(&event);
+            samples.write(&event);
         }
     });
     drop(progress);
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
     })
 }
 
-/// Whether one of `conditions` holds, or nothing can be said of it; each that does is told on stderr.
+/// Whether one of `conditions` holds, or is not known; each that does is reported on stderr.
 fn fails(conditions: &[Condition], result: &RunResult) -> bool {
     let mut fails = false;
     for condition in conditions {
@@ -58,7 +58,7 @@ fn fails(conditions: &[Condition], result: &RunResult) -> bool {
             ConditionOutcome::Unknown(reason) => format!("not known, because {reason}"),
         };
         fails = true;
-        output::tell(&format!("--fail-if {condition}: {found}\n"));
+        output::write_stderr(&format!("--fail-if {condition}: {found}\n"));
     }
     fails
 }

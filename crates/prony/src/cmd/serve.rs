@@ -18,7 +18,7 @@ use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::{output, signals};
 
-/// Starts the server that `args` name, says where it listens, and says at the end what it did.
+/// Starts the server that `args` name, prints where it listens, and at the end what it did.
 pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
     let (stop, stopped) = sync_channel(1);
     signals::on_interrupt(move || {
@@ -54,7 +54,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
     // A script waits for this line, and takes the port from it.
     output::print(&format!("listening on http://{}/\n", running.local_addr()))?;
     stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))?;
-    tell(&running.stop());
+    print_stop_report(&running.stop());
     Ok(Exit::Good)
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn cli_error(error: &StartError) -> CliError {
 }
 
 /// What the server did, on stderr, in one line.
-fn tell(report: &StopReport) {
+fn print_stop_report(report: &StopReport) {
     let counts = report.counts;
     let mut line =
         format!("{} requests answered on {} connections", count(counts.requests), count(counts.connections));

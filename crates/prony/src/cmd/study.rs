@@ -1,4 +1,4 @@
-//! `prony study`: what a study file says, from its plan to its report.
+//! `prony study`: runs a study file, from its plan to its report.
 
 mod execute;
 mod mistakes;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use prony_study::{Begin, Confinement, Folder, Host, Overrides, Schedule, Study};
 
-use self::execute::{Asked, cli_error, default_folder};
+use self::execute::{StudyRequest, cli_error, default_folder};
 use crate::args::{PageFormat, StudyArgs, check_serve};
 use crate::cli_error::CliError;
 use crate::cmd::run::seed;
@@ -24,13 +24,13 @@ const RUN_LEAST_S: f64 = 1.0;
 /// More than [`Study::read`] takes: a file is not read further than that.
 const FILE_BYTES_MAX: u64 = 2 << 20;
 
-/// Does what the file of `args` says, or shows what that is.
+/// Runs the study in the file of `args`, or shows its plan.
 pub(crate) fn study(args: &StudyArgs) -> Result<Exit, CliError> {
     let text = text(&args.file)?;
     let detect = args.detect.map(|effect| Ok::<_, CliError>((effect, detect::plan(effect, RUN_LEAST_S)?)));
     let detect = detect.transpose()?;
     if let Some((effect, plan)) = &detect {
-        output::tell(&format!("{}\n", detect::describe(*effect, plan, "repeats")));
+        output::write_stderr(&format!("{}\n", detect::describe(*effect, plan, "repeats")));
     }
     let mut overrides = Overrides {
         short: args.short,
@@ -43,7 +43,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<Exit, CliError> {
     let mut study = match Study::read(&args.file, &text, overrides) {
         Ok(study) => study,
         Err(error) => {
-            output::tell(&mistakes::drawn(&args.file, &text, &error, &terminal::error_style()));
+            output::write_stderr(&mistakes::drawn(&args.file, &text, &error, &terminal::error_style()));
             return Ok(Exit::Usage);
         }
     };
@@ -62,7 +62,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<Exit, CliError> {
         Some(path) => confinement(path)?,
         None => Confinement::default(),
     };
-    execute::run(&Asked {
+    execute::run(&StudyRequest {
         confinement: &confinement,
         study: &study,
         schedule: &schedule,

@@ -11,7 +11,7 @@ use crate::args::SuperviseArgs;
 use crate::cli_error::CliError;
 use crate::exit::Exit;
 
-/// The code by which shells say that a program can't be started.
+/// The code by which shells report that a program can't be started.
 const NOT_STARTED: i32 = 127;
 
 /// Starts the command of `args` and stays with it, or becomes it.
@@ -20,7 +20,7 @@ pub(crate) fn supervise(args: &SuperviseArgs) -> Result<Exit, CliError> {
         let error = prony_supervisor::become_supervised(parent, args.cgroup.as_deref(), &args.words);
         let program = args.words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
         // It goes to the log of the command, and the code to whoever reads that.
-        CliError::target_failed(format!("`{program}` can't be started ({error})")).tell();
+        CliError::target_failed(format!("`{program}` can't be started ({error})")).report();
         std::process::exit(NOT_STARTED);
     }
     let failed = |error: io::Error| CliError::internal(format!("failed to supervise a process ({error})"));

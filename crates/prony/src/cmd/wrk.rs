@@ -30,13 +30,13 @@ pub(crate) fn wrk(args: &WrkArgs) -> Result<Exit, CliError> {
         if let RunEvent::Slice(slice) = &event {
             rates.add(slice);
         }
-        progress.tell(&event);
+        progress.update(&event);
     });
     drop(progress);
     let mut result = result?;
     calibration::compare(&mut result);
     output::print(&wrk::report(&result, &rates, latency))?;
     let notes: Vec<String> = brief::rate_note(&result, "wrk", "Requests/sec").into_iter().collect();
-    output::tell(&format!("\n{}", brief::run(&result, &[], &notes, &terminal::error_style())));
+    output::write_stderr(&format!("\n{}", brief::run(&result, &[], &notes, &terminal::error_style())));
     Ok(Exit::of_tool(&result, args.strict))
 }

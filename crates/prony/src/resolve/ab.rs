@@ -16,7 +16,7 @@ use crate::args::AbArgs;
 use crate::cli_error::CliError;
 use crate::output::Destination;
 
-/// ab's requests with a time limit, when nobody says how many.
+/// ab's requests with a time limit, when no number is given.
 const REQUESTS_IN_TIME: u64 = 50_000;
 /// ab's patience with a connection, and with a response.
 const TIMEOUT_S: u64 = 30;

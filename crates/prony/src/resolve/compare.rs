@@ -13,7 +13,7 @@ use crate::cli_error::CliError;
 use crate::cmd::compare::{Condition, condition};
 use crate::output::Destination;
 
-/// As many as a comparison in an hour can have; more would say less than a better experiment.
+/// As many as a comparison in an hour can have; more would show less than a better experiment.
 const PAIRS_MAX: u32 = 1000;
 /// A longer block is a run.
 const BLOCK_MAX: Duration = Duration::from_mins(1);

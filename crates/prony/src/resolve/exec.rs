@@ -268,8 +268,8 @@ mod tests {
     fn numbers_of_runs() {
         let check = |runs: [Option<u32>; 3], expected: (u32, u32)| {
             let [runs, min_runs, max_runs] = runs;
-            let told = plan(&ExecArgs { runs, min_runs, max_runs, ..args(&["true"]) }).runs;
-            assert_eq!((told.least, told.most), expected);
+            let planned = plan(&ExecArgs { runs, min_runs, max_runs, ..args(&["true"]) }).runs;
+            assert_eq!((planned.least, planned.most), expected);
         };
         check([Some(5), None, None], (5, 5));
         check([None, Some(20), None], (20, ExecPlan::RUNS_MAX));
@@ -290,7 +290,7 @@ mod tests {
             setup: Some("s".to_owned()),
             ..args(&["a {n}", "b"])
         };
-        let told: Vec<(String, String, String)> = plan(&both)
+        let commands: Vec<(String, String, String)> = plan(&both)
             .commands
             .into_iter()
             .map(|command| (command.name, command.line, command.prepare.expect("one each")))
@@ -303,7 +303,7 @@ mod tests {
         ];
         let expected =
             expected.map(|(name, line, prepare)| (name.to_owned(), line.to_owned(), prepare.to_owned()));
-        assert_eq!(told, expected);
+        assert_eq!(commands, expected);
         refused(
             &ExecArgs { prepare: owned(&["a", "b", "c"]), ..both.clone() },
             "3 times --prepare for 4 commands",

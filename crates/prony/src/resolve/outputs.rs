@@ -8,7 +8,7 @@ use crate::output::is_stdout;
 
 /// Formats of which stdout gets one.
 pub(super) trait OnStdout: Copy + PartialEq {
-    /// What stdout gets where nobody says.
+    /// What stdout gets by default.
     const TEXT: Self;
     /// What `--json -` asks for.
     const JSON: Self;
@@ -45,8 +45,12 @@ mod tests {
     use super::*;
 
     fn check(json: Option<&str>, format: Option<PageFormat>, expected: Option<(PageFormat, Option<&str>)>) {
-        let told = outputs(json.map(Path::new), "--output", format).ok();
-        assert_eq!(told, expected.map(|(format, file)| (format, file.map(Path::new))), "{json:?} {format:?}");
+        let resolved = outputs(json.map(Path::new), "--output", format).ok();
+        assert_eq!(
+            resolved,
+            expected.map(|(format, file)| (format, file.map(Path::new))),
+            "{json:?} {format:?}"
+        );
     }
 
     #[test]

@@ -160,10 +160,10 @@ mod tests {
     }
 
     fn check(lists: &[&str], scan: &[&str], step: Option<&str>, expected: &[&str]) {
-        let told = combinations(&args(lists, scan, step)).expect("they fit");
-        let told: Vec<String> =
-            told.iter().map(|all| all.values().cloned().collect::<Vec<_>>().join(" ")).collect();
-        assert_eq!(told, expected, "{lists:?} {scan:?}");
+        let found = combinations(&args(lists, scan, step)).expect("they fit");
+        let found: Vec<String> =
+            found.iter().map(|all| all.values().cloned().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(found, expected, "{lists:?} {scan:?}");
     }
 
     #[test]

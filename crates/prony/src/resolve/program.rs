@@ -9,7 +9,7 @@ use prony_model::{StartUpSource, StartUpTry};
 /// How executable files of the ELF format begin; a script begins with `#!`.
 const ELF: [u8; 4] = *b"\x7fELF";
 
-/// What may tell the time of the start of `line`'s program: its own `--version`, else a program that does nothing.
+/// What may measure the time of the start of `line`'s program: its own `--version`, else a program that does nothing.
 ///
 /// Scripts are not asked for their version: one that ignores its arguments would do its work instead. A line that
 /// starts several programs has no start of its own.
@@ -95,8 +95,8 @@ mod tests {
         let least = start_ups("no-such-program", true);
         assert!(least.iter().all(|start_up| start_up.source == StartUpSource::Least), "{least:?}");
         let binary = std::env::current_exe().expect("this test");
-        let told = start_ups(&quoted(&binary), false);
-        assert_eq!(told[0].source, StartUpSource::Version);
-        assert!(told[0].line.ends_with(" --version"), "{told:?}");
+        let found = start_ups(&quoted(&binary), false);
+        assert_eq!(found[0].source, StartUpSource::Version);
+        assert!(found[0].line.ends_with(" --version"), "{found:?}");
     }
 }

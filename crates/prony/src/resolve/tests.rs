@@ -202,7 +202,7 @@ fn urls() {
 }
 
 #[test]
-fn commands_and_urls_are_told_apart() {
+fn commands_and_urls_are_distinguished() {
     refused(
         "sevre",
         "error: `sevre` is not a command\n       is that a URL (then http://sevre/), or did you mean `prony serve`?\n",
@@ -217,14 +217,14 @@ fn commands_and_urls_are_told_apart() {
 
 #[test]
 fn target_commits() {
-    let told = |text: &str| {
+    let commit = |text: &str| {
         let words = ["prony", "x", "--target-commit", text].map(Into::into);
         let Ok(Command::Run(args)) = args::parse(words.into_iter()) else { panic!("{text:?} is a run") };
         resolve(&args, SEED).map(|resolved| resolved.target_commit)
     };
-    assert_eq!(told(" v1.2 (patched) "), Ok(Some("v1.2 (patched)".to_owned())));
+    assert_eq!(commit(" v1.2 (patched) "), Ok(Some("v1.2 (patched)".to_owned())));
     for wrong in ["", " ", "a\nb", &"x".repeat(201)] {
-        let cli_error = told(wrong).expect_err("no name").text();
+        let cli_error = commit(wrong).expect_err("no name").text();
         assert!(cli_error.contains("does not name what is loaded"), "{cli_error}");
     }
 }
@@ -239,7 +239,7 @@ fn shell(line: &str) -> Vec<String> {
     words.take_while(|word| word != ">").collect()
 }
 
-/// What the helps and messages tell people to paste must work.
+/// What the helps and messages suggest to paste must work.
 #[test]
 fn every_example_of_the_helps_is_understood() {
     let mut definition = args::definition();

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::mpsc::sync_channel;
 use std::{fs, thread};
 
-use crate::binary::{Said, prony};
+use crate::binary::{ProgramOutput, prony};
 use crate::folder::Folder;
 use crate::server::{Server, read_head};
 
@@ -28,8 +28,8 @@ fn sent(words: &[&str]) -> String {
     if !all.iter().any(|word| word.starts_with("http://")) {
         all.push(format!("{url}x?y"));
     }
-    let said = prony(&all);
-    assert!(matches!(said.code, Some(0)), "{said:?}");
+    let output = prony(&all);
+    assert!(matches!(output.code, Some(0)), "{output:?}");
     heads
         .try_recv()
         .expect("a request was sent before prony ended")
@@ -84,8 +84,8 @@ fn files_are_abs() {
     let folder = Folder::new("ab-files");
     let [csv, tsv] = ["out.csv", "out.tsv"].map(|name| folder.0.join(name).display().to_string());
     let server = Server::good();
-    let said = prony(&["ab", "-k", "-n", "10", "-e", &csv, "-g", &tsv, &server.url]);
-    assert!(matches!(said.code, Some(0)), "{said:?}");
+    let output = prony(&["ab", "-k", "-n", "10", "-e", &csv, "-g", &tsv, &server.url]);
+    assert!(matches!(output.code, Some(0)), "{output:?}");
     let percentages = fs::read_to_string(&csv).expect("a file");
     assert_eq!(percentages.lines().count(), 102, "{percentages}");
     assert!(percentages.starts_with("Percentage served,Time in ms\n0,"), "{percentages}");
@@ -100,12 +100,12 @@ fn files_are_abs() {
     assert!(matches!(forced.code, Some(0)), "{forced:?}");
 }
 
-fn refused(words: &[&str], what: &str) -> Said {
-    let said = prony(&[&["ab"], words].concat());
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{words:?} {said:?}");
-    assert!(said.err.starts_with(&format!("error: {what}")), "{words:?} {said:?}");
-    assert!(said.err.contains("\n       "), "no advice: {words:?} {said:?}");
-    said
+fn refused(words: &[&str], what: &str) -> ProgramOutput {
+    let output = prony(&[&["ab"], words].concat());
+    assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{words:?} {output:?}");
+    assert!(output.err.starts_with(&format!("error: {what}")), "{words:?} {output:?}");
+    assert!(output.err.contains("\n       "), "no advice: {words:?} {output:?}");
+    output
 }
 
 #[test]
@@ -136,8 +136,8 @@ fn what_ab_can_and_prony_cant() {
     }
     refused(&["-I", "h:1"], "-I is for https");
     refused(&["-b", "8192", "h:1"], "-b is not supported");
-    let said = refused(&["-v", "2", "h:1"], "-v 2 prints every response");
-    assert!(said.err.contains("curl -v URL"), "{said:?}");
+    let output = refused(&["-v", "2", "h:1"], "-v 2 prints every response");
+    assert!(output.err.contains("curl -v URL"), "{output:?}");
 }
 
 /// `-t` implies `-n 50000` unless `-n` follows.
@@ -145,36 +145,36 @@ fn what_ab_can_and_prony_cant() {
 fn the_order_of_limit_and_number() {
     let server = Server::good();
     let complete = |words: &[&str]| {
-        let said = prony(&[&["ab", "-k"], words, &[server.url.as_str()]].concat());
-        let line = said.out.lines().find_map(|line| line.strip_prefix("Complete requests:")).map(str::trim);
-        (line.and_then(|count| count.parse::<u64>().ok()).expect("a count"), said.err)
+        let output = prony(&[&["ab", "-k"], words, &[server.url.as_str()]].concat());
+        let line = output.out.lines().find_map(|line| line.strip_prefix("Complete requests:")).map(str::trim);
+        (line.and_then(|count| count.parse::<u64>().ok()).expect("a count"), output.err)
     };
     assert_eq!(complete(&["-t", "60", "-n", "7"]).0, 7);
     assert_eq!(complete(&["-n", "5", "-n", "7"]).0, 7);
-    let (count, told) = complete(&["-n", "7", "-t", "1"]);
-    assert!(count > 7 && told.contains("implies -n 50000"), "{count} {told}");
+    let (count, err) = complete(&["-n", "7", "-t", "1"]);
+    assert!(count > 7 && err.contains("implies -n 50000"), "{count} {err}");
 }
 
-/// ab rounds to whole milliseconds, and calls 1 / throughput a time: both are told, once.
+/// ab rounds to whole milliseconds, and calls 1 / throughput a time: both are noted, once.
 #[test]
-fn what_the_report_hides_is_told() {
+fn what_the_report_hides_is_noted() {
     let server = Server::good();
-    let said = prony(&["ab", "-k", "-n", "200", "-c", "2", &server.url]);
+    let output = prony(&["ab", "-k", "-n", "200", "-c", "2", &server.url]);
     assert!(
-        said.err.starts_with("Completed 100 requests\nCompleted 200 requests\nFinished 200 requests\n"),
-        "{said:?}"
+        output.err.starts_with("Completed 100 requests\nCompleted 200 requests\nFinished 200 requests\n"),
+        "{output:?}"
     );
-    let flat = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(flat.matches("(prony explain resolution)").count(), 1, "{said:?}");
-    assert_eq!(said.err.matches("1 /\n          throughput").count(), 1, "{said:?}");
+    let flat = output.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(flat.matches("(prony explain resolution)").count(), 1, "{output:?}");
+    assert_eq!(output.err.matches("1 /\n          throughput").count(), 1, "{output:?}");
 }
 
 #[test]
 fn the_version_and_a_url_without_a_path() {
-    let said = prony(&["ab", "-V"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-    assert!(said.out.starts_with("This is ApacheBench, Version 2.3 <prony "), "{said:?}");
+    let output = prony(&["ab", "-V"]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""));
+    assert!(output.out.starts_with("This is ApacheBench, Version 2.3 <prony "), "{output:?}");
     let server = Server::good();
-    let said = prony(&["ab", "-k", server.url.trim_end_matches('/')]);
-    assert!(said.out.contains("\nDocument Path:          /\n"), "{said:?}");
+    let output = prony(&["ab", "-k", server.url.trim_end_matches('/')]);
+    assert!(output.out.contains("\nDocument Path:          /\n"), "{output:?}");
 }

@@ -6,16 +6,16 @@ use std::net::{TcpListener, TcpStream};
 
 use prony_model::{ErrorKind, RunResult};
 
-use crate::binary::{command, prony, said};
+use crate::binary::{command, program_output, prony};
 use crate::server::Server;
 
 const NEVER: std::io::ErrorKind = std::io::ErrorKind::Other;
 
 /// Three requests on one connection at a time, half a second for each.
 fn load(url: &str) -> (Option<i32>, RunResult) {
-    let said = prony(&[url, "-n", "3", "-c", "1", "--timeout", "500ms", "-o", "json"]);
-    let result = prony_model::from_json(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"));
-    (said.code, result)
+    let output = prony(&[url, "-n", "3", "-c", "1", "--timeout", "500ms", "-o", "json"]);
+    let result = prony_model::from_json(&output.out).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    (output.code, result)
 }
 
 /// Nothing but failures of one of `kinds`.
@@ -33,18 +33,18 @@ fn a_port_where_nobody_listens() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
-    let said = prony(&[&format!("http://{address}/"), "-d", "1s"]);
-    assert_eq!((said.code, said.out.as_str()), (Some(4), ""), "{said:?}");
-    assert!(said.err.starts_with(&format!("error: nothing answers at {address} (")), "{said:?}");
-    assert!(said.err.contains(&format!("`prony serve rudy --port {}` starts one to try", address.port())));
+    let output = prony(&[&format!("http://{address}/"), "-d", "1s"]);
+    assert_eq!((output.code, output.out.as_str()), (Some(4), ""), "{output:?}");
+    assert!(output.err.starts_with(&format!("error: nothing answers at {address} (")), "{output:?}");
+    assert!(output.err.contains(&format!("`prony serve rudy --port {}` starts one to try", address.port())));
 }
 
 #[test]
 fn a_host_that_does_not_resolve() {
-    let said = prony(&["http://no-such-host.invalid/", "-d", "1s"]);
-    assert_eq!((said.code, said.out.as_str()), (Some(4), ""), "{said:?}");
-    assert!(said.err.starts_with("error: no address for the host `no-such-host.invalid` ("), "{said:?}");
-    assert!(said.err.contains("is the name spelled right?"), "{said:?}");
+    let output = prony(&["http://no-such-host.invalid/", "-d", "1s"]);
+    assert_eq!((output.code, output.out.as_str()), (Some(4), ""), "{output:?}");
+    assert!(output.err.starts_with("error: no address for the host `no-such-host.invalid` ("), "{output:?}");
+    assert!(output.err.contains("is the name spelled right?"), "{output:?}");
 }
 
 #[test]
@@ -111,17 +111,18 @@ fn too_few_descriptors() {
     let server = Server::good();
     let script = format!("ulimit -n 64; exec \"$0\" {} -c 200 -d 1s", server.url);
     let mut shell = std::process::Command::new("sh");
-    let said = said(shell.args(["-c", &script, env!("CARGO_BIN_EXE_prony")]).output().expect("a shell"));
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
-    assert!(said.err.contains("200 connections need") && said.err.contains("ulimit -n"), "{said:?}");
+    let output =
+        program_output(shell.args(["-c", &script, env!("CARGO_BIN_EXE_prony")]).output().expect("a shell"));
+    assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
+    assert!(output.err.contains("200 connections need") && output.err.contains("ulimit -n"), "{output:?}");
 }
 
 #[test]
 fn a_body_that_is_not_the_expected_one() {
     let server = Server::good();
     let words = [&server.url, "-n", "3", "-c", "1", "--expect-body", "Hello Prony!", "-o", "json"];
-    let said = said(command().args(words).output().expect("the binary was built"));
-    assert_eq!(said.code, Some(4), "{said:?}");
-    let result = prony_model::from_json(&said.out).expect("a result");
+    let output = program_output(command().args(words).output().expect("the binary was built"));
+    assert_eq!(output.code, Some(4), "{output:?}");
+    let result = prony_model::from_json(&output.out).expect("a result");
     assert_eq!(result.requests.failed_by_kind, BTreeMap::from([(ErrorKind::CheckFailed, 3)]));
 }

@@ -5,13 +5,13 @@ use std::process::{Command, Output, Stdio};
 
 /// What one call of prony did.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ProgramOutput {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Said {
+impl ProgramOutput {
     /// Whether numbers were printed. On a busy machine a run is marked as invalid, as it should be, and tests
     /// that are not about the verdict must not depend on it.
     pub(crate) fn is_measured(&self) -> bool {
@@ -25,19 +25,19 @@ pub(crate) fn command() -> Command {
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LC_ALL", "LC_CTYPE"] {
         command.env_remove(name);
     }
-    // A calibration of this machine must not judge the tests: the folder is never made.
+    // A calibration of this machine must not affect the tests: the folder is never made.
     command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/no-state"));
     command.env("LANG", "C.UTF-8").stdin(Stdio::null());
     command
 }
 
 /// Calls prony with `words` and waits for it.
-pub(crate) fn prony<S: AsRef<OsStr>>(words: &[S]) -> Said {
-    said(command().args(words).output().expect("the binary was built"))
+pub(crate) fn prony<S: AsRef<OsStr>>(words: &[S]) -> ProgramOutput {
+    program_output(command().args(words).output().expect("the binary was built"))
 }
 
-pub(crate) fn said(output: Output) -> Said {
-    Said {
+pub(crate) fn program_output(output: Output) -> ProgramOutput {
+    ProgramOutput {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).expect("prony prints UTF-8"),
         err: String::from_utf8(output.stderr).expect("prony prints UTF-8"),

@@ -1,4 +1,4 @@
-//! `prony calibrate`, and what it says of the runs that follow. Rates depend on the machine: none is compared here.
+//! `prony calibrate`, and what it reports on the runs that follow. Rates depend on the machine: none is compared here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use prony_model::{Calibration, FindingCode};
 
-use crate::binary::{Said, command, said};
+use crate::binary::{ProgramOutput, command, program_output};
 use crate::folder::Folder;
 use crate::server::Server;
 
@@ -18,11 +18,11 @@ const SHORT: [&str; 6] = ["calibrate", "--connections", "1", "--quick", "--force
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Calls prony with a folder for its state of its own.
-fn prony_in(state: &Path, words: &[&str]) -> Said {
-    said(command().env("XDG_STATE_HOME", state).args(words).output().expect("the binary was built"))
+fn prony_in(state: &Path, words: &[&str]) -> ProgramOutput {
+    program_output(command().env("XDG_STATE_HOME", state).args(words).output().expect("the binary was built"))
 }
 
-/// The one file in `state`, with what it says.
+/// The one file in `state`, with what it contains.
 fn stored(state: &Path) -> (PathBuf, Calibration) {
     let files: Vec<PathBuf> = fs::read_dir(state.join("prony"))
         .expect("a folder for calibrations")
@@ -85,7 +85,7 @@ fn a_second_calibration_adds_to_the_first() {
 
 /// The report of a plain run, whose first lines have the verdict.
 #[test]
-fn a_run_near_the_limit_is_judged_by_it() {
+fn a_run_near_the_limit_is_evaluated_by_it() {
     let folder = Folder::new("judged");
     prony_in(&folder.0, &SHORT);
     let (file, mut calibration) = stored(&folder.0);
@@ -96,8 +96,8 @@ fn a_run_near_the_limit_is_judged_by_it() {
     }
     fs::write(&file, calibration.to_json()).expect("the file can be written");
     let server = Server::good();
-    let judged = prony_in(&folder.0, &[&server.url, "-n", "200", "-c", "1", "-o", "json"]);
-    let result = prony_model::from_json(&judged.out).expect("a result");
+    let output = prony_in(&folder.0, &[&server.url, "-n", "200", "-c", "1", "-o", "json"]);
+    let result = prony_model::from_json(&output.out).expect("a result");
     let codes: Vec<FindingCode> = result.findings.iter().map(|finding| finding.code).collect();
     assert!(codes.contains(&FindingCode::NearClientLimit), "{codes:?}");
     assert!(codes.contains(&FindingCode::NearClientFloor), "{codes:?}");
@@ -165,12 +165,12 @@ fn nothing_to_show() {
 }
 
 #[test]
-fn what_cant_be_measured_is_said_before_anything_is() {
+fn what_cant_be_measured_is_reported_before_anything_is() {
     let folder = Folder::new("refused");
     let refused = |words: &[&str]| {
-        let said = prony_in(&folder.0, words);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
-        said.err
+        let output = prony_in(&folder.0, words);
+        assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
+        output.err
     };
     assert!(refused(&["calibrate", "-c", "2", "-t", "4"]).contains("4 threads can't share 2 connections"));
     assert!(refused(&["calibrate", "--duration", "0"]).contains("a duration of 0"));
@@ -178,9 +178,9 @@ fn what_cant_be_measured_is_said_before_anything_is() {
     assert!(refused(&["calibrate", "--request-bytes", "1GiB"]).contains("--request-bytes: choose"));
     let file = folder.0.join("state");
     fs::write(&file, "").expect("a file");
-    let said = prony_in(&file, &["calibrate"]);
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.err.contains("set XDG_STATE_HOME"), "{said:?}");
+    let output = prony_in(&file, &["calibrate"]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.err.contains("set XDG_STATE_HOME"), "{output:?}");
 }
 
 /// Ctrl-C leaves what was known as it was.
@@ -200,9 +200,9 @@ fn an_interrupted_calibration_is_not_kept() {
     }
     let id = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(id, rustix::process::Signal::INT).expect("the child lives");
-    let said = said(child.wait_with_output().expect("the child ends"));
-    assert_eq!(said.code, Some(130), "{said:?}");
-    assert!(said.out.ends_with("stopped by hand: nothing was kept\n"), "{said:?}");
+    let output = program_output(child.wait_with_output().expect("the child ends"));
+    assert_eq!(output.code, Some(130), "{output:?}");
+    assert!(output.out.ends_with("stopped by hand: nothing was kept\n"), "{output:?}");
     let kept = fs::read_dir(folder.0.join("prony")).expect("a folder for calibrations");
     assert_eq!(kept.count(), 0);
 }

@@ -9,7 +9,7 @@ use prony_targets::rudy;
 use prony_targets::truth::{self, Delay};
 use serde_json::Value;
 
-use crate::binary::{Said, prony};
+use crate::binary::{ProgramOutput, prony};
 use crate::folder::Folder;
 use crate::server::Server;
 
@@ -44,7 +44,7 @@ fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn compare(words: &[&str]) -> Said {
+fn compare(words: &[&str]) -> ProgramOutput {
     prony(&[&["compare"], words].concat())
 }
 
@@ -56,17 +56,17 @@ fn word(json: &str) -> String {
     result["metrics"][0]["outcome"]["word"].as_str().expect("a word").to_owned()
 }
 
-/// Three times as slow is found whatever the noise; only a client without any CPU may keep it from being said.
+/// Three times as slow is found whatever the noise; only a client without any CPU may keep it from being reported.
 #[test]
 fn two_commands_are_timed_in_turn() {
-    let said =
+    let output =
         prony(&["compare", "sleep 0.01", "sleep 0.03", "--pairs", "12", "--fail-if", "slower", "--quiet"]);
-    assert_eq!(said.code, Some(1), "{said:#?}");
-    assert!(said.out.contains("slower") || said.out.contains("SLOWER"), "{}", said.out);
-    let said = prony(&["compare", "sleep 0.01", "http://127.0.0.1:1/"]);
-    assert!(said.code == Some(2) && said.err.contains("two commands"), "{said:#?}");
-    let said = prony(&["compare", "sleep 0.01", "sleep 0.03", "--rate", "5"]);
-    assert!(said.code == Some(2) && said.err.contains("--rate is for servers"), "{said:#?}");
+    assert_eq!(output.code, Some(1), "{output:#?}");
+    assert!(output.out.contains("slower") || output.out.contains("SLOWER"), "{}", output.out);
+    let output = prony(&["compare", "sleep 0.01", "http://127.0.0.1:1/"]);
+    assert!(output.code == Some(2) && output.err.contains("two commands"), "{output:#?}");
+    let output = prony(&["compare", "sleep 0.01", "sleep 0.03", "--rate", "5"]);
+    assert!(output.code == Some(2) && output.err.contains("--rate is for servers"), "{output:#?}");
 }
 
 #[test]
@@ -74,13 +74,13 @@ fn a_server_three_times_as_slow() {
     let (_quick, quick) = truth(Duration::from_millis(5));
     let (_slow, slow) = truth(Duration::from_millis(15));
     for (a, b, expected) in [(&quick, &slow, "slower"), (&slow, &quick, "faster")] {
-        let said = compare(&[&[a.as_str(), b.as_str(), "-o", "json"], &SHORT[..]].concat());
-        assert!(said.is_measured(), "{said:?}");
-        let word = word(&said.out);
+        let output = compare(&[&[a.as_str(), b.as_str(), "-o", "json"], &SHORT[..]].concat());
+        assert!(output.is_measured(), "{output:?}");
+        let word = word(&output.out);
         assert!(
-            word.starts_with(expected) || (said.code == Some(3) && word == "no-verdict"),
+            word.starts_with(expected) || (output.code == Some(3) && word == "no-verdict"),
             "{word}: {}",
-            said.out
+            output.out
         );
     }
 }
@@ -93,11 +93,11 @@ fn lockstep_has_no_wrong_sign() {
         let (_a, a) = lockstep(Duration::from_micros(a_us));
         let (_b, b) = lockstep(Duration::from_micros(b_us));
         let words = ["--pairs", "6", "-c", "8", "--warmup", "200ms", "--block", "200ms", "-o", "json"];
-        let said = compare(&[&[a.as_str(), b.as_str()], &words[..]].concat());
-        assert!(said.is_measured(), "{said:?}");
-        let result: Value = serde_json::from_str(&said.out).expect("JSON");
+        let output = compare(&[&[a.as_str(), b.as_str()], &words[..]].concat());
+        assert!(output.is_measured(), "{output:?}");
+        let result: Value = serde_json::from_str(&output.out).expect("JSON");
         let rate = &result["metrics"][0];
-        assert_eq!(rate["metric"], "rate", "{}", said.out);
+        assert_eq!(rate["metric"], "rate", "{}", output.out);
         let number = |value: &Value| value.as_f64().expect("a number");
         let (low, high) = (number(&rate["interval"]["low"]), number(&rate["interval"]["high"]));
         let truth = a_us as f64 / b_us as f64 - 1.0;
@@ -113,12 +113,12 @@ fn lockstep_has_no_wrong_sign() {
 #[test]
 fn late_answers_do_not_fail() {
     let (_a, a) = truth(Duration::from_millis(40));
-    let said = compare(&[&[a.as_str(), a.as_str(), "--drain", "0", "-o", "json"], &SHORT[..]].concat());
-    assert!(said.is_measured(), "{said:?}");
-    let result: Value = serde_json::from_str(&said.out).expect("JSON");
+    let output = compare(&[&[a.as_str(), a.as_str(), "--drain", "0", "-o", "json"], &SHORT[..]].concat());
+    assert!(output.is_measured(), "{output:?}");
+    let result: Value = serde_json::from_str(&output.out).expect("JSON");
     for side in ["a", "b"] {
-        assert_eq!(result[side]["failed"], 0, "{}", said.out);
-        assert!(result[side]["unanswered"].as_u64() > Some(0), "{}", said.out);
+        assert_eq!(result[side]["failed"], 0, "{}", output.out);
+        assert!(result[side]["unanswered"].as_u64() > Some(0), "{}", output.out);
     }
     let reason = &result["metrics"][0]["outcome"]["reason"];
     assert!(reason.as_str().is_some_and(|reason| !reason.contains("failed")), "{reason}");
@@ -132,10 +132,10 @@ fn conditions_decide_on_the_exit_code() {
         [("slower:50%", 1), ("p50:different", 1), ("slower:500%", 0), ("too-noisy", 0)]
     {
         let words = [&[quick.as_str(), &slow, "--fail-if", condition], &SHORT[..]].concat();
-        let said = compare(&words);
-        // Without a CPU of its own the client says so, and nothing else.
-        let is_valid = !said.out.contains("NO VERDICT");
-        assert_eq!(said.code, Some(if is_valid { expected } else { 3 }), "{condition}: {said:?}");
+        let output = compare(&words);
+        // Without a CPU of its own the client reports that, and nothing else.
+        let is_valid = !output.out.contains("NO VERDICT");
+        assert_eq!(output.code, Some(if is_valid { expected } else { 3 }), "{condition}: {output:?}");
     }
 }
 
@@ -143,16 +143,16 @@ fn conditions_decide_on_the_exit_code() {
 fn a_server_with_itself() {
     let server = Server::good();
     let url = server.url.as_str();
-    let said =
+    let output =
         compare(&[&[url, url, "--rate", "200", "--primary", "p50", "--seed", "7"], &SHORT[..]].concat());
-    assert!(said.is_measured(), "{said:?}");
+    assert!(output.is_measured(), "{output:?}");
     let words = ["SLOWER", "FASTER", "no difference", "TOO NOISY", "NO VERDICT"];
-    assert!(words.iter().any(|word| said.out.lines().any(|line| line.starts_with(word))), "{}", said.out);
+    assert!(words.iter().any(|word| output.out.lines().any(|line| line.starts_with(word))), "{}", output.out);
     for part in ["p50 response", "8 pairs", "primary", "seed 7", "applies to these two processes"] {
-        assert!(flat(&said.out).contains(part), "{part}: {}", said.out);
+        assert!(flat(&output.out).contains(part), "{part}: {}", output.out);
     }
-    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
-    assert!(!said.out.contains("\nrate"), "an asked rate is no metric: {}", said.out);
+    assert!(output.out.lines().all(|line| line.chars().count() <= 80), "{}", output.out);
+    assert!(!output.out.contains("\nrate"), "an asked rate is no metric: {}", output.out);
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn formats_and_files() {
         pairs.len() >= 8 && pairs.iter().all(|pair| pair["a"]["histogram"]["data"].is_string()),
         "{text}"
     );
-    let said = compare(&[url, url, "--json", &file]);
-    assert!(said.code == Some(2) && said.err.contains("exists"), "{said:?}");
+    let output = compare(&[url, url, "--json", &file]);
+    assert!(output.code == Some(2) && output.err.contains("exists"), "{output:?}");
     let again = prony(&["report", &file, "-o", "markdown"]);
     assert_eq!((again.code, &again.out), (Some(0), &measured.out), "the report as it was first printed");
     let again = prony(&["report", &file, "-o", "json"]);
@@ -188,9 +188,9 @@ fn formats_and_files() {
 #[test]
 fn what_can_not_be_compared() {
     let check = |words: &[&str], code: i32, expected: &str| {
-        let said = compare(words);
-        assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{said:?}");
-        assert!(said.err.contains(expected), "{expected}: {said:?}");
+        let output = compare(words);
+        assert_eq!((output.code, output.out.as_str()), (Some(code), ""), "{output:?}");
+        assert!(output.err.contains(expected), "{expected}: {output:?}");
     };
     check(&["http://127.0.0.1:1/"], 2, "two sides");
     check(&["http://127.0.0.1:1/", "http://127.0.0.1:1/"], 4, "nothing answers");
@@ -226,10 +226,10 @@ fn one_run_of_each_is_no_comparison() {
     let folder = Folder::new("compare-single");
     let a = store(&folder, "a.json", 0, 1000.0, |_| {});
     let b = store(&folder, "b.json", 20, 1500.0, |_| {});
-    let said = compare(&[&a, &b]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let output = compare(&[&a, &b]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
     for part in ["NO VERDICT", "+50 %", "1 run on each side", "prony compare URL_A URL_B"] {
-        assert!(flat(&said.out).contains(part), "{part}: {}", said.out);
+        assert!(flat(&output.out).contains(part), "{part}: {}", output.out);
     }
 }
 
@@ -241,12 +241,12 @@ fn six_runs_of_each_are_compared() {
         store(folder, &format!("{k}.json"), second, rate, |_| {});
     }
     let [before, after] = [path(&folders[0], ""), path(&folders[1], "")];
-    let said = compare(&[&before, &after, "-o", "json", "--fail-if", "slower"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
-    assert_eq!(word(&said.out), "faster");
-    let said = compare(&["--a", &after, "--b", &before, "--fail-if", "slower"]);
-    assert!(said.code == Some(1) && said.out.contains("SLOWER"), "{said:?}");
-    assert!(!said.out.contains("all runs of one side"), "they took turns: {}", said.out);
+    let output = compare(&[&before, &after, "-o", "json", "--fail-if", "slower"]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
+    assert_eq!(word(&output.out), "faster");
+    let output = compare(&["--a", &after, "--b", &before, "--fail-if", "slower"]);
+    assert!(output.code == Some(1) && output.out.contains("SLOWER"), "{output:?}");
+    assert!(!output.out.contains("all runs of one side"), "they took turns: {}", output.out);
 }
 
 #[test]
@@ -257,19 +257,22 @@ fn runs_of_other_plans_are_refused() {
         result.plan.load = prony_model::Load::Closed { connections: 77 };
         result.environment.cpus += 1;
     });
-    let said = compare(&[&a, &b]);
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
+    let output = compare(&[&a, &b]);
+    assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
     for part in ["differ in the load", "differ in the machine", "add --force"] {
-        assert!(said.err.contains(part), "{part}: {said:?}");
+        assert!(output.err.contains(part), "{part}: {output:?}");
     }
-    let said = compare(&[&a, &b, "--force"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
-    assert!(said.out.contains("NO VERDICT") && flat(&said.out).contains("differ in the load"), "{said:?}");
+    let output = compare(&[&a, &b, "--force"]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
+    assert!(
+        output.out.contains("NO VERDICT") && flat(&output.out).contains("differ in the load"),
+        "{output:?}"
+    );
 }
 
 /// The words of the binary's JSON are those of the model.
 #[test]
 fn words_are_known() {
-    let told: ComparisonOutcome = serde_json::from_str("{\"word\": \"slower\"}").expect("a word");
-    assert_eq!(told, ComparisonOutcome::Slower);
+    let outcome: ComparisonOutcome = serde_json::from_str("{\"word\": \"slower\"}").expect("a word");
+    assert_eq!(outcome, ComparisonOutcome::Slower);
 }

@@ -1,4 +1,4 @@
-//! Edges between crates that must never exist, and `unsafe` outside its owners. ARCHITECTURE.md says why.
+//! Edges between crates that must never exist, and `unsafe` outside its owners. ARCHITECTURE.md explains why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -72,7 +72,7 @@ fn root() -> PathBuf {
 }
 
 impl Graph {
-    /// What cargo says, for the platform that Prony runs on.
+    /// What cargo reports, for the platform that Prony runs on.
     fn read() -> Self {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);

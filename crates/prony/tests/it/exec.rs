@@ -7,26 +7,26 @@ use std::time::{Duration, Instant};
 use prony_model::{ExecResult, exec_from_json};
 use serde_json::Value;
 
-use crate::binary::{Said, command, prony, said};
+use crate::binary::{ProgramOutput, command, program_output, prony};
 use crate::folder::Folder;
 
 /// A test that waits longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn exec(words: &[&str]) -> Said {
+fn exec(words: &[&str]) -> ProgramOutput {
     prony(&[&["exec"], words].concat())
 }
 
 fn result(words: &[&str]) -> ExecResult {
-    let said = exec(&[words, &["--json", "-"]].concat());
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
-    exec_from_json(&said.out).expect("only JSON on stdout")
+    let output = exec(&[words, &["--json", "-"]].concat());
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
+    exec_from_json(&output.out).expect("only JSON on stdout")
 }
 
 #[test]
 fn a_series() {
-    let said = exec(&["-r", "6", "sleep 0.01", "sleep 0.02", "--seed", "7", "--startup", "true"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let output = exec(&["-r", "6", "sleep 0.01", "sleep 0.02", "--seed", "7", "--startup", "true"]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
     for part in [
         "2 commands in turn, each round in a random order · 6 rounds in ",
         "sh -c, shell start-up (",
@@ -40,10 +40,10 @@ fn a_series() {
         "\ntimes relative to command ",
         "6 pairs",
     ] {
-        assert!(said.out.contains(part), "{part}: {}", said.out);
+        assert!(output.out.contains(part), "{part}: {}", output.out);
     }
-    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
-    assert!(!said.out.contains('\u{1b}'), "no colour in a pipe: {said:?}");
+    assert!(output.out.lines().all(|line| line.chars().count() <= 80), "{}", output.out);
+    assert!(!output.out.contains('\u{1b}'), "no colour in a pipe: {output:?}");
     let markdown = exec(&["-N", "-r", "2", "true", "--format", "markdown"]);
     assert!(markdown.out.contains("\n| 1 | true | "), "{markdown:?}");
 }
@@ -51,29 +51,29 @@ fn a_series() {
 /// What is timed beside the commands prints nothing between them.
 #[test]
 fn only_the_commands_are_shown() {
-    let said = exec(&["-N", "-r", "2", "--show-output", "grep --help"]);
-    assert_eq!((said.code, said.out.matches("Usage: grep").count()), (Some(0), 2), "{said:?}");
-    assert!(said.out.contains("\nstart-up  ") && !said.out.contains("Copyright"), "{said:?}");
+    let output = exec(&["-N", "-r", "2", "--show-output", "grep --help"]);
+    assert_eq!((output.code, output.out.matches("Usage: grep").count()), (Some(0), 2), "{output:?}");
+    assert!(output.out.contains("\nstart-up  ") && !output.out.contains("Copyright"), "{output:?}");
 }
 
 #[test]
 fn secrets_of_a_command_are_neither_shown_nor_kept() {
     let line = "echo -H 'Authorization: Bearer hunter2' -u me:hunter2 http://me:hunter2@h/";
     for words in [&["--format", "text"][..], &["--format", "json"], &["--format", "markdown"]] {
-        let said = exec(&[&["-r", "2", "--prepare", line, line], words].concat());
-        assert_eq!(said.code, Some(0), "{said:?}");
-        assert!(said.out.contains("redacted") && !said.out.contains("hunter2"), "{said:?}");
+        let output = exec(&[&["-r", "2", "--prepare", line, line], words].concat());
+        assert_eq!(output.code, Some(0), "{output:?}");
+        assert!(output.out.contains("redacted") && !output.out.contains("hunter2"), "{output:?}");
     }
 }
 
 #[test]
 fn times_and_memory_are_kept() {
-    let told = result(&["-N", "-r", "3", "-w", "1", "sleep 0.05"]);
-    assert_eq!((told.plan.shell.as_ref(), told.plan.runs.warmup), (None, 1));
-    let runs = &told.commands[0].runs;
+    let result = result(&["-N", "-r", "3", "-w", "1", "sleep 0.05"]);
+    assert_eq!((result.plan.shell.as_ref(), result.plan.runs.warmup), (None, 1));
+    let runs = &result.commands[0].runs;
     assert_eq!(runs.len(), 3);
     assert!(runs.iter().all(|run| run.wall_s >= 0.05 && run.peak_memory_bytes > 0), "{runs:?}");
-    assert!(!told.environment.kernel.is_empty() && told.environment.load_average_after.is_some());
+    assert!(!result.environment.kernel.is_empty() && result.environment.load_average_after.is_some());
 }
 
 #[test]
@@ -81,12 +81,12 @@ fn prepare_runs_before_each_run_and_parameters_are_filled_in() {
     let folder = Folder::new("exec-prepare");
     let log = folder.0.join("log");
     let prepare = format!("echo {{n}} >> '{}'", log.display());
-    let told = result(&["-r", "3", "-w", "1", "-L", "n", "1,2", "-p", &prepare, "test {n} -gt 0"]);
+    let result = result(&["-r", "3", "-w", "1", "-L", "n", "1,2", "-p", &prepare, "test {n} -gt 0"]);
     let lines = std::fs::read_to_string(&log).expect("prepare wrote");
     for n in ["1", "2"] {
         assert_eq!(lines.lines().filter(|line| *line == n).count(), 4, "{lines}");
     }
-    let commands: Vec<(&str, &str)> = told
+    let commands: Vec<(&str, &str)> = result
         .plan
         .commands
         .iter()
@@ -96,11 +96,11 @@ fn prepare_runs_before_each_run_and_parameters_are_filled_in() {
 }
 
 #[test]
-fn the_programs_own_version_tells_its_start() {
+fn the_programs_own_version_measures_its_start() {
     // This very program is a binary that prints its version, and takes a moment for something else.
     let prony = env!("CARGO_BIN_EXE_prony");
-    let told = result(&["-N", "-r", "2", &format!("'{prony}' completions bash")]);
-    let start_up = told.commands[0].start_up.as_ref().expect("it has a version");
+    let timed = result(&["-N", "-r", "2", &format!("'{prony}' completions bash")]);
+    let start_up = timed.commands[0].start_up.as_ref().expect("it has a version");
     assert!(start_up.line.ends_with("prony --version"), "{start_up:?}");
     let none = result(&["-N", "-r", "2", "true", "--startup", "none"]);
     assert_eq!(none.commands[0].start_up, None);
@@ -114,8 +114,8 @@ fn hyperfines_json_has_the_keys_of_hyperfine() {
     let (own, csv, markdown) = (file("own.json"), file("own.csv"), file("own.md"));
     let words = ["-r", "3", "-N", "-L", "n", "1,2", "sleep 0.00{n}"];
     let exports = ["--export-json", &own, "--export-csv", &csv, "--export-markdown", &markdown];
-    let said = exec(&[&words[..], &exports].concat());
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = exec(&[&words[..], &exports].concat());
+    assert_eq!(output.code, Some(0), "{output:?}");
     let read = |path: &str| std::fs::read_to_string(path).expect("the file is there");
     let of_own: Value = serde_json::from_str(&read(&own)).expect("JSON");
     assert_eq!(of_own["results"].as_array().map(Vec::len), Some(2));
@@ -169,22 +169,22 @@ fn files_are_not_overwritten() {
     std::fs::write(&file, "precious").expect("a file");
     let touch = format!("touch '{ran}'");
     for flag in ["--json", "--export-json", "--export-csv", "--export-markdown", "--output"] {
-        let said = exec(&[&touch, flag, &file]);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{flag}: {said:?}");
-        assert!(said.err.starts_with(&format!("error: {file} exists\n")), "{flag}: {said:?}");
+        let output = exec(&[&touch, flag, &file]);
+        assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{flag}: {output:?}");
+        assert!(output.err.starts_with(&format!("error: {file} exists\n")), "{flag}: {output:?}");
     }
     assert_eq!(std::fs::read_to_string(&file).expect("still there"), "precious");
     assert!(!Path::new(&ran).exists(), "nothing ran");
-    let said = exec(&["-r", "1", &touch, "--json", &file, "--force"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = exec(&["-r", "1", &touch, "--json", &file, "--force"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
     exec_from_json(&std::fs::read_to_string(&file).expect("still there")).expect("a result");
 }
 
 #[test]
-fn failures_are_told_with_what_was_said() {
+fn failures_are_reported_with_the_output() {
     let check = |words: &[&str], err: &str| {
-        let said = exec(words);
-        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(4), "", err), "{words:?}");
+        let output = exec(words);
+        assert_eq!((output.code, output.out.as_str(), output.err.as_str()), (Some(4), "", err), "{words:?}");
     };
     check(
         &["echo why >&2; exit 3"],
@@ -214,8 +214,8 @@ fn failures_are_told_with_what_was_said() {
 #[test]
 fn wrong_command_lines() {
     let check = |words: &[&str], err: &str| {
-        let said = exec(words);
-        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(2), "", err), "{words:?}");
+        let output = exec(words);
+        assert_eq!((output.code, output.out.as_str(), output.err.as_str()), (Some(2), "", err), "{words:?}");
     };
     check(&[], "error: there is no command to run\n       write one, such as prony exec 'sleep 0.1'\n");
     check(&["true", "-r", "0"], "error: 0 runs measure nothing\n       use --runs 1 or more\n");
@@ -254,9 +254,9 @@ fn ctrl_c_reports_and_leaves_nothing() {
     }
     let id = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(id, rustix::process::Signal::INT).expect("the child lives");
-    let said = said(child.wait_with_output().expect("the child ends"));
-    assert_eq!(said.code, Some(130), "{said:?}");
-    assert!(said.out.contains("stopped by hand") && said.out.contains("n = 2\n"), "{said:?}");
+    let output = program_output(child.wait_with_output().expect("the child ends"));
+    assert_eq!(output.code, Some(130), "{output:?}");
+    assert!(output.out.contains("stopped by hand") && output.out.contains("n = 2\n"), "{output:?}");
     let process = std::fs::read_to_string(&number).expect("it was written");
     while is_running(process.trim()) {
         assert!(begun.elapsed() < PATIENCE, "{process} still runs");

@@ -8,13 +8,13 @@ use crate::binary::prony;
 use crate::folder::Folder;
 use crate::server::Server;
 
-/// Whatever is wrong with the file is said before anything is sent.
+/// Whatever is wrong with the file is reported before anything is sent.
 fn refused(path: &str, what: &str) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
-    let said = prony(&[&url, "-n", "1", "--json", path]);
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
-    assert!(said.err.starts_with(&format!("error: {what}")), "{said:?}");
+    let output = prony(&[&url, "-n", "1", "--json", path]);
+    assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
+    assert!(output.err.starts_with(&format!("error: {what}")), "{output:?}");
     listener.set_nonblocking(true).expect("a socket");
     let arrived = listener.accept().map_err(|error| error.kind());
     assert_eq!(arrived.expect_err("no connection"), ErrorKind::WouldBlock);
@@ -43,8 +43,8 @@ fn a_file_that_exists_and_a_directory() {
 fn a_load_that_fails_leaves_no_file() {
     let folder = Folder::new("fails");
     let file = folder.0.join("result.json").display().to_string();
-    let said = prony(&["http://no-such-host.invalid/", "-n", "1", "--json", &file]);
-    assert_ne!(said.code, Some(0));
+    let output = prony(&["http://no-such-host.invalid/", "-n", "1", "--json", &file]);
+    assert_ne!(output.code, Some(0));
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
@@ -53,9 +53,9 @@ fn a_result_is_written_whole() {
     let folder = Folder::new("whole");
     let file = folder.0.join("result.json").display().to_string();
     let server = Server::good();
-    let said = prony(&[&server.url, "-n", "20", "-c", "2", "--json", &file]);
-    assert!(said.is_measured(), "{said:?}");
-    assert!(said.out.contains("SUCCESS   100 %     20 of 20 requests"), "{said:?}");
+    let output = prony(&[&server.url, "-n", "20", "-c", "2", "--json", &file]);
+    assert!(output.is_measured(), "{output:?}");
+    assert!(output.out.contains("SUCCESS   100 %     20 of 20 requests"), "{output:?}");
     let text = fs::read_to_string(&file).expect("the file is there");
     assert_eq!(prony_model::from_json(&text).expect("a result").requests.done, 20);
     assert_eq!(folder.names(), ["result.json"]);
@@ -73,9 +73,9 @@ fn samples_are_written_one_by_one_and_fit_the_result() {
     let (samples, json) = (samples.display().to_string(), json.display().to_string());
     let server = Server::good();
     let arguments = [&server.url, "-n", "200", "-c", "4", "--samples", &samples, "--json", &json, "-q"];
-    let said = prony(&arguments);
+    let output = prony(&arguments);
     // A busy machine makes the numbers invalid, not the files.
-    assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+    assert!(matches!(output.code, Some(0 | 3)), "{output:?}");
     let text = fs::read_to_string(&samples).expect("the samples");
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
@@ -101,7 +101,7 @@ fn samples_are_written_one_by_one_and_fit_the_result() {
 
 #[test]
 fn one_file_cant_hold_both() {
-    let said = prony(&["127.0.0.1:1", "-n", "1", "--samples", "x.csv", "--json", "x.csv"]);
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.err.contains("--json and --samples both want x.csv"), "{said:?}");
+    let output = prony(&["127.0.0.1:1", "-n", "1", "--samples", "x.csv", "--json", "x.csv"]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.err.contains("--json and --samples both want x.csv"), "{output:?}");
 }

@@ -69,9 +69,9 @@ fn run(world: &World, folder: &Folder) -> (Value, Vec<Record>) {
         truth::start(Config { log: Some(log.clone()), ..world.config.clone() }).expect("a free port");
     let url = format!("http://{}/", server.local_addr());
     let fixed = ["run", &url, "-d", "1s", "--warmup", "0s", "-q", "-o", "json"];
-    let said = prony(&[&fixed[..], world.load].concat());
+    let output = prony(&[&fixed[..], world.load].concat());
     server.stop();
-    let result = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}: {said:?}", world.name));
+    let result = serde_json::from_str(&output.out).unwrap_or_else(|_| panic!("{}: {output:?}", world.name));
     (result, read(&log).expect("a whole log").collect())
 }
 
@@ -155,7 +155,7 @@ fn no_figure_contradicts_the_server() {
     }
 }
 
-/// Whatever is said of a server that is a fifth slower, it is not that it is faster; in lockstep as well.
+/// Whatever is reported on a server that is a fifth slower, it is not that it is faster; in lockstep as well.
 #[test]
 fn a_slower_server_is_never_called_faster() {
     let pairs = [
@@ -169,8 +169,8 @@ fn a_slower_server_is_never_called_faster() {
         let url = |server: &prony_targets::Running| format!("http://{}/", server.local_addr());
         let (quick_url, slow_url) = (url(&quick), url(&slow));
         let fixed = ["compare", &quick_url, &slow_url, "-c", "6", "--pairs", "6", "--warmup", "100ms"];
-        let said = prony(&[&fixed[..], &["-q", "-o", "json"]].concat());
-        let result: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+        let output = prony(&[&fixed[..], &["-q", "-o", "json"]].concat());
+        let result: Value = serde_json::from_str(&output.out).unwrap_or_else(|_| panic!("{output:?}"));
         for metric in result["metrics"].as_array().expect("metrics") {
             let word = metric["outcome"]["word"].as_str().expect("a word");
             assert!(!word.starts_with("faster"), "{a:?} and {b:?}: {metric}");

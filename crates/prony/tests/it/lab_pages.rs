@@ -81,17 +81,17 @@ fn installed() -> PathBuf {
     folder
 }
 
-/// Runs a script of the browser's tests; it says what is wrong on stderr.
+/// Runs a script of the browser's tests; it prints what is wrong on stderr.
 fn script(name: &str, words: &[&str]) {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prony-lab/browser");
-    let said = Command::new("node")
+    let output = Command::new("node")
         .arg(scripts.join(name))
         .args(words)
         .env("NODE_PATH", installed().join("node_modules"))
         .stdin(Stdio::null())
         .output()
         .expect("there is node; ./test installs it");
-    assert!(said.status.success(), "{name}:\n{}", String::from_utf8_lossy(&said.stderr));
+    assert!(output.status.success(), "{name}:\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
@@ -108,14 +108,14 @@ fn every_page_is_whole_with_scripts_and_without() {
 /// Holds every page in `folder` against the rules of HTML.
 fn validate(folder: &Path) {
     let pages = fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("a page").path());
-    let said = Command::new("java")
+    let output = Command::new("java")
         .arg("-jar")
         .arg(installed().join("node_modules/vnu-jar/build/dist/vnu.jar"))
         .args(pages)
         .output()
         .expect("there is Java; ./test installs it");
-    let complaints = String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success() && !complaints.contains("warning"), "{complaints}");
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !complaints.contains("warning"), "{complaints}");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn pages_can_be_read_in_a_text_browser() {
         ("history", "/history/example"),
         ("alerts", "/alerts"),
     ] {
-        let said = Command::new("w3m")
+        let output = Command::new("w3m")
             .args(["-dump", "-cols", "150", "-o", "accept_language=en"])
             .arg(format!("{}{path}", lab.base))
             .env("HOME", env!("CARGO_TARGET_TMPDIR"))
@@ -159,7 +159,7 @@ fn pages_can_be_read_in_a_text_browser() {
             .stdin(Stdio::null())
             .output()
             .expect("there is w3m; ./test installs it");
-        let text = without_moments(&String::from_utf8(said.stdout).expect("text"));
+        let text = without_moments(&String::from_utf8(output.stdout).expect("text"));
         insta::assert_snapshot!(format!("lab_pages_{name}"), text);
     }
 }

@@ -1,4 +1,4 @@
-//! What a run says of its limiter, against servers whose limit is known. The machine may be busy: then `machine` and
+//! What a run reports on its limiter, against servers whose limit is known. The machine may be busy: then `machine` and
 //! `unknown` are good answers, and a wrong one never is. Where the server's processes can't be seen, `server` stands for all
 //! that goes on in it.
 
@@ -16,9 +16,9 @@ use crate::servers::Served;
 fn check(server: &[&str], load: &[&str], right: &[LimiterKind]) -> RunResult {
     let served = Served::start(server);
     let words = [&[served.url.as_str(), "-d", "1s", "-o", "json", "--no-calibration"], load].concat();
-    let said = prony(&words);
+    let output = prony(&words);
     served.end(Signal::TERM);
-    let result = prony_model::from_json(&said.out).expect("a result");
+    let result = prony_model::from_json(&output.out).expect("a result");
     let limiter = result.limiter.as_ref().expect("every run has one");
     assert!(
         right.contains(&limiter.kind) || [Machine, Unknown].contains(&limiter.kind),

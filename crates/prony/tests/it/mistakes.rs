@@ -14,17 +14,17 @@ use crate::server::Server;
 
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nHello World!";
 
-/// All that is said, on one line: reports break lines where they are full.
-fn all_said(words: &[&str]) -> String {
-    let said = prony(words);
-    format!("{} {}", said.out, said.err).split_whitespace().collect::<Vec<_>>().join(" ")
+/// All that is printed, on one line: reports break lines where they are full.
+fn all_output(words: &[&str]) -> String {
+    let output = prony(words);
+    format!("{} {}", output.out, output.err).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[track_caller]
 fn check(words: &[&str], expected: &[&str]) {
-    let said = all_said(words);
+    let output = all_output(words);
     for part in expected {
-        assert!(said.contains(part), "`{part}` is not said of {words:?}: {said}");
+        assert!(output.contains(part), "`{part}` is not in the output of {words:?}: {output}");
     }
 }
 
@@ -54,11 +54,11 @@ fn the_reciprocal_of_throughput_taken_for_a_time() {
             "prony explain closed-loop",
         ],
     );
-    let said = all_said(&["ab", "-n", "500", "-c", "1", &server.url]);
-    let (_, rest) = said.split_once("Time per request: ").expect("ab's words");
+    let output = all_output(&["ab", "-n", "500", "-c", "1", &server.url]);
+    let (_, rest) = output.split_once("Time per request: ").expect("ab's words");
     let mean_ms: f64 = rest.split(' ').next().and_then(|number| number.parse().ok()).expect("a number");
     // Rounded to whole milliseconds, a time below 5 ms can be wrong by a tenth; a busy machine may take longer.
-    assert!(mean_ms > 5.0 || said.contains("prony explain resolution"), "{said}");
+    assert!(mean_ms > 5.0 || output.contains("prony explain resolution"), "{output}");
 }
 
 /// A server that takes its time to accept makes the set-up of connections a good part of each request.
@@ -74,8 +74,8 @@ fn a_connection_for_each_request() {
     let result = prony_model::from_json(&prony(&words).out).expect("a result");
     let mean_ms = |clock: &prony_model::LatencySummary| clock.mean_ms.expect("there were some");
     let share = mean_ms(&result.latency.connect) / mean_ms(&result.latency.response);
-    let said = result.findings.iter().any(|found| found.code == FindingCode::ConnectionPerRequest);
-    assert_eq!(said, share > 0.20, "connecting is {share} of a response");
+    let is_found = result.findings.iter().any(|found| found.code == FindingCode::ConnectionPerRequest);
+    assert_eq!(is_found, share > 0.20, "connecting is {share} of a response");
 }
 
 /// A rate of errors called throughput.
@@ -160,12 +160,12 @@ fn a_rate_beyond_what_the_pool_allows() {
     assert_eq!(result.requests.done, 60, "{:?}", result.errors);
     let rate = result.rate.done_per_s;
     assert!(rate <= PER_S_MAX, "{rate} per s");
-    // The run says itself that rate and time belong together, and from which the other follows.
-    let said =
+    // The run itself reports that rate and time belong together, and from which the other follows.
+    let finding =
         result.findings.iter().find(|found| found.code == FindingCode::ClosedLoop).expect("a closed loop");
     let implied =
-        said.evidence.iter().find(|number| number.name == "implied_mean").expect("its evidence").value;
-    assert!(implied >= LEAST_MEAN_MS, "{said:?}");
+        finding.evidence.iter().find(|number| number.name == "implied_mean").expect("its evidence").value;
+    assert!(implied >= LEAST_MEAN_MS, "{finding:?}");
     let least_ms = result.latency.response.min_ms.expect("there were some");
     assert!(least_ms >= 100.0, "no answer comes before the database has slept: {least_ms} ms");
 }

@@ -7,14 +7,14 @@ const COLUMNS: usize = 80;
 const LINES: usize = 30;
 
 fn fits(words: &[&str]) -> String {
-    let said = prony(words);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{words:?}");
-    let lines: Vec<&str> = said.out.lines().collect();
-    assert!(lines.len() <= LINES, "{words:?} has {} lines:\n{}", lines.len(), said.out);
+    let output = prony(words);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{words:?}");
+    let lines: Vec<&str> = output.out.lines().collect();
+    assert!(lines.len() <= LINES, "{words:?} has {} lines:\n{}", lines.len(), output.out);
     for line in &lines {
         assert!(line.chars().count() <= COLUMNS, "{words:?}: {line}");
     }
-    said.out
+    output.out
 }
 
 #[test]
@@ -100,27 +100,31 @@ fn the_whole_help_has_every_flag_of_a_run() {
 #[test]
 fn help_is_about_the_command_that_is_named() {
     for words in [&["run"][..], &["serve", "kv"], &["lab", "gate"]] {
-        let asked = prony(&[&["help"], words].concat());
-        assert_eq!(asked.out, prony(&[words, &["--help"]].concat()).out, "{words:?}");
-        assert_eq!((asked.code, asked.err.as_str()), (Some(0), ""));
+        let help = prony(&[&["help"], words].concat());
+        assert_eq!(help.out, prony(&[words, &["--help"]].concat()).out, "{words:?}");
+        assert_eq!((help.code, help.err.as_str()), (Some(0), ""));
     }
 }
 
 #[test]
 fn the_version_names_the_commit() {
     for words in [&["--version"][..], &["-V"]] {
-        let said = prony(words);
-        assert_eq!(said.code, Some(0));
-        assert!(said.out.starts_with(concat!("prony ", env!("CARGO_PKG_VERSION"))), "{said:?}");
+        let output = prony(words);
+        assert_eq!(output.code, Some(0));
+        assert!(output.out.starts_with(concat!("prony ", env!("CARGO_PKG_VERSION"))), "{output:?}");
     }
 }
 
 #[test]
 fn completions_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let said = prony(&["completions", shell]);
-        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{shell}");
-        assert!(said.out.contains("connect-timeout") && said.out.contains("serve"), "{shell}: {}", said.out);
+        let output = prony(&["completions", shell]);
+        assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{shell}");
+        assert!(
+            output.out.contains("connect-timeout") && output.out.contains("serve"),
+            "{shell}: {}",
+            output.out
+        );
     }
 }
 
@@ -163,8 +167,8 @@ fn every_finding_is_explained() {
             "{code}: {}",
             list.out
         );
-        let said = prony(&["explain", code]);
-        assert!(said.out.starts_with(code) && said.out.contains("\nWhat to do: "), "{said:?}");
+        let output = prony(&["explain", code]);
+        assert!(output.out.starts_with(code) && output.out.contains("\nWhat to do: "), "{output:?}");
     }
     let unknown = prony(&["explain", "stael"]);
     assert_eq!(unknown.code, Some(2));
@@ -173,11 +177,11 @@ fn every_finding_is_explained() {
 
 #[test]
 fn the_manual_has_every_command() {
-    let said = prony(&["man"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let output = prony(&["man"]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""));
     for part in
         [".TH prony 1", "PRONY RUN", "PRONY SERVE RUDY", "\\-\\-connect\\-timeout", "\\-\\-when\\-full"]
     {
-        assert!(said.out.contains(part), "{part}\n{}", said.out);
+        assert!(output.out.contains(part), "{part}\n{}", output.out);
     }
 }

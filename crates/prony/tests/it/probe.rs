@@ -7,11 +7,11 @@ use std::process::Stdio;
 
 use prony_model::{ProbePhase, ProbeResult};
 
-use crate::binary::{command, prony, said};
+use crate::binary::{command, program_output, prony};
 use crate::folder::Folder;
 use crate::server::Server;
 
-/// What a server answers that says where its time went.
+/// What a server answers that reports where its time went.
 const TIMED: &[u8] = b"HTTP/1.1 200 OK\r\nServer-Timing: db;dur=0.0001, cache;desc=\"hit\"\r\n\
     X-Evil: \x1b[2J\xe2\x80\xae\r\nContent-Length: 12\r\n\r\nHello World!";
 
@@ -28,8 +28,8 @@ fn result(text: &str) -> ProbeResult {
 #[test]
 fn one_request_with_its_phases() {
     let server = timed();
-    let said = prony(&["probe", &server.url]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let output = prony(&["probe", &server.url]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
     assert_eq!(server.requests.try_iter().count(), 1);
     for part in [
         "SUCCESS   200 OK\n",
@@ -41,11 +41,11 @@ fn one_request_with_its_phases() {
         "without a time: cache “hit”",
         "round trip ",
     ] {
-        assert!(said.out.contains(part), "{part}: {}", said.out);
+        assert!(output.out.contains(part), "{part}: {}", output.out);
     }
-    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    assert!(output.out.lines().all(|line| line.chars().count() <= 80), "{}", output.out);
     let narrow = command().args(["probe", &server.url]).env("COLUMNS", "50").output().expect("it was built");
-    let narrow = crate::binary::said(narrow);
+    let narrow = crate::binary::program_output(narrow);
     assert!(!narrow.out.contains('┌') && narrow.out.contains("\ntransfer "), "{}", narrow.out);
     let ascii = command().args(["probe", &server.url]).env("LANG", "C").output().expect("it was built");
     assert!(ascii.stdout.is_ascii() && String::from_utf8_lossy(&ascii.stdout).contains("| DNS lookup |"));
@@ -54,13 +54,13 @@ fn one_request_with_its_phases() {
 #[test]
 fn several_requests() {
     let server = Server::good();
-    let said = prony(&["probe", &server.url, "--count", "5", "--reuse"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    let output = prony(&["probe", &server.url, "--count", "5", "--reuse"]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
     assert_eq!(server.requests.try_iter().count(), 5);
-    assert!(said.out.contains("SUCCESS   100 %     5 of 5 requests"), "{}", said.out);
-    assert!(said.out.contains("the good requests after the first"), "{}", said.out);
-    let last = said.out.lines().last().expect("a table");
-    assert!(last.starts_with("total ") && last.ends_with(" 4"), "{}", said.out);
+    assert!(output.out.contains("SUCCESS   100 %     5 of 5 requests"), "{}", output.out);
+    assert!(output.out.contains("the good requests after the first"), "{}", output.out);
+    let last = output.out.lines().last().expect("a table");
+    assert!(last.starts_with("total ") && last.ends_with(" 4"), "{}", output.out);
 }
 
 #[test]
@@ -68,14 +68,18 @@ fn every_format() {
     let server = Server::good();
     let url = server.url.as_str();
     for words in [&["probe", url, "-o", "json"][..], &["probe", url, "--json", "-"]] {
-        let said = prony(words);
-        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
-        let result = result(&said.out);
+        let output = prony(words);
+        assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
+        let result = result(&output.out);
         assert_eq!((result.format.as_str(), result.version, result.requests.len()), ("prony.probe", 1, 1));
     }
-    let said = prony(&["probe", url, "-o", "markdown"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
-    assert!(said.out.contains("**SUCCESS** 200 OK") && said.out.contains("| until then |"), "{}", said.out);
+    let output = prony(&["probe", url, "-o", "markdown"]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
+    assert!(
+        output.out.contains("**SUCCESS** 200 OK") && output.out.contains("| until then |"),
+        "{}",
+        output.out
+    );
 }
 
 #[test]
@@ -94,7 +98,7 @@ fn everything_that_can_be_sent() {
         stream.write_all(b"HTTP/1.0 201 Created\r\n\r\n").expect("the client waits");
         sender.send(String::from_utf8(request).expect("ASCII")).expect("the test waits");
     });
-    let said = prony(&[
+    let output = prony(&[
         "probe",
         &url,
         "-m",
@@ -114,7 +118,7 @@ fn everything_that_can_be_sent() {
         "10s",
         "-q",
     ]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
     let request = received.recv().expect("a request");
     assert!(request.starts_with("PUT /key HTTP/1.0\r\n"), "{request}");
     assert!(request.contains("\r\nX-Name: text\r\n") && !request.contains("Connection:"), "{request}");
@@ -123,30 +127,30 @@ fn everything_that_can_be_sent() {
 #[test]
 fn statuses_and_where_redirects_point_to() {
     let server = Server::not_found();
-    let said = prony(&["probe", &server.url]);
-    assert_eq!((said.code, said.err.as_str()), (Some(4), ""), "{said:?}");
-    assert!(said.out.contains("FAILED    404 Not Found for GET /\n"), "{}", said.out);
-    assert!(said.out.contains("--expect-status 404"), "{}", said.out);
+    let output = prony(&["probe", &server.url]);
+    assert_eq!((output.code, output.err.as_str()), (Some(4), ""), "{output:?}");
+    assert!(output.out.contains("FAILED    404 Not Found for GET /\n"), "{}", output.out);
+    assert!(output.out.contains("--expect-status 404"), "{}", output.out);
     assert_eq!(prony(&["probe", &server.url, "--expect-status", "4xx"]).code, Some(0));
 
     let server = Server::answering(|stream, _| {
         stream.write_all(b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n")
     });
-    let said = prony(&["probe", &server.url]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = prony(&["probe", &server.url]);
+    assert_eq!(output.code, Some(0), "{output:?}");
     // Where the line breaks depends on the length of the port.
-    let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = output.out.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = format!("redirect 302 to {0}login: prony probe {0}login", server.url);
-    assert!(words.ends_with(&expected), "{}", said.out);
+    assert!(words.ends_with(&expected), "{}", output.out);
 }
 
 #[test]
 fn failures_are_reported_with_what_is_known() {
     let server = Server::answering(|_, _| Ok(()));
-    let said = prony(&["probe", &server.url, "--timeout", "200ms"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(4), ""), "{said:?}");
-    assert!(said.out.contains("FAILED    no response came within 0.2 s (phase server,"), "{}", said.out);
-    assert!(said.out.contains("to wait longer: --timeout 0.8s"), "{}", said.out);
+    let output = prony(&["probe", &server.url, "--timeout", "200ms"]);
+    assert_eq!((output.code, output.err.as_str()), (Some(4), ""), "{output:?}");
+    assert!(output.out.contains("FAILED    no response came within 0.2 s (phase server,"), "{}", output.out);
+    assert!(output.out.contains("to wait longer: --timeout 0.8s"), "{}", output.out);
     let json = prony(&["probe", &server.url, "--timeout", "200ms", "-o", "json"]);
     let request = &result(&json.out).requests[0];
     assert_eq!(request.failure.as_ref().and_then(|failure| failure.phase), Some(ProbePhase::Server));
@@ -157,10 +161,10 @@ fn nothing_answers() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
-    let said = prony(&["probe", &format!("http://{address}/")]);
-    assert_eq!((said.code, said.out.as_str()), (Some(4), ""), "{said:?}");
+    let output = prony(&["probe", &format!("http://{address}/")]);
+    assert_eq!((output.code, output.out.as_str()), (Some(4), ""), "{output:?}");
     assert_eq!(
-        said.err,
+        output.err,
         format!(
             "error: nothing answers at {address} (connection refused)\n       \
              is the server running? `prony serve rudy --port {}` starts one to try\n",
@@ -172,9 +176,9 @@ fn nothing_answers() {
 #[test]
 fn what_is_refused() {
     let check = |words: &[&str], err: &str| {
-        let said = prony(words);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
-        assert!(said.err.starts_with(err), "{said:?}");
+        let output = prony(words);
+        assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
+        assert!(output.err.starts_with(err), "{output:?}");
     };
     let https = "error: https is not supported yet\n       use http://";
     check(&["probe", "https://127.0.0.1/"], https);
@@ -212,9 +216,9 @@ fn a_saved_body() {
 #[test]
 fn a_body_on_stdout() {
     let server = Server::good();
-    let said = prony(&["probe", &server.url, "--save-body", "-"]);
-    assert_eq!((said.code, said.out.as_str()), (Some(0), "Hello World!"), "{said:?}");
-    assert!(said.err.contains("SUCCESS   200 OK\n"), "{said:?}");
+    let output = prony(&["probe", &server.url, "--save-body", "-"]);
+    assert_eq!((output.code, output.out.as_str()), (Some(0), "Hello World!"), "{output:?}");
+    assert!(output.err.contains("SUCCESS   200 OK\n"), "{output:?}");
 }
 
 #[test]
@@ -225,10 +229,10 @@ fn half_a_body_is_not_saved() {
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nHello")?;
         Err(std::io::ErrorKind::Other.into())
     });
-    let said = prony(&["probe", &server.url, "--save-body", &path]);
-    assert_eq!(said.code, Some(4), "{said:?}");
-    assert!(said.out.contains("FAILED    "), "the report comes first: {said:?}");
-    assert_eq!(said.err, "error: the body was not saved: the response is not complete\n");
+    let output = prony(&["probe", &server.url, "--save-body", &path]);
+    assert_eq!(output.code, Some(4), "{output:?}");
+    assert!(output.out.contains("FAILED    "), "the report comes first: {output:?}");
+    assert_eq!(output.err, "error: the body was not saved: the response is not complete\n");
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
@@ -241,18 +245,19 @@ fn a_body_that_is_too_large_to_keep() {
         stream.write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n").as_bytes())?;
         stream.write_all(&vec![b'x'; bytes])
     });
-    let said = prony(&["probe", &server.url, "--save-body", &path]);
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.out.contains("SUCCESS   200 OK\n") && said.out.contains("body 64.0 MiB"), "{said:?}");
+    let output = prony(&["probe", &server.url, "--save-body", &path]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.out.contains("SUCCESS   200 OK\n") && output.out.contains("body 64.0 MiB"), "{output:?}");
     assert!(
-        said.err
+        output
+            .err
             .starts_with("error: the body was not saved: the body has 67108865 bytes and at most 67108864"),
-        "{said:?}"
+        "{output:?}"
     );
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
-/// Ctrl-C tells what is known of the request that was under way.
+/// Ctrl-C prints what is known of the request that was under way.
 #[test]
 fn stopped_by_hand() {
     let server = Server::answering(|_, _| Ok(()));
@@ -265,7 +270,7 @@ fn stopped_by_hand() {
     server.requests.recv().expect("a request");
     let id = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it lives");
-    let said = said(child.wait_with_output().expect("it ends"));
-    assert_eq!((said.code, said.err.as_str()), (Some(130), ""), "{said:?}");
-    assert!(said.out.contains("STOPPED   stopped by hand before the response began"), "{}", said.out);
+    let output = program_output(child.wait_with_output().expect("it ends"));
+    assert_eq!((output.code, output.err.as_str()), (Some(130), ""), "{output:?}");
+    assert!(output.out.contains("STOPPED   stopped by hand before the response began"), "{}", output.out);
 }

@@ -7,15 +7,17 @@ use std::process::Stdio;
 use prony_model::{Clock, from_json, to_json};
 use serde_json::Value;
 
-use crate::binary::{Said, command, prony, said};
+use crate::binary::{ProgramOutput, command, program_output, prony};
 use crate::folder::Folder;
 use crate::server::Server;
 
 const STORED: &str = include_str!("stored.json");
 
 /// Calls `prony report` with `words` in `folder`.
-fn report(folder: &Folder, words: &[&str]) -> Said {
-    said(command().current_dir(&folder.0).arg("report").args(words).output().expect("the binary was built"))
+fn report(folder: &Folder, words: &[&str]) -> ProgramOutput {
+    program_output(
+        command().current_dir(&folder.0).arg("report").args(words).output().expect("the binary was built"),
+    )
 }
 
 /// The stored run with one value replaced, as a file `name`.
@@ -90,15 +92,15 @@ fn stdin_and_a_clock() {
         .spawn()
         .expect("the binary was built");
     child.stdin.take().expect("a pipe").write_all(STORED.as_bytes()).expect("it is read");
-    let said = said(child.wait_with_output().expect("the child ends"));
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-    assert_eq!(said.out, to_json(&from_json(STORED).expect("a result")));
+    let output = program_output(child.wait_with_output().expect("the child ends"));
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""));
+    assert_eq!(output.out, to_json(&from_json(STORED).expect("a result")));
     for clock in Clock::ALL {
-        let said = report(&folder, &["stored.json", "-o", "hgrm", "--clock", clock.name()]);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let output = report(&folder, &["stored.json", "-o", "hgrm", "--clock", clock.name()]);
+        assert_eq!(output.code, Some(0), "{output:?}");
         assert!(
-            said.out.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"),
-            "{said:?}"
+            output.out.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"),
+            "{output:?}"
         );
     }
 }
@@ -129,9 +131,9 @@ fn several_runs_and_what_they_say_together() {
 
 /// One bad file among good ones: nothing is printed but what is wrong with it.
 fn refused(folder: &Folder, file: &str, expected: &str) {
-    let said = report(folder, &["stored.json", file]);
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
-    assert!(said.err.starts_with(&format!("error: {expected}")), "{expected}\n{}", said.err);
+    let output = report(folder, &["stored.json", file]);
+    assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
+    assert!(output.err.starts_with(&format!("error: {expected}")), "{expected}\n{}", output.err);
 }
 
 /// What a command printed, and what is printed of its file, are the same.
@@ -140,11 +142,11 @@ fn commands_and_probes_can_be_printed_again() {
     let folder = with_stored("report-others");
     let server = Server::good();
     let file = |name: &str| folder.0.join(name).display().to_string();
-    let said = [
+    let printed = [
         ("exec.json", prony(&["exec", "--runs", "3", "-N", "--json", &file("exec.json"), "true"])),
         ("probe.json", prony(&["probe", &server.url, "--json", &file("probe.json")])),
     ];
-    for (name, first) in &said {
+    for (name, first) in &printed {
         assert!(first.is_measured(), "{first:?}");
         let again = report(&folder, &[name]);
         assert_eq!((again.code, &again.out), (Some(0), &first.out), "{again:?}");
@@ -234,9 +236,9 @@ fn results_that_were_edited() {
 fn what_does_not_fit_together() {
     let folder = with_stored("report-usage");
     let check = |words: &[&str], expected: &str| {
-        let said = report(&folder, words);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
-        assert!(said.err.starts_with(&format!("error: {expected}\n")), "{said:?}");
+        let output = report(&folder, words);
+        assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
+        assert!(output.err.starts_with(&format!("error: {expected}\n")), "{output:?}");
     };
     check(
         &["stored.json", "stored.json", "-o", "hgrm"],

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::binary::{Said, command, prony, said};
+use crate::binary::{ProgramOutput, command, program_output, prony};
 use crate::server::Server;
 
 /// A test that waits longer than this has failed.
@@ -13,23 +13,23 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 #[test]
 fn a_good_run() {
     let server = Server::good();
-    let said = prony(&[&server.url, "-n", "2k", "-c", "4"]);
-    assert!(said.is_measured(), "{said:?}");
-    assert!(said.out.starts_with(&format!("GET {}", server.url)), "{said:?}");
+    let output = prony(&[&server.url, "-n", "2k", "-c", "4"]);
+    assert!(output.is_measured(), "{output:?}");
+    assert!(output.out.starts_with(&format!("GET {}", server.url)), "{output:?}");
     for part in
         ["closed loop, 4 connections, 1 thread", "SUCCESS   100 %     2,000 of 2,000", "response", "service"]
     {
-        assert!(said.out.contains(part), "{part}: {said:?}");
+        assert!(output.out.contains(part), "{part}: {output:?}");
     }
-    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{said:?}");
-    assert!(!said.out.contains('\u{1b}'), "no colour in a pipe: {said:?}");
+    assert!(output.out.lines().all(|line| line.chars().count() <= 80), "{output:?}");
+    assert!(!output.out.contains('\u{1b}'), "no colour in a pipe: {output:?}");
 }
 
 #[test]
 fn the_address_can_be_named_beside_the_url() {
     let server = Server::good();
     let address = server.url.trim_start_matches("http://").trim_end_matches('/');
-    let said = prony(&[
+    let output = prony(&[
         "http://no-such-name.invalid/a",
         "-n",
         "20",
@@ -40,8 +40,8 @@ fn the_address_can_be_named_beside_the_url() {
         "-o",
         "json",
     ]);
-    let result = prony_model::from_json(&said.out).expect("a result");
-    assert_eq!(result.requests.done, 20, "{said:?}");
+    let result = prony_model::from_json(&output.out).expect("a result");
+    assert_eq!(result.requests.done, 20, "{output:?}");
     assert_eq!(
         (result.plan.target.authority.as_str(), result.plan.target.path.as_str()),
         ("no-such-name.invalid", "/a")
@@ -53,8 +53,8 @@ fn the_address_can_be_named_beside_the_url() {
 #[test]
 fn an_open_loop() {
     let server = Server::good();
-    let said = prony(&[&server.url, "-n", "100", "-r", "1000", "-o", "json"]);
-    let result = prony_model::from_json(&said.out).expect("a result");
+    let output = prony(&[&server.url, "-n", "100", "-r", "1000", "-o", "json"]);
+    let result = prony_model::from_json(&output.out).expect("a result");
     assert_eq!(result.requests.intended, 100, "{:?}", result.requests);
     assert_eq!(result.rate.asked_per_s, Some(1000.0));
 }
@@ -62,10 +62,13 @@ fn an_open_loop() {
 #[test]
 fn all_answers_are_404() {
     let server = Server::not_found();
-    let said = prony(&[&server.url, "-n", "10", "-c", "1"]);
-    assert_eq!(said.code, Some(4), "{said:?}");
-    assert!(said.out.contains("SUCCESS   0 %       0 of 10 requests: all were 404 Not Found"), "{said:?}");
-    assert!(said.out.contains("\ngoodput   0 /s"), "{said:?}");
+    let output = prony(&[&server.url, "-n", "10", "-c", "1"]);
+    assert_eq!(output.code, Some(4), "{output:?}");
+    assert!(
+        output.out.contains("SUCCESS   0 %       0 of 10 requests: all were 404 Not Found"),
+        "{output:?}"
+    );
+    assert!(output.out.contains("\ngoodput   0 /s"), "{output:?}");
     let expected = prony(&[&server.url, "-n", "10", "-c", "1", "--expect-status", "404"]);
     assert!(expected.out.contains("SUCCESS   100 %     10 of 10 requests"), "{expected:?}");
 }
@@ -95,7 +98,7 @@ fn a_seed_is_kept() {
 }
 
 /// A load that gets `signal` once requests arrive.
-fn stopped(server: &Server, words: &[&str], signal: Signal, through: &[&str]) -> Said {
+fn stopped(server: &Server, words: &[&str], signal: Signal, through: &[&str]) -> ProgramOutput {
     let own = command();
     let program = own.get_program();
     let mut child = match through {
@@ -117,35 +120,35 @@ fn stopped(server: &Server, words: &[&str], signal: Signal, through: &[&str]) ->
         server.requests.recv_timeout(PATIENCE).expect("requests arrive");
     }
     kill_process(Pid::from_child(&child), signal).expect("the child lives");
-    said(child.wait_with_output().expect("the child ends"))
+    program_output(child.wait_with_output().expect("the child ends"))
 }
 
 /// Ctrl-C, or a terminal that closes, ends the load and still reports.
 #[test]
 fn a_stopped_run_reports() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let said = stopped(&Server::good(), &["-d", "1m", "--warmup", "0"], signal, &[]);
-        assert_eq!(said.code, Some(130), "{signal:?} {said:?}");
+        let output = stopped(&Server::good(), &["-d", "1m", "--warmup", "0"], signal, &[]);
+        assert_eq!(output.code, Some(130), "{signal:?} {output:?}");
         assert!(
-            said.out.contains("stopped by hand after") && said.out.contains("\nrate "),
-            "{signal:?} {said:?}"
+            output.out.contains("stopped by hand after") && output.out.contains("\nrate "),
+            "{signal:?} {output:?}"
         );
     }
 }
 
 #[test]
 fn nohup_goes_on() {
-    let said = stopped(&Server::good(), &["-d", "1s", "--warmup", "0"], Signal::HUP, &["nohup"]);
-    assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
-    assert!(!said.out.contains("stopped by hand"), "{said:?}");
+    let output = stopped(&Server::good(), &["-d", "1s", "--warmup", "0"], Signal::HUP, &["nohup"]);
+    assert!(matches!(output.code, Some(0 | 3)), "{output:?}");
+    assert!(!output.out.contains("stopped by hand"), "{output:?}");
 }
 
 #[test]
 fn stopped_before_anything_is_measured() {
-    let said = stopped(&Server::good(), &["-d", "1s", "--warmup", "1m"], Signal::INT, &[]);
-    assert_eq!(said.code, Some(130), "{said:?}");
+    let output = stopped(&Server::good(), &["-d", "1s", "--warmup", "1m"], Signal::INT, &[]);
+    assert_eq!(output.code, Some(130), "{output:?}");
     let head = "\nINVALID   the run was stopped by hand before anything was measured\n";
-    assert!(said.out.contains(head) && said.out.contains("no request was measured"), "{said:?}");
+    assert!(output.out.contains(head) && output.out.contains("no request was measured"), "{output:?}");
 }
 
 /// An open loop takes the connections that it may have; a number that was typed is refused.
@@ -155,7 +158,7 @@ fn few_descriptors() {
     let limited = |words: &str| {
         let own = command();
         let line = format!("ulimit -n 100; exec {} {} {words}", own.get_program().display(), server.url);
-        said(Command::new("bash").args(["-c", &line]).output().expect("bash is there"))
+        program_output(Command::new("bash").args(["-c", &line]).output().expect("bash is there"))
     };
     let fewer = limited("--rate 100 -d 200ms --warmup 0");
     assert!(fewer.out.contains("at most 34 connections"), "{fewer:?}");
@@ -164,25 +167,25 @@ fn few_descriptors() {
     assert!(refused.err.starts_with("error: 50 connections need "), "{refused:?}");
 }
 
-/// The first that holds decides, and what can't be said is no success.
+/// The first condition that holds decides, and a metric that is not known is no success.
 #[test]
 fn conditions_fail_a_run() {
     let served =
         crate::servers::Served::start(&["rudy", "--model", "async", "--delay", "5ms", "--keepalive"]);
-    let said = |condition: &str| {
+    let run = |condition: &str| {
         let words = [&served.url, "--rate", "100", "-d", "500ms", "--warmup", "0", "--fail-if", condition];
         prony(&words)
     };
-    let check = |condition: &str, code: i32, told: &str| {
-        let said = said(condition);
+    let check = |condition: &str, code: i32, expected: &str| {
+        let output = run(condition);
         // An invalid run, on a busy machine, ends with 3 whatever holds.
-        assert!(said.code == Some(code) || said.code == Some(3), "{condition}: {said:?}");
-        assert!(said.err.starts_with(told), "{condition}: {said:?}");
+        assert!(output.code == Some(code) || output.code == Some(3), "{condition}: {output:?}");
+        assert!(output.err.starts_with(expected), "{condition}: {output:?}");
     };
     check("p50 > 1ms", 1, "--fail-if p50 > 1ms: ");
     check("success < 99.9%", 0, "");
     check("p99.9 > 1ms", 1, "--fail-if p99.9 > 1ms: not known, because ");
-    let wrong = said("p98 > 1ms");
+    let wrong = run("p98 > 1ms");
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
     assert!(
         wrong.err.starts_with("error: --fail-if `p98` is not a metric of a run\n       did you mean"),

@@ -1,4 +1,4 @@
-//! What a run says of the server that it loads: servers that use a known amount, and servers that can't be measured.
+//! What a run reports on the server that it loads: servers that use a known amount, and servers that can't be measured.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -38,8 +38,8 @@ impl Drop for Served {
 
 fn run(url: &str, more: &[&str]) -> RunResult {
     let words = [&["run", url, "-q", "-o", "json", "--no-calibration", "--threads", "1"], more].concat();
-    let said = prony(&words);
-    from_json(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err))
+    let output = prony(&words);
+    from_json(&output.out).unwrap_or_else(|error| panic!("{error}: {}", output.err))
 }
 
 fn used(result: &RunResult) -> &ServerUse {
@@ -69,7 +69,7 @@ fn the_server_is_found_from_its_socket_and_measured() {
     assert!((of_sections / used.own.cpu_s - 1.0).abs() < 0.05, "{used:?}");
     assert!(used.listener.expect("it listens").backlog > 0);
     assert_eq!((used.dependants.len(), used.own.ended), (0, 0));
-    // The machine has counters, or the result says why not.
+    // The machine has counters, or the result gives the reason.
     assert!(used.counters.instructions.is_some() || used.counters.absent_because.is_some());
 }
 
@@ -115,9 +115,9 @@ fn a_leak_is_found_and_a_steady_server_has_none() {
 #[test]
 fn processes_that_are_not_there_are_refused() {
     let server = Served::start(&["null"]);
-    let refused = |words: &[&str], said: &str| {
-        let told = prony(&[&["run", server.url.as_str(), "-q", "-d", "1s"], words].concat());
-        assert!(told.code != Some(0) && told.err.contains(said), "{words:?}: {}", told.err);
+    let refused = |words: &[&str], expected: &str| {
+        let output = prony(&[&["run", server.url.as_str(), "-q", "-d", "1s"], words].concat());
+        assert!(output.code != Some(0) && output.err.contains(expected), "{words:?}: {}", output.err);
     };
     refused(&["--target-pid", "4194304"], "no process 4194304");
     refused(&["--target-cgroup", "/no/such/group"], "not a control group");

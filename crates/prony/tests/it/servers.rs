@@ -57,15 +57,15 @@ impl Served {
     /// Ends it with `signal`: what it printed on stdout and on stderr, and its exit code.
     pub(crate) fn end(mut self, signal: Signal) -> (String, String, Option<i32>) {
         kill_process(Pid::from_child(&self.process), signal).expect("the server lives");
-        let (mut out, mut told) = (String::new(), String::new());
+        let (mut out, mut err) = (String::new(), String::new());
         self.out.read_to_string(&mut out).expect("text");
-        self.process.stderr.take().expect("it is piped").read_to_string(&mut told).expect("text");
-        (out, told, self.process.wait().expect("it ends").code())
+        self.process.stderr.take().expect("it is piped").read_to_string(&mut err).expect("text");
+        (out, err, self.process.wait().expect("it ends").code())
     }
 }
 
 #[test]
-fn it_says_where_it_listens_and_at_the_end_what_it_did() {
+fn it_prints_where_it_listens_and_at_the_end_what_it_did() {
     for words in [
         &["null"][..],
         &["rudy", "--delay", "0"],
@@ -80,8 +80,8 @@ fn it_says_where_it_listens_and_at_the_end_what_it_did() {
         let server = Served::start(words);
         let load = prony(&[&server.url, "-n", "7", "-c", "1"]);
         assert!(load.is_measured() && load.out.contains("SUCCESS   100 %     7 of 7 requests"), "{load:?}");
-        let (_, told, code) = server.end(Signal::TERM);
-        assert!(told.starts_with("7 requests answered on "), "{words:?}: {told}");
+        let (_, err, code) = server.end(Signal::TERM);
+        assert!(err.starts_with("7 requests answered on "), "{words:?}: {err}");
         assert_eq!(code, Some(0), "{words:?}");
     }
 }
@@ -101,7 +101,7 @@ fn the_dashboard_logs_to_stdout_or_to_a_file() {
 }
 
 #[test]
-fn the_kv_server_prints_connections_where_it_is_told_to() {
+fn the_kv_server_prints_connections_on_request() {
     let server = Served::start(&["kv", "--log-connections", "--no-keepalive", "--copy-values"]);
     assert!(
         server.ask("POST /a HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").starts_with("HTTP/1.1 201 Created\r\n")
@@ -183,14 +183,14 @@ fn a_store_in_use_and_a_site_that_cannot_be_checked() {
     let folder = std::env::temp_dir().join(format!("prony-in-use-{}", std::process::id()));
     let words = ["serve", "kv", "--port", "0", "--durable", folder.to_str().expect("a plain name")];
     let server = Served::start(&["kv", "--durable", words[5]]);
-    let said = prony(&words);
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
-    assert!(said.err.contains("no other server uses it"), "{said:?}");
+    let output = prony(&words);
+    assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
+    assert!(output.err.contains("no other server uses it"), "{output:?}");
     server.end(Signal::TERM);
     std::fs::remove_dir_all(&folder).expect("it was there");
-    let said = prony(&["serve", "dashboard", "--check", "https://127.0.0.1/"]);
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.err.contains("only http:// can be checked"), "{said:?}");
+    let output = prony(&["serve", "dashboard", "--check", "https://127.0.0.1/"]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.err.contains("only http:// can be checked"), "{output:?}");
 }
 
 /// A folder for temporary files that the user who runs PostgreSQL can reach, too.
@@ -275,9 +275,9 @@ fn a_database_that_cannot_be_used() {
     let refused = |words: &[&str], environment: (&str, &str), expected: &str| {
         let all = [&["serve", "express", "--port", "0"], words].concat();
         let output = command().env(environment.0, environment.1).args(all).output();
-        let said = crate::binary::said(output.expect("the binary was built"));
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
-        assert!(said.err.contains(expected), "{expected}: {said:?}");
+        let output = crate::binary::program_output(output.expect("the binary was built"));
+        assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
+        assert!(output.err.contains(expected), "{expected}: {output:?}");
     };
     let none = ("DATABASE_URL", "");
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
@@ -293,32 +293,32 @@ fn a_database_that_cannot_be_used() {
 
 #[test]
 fn other_machines_are_kept_out() {
-    let said = prony(&["serve", "null", "--listen", "0.0.0.0", "--port", "0"]);
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
-    assert!(said.err.contains("--allow-remote"), "{said:?}");
+    let output = prony(&["serve", "null", "--listen", "0.0.0.0", "--port", "0"]);
+    assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
+    assert!(output.err.contains("--allow-remote"), "{output:?}");
 }
 
 #[test]
 fn a_taken_port() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port().to_string();
-    let said = prony(&["serve", "rudy", "--port", &port]);
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
+    let output = prony(&["serve", "rudy", "--port", &port]);
+    assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
     assert!(
-        said.err.contains("is in use\n       stop the other server, or take a free port: --port 0"),
-        "{said:?}"
+        output.err.contains("is in use\n       stop the other server, or take a free port: --port 0"),
+        "{output:?}"
     );
 }
 
 /// The numbers of the lesson come from the two runs.
 #[test]
 fn the_demonstration_ends_with_its_lesson() {
-    let said = prony(&["demo", "--duration", "1s", "--connections", "4"]);
-    assert!(said.is_measured(), "{said:?}");
-    assert_eq!(said.out.matches("\nSUCCESS").count(), 2, "{said:?}");
-    let lesson = said.out.split("What this shows\n").nth(1).expect("a lesson");
+    let output = prony(&["demo", "--duration", "1s", "--connections", "4"]);
+    assert!(output.is_measured(), "{output:?}");
+    assert_eq!(output.out.matches("\nSUCCESS").count(), 2, "{output:?}");
+    let lesson = output.out.split("What this shows\n").nth(1).expect("a lesson");
     for part in ["4 clients", "One at a time: ", "All at once: ", "use --rate."] {
         assert!(lesson.contains(part), "{part}: {lesson}");
     }
-    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{said:?}");
+    assert!(output.out.lines().all(|line| line.chars().count() <= 80), "{output:?}");
 }

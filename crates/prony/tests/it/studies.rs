@@ -8,7 +8,7 @@ use prony_model::{
     study_to_json, to_json,
 };
 
-use crate::binary::{Said, prony};
+use crate::binary::{ProgramOutput, prony};
 use crate::folder::Folder;
 
 const STORED: &str = include_str!("stored.json");
@@ -91,7 +91,7 @@ fn study(folder: &Folder, name: &str, names: &[&str], per_s: f64) -> String {
     path.display().to_string()
 }
 
-fn compare(words: &[&str]) -> Said {
+fn compare(words: &[&str]) -> ProgramOutput {
     prony(&[&["compare"], words].concat())
 }
 
@@ -99,15 +99,15 @@ fn compare(words: &[&str]) -> Said {
 fn a_folder_is_printed_again() {
     let folder = Folder::new("studies-report");
     let path = study(&folder, "before", &["rudy"], 1000.0);
-    let said = prony(&["report", &path]);
-    assert!(said.code == Some(0) && said.out.starts_with("Two servers\nbefore · 1 cell"), "{said:?}");
-    let said = prony(&["report", &path, "-o", "markdown"]);
-    assert!(said.out.starts_with("# Two servers\n"), "{said:?}");
-    let said = prony(&["report", &path, "-o", "json"]);
-    assert_eq!(said.out, fs::read_to_string(folder.0.join("before/report.json")).expect("a file"));
+    let output = prony(&["report", &path]);
+    assert!(output.code == Some(0) && output.out.starts_with("Two servers\nbefore · 1 cell"), "{output:?}");
+    let output = prony(&["report", &path, "-o", "markdown"]);
+    assert!(output.out.starts_with("# Two servers\n"), "{output:?}");
+    let output = prony(&["report", &path, "-o", "json"]);
+    assert_eq!(output.out, fs::read_to_string(folder.0.join("before/report.json")).expect("a file"));
     fs::remove_file(folder.0.join("before/report.json")).expect("it is there");
-    let said = prony(&["report", &path]);
-    assert!(said.code == Some(2) && said.err.contains("--resume"), "{said:?}");
+    let output = prony(&["report", &path]);
+    assert!(output.code == Some(2) && output.err.contains("--resume"), "{output:?}");
 }
 
 #[test]
@@ -115,19 +115,19 @@ fn studies_are_compared_cell_by_cell() {
     let folder = Folder::new("studies-compare");
     let before = study(&folder, "before", &["rudy", "node", "kv"], 1000.0);
     let after = study(&folder, "after", &["rudy", "node", "new"], 500.0);
-    let said = compare(&[&before, &after]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(said.out.matches("SLOWER").count(), 2, "{}", said.out);
-    assert!(said.out.contains("kv is in") && said.out.contains("new is in"), "{}", said.out);
+    let output = compare(&[&before, &after]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert_eq!(output.out.matches("SLOWER").count(), 2, "{}", output.out);
+    assert!(output.out.contains("kv is in") && output.out.contains("new is in"), "{}", output.out);
     assert_eq!(compare(&[&before, &after, "--fail-if", "slower:5%"]).code, Some(1));
     assert_eq!(compare(&[&after, &before, "--fail-if", "slower:5%"]).code, Some(0));
     let json = compare(&[&before, &after, "-o", "json"]).out;
-    let told: Vec<serde_json::Value> = serde_json::Deserializer::from_str(&json)
+    let results: Vec<serde_json::Value> = serde_json::Deserializer::from_str(&json)
         .into_iter()
         .collect::<Result<_, _>>()
         .expect("one after the other");
-    assert_eq!(told.len(), 2);
-    assert!(told[1]["a"]["name"].as_str().is_some_and(|name| name.ends_with("before: node")), "{json}");
+    assert_eq!(results.len(), 2);
+    assert!(results[1]["a"]["name"].as_str().is_some_and(|name| name.ends_with("before: node")), "{json}");
 }
 
 #[test]
@@ -135,15 +135,15 @@ fn studies_that_have_nothing_in_common() {
     let folder = Folder::new("studies-foreign");
     let before = study(&folder, "before", &["rudy"], 1000.0);
     let after = study(&folder, "after", &["node"], 1000.0);
-    let said = compare(&[&before, &after]);
-    assert!(said.code == Some(2) && said.err.contains("no load in common"), "{said:?}");
+    let output = compare(&[&before, &after]);
+    assert!(output.code == Some(2) && output.err.contains("no load in common"), "{output:?}");
     let runs = folder.0.join("before/runs").display().to_string();
-    let said = compare(&[&before, &runs]);
-    assert!(said.code == Some(2) && said.err.contains("the other one is not"), "{said:?}");
+    let output = compare(&[&before, &runs]);
+    assert!(output.code == Some(2) && output.err.contains("the other one is not"), "{output:?}");
 }
 
 #[test]
-fn a_cell_that_can_not_be_compared_is_told_beside_the_others() {
+fn a_cell_that_can_not_be_compared_is_reported_beside_the_others() {
     let folder = Folder::new("studies-cell");
     let before = study(&folder, "before", &["rudy", "node"], 1000.0);
     let after = study(&folder, "after", &["rudy", "node"], 1000.0);
@@ -151,9 +151,9 @@ fn a_cell_that_can_not_be_compared_is_told_beside_the_others() {
     let mut run = from_json(&fs::read_to_string(&damaged).expect("a file")).expect("a run");
     run.plan.threads = 2;
     fs::write(&damaged, to_json(&run)).expect("a file");
-    let said = compare(&[&before, &after]);
-    assert_eq!(said.code, Some(3), "{said:?}");
-    assert!(said.out.contains("no difference") && said.out.contains("not compared: "), "{}", said.out);
-    let said = compare(&[&before, &after, "--force"]);
-    assert!(!said.out.contains("not compared"), "{}", said.out);
+    let output = compare(&[&before, &after]);
+    assert_eq!(output.code, Some(3), "{output:?}");
+    assert!(output.out.contains("no difference") && output.out.contains("not compared: "), "{}", output.out);
+    let output = compare(&[&before, &after, "--force"]);
+    assert!(!output.out.contains("not compared"), "{}", output.out);
 }

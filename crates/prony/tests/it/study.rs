@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::binary::{Said, command, said};
+use crate::binary::{ProgramOutput, command, program_output};
 use crate::folder::Folder;
 use crate::processes::{await_end, descendants, is_alive, named, pipe};
 
@@ -74,8 +74,8 @@ impl Case {
         command
     }
 
-    fn run(&self, flags: &[&str]) -> Said {
-        said(self.command(flags).output().expect("the binary was built"))
+    fn run(&self, flags: &[&str]) -> ProgramOutput {
+        program_output(self.command(flags).output().expect("the binary was built"))
     }
 
     /// Starts it and waits until `number` of its runs have ended.
@@ -86,14 +86,14 @@ impl Case {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary was built");
-        let mut told = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
         let mut ended = 0;
         while ended < number {
             let mut line = String::new();
-            assert!(told.read_line(&mut line).expect("text") > 0, "it ended early");
+            assert!(stderr.read_line(&mut line).expect("text") > 0, "it ended early");
             ended += usize::from(line.contains(" · repeat "));
         }
-        (child, told)
+        (child, stderr)
     }
 }
 
@@ -108,17 +108,17 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// What a study said that has made its runs: on a busy machine some are invalid, as they should be.
-fn is_made(said: &Said) -> bool {
-    matches!(said.code, Some(0 | 3))
+/// Whether a study has made its runs: on a busy machine some are invalid, as they should be.
+fn is_made(output: &ProgramOutput) -> bool {
+    matches!(output.code, Some(0 | 3))
 }
 
 #[test]
 fn a_study_is_run_stored_and_reported() {
     let case = Case::new("study-whole", TWO);
-    let said = case.run(&[]);
-    assert!(is_made(&said), "{said:?}");
-    assert_eq!(said.err.lines().filter(|line| line.contains(" · repeat ")).count(), 8, "{said:?}");
+    let output = case.run(&[]);
+    assert!(is_made(&output), "{output:?}");
+    assert_eq!(output.err.lines().filter(|line| line.contains(" · repeat ")).count(), 8, "{output:?}");
     assert_eq!(files(&case.results().join("runs")).len(), 8);
     for name in ["study.toml", "schedule.json", "report.json", "report.md", "report.html"] {
         assert!(case.results().join(name).is_file(), "{name}");
@@ -139,7 +139,7 @@ fn a_study_is_run_stored_and_reported() {
 #[test]
 fn a_kill_loses_no_finished_run_and_leaves_no_process() {
     let case = Case::new("study-killed", TWO);
-    let (mut child, _told) = case.start_until(3);
+    let (mut child, _stderr) = case.start_until(3);
     let prony = Pid::from_child(&child);
     let below = descendants(prony);
     assert!(below.len() >= 2, "a guardian and a server: {below:?}");
@@ -147,8 +147,8 @@ fn a_kill_loses_no_finished_run_and_leaves_no_process() {
     child.wait().expect("it ends");
     below.into_iter().for_each(await_end);
     let before = files(&case.results().join("runs"));
-    let said = case.run(&["--resume"]);
-    assert!(is_made(&said), "{said:?}");
+    let output = case.run(&["--resume"]);
+    assert!(is_made(&output), "{output:?}");
     let after = files(&case.results().join("runs"));
     assert_eq!(after.len(), 8);
     let whole = before.iter().filter(|(name, _)| !name.starts_with('.'));
@@ -161,7 +161,7 @@ fn a_kill_loses_no_finished_run_and_leaves_no_process() {
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_reports_it() {
     let case = Case::new("study-interrupted", TWO);
-    let (mut child, _told) = case.start_until(2);
+    let (mut child, _stderr) = case.start_until(2);
     let prony = Pid::from_child(&child);
     let below = descendants(prony);
     kill_process(prony, Signal::INT).expect("it lives");
@@ -225,8 +225,8 @@ fn a_target_gets_the_address_of_the_service_that_it_needs() {
                 [targets.it]\nserve = \"dashboard --check {pages.url}/\"\nneeds = [\"pages\"]\n\n\
                 [loads.probe]\nkind = \"probe\"\npath = \"/status\"\n";
     let case = Case::new("study-service", text);
-    let said = case.run(&[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = case.run(&[]);
+    assert_eq!(output.code, Some(0), "{output:?}");
     let logs = files(&case.results().join("logs"));
     let names: Vec<&str> = logs.keys().map(String::as_str).collect();
     assert_eq!(names, ["it-1.log", "it-2.log", "pages-1.log", "pages-2.log"]);
@@ -243,19 +243,19 @@ fn a_threshold_that_is_missed() {
     let text = fs::read_to_string(&file).expect("it is there");
     let demand = "\n[[threshold]]\nwhere = { target = \"it\" }\nmetric = \"probe\"\nat-most = \"1ns\"\n";
     fs::write(&file, text + demand).expect("room");
-    let said = case.run(&["--quiet"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let output = case.run(&["--quiet"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
     let dry = case.run(&["--dry-run"]);
     assert!(dry.code == Some(0) && dry.out.contains("1 threshold"), "{dry:?}");
 }
 
-/// A study of one target that can't be loaded: what is said of it, and what must stand in that.
+/// A study of one target that can't be loaded: what is reported on it, and what must stand in that.
 fn fails(name: &str, lines: &str, expected: &[&str]) {
     let case = Case::of_target(name, lines);
-    let said = case.run(&[]);
-    assert_eq!(said.code, Some(4), "{said:?}");
+    let output = case.run(&[]);
+    assert_eq!(output.code, Some(4), "{output:?}");
     for part in expected {
-        assert!(said.err.contains(part), "{part}: {said:?}");
+        assert!(output.err.contains(part), "{part}: {output:?}");
     }
     assert_eq!(files(&case.results().join("failed")).len(), 1);
     assert!(files(&case.results().join("runs")).is_empty());

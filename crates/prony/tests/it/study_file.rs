@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use crate::binary::{Said, prony};
+use crate::binary::{ProgramOutput, prony};
 use crate::folder::Folder;
 
-/// What prony says to `text` as a study file called `small.toml`.
-fn dry(text: &str, more: &[&str]) -> Said {
+/// What prony prints for `text` as a study file called `small.toml`.
+fn dry(text: &str, more: &[&str]) -> ProgramOutput {
     let folder = Folder::new(&format!("study-file-{}", text.len()));
     let path = folder.0.join("small.toml");
     fs::write(&path, text).expect("the folder can be written");
@@ -44,10 +44,10 @@ repeats = 1
 
 #[test]
 fn the_plan_of_a_study() {
-    let said = dry(SMALL, &[]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let output = dry(SMALL, &[]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""));
     assert_eq!(
-        said.out,
+        output.out,
         "\
 Two servers
 3 cells × 2 repeats = 6 runs · repeat by repeat, in the order of the file · a fresh target for each repeat · seed 4
@@ -86,19 +86,19 @@ order
 #[test]
 fn mistakes_are_shown_where_they_are() {
     let text = SMALL.replace("connections = 8", "conections = 8").replace("null --w", "nul --w");
-    let said = dry(&text, &[]);
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""));
+    let output = dry(&text, &[]);
+    assert_eq!((output.code, output.out.as_str()), (Some(2), ""));
     for expected in
         ["small.toml:8:9", "small.toml:14:1", "conections = 8", "did you mean `connections`?", "`nul`"]
     {
-        assert!(said.err.contains(expected), "{expected}: {}", said.err);
+        assert!(output.err.contains(expected), "{expected}: {}", output.err);
     }
-    assert!(!said.err.contains('\u{1b}'), "nothing is coloured where nobody looks: {}", said.err);
+    assert!(!output.err.contains('\u{1b}'), "nothing is coloured where nobody looks: {}", output.err);
 }
 
 #[test]
 fn a_file_that_is_none() {
-    let said = prony(&["study", "no-such-study.toml", "--dry-run"]);
-    assert_eq!(said.code, Some(2));
-    assert!(said.err.starts_with("error: can't read the study no-such-study.toml"), "{}", said.err);
+    let output = prony(&["study", "no-such-study.toml", "--dry-run"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.err.starts_with("error: can't read the study no-such-study.toml"), "{}", output.err);
 }

@@ -1,10 +1,10 @@
 //! Wrong command lines: exit code 2, one message, nothing on stdout.
 
-use crate::binary::{command, prony, said};
+use crate::binary::{command, program_output, prony};
 
 fn check(words: &[&str], err: &str) {
-    let said = prony(words);
-    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(2), "", err), "{words:?}");
+    let output = prony(words);
+    assert_eq!((output.code, output.out.as_str(), output.err.as_str()), (Some(2), "", err), "{words:?}");
 }
 
 #[test]
@@ -17,10 +17,10 @@ fn a_mistyped_command() {
 
 #[test]
 fn a_malformed_url() {
-    let said = prony(&["http://[::1/"]);
-    assert_eq!(said.code, Some(2));
-    assert!(said.err.starts_with("error: `http://[::1/` is not a URL ("), "{said:?}");
-    assert!(said.err.ends_with("\n       write it as http://HOST:PORT/PATH\n"), "{said:?}");
+    let output = prony(&["http://[::1/"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.err.starts_with("error: `http://[::1/` is not a URL ("), "{output:?}");
+    assert!(output.err.ends_with("\n       write it as http://HOST:PORT/PATH\n"), "{output:?}");
 }
 
 #[test]
@@ -55,12 +55,12 @@ fn an_unreadable_body() {
 
 #[test]
 fn words_that_could_move_the_cursor() {
-    let said = prony(&["ftp\u{1b}[2J://h/"]);
-    assert_eq!(said.code, Some(2));
-    assert!(!said.err.contains('\u{1b}'), "{said:?}");
+    let output = prony(&["ftp\u{1b}[2J://h/"]);
+    assert_eq!(output.code, Some(2));
+    assert!(!output.err.contains('\u{1b}'), "{output:?}");
 }
 
-/// What is missing or unknown is told in the words of the command that was typed.
+/// What is missing or unknown is reported in the words of the command that was typed.
 #[test]
 fn advice_is_about_the_command_that_was_typed() {
     check(&["lab", "gate"], "error: <BUILD> is missing\n       for example: prony lab gate <BUILD>\n");
@@ -77,9 +77,9 @@ fn advice_is_about_the_command_that_was_typed() {
 
 #[test]
 fn a_folder_that_is_missing_is_no_host() {
-    let said = prony(&["compare", "before/", "after/"]);
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.err.starts_with("error: can't read before/"), "{said:?}");
+    let output = prony(&["compare", "before/", "after/"]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.err.starts_with("error: can't read before/"), "{output:?}");
 }
 
 #[test]
@@ -90,9 +90,9 @@ fn a_pattern_that_is_none() {
 
 #[test]
 fn nothing_at_all_gets_the_help() {
-    let said = prony::<&str>(&[]);
-    assert_eq!(said.code, Some(2));
-    assert!(said.out.contains("Examples:"), "{said:?}");
+    let output = prony::<&str>(&[]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.out.contains("Examples:"), "{output:?}");
 }
 
 /// A reader that leaves, as in `prony … | head -1`, is no reason to panic.
@@ -100,7 +100,8 @@ fn nothing_at_all_gets_the_help() {
 fn a_closed_stdout() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    let said =
-        said(command().args(["completions", "bash"]).stdout(writer).output().expect("the binary was built"));
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let output = program_output(
+        command().args(["completions", "bash"]).stdout(writer).output().expect("the binary was built"),
+    );
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""));
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use prony_model::{StudyResult, ThresholdOutcome, study_from_json};
 
-use crate::binary::{command, said};
+use crate::binary::{command, program_output};
 use crate::folder::Folder;
 
 /// Runs `studies/NAME.toml`, and gives back what it found out.
@@ -17,8 +17,8 @@ fn study(name: &str) -> StudyResult {
     let results = folder.0.join("results");
     let mut study = command();
     study.arg("study").arg(&file).args(["--short", "--output"]).arg(&results);
-    let said = said(study.output().expect("the binary was built"));
-    assert!(matches!(said.code, Some(0 | 1 | 3)), "{name}: {}", said.err);
+    let output = program_output(study.output().expect("the binary was built"));
+    assert!(matches!(output.code, Some(0 | 1 | 3)), "{name}: {}", output.err);
     let read = |file: &str| fs::read_to_string(results.join(file)).expect("a study keeps its reports");
     let result = study_from_json(&read("report.json")).expect("a report fits its schema");
     assert!(result.complete && result.failures.is_empty(), "{name}: {:#?}", result.failures);

@@ -41,19 +41,19 @@ fn a_verdict_beside_the_report() {
     let server = Server::not_found();
     let strict = prony(&["wrk", "--strict", "-t1", "-c1", "-d1s", &server.url]);
     assert_eq!(strict.code, Some(4), "{strict:?}");
-    let said = prony(&["wrk", "-t1", "-c1", "-d1s", &server.url]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = prony(&["wrk", "-t1", "-c1", "-d1s", &server.url]);
+    assert_eq!(output.code, Some(0), "{output:?}");
     assert!(
-        said.err.contains("(prony explain no-success)\n") && said.err.contains("\nSUCCESS   0 % "),
-        "{said:?}"
+        output.err.contains("(prony explain no-success)\n") && output.err.contains("\nSUCCESS   0 % "),
+        "{output:?}"
     );
-    assert!(said.out.ends_with("B\n") && !said.out.contains("SUCCESS"), "{said:?}");
+    assert!(output.out.ends_with("B\n") && !output.out.contains("SUCCESS"), "{output:?}");
 }
 
 fn refused(words: &[&str], what: &str) {
-    let said = prony(&[&["wrk"], words].concat());
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{words:?} {said:?}");
-    assert!(said.err.starts_with(&format!("error: {what}\n       ")), "{words:?} {said:?}");
+    let output = prony(&[&["wrk"], words].concat());
+    assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{words:?} {output:?}");
+    assert!(output.err.starts_with(&format!("error: {what}\n       ")), "{words:?} {output:?}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn what_is_refused() {
 
 #[test]
 fn the_version() {
-    let said = prony(&["wrk", "-v"]);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-    assert!(said.out.starts_with("wrk 4."), "{said:?}");
+    let output = prony(&["wrk", "-v"]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""));
+    assert!(output.out.starts_with("wrk 4."), "{output:?}");
 }

@@ -11,7 +11,7 @@ const KEEP_ALIVE: [u32; 7] = [1, 2, 4, 8, 16, 64, 256];
 const FRESH: [u32; 4] = [1, 4, 16, 64];
 /// Longer answers, and several threads.
 const FEW: [u32; 3] = [1, 16, 64];
-/// The length of the null server's answer when nobody says one.
+/// The length of the null server's answer by default.
 const SHORT_BYTES: u64 = 12;
 /// An answer of several segments.
 const LONG_BYTES: u64 = 16 * 1024;

@@ -11,7 +11,7 @@ use prony_model::{
 use prony_report::count;
 
 use super::grid::Step;
-use super::server::{Look, Server, ServerUse};
+use super::server::{Sample, Server, ServerUse};
 use crate::cli_error::CliError;
 use crate::resolve::BODY_BYTES_MAX;
 
@@ -90,7 +90,7 @@ impl Manner {
     ) -> Result<Option<Vec<RunResult>>, CliError> {
         let server = match &self.target {
             None => Server::start(step, self.cpus)?,
-            Some(target) => Server::elsewhere(target),
+            Some(target) => Server::remote(target),
         };
         let mut plan = self.plan(step, &server.target)?;
         let mut runs = Vec::new();
@@ -114,13 +114,13 @@ impl Manner {
     ) -> Result<Option<CalibrationPoint>, CliError> {
         let server = match &self.target {
             None => Server::start(step, self.cpus)?,
-            Some(target) => Server::elsewhere(target),
+            Some(target) => Server::remote(target),
         };
         let plan = self.plan(step, &server.target)?;
-        let (mut before, mut after) = (Look::default(), Look::default());
+        let (mut before, mut after) = (Sample::default(), Sample::default());
         let result = prony_engine::run(&plan, control, &mut |event| match event {
-            RunEvent::Phase(Phase::Measure) => before = server.look(),
-            RunEvent::Phase(Phase::Drain) => after = server.look(),
+            RunEvent::Phase(Phase::Measure) => before = server.sample(),
+            RunEvent::Phase(Phase::Drain) => after = server.sample(),
             _ => {}
         })?;
         if result.timing.interrupted {
@@ -144,7 +144,7 @@ impl Manner {
     }
 }
 
-/// What `result` says, as far as it knows.
+/// What `result` contains, as far as it is known.
 fn point(result: &RunResult, used: ServerUse) -> CalibrationPoint {
     let setting = CalibrationSetting::of_run(result).expect("invariant: there are answers, over TCP");
     let share = |cpu_s: f64| cpu_s / result.timing.measured_s.max(f64::MIN_POSITIVE);
@@ -167,7 +167,7 @@ fn quantile(result: &RunResult, name: &str) -> Option<f64> {
 }
 
 /// What others had a part in, if they had. Without a CPU for each thread the threads wait for each other, and
-/// nothing can be told from it.
+/// their waiting means nothing.
 fn doubt(result: &RunResult, used: ServerUse, has_room: bool) -> Option<String> {
     let failed = result.requests.failed + result.requests.censored + result.requests.never_sent;
     if failed > 0 {

@@ -11,7 +11,7 @@ use crate::cli_error::CliError;
 use crate::clock;
 use crate::cmd::serve;
 
-/// The name of the null server's threads (prony-targets), which tells them from the client's.
+/// The name of the null server's threads (prony-targets), which distinguishes them from the client's.
 const THREAD_NAME: &str = "null";
 /// Threads of the null server for each of the client: an answer costs it about 1.4 times what it costs the
 /// client, and with too few the calibration would be of the server.
@@ -53,20 +53,20 @@ impl Server {
     }
 
     /// The one at `target`, on whose machine nothing can be seen.
-    pub(super) fn elsewhere(target: &Target) -> Self {
+    pub(super) fn remote(target: &Target) -> Self {
         Self { target: target.clone(), has_room: true, running: None }
     }
 
     /// What its threads have done until now; nothing for one elsewhere.
-    pub(super) fn look(&self) -> Look {
+    pub(super) fn sample(&self) -> Sample {
         let threads = if self.running.is_some() { threads() } else { Vec::new() };
-        Look { at: clock::monotonic(), threads }
+        Sample { at: clock::monotonic(), threads }
     }
 }
 
 /// What the server's threads had done at a moment.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Look {
+pub(super) struct Sample {
     at: Duration,
     /// By the kernel's number of the thread.
     threads: Vec<(i32, Times)>,
@@ -79,7 +79,7 @@ struct Times {
     waited: Duration,
 }
 
-impl Look {
+impl Sample {
     /// What was done between `before` and this.
     pub(super) fn since(&self, before: &Self) -> ServerUse {
         let wall_s = self.at.saturating_sub(before.at).as_secs_f64();
@@ -126,20 +126,20 @@ mod tests {
         assert_eq!(read_times(""), None);
     }
 
-    fn look(at_ms: u64, threads: &[(i32, u64, u64)]) -> Look {
+    fn sample(at_ms: u64, threads: &[(i32, u64, u64)]) -> Sample {
         let ms = Duration::from_millis;
         let threads = threads
             .iter()
             .map(|(tid, cpu, waited)| (*tid, Times { cpu: ms(*cpu), waited: ms(*waited) }))
             .collect();
-        Look { at: ms(at_ms), threads }
+        Sample { at: ms(at_ms), threads }
     }
 
     #[test]
     fn the_busiest_thread_counts() {
-        let before = look(1_000, &[(7, 100, 0), (8, 400, 5)]);
-        let after = look(3_000, &[(7, 2_000, 0), (8, 400, 25), (9, 999, 999)]);
+        let before = sample(1_000, &[(7, 100, 0), (8, 400, 5)]);
+        let after = sample(3_000, &[(7, 2_000, 0), (8, 400, 25), (9, 999, 999)]);
         assert_eq!(after.since(&before), ServerUse { cpu_share: Some(0.95), wait_share: Some(0.01) });
-        assert_eq!(look(2_000, &[]).since(&look(1_000, &[])), ServerUse::default());
+        assert_eq!(sample(2_000, &[]).since(&sample(1_000, &[])), ServerUse::default());
     }
 }

@@ -7,7 +7,7 @@ use prony_report::{count, rate, seconds};
 use super::grid::Step;
 use crate::{output, terminal};
 
-/// What is told while settings are measured.
+/// What is shown while settings are measured.
 pub(super) struct Steps {
     quiet: bool,
     on_terminal: bool,
@@ -20,7 +20,7 @@ impl Steps {
         Self { quiet, on_terminal: terminal::has_progress_line(), total, each }
     }
 
-    /// Says that `step` begins, after `done` others.
+    /// Shows that `step` begins, after `done` others.
     pub(super) fn begin(&self, done: usize, step: &Step) {
         let left = self.each * u32::try_from(self.total.saturating_sub(done)).unwrap_or(u32::MAX);
         if self.on_terminal {
@@ -36,7 +36,7 @@ impl Steps {
         }
     }
 
-    /// Says what `step`, the last of `done`, gave.
+    /// Shows what `step`, the last of `done`, gave.
     pub(super) fn end(&self, done: usize, step: &Step, rate_per_s: f64) {
         if !self.on_terminal {
             self.write(&format!("{done} of {}: {}: {} /s\n", self.total, name(step), rate(rate_per_s)));
@@ -52,15 +52,15 @@ impl Steps {
 
     fn write(&self, text: &str) {
         if !self.quiet {
-            output::tell(text);
+            output::write_stderr(text);
         }
     }
 }
 
-/// What tells `step` from the others, in words.
+/// What distinguishes `step` from the others, in words.
 pub(super) fn name(step: &Step) -> String {
     let mut name = match step.asked_per_s {
-        Some(asked) => format!("{} /s", rate(asked.as_per_second())),
+        Some(target) => format!("{} /s", rate(target.as_per_second())),
         None if step.connections == 1 => "1 connection".to_owned(),
         None => format!("{} connections", count(step.connections.into())),
     };

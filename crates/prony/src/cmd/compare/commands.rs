@@ -1,4 +1,4 @@
-//! Two commands, timed in turn: what `prony exec` does, asked as a comparison.
+//! Two commands, timed in turn: what `prony exec` does, as a comparison.
 
 use prony_model::{ChangeInterval, ComparisonMethod, ExecResult, Metric, MetricComparison};
 
@@ -10,7 +10,7 @@ use crate::render::render_exec;
 use crate::resolve::compare::ResolvedArgs;
 use crate::terminal;
 
-/// Times A and B, reports as `prony exec` does, and says by the exit code whether a condition holds.
+/// Times A and B, reports as `prony exec` does, and returns by the exit code whether a condition holds.
 pub(super) fn compare(plan: &prony_model::ExecPlan, resolved: &ResolvedArgs) -> Result<Exit, CliError> {
     if let Some(metric) = resolved.fail_if.iter().find_map(super::Condition::metric).or(resolved.primary) {
         return Err(CliError::usage(format!("{} is of servers, and these are commands", metric.name()))
@@ -30,7 +30,7 @@ pub(super) fn compare(plan: &prony_model::ExecPlan, resolved: &ResolvedArgs) -> 
     })
 }
 
-/// What is said of B's time, as of a response time; nothing if B was not compared.
+/// The verdict on B's time, as of a response time; nothing if B was not compared.
 fn comparisons(result: &ExecResult) -> Vec<MetricComparison> {
     let of_time = |found: &prony_model::CommandComparison| MetricComparison {
         metric: Metric::P50,

@@ -15,11 +15,11 @@ pub(crate) struct Condition {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum What {
-    /// Worse; surely by as much as this, if it is said.
+    /// Worse; surely by as much as this, if it is given.
     Slower(Option<f64>),
-    /// Better or worse; surely by as much as this, if it is said.
+    /// Better or worse; surely by as much as this, if it is given.
     Different(Option<f64>),
-    /// It can't be told.
+    /// It is not known.
     TooNoisy,
 }
 
@@ -50,14 +50,14 @@ impl Condition {
     /// Whether `metrics`, of which one is primary, are as they must not be; `None` if the metric is not among
     /// them.
     pub(crate) fn holds(&self, metrics: &[MetricComparison]) -> Option<bool> {
-        let told = metrics.iter().find(|told| match self.metric {
-            Some(metric) => told.metric == metric,
-            None => told.primary,
+        let comparison = metrics.iter().find(|comparison| match self.metric {
+            Some(metric) => comparison.metric == metric,
+            None => comparison.primary,
         })?;
         Some(match self.what {
-            What::Slower(by) => is_slower(told, by),
-            What::Different(by) => is_slower(told, by) || is_faster(told, by),
-            What::TooNoisy => matches!(told.outcome, ComparisonOutcome::TooNoisy { .. }),
+            What::Slower(by) => is_slower(comparison, by),
+            What::Different(by) => is_slower(comparison, by) || is_faster(comparison, by),
+            What::TooNoisy => matches!(comparison.outcome, ComparisonOutcome::TooNoisy { .. }),
         })
     }
 
@@ -67,25 +67,25 @@ impl Condition {
     }
 }
 
-fn is_slower(told: &MetricComparison, by: Option<f64>) -> bool {
+fn is_slower(comparison: &MetricComparison, by: Option<f64>) -> bool {
     match by {
-        None => told.outcome.is_slower(),
-        Some(by) => told.differs && worse(told).is_some_and(|(low, _)| low >= by.ln_1p()),
+        None => comparison.outcome.is_slower(),
+        Some(by) => comparison.differs && worse(comparison).is_some_and(|(low, _)| low >= by.ln_1p()),
     }
 }
 
-fn is_faster(told: &MetricComparison, by: Option<f64>) -> bool {
+fn is_faster(comparison: &MetricComparison, by: Option<f64>) -> bool {
     match by {
-        None => told.outcome.is_faster(),
-        Some(by) => told.differs && worse(told).is_some_and(|(_, high)| high <= -by.ln_1p()),
+        None => comparison.outcome.is_faster(),
+        Some(by) => comparison.differs && worse(comparison).is_some_and(|(_, high)| high <= -by.ln_1p()),
     }
 }
 
 /// The interval on the logarithmic scale, turned so that above 0 is worse.
-fn worse(told: &MetricComparison) -> Option<(f64, f64)> {
-    let ChangeInterval { low, high } = told.interval?;
+fn worse(comparison: &MetricComparison) -> Option<(f64, f64)> {
+    let ChangeInterval { low, high } = comparison.interval?;
     let (low, high) = (low.ln_1p(), high.ln_1p());
-    Some(if told.metric == Metric::Rate { (-high, -low) } else { (low, high) })
+    Some(if comparison.metric == Metric::Rate { (-high, -low) } else { (low, high) })
 }
 
 #[cfg(test)]
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_told_is_neither() {
+    fn what_is_not_known_is_neither() {
         let noise = ComparisonOutcome::TooNoisy { smallest_detectable: Some(0.1), pairs_needed: Some(90) };
         let noisy = compared(Metric::P50, -0.1, 0.1, noise);
         check("too-noisy", &noisy, Some(true));

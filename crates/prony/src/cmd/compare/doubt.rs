@@ -1,4 +1,4 @@
-//! What speaks against a comparison, and whether anything may be said in spite of it.
+//! What speaks against a comparison, and whether there is a verdict in spite of it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use prony_study::{Block, BlockPair};
 use super::live::Measured;
 use crate::resolve::compare::Live;
 
-/// The share of blocks made by the client beyond which nothing is said: fewer move no median of ranks by much.
+/// The share of blocks made by the client beyond which there is no verdict: fewer move no median of ranks by much.
 const CLIENT_BLOCKS_MAX: f64 = 0.1;
 /// The share of the time that the client may wait for a core: warn, invalid. As for a run (docs/findings.md).
 const RUN_QUEUE_SHARE: (f64, f64) = (0.01, 0.05);
@@ -31,11 +31,11 @@ struct EvenWait {
 pub(super) struct Doubt {
     /// The worst first.
     pub(super) findings: Vec<Finding>,
-    /// Why nothing may be said, if so.
+    /// Why there is no verdict, if so.
     pub(super) forbidden: Option<String>,
     /// Whether that is the client, which has no part in the server's CPU time.
     pub(super) is_of_client: bool,
-    /// Why nothing may be said of the slowest responses, if so.
+    /// Why there is no verdict on the slowest responses, if so.
     tails: Option<FindingCode>,
     /// The client waited so long for a core that every difference of times is diluted: the direction stands, alone.
     is_diluted: bool,
@@ -70,29 +70,30 @@ impl Doubt {
         sort(&mut self.findings);
     }
 
-    /// Takes back of the verdicts on times what a client that waited can't say.
+    /// Weakens the verdicts on times as far as a client that waited requires.
     pub(super) fn dilute(&self, metrics: &mut [MetricComparison]) {
         if !self.is_diluted {
             return;
         }
-        for told in metrics.iter_mut().filter(|told| told.metric != Metric::Cpu) {
-            told.outcome = match std::mem::replace(&mut told.outcome, ComparisonOutcome::NoDifference) {
-                ComparisonOutcome::Faster => ComparisonOutcome::FasterSizeUncertain,
-                ComparisonOutcome::Slower => ComparisonOutcome::SlowerSizeUncertain,
-                ComparisonOutcome::NoDifference => ComparisonOutcome::NoVerdict {
-                    reason: "the client's waiting may hide a difference".to_owned(),
-                },
-                other => other,
-            };
+        for comparison in metrics.iter_mut().filter(|comparison| comparison.metric != Metric::Cpu) {
+            comparison.outcome =
+                match std::mem::replace(&mut comparison.outcome, ComparisonOutcome::NoDifference) {
+                    ComparisonOutcome::Faster => ComparisonOutcome::FasterSizeUncertain,
+                    ComparisonOutcome::Slower => ComparisonOutcome::SlowerSizeUncertain,
+                    ComparisonOutcome::NoDifference => ComparisonOutcome::NoVerdict {
+                        reason: "the client's waiting may hide a difference".to_owned(),
+                    },
+                    other => other,
+                };
         }
     }
 
     /// Takes the verdicts on tails back that the client made.
     pub(super) fn silence_tails(&self, metrics: &mut [MetricComparison]) {
         let Some(code) = self.tails else { return };
-        for told in metrics.iter_mut().filter(|told| told.metric.is_tail()) {
-            told.differs = false;
-            told.outcome = ComparisonOutcome::NoVerdict { reason: because(code) };
+        for comparison in metrics.iter_mut().filter(|comparison| comparison.metric.is_tail()) {
+            comparison.differs = false;
+            comparison.outcome = ComparisonOutcome::NoVerdict { reason: because(code) };
         }
     }
 }
@@ -105,7 +106,7 @@ fn sort(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| (Reverse(finding.severity), finding.code));
 }
 
-/// Why there is too little to say anything, if so.
+/// Why there is too little for a verdict, if so.
 fn not_measured(measured: &Measured, counted: usize, live: &Live) -> Option<String> {
     if measured.interrupted {
         return Some(format!("ended by hand after {counted} of {} pairs", live.pairs));
@@ -168,8 +169,9 @@ struct Waits {
 
 impl Waits {
     fn of(counted: &[BlockPair]) -> Option<Self> {
-        let share =
-            |block: &Block| Some(block.told.run_queue_wait_s? / block.told.measured_s.max(f64::MIN_POSITIVE));
+        let share = |block: &Block| {
+            Some(block.summary.run_queue_wait_s? / block.summary.measured_s.max(f64::MIN_POSITIVE))
+        };
         let pairs: Vec<[f64; 2]> = counted.iter().filter_map(|(a, b)| Some([share(a)?, share(b)?])).collect();
         if pairs.is_empty() {
             return None;
@@ -245,7 +247,7 @@ mod tests {
     /// A block of 200 ms without a fault.
     fn block() -> Block {
         let responses: Histogram = (0..100).map(|k| 1_000_000 + k).collect();
-        let told = ComparedBlock {
+        let summary = ComparedBlock {
             file: None,
             started_at: "2026-01-02T03:04:05.000Z".to_owned(),
             measured_s: 0.2,
@@ -264,7 +266,7 @@ mod tests {
             invalid: Vec::new(),
             histogram: HistogramData::default(),
         };
-        Block { told, responses: responses.to_sparse(), connections: 4, cpu_requests: 0 }
+        Block { summary, responses: responses.to_sparse(), connections: 4, cpu_requests: 0, has_client_tail: false }
     }
 
     /// Twenty pairs of which the first `count` blocks of A are `change`d.
@@ -277,7 +279,7 @@ mod tests {
     #[test]
     fn a_few_blocks_of_the_client_decide_nothing() {
         let check = |count: usize, expected: Option<Severity>| {
-            let pairs = pairs(count, |block| block.told.invalid = vec![FindingCode::ClientCpu]);
+            let pairs = pairs(count, |block| block.summary.invalid = vec![FindingCode::ClientCpu]);
             let found = made_by_client(&pairs, Block::clients_fault, "the numbers", Severity::Invalid);
             assert_eq!(found.map(|found| found.severity), expected, "{count}");
         };
@@ -291,20 +293,20 @@ mod tests {
     }
 
     /// Twenty pairs in which the client waited for these shares of 200 ms, and for a little more now and then.
-    fn waited(a: f64, b: f64) -> Vec<BlockPair> {
+    fn pairs_with_waits(a: f64, b: f64) -> Vec<BlockPair> {
         let mut pairs = pairs(0, |_| {});
         for (index, pair) in pairs.iter_mut().enumerate() {
             let more = |turn: usize| 0.02 * ((index * turn) % 5) as f64;
-            pair.0.told.run_queue_wait_s = Some(0.2 * (a + more(3)));
-            pair.1.told.run_queue_wait_s = Some(0.2 * (b + more(2)));
+            pair.0.summary.run_queue_wait_s = Some(0.2 * (a + more(3)));
+            pair.1.summary.run_queue_wait_s = Some(0.2 * (b + more(2)));
         }
         pairs
     }
 
     #[test]
-    fn waiting_is_judged_over_all_blocks() {
+    fn waiting_is_evaluated_over_all_blocks() {
         let check = |count: usize, expected: Option<Severity>| {
-            let pairs = pairs(count, |block| block.told.run_queue_wait_s = Some(0.1));
+            let pairs = pairs(count, |block| block.summary.run_queue_wait_s = Some(0.1));
             assert_eq!(wait(&pairs), expected, "{count}");
         };
         // 0.1 s of 8 s each.
@@ -316,8 +318,9 @@ mod tests {
 
     #[test]
     fn a_wait_that_both_sides_had_alike_leaves_a_direction() {
-        let check =
-            |a: f64, b: f64, expected: Severity| assert_eq!(wait(&waited(a, b)), Some(expected), "{a} {b}");
+        let check = |a: f64, b: f64, expected: Severity| {
+            assert_eq!(wait(&pairs_with_waits(a, b)), Some(expected), "{a} {b}")
+        };
         check(0.2, 0.2, Severity::Warning);
         check(0.2, 0.3, Severity::Invalid);
         check(0.3, 0.2, Severity::Invalid);
@@ -343,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn of_diluted_times_only_directions_are_said() {
+    fn of_diluted_times_only_directions_are_reported() {
         use ComparisonOutcome::{
             Faster, FasterSizeUncertain, NoDifference, NoVerdict, Slower, SlowerSizeUncertain,
         };
@@ -355,9 +358,9 @@ mod tests {
             is_diluted,
         };
         let diluted = |metric, outcome: &ComparisonOutcome, is_diluted| {
-            let mut told = [compared(metric, outcome.clone())];
-            doubt(is_diluted).dilute(&mut told);
-            told[0].outcome.clone()
+            let mut comparisons = [compared(metric, outcome.clone())];
+            doubt(is_diluted).dilute(&mut comparisons);
+            comparisons[0].outcome.clone()
         };
         assert_eq!(diluted(Metric::P50, &Faster, true), FasterSizeUncertain);
         assert_eq!(diluted(Metric::Rate, &Slower, true), SlowerSizeUncertain);

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use prony_model::{BlockOrder, End, Environment, LatencySummary, Look, Metric, RunPlan, RunResult};
 use prony_stats::{DecodeError, LOOKS, Looks, PairOrder, pair_orders};
-use prony_study::{Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, is_final, judge_primary};
+use prony_study::{Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, evaluate_primary, is_final};
 
 use crate::cli_error::CliError;
 use crate::resolve::compare::Live;
 
 /// Shorter blocks are mostly their own beginning; longer ones share less of the machine's mood.
 const LEAST_BLOCK: Duration = Duration::from_millis(200);
-/// A server too slow for this is judged by what came.
+/// A server too slow for this is evaluated by what came.
 const LONGEST_BLOCK: Duration = Duration::from_secs(10);
 /// The beginning of each block: connections open, caches fill.
 const BLOCK_WARMUP: Duration = Duration::from_millis(50);
@@ -48,7 +48,7 @@ pub(super) struct Measured {
 pub(super) struct Side {
     pub(super) addresses: Vec<String>,
     pub(super) driver: String,
-    /// What each block was asked to do.
+    /// What each block was to do.
     pub(super) plan: RunPlan,
 }
 
@@ -63,12 +63,12 @@ pub(super) struct Pair {
 /// Puts the load of a plan on its target.
 pub(super) type Runner<'a> = dyn FnMut(&RunPlan) -> Result<RunResult, CliError> + 'a;
 
-/// Measures warm-ups and pairs with `run`, and says after each pair what counts so far.
+/// Measures warm-ups and pairs with `run`, and passes what counts so far to `on_pair` after each pair.
 pub(super) fn measure(
     live: &Live,
     question: &Question,
     run: &mut Runner<'_>,
-    told: &mut dyn FnMut(&[BlockPair]),
+    on_pair: &mut dyn FnMut(&[BlockPair]),
 ) -> Result<Measured, CliError> {
     let pilots = [run(&pilot(&live.plans[0]))?, run(&pilot(&live.plans[1]))?];
     let mut interrupted = pilots.iter().any(|pilot| pilot.timing.interrupted);
@@ -99,9 +99,9 @@ pub(super) fn measure(
         }
         let is_counted = pair.dropped.is_none();
         pairs.push(pair);
-        told(&counted);
+        on_pair(&counted);
         if live.looks == Looks::Sequential && is_counted && LOOKS.contains(&counted.len()) {
-            let primary = judge_primary(&counted, question);
+            let primary = evaluate_primary(&counted, question);
             let ends = is_final(&primary);
             looks.push(Look {
                 pairs: primary.pairs,
@@ -146,7 +146,7 @@ fn of_engine(block: Result<Block, DecodeError>) -> Block {
     block.expect("invariant: the engine's histograms are whole")
 }
 
-/// The warm-up of a side, and a look at how quick it is.
+/// The warm-up of a side, and a measure of how quick it is.
 fn pilot(plan: &RunPlan) -> RunPlan {
     let mut pilot = RunPlan { end: End::Duration(PILOT.max(plan.warmup / 4)), ..plan.clone() };
     pilot.timeouts.drain = pilot.timeouts.drain.max(PILOT_DRAIN);

@@ -1,5 +1,5 @@
 //! Stored results against each other. They were not measured in turn, so little follows from them; what does not
-//! follow is not said.
+//! follow is not reported.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use prony_model::{
 use prony_report::percent;
 use prony_stats::{ERRORS_MAX, Errors, LEAST_PAIRS, Looks};
 use prony_study::{
-    Block, BlockPair, Question, SideRequests, figure_findings, judge, side_requests, withhold,
+    Block, BlockPair, Question, SideRequests, evaluate, figure_findings, side_requests, withhold,
 };
 
 use crate::cli_error::CliError;
@@ -20,8 +20,8 @@ use crate::render::AnyResult;
 
 /// A folder with more results is not one experiment.
 const FILES_MAX: usize = 1000;
-/// Differences that are told one by one.
-const TOLD_MAX: usize = 8;
+/// Differences that are listed one by one.
+const LISTED_MAX: usize = 8;
 /// The label swaps of stored results start from here: the same files give the same probability.
 const SWAP_SEED: u64 = 1;
 
@@ -48,7 +48,7 @@ pub(super) fn compare(
     let start = |stored: &Stored| since_1970(&stored.result.timing.started_at);
     a.sort_by_key(start);
     b.sort_by_key(start);
-    let mut notes: Vec<String> = differences.into_iter().take(TOLD_MAX).collect();
+    let mut notes: Vec<String> = differences.into_iter().take(LISTED_MAX).collect();
     notes.extend(left_out(a.len(), b.len()));
     let count = a.len().min(b.len());
     if count >= LEAST_PAIRS {
@@ -73,21 +73,21 @@ struct StoredOptions {
     notes: Vec<String>,
 }
 
-fn result(a: &[Stored], b: &[Stored], blocks: &[BlockPair], asked: &StoredOptions) -> ComparisonResult {
+fn result(a: &[Stored], b: &[Stored], blocks: &[BlockPair], options: &StoredOptions) -> ComparisonResult {
     let first = &a[0].result;
     let closed_loop = matches!(first.plan.load, Load::Closed { .. });
     let question = Question {
-        primary: asked.primary.unwrap_or(if closed_loop { Metric::Rate } else { Metric::P50 }),
+        primary: options.primary.unwrap_or(if closed_loop { Metric::Rate } else { Metric::P50 }),
         closed_loop,
-        margin: asked.margin,
+        margin: options.margin,
         looks: Looks::Once,
         seed: SWAP_SEED,
     };
-    let mut metrics = judge(blocks, &question, asked.forbidden.as_deref());
+    let mut metrics = evaluate(blocks, &question, options.forbidden.as_deref());
     let kind = if blocks.len() < LEAST_PAIRS { ComparisonKind::TooFewRuns } else { ComparisonKind::Stored };
     if kind == ComparisonKind::TooFewRuns {
-        for told in &mut metrics {
-            single_runs(told, first, &b[0].result, blocks.len());
+        for comparison in &mut metrics {
+            single_runs(comparison, first, &b[0].result, blocks.len());
         }
     }
     let mut findings = figure_findings(blocks, &metrics, &question);
@@ -107,14 +107,14 @@ fn result(a: &[Stored], b: &[Stored], blocks: &[BlockPair], asked: &StoredOption
         interrupted: false,
         a: side(a, requests_a),
         b: side(b, requests_b),
-        margin: asked.margin,
+        margin: options.margin,
         looks: question.look_plan(),
         seed: None,
         block_s: None,
         pairs: blocks.iter().map(pair).collect(),
         looks_taken: Vec::new(),
         metrics,
-        notes: asked.notes.clone(),
+        notes: options.notes.clone(),
         findings,
         environment: first.environment.clone(),
     }
@@ -222,16 +222,16 @@ fn of_two(reference: &Stored, stored: &Stored) -> Vec<String> {
 
 fn refused(differences: &[String]) -> CliError {
     let mut cli_error = CliError::usage("these results can't be compared");
-    for what in differences.iter().take(TOLD_MAX) {
+    for what in differences.iter().take(LISTED_MAX) {
         cli_error = cli_error.hint(what);
     }
-    if let Some(more) = differences.len().checked_sub(TOLD_MAX).filter(|more| *more > 0) {
+    if let Some(more) = differences.len().checked_sub(LISTED_MAX).filter(|more| *more > 0) {
         cli_error = cli_error.hint(format!("and {more} more"));
     }
     cli_error.hint("to see them beside each other without a verdict, add --force")
 }
 
-/// Whether what `--force` shows may not be judged.
+/// Whether what `--force` shows gets no verdict.
 fn is_forced(notes: &[String], a: &[Stored], b: &[Stored]) -> bool {
     differences(a, b).iter().any(|what| notes.contains(what))
 }
@@ -262,9 +262,9 @@ fn blocks(a: &[Stored], b: &[Stored]) -> Result<Vec<BlockPair>, CliError> {
 }
 
 fn pair((a, b): &BlockPair) -> ComparedPair {
-    let start = |block: &Block| since_1970(&block.told.started_at);
+    let start = |block: &Block| since_1970(&block.summary.started_at);
     let order = if start(a) <= start(b) { BlockOrder::AFirst } else { BlockOrder::BFirst };
-    ComparedPair { order, dropped: None, a: a.told.clone(), b: b.told.clone() }
+    ComparedPair { order, dropped: None, a: a.summary.clone(), b: b.summary.clone() }
 }
 
 fn side(runs: &[Stored], requests: SideRequests) -> ComparedSide {
@@ -284,16 +284,16 @@ fn side(runs: &[Stored], requests: SideRequests) -> ComparedSide {
     }
 }
 
-/// What may be said of two runs: how they differ, and how far each of them is known by its own sections.
-fn single_runs(told: &mut MetricComparison, a: &RunResult, b: &RunResult, runs: usize) {
-    withhold(told);
-    let both = (interval(told.metric, a), interval(told.metric, b));
-    if let ((Some(a), Some(b)), Some(change), 1) = (both, told.change, runs) {
+/// What is known of two runs: how they differ, and how far each of them is known by its own sections.
+fn single_runs(comparison: &mut MetricComparison, a: &RunResult, b: &RunResult, runs: usize) {
+    withhold(comparison);
+    let both = (interval(comparison.metric, a), interval(comparison.metric, b));
+    if let ((Some(a), Some(b)), Some(change), 1) = (both, comparison.change, runs) {
         // Errors of independent runs add up as squares, on the scale of ratios.
         let half = |interval: Interval| (interval.high / interval.low).ln() / 2.0;
         let half = half(a).hypot(half(b));
         let center = change.ln_1p();
-        told.interval =
+        comparison.interval =
             Some(ChangeInterval { low: (center - half).exp_m1(), high: (center + half).exp_m1() })
                 .filter(|interval| interval.low.is_finite() && interval.high.is_finite());
     }

@@ -33,7 +33,7 @@ struct Side {
     result: StudyResult,
 }
 
-/// Compares the studies in `folders`. Cells that can't be compared are told so, or shown without a verdict with
+/// Compares the studies in `folders`. Cells that can't be compared are listed as such, or shown without a verdict with
 /// `force`.
 pub(super) fn compare(
     folders: &[PathBuf; 2],
@@ -93,8 +93,8 @@ fn of_cell(
     }
     let mut result =
         stored::compare(&files, force, primary, margin).map_err(|cli_error| cli_error.in_a_line())?;
-    for (told, (side, cell)) in [&mut result.a, &mut result.b].into_iter().zip(sides) {
-        told.name = format!("{}: {}", side.folder.display(), cell.name);
+    for (compared, (side, cell)) in [&mut result.a, &mut result.b].into_iter().zip(sides) {
+        compared.name = format!("{}: {}", side.folder.display(), cell.name);
     }
     Ok(result)
 }
@@ -103,10 +103,10 @@ impl Studies {
     /// What stdout gets of it; comparisons in JSON come one after the other.
     pub(super) fn render(&self, format: PageFormat, style: &Style) -> String {
         let cells: Vec<String> = self.cells.iter().map(|cell| cell.render(format, style)).collect();
-        cells.concat() + &self.told_left_out(format)
+        cells.concat() + &self.render_left_out(format)
     }
 
-    fn told_left_out(&self, format: PageFormat) -> String {
+    fn render_left_out(&self, format: PageFormat) -> String {
         let bullet = match format {
             PageFormat::Json => return String::new(),
             PageFormat::Text => "note      ",
@@ -129,10 +129,10 @@ impl ComparedCell {
             PageFormat::Text => clean(&self.name) + "\n",
             PageFormat::Markdown => markdown::title(&self.name),
         };
-        let told = match &self.outcome {
+        let body = match &self.outcome {
             Ok(result) => render_comparison(result, format, style),
             Err(why) => format!("not compared: {}\n", clean(why)),
         };
-        format!("{title}\n{told}\n")
+        format!("{title}\n{body}\n")
     }
 }

@@ -1,4 +1,4 @@
-//! `prony lab submit`, `wait` and `gate`: a lab asked from elsewhere.
+//! `prony lab submit`, `wait` and `gate`: requests to a lab from elsewhere.
 
 use prony_lab::model::{Build, BuildId, BuildRequest};
 use prony_lab::{Client, ClientError, Gate};
@@ -10,7 +10,7 @@ use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
-/// Where a lab is where nobody says it.
+/// Where a lab is by default.
 const HERE: &str = "http://127.0.0.1:3000";
 
 /// Requests a build, and prints its number.
@@ -26,7 +26,7 @@ pub(super) fn submit(args: &LabSubmitArgs) -> Result<Exit, CliError> {
         priority: args.priority.clone(),
     };
     let made = client.submit(&request).map_err(|error| cli_error(&error))?;
-    output::tell(&format!("{}\n", client.page(made.build.id)));
+    output::write_stderr(&format!("{}\n", client.page(made.build.id)));
     output::print(&format!("{}\n", made.build.id))?;
     Ok(Exit::Good)
 }
@@ -36,13 +36,13 @@ pub(super) fn wait(args: &LabWaitArgs) -> Result<Exit, CliError> {
     ended(args).map(|_| Exit::Good)
 }
 
-/// The same, and ends as the build says.
+/// The same, and ends with the outcome of the build.
 pub(super) fn gate(args: &LabGateArgs) -> Result<Exit, CliError> {
     Ok(match Gate::of(&ended(&args.wait)?) {
         Gate::Open => Exit::Good,
         Gate::Undecided if args.strict => Exit::Invalid,
         Gate::Undecided => {
-            output::tell(
+            output::write_stderr(
                 "that says nothing against the commit, and nothing for it; with --strict it ends with 3\n",
             );
             Exit::Good
@@ -57,12 +57,12 @@ pub(super) fn gate(args: &LabGateArgs) -> Result<Exit, CliError> {
 fn ended(args: &LabWaitArgs) -> Result<Build, CliError> {
     let client = client(&args.there)?;
     let id = BuildId(args.build);
-    let tell = |build: &Build| {
+    let print_state = |build: &Build| {
         if !build.state.is_final() {
-            output::tell(&format!("build {id}: {}\n", build.state.name()));
+            output::write_stderr(&format!("build {id}: {}\n", build.state.name()));
         }
     };
-    let build = client.wait(id, args.timeout, tell).map_err(|error| cli_error(&error))?;
+    let build = client.wait(id, args.timeout, print_state).map_err(|error| cli_error(&error))?;
     output::print(&format!("{}\n", line(&build)))?;
     Ok(build)
 }

@@ -8,7 +8,7 @@ use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
-/// Makes the copy and says what is in it.
+/// Makes the copy and prints what is in it.
 pub(super) fn backup(args: &LabCopyArgs) -> Result<Exit, CliError> {
     let (_, store) = place(&args.place)?;
     let made = prony_lab::backup(&store, &args.file).map_err(|error| cli_error(&error.into()))?;

@@ -8,14 +8,14 @@ use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
-/// Looks, and says what is wrong.
+/// Checks the store, and prints what is wrong.
 pub(super) fn check(args: &LabCheckArgs) -> Result<Exit, CliError> {
     let (_, store) = place(&args.place)?;
     let found = prony_lab::check(&store).map_err(|error| cli_error(&error.into()))?;
     let took_s = found.took.as_secs_f64();
     if found.faults.is_empty() {
         output::print(&format!("whole: {} builds ({took_s:.1} s)\n", found.builds))?;
-        output::tell(
+        output::write_stderr(
             "looked at: pages, indexes, references between rows, audit log; what rows say is not checked\n",
         );
         return Ok(Exit::Good);

@@ -13,7 +13,7 @@ use crate::output;
 
 /// A policy is written by hand.
 const POLICY_BYTES_MAX: u64 = 1 << 20;
-/// In whose name the audit log keeps what is done here, where the system doesn't say.
+/// In whose name the audit log keeps what is done here, where the system doesn't know the user.
 const SOMEBODY: &str = "somebody at the machine";
 
 /// Users.
@@ -22,7 +22,9 @@ pub(super) fn user(args: &LabUserArgs) -> Result<Exit, CliError> {
         UserAction::List { place } => {
             let users = done(open(place)?.users())?;
             if users.is_empty() {
-                output::tell("nobody yet: `prony lab` prints a link for the first admin when it starts\n");
+                output::write_stderr(
+                    "nobody yet: `prony lab` prints a link for the first admin when it starts\n",
+                );
             }
             for user in users {
                 let state = match (user.disabled_at, user.has_password) {
@@ -36,7 +38,7 @@ pub(super) fn user(args: &LabUserArgs) -> Result<Exit, CliError> {
         UserAction::Add { name, role, lab, place } => {
             let path = done(open(place)?.invite(name, *role))?;
             output::print(&format!("{}{path}\n", lab.trim_end_matches('/')))?;
-            output::tell("the link sets a password, once, within an hour, when the lab runs\n");
+            output::write_stderr("the link sets a password, once, within an hour, when the lab runs\n");
         }
         UserAction::Role { name, role, place } => done(open(place)?.set_role(name.as_str(), *role))?,
         UserAction::Disable { name, place } => done(open(place)?.set_disabled(name.as_str(), true))?,
@@ -67,7 +69,7 @@ pub(super) fn token(args: &LabTokenArgs) -> Result<Exit, CliError> {
         TokenAction::Add { user, label, role, days, place } => {
             let token = done(open(place)?.add_token(user.as_str(), label, *role, *days))?;
             output::print(&format!("{token}\n"))?;
-            output::tell("nobody sees it again: keep it as PRONY_LAB_TOKEN where it is used\n");
+            output::write_stderr("nobody sees it again: keep it as PRONY_LAB_TOKEN where it is used\n");
         }
         TokenAction::Revoke { id, place } => done(open(place)?.revoke_token(id))?,
     }

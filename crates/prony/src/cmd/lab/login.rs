@@ -23,7 +23,7 @@ pub(super) fn login(args: &LabLoginArgs) -> Result<Exit, CliError> {
     let label = args.label.clone().unwrap_or_else(machine_name);
     let page = Client::token_page(&lab, &label).map_err(|error| cli_error(&error))?;
     let token = if io::stdin().is_terminal() {
-        output::tell(&format!("make a token on this page and paste it here:\n  {page}\n"));
+        output::write_stderr(&format!("make a token on this page and paste it here:\n  {page}\n"));
         if !args.no_browser {
             open(&page);
         }
@@ -41,7 +41,7 @@ pub(super) fn login(args: &LabLoginArgs) -> Result<Exit, CliError> {
     let mut tokens = Tokens::read()?;
     tokens.set(&lab, token.trim());
     tokens.write()?;
-    output::tell(&format!(
+    output::write_stderr(&format!(
         "logged in at {lab} as {} ({}); the token is in {}\n",
         clean(&me.name),
         me.role,
@@ -61,8 +61,8 @@ pub(super) fn logout(args: &LabLogoutArgs) -> Result<Exit, CliError> {
     let revoked = Client::new(&lab, &token).and_then(|client| client.revoke_own_token());
     tokens.write()?;
     match revoked {
-        Ok(()) => output::tell(&format!("logged out of {lab}; the token is void\n")),
-        Err(error) => output::tell(&format!(
+        Ok(()) => output::write_stderr(&format!("logged out of {lab}; the token is void\n")),
+        Err(error) => output::write_stderr(&format!(
             "the token is forgotten here, but the lab could not be told to make it void ({error}): do that on its page \
              /account\n"
         )),

@@ -8,7 +8,7 @@ use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
-/// Puts the copy in the place of the store and says where the old one is.
+/// Puts the copy in the place of the store and prints where the old one is.
 pub(super) fn restore(args: &LabCopyArgs) -> Result<Exit, CliError> {
     let (_, store) = place(&args.place)?;
     let made = prony_lab::restore(&store, &args.file).map_err(|error| cli_error(&error.into()))?;

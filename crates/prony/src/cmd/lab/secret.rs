@@ -11,7 +11,7 @@ use crate::output;
 /// More than any secret has: what is longer is refused.
 const READ_BYTES_MAX: u64 = 1 << 20;
 
-/// Does what `args` say.
+/// Runs the command of `args`.
 pub(super) fn secret(args: &LabSecretArgs) -> Result<Exit, CliError> {
     match &args.action {
         SecretAction::List { place } => {
@@ -26,7 +26,7 @@ pub(super) fn secret(args: &LabSecretArgs) -> Result<Exit, CliError> {
             read.map_err(|error| CliError::usage(format!("can't read the secret from stdin ({error})")))?;
             let end = value.strip_suffix(b"\n").unwrap_or(&value);
             done(admin.set_secret(name, end))?;
-            output::tell(&format!("stored; a task gets it with: secrets = [\"{name}\"]\n"));
+            output::write_stderr(&format!("stored; a task gets it with: secrets = [\"{name}\"]\n"));
         }
         SecretAction::Remove { name, place } => done(open(place)?.remove_secret(name))?,
     }

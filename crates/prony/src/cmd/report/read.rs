@@ -1,4 +1,4 @@
-//! Stored results, read. Every file is somebody's: each refusal names the file and says what it is instead.
+//! Stored results, read. Every file is somebody's: each refusal names the file and what it is instead.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -1,5 +1,5 @@
 //! What can only be seen in several results together: runs that ran into each other, and comparisons of one run
-//! each. It is said of the files that were named together; nobody is asked why they were.
+//! each. They are about the files that were named together; nobody is asked why they were.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::render::Named;
 /// milliseconds that programs take to start.
 const TOGETHER_SHARE: f64 = 0.99;
 
-/// Everything that is to be said of `runs` together.
+/// All findings on `runs` together.
 pub(super) fn findings(runs: &[Named<'_>]) -> Vec<Finding> {
     overlap(runs).into_iter().chain(single_run(runs)).collect()
 }

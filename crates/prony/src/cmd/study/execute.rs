@@ -1,4 +1,4 @@
-//! The study itself: runs what is missing, and writes down what all of it says.
+//! The study itself: runs what is missing, and writes the reports of all of it.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::render::render_study;
 use crate::{output, terminal};
 
 /// What is to be done with a study.
-pub(super) struct Asked<'a> {
+pub(super) struct StudyRequest<'a> {
     pub(super) study: &'a Study,
     pub(super) schedule: &'a Schedule,
     /// Where everything is kept.
@@ -37,22 +37,23 @@ pub(super) fn default_folder(study: &Study) -> PathBuf {
 }
 
 /// Makes the runs that are missing, and reports on all that are there.
-pub(super) fn run(asked: &Asked<'_>) -> Result<Exit, CliError> {
-    let Asked { study, schedule, begin, format, quiet, .. } = *asked;
-    let folder = Folder::open(asked.folder, study, schedule, begin).map_err(|error| cli_error(&error))?;
+pub(super) fn run(request: &StudyRequest<'_>) -> Result<Exit, CliError> {
+    let StudyRequest { study, schedule, begin, format, quiet, .. } = *request;
+    let folder = Folder::open(request.folder, study, schedule, begin).map_err(|error| cli_error(&error))?;
     let place = folder.path().display();
     if folder.removed() > 0 {
-        output::tell(&format!("starting over: removed {} runs from {place}\n", folder.removed()));
+        output::write_stderr(&format!("starting over: removed {} runs from {place}\n", folder.removed()));
     }
     if !quiet {
-        output::tell(&plan::summary(study, schedule));
+        output::write_stderr(&plan::summary(study, schedule));
     }
     let mut runner = Local::new()?;
     let control = runner.control();
     let mut line = StudyLine::new(study, &folder, quiet);
     let is_stopped = || control.is_stopped();
-    let conducted =
-        execute(study, &folder, asked.confinement, &mut runner, &is_stopped, &mut |event| line.tell(&event));
+    let conducted = execute(study, &folder, request.confinement, &mut runner, &is_stopped, &mut |event| {
+        line.update(&event)
+    });
     drop(line);
     let conducted = conducted.map_err(|error| cli_error(&error))?;
     let result = aggregate_folder(study, schedule, folder.path())
@@ -61,7 +62,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<Exit, CliError> {
     output::print(&render_study(&result, format, &terminal::style()))?;
     write_reports(&folder, &result)?;
     if !quiet {
-        output::tell(&left(&conducted, &folder));
+        output::write_stderr(&left(&conducted, &folder));
     }
     Ok(Exit::of_study(&result, conducted.interrupted))
 }

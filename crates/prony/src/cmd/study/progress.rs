@@ -10,11 +10,11 @@ use crate::output;
 use crate::progress::StatusLine;
 use crate::terminal;
 
-/// Shows what the conductor tells.
+/// Shows the events of a study that runs.
 pub(super) struct StudyLine {
     status: StatusLine,
     /// Whether ended runs get lines of their own.
-    told: bool,
+    run_lines: bool,
     quiet: bool,
     /// Runs in all.
     of: usize,
@@ -42,7 +42,7 @@ impl StudyLine {
         }
         Self {
             status: StatusLine::new(quiet),
-            told: !quiet && !terminal::has_progress_line(),
+            run_lines: !quiet && !terminal::has_progress_line(),
             quiet,
             of: steps.len(),
             now: String::new(),
@@ -50,11 +50,11 @@ impl StudyLine {
         }
     }
 
-    /// Shows what `event` says.
-    pub(super) fn tell(&mut self, event: &StudyEvent<'_>) {
+    /// Shows `event`.
+    pub(super) fn update(&mut self, event: &StudyEvent<'_>) {
         match event {
             StudyEvent::Began { done, of } if *done > 0 && !self.quiet => {
-                self.say(&format!("{done} of {of} runs are there already\n"));
+                self.print(&format!("{done} of {of} runs are there already\n"));
             }
             StudyEvent::Building { target, line } => self.show(&format!("building {target}: {line}")),
             StudyEvent::Starting { target } => self.show(&format!("starting {target}")),
@@ -66,7 +66,7 @@ impl StudyLine {
             StudyEvent::Run(RunEvent::Progress(progress)) => self.show(&live(progress)),
             StudyEvent::Retried { step, cell, reasons, retry, of } if !self.quiet => {
                 let reasons: Vec<&str> = reasons.iter().map(|code| code.name()).collect();
-                self.say(&format!(
+                self.print(&format!(
                     "{} of {} · {} · INVALID ({}), made again: retry {retry} of at most {of}\n",
                     step.place,
                     self.of,
@@ -85,9 +85,9 @@ impl StudyLine {
             }
             StudyEvent::Finished { step, cell, verdict, took } => {
                 self.count(step, Some(*took));
-                if self.told {
+                if self.run_lines {
                     let name = clean(&cell.name);
-                    output::tell(&format!("{}\n", ended(step, self.of, &name, *verdict, *took)));
+                    output::write_stderr(&format!("{}\n", ended(step, self.of, &name, *verdict, *took)));
                 }
             }
             StudyEvent::Failed { step, cell, failure } => {
@@ -95,18 +95,18 @@ impl StudyLine {
                 let tail = failure.log_tail.lines().map(|line| format!("       | {}\n", clean(line)));
                 let (place, name, why) = (step.place, clean(&cell.name), clean(&failure.why));
                 let lines: String = tail.collect();
-                self.say(&format!("failed: {place} of {} · {name}: {why}\n{lines}", self.of));
+                self.print(&format!("failed: {place} of {} · {name}: {why}\n{lines}", self.of));
             }
             StudyEvent::GivenUp { target } => {
-                self.say(&format!("given up: {}; its other runs are not tried\n", clean(target)));
+                self.print(&format!("given up: {}; its other runs are not tried\n", clean(target)));
             }
         }
     }
 
     /// A line that stays.
-    fn say(&self, text: &str) {
+    fn print(&self, text: &str) {
         self.status.write("");
-        output::tell(text);
+        output::write_stderr(text);
     }
 
     /// The line that is written over.
@@ -150,7 +150,7 @@ fn ended(step: &Step, of: usize, name: &str, verdict: Option<Verdict>, took: Dur
     )
 }
 
-/// Rounded up: an estimate that says zero is wrong.
+/// Rounded up: an estimate of zero is wrong.
 fn describe(left: Duration) -> String {
     let left_s = left.as_secs() + 1;
     match left_s {
@@ -168,7 +168,7 @@ mod tests {
         let pace = |&(took_s, done, left)| Pace { took: Duration::from_secs(took_s), done, left };
         StudyLine {
             status: StatusLine::new(true),
-            told: false,
+            run_lines: false,
             quiet: true,
             of: 8,
             now: String::new(),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_as_people_say_them() {
+    fn times_are_written_as_people_say_them() {
         let check = |left_s, expected: &str| assert_eq!(describe(Duration::from_secs(left_s)), expected);
         check(0, "1 s left");
         check(98, "99 s left");
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_run_that_ended_is_one_line() {
         let step = Step { place: 3, cell: 0, repeat: 2, file: String::new() };
-        let told = ended(&step, 8, "kv", Some(Verdict::Valid), Duration::from_millis(3_200));
-        assert_eq!(told, "3 of 8 · kv · repeat 2 · VALID · 3.2 s");
+        let line = ended(&step, 8, "kv", Some(Verdict::Valid), Duration::from_millis(3_200));
+        assert_eq!(line, "3 of 8 · kv · repeat 2 · VALID · 3.2 s");
     }
 }

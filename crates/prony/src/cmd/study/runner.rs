@@ -35,7 +35,7 @@ impl Local {
         Ok(local)
     }
 
-    /// What says whether the study is to end.
+    /// What decides whether the study is to end.
     pub(super) fn control(&self) -> prony_engine::Control {
         self.control.clone()
     }
@@ -78,7 +78,7 @@ impl Runner for Local {
     }
 }
 
-/// What a command of its own would have said.
+/// What a command of its own would have reported.
 fn refused(error: impl Into<CliError>) -> RunnerError {
     RunnerError(error.into().describe())
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use super::running::{PASSWORD, Running};
-use crate::binary::{Said, command, prony, said};
+use crate::binary::{ProgramOutput, command, program_output, prony};
 use crate::folder::Folder;
 
 /// Sends a request and reads all of the answer.
@@ -22,7 +22,7 @@ fn send(lab: &Running, method: &str, path: &str, headers: &str, body: &str) -> S
     answer
 }
 
-fn lab(data: &Path, words: &[&str]) -> Said {
+fn lab(data: &Path, words: &[&str]) -> ProgramOutput {
     let data = data.to_str().expect("UTF-8");
     prony(&[&["lab"], words, &["--data", data]].concat())
 }
@@ -51,14 +51,14 @@ fn an_administrator_at_the_machine() {
     assert_eq!(last.code, Some(2), "{last:?}");
     assert!(last.err.contains("the last admin"), "{last:?}");
 
-    let judged = lab(&folder.0, &["policy", "judge", "http://127.1:3000/"]);
-    assert_eq!((judged.code, judged.out.as_str()), (Some(0), "allowed  127.0.0.1:3000\n"), "{judged:?}");
+    let checked = lab(&folder.0, &["policy", "judge", "http://127.1:3000/"]);
+    assert_eq!((checked.code, checked.out.as_str()), (Some(0), "allowed  127.0.0.1:3000\n"), "{checked:?}");
     let rules = folder.0.join("policy.toml");
     std::fs::write(&rules, "loopback = false\n").expect("written");
     assert_eq!(lab(&folder.0, &["policy", "set", rules.to_str().expect("UTF-8")]).code, Some(0));
-    let judged = lab(&folder.0, &["policy", "judge", "http://2130706433/", "--role", "admin"]);
-    assert_eq!(judged.code, Some(1), "{judged:?}");
-    assert!(lab(&folder.0, &["policy", "show"]).out.contains("loopback = false"), "{judged:?}");
+    let checked = lab(&folder.0, &["policy", "judge", "http://2130706433/", "--role", "admin"]);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    assert!(lab(&folder.0, &["policy", "show"]).out.contains("loopback = false"), "{checked:?}");
 
     let whole = lab(&folder.0, &["audit"]);
     let head = whole.out.trim().rsplit(' ').next().expect("a hash").to_owned();
@@ -97,8 +97,8 @@ fn an_administrator_of_a_lab_that_runs() {
     let rules = folder.0.join("policy.toml");
     std::fs::write(&rules, "loopback = false\n").expect("written");
     assert_eq!(lab(&folder.0, &["policy", "set", rules.to_str().expect("UTF-8")]).code, Some(0));
-    let judged = lab(&folder.0, &["policy", "judge", "http://127.1/"]);
-    assert!(judged.code == Some(1) && judged.out.starts_with("refused"), "{judged:?}");
+    let checked = lab(&folder.0, &["policy", "judge", "http://127.1/"]);
+    assert!(checked.code == Some(1) && checked.out.starts_with("refused"), "{checked:?}");
     let whole = lab(&folder.0, &["audit"]);
     assert!(whole.out.starts_with("whole: "), "{whole:?}");
     let names = lab(&folder.0, &["secret", "list"]);
@@ -137,7 +137,7 @@ fn who_logs_in_needs_no_variable() {
             .expect("the binary was built");
         // One that reads nothing may have ended.
         let _ = child.stdin.take().expect("piped").write_all(input.as_bytes());
-        said(child.wait_with_output().expect("it ends"))
+        program_output(child.wait_with_output().expect("it ends"))
     };
     let file = config.join("prony/tokens.json");
     let without = ask(&["gate", "1", "--lab", &address], "");
@@ -180,7 +180,7 @@ fn a_script_asks_for_builds() {
     let ask = |words: &[&str]| {
         let mut command = command();
         command.env("PRONY_LAB_TOKEN", token.out.trim()).env("PRONY_LAB", &address);
-        said(command.arg("lab").args(words).output().expect("the binary was built"))
+        program_output(command.arg("lab").args(words).output().expect("the binary was built"))
     };
     let refused = ask(&["submit", "web"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
@@ -193,9 +193,12 @@ fn a_script_asks_for_builds() {
     let submitted = ask(&["submit", "web", "--ref", "main", "--task", "compile"]);
     assert_eq!((submitted.code, submitted.out.as_str()), (Some(0), "1\n"), "{submitted:?}");
     assert_eq!(submitted.err, format!("{address}/build/1\n"));
-    let waited = ask(&["wait", "1", "--timeout", "1s"]);
-    assert_eq!(waited.code, Some(4), "{waited:?}");
-    assert!(waited.err.contains("build 1: queued\n") && waited.err.contains("--timeout"), "{waited:?}");
+    let timed_out = ask(&["wait", "1", "--timeout", "1s"]);
+    assert_eq!(timed_out.code, Some(4), "{timed_out:?}");
+    assert!(
+        timed_out.err.contains("build 1: queued\n") && timed_out.err.contains("--timeout"),
+        "{timed_out:?}"
+    );
     assert_eq!(ask(&["gate", "7"]).code, Some(2), "there is none");
 
     let cancelled = send(&running, "POST", "/api/v1/builds/1/cancel", &headers, "");

@@ -35,14 +35,14 @@ fn a_folder_replaced_by_a_link_is_not_written_through() {
     assert_eq!(left, ["prony.toml"], "{build:#?}");
 }
 
-/// What `script` says as a task of a build; `more` are lines of the task.
-fn said(name: &str, script: &str, more: &str) -> (Bench, String) {
+/// What `script` prints as a task of a build; `more` are lines of the task.
+fn task_output(name: &str, script: &str, more: &str) -> (Bench, String) {
     let definition = format!("[[task]]\nname = \"attack\"\ncommand = '''\n{script}\n'''\n{more}\n");
     let bench = Bench::new(name, &definition);
     let build = bench.finished(bench.submit(|_| ()));
     assert_eq!(build.build.state, BuildState::Completed, "{build:#?} {}", bench.output(&build, "attack"));
-    let said = bench.output(&build, "attack");
-    (bench, said)
+    let output = bench.output(&build, "attack");
+    (bench, output)
 }
 
 /// V3: a build sees what is listed, not all but what is listed.
@@ -55,10 +55,13 @@ fn a_build_sees_nothing_of_the_machine_but_what_is_listed() {
          [ -e $place ] && echo seen $place; done; cat /etc/shadow; cut -d: -f1 /etc/passwd; ls -a ..; true",
         folder.0.display()
     );
-    let (_, said) = said("attack-list", &script, "");
-    assert!(!said.contains("of somebody") && !said.contains("seen /") && !said.contains("root:"), "{said}");
-    assert!(said.contains("build\n") && said.contains("source\n"), "{said}");
-    assert!(!said.contains("study\n"), "what is measured lies elsewhere: {said}");
+    let (_, output) = task_output("attack-list", &script, "");
+    assert!(
+        !output.contains("of somebody") && !output.contains("seen /") && !output.contains("root:"),
+        "{output}"
+    );
+    assert!(output.contains("build\n") && output.contains("source\n"), "{output}");
+    assert!(!output.contains("study\n"), "what is measured lies elsewhere: {output}");
 }
 
 /// V3: no rights, no way to more of them, no sight of other processes.
@@ -67,17 +70,20 @@ fn a_build_has_no_rights_and_gets_none() {
     let script = "grep -E 'Cap(Eff|Prm|Bnd)|NoNewPrivs' /proc/self/status; id -u; unshare -U true && echo namespaces; \
                   unshare -m true && echo mounts; for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline; echo; done; \
                   readlink /proc/self/ns/net; readlink /proc/self/ns/cgroup; true";
-    let (_, said) = said("attack-rights", script, "");
-    assert!(!said.contains("namespaces\n") && !said.contains("mounts\n"), "{said}");
+    let (_, output) = task_output("attack-rights", script, "");
+    assert!(!output.contains("namespaces\n") && !output.contains("mounts\n"), "{output}");
     for line in ["CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapBnd:\t0000000000000000"] {
-        assert!(said.contains(line), "{said}");
+        assert!(output.contains(line), "{output}");
     }
-    assert!(said.contains("NoNewPrivs:\t1") && !said.lines().any(|line| line == "0"), "not as root: {said}");
-    let mut others = said.lines().filter(|line| !line.contains("bwrap --unshare"));
-    assert!(!others.any(|line| line.contains("prony")), "guardians are elsewhere: {said}");
+    assert!(
+        output.contains("NoNewPrivs:\t1") && !output.lines().any(|line| line == "0"),
+        "not as root: {output}"
+    );
+    let mut others = output.lines().filter(|line| !line.contains("bwrap --unshare"));
+    assert!(!others.any(|line| line.contains("prony")), "guardians are elsewhere: {output}");
     for space in ["net", "cgroup"] {
         let own = fs::read_link(format!("/proc/self/ns/{space}")).expect("it has one");
-        assert!(!said.contains(own.to_str().expect("text")), "{said}");
+        assert!(!output.contains(own.to_str().expect("text")), "{output}");
     }
 }
 
@@ -91,8 +97,8 @@ fn a_build_does_not_reach_what_listens_on_this_machine() {
          python3 -c 'import socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); s.listen(); \
          socket.create_connection(s.getsockname(), 5)' && echo own; true"
     );
-    let (_, said) = said("attack-port", &script, "");
-    assert_eq!(said, "own\n");
+    let (_, output) = task_output("attack-port", &script, "");
+    assert_eq!(output, "own\n");
 }
 
 /// V9: what is measured neither reads nor writes what measures it, nor signals it.
@@ -144,8 +150,8 @@ except OSError:
     pass
 '; true"
     );
-    let (_, said) = said("attack-egress", &script, "network = true");
-    assert_eq!(said, "5\nHTTP/1.1 403 Forbidden\nHTTP/1.1 403 Forbidden\n");
+    let (_, output) = task_output("attack-egress", &script, "network = true");
+    assert_eq!(output, "5\nHTTP/1.1 403 Forbidden\nHTTP/1.1 403 Forbidden\n");
 }
 
 /// V8: a secret is given to the task that names it, and shown to nobody.

@@ -10,7 +10,7 @@ use prony_supervisor::Cancel;
 
 use super::Bench;
 
-/// Calls git in `folder`, and gives what it says.
+/// Calls git in `folder`, and returns what it prints.
 pub(super) fn git(folder: &Path, words: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=Kim", "-c", "user.email=kim@example.org", "-c", "init.defaultBranch=main"])
@@ -36,7 +36,7 @@ struct Source {
     bench: Bench,
     repository: PathBuf,
     fetcher: Fetcher,
-    said: Vec<String>,
+    output: Vec<String>,
 }
 
 impl Source {
@@ -52,17 +52,17 @@ impl Source {
             search_path: std::env::var("PATH").expect("there is one"),
             home: None,
         };
-        Self { bench, repository, fetcher, said: Vec::new() }
+        Self { bench, repository, fetcher, output: Vec::new() }
     }
 
     fn fetch_from(&mut self, origin: &Origin, reference: &str) -> Result<Revision, String> {
         let into = self.files();
         let _ = fs::remove_dir_all(&into);
         let limits = (self.bench.room.path(), self.bench.bounds, &Cancel::default());
-        let said = &mut self.said;
+        let output = &mut self.output;
         let fetched = self
             .fetcher
-            .fetch(origin, reference, &into, limits, None, &mut |line| said.push(line.to_owned()));
+            .fetch(origin, reference, &into, limits, None, &mut |line| output.push(line.to_owned()));
         fetched.map_err(|error| error.to_string())
     }
 
@@ -103,10 +103,10 @@ fn a_commit_is_found_by_each_of_its_names() {
     }
     // The whole commit was there already: nothing had to be fetched for it.
     assert_eq!(
-        source.said.iter().filter(|line| line.starts_with("fetching")).count(),
+        source.output.iter().filter(|line| line.starts_with("fetching")).count(),
         5,
         "{:?}",
-        source.said
+        source.output
     );
     // A branch that moves back and a tag that moves are followed.
     git(&source.repository, &["reset", "--quiet", "--hard", &first]);
@@ -117,7 +117,7 @@ fn a_commit_is_found_by_each_of_its_names() {
 }
 
 #[test]
-fn what_is_not_there_is_told() {
+fn what_is_not_there_is_reported() {
     let mut source = Source::new("missing");
     commit(&source.repository, "file", "one");
     for reference in ["nothing", "0000000", "abc/def"] {

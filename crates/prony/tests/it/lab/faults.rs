@@ -62,13 +62,13 @@ fn token(lab: &Running) -> String {
     let headers = [("Cookie", cookie), ("X-CSRF-Token", &rest[..64]), ("Content-Type", "application/json")];
     let definition = "folder = \"/srv/a\"\n[[task]]\nname = \"compile\"\ncommand = \"make\"";
     let project = json!({ "definition": definition }).to_string();
-    let (status, _, said) =
+    let (status, _, answer) =
         ask(&lab.address, "PUT", "/api/v1/projects/a", &headers, &project).expect("answered");
-    assert!(status < 300, "{said}");
-    let wanted = json!({ "name": "test", "role": "runner" }).to_string();
-    let (_, _, said) = ask(&lab.address, "POST", "/api/v1/tokens", &headers, &wanted).expect("answered");
-    let said: Value = serde_json::from_str(&said).expect("JSON");
-    said["token"].as_str().expect("a token").to_owned()
+    assert!(status < 300, "{answer}");
+    let new_token = json!({ "name": "test", "role": "runner" }).to_string();
+    let (_, _, answer) = ask(&lab.address, "POST", "/api/v1/tokens", &headers, &new_token).expect("answered");
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    answer["token"].as_str().expect("a token").to_owned()
 }
 
 /// Requests a build; its number, where the lab answered.
@@ -77,10 +77,10 @@ fn request(address: &str, token: &str, key: &str) -> Option<u64> {
     let headers =
         [("Authorization", bearer.as_str()), ("Idempotency-Key", key), ("Content-Type", "application/json")];
     let body = json!({ "project": "a", "reference": "main" }).to_string();
-    let (status, _, said) = ask(address, "POST", "/api/v1/builds", &headers, &body)?;
-    assert!(matches!(status, 200 | 201), "{status} {said}");
-    let said: Value = serde_json::from_str(&said).expect("JSON");
-    Some(said["build"]["id"].as_u64().or_else(|| said["id"].as_u64()).expect("a number"))
+    let (status, _, answer) = ask(address, "POST", "/api/v1/builds", &headers, &body)?;
+    assert!(matches!(status, 200 | 201), "{status} {answer}");
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    Some(answer["build"]["id"].as_u64().or_else(|| answer["id"].as_u64()).expect("a number"))
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn builds_that_were_answered_are_there_once_after_the_lab_was_killed() {
     assert_eq!(ids.len(), keys.len(), "two keys have one build");
     drop(lab);
     let place = data.to_str().expect("text");
-    let said = prony(&["lab", "check", "--data", place]);
-    assert!(said.out.starts_with(&format!("whole: {} builds", keys.len())), "{said:?}");
+    let output = prony(&["lab", "check", "--data", place]);
+    assert!(output.out.starts_with(&format!("whole: {} builds", keys.len())), "{output:?}");
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn a_lab_is_copied_while_it_runs_and_brought_back_when_it_is_stopped() {
     let lab = Running::start(&data);
     let token = token(&lab);
     let first = request(&lab.address, &token, "one").expect("answered");
-    let said = prony(&["lab", "backup", copy, "--data", place]);
-    assert!(said.out.contains("1 builds") && said.code == Some(0), "{said:?}");
+    let output = prony(&["lab", "backup", copy, "--data", place]);
+    assert!(output.out.contains("1 builds") && output.code == Some(0), "{output:?}");
     let again = prony(&["lab", "backup", copy, "--data", place]);
     assert!(again.err.contains("it is there already") && again.code == Some(2), "{again:?}");
     let second = request(&lab.address, &token, "two").expect("answered");
@@ -160,8 +160,8 @@ fn a_lab_is_copied_while_it_runs_and_brought_back_when_it_is_stopped() {
     let other = prony(&["lab", "--data", place, "--listen", "127.0.0.1:0"]);
     assert!(other.err.contains("stop that one first") && other.code == Some(2), "{other:?}");
     drop(lab);
-    let said = prony(&["lab", "restore", copy, "--data", place]);
-    assert!(said.out.contains("restored: 1 builds") && said.out.contains(".before-"), "{said:?}");
+    let output = prony(&["lab", "restore", copy, "--data", place]);
+    assert!(output.out.contains("restored: 1 builds") && output.out.contains(".before-"), "{output:?}");
     let lab = Running::start(&data);
     assert_eq!(request(&lab.address, &token, "one"), Some(first), "what was copied is there");
     assert_eq!(request(&lab.address, &token, "two"), Some(second), "what was not is accepted anew");

@@ -37,9 +37,9 @@ fn nothing_outlives_a_killed_lab_and_nothing_is_run_twice() {
     lab.kill().expect("it is ours");
     lab.wait().expect("it is ours");
     bench.wait_for("the end of all of them", || bench.left().is_empty());
-    // The next lab goes on with the queue, and says what became of the other.
+    // The next lab goes on with the queue, and reports what became of the other.
     bench.open();
-    assert_eq!(bench.look(first).build.state, BuildState::Running, "nobody has looked yet");
+    assert_eq!(bench.detail(first).build.state, BuildState::Running, "nobody has looked yet");
     bench.start();
     let build = bench.finished(first);
     assert_eq!((build.build.state, build.build.attempt), (BuildState::Failed, 1));
@@ -66,7 +66,7 @@ fn a_lab_ends_with_a_signal_and_takes_what_runs_along() {
     assert!(lab.wait().expect("it is ours").success());
     assert_eq!(bench.left(), [""; 0]);
     bench.open();
-    let build = bench.look(id).build;
+    let build = bench.detail(id).build;
     assert_eq!(build.state, BuildState::Failed);
     assert_eq!(build.reason.as_deref(), Some("the lab was stopped while it ran; request it again"));
 }

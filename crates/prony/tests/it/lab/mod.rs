@@ -62,9 +62,9 @@ impl Bench {
     }
 
     fn run(&self, order: &CommandSpec) -> (CommandOutcome, String) {
-        let mut said = Vec::new();
-        let ran = self.starter.run(order, &Cancel::default(), &mut |piece| said.extend_from_slice(piece));
-        (ran.expect("the binary was built"), String::from_utf8_lossy(&said).into_owned())
+        let mut output = Vec::new();
+        let ran = self.starter.run(order, &Cancel::default(), &mut |piece| output.extend_from_slice(piece));
+        (ran.expect("the binary was built"), String::from_utf8_lossy(&output).into_owned())
     }
 
     fn sh(&self, script: &str) -> (CommandOutcome, String) {

@@ -7,27 +7,28 @@ use prony_supervisor::{Cancel, Ended, StopReason};
 use super::Bench;
 
 #[test]
-fn what_a_command_writes_comes_in_order_and_its_end_is_told() {
+fn what_a_command_writes_comes_in_order_and_its_end_is_reported() {
     let bench = Bench::new("order");
-    let (ran, said) = bench.sh("for n in 1 2 3; do echo out $n; echo err $n >&2; done; exit 3");
-    assert_eq!((ran.ended, said.as_str()), (Ended::Code(3), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"));
-    assert_eq!(ran.output_bytes, said.len() as u64);
+    let (ran, output) = bench.sh("for n in 1 2 3; do echo out $n; echo err $n >&2; done; exit 3");
+    assert_eq!((ran.ended, output.as_str()), (Ended::Code(3), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"));
+    assert_eq!(ran.output_bytes, output.len() as u64);
     assert_eq!(bench.sh("kill -USR1 $$").0.ended, Ended::Signal(10));
     let mut order = bench.order("");
     order.words = vec!["/no/such/program".into()];
-    let (ran, said) = bench.run(&order);
-    assert!(ran.ended == Ended::Code(127) && said.contains("/no/such/program"), "{ran:?} {said}");
+    let (ran, output) = bench.run(&order);
+    assert!(ran.ended == Ended::Code(127) && output.contains("/no/such/program"), "{ran:?} {output}");
 }
 
 #[test]
 fn a_command_gets_nothing_that_is_not_meant_for_it() {
     let bench = Bench::new("environment");
-    let (ran, said) = bench.sh("cat; env | cut -d= -f1 | sort; ls /proc/self/fd | grep -x .; tty; ulimit -c");
+    let (ran, output) =
+        bench.sh("cat; env | cut -d= -f1 | sort; ls /proc/self/fd | grep -x .; tty; ulimit -c");
     assert_eq!(ran.ended, Ended::Code(0));
     // PWD is the shell's own.
     let own = "CI\nHOME\nLANG\nPATH\nPRONY_COMMIT\nPWD\nTERM\nTMPDIR\n";
     // stdin, stdout, stderr, and the folder that `ls` reads. What has two digits is from whoever runs the tests.
-    assert_eq!(said, format!("{own}0\n1\n2\n3\nnot a tty\n0\n"));
+    assert_eq!(output, format!("{own}0\n1\n2\n3\nnot a tty\n0\n"));
 }
 
 #[test]
@@ -48,10 +49,10 @@ fn pieces_come_while_the_command_runs() {
 fn a_flood_is_cut_and_stopped() {
     let mut bench = Bench::new("flood");
     bench.bounds.output_bytes = 100_000;
-    let (ran, said) = bench.sh("trap '' TERM; yes");
-    assert_eq!((ran.ended, said.len()), (Ended::Stopped(StopReason::Output), 100_000));
-    let (ran, said) = bench.sh("head -c 100000 /dev/zero");
-    assert_eq!((ran.ended, said.len()), (Ended::Code(0), 100_000));
+    let (ran, output) = bench.sh("trap '' TERM; yes");
+    assert_eq!((ran.ended, output.len()), (Ended::Stopped(StopReason::Output), 100_000));
+    let (ran, output) = bench.sh("head -c 100000 /dev/zero");
+    assert_eq!((ran.ended, output.len()), (Ended::Code(0), 100_000));
     assert_eq!(bench.sh("head -c 100001 /dev/zero").0.ended, Ended::Stopped(StopReason::Output));
     assert_eq!(bench.left(), [""; 0]);
 }
@@ -61,16 +62,16 @@ fn what_never_ends_is_stopped_even_if_it_does_not_listen() {
     let mut bench = Bench::new("endless");
     bench.bounds.time = Duration::from_millis(300);
     bench.bounds.grace = Duration::from_millis(200);
-    let (ran, said) =
+    let (ran, output) =
         bench.sh("trap '' TERM; (trap '' TERM; setsid sh -c 'while :; do sleep 1000; done' &); echo on; while :; do sleep 0.05; done");
-    assert_eq!((ran.ended, said.as_str()), (Ended::Stopped(StopReason::Time), "on\n"));
+    assert_eq!((ran.ended, output.as_str()), (Ended::Stopped(StopReason::Time), "on\n"));
     assert!(ran.took >= Duration::from_millis(500), "{ran:?}");
     assert_eq!(bench.left(), [""; 0]);
     // Its children hear it, too, and have time.
     bench.bounds.grace = Duration::from_mins(1);
-    let (ran, said) = bench.sh("trap : TERM; setsid sh -c 'trap \"echo saved; exit\" TERM; while :; do sleep 0.05; done' & wait; wait");
+    let (ran, output) = bench.sh("trap : TERM; setsid sh -c 'trap \"echo saved; exit\" TERM; while :; do sleep 0.05; done' & wait; wait");
     assert_eq!(ran.ended, Ended::Stopped(StopReason::Time));
-    assert!(said.ends_with("saved\n"), "{said}");
+    assert!(output.ends_with("saved\n"), "{output}");
 }
 
 /// While it is given time to end, it still may not break its limits.
@@ -79,8 +80,8 @@ fn who_is_asked_to_stop_keeps_the_limits() {
     let mut bench = Bench::new("grace");
     bench.bounds.time = Duration::from_millis(200);
     bench.bounds.output_bytes = 10_000;
-    let (ran, said) = bench.sh("trap 'yes' TERM; while :; do sleep 0.02; done");
-    assert_eq!((ran.ended, said.len()), (Ended::Stopped(StopReason::Time), 10_000));
+    let (ran, output) = bench.sh("trap 'yes' TERM; while :; do sleep 0.02; done");
+    assert_eq!((ran.ended, output.len()), (Ended::Stopped(StopReason::Time), 10_000));
     assert!(ran.took < bench.bounds.grace, "{ran:?}");
 }
 
@@ -147,8 +148,8 @@ fn too_much_on_the_disk_ends_a_command() {
 #[test]
 fn what_a_command_leaves_behind_does_not_hold_it_up() {
     let bench = Bench::new("left");
-    let (ran, said) = bench.sh("setsid sh -c 'trap \"\" TERM; sleep 1000' & (sleep 1000 &); echo done");
-    assert_eq!((ran.ended, said.as_str()), (Ended::Code(0), "done\n"));
+    let (ran, output) = bench.sh("setsid sh -c 'trap \"\" TERM; sleep 1000' & (sleep 1000 &); echo done");
+    assert_eq!((ran.ended, output.as_str()), (Ended::Code(0), "done\n"));
     assert!(ran.took < Duration::from_mins(1), "{ran:?}");
     assert_eq!(bench.left(), [""; 0]);
 }

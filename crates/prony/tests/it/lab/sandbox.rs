@@ -38,11 +38,14 @@ fn a_build_has_its_own_and_the_system() {
                   \"$PRONY\" --version >/dev/null && echo prony; id -un; for folder in ../*; do [ -n \"$(ls -A $folder)\" ] && basename $folder; done; true";
     let mut order = order(&bench, &sandbox, script);
     order.environment.push(("PRONY".into(), env!("CARGO_BIN_EXE_prony").into()));
-    let (ran, said) = bench.run(&order);
-    assert_eq!(ran.ended, Ended::Code(0), "{said}");
-    assert!(said.contains("own\n") && said.contains("read-only\n") && said.contains("prony-lab\n"), "{said}");
+    let (ran, output) = bench.run(&order);
+    assert_eq!(ran.ended, Ended::Code(0), "{output}");
+    assert!(
+        output.contains("own\n") && output.contains("read-only\n") && output.contains("prony-lab\n"),
+        "{output}"
+    );
     // Where the lab's own folder is below /tmp, the places of its other folders are seen, and empty.
-    assert!(said.ends_with("prony\nbuild\nhome\ntmp\n"), "{said}");
+    assert!(output.ends_with("prony\nbuild\nhome\ntmp\n"), "{output}");
     assert!(!Path::new("/tmp/prony-lab-test").exists());
     assert_eq!(fs::read_to_string(bench.room.tmp().join("prony-lab-test")).expect("there"), "private\n");
 }
@@ -59,8 +62,11 @@ fn what_an_administrator_exposes_can_be_read_and_nothing_else() {
     let used = Use { scope: Scope::Task, network: Network::Own, sources: &[], expose: &expose, egress: None };
     let mut order = bench.order(&format!("cd {}; cat bin/tool; echo x >bin/tool; ls", outside.display()));
     order.words = sandbox.wrapped(&bench.room, &bench.room.home(), used, order.words);
-    let (_, said) = bench.run(&order);
-    assert!(said.starts_with("text\n") && said.contains("Read-only") && said.ends_with("\nbin\n"), "{said}");
+    let (_, output) = bench.run(&order);
+    assert!(
+        output.starts_with("text\n") && output.contains("Read-only") && output.ends_with("\nbin\n"),
+        "{output}"
+    );
     assert_eq!(fs::read_to_string(outside.join("bin/tool")).expect("there"), "text\n");
 }
 
@@ -71,8 +77,8 @@ fn nothing_leaves_the_sandbox_alive() {
     let script = "trap '' TERM; (setsid sleep 1000 &); echo on; while :; do sleep 0.02; done";
     bench.bounds.time = Duration::from_millis(1500);
     bench.bounds.grace = Duration::from_millis(100);
-    let (ran, said) = bench.run(&order(&bench, &sandbox, script));
-    assert_eq!((ran.ended, said.as_str()), (Ended::Stopped(StopReason::Time), "on\n"));
+    let (ran, output) = bench.run(&order(&bench, &sandbox, script));
+    assert_eq!((ran.ended, output.as_str()), (Ended::Stopped(StopReason::Time), "on\n"));
     assert_eq!(bench.left(), [""; 0]);
 }
 
@@ -93,8 +99,8 @@ fn a_build_in_the_sandbox_can_save_what_it_has() {
         let mut order =
             order(&bench, &sandbox, "trap 'echo saved; exit 0' TERM; while :; do sleep 0.02; done");
         order.tree = tree;
-        let (ran, said) = bench.run(&order);
+        let (ran, output) = bench.run(&order);
         assert_eq!(ran.ended, Ended::Stopped(StopReason::Time));
-        assert!(said.ends_with("saved\n") && ran.took < bench.bounds.grace, "{said} {ran:?}");
+        assert!(output.ends_with("saved\n") && ran.took < bench.bounds.grace, "{output} {ran:?}");
     }
 }

@@ -10,10 +10,10 @@ use prony_lab::{Lab, LabOptions, SandboxMode, StoreAddress};
 use super::checkout::{commit, git};
 use crate::folder::Folder;
 
-/// Between looks.
+/// Between polls.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Looks until something is given up: two minutes, which a busy machine may take.
-const LOOKS: u32 = 6_000;
+const POLLS: u32 = 6_000;
 
 /// A lab with a worker, and the repository of its project `tiny`.
 pub(super) struct Bench {
@@ -92,7 +92,7 @@ impl Bench {
 
     /// Waits until `is_so`.
     pub(super) fn wait_for(&self, what: &str, is_so: impl Fn() -> bool) {
-        for _ in 0..LOOKS {
+        for _ in 0..POLLS {
             if is_so() {
                 return;
             }
@@ -107,20 +107,20 @@ impl Bench {
         self.lab().submit(&request, "kim").expect("accepted")
     }
 
-    pub(super) fn look(&self, id: BuildId) -> BuildDetail {
+    pub(super) fn detail(&self, id: BuildId) -> BuildDetail {
         self.lab().build(id).expect("read").expect("there")
     }
 
     /// Waits until `is_it` holds of the build.
     pub(super) fn until(&self, id: BuildId, is_it: impl Fn(&BuildDetail) -> bool) -> BuildDetail {
-        for _ in 0..LOOKS {
-            let build = self.look(id);
+        for _ in 0..POLLS {
+            let build = self.detail(id);
             if is_it(&build) {
                 return build;
             }
             std::thread::sleep(PAUSE);
         }
-        panic!("{:#?}", self.look(id));
+        panic!("{:#?}", self.detail(id));
     }
 
     pub(super) fn finished(&self, id: BuildId) -> BuildDetail {
@@ -216,12 +216,12 @@ fn output_is_there_while_the_task_runs_and_the_build_can_be_called_off() {
         (build.build.state, bench.output(&build, "endless").as_str()),
         (BuildState::Running, "begun\n")
     );
-    assert_eq!(bench.look(second).build.state, BuildState::Queued, "one at a time");
+    assert_eq!(bench.detail(second).build.state, BuildState::Queued, "one at a time");
     assert!(
         bench.lab().cancel(second, "eli").expect("written")
             && bench.lab().cancel(first, "kim").expect("written")
     );
-    assert_eq!(bench.look(second).build.state, BuildState::Cancelled, "at once");
+    assert_eq!(bench.detail(second).build.state, BuildState::Cancelled, "at once");
     let build = bench.finished(first);
     assert_eq!(build.build.state, BuildState::Cancelled);
     assert_eq!(build.build.reason.as_deref(), Some("cancelled by kim"));
@@ -243,8 +243,8 @@ fn builds_that_break_their_limits_fail_with_the_reason_and_leave_nothing() {
         let build = bench.built();
         let bad = &build.tasks[1];
         assert_eq!((build.build.state, bad.state), (BuildState::Failed, state), "{name}: {build:?}");
-        let told = bad.reason.as_deref().unwrap_or_default();
-        assert!(told.contains(reason), "{name}: {told}");
+        let stored = bad.reason.as_deref().unwrap_or_default();
+        assert!(stored.contains(reason), "{name}: {stored}");
         assert!(build.build.reason.expect("it has one").starts_with("bad: "));
         assert_eq!(bench.left(), [""; 0], "{name}");
         bench.wait_for("the end of its room", || bench.rooms() == 0);
@@ -311,14 +311,14 @@ fn a_lab_that_stops_ends_what_runs_and_says_so() {
     let (first, second) = (bench.submit(|_| ()), bench.submit(|_| ()));
     bench.until(first, |build| build.tasks[1].output_bytes > 0);
     bench.stop();
-    let build = bench.look(first);
+    let build = bench.detail(first);
     assert_eq!(build.build.state, BuildState::Failed);
     assert_eq!(build.build.reason.as_deref(), Some("the lab was stopped while it ran; request it again"));
-    assert_eq!(bench.look(second).build.state, BuildState::Queued);
+    assert_eq!(bench.detail(second).build.state, BuildState::Queued);
     assert_eq!(bench.left(), [""; 0]);
     bench.start();
     bench.until(second, |build| build.tasks[1].output_bytes > 0);
-    assert_eq!(bench.look(first).build.attempt, 1, "it is not run again");
+    assert_eq!(bench.detail(first).build.attempt, 1, "it is not run again");
 }
 
 #[test]
@@ -332,5 +332,5 @@ fn what_waits_too_long_expires_while_another_runs() {
     let second = bench.submit(|_| ());
     let build = bench.finished(second);
     assert_eq!((build.build.state, build.build.attempt), (BuildState::Expired, 0));
-    assert_eq!(bench.look(first).build.state, BuildState::Running);
+    assert_eq!(bench.detail(first).build.state, BuildState::Running);
 }

@@ -75,7 +75,10 @@ fn pairs_are_adjacent_and_their_order_is_drawn() {
     for (pair, ports) in measured.pairs.iter().zip(ports.chunks(2)) {
         let expected = if pair.order == BlockOrder::AFirst { [1, 2] } else { [2, 1] };
         assert_eq!(ports, expected);
-        assert!(pair.blocks.1.told.rate_per_s > pair.blocks.0.told.rate_per_s, "B is B in either order");
+        assert!(
+            pair.blocks.1.summary.rate_per_s > pair.blocks.0.summary.rate_per_s,
+            "B is B in either order"
+        );
     }
     let a_first = measured.pairs.iter().filter(|pair| pair.order == BlockOrder::AFirst).count();
     assert!((1..20).contains(&a_first), "{a_first}");

@@ -16,7 +16,7 @@ fn run(began_ms: u64, measured_s: f64) -> RunResult {
 }
 
 /// The findings of runs that are called a, b, c, …
-fn told(results: &[RunResult]) -> Vec<Finding> {
+fn findings_of(results: &[RunResult]) -> Vec<Finding> {
     let names = ["a", "b", "c", "d"];
     let runs: Vec<Named<'_>> =
         results.iter().zip(names).map(|(result, file)| Named { file, result }).collect();
@@ -24,7 +24,7 @@ fn told(results: &[RunResult]) -> Vec<Finding> {
 }
 
 fn check(results: &[RunResult], code: FindingCode, expected: Option<&str>) {
-    let found = told(results).into_iter().find(|finding| finding.code == code);
+    let found = findings_of(results).into_iter().find(|finding| finding.code == code);
     assert_eq!(found.as_ref().map(|finding| finding.message.split(':').next().unwrap_or_default()), expected);
 }
 
@@ -93,7 +93,7 @@ fn two_machines_have_two_clocks() {
     one.environment.boot_id = Some("another".to_owned());
     one.addresses = vec!["192.0.2.1:80".to_owned()];
     other.addresses.clone_from(&one.addresses);
-    let found = told(&[one, other]);
+    let found = findings_of(&[one, other]);
     assert!(found[0].message.contains("5 s after a (by the clocks of two machines): the sum"), "{found:?}");
 }
 
