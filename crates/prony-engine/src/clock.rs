@@ -15,7 +15,7 @@ pub(crate) const NEVER: Nanos = Nanos::MAX;
 pub(crate) struct Wall(pub u64);
 
 impl Wall {
-    /// A moment that nobody told.
+    /// A moment that is not known.
     pub(crate) const UNKNOWN: Self = Self(0);
 
     /// So many seconds and nanoseconds since 1970; `None` before that.
@@ -47,13 +47,13 @@ pub(crate) fn wall() -> Duration {
     Duration::from_nanos(nanos(clock_gettime(ClockId::Realtime)))
 }
 
-/// CLOCK_REALTIME − CLOCK_MONOTONIC, modulo 2^64: the best of a few looks, which is known to half the time that the
-/// look took. Some 100 ns, where the thread is not interrupted each time.
+/// CLOCK_REALTIME − CLOCK_MONOTONIC, modulo 2^64: the best of a few readings, known to half the time that it
+/// took. Some 100 ns, where the thread is not interrupted each time.
 pub(crate) fn wall_offset() -> u64 {
-    const LOOKS: usize = 5;
+    const READINGS: usize = 5;
     const GOOD_ENOUGH: Nanos = 1_000;
     let mut best = (NEVER, 0);
-    for _ in 0..LOOKS {
+    for _ in 0..READINGS {
         let before = now();
         let wall = nanos(clock_gettime(ClockId::Realtime));
         let took = now() - before;

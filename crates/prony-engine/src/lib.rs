@@ -4,11 +4,11 @@
 //! that was due is counted once, whatever became of it; and whatever makes a number doubtful becomes a
 //! finding. The engine prints nothing, stores nothing and knows neither studies nor reports.
 //!
-//! The way of one request: [`run()`] starts `load::worker` (the only loop), which asks `load::pacer` what is due, tells
-//! `load::exchange` (with `conn` and prony-http) what happened to a connection through `load::driver` (io_uring or
+//! The way of one request: [`run()`] starts `load::worker` (the only loop), which asks `load::pacer` what is due, reports
+//! to `load::exchange` (with `conn` and prony-http) what happened to a connection through `load::driver` (io_uring or
 //! epoll), and writes samples into `record::recorder`. Its slices go to `record::collect`, which makes totals and a
-//! series; `record::summary` makes the result of them and `judge` says whether it can be trusted. `kernel` is what the
-//! kernel says of the requests, `machine` what it says of the machine and of a server on it.
+//! series; `record::summary` makes the result of them and `evaluate` says whether it can be trusted. `kernel` is what
+//! the kernel reports of the requests, `machine` what it reports of the machine and of a server on it.
 //!
 //! Beside it stands [`probe()`], which sends single requests without any of this and says where their time went.
 
@@ -17,7 +17,7 @@ mod run;
 mod load;
 mod record;
 
-mod judge;
+mod evaluate;
 mod kernel;
 mod machine;
 

@@ -44,7 +44,7 @@ const SOLO_MAX: Duration = Duration::from_secs(1);
 /// Time for the threads to start before the first request is due.
 const START_DELAY: Nanos = 5_000_000;
 
-/// Runs `plan`, tells `sink` how it goes, and returns what was found out. Blocks the calling thread.
+/// Runs `plan`, reports to `sink` how it goes, and returns what was found out. Blocks the calling thread.
 ///
 /// # Errors
 /// Only what prevents the load: once it is on, failures are counted in the result.
@@ -168,7 +168,7 @@ fn start(
             closed_loop: plan.load.rate().is_none(),
             unpaced: request.bytes().len() * assignment.depth as usize <= WINDOW_BYTES
                 && environment::paces(),
-            stamps: kernel.stamping.wanted,
+            stamps: kernel.stamping.sampling,
             peers: peers.addresses.clone(),
             sources: plan.sources.iter().map(|source| network_address((*source, 0).into())).collect(),
         };
@@ -177,7 +177,7 @@ fn start(
             spare.send(slice(plan, thread)).expect("invariant: the other end is in this function");
         }
         spares.push(spare);
-        let asks_kernel = kernel.stamping.wanted.arrivals_one_in > 0;
+        let asks_kernel = kernel.stamping.sampling.arrivals_one_in > 0;
         let open_loop = plan.load.rate().is_some();
         let recorder = Recorder::new(slice(plan, thread), full.clone(), taken, open_loop, asks_kernel);
         let heads = HeadCache::new(request.kind(), Limits::default());
@@ -204,9 +204,9 @@ fn spawn(
     abort: Control,
 ) -> Result<Started, RunError> {
     let tid = Arc::new(AtomicI32::new(0));
-    let told = Arc::clone(&tid);
+    let shared_tid = Arc::clone(&tid);
     let body = move || {
-        told.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+        shared_tid.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
         // By default the kernel may wake a thread 50 microseconds late to save power.
         let _as_before = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         sys::ask_for_short_slices();
@@ -258,8 +258,8 @@ fn assign(plan: &RunPlan, request: &EncodedRequest, window: Window, thread: u32)
     }
 }
 
-/// How long the warm-up sends one request at a time: what the server takes without a queue tells a server that waits
-/// from too few connections. These requests are part of the warm-up's load, none is sent in addition.
+/// How long the warm-up sends one request at a time: what the server takes without a queue distinguishes a server
+/// that waits from too few connections. These requests are part of the warm-up's load, none is sent in addition.
 fn solo(plan: &RunPlan) -> Option<Duration> {
     let closed = matches!(plan.load, Load::Closed { connections } if connections > 1);
     let may = closed && plan.request.pipeline == 1 && plan.warmup >= SOLO_WARMUP_MIN;

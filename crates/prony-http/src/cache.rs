@@ -2,7 +2,7 @@
 //!
 //! The heads of a benchmark's answers are nearly always the same bytes; only `Date` changes, once a second.
 //! Comparing a head with the last ones costs a tenth of parsing it, and it also finds where the head ends.
-//! Nobody can tell the difference by the outcome: a head that begins with a remembered complete head *is*
+//! The outcome is the same: a head that begins with a remembered complete head *is*
 //! that head, and what a head means depends on its bytes, the limits and the request kind alone.
 
 use crate::error::ProtocolError;

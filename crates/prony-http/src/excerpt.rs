@@ -7,7 +7,7 @@ pub const EXCERPT_BYTES: usize = 64;
 
 /// Displays the first [`EXCERPT_BYTES`] of some bytes in printable ASCII, the rest escaped as in Rust.
 ///
-/// What was left out is told: `\x15\x03\x01… (3 of 900 bytes)`.
+/// What was left out is noted: `\x15\x03\x01… (3 of 900 bytes)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Excerpt<'a>(pub &'a [u8]);
 

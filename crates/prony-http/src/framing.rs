@@ -105,7 +105,7 @@ fn decide(
     Ok(Outcome { status, framing, keep_alive })
 }
 
-/// What the fields that describe a body have said so far.
+/// What the fields that describe a body contain so far.
 #[derive(Default)]
 struct BodyFields {
     length: Option<u64>,

@@ -20,7 +20,7 @@ pub struct Limits {
 
 /// Four times the largest head that common servers and browsers exchange (16 KiB in Node and nginx).
 pub const HEAD_BYTES: usize = 64 * 1024;
-/// Below this the first line could not be told from another protocol's.
+/// Below this the first line could not be distinguished from another protocol's.
 pub const HEAD_BYTES_MIN: usize = 64;
 /// More fields than any framework sends by itself; hyper allows 100, Apache httpd 100, Node 2000.
 pub const HEADERS: usize = 128;

@@ -126,7 +126,7 @@ impl ResponseParser {
         Ok(Step { consumed, event })
     }
 
-    /// The whole response at the beginning of `input`, if that can be told at once.
+    /// The whole response at the beginning of `input`, if that is known at once.
     ///
     /// That is so when the parser is idle, the head is remembered by `shared` and the body is all there, with
     /// a length or in one plain chunk: nearly always, in a run against small pages. The parser stays idle. It

@@ -31,7 +31,7 @@ pub(crate) fn check_start(before: &[u8], input: &[u8]) -> Result<(), ProtocolErr
     }
 }
 
-/// Names the protocol that `start` belongs to, or asks for the bytes that will tell by returning `Ok`.
+/// Names the protocol that `start` belongs to, or asks for the bytes that will decide by returning `Ok`.
 #[cold]
 fn other_protocol(start: &[u8]) -> Result<(), ProtocolError> {
     match *start {
@@ -39,7 +39,7 @@ fn other_protocol(start: &[u8]) -> Result<(), ProtocolError> {
         [0x15 | 0x16, 3, ..] => Err(ProtocolError::Tls),
         // An HTTP/2 server's first frame is SETTINGS: a 24-bit length, then type 4 (RFC 9113 section 3.4).
         [0, 0, _, 4, ..] | [b'H', b'T', b'T', b'P', b'/', b'2', ..] => Err(ProtocolError::Http2),
-        // Either of them, as far as can be told.
+        // Either of them: too few bytes to decide.
         [0x15 | 0x16 | 0] | [0, 0] | [0, 0, _] => Ok(()),
         [b'\r' | b'\n', ..] => Err(ProtocolError::StrayLine),
         [b'H', b'T', b'T', b'P', b'/', ..] => Err(ProtocolError::Version),

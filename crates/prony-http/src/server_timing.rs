@@ -1,7 +1,7 @@
 //! What a server says about its own time: the `Server-Timing` header field (W3C Server Timing, section 3).
 //!
 //! The field is a list of metrics, each a name with parameters: `db;dur=8.2, cache;desc="a hit"`. A bad part is
-//! left out and told as a [`TimingProblem`]; whatever stands before and after it is read as if it were not there.
+//! left out and reported as a [`TimingProblem`]; whatever stands before and after it is read as if it were not there.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::syntax::{is_token, trim};
 
 /// Metrics that are read from one response: more than any page names, and few enough to be printed.
 pub const METRICS_MAX: usize = 64;
-/// Problems that are told of one response; the same mistake mostly comes with every metric.
+/// Problems that are reported for one response; the same mistake mostly comes with every metric.
 pub const PROBLEMS_MAX: usize = 16;
 
 /// All `Server-Timing` fields of one response.
@@ -83,7 +83,7 @@ impl ServerTiming {
                     continue;
                 }
                 if timing.metrics.len() == METRICS_MAX {
-                    timing.tell(TimingProblemKind::TooMany, element);
+                    timing.report(TimingProblemKind::TooMany, element);
                     return timing;
                 }
                 timing.read(element);
@@ -102,7 +102,7 @@ impl ServerTiming {
         let mut parts = split(element, b';');
         let name = trim(parts.next().unwrap_or_default());
         if !is_token(name) {
-            return self.tell(TimingProblemKind::Name, element);
+            return self.report(TimingProblemKind::Name, element);
         }
         let mut metric = TimingMetric { name: text(name), duration_ms: None, description: None };
         let mut seen = [false; 2];
@@ -112,14 +112,14 @@ impl ServerTiming {
                 ["dur", "desc"].iter().position(|known| parameter.eq_ignore_ascii_case(known.as_bytes()));
             // The first of its name counts, even where it can't be read (section 3).
             if known.is_some_and(|known| std::mem::replace(&mut seen[known], true)) {
-                self.tell(TimingProblemKind::Twice, element);
+                self.report(TimingProblemKind::Twice, element);
                 continue;
             }
             match (known, value) {
-                (_, Err(problem)) => self.tell(problem, element),
+                (_, Err(problem)) => self.report(problem, element),
                 (Some(0), Ok(value)) => match duration_ms(&value) {
                     Some(ms) => metric.duration_ms = Some(ms),
-                    None => self.tell(TimingProblemKind::Duration, element),
+                    None => self.report(TimingProblemKind::Duration, element),
                 },
                 (Some(_), Ok(value)) => metric.description = Some(text(&value)),
                 // Parameters of other names are for others.
@@ -129,7 +129,7 @@ impl ServerTiming {
         self.metrics.push(metric);
     }
 
-    fn tell(&mut self, kind: TimingProblemKind, metric: &[u8]) {
+    fn report(&mut self, kind: TimingProblemKind, metric: &[u8]) {
         if self.problems.len() < PROBLEMS_MAX {
             self.problems.push(TimingProblem { kind, metric: metric.to_vec() });
         }
@@ -198,7 +198,7 @@ fn text(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// What is read of the field values, as `name dur desc`, and what is told of the rest.
+    /// What is read of the field values, as `name dur desc`, and which problems the rest has.
     fn check(values: &[&str], expected: &[&str], problems: &[TimingProblemKind]) {
         let timing = ServerTiming::parse(values.iter().map(|value| value.as_bytes()));
         let found: Vec<String> = timing
@@ -211,8 +211,8 @@ mod tests {
             })
             .collect();
         assert_eq!(found, expected, "{values:?}");
-        let told: Vec<TimingProblemKind> = timing.problems.iter().map(|problem| problem.kind).collect();
-        assert_eq!(told, problems, "{values:?}");
+        let kinds: Vec<TimingProblemKind> = timing.problems.iter().map(|problem| problem.kind).collect();
+        assert_eq!(kinds, problems, "{values:?}");
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_parts_are_told_and_left_out() {
+    fn bad_parts_are_reported_and_left_out() {
         use TimingProblemKind::{Duration, Name, Parameter, Quote, Twice};
         check(&["a b;dur=1, c;dur=2"], &["c 2"], &[Name]);
         check(&[";dur=1, =, \"x\", c"], &["c"], &[Name, Name, Name]);

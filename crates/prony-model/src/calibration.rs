@@ -2,19 +2,19 @@
 //! `prony calibrate` measures it, it is kept for each machine, and every run is compared with it.
 //!
 //! docs/calibration.md explains the rules: `compare` says which of the calibrated settings a run is compared
-//! with, `judge` what follows for the run.
+//! with, `evaluate` what follows for the run.
 
 mod compare;
 mod format;
-mod judge;
+mod evaluate;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Environment, Rate, Version};
 
+pub use evaluate::evaluate;
 pub use format::{CALIBRATION_FORMAT, CALIBRATION_VERSION, CalibrationError};
-pub use judge::judge;
 
 /// Share of the time from which a thread counts as never idle: what is left goes to the kernel's switching
 /// between threads. Of two threads on a core each that wait for nothing, the busier one is seen at 0.92 to 1.
@@ -108,7 +108,7 @@ pub struct CalibrationSetting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CalibrationLimit {
     /// Nothing: an open loop asked for no more.
-    Asked,
+    TargetRate,
     /// The client had no time left.
     Client,
     /// The null server had no time left, and the client had.
@@ -116,7 +116,7 @@ pub enum CalibrationLimit {
     /// Both had time left: each connection waits for the way there and back.
     RoundTrip,
     /// Not the client; what else is not known of a server elsewhere.
-    Elsewhere,
+    NotClient,
 }
 
 impl Calibration {
@@ -152,7 +152,7 @@ impl CalibrationPoint {
     pub fn limit(&self) -> CalibrationLimit {
         let server = self.server_cpu_share.unwrap_or_default();
         if self.setting.asked_per_s.is_some() {
-            CalibrationLimit::Asked
+            CalibrationLimit::TargetRate
         } else if self.client_cpu_share >= SATURATED_SHARE && self.client_cpu_share >= server {
             CalibrationLimit::Client
         } else if server >= SATURATED_SHARE {
@@ -160,7 +160,7 @@ impl CalibrationPoint {
         } else if self.server_cpu_share.is_some() {
             CalibrationLimit::RoundTrip
         } else {
-            CalibrationLimit::Elsewhere
+            CalibrationLimit::NotClient
         }
     }
 
@@ -196,7 +196,7 @@ mod tests {
         check(0.50, Some(0.97), CalibrationLimit::Server, 200_000.0);
         check(0.95, Some(0.99), CalibrationLimit::Server, 100_000.0 / 0.95);
         check(0.35, Some(0.40), CalibrationLimit::RoundTrip, 100_000.0);
-        check(0.50, None, CalibrationLimit::Elsewhere, 100_000.0);
+        check(0.50, None, CalibrationLimit::NotClient, 100_000.0);
         check(0.95, None, CalibrationLimit::Client, 100_000.0);
         check(0.0, Some(1.0), CalibrationLimit::Server, 100_000.0);
     }
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn an_open_loop_says_nothing_of_limits() {
         let point = fixtures::open(1_000.0, 0.05, 0.08);
-        assert_eq!(point.limit(), CalibrationLimit::Asked);
+        assert_eq!(point.limit(), CalibrationLimit::TargetRate);
         assert!(!point.is_estimate());
     }
 

@@ -30,7 +30,7 @@ impl CoreUse {
 impl RunResult {
     /// Who used the cores of the client's machine. `None` where the kernel doesn't say; where the client may use only
     /// some of them, since it doesn't say who used those; and where the server is on this machine and was not found,
-    /// since its use can't be told from that of others then.
+    /// since its use can't be separated from that of others then.
     pub fn core_use(&self) -> Option<CoreUse> {
         let machine = &self.environment;
         let cpus = f64::from(machine.cpus_online.filter(|online| *online == machine.cpus)?);

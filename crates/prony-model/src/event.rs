@@ -1,4 +1,4 @@
-//! What a run tells while it runs: the contract between whoever runs it and whoever shows it.
+//! What a run reports while it runs: the contract between whoever runs it and whoever shows it.
 
 use std::time::Duration;
 

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_of_a_result_is_told_before_it_is_read() {
+    fn the_kind_of_a_result_is_known_before_it_is_read() {
         let check = |text: &str, expected: Option<&str>| {
             assert_eq!(stored_format(text).ok().as_deref(), expected, "{text}");
         };

@@ -1,4 +1,4 @@
-//! The words and units of Prony: what a run is asked to do ([`RunPlan`]), what it tells while it runs
+//! The words and units of Prony: what a run is asked to do ([`RunPlan`]), what it reports while it runs
 //! ([`RunEvent`]), what it found out ([`RunResult`]) and what makes a number doubtful ([`Finding`]); and what a
 //! machine can do as a client ([`Calibration`]).
 //!
@@ -38,7 +38,7 @@ pub mod words;
 pub use advice::{nearest, what_and_advice};
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
-    CalibrationNoise, CalibrationPoint, CalibrationSetting, judge,
+    CalibrationNoise, CalibrationPoint, CalibrationSetting, evaluate,
 };
 pub use check::Contradiction;
 pub use clean::{CLEAN_SHARE_MIN, CleanParts, CutReason, Figures};

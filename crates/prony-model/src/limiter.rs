@@ -1,8 +1,8 @@
 //! What limited a run: what would have to change for twice the rate.
 //!
 //! `evaluate` is a pure function of a [`RunResult`]. In reading order: `facts` (the numbers that count), `evaluate`
-//! (which judge has the first word), and a file for each judge. A judge that is not sure says nothing; where all
-//! are silent the limiter is unknown, with the reason.
+//! (in which order the rules apply), and a file for each group of rules. A rule that is not sure returns nothing;
+//! where all return nothing the limiter is unknown, with the reason.
 
 mod connections;
 mod cpu;

@@ -1,4 +1,4 @@
-//! What may be said of a load, on a command line or in a study file, and the plan that it means: every default filled
+//! The options of a load, on a command line or in a study file, and the plan that it means: every default filled
 //! in, every contradiction refused.
 
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use crate::{
     ProbePlan, Rate, RequestPlan, RunPlan, StatusSet, Target, Timeouts, Version,
 };
 
-/// Connections in a closed loop, when nobody says how many.
+/// Connections in a closed loop, when no number is given.
 const CONNECTIONS: u32 = 50;
 /// Connections at most in an open loop: enough for 1000 requests per second that take a second each.
 pub const OPEN_CONNECTIONS: u32 = 1000;
@@ -22,7 +22,7 @@ const LEAST_TIME: Duration = Duration::from_secs(3);
 /// An execution that takes longer hangs more probably than not.
 const EXEC_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// A load as it was asked for: `None` where nothing was said.
+/// A load as it was asked for: `None` where nothing was given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunOptions {
     /// Connections; in an open loop, connections at most.
@@ -53,14 +53,14 @@ pub struct RunOptions {
     pub expect_body: Option<BodyCheck>,
     /// Every body must be as long as the first one.
     pub expect_same_length: bool,
-    /// Whether every request is told one by one.
+    /// Whether every request is reported one by one.
     pub samples: bool,
 }
 
 /// The request of a load or a probe as it was asked for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestOptions {
-    /// GET, or POST with a body, when nobody says.
+    /// GET, or POST with a body, when none is given.
     pub method: Option<String>,
     /// Headers beyond those that Prony writes itself.
     pub headers: Vec<(String, String)>,
@@ -80,7 +80,7 @@ pub struct RequestOptions {
     pub expect_status: Option<StatusSet>,
 }
 
-/// How often a command is executed, and for how long, as it was asked for: `None` where nothing was said.
+/// How often a command is executed, and for how long, as it was asked for: `None` where nothing was given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExecOptions {
     /// Executions before those that count.
@@ -227,7 +227,7 @@ impl RequestOptions {
 }
 
 impl ExecOptions {
-    /// A default bows to what was said; what was said and contradicts itself is refused by the plan.
+    /// A given value overrides a default; given values that contradict each other are refused by the plan.
     pub fn runs(&self) -> ExecRuns {
         let warmup = self.warmup.unwrap_or_default();
         if let Some(runs) = self.runs {

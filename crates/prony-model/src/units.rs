@@ -84,7 +84,7 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     whole(value).ok_or_else(error)
 }
 
-/// A size such as `512`, `64KiB`, `10MB`; decimal and binary prefixes are told apart.
+/// A size such as `512`, `64KiB`, `10MB`; decimal and binary prefixes differ.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     const KIB: f64 = 1024.0;
     let error = || UnitError::Bytes(text.to_owned());

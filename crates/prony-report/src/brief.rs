@@ -1,4 +1,4 @@
-//! Verdict, success and findings without the numbers: what is told beside a report in a foreign format, which
+//! Verdict, success and findings without the numbers: what is printed beside a report in a foreign format, which
 //! has no place for them.
 
 use prony_model::{Finding, RunResult};

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_in_words() {
+    fn moments_as_text() {
         check("1970-01-01T00:00:00Z", Some((0, "Thu Jan 01 00:00:00 1970")));
         check("2000-02-29T12:34:56Z", Some((951_827_696, "Tue Feb 29 12:34:56 2000")));
         check("2026-01-02T03:04:05Z", Some((1_767_323_045, "Fri Jan 02 03:04:05 2026")));

@@ -130,7 +130,7 @@ fn sentence(point: &CalibrationPoint) -> String {
 /// The load: a number of connections, or a rate.
 fn load(point: &CalibrationPoint) -> String {
     match point.setting.asked_per_s {
-        Some(asked) => format!("{} /s", rate(asked.as_per_second())),
+        Some(target) => format!("{} /s", rate(target.as_per_second())),
         None => count(point.setting.connections.into()),
     }
 }
@@ -138,21 +138,21 @@ fn load(point: &CalibrationPoint) -> String {
 /// What the client can do, if that is known; an estimate is marked.
 fn can_do(point: &CalibrationPoint) -> Option<String> {
     match point.limit() {
-        CalibrationLimit::Asked => None,
+        CalibrationLimit::TargetRate => None,
         _ if point.doubt.is_some() => None,
         _ if point.is_estimate() => Some(format!("~{}", significant(two_digits(point.capacity_per_s())))),
         _ => Some(rate(point.capacity_per_s())),
     }
 }
 
-/// What kept the rate from being higher, or that this can't be told.
+/// What kept the rate from being higher, or that this is unknown.
 fn limit(point: &CalibrationPoint) -> &'static str {
     match point.limit() {
         _ if point.doubt.is_some() => "disturbed",
-        CalibrationLimit::Asked => "none",
+        CalibrationLimit::TargetRate => "none",
         CalibrationLimit::Client => "client",
         CalibrationLimit::Server => "null server",
         CalibrationLimit::RoundTrip => "round trip",
-        CalibrationLimit::Elsewhere => "elsewhere",
+        CalibrationLimit::NotClient => "elsewhere",
     }
 }

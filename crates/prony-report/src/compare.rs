@@ -71,15 +71,15 @@ pub fn markdown(result: &ComparisonResult) -> String {
     text
 }
 
-/// A line for each metric, and why nothing is said, if that is so.
+/// A line for each metric, and why there is no verdict, if that is so.
 pub(crate) fn rows(page: &mut Page, metrics: &[MetricComparison], margin: f64) {
     if let Some((first, reason)) = nothing_measured(metrics) {
         let (word, colour) = word(first);
         page.worded(&word, WORD, colour, reason);
         return;
     }
-    for told in metrics {
-        row(page, told, &remarks(told, metrics, margin).join(", "));
+    for metric in metrics {
+        row(page, metric, &metric_notes(metric, metrics, margin).join(", "));
     }
     if let Some(reason) = reason(metrics) {
         page.worded("", WORD, None, reason);
@@ -88,7 +88,7 @@ pub(crate) fn rows(page: &mut Page, metrics: &[MetricComparison], margin: f64) {
 
 /// The primary metric, and why there is no figure of any, where there is none.
 pub(crate) fn nothing_measured(metrics: &[MetricComparison]) -> Option<(&MetricComparison, &str)> {
-    let is_empty = metrics.iter().all(|told| told.change.is_none());
+    let is_empty = metrics.iter().all(|metric| metric.change.is_none());
     reason(metrics).filter(|_| is_empty).and_then(|reason| Some((metrics.first()?, reason)))
 }
 
@@ -99,19 +99,19 @@ pub(crate) fn table(metrics: &[MetricComparison], margin: f64) -> String {
     }
     let mut text =
         "\n| | | change | interval | A | B | pairs | |\n|:--|:--|--:|:--|--:|--:|--:|:--|\n".to_owned();
-    for told in metrics {
+    for metric in metrics {
         // Writing to a `String` can't fail.
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} | {} | {} | {} |",
-            word(told).0,
-            name(told.metric),
-            told.change.map_or_else(dash, signed_percent),
-            told.interval.map_or_else(dash, interval),
-            value(told.metric, told.a),
-            value(told.metric, told.b),
-            told.pairs,
-            escaped(&remarks(told, metrics, margin).join(", "))
+            word(metric).0,
+            name(metric.metric),
+            metric.change.map_or_else(dash, signed_percent),
+            metric.interval.map_or_else(dash, interval),
+            value(metric.metric, metric.a),
+            value(metric.metric, metric.b),
+            metric.pairs,
+            escaped(&metric_notes(metric, metrics, margin).join(", "))
         );
     }
     if let Some(reason) = reason(metrics) {
@@ -132,7 +132,7 @@ fn split(findings: &[Finding]) -> (Option<&Finding>, &[Finding]) {
 fn manner(result: &ComparisonResult) -> Vec<String> {
     let mut parts = load(&result.a.plan);
     let each = result.block_s.map(|block_s| format!(" of {}", seconds(block_s))).unwrap_or_default();
-    let counted = result.metrics.first().map_or(0, |told| told.pairs);
+    let counted = result.metrics.first().map_or(0, |metric| metric.pairs);
     match result.kind {
         ComparisonKind::Interleaved => {
             parts.push(format!("{} of blocks{each} in random order", plural(counted, "pair")));
@@ -157,11 +157,11 @@ fn load(plan: &RunPlan) -> Vec<String> {
     }
 }
 
-/// The word for what is said of B; the primary metric's stands out.
-fn word(told: &MetricComparison) -> (String, Option<Colour>) {
-    let (word, colour) = (told.outcome.word(), Colour::of_outcome(&told.outcome));
-    match told.outcome {
-        _ if !told.primary => (word.to_owned(), None),
+/// The word for the verdict on B; the primary metric's stands out.
+fn word(metric: &MetricComparison) -> (String, Option<Colour>) {
+    let (word, colour) = (metric.outcome.word(), Colour::of_outcome(&metric.outcome));
+    match metric.outcome {
+        _ if !metric.primary => (word.to_owned(), None),
         ComparisonOutcome::NoDifference => (word.to_owned(), colour),
         _ => (word.to_uppercase(), colour),
     }
@@ -175,22 +175,22 @@ pub(crate) fn name(metric: Metric) -> String {
     }
 }
 
-/// The line of a metric; its remarks get a line of their own where they don't fit.
-fn row(page: &mut Page, told: &MetricComparison, remarks: &str) {
-    let (word, colour) = word(told);
+/// The line of a metric; its notes get a line of their own where they don't fit.
+fn row(page: &mut Page, metric: &MetricComparison, notes: &str) {
+    let (word, colour) = word(metric);
     let room = page.style().columns() - WORD;
-    let change = told.change.map_or_else(dash, signed_percent);
-    let interval = told.interval.map_or_else(dash, interval);
-    let (name, pairs) = (name(told.metric), plural(told.pairs, "pair"));
+    let change = metric.change.map_or_else(dash, signed_percent);
+    let interval = metric.interval.map_or_else(dash, interval);
+    let (name, pairs) = (name(metric.metric), plural(metric.pairs, "pair"));
     let wide = format!("{name:<METRIC$}{change:<CHANGE$}{interval:<INTERVAL$}{pairs:<PAIRS$}");
     let line =
         if wide.chars().count() <= room { wide } else { format!("{name} {change} {interval} {pairs}") };
-    if line.chars().count() + remarks.chars().count() <= room {
-        page.worded(&word, WORD, colour, &format!("{line}{remarks}"));
+    if line.chars().count() + notes.chars().count() <= room {
+        page.worded(&word, WORD, colour, &format!("{line}{notes}"));
     } else {
         page.worded(&word, WORD, colour, &line);
-        if !remarks.is_empty() {
-            page.worded("", WORD, None, remarks);
+        if !notes.is_empty() {
+            page.worded("", WORD, None, notes);
         }
     }
 }
@@ -204,53 +204,62 @@ fn dash() -> String {
 }
 
 /// What stands behind a line.
-pub(crate) fn remarks(told: &MetricComparison, metrics: &[MetricComparison], margin: f64) -> Vec<String> {
-    let mut remarks = Vec::new();
+pub(crate) fn metric_notes(
+    metric: &MetricComparison,
+    metrics: &[MetricComparison],
+    margin: f64,
+) -> Vec<String> {
+    let mut notes = Vec::new();
     // As it was typed: 2 %, not 2.0 %.
     let margin = format!("±{} %", (1e4 * margin).round() / 100.0);
-    match &told.outcome {
+    match &metric.outcome {
         ComparisonOutcome::Faster | ComparisonOutcome::Slower => {}
         ComparisonOutcome::FasterSizeUncertain | ComparisonOutcome::SlowerSizeUncertain => {
-            remarks.push("size uncertain".to_owned());
+            notes.push("size uncertain".to_owned());
         }
-        ComparisonOutcome::NoDifference => remarks.push(format!("within {margin}")),
+        ComparisonOutcome::NoDifference => notes.push(format!("within {margin}")),
         ComparisonOutcome::TooNoisy { pairs_needed: Some(pairs), smallest_detectable } => {
             let least =
                 smallest_detectable.map(|least| format!("can detect {} at best; ", signed_percent(least)));
-            remarks.push(format!(
+            notes.push(format!(
                 "{}would need about {pairs} pairs for {margin}",
                 least.unwrap_or_default().replace('+', "±")
             ));
         }
         ComparisonOutcome::TooNoisy { pairs_needed: None, .. } => {
-            remarks.extend(told.p.map(|p| format!("p = {}", significant(p))));
+            notes.extend(metric.p.map(|p| format!("p = {}", significant(p))));
         }
-        // Said once for all, if it is the same for all.
+        // Printed once for all, if it is the same for all.
         ComparisonOutcome::NoVerdict { .. } if reason(metrics).is_some() => {}
-        ComparisonOutcome::NoVerdict { reason } => remarks.push(reason.clone()),
+        ComparisonOutcome::NoVerdict { reason } => notes.push(reason.clone()),
     }
-    let is_judged = !matches!(told.outcome, ComparisonOutcome::NoVerdict { .. });
-    if told.method == ComparisonMethod::LabelSwaps && is_judged {
-        remarks.push("of all blocks together".to_owned());
+    let is_evaluated = !matches!(metric.outcome, ComparisonOutcome::NoVerdict { .. });
+    if metric.method == ComparisonMethod::LabelSwaps && is_evaluated {
+        notes.push("of all blocks together".to_owned());
     }
-    if told.primary {
-        remarks.push("primary".to_owned());
+    if metric.primary {
+        notes.push("primary".to_owned());
     }
-    remarks
+    notes
 }
 
-/// Why nothing is said of any metric, if that is so.
+/// Why there is no verdict on any metric, if that is so.
 pub(crate) fn reason(metrics: &[MetricComparison]) -> Option<&str> {
     let (first, others) = metrics.split_first()?;
     let ComparisonOutcome::NoVerdict { reason } = &first.outcome else { return None };
-    others.iter().all(|told| told.outcome == first.outcome).then_some(reason)
+    others.iter().all(|metric| metric.outcome == first.outcome).then_some(reason)
 }
 
 fn medians(result: &ComparisonResult) -> Vec<String> {
-    let told = |told: &MetricComparison| {
-        format!("{} A {}, B {}", name(told.metric), value(told.metric, told.a), value(told.metric, told.b))
+    let median = |metric: &MetricComparison| {
+        format!(
+            "{} A {}, B {}",
+            name(metric.metric),
+            value(metric.metric, metric.a),
+            value(metric.metric, metric.b)
+        )
     };
-    result.metrics.iter().map(told).collect()
+    result.metrics.iter().map(median).collect()
 }
 
 pub(crate) fn value(metric: Metric, value: Option<f64>) -> String {

@@ -25,14 +25,14 @@ pub enum DistributionError {
         unit: String,
     },
     /// More or fewer values in the text than its count says.
-    #[error("the histogram of {name} holds {held} values and says {said}")]
+    #[error("the histogram of {name} holds {held} values and says {stated}")]
     Count {
         /// The clock, or the outcome and its clock.
         name: String,
         /// Values in the text.
         held: u64,
         /// What its count says.
-        said: u64,
+        stated: u64,
     },
 }
 
@@ -56,11 +56,11 @@ pub(crate) fn distribution(result: &RunResult, clock: Clock) -> Result<Option<Hi
 fn decoded(name: &str, stored: &HistogramData) -> Result<Option<Histogram>, DistributionError> {
     let name = || name.to_owned();
     if stored.data.is_empty() {
-        let said = stored.count;
-        return if said == 0 {
+        let stated = stored.count;
+        return if stated == 0 {
             Ok(None)
         } else {
-            Err(DistributionError::Count { name: name(), held: 0, said })
+            Err(DistributionError::Count { name: name(), held: 0, stated })
         };
     }
     if stored.encoding != "hdrhistogram-v2-deflate-base64" || stored.unit != "ns" {
@@ -70,8 +70,8 @@ fn decoded(name: &str, stored: &HistogramData) -> Result<Option<Histogram>, Dist
     let histogram = Histogram::from_base64_v2(&stored.data)
         .map_err(|source| DistributionError::Damaged { name: name(), source })?;
     if histogram.count() != stored.count {
-        let (held, said) = (histogram.count(), stored.count);
-        return Err(DistributionError::Count { name: name(), held, said });
+        let (held, stated) = (histogram.count(), stored.count);
+        return Err(DistributionError::Count { name: name(), held, stated });
     }
     Ok((!histogram.is_empty()).then_some(histogram))
 }

@@ -30,8 +30,8 @@ pub(crate) fn choices(result: &RunResult) -> Vec<String> {
     parts.extend(checks(result));
     if plan.timeouts != Timeouts::default() {
         let Timeouts { connect, request, drain } = plan.timeouts;
-        let said = [connect, request, drain].map(duration);
-        parts.push(format!("timeouts: connect {}, request {}, drain {}", said[0], said[1], said[2]));
+        let times = [connect, request, drain].map(duration);
+        parts.push(format!("timeouts: connect {}, request {}, drain {}", times[0], times[1], times[2]));
     }
     parts.push(result.driver.name.clone());
     parts.push(format!("seed {}", plan.seed));
@@ -80,9 +80,9 @@ fn load(load: &Load, threads: u32) -> String {
     }
 }
 
-/// How long; the asked and the real length where they differ.
+/// How long; the planned and the real length where they differ.
 fn when(result: &RunResult) -> String {
-    let asked = match result.plan.end {
+    let planned = match result.plan.end {
         End::Duration(length) => duration(length),
         End::First { duration: length, requests } => {
             format!("{} or {} requests", duration(length), count(requests))
@@ -101,7 +101,7 @@ fn when(result: &RunResult) -> String {
     } else {
         String::new()
     };
-    format!("{asked} {warmup}{early}")
+    format!("{planned} {warmup}{early}")
 }
 
 /// Where the load goes, when it leaves this machine.
@@ -233,7 +233,7 @@ pub(crate) struct Throughput {
     /// The rate of good responses with its interval, what was asked, and bytes.
     pub(crate) parts: Vec<String>,
     /// Why the rate is not the one that other tools would print.
-    pub(crate) remark: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 pub(crate) fn throughput(result: &RunResult) -> Throughput {
@@ -265,9 +265,9 @@ pub(crate) fn throughput(result: &RunResult) -> Throughput {
         parts.push(format!("{}/s in", bytes(result.bytes.received as f64 / result.timing.measured_s)));
     }
     let all_good = result.requests.answered == result.requests.done;
-    let remark = (!all_good)
+    let note = (!all_good)
         .then(|| format!("({} /s answered; an error is not throughput)", rate(summary.answered_per_s)));
-    Throughput { label: if all_good { "rate" } else { "goodput" }, parts, remark }
+    Throughput { label: if all_good { "rate" } else { "goodput" }, parts, note }
 }
 
 /// What was sent in all, to be compared with the lines of a server's log.

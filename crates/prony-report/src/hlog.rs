@@ -18,7 +18,7 @@ pub fn runs(results: &[&RunResult]) -> Result<String, DistributionError> {
     let started = |result: &RunResult| since_1970(&result.timing.started_at).unwrap_or_default();
     let first = results.iter().min_by_key(|result| started(result));
     let start = first.map_or(Duration::ZERO, |result| started(result));
-    let said = first.map_or("", |result| result.timing.started_at.as_str());
+    let started_at = first.map_or("", |result| result.timing.started_at.as_str());
     let mut intervals = Vec::new();
     for result in results {
         let begins_s = started(result).saturating_sub(start).as_secs_f64() + result.timing.warmup_s;
@@ -42,7 +42,7 @@ pub fn runs(results: &[&RunResult]) -> Result<String, DistributionError> {
          #[StartTime: {:.3} (seconds since epoch), {}]\n\
          \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
         start.as_secs_f64(),
-        crate::clean(said)
+        crate::clean(started_at)
     );
     for (_, interval) in intervals {
         // Writing to a `String` can't fail.

@@ -76,21 +76,21 @@ pub fn markdown(result: &ExecResult) -> String {
         .collect();
     let in_seconds = walls.first().is_some_and(|(_, wall)| wall.mean_s >= 1.0);
     let unit = if in_seconds { "s" } else { "ms" };
-    let say = |value_s: f64| {
+    let show = |value_s: f64| {
         if in_seconds { format!("{value_s:.3}") } else { format!("{:.1}", value_s * 1e3) }
     };
     let fastest = walls.iter().map(|(_, wall)| *wall).min_by(|a, b| a.mean_s.total_cmp(&b.mean_s));
     let mut text = format!("| Command | Mean [{unit}] | Min [{unit}] | Max [{unit}] | Relative |\n");
     text.push_str("|:---|---:|---:|---:|---:|\n");
     for (name, wall) in &walls {
-        let spread = wall.stddev_s.map(|spread| format!(" ± {}", say(spread))).unwrap_or_default();
+        let spread = wall.stddev_s.map(|spread| format!(" ± {}", show(spread))).unwrap_or_default();
         let _ = writeln!(
             text,
             "| `{}` | {}{spread} | {} | {} | {} |",
             name.replace('|', "\\|"),
-            say(wall.mean_s),
-            say(wall.min_s),
-            say(wall.max_s),
+            show(wall.mean_s),
+            show(wall.min_s),
+            show(wall.max_s),
             fastest.map(|fastest| relative(wall, fastest)).unwrap_or_default()
         );
     }

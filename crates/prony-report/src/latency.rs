@@ -116,7 +116,7 @@ fn is_early(first_byte: &LatencySummary, service: &LatencySummary) -> bool {
     medians.is_some_and(|(first_byte, service)| first_byte < FIRST_BYTE_SHARE * service)
 }
 
-/// Always in an open loop, where it tells how well the schedule was kept.
+/// Always in an open loop, where it shows how well the schedule was kept.
 fn is_lag_worth_a_row(result: &RunResult) -> bool {
     let lag = result.figures().lag;
     let open = matches!(result.plan.load, Load::Open { .. });
@@ -200,16 +200,16 @@ fn withheld(summary: &LatencySummary) -> Vec<(Mark<'_>, String)> {
             _ => runs.push(((sign, note.reason.as_str()), vec![heading])),
         }
     }
-    let said = |headings: Vec<&str>| match headings.as_slice() {
+    let describe = |headings: Vec<&str>| match headings.as_slice() {
         [only] => (*only).to_owned(),
         [first, ..] => format!("{first} and above"),
         [] => String::new(),
     };
-    runs.into_iter().map(|(mark, headings)| (mark, said(headings))).collect()
+    runs.into_iter().map(|(mark, headings)| (mark, describe(headings))).collect()
 }
 
 fn intervals(name: &str, summary: &LatencySummary, unit: Unit) -> Option<String> {
-    let said: Vec<String> = SHOWN
+    let parts: Vec<String> = SHOWN
         .iter()
         .filter_map(|(key, heading)| {
             let interval = summary.intervals_ms.get(*key)?;
@@ -217,5 +217,5 @@ fn intervals(name: &str, summary: &LatencySummary, unit: Unit) -> Option<String>
             Some(format!("{heading} {}–{}{hint}", unit.cell(interval.low), unit.cell(interval.high)))
         })
         .collect();
-    (!said.is_empty()).then(|| format!("{name}, 95 % intervals: {}", said.join(", ")))
+    (!parts.is_empty()).then(|| format!("{name}, 95 % intervals: {}", parts.join(", ")))
 }

@@ -2,7 +2,7 @@
 //! CSV and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, timed commands
 //! ([`exec`]), these also as hyperfine would, studies ([`study`]), these also as a page with charts, and series of figures over time ([`series`]).
 //!
-//! This crate turns a [`prony_model::RunResult`] into text and never judges: verdicts, findings and withheld
+//! This crate turns a [`prony_model::RunResult`] into text and never evaluates it: verdicts, findings and withheld
 //! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
 //! or the environment, and no text that came from a server reaches a terminal uncleaned.
 

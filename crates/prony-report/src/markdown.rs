@@ -27,10 +27,10 @@ pub fn run(result: &RunResult) -> String {
     if let Some(statuses) = failures::statuses(result) {
         lines.push(format!("- status {}", statuses.join(" · ")));
     }
-    let remark = throughput.remark.map(|remark| format!(" {remark}")).unwrap_or_default();
+    let note = throughput.note.map(|note| format!(" {note}")).unwrap_or_default();
     if let Some((rate, more)) = throughput.parts.split_first() {
         let more: Vec<String> = more.iter().map(|part| format!(", {part}")).collect();
-        lines.push(format!("- {} **{rate}**{}{remark}", throughput.label, more.concat()));
+        lines.push(format!("- {} **{rate}**{}{note}", throughput.label, more.concat()));
     }
     if let Some(connections) = facts::connections(result) {
         lines.push(format!("- connections: {connections}"));

@@ -19,7 +19,7 @@ pub(crate) fn significant(value: f64) -> String {
 }
 
 /// As [`significant`], with at most three decimals, so that a column stays calm; what would round to nothing
-/// is said to be less than the last decimal.
+/// is shown as less than the last decimal.
 pub(crate) fn cell(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
@@ -73,9 +73,9 @@ pub(crate) fn duration(value: Duration) -> String {
     if value >= Duration::from_mins(1) {
         let (hours, minutes, seconds) = (whole_seconds / 3600, whole_seconds / 60 % 60, whole_seconds % 60);
         let parts = [(hours, "h"), (minutes, "min"), (seconds, "s")];
-        let said: Vec<String> =
+        let shown: Vec<String> =
             parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n} {unit}")).collect();
-        return said.join(" ");
+        return shown.join(" ");
     }
     seconds(value.as_secs_f64())
 }

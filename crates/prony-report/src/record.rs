@@ -90,8 +90,8 @@ fn limits(machine: &Environment) -> Option<String> {
 }
 
 fn load_average(machine: &Environment) -> Option<String> {
-    let said = |value: Option<f64>, when: &str| value.map(|value| format!("{value} {when}"));
-    let parts = [said(machine.load_average_before, "before"), said(machine.load_average_after, "after")];
+    let shown = |value: Option<f64>, when: &str| value.map(|value| format!("{value} {when}"));
+    let parts = [shown(machine.load_average_before, "before"), shown(machine.load_average_after, "after")];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }

@@ -64,7 +64,7 @@ pub(crate) fn severity_word(severity: Severity) -> &'static str {
     }
 }
 
-/// The verdict with its reason; returns the findings that are still to be told.
+/// The verdict with its reason; returns the findings that are still to be printed.
 pub(crate) fn verdict<'a>(page: &mut Page, result: &'a RunResult) -> &'a [Finding] {
     let colour = match result.verdict {
         Verdict::Valid => Colour::Green,
@@ -103,8 +103,8 @@ pub(crate) fn success(page: &mut Page, result: &RunResult) {
 pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     let throughput = facts::throughput(result);
     page.labelled(throughput.label, None, &throughput.parts.join("     "));
-    if let Some(remark) = throughput.remark {
-        page.labelled("", None, &remark);
+    if let Some(note) = throughput.note {
+        page.labelled("", None, &note);
     }
     if let Some(text) = facts::connections(result) {
         page.labelled("sockets", None, &text);
@@ -116,8 +116,8 @@ pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
         page.labelled("", None, &line);
     }
     let requests = &result.requests;
-    let is_told = requests.censored > 0 || requests.answered > 0 && result.rate.answered_per_s <= 0.0;
-    if let Some(text) = facts::traffic(result).filter(|_| is_told) {
+    let is_shown = requests.censored > 0 || requests.answered > 0 && result.rate.answered_per_s <= 0.0;
+    if let Some(text) = facts::traffic(result).filter(|_| is_shown) {
         page.labelled("sent", None, &text);
     }
 }
@@ -164,9 +164,9 @@ fn widths(headings: &[String], table: &Table) -> Vec<usize> {
 fn narrow_latencies(page: &mut Page, table: &Table) {
     let unit = table.unit.name;
     for row in &table.rows {
-        let said: Vec<String> =
+        let cells: Vec<String> =
             headings().iter().zip(&row.cells).map(|(heading, cell)| format!("{heading} {cell}")).collect();
-        page.labelled(row.name, None, &format!("{} ({unit})", said.join(", ")));
+        page.labelled(row.name, None, &format!("{} ({unit})", cells.join(", ")));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The kernel's clock: which of its time stamps a run asks for, and how they become moments of ours.
 //!
 //! The kernel stamps with CLOCK_REALTIME, which can be set while a run is on. So its distance to CLOCK_MONOTONIC is
-//! looked at with every slice, and when it has moved, the stamps so far are discarded.
+//! read with every slice, and when it has moved, the stamps so far are discarded.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -25,7 +25,7 @@ const SLACK: Nanos = 10_000;
 
 /// Which stamps a run asks for.
 pub(crate) struct Stamping {
-    pub wanted: Wanted,
+    pub sampling: StampSampling,
     reason: String,
     /// A socket that is never used: as long as any socket has asked for stamps of arrival, the kernel makes them.
     /// Without it they would be switched on and off system-wide as connections come and go.
@@ -34,14 +34,14 @@ pub(crate) struct Stamping {
 
 /// Which stamps a driver asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct StampSampling {
     /// Of the answers on one in so many connections; 0 for none.
     pub arrivals_one_in: u32,
     /// Of one in so many requests; 0 for none.
     pub departures_one_in: u32,
 }
 
-impl Wanted {
+impl StampSampling {
     /// No stamps.
     pub(crate) const NONE: Self = Self { arrivals_one_in: 0, departures_one_in: 0 };
 }
@@ -49,7 +49,8 @@ impl Wanted {
 impl Stamping {
     /// What `plan` wants of the kernel's clock, as far as the kernel has it. `uring`: the driver is io_uring.
     pub(crate) fn pick(plan: &RunPlan, uring: bool) -> Self {
-        let none = |reason: &str| Self { wanted: Wanted::NONE, reason: reason.to_owned(), _held: None };
+        let none =
+            |reason: &str| Self { sampling: StampSampling::NONE, reason: reason.to_owned(), _held: None };
         if plan.kernel_clock == KernelClock::Off {
             return none("asked for");
         }
@@ -63,7 +64,7 @@ impl Stamping {
         }
         match probe() {
             Ok(held) => {
-                Self { wanted: wanted(plan), reason: "this kernel has it".to_owned(), _held: Some(held) }
+                Self { sampling: sampling(plan), reason: "this kernel has it".to_owned(), _held: Some(held) }
             }
             Err(why) => none(&format!("this kernel does not have it: {why}")),
         }
@@ -72,9 +73,9 @@ impl Stamping {
     /// For the result; what was counted is added there.
     pub(crate) fn used(&self) -> KernelClockUse {
         KernelClockUse {
-            arrivals: self.wanted.arrivals_one_in > 0,
-            arrivals_one_in: self.wanted.arrivals_one_in,
-            departures_one_in: self.wanted.departures_one_in,
+            arrivals: self.sampling.arrivals_one_in > 0,
+            arrivals_one_in: self.sampling.arrivals_one_in,
+            departures_one_in: self.sampling.departures_one_in,
             reason: self.reason.clone(),
             ..KernelClockUse::default()
         }
@@ -89,12 +90,12 @@ fn probe() -> std::io::Result<OwnedFd> {
 }
 
 /// How fast a closed loop will be is not known before, and it may be as fast as it can.
-fn wanted(plan: &RunPlan) -> Wanted {
+fn sampling(plan: &RunPlan) -> StampSampling {
     let slow = |rate: prony_model::Rate| rate.as_per_second() / f64::from(plan.threads) < EVERY_BELOW_PER_S;
     if plan.load.rate().is_some_and(slow) {
-        Wanted { arrivals_one_in: 1, departures_one_in: 1 }
+        StampSampling { arrivals_one_in: 1, departures_one_in: 1 }
     } else {
-        Wanted { arrivals_one_in: ARRIVALS_ONE_IN, departures_one_in: DEPARTURES_ONE_IN }
+        StampSampling { arrivals_one_in: ARRIVALS_ONE_IN, departures_one_in: DEPARTURES_ONE_IN }
     }
 }
 
@@ -108,12 +109,12 @@ pub(crate) struct Conversion {
 }
 
 impl Conversion {
-    /// Looks at the clocks for the first time.
+    /// Reads the clocks for the first time.
     pub(crate) fn new() -> Self {
         Self { offset: clock::wall_offset(), trusted_from: 0 }
     }
 
-    /// Looks at the clocks again; true if one was moved since the last time.
+    /// Reads the clocks again; true if one was moved since the last time.
     pub(crate) fn moved(&mut self, now: Nanos) -> bool {
         self.found(clock::wall_offset(), now)
     }
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_distance_of_the_clocks_is_the_same_when_looked_at_again() {
+    fn the_distance_of_the_clocks_is_the_same_when_read_again() {
         // Only somebody who sets the clock of this machine right now could make this fail twice.
         let stays = || !Conversion::new().moved(0);
         assert!(stays() || stays());

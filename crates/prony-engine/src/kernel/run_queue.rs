@@ -1,12 +1,12 @@
 //! How long a worker thread waited for a core in the measured part.
 //!
-//! The kernel tells a sum since the thread began, whenever it is asked. Both ends of the span are moments at which it
+//! The kernel returns a sum since the thread began, whenever it is asked. Both ends of the span are moments at which it
 //! was asked, so that the wait can't be longer than the time: what a thread waited in the drain is not put over the
 //! length of the measured part.
 
 use crate::clock::Nanos;
 
-/// What the kernel said, and when.
+/// What the kernel returned, and when.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     at: Nanos,
@@ -52,7 +52,7 @@ impl RunQueueWait {
     fn share(&self) -> Option<f64> {
         let (first, last) = (self.first?, self.last?);
         let span = last.at.checked_sub(first.at).filter(|span| *span > 0)?;
-        // A wait that began before the first reading is told when it ends.
+        // A wait that began before the first reading is counted when it ends.
         Some((last.waited.saturating_sub(first.waited) as f64 / span as f64).min(1.0))
     }
 
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(wait.of_wall(100), None);
         wait.measured(50, 7);
         assert_eq!(wait.of_wall(100), None, "one reading is no span");
-        // The kernel tells a wait when it is over, though it began before.
+        // The kernel counts a wait when it is over, though it began before.
         wait.measured(60, 500);
         assert_eq!(wait.of_wall(100), Some(100));
     }

@@ -1,4 +1,4 @@
-//! What the kernel said of a worker's requests.
+//! What the kernel reported of a worker's requests.
 //!
 //! Nobody asks how these change from slice to slice, so that a worker keeps them to itself and hands them over when it
 //! has ended: one set of histograms, which stays in its cache, instead of one for each slice.
@@ -20,7 +20,7 @@ pub(crate) struct Stamps {
     /// requests were picked for stamps and have both.
     pub response: Histogram,
     /// Good responses whose requests were picked for stamps.
-    pub asked: u64,
+    pub sampled: u64,
     /// Requests whose stamps can't be trusted.
     pub discarded: u64,
 }
@@ -33,7 +33,7 @@ impl Stamps {
             network: Histogram::new(),
             arrival: Histogram::new(),
             response: Histogram::new(),
-            asked: 0,
+            sampled: 0,
             discarded: 0,
         }
     }
@@ -64,7 +64,7 @@ impl Stamps {
     /// between ready and departed, and between arrived and done.
     #[inline]
     pub(crate) fn record_response(&mut self, sample: &Sample) {
-        self.asked += 1;
+        self.sampled += 1;
         if sample.departed != 0 && sample.arrived >= sample.departed {
             let blocked = sample.ready.saturating_sub(sample.intended);
             self.response.record(blocked + (sample.arrived - sample.departed));
@@ -82,7 +82,7 @@ impl Stamps {
 
     /// Whether nothing was recorded, nor discarded.
     pub(crate) fn is_empty(&self) -> bool {
-        self.discarded == 0 && self.asked == 0 && self.arrival.is_empty() && self.departure.is_empty()
+        self.discarded == 0 && self.sampled == 0 && self.arrival.is_empty() && self.departure.is_empty()
     }
 
     /// Adds what another worker recorded.
@@ -91,7 +91,7 @@ impl Stamps {
         self.network.add(&other.network);
         self.arrival.add(&other.arrival);
         self.response.add(&other.response);
-        self.asked += other.asked;
+        self.sampled += other.sampled;
         self.discarded += other.discarded;
     }
 }

@@ -64,9 +64,9 @@ impl Checker {
         self.body.is_some()
     }
 
-    /// Judges a complete response; `body` is all of it where [`Self::needs_body`].
+    /// Evaluates a complete response; `body` is all of it where [`Self::needs_body`].
     #[inline]
-    pub(crate) fn judge(&self, status: u16, body_bytes: u64, body: &[u8]) -> (Outcome, Detail) {
+    pub(crate) fn evaluate(&self, status: u16, body_bytes: u64, body: &[u8]) -> (Outcome, Detail) {
         let class = StatusClass::of(status);
         if !self.good.get(usize::from(status)).copied().unwrap_or(false) {
             return (Outcome::UnexpectedStatus(class), Detail::Status(status));
@@ -134,7 +134,9 @@ mod tests {
         let checker = Checker::new(checks).expect("the checks are sound");
         let got: Vec<Option<ErrorKind>> = responses
             .iter()
-            .map(|(status, body)| checker.judge(*status, body.len() as u64, body.as_bytes()).0.error_kind())
+            .map(|(status, body)| {
+                checker.evaluate(*status, body.len() as u64, body.as_bytes()).0.error_kind()
+            })
             .collect();
         assert_eq!(got, expected, "{checks:?}");
     }

@@ -51,13 +51,13 @@ pub(crate) struct Flight {
     pub ready: Nanos,
     /// When it was handed to the kernel; 0 while it is only queued.
     pub sent: Nanos,
-    /// When its last byte left the kernel; 0 if the kernel was not asked, and [`ASKED`] while it has not said.
+    /// When its last byte left the kernel; 0 if the kernel was not asked, and [`STAMP_PENDING`] until it answers.
     pub departed: Nanos,
 }
 
-/// A request was picked for stamps, and the kernel has not said yet when it left: no moment of ours, which are of
+/// A request was picked for stamps, and the kernel has not reported yet when it left: no moment of ours, which are of
 /// CLOCK_MONOTONIC, is so early.
-const ASKED: Nanos = 1;
+const STAMP_PENDING: Nanos = 1;
 
 impl Connection {
     /// A slot without a connection.
@@ -97,8 +97,8 @@ impl Connection {
             intended: flight.intended,
             ready: flight.ready,
             sent: if flight.sent == 0 { done } else { flight.sent },
-            asked: flight.departed != 0,
-            departed: if flight.departed == ASKED { 0 } else { flight.departed },
+            sampled: flight.departed != 0,
+            departed: if flight.departed == STAMP_PENDING { 0 } else { flight.departed },
             arrived: 0,
             first_byte: std::mem::take(&mut self.first_byte),
             done,
@@ -196,10 +196,10 @@ impl Flights {
 
     /// The newest request in flight was picked for stamps.
     #[inline]
-    pub(crate) fn asked(&mut self, slot: u32, connection: &Connection) {
+    pub(crate) fn mark_sampled(&mut self, slot: u32, connection: &Connection) {
         if let Some(newest) = connection.in_flight.checked_sub(1) {
             let place = self.place(slot, connection.oldest, newest);
-            self.places[place].departed = ASKED;
+            self.places[place].departed = STAMP_PENDING;
         }
     }
 

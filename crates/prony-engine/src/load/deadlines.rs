@@ -1,21 +1,21 @@
-//! Which connection is to be looked at for a timeout, and when, at no cost per request.
+//! Which connection is to be checked for a timeout, and when, at no cost per request.
 //!
-//! Each connection is looked at once per timeout, not once per request: a look that finds its oldest request
-//! still in time sets the next look to when that request would be late. Looks are kept in a wheel of short
+//! Each connection is checked once per timeout, not once per request: a check that finds its oldest request
+//! still in time sets the next check to when that request would be late. Checks are kept in a wheel of short
 //! stretches of time, so that setting one and finding those that are due takes the same few steps however many
 //! connections there are.
 
 use crate::clock::Nanos;
 use crate::load::driver::Slot;
 
-/// Stretches of the wheel. A look that is further away than all of them together comes early and is set again.
+/// Stretches of the wheel. A check that is further away than all of them together comes early and is set again.
 const BUCKETS: usize = 1024;
 /// Ends a bucket's row of slots.
 const END: Slot = Slot::MAX;
 /// A slot that is in no bucket.
 const UNSET: Slot = Slot::MAX - 1;
 
-/// The looks to come.
+/// The checks to come.
 pub(crate) struct Deadlines {
     /// The first slot of each bucket.
     buckets: Box<[Slot]>,
@@ -30,7 +30,7 @@ pub(crate) struct Deadlines {
 }
 
 impl Deadlines {
-    /// No looks, at slots below `slots`; looks come up to `tick` late.
+    /// No checks, of slots below `slots`; checks come up to `tick` late.
     pub(crate) fn new(slots: u32, tick: Nanos) -> Self {
         Self {
             buckets: vec![END; BUCKETS].into_boxed_slice(),
@@ -41,7 +41,7 @@ impl Deadlines {
         }
     }
 
-    /// `slot` is to be looked at when `at` has come, unless a look at it is set already; `now` is the present.
+    /// `slot` is to be checked when `at` has come, unless a check of it is set already; `now` is the present.
     pub(crate) fn set(&mut self, slot: Slot, now: Nanos, at: Nanos) {
         if self.next[slot as usize] != UNSET {
             return;
@@ -55,7 +55,7 @@ impl Deadlines {
         self.set += 1;
     }
 
-    /// Takes a slot that is to be looked at by `now`.
+    /// Takes a slot that is to be checked by `now`.
     pub(crate) fn pop(&mut self, now: Nanos) -> Option<Slot> {
         let present = now / self.tick;
         while self.set > 0 && self.current <= present {
@@ -72,7 +72,7 @@ impl Deadlines {
     }
 
     /// When the next stretch begins in which there may be slots, as of `now`.
-    pub(crate) fn next_look(&self, now: Nanos) -> Nanos {
+    pub(crate) fn next_check(&self, now: Nanos) -> Nanos {
         if self.set == 0 { now + self.tick } else { self.current * self.tick }
     }
 }
@@ -122,7 +122,7 @@ mod tests {
         assert!(due(&mut deadlines, START + 4 * TICK).is_empty(), "too early");
         assert_eq!(due(&mut deadlines, START + 6 * TICK), [0]);
         assert_eq!(due(&mut deadlines, START + 1_024 * TICK), [1]);
-        assert_eq!(deadlines.next_look(START), START + TICK, "nothing is set");
+        assert_eq!(deadlines.next_check(START), START + TICK, "nothing is set");
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(due(&mut deadlines, START + 1_000_000 * TICK), [0]);
         let later = START + 9_000_000 * TICK;
         deadlines.set(0, later, later + TICK);
-        assert_eq!(deadlines.next_look(later), (later / TICK + 1) * TICK);
+        assert_eq!(deadlines.next_check(later), (later / TICK + 1) * TICK);
         assert_eq!(due(&mut deadlines, later + 2 * TICK), [0]);
     }
 }

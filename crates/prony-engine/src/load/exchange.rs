@@ -195,8 +195,8 @@ impl Worker {
         if let Some(sent) = io.send(slot) {
             self.flights.stamp(slot, connection, sent);
         }
-        if io.asked() {
-            self.flights.asked(slot, connection);
+        if io.sampled() {
+            self.flights.mark_sampled(slot, connection);
         }
         self.in_flight += 1;
         self.recorder.sent(intended, self.plan.request_bytes, reused, now);
@@ -265,25 +265,25 @@ impl Worker {
         self.in_flight -= 1;
         let was_full = connection.in_flight() + 1 == self.flights.depth();
         // The connection is free from the moment that its answer arrived, where the kernel says when: what a request waits
-        // from there on is our own delay in looking.
+        // from there on is our own delay in polling.
         let is_known = self.arrived != 0 && (flight.sent..=now).contains(&self.arrived);
         connection.since = if is_known { self.arrived } else { now };
         let too_long = !rest.is_empty() && connection.in_flight() == 0 && end.keep_alive;
         let unasked = flight.sent == 0;
         let sample = Sample { arrived: self.arrived, ..connection.ended(flight, now) };
         if too_long || unasked {
-            // An answer longer than it said, or to a request that is only queued: neither can be trusted.
+            // An answer longer than it announced, or to a request that is only queued: neither can be trusted.
             let piece = Piece::of(if too_long { rest } else { body.unwrap_or_default() });
             self.recorder.lost(sample, ErrorKind::Protocol, Detail::StrayBytes(piece));
             return self.hang_up(io, slot, now);
         }
         let (outcome, detail) = if self.checker.needs_body() {
             let kept = &mut self.bodies[slot as usize];
-            let judged = self.checker.judge(end.status, end.body_bytes, body.unwrap_or(kept));
+            let evaluated = self.checker.evaluate(end.status, end.body_bytes, body.unwrap_or(kept));
             kept.clear();
-            judged
+            evaluated
         } else {
-            self.checker.judge(end.status, end.body_bytes, &[])
+            self.checker.evaluate(end.status, end.body_bytes, &[])
         };
         let answer = Answer { status: end.status, body_bytes: end.body_bytes };
         if let Some(first) = self.first.complete(slot, now, answer.status, answer.body_bytes) {
@@ -344,7 +344,7 @@ impl Worker {
     }
 
     /// Closes a connection on purpose or because it is of no more use, and goes on with a new one. Requests
-    /// still in flight on it have failed: the server said that it would not answer them.
+    /// still in flight on it have failed: the server announced that it would not answer them.
     fn hang_up<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         self.lose_flights(slot, ErrorKind::ClosedEarly, Detail::None, now);
         self.drop_idle(io, slot, now);
@@ -432,7 +432,7 @@ impl Worker {
             intended,
             ready,
             sent: ready,
-            asked: false,
+            sampled: false,
             departed: 0,
             arrived: 0,
             first_byte: 0,

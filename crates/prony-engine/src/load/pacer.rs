@@ -116,7 +116,7 @@ impl Schedule {
         if wanted && moment < self.end { moment } else { NEVER }
     }
 
-    /// Takes the oldest waiting request: when it was due. Call only after `waiting` said that there is one.
+    /// Takes the oldest waiting request: when it was due. Call only after `waiting` returned more than 0.
     #[inline]
     pub(crate) fn take(&mut self) -> Nanos {
         debug_assert!(self.taken_count < self.due_count, "takes what waits");
@@ -227,7 +227,7 @@ mod tests {
         )
     }
 
-    /// Everything that `schedule` makes due until it is over, at one look.
+    /// Everything that `schedule` makes due until it is over, at once.
     fn all(mut schedule: Schedule) -> Vec<Nanos> {
         let count = schedule.waiting(NEVER - 1);
         let moments = (0..count).map(|_| schedule.take()).collect();

@@ -67,7 +67,7 @@ impl Io for ScriptedIo {
         Some(self.now.max(1))
     }
 
-    fn asked(&self) -> bool {
+    fn sampled(&self) -> bool {
         false
     }
 

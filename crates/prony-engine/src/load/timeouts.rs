@@ -5,23 +5,23 @@ use crate::load::conn::State;
 use crate::load::driver::{Io, Slot};
 use crate::load::worker::Worker;
 
-/// Connections that are looked at for a timeout before the sockets are looked at again.
-const LOOKS_PER_TURN: usize = 4096;
+/// Connections that are checked for a timeout before the sockets are polled again.
+const CHECKS_PER_TURN: usize = 4096;
 
 impl Worker {
-    /// Gives up what is late at `now`; returns how many connections it looked at.
+    /// Gives up what is late at `now`; returns how many connections it checked.
     pub(crate) fn check_timeouts<I: Io>(&mut self, io: &mut I, now: Nanos) -> usize {
-        for looks in 0..LOOKS_PER_TURN {
-            let Some(slot) = self.deadlines.pop(now) else { return looks };
+        for checks in 0..CHECKS_PER_TURN {
+            let Some(slot) = self.deadlines.pop(now) else { return checks };
             self.check_timeout(io, slot, now);
         }
-        LOOKS_PER_TURN
+        CHECKS_PER_TURN
     }
 
     fn check_timeout<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let connection = &self.connections[slot as usize];
         let (connecting, since) = match connection.state {
-            // Connecting again sets the next look.
+            // Connecting again sets the next check.
             State::Closed => return,
             State::Connecting => (true, connection.since),
             State::Open => {
@@ -39,7 +39,7 @@ impl Worker {
         }
     }
 
-    /// Sets the next look at `slot`: when `late` has come, or a request that is begun now could be late.
+    /// Sets the next check of `slot`: when `late` has come, or a request that is begun now could be late.
     pub(crate) fn watch(&mut self, slot: Slot, now: Nanos, late: Nanos) {
         let shortest = self.plan.request_timeout.min(self.plan.connect_timeout);
         self.deadlines.set(slot, now, late.min(now.saturating_add(shortest)));
@@ -55,25 +55,25 @@ mod tests {
 
     #[test]
     fn a_timeout_costs_the_same_however_many_connections_there_may_be() {
-        let looks = |slots: u32| {
+        let checks = |slots: u32| {
             // One request, which is never answered.
             let (mut worker, mut io) = (open_loop(1, slots), ScriptedIo::default());
             worker.dispatch(&mut io, 1);
             io.connect_all(&mut worker, 1);
-            let mut looks = 0;
+            let mut checks = 0;
             for step in 1..3100 {
                 let now = step * SECOND / 100;
-                looks += worker.check_timeouts(&mut io, now);
+                checks += worker.check_timeouts(&mut io, now);
             }
             assert_eq!(io.calls.last(), Some(&Call::Close(0)), "30 s are over");
-            looks
+            checks
         };
-        assert_eq!(looks(1), looks(200_000));
-        assert!(looks(1) <= 10, "{}", looks(1));
+        assert_eq!(checks(1), checks(200_000));
+        assert!(checks(1) <= 10, "{}", checks(1));
     }
 
     #[test]
-    fn each_connection_is_looked_at_once_per_timeout_and_none_is_forgotten() {
+    fn each_connection_is_checked_once_per_timeout_and_none_is_forgotten() {
         const SLOTS: u32 = 1000;
         let (mut worker, mut io) = (open_loop(SLOTS.into(), SLOTS), ScriptedIo::default());
         let mut now = 0;
@@ -82,11 +82,11 @@ mod tests {
             worker.dispatch(&mut io, now);
         }
         io.connect_all(&mut worker, now);
-        let mut looks = 0;
+        let mut checks = 0;
         for step in 1..3200 {
-            looks += worker.check_timeouts(&mut io, step * SECOND / 100);
+            checks += worker.check_timeouts(&mut io, step * SECOND / 100);
         }
         assert_eq!(io.count(|call| matches!(call, Call::Close(_))), SLOTS as usize, "all were late");
-        assert!(looks <= 8 * SLOTS as usize, "{looks}");
+        assert!(checks <= 8 * SLOTS as usize, "{checks}");
     }
 }

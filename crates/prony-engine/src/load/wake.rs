@@ -24,7 +24,7 @@ pub(crate) struct WakeUp {
     /// How late a wake-up usually is at most.
     margin: Nanos,
     /// What the last sleep was to end at, if it was for a request.
-    asked: Option<Nanos>,
+    wake_at: Option<Nanos>,
     window_ends: Nanos,
     watched: Nanos,
 }
@@ -32,24 +32,24 @@ pub(crate) struct WakeUp {
 impl WakeUp {
     /// Nothing is known yet.
     pub(crate) fn new() -> Self {
-        Self { margin: MARGIN_START, asked: None, window_ends: 0, watched: 0 }
+        Self { margin: MARGIN_START, wake_at: None, window_ends: 0, watched: 0 }
     }
 
     /// When to wake up for a request that is due at `due`, if not `otherwise` before.
     #[inline]
     pub(crate) fn before(&mut self, due: Nanos, otherwise: Nanos) -> Nanos {
         let early = if self.watched < BUDGET { due.saturating_sub(self.margin) } else { due };
-        self.asked = (early < otherwise).then_some(early);
+        self.wake_at = (early < otherwise).then_some(early);
         early.min(otherwise)
     }
 
     /// The thread is awake at `now`; `by_itself`: because its time had come, not because something happened.
     #[inline]
     pub(crate) fn awake(&mut self, now: Nanos, by_itself: bool) {
-        let Some(asked) = self.asked.take().filter(|_| by_itself) else { return };
-        if now > asked + self.margin {
+        let Some(wake_at) = self.wake_at.take().filter(|_| by_itself) else { return };
+        if now > wake_at + self.margin {
             self.margin = (self.margin + STEP_UP).min(MARGIN_MAX);
-        } else if now >= asked {
+        } else if now >= wake_at {
             self.margin = self.margin.saturating_sub(STEP_DOWN);
         }
     }
@@ -83,9 +83,9 @@ mod tests {
         let mut wake = WakeUp::new();
         for index in 1..20_000 {
             let due = index * 1_000_000;
-            let asked = wake.before(due, Nanos::MAX);
-            assert!(asked <= due && due - asked <= MARGIN_MAX, "never later than due, never far before");
-            wake.awake(asked + lateness(index), true);
+            let wake_at = wake.before(due, Nanos::MAX);
+            assert!(wake_at <= due && due - wake_at <= MARGIN_MAX, "never later than due, never far before");
+            wake.awake(wake_at + lateness(index), true);
         }
         wake.margin
     }

@@ -10,7 +10,7 @@ use prony_http::HeadCache;
 
 use crate::Control;
 use crate::clock::{self, NEVER, Nanos};
-use crate::kernel::tcp_sampling::{LAST_LOOKS_MAX, LOOK_EVERY};
+use crate::kernel::tcp_sampling::{LAST_SAMPLES_MAX, SAMPLE_EVERY};
 use crate::load::checks::Checker;
 use crate::load::conn::{Connection, Flights, State};
 use crate::load::connect_limiter::ConnectLimiter;
@@ -31,12 +31,12 @@ pub(crate) const RAMP_IN_FLIGHT: u32 = 128;
 /// hammered: 100 attempts a second for each connection. An open loop pauses as long when the client itself has no
 /// port or descriptor left.
 pub(crate) const RETRY_PAUSE: Nanos = 10_000_000;
-/// How often a stop by hand is looked for, at least.
+/// How often a stop by hand is checked for, at least.
 const CONTROL_EVERY: Nanos = 50_000_000;
-/// Connections that are passed over in search of an open one to look at.
+/// Connections that are passed over in search of an open one to sample.
 const PASSED_OVER_MAX: u32 = 1024;
 
-/// What a worker is told.
+/// What a worker is given.
 pub(crate) struct Assignment {
     /// Connections (closed loop) or most connections (open loop) of this worker.
     pub slots: u32,
@@ -90,7 +90,7 @@ pub(crate) struct Worker {
     pub(crate) limiter: ConnectLimiter,
     /// When an open loop that wants more connections may begin them; [`NEVER`] if it does not.
     connect_at: Nanos,
-    /// When connections are to be looked at for timeouts.
+    /// When connections are to be checked for timeouts.
     pub(crate) deadlines: Deadlines,
     pub(crate) connecting: u32,
     pub(crate) open: u32,
@@ -107,9 +107,9 @@ pub(crate) struct Worker {
     pub(crate) stop_at: Nanos,
     stopped: bool,
     next_control: Nanos,
-    next_look: Nanos,
-    /// The connection that was looked at last.
-    looked_at: Slot,
+    next_sample: Nanos,
+    /// The connection that was sampled last.
+    tcp_sampled: Slot,
     /// When the last of the bytes at hand arrived at the kernel; 0 for unknown.
     pub(crate) arrived: Nanos,
     /// The first event of the current batch, for the loop gap; 0 for none.
@@ -158,8 +158,8 @@ impl Worker {
             stop_at: plan.measure_to,
             stopped: false,
             next_control: 0,
-            next_look: 0,
-            looked_at: 0,
+            next_sample: 0,
+            tcp_sampled: 0,
             woken: 0,
             arrived: 0,
             control,
@@ -178,7 +178,7 @@ impl Worker {
             let mut now = clock::now();
             self.wake.awake(now, self.woken == 0);
             if self.woken != 0 {
-                self.recorder.looked(now - self.woken);
+                self.recorder.polled(now - self.woken);
                 self.woken = 0;
             }
             if let Pace::Open(schedule) = &self.pace {
@@ -193,7 +193,7 @@ impl Worker {
                 break Err(error);
             }
         };
-        self.look_once_more(driver.io());
+        self.sample_tcp_at_the_end(driver.io());
         self.finish();
         result
     }
@@ -215,9 +215,9 @@ impl Worker {
             self.recorder.open(u64::from(self.open));
         }
         self.check_timeouts(io, now);
-        if now >= self.next_look {
-            self.next_look = now + LOOK_EVERY;
-            self.look(io);
+        if now >= self.next_sample {
+            self.next_sample = now + SAMPLE_EVERY;
+            self.sample_tcp(io);
         }
         if !self.stopped {
             match self.pace {
@@ -303,27 +303,27 @@ impl Worker {
     }
 
     /// Asks the kernel about the next open connection.
-    fn look<I: Io>(&mut self, io: &I) {
+    fn sample_tcp<I: Io>(&mut self, io: &I) {
         let slots = self.plan.slots;
-        let mut next = (1..=slots.min(PASSED_OVER_MAX)).map(|step| (self.looked_at + step) % slots);
+        let mut next = (1..=slots.min(PASSED_OVER_MAX)).map(|step| (self.tcp_sampled + step) % slots);
         let open = next.find(|slot| self.connections[*slot as usize].state == State::Open);
         let Some(slot) = open else {
-            self.looked_at = (self.looked_at + PASSED_OVER_MAX) % slots;
+            self.tcp_sampled = (self.tcp_sampled + PASSED_OVER_MAX) % slots;
             return;
         };
-        self.looked_at = slot;
+        self.tcp_sampled = slot;
         if let Some(info) = io.tcp_info(slot) {
-            self.recorder.look(info);
+            self.recorder.tcp_sample(info);
         }
     }
 
     /// Asks the kernel about each open connection, when nothing is measured any more.
-    fn look_once_more<I: Io>(&mut self, io: &I) {
-        for slot in 0..self.plan.slots.min(LAST_LOOKS_MAX) {
+    fn sample_tcp_at_the_end<I: Io>(&mut self, io: &I) {
+        for slot in 0..self.plan.slots.min(LAST_SAMPLES_MAX) {
             if self.connections[slot as usize].state == State::Open
                 && let Some(info) = io.tcp_info(slot)
             {
-                self.recorder.last_look(info);
+                self.recorder.last_tcp_sample(info);
             }
         }
     }
@@ -376,8 +376,8 @@ impl Worker {
 
     /// When the clock asks for something next.
     fn next_wake(&mut self, now: Nanos) -> Nanos {
-        let looks = self.deadlines.next_look(now).min(self.next_look);
-        let mut wake = self.recorder.slice_ends().min(looks).min(self.next_control);
+        let checks = self.deadlines.next_check(now).min(self.next_sample);
+        let mut wake = self.recorder.slice_ends().min(checks).min(self.next_control);
         if self.stopped {
             return wake.min(self.stop_at.saturating_add(self.plan.drain));
         }
@@ -461,7 +461,7 @@ mod tests {
         let (mut worker, mut io) = (open_loop(1000, 1000), ScriptedIo::default());
         for turn in 1..=3_u32 {
             let now = Nanos::from(turn) * TURN;
-            // Looks at the sockets in between begin no more.
+            // Polls of the sockets in between begin no more.
             for step in 0..10 {
                 worker.turn(&mut io, now + step);
             }

@@ -1,6 +1,6 @@
 //! The record of the machine that a result carries, read from /proc and /sys before and after a run.
 //!
-//! What the files mean is told by functions of their texts, which tests give them; only [`file`] reads.
+//! The files are parsed by functions of their texts, which tests give them; only [`file`] reads.
 
 mod cgroup;
 pub(crate) mod link;
@@ -20,7 +20,7 @@ const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// The text of a file, if it is there and can be read.
 type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What can be said before the run. The commit is the caller's to add.
+/// What is known before the run. The commit is the caller's to add.
 pub fn before() -> Environment {
     let system = uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_tells_everything() {
+    fn a_machine_with_every_file() {
         let files = [
             (
                 "/proc/cpuinfo",
@@ -182,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_tells_nothing() {
+    fn a_machine_without_files() {
         assert_eq!(from_files(Environment::default(), &system(&[])), Environment::default());
     }
 
     #[test]
     fn this_machine() {
-        let told = before();
-        assert!(told.kernel.starts_with("Linux ") && told.cpus > 0, "{told:?}");
-        assert_eq!(told.fingerprint(), before().fingerprint());
+        let environment = before();
+        assert!(environment.kernel.starts_with("Linux ") && environment.cpus > 0, "{environment:?}");
+        assert_eq!(environment.fingerprint(), before().fingerprint());
     }
 }

@@ -31,7 +31,7 @@ use crate::run::encode;
 use crate::{Control, RunError, sys};
 
 /// Sends the requests of `plan`, one after the other, and says where the time of each went. Blocks the calling
-/// thread. Before each request `progress` is told its number, from 0. `body` gets the body of the first response.
+/// thread. Before each request `progress` gets its number, from 0. `body` gets the body of the first response.
 ///
 /// # Errors
 /// Only what keeps the first request from being sent; any later failure is part of the result.
@@ -118,7 +118,7 @@ impl Session<'_> {
         probed.remote = Some(connection.remote.clone());
         probed.local = connection.local();
         probed.kernel = kernel(&connection);
-        seen.tell(&mut probed, start, from);
+        seen.record(&mut probed, start, from);
         match ended {
             Ended::Complete { reusable } => {
                 if reusable && self.plan.reuse {
@@ -172,7 +172,7 @@ fn ms(span: Nanos) -> f64 {
     span as f64 / 1e6
 }
 
-/// What is said of a wait that was ended by hand.
+/// The message of a wait that was ended by hand.
 fn stopped(phase: ProbePhase) -> &'static str {
     match phase {
         ProbePhase::Dns | ProbePhase::Connect | ProbePhase::Tls => {

@@ -251,7 +251,7 @@ impl<'a> Transaction<'a> {
 impl Seen {
     /// Writes into `probed`, which began at `start` and had its connection at `from`, how far it came and where the
     /// time went.
-    pub(super) fn tell(self, probed: &mut ProbedRequest, start: Nanos, from: Nanos) {
+    pub(super) fn record(self, probed: &mut ProbedRequest, start: Nanos, from: Nanos) {
         let first_byte = self.first_byte.or(self.head_began);
         // A response that came before all of the request was sent ends the sending.
         let sent = [self.sent, first_byte].into_iter().flatten().min();

@@ -10,7 +10,7 @@ use prony_model::{MachineUse, Outcome, Phase, Progress, RunEvent, RunPlan, Serve
 use prony_stats::Histogram;
 
 use crate::clock::{self, Nanos};
-use crate::judge::clean::{CleanTotals, Sorter};
+use crate::evaluate::clean::{CleanTotals, Sorter};
 use crate::kernel::stamps::Stamps;
 use crate::kernel::waits::Waits;
 use crate::machine::observe::Observer;
@@ -49,7 +49,7 @@ pub(crate) struct Totals {
     pub all: Slice,
     /// Those of clean slices.
     pub clean: CleanTotals,
-    /// What the kernel said of them.
+    /// What the kernel reported of them.
     pub stamps: Box<Stamps>,
     /// Counters of the whole run, warm-up included.
     pub whole_run: Counters,
@@ -93,7 +93,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// For a run of `plan` whose workers tell their thread numbers in `tids`.
+    /// For a run of `plan` whose workers store their thread numbers in `tids`.
     pub(crate) fn new(
         plan: &RunPlan,
         window: Window,
@@ -148,7 +148,7 @@ impl Collector {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            self.look_at_the_clock(sink);
+            self.poll_clock(sink);
         }
     }
 
@@ -167,14 +167,14 @@ impl Collector {
     }
 
     /// Phases begin by the clock, and the kernel is asked how long the workers waited.
-    fn look_at_the_clock(&mut self, sink: &mut dyn FnMut(RunEvent)) {
+    fn poll_clock(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let now = clock::now();
-        self.observer.look(now);
-        self.server.look(now);
+        self.observer.poll(now);
+        self.server.poll(now);
         let measuring = now >= self.totals.window.measure_from;
         let threads = &mut self.totals.threads;
-        self.waits.look(now, |thread, waited| threads[thread].run_queue_wait_ns = Some(waited));
-        self.sorter.look(now, &self.totals.threads);
+        self.waits.poll(now, |thread, waited| threads[thread].run_queue_wait_ns = Some(waited));
+        self.sorter.poll(now, &self.totals.threads);
         if !measuring {
             return;
         }
@@ -194,11 +194,11 @@ impl Collector {
         self.totals.ended = self.totals.ended.max(slice.end);
         self.good.clear();
         slice.add_good_responses(&mut self.good);
-        tell_samples(slice, sink);
+        send_samples(slice, sink);
         if !slice.measured {
             // Another worker's slice may have come first and begun the next phase.
             if !self.measuring {
-                self.tell(slice, self.totals.window.start, sink);
+                self.send_progress(slice, self.totals.window.start, sink);
             }
             return;
         }
@@ -223,11 +223,11 @@ impl Collector {
             done: slice.counters.done_now,
             failed: slice.counters.failed_now,
         }));
-        self.tell(slice, self.totals.window.measure_from, sink);
+        self.send_progress(slice, self.totals.window.measure_from, sink);
     }
 
-    /// Tells how far the run is, as seen from the first worker's slices.
-    fn tell(&self, slice: &Slice, since: Nanos, sink: &mut dyn FnMut(RunEvent)) {
+    /// Reports how far the run is, as seen from the first worker's slices.
+    fn send_progress(&self, slice: &Slice, since: Nanos, sink: &mut dyn FnMut(RunEvent)) {
         if slice.thread != 0 || self.draining {
             return;
         }
@@ -254,8 +254,8 @@ impl Totals {
     }
 }
 
-/// Tells the single samples of `slice`, where there are any.
-fn tell_samples(slice: &Slice, sink: &mut dyn FnMut(RunEvent)) {
+/// Sends the single samples of `slice`, where there are any.
+fn send_samples(slice: &Slice, sink: &mut dyn FnMut(RunEvent)) {
     if !slice.samples.records().is_empty() {
         sink(RunEvent::Samples(slice.samples.records().to_vec()));
     }
@@ -373,7 +373,7 @@ impl Counters {
         self.in_flight_ns += other.in_flight_ns;
         self.cpu += other.cpu;
         self.polls += other.polls;
-        self.looks.add(&other.looks);
+        self.tcp_samples.add(&other.tcp_samples);
         self.gaps_over_1ms += other.gaps_over_1ms;
         self.gap_max = self.gap_max.max(other.gap_max);
         self.open_peak = self.open_peak.max(other.open_peak);

@@ -30,7 +30,7 @@ pub(crate) enum Detail {
     System(Errno),
     /// What was wrong with the answer, and its beginning.
     Protocol(ProtocolError, Piece),
-    /// More bytes than the answer had said.
+    /// More bytes than the answer had announced.
     StrayBytes(Piece),
     /// A body that did not match.
     Body(Piece),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_in_words() {
+    fn failures_as_text() {
         let check = |detail: Detail, kind: ErrorKind, expected: &str| {
             assert_eq!(detail.describe(kind, "GET", "/x"), expected);
         };

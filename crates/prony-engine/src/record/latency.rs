@@ -48,27 +48,27 @@ const LEAST_COVERAGE: f64 = 0.99;
 /// Requests without stamps may well be the slowest, as the kernel drops stamps that nobody takes in time. So they
 /// count as slower than all others, like those without an answer, of which a sample has its share.
 fn kernel_response(stamps: &Stamps, good: u64, cut_off: u64) -> LatencySummary {
-    let (asked, stamped) = (stamps.asked, stamps.response.count());
-    if asked == 0 {
+    let (sampled, stamped) = (stamps.sampled, stamps.response.count());
+    if sampled == 0 {
         return LatencySummary::default();
     }
-    if (stamped as f64) < LEAST_COVERAGE * asked as f64 {
-        return withheld_whole(stamped, &too_few_stamps(stamped, asked));
+    if (stamped as f64) < LEAST_COVERAGE * sampled as f64 {
+        return withheld_whole(stamped, &too_few_stamps(stamped, sampled));
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most `cut_off`")]
-    let unanswered = (cut_off as f64 * (asked as f64 / good.max(1) as f64).min(1.0)).ceil() as u64;
-    let without = Censored::Count(asked - stamped + unanswered);
+    let unanswered = (cut_off as f64 * (sampled as f64 / good.max(1) as f64).min(1.0)).ceil() as u64;
+    let without = Censored::Count(sampled - stamped + unanswered);
     let above = |count| {
         format!("{} had no answer in time or no stamps: it is greater than this", plural(count, "request"))
     };
     summary_with(&stamps.response, without, above)
 }
 
-fn too_few_stamps(stamped: u64, asked: u64) -> String {
+fn too_few_stamps(stamped: u64, sampled: u64) -> String {
     format!(
         "the kernel stamped only {} of {} responses; {} are needed",
         grouped(stamped),
-        grouped(asked),
+        grouped(sampled),
         percent(LEAST_COVERAGE)
     )
 }
@@ -120,7 +120,7 @@ fn summary_with(
                 (None, Some(QuantileNote { reason, above_ms: Some(milliseconds(nanos)) }))
             }
             Estimate::Withheld { reason } => {
-                (None, Some(QuantileNote { reason: in_words(reason), above_ms: None }))
+                (None, Some(QuantileNote { reason: describe(reason), above_ms: None }))
             }
         };
         summary.quantiles_ms.insert(name.to_owned(), value);
@@ -132,7 +132,7 @@ fn summary_with(
 }
 
 /// Why a quantile is withheld; of whatever was counted, be it requests or connections.
-fn in_words(reason: Withheld) -> String {
+fn describe(reason: Withheld) -> String {
     match reason {
         Withheld::NoSamples => "there are none".to_owned(),
         Withheld::TooFewExceedances { exceedances, samples, needed } => format!(
@@ -219,10 +219,10 @@ mod tests {
         assert_eq!([ends("0.5"), ends("0.9"), ends("0.99")], [(2.0, 8.0), (2.0, 8.0), (3.0, 12.0)]);
     }
 
-    /// `stamped` of `asked` responses took 1, 2, 3, … µs by the kernel's clock, the others are unknown.
-    fn of(stamped: u64, asked: u64, good: u64, cut_off: u64) -> LatencySummary {
+    /// `stamped` of `sampled` responses took 1, 2, 3, … µs by the kernel's clock, the others are unknown.
+    fn of(stamped: u64, sampled: u64, good: u64, cut_off: u64) -> LatencySummary {
         let mut stamps = Stamps::new();
-        for index in 0..asked {
+        for index in 0..sampled {
             let known = index < stamped;
             let (departed, arrived) = if known { (2_000, 3_000 + index * 1_000) } else { (0, 3_000) };
             stamps.record_response(&Sample::stamped(1_000, departed, arrived, 9_000_000));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_a_kernel_that_was_not_asked() {
+    fn nothing_is_reported_of_a_kernel_that_was_not_asked() {
         assert_eq!(of(0, 0, 10_000, 5), LatencySummary::default());
     }
 

@@ -1,6 +1,6 @@
 //! How much of the slowest responses was the client's own delay.
 //!
-//! Histograms of both can't tell: the requests that were slow are not those that the client delayed, or they are.
+//! Histograms of both can't decide: the requests that were slow are not those that the client delayed, or they are.
 //! So the delays are summed up by the response time of their requests.
 
 use crate::clock::Nanos;

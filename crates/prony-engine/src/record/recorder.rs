@@ -24,7 +24,7 @@ pub(crate) struct Sample {
     /// When it was handed to the kernel (or its connection was begun, if that failed).
     pub sent: Nanos,
     /// Whether the kernel was asked about it, which was decided before it was sent.
-    pub asked: bool,
+    pub sampled: bool,
     /// When its last byte left the kernel; 0 if the kernel did not say.
     pub departed: Nanos,
     /// When the last byte of the answer arrived at the kernel; 0 if it did not say.
@@ -41,13 +41,13 @@ pub(crate) struct Sample {
 
 #[cfg(test)]
 impl Sample {
-    /// A request that was sent when it was due, with what the kernel said of it.
+    /// A request that was sent when it was due, with what the kernel reported of it.
     pub(crate) fn stamped(sent: Nanos, departed: Nanos, arrived: Nanos, done: Nanos) -> Self {
         Self {
             intended: sent,
             ready: sent,
             sent,
-            asked: true,
+            sampled: true,
             departed,
             arrived,
             first_byte: done,
@@ -307,7 +307,7 @@ impl Recorder {
                 (sample.departed, sample.arrived) = (0, 0);
             }
         }
-        if sample.asked && matches!(outcome, Outcome::Done(_)) {
+        if sample.sampled && matches!(outcome, Outcome::Done(_)) {
             self.stamps.record_response(&sample);
         }
         // Where only some are stamped, those stand for all: of the others the client's part is not known.
@@ -426,7 +426,7 @@ impl Recorder {
         slice.connect.record(took);
     }
 
-    /// `open` connections are open now; told once for each slice.
+    /// `open` connections are open now; reported once for each slice.
     pub(crate) fn open(&mut self, open: u64) {
         let peak = &mut self.current.counters.open_peak;
         *peak = (*peak).max(open);
@@ -442,19 +442,19 @@ impl Recorder {
         self.current.counters.stray += 1;
     }
 
-    /// The kernel said so much of a connection under load.
-    pub(crate) fn look(&mut self, info: TcpInfo) {
-        self.current.counters.looks.look(info);
+    /// Adds what the kernel reports of a connection under load.
+    pub(crate) fn tcp_sample(&mut self, info: TcpInfo) {
+        self.current.counters.tcp_samples.add_sample(info);
     }
 
     /// The same at the end of the run.
-    pub(crate) fn last_look(&mut self, info: TcpInfo) {
-        self.current.counters.looks.last_look(info);
+    pub(crate) fn last_tcp_sample(&mut self, info: TcpInfo) {
+        self.current.counters.tcp_samples.add_last_sample(info);
     }
 
-    /// `gap` passed between two looks at the sockets.
+    /// `gap` passed between two polls of the sockets.
     #[inline]
-    pub(crate) fn looked(&mut self, gap: Nanos) {
+    pub(crate) fn polled(&mut self, gap: Nanos) {
         const MILLISECOND: Nanos = 1_000_000;
         let counters = &mut self.current.counters;
         counters.polls += 1;

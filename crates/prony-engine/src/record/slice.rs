@@ -5,7 +5,7 @@ use prony_stats::{Histogram, Rounds};
 
 use crate::clock::Nanos;
 use crate::kernel::stamps::Stamps;
-use crate::kernel::tcp_sampling::Looks;
+use crate::kernel::tcp_sampling::TcpSamples;
 use crate::load::first::First;
 use crate::record::failure_detail::Example;
 use crate::record::own_delay::OwnDelay;
@@ -45,7 +45,7 @@ pub(crate) struct Slice {
     pub solo: Histogram,
     /// The client's own delays of the good responses, by response time.
     pub own_delay: OwnDelay,
-    /// done − arrived, in buckets that are wide enough to judge by.
+    /// done − arrived, in buckets that are wide enough to decide by.
     pub arrivals: OwnDelay,
     /// Complete responses by status code.
     pub statuses: Box<[u64; 600]>,
@@ -59,7 +59,7 @@ pub(crate) struct Slice {
     pub samples: Samples,
     /// The worker's first complete response, if it came now.
     pub first_response: Option<First>,
-    /// What the kernel said of all of the worker's requests, in its last slice.
+    /// What the kernel reported of all of the worker's requests, in its last slice.
     pub stamps: Option<Box<Stamps>>,
 }
 
@@ -168,14 +168,14 @@ pub(crate) struct Counters {
     pub in_flight_ns: u128,
     /// CPU time of the worker.
     pub cpu: Nanos,
-    /// Longest time between two looks at the sockets.
+    /// Longest time between two polls of the sockets.
     pub gap_max: Nanos,
     /// Times that it was over a millisecond.
     pub gaps_over_1ms: u64,
-    /// Looks at the sockets.
+    /// Polls of the sockets.
     pub polls: u64,
-    /// What the kernel said of single connections.
-    pub looks: Looks,
+    /// What the kernel reported of single connections.
+    pub tcp_samples: TcpSamples,
 }
 
 impl Slice {

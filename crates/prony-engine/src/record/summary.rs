@@ -12,8 +12,8 @@ use prony_model::{
 use prony_stats::{Censored, Histogram, rate_interval};
 
 use crate::clock::Nanos;
-use crate::judge::audit::{self, Facts};
-use crate::judge::clean::parts::clean_parts;
+use crate::evaluate::audit::{self, Facts};
+use crate::evaluate::clean::parts::clean_parts;
 use crate::machine::environment::peak_rss_bytes;
 use crate::record::collect::Totals;
 use crate::record::latency::{histogram_data, latencies, summary};
@@ -36,7 +36,7 @@ pub(crate) struct Run<'a> {
     pub totals: Totals,
 }
 
-/// The result of `run`, judged.
+/// The result of `run`, evaluated.
 pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
     let totals = &run.totals;
     let good_responses = totals.all.good_responses();
@@ -56,7 +56,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             arrivals_stamped: totals.stamps.arrival.count(),
             departures_stamped: totals.stamps.departure.count(),
             discarded: totals.stamps.discarded,
-            responses_asked: totals.stamps.asked,
+            responses_asked: totals.stamps.sampled,
             responses_stamped: totals.stamps.response.count(),
             ..run.kernel_clock.clone()
         },

@@ -56,7 +56,7 @@ pub(crate) struct BufferGroups {
 }
 
 impl BufferGroups {
-    /// Registers buffers for `connections` connections, of which `stamped` are told when their bytes arrived.
+    /// Registers buffers for `connections` connections, of which `stamped` learn when their bytes arrived.
     pub(super) fn register(submitter: &Submitter<'_>, connections: u32, stamped: u32) -> io::Result<Self> {
         let count = |wanted: u32, bounds: (u32, u32)| wanted.next_power_of_two().clamp(bounds.0, bounds.1);
         let shared = count(connections / 32, SHARED_COUNT);

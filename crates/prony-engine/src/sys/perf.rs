@@ -16,7 +16,7 @@ pub(crate) struct Counter {
     file: OwnedFd,
 }
 
-/// What a counter said.
+/// What a counter returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub value: u64,

@@ -24,7 +24,7 @@ pub(crate) struct RingSetup {
     pub peers: Box<[SocketAddrAny]>,
     /// Whether sockets stay for long, so that it pays to register them with the ring.
     pub long_lived: bool,
-    /// Whether receives of such sockets tell when they arrived.
+    /// Whether receives of such sockets report when they arrived.
     pub stamped: u32,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Ring {
     ticker: Ticker,
     payload: Box<[u8]>,
     peers: Box<[SocketAddrAny]>,
-    /// What receives that tell when they arrived look like: no name, and room for a stamp.
+    /// What receives that report when they arrived look like: no name, and room for a stamp.
     stamped: Box<libc::msghdr>,
     batch: Box<[std::mem::MaybeUninit<cqueue::Entry>]>,
     /// Whether sockets are registered under the number of their slot, which spares each request a look-up.
@@ -102,7 +102,7 @@ const TICK_SLACK: Nanos = 1_000_000;
 const SUBMISSIONS: (u32, u32) = (8 * BATCH_U32, 4096);
 /// Entries of the completion queue at most (the kernel keeps an overflow list beyond it).
 const COMPLETIONS_MAX: u32 = 65_536;
-/// Completions handled between two looks at the pacer and the clock.
+/// Completions handled between two checks of the pacer and the clock.
 pub(crate) const BATCH: usize = BATCH_U32 as usize;
 const BATCH_U32: u32 = 64;
 
@@ -262,7 +262,7 @@ impl Ring {
         }
     }
 
-    /// Starts a ticker, whose completions have the number `user_data`: [`Self::ticked`] is to be told of each.
+    /// Starts a ticker, whose completions have the number `user_data`: [`Self::ticked`] is to be called for each.
     pub(crate) fn start_ticker(&mut self, user_data: u64) {
         let timeout = opcode::Timeout::new(&raw const *self.ticker.length).flags(TimeoutFlags::MULTISHOT);
         // SAFETY: the length is part of `self`, is never changed and is dropped after the ring.

@@ -9,8 +9,8 @@ use rustix::io::Errno;
 
 use crate::clock::Wall;
 
-/// When requests left is told on the error queue, by the number of their last byte (OPT_ID, OPT_ID_TCP) and without
-/// their bytes (OPT_TSONLY). When answers arrived is told with their bytes.
+/// When requests left is reported on the error queue, by the number of their last byte (OPT_ID, OPT_ID_TCP) and without
+/// their bytes (OPT_TSONLY). When answers arrived comes with their bytes.
 const ARRIVALS: libc::c_uint = libc::SOF_TIMESTAMPING_SOFTWARE
     | libc::SOF_TIMESTAMPING_RX_SOFTWARE
     | libc::SOF_TIMESTAMPING_OPT_ID
@@ -64,29 +64,34 @@ pub(crate) fn receive_stamped(socket: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> R
     let spare = buffer.spare_capacity_mut();
     let mut piece = libc::iovec { iov_base: spare.as_mut_ptr().cast(), iov_len: spare.len() };
     let mut control = Control::<CONTROL_BYTES>(MaybeUninit::uninit());
-    let (count, said) = receive(socket, &mut piece, &mut control, 0)?;
-    let at = arrival(said);
+    let (count, control_data) = receive(socket, &mut piece, &mut control, 0)?;
+    let at = arrival(control_data);
     // SAFETY: the kernel has written `count` bytes to the spare capacity, which begins at the length.
     unsafe { buffer.set_len(buffer.len() + count) };
     Ok((count, at))
 }
 
-/// Takes the oldest message off the error queue of `socket`. `None` where there is none; a message that tells no
+/// Takes the oldest message off the error queue of `socket`. `None` where there is none; a message that reports no
 /// departure gives a key that is of no request.
 pub(crate) fn departure(socket: BorrowedFd<'_>) -> Option<Departure> {
     let mut nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
     let mut control = Control::<ERROR_CONTROL_BYTES>(MaybeUninit::uninit());
-    let (_, said) = receive(socket, &mut nothing, &mut control, libc::MSG_ERRQUEUE).ok()?;
-    let key = messages(said)
+    let (_, control_data) = receive(socket, &mut nothing, &mut control, libc::MSG_ERRQUEUE).ok()?;
+    let key = messages(control_data)
         .filter(|(level, kind, _)| {
             (*level, *kind) == (libc::SOL_IP, libc::IP_RECVERR)
                 || (*level, *kind) == (libc::SOL_IPV6, libc::IPV6_RECVERR)
         })
         .find_map(|(_, _, error)| key(error));
-    Some(key.map_or(Departure { key: 0, at: Wall::UNKNOWN }, |key| Departure { key, at: arrival(said) }))
+    Some(
+        key.map_or(Departure { key: 0, at: Wall::UNKNOWN }, |key| Departure {
+            key,
+            at: arrival(control_data),
+        }),
+    )
 }
 
-/// One `recvmsg`; returns the bytes that came and what the kernel said beside them.
+/// One `recvmsg`; returns the bytes that came and the control data that the kernel added.
 fn receive<'a, const BYTES: usize>(
     socket: BorrowedFd<'_>,
     piece: &mut libc::iovec,
@@ -106,8 +111,9 @@ fn receive<'a, const BYTES: usize>(
         return Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO));
     };
     // SAFETY: the kernel has written `msg_controllen` bytes, which it never makes more than it was given.
-    let said = unsafe { std::slice::from_raw_parts(control.0.as_ptr().cast(), message.msg_controllen) };
-    Ok((count, said))
+    let control_data =
+        unsafe { std::slice::from_raw_parts(control.0.as_ptr().cast(), message.msg_controllen) };
+    Ok((count, control_data))
 }
 
 /// When what came with this `control` data came (or left, on the error queue); 0 for unknown.
@@ -123,14 +129,14 @@ pub(crate) fn arrival(control: &[u8]) -> Wall {
     stamp.unwrap_or(Wall::UNKNOWN)
 }
 
-/// The number of the last byte, of a `sock_extended_err` that tells a software stamp of sending.
+/// The number of the last byte, of a `sock_extended_err` that reports a software stamp of sending.
 fn key(error: &[u8]) -> Option<u32> {
     let word = |at: usize| Some(u32::from_ne_bytes(error.get(at..at + 4)?.try_into().ok()?));
     // ee_errno, ee_origin, …, ee_info, ee_data.
-    let tells = word(0)? == libc::ENOMSG.cast_unsigned()
+    let is_stamp = word(0)? == libc::ENOMSG.cast_unsigned()
         && *error.get(4)? == libc::SO_EE_ORIGIN_TIMESTAMPING
         && word(8)? == SCM_TSTAMP_SND;
-    if tells { word(12) } else { None }
+    if is_stamp { word(12) } else { None }
 }
 
 /// SCM_TSTAMP_SND of linux/errqueue.h: the stamp is of the handing over to the device.

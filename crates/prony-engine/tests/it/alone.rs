@@ -44,7 +44,7 @@ fn start(command: &[&str], name: &str, argument: &str) {
         .env("PRONY_TEST_ARGUMENT", argument)
         .output()
         .expect("the command is there");
-    let said = String::from_utf8_lossy(&output.stdout);
-    let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{name}: {said}{complained}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stdout.contains("1 passed"), "{name}: {stdout}{stderr}");
 }

@@ -22,7 +22,7 @@ pub(crate) fn listener(backlog: i32) -> TcpListener {
 
 /// A server that accepts no more than `connections` connections that are used.
 pub(crate) fn server_for(connections: u64) -> Server {
-    // And the engine's look whether anybody is there.
+    // And the engine's check whether anybody is there.
     Server::accepting(listener(0), connections + 1, |peer| {
         while peer.request().is_some() && peer.answer(&ok("hello")) {}
     })
@@ -30,7 +30,7 @@ pub(crate) fn server_for(connections: u64) -> Server {
 
 on_both_drivers! {
     fn no_connection_in_time(driver) {
-        // The engine's look whether anybody is there takes the one place.
+        // The engine's check whether anybody is there takes the one place.
         let listener = listener(0);
         let url = format!("http://{}/", listener.local_addr().expect("it is bound"));
         let timeouts = impatient(60);

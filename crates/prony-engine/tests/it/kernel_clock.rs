@@ -1,5 +1,5 @@
-//! The kernel's own time stamps: they are there, they are of the right request, and they tell the client's delays from
-//! the server's.
+//! The kernel's own time stamps: they are there, they are of the right request, and they separate the client's delays
+//! from the server's.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -40,10 +40,10 @@ fn sampled(driver: DriverChoice, plan: RunPlan) -> (RunResult, Vec<SampleRecord>
     (result, samples)
 }
 
-/// The moments of each sample come in their order, where the kernel told them. Returns how many departures and
-/// arrivals it told.
+/// The moments of each sample come in their order, where the kernel reported them. Returns how many departures and
+/// arrivals it reported.
 fn check_order(samples: &[SampleRecord]) -> (usize, usize) {
-    let mut told = (0, 0);
+    let mut stamped = (0, 0);
     for sample in samples {
         let last = sample.done_ns + SLACK_NS;
         for stamp in [sample.tx_ns, sample.rx_ns].into_iter().filter(|stamp| *stamp != 0) {
@@ -52,10 +52,10 @@ fn check_order(samples: &[SampleRecord]) -> (usize, usize) {
         if sample.tx_ns != 0 && sample.rx_ns != 0 {
             assert!(sample.tx_ns <= sample.rx_ns + SLACK_NS, "{sample:?}");
         }
-        told.0 += usize::from(sample.tx_ns != 0);
-        told.1 += usize::from(sample.rx_ns != 0);
+        stamped.0 += usize::from(sample.tx_ns != 0);
+        stamped.1 += usize::from(sample.rx_ns != 0);
     }
-    told
+    stamped
 }
 
 /// `count` of `of` are nearly all. Those of a moment in which somebody set this machine's clock are discarded.
@@ -167,7 +167,7 @@ on_both_drivers! {
         let waited: Vec<_> =
             samples.windows(2).filter(|pair| pair[1].intended_ns < pair[0].sent_ns).collect();
         assert!(waited.len() > 200, "five requests are due while one is served: {}", waited.len());
-        // A stamp a hair behind the moment at which the client looked is not taken: the clocks differ by more.
+        // A stamp a hair behind the moment at which the client polled is not taken: the clocks differ by more.
         for pair in waited.into_iter().filter(|pair| pair[0].rx_ns != 0 && pair[0].rx_ns <= pair[0].done_ns) {
             assert_eq!(pair[1].ready_ns, pair[0].rx_ns, "{pair:?}");
         }
@@ -258,7 +258,7 @@ on_both_drivers! {
     }
 
     /* Stamps lie in the socket's error queue, which is no error; a reset is one. */
-    fn a_reset_is_told_from_a_stamp(driver) {
+    fn a_reset_is_not_taken_for_a_stamp(driver) {
         let server = Server::start(|peer| {
             for _ in 0..4 {
                 if peer.request().is_none() {
@@ -274,7 +274,7 @@ on_both_drivers! {
         assert_eq!(failures(&result, ErrorKind::Reset).count, 10);
     }
 
-    fn sockets_are_told_to_stamp_or_left_alone(driver) {
+    fn sockets_are_set_to_stamp_or_left_alone(driver) {
         for (kernel_clock, stamps) in [(KernelClock::Auto, true), (KernelClock::Off, false)] {
             let server = Server::answering(&ok("hello"));
             let plan =

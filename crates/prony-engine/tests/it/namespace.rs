@@ -44,7 +44,7 @@ on_both_drivers! {
             std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "40000 40019").expect("it is our network");
             let server = server();
             let result = run(driver, RunPlan { load: closed(50), end: requests(500), ..plan(server.url()) });
-            // The engine's look whether anybody is there may still hold one of the twenty.
+            // The engine's check whether anybody is there may still hold one of the twenty.
             assert!(failures(&result, ErrorKind::NoPort).count >= 30, "{:?}", result.errors);
             assert!(result.requests.done > 0 && result.connections.reached <= 20, "{:?}", result.connections);
             let found = finding(&result, FindingCode::Ports);

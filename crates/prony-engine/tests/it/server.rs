@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 
 /// What a server does with a connection, from accept to close.
-type Script = dyn Fn(&mut Peer) + Send + Sync;
+type Handler = dyn Fn(&mut Peer) + Send + Sync;
 
 /// A running server. Dropping it closes everything and waits for its threads.
 pub(crate) struct Server {
@@ -34,7 +34,7 @@ struct Shared {
     requests: AtomicU64,
     peers: Mutex<Vec<IpAddr>>,
     open: Mutex<Vec<OwnedFd>>,
-    script: Box<Script>,
+    script: Box<Handler>,
 }
 
 /// One accepted connection.

@@ -96,20 +96,20 @@ on_both_drivers! {
     }
 
     fn a_full_listen_queue(driver) {
-        // The engine's look whether anybody is there takes the one place, so that the kernel drops each request
+        // The engine's check whether anybody is there takes the one place, so that the kernel drops each request
         // for a connection until somebody accepts; it asks again after a second.
         let listener = listener(0);
         let url = format!("http://{}/", listener.local_addr().expect("it is bound"));
         let (begin, begun) = sync_channel(1);
         let server = thread::spawn(move || {
-            begun.recv().expect("the run tells how far it is");
+            begun.recv().expect("the run reports how far it is");
             Server::on(listener, |peer: &mut Peer| while peer.request().is_some() && peer.answer(&ok("hello")) {})
         });
-        let mut told = false;
+        let mut started = false;
         let plan = RunPlan { load: closed(4), end: requests(100), ..plan(&url) };
         let result = run_with(driver, plan, &Control::default(), &mut |event| {
             let late = matches!(&event, RunEvent::Progress(progress) if progress.elapsed > Duration::from_millis(100));
-            if late && !std::mem::replace(&mut told, true) {
+            if late && !std::mem::replace(&mut started, true) {
                 begin.send(()).expect("the server waits");
             }
         });

@@ -129,7 +129,7 @@ on_both_drivers! {
             RunEvent::Progress(progress) => {
                 assert!(progress.done >= done && progress.failed == 0, "{progress:?}");
                 done = progress.done;
-                // Since the start of the phase that was told last.
+                // Since the start of the phase that was reported last.
                 assert!(progress.elapsed >= elapsed, "{progress:?} {elapsed:?}");
                 elapsed = progress.elapsed;
             }

@@ -32,7 +32,7 @@ pub enum ComparisonOutcome {
 }
 
 impl ComparisonOutcome {
-    /// The word for people: `slower`, `no difference`. Whether a size is certain is said beside it.
+    /// The word for people: `slower`, `no difference`. Whether a size is certain is shown beside it.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Faster | Self::FasterSizeUncertain => "faster",

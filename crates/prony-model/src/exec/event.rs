@@ -1,4 +1,4 @@
-//! What a series of commands tells while it runs.
+//! What a series of commands reports while it runs.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub enum ExecEvent {
         elapsed: Duration,
         /// Rounds that are over.
         done: u32,
-        /// How many there will be at least, as far as that can be told.
+        /// How many there will be at least, as far as that is known.
         expected: u32,
         /// Which command, from 0; `None` for a start-up command.
         command: Option<usize>,

@@ -1,4 +1,4 @@
-//! Timing commands: what `prony exec` is asked to do ([`ExecPlan`]), what it tells meanwhile ([`ExecEvent`]), and
+//! Timing commands: what `prony exec` is asked to do ([`ExecPlan`]), what it reports meanwhile ([`ExecEvent`]), and
 //! what it found out ([`ExecResult`], with a file format of its own).
 
 mod event;

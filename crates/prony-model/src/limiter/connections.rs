@@ -1,4 +1,4 @@
-//! Connections, or a server that waits: told apart by how much longer a request takes in company than alone.
+//! Connections, or a server that waits: distinguished by how much longer a request takes in company than alone.
 //!
 //! With c requests in flight the rate is c over the response time (Little's law). Where a request takes as long as
 //! it does alone, there is no queue, and more connections bring more. Where it takes g times as long, the server
@@ -32,7 +32,7 @@ const IO_PRESSURE: f64 = 0.40;
 /// Bytes to or from disks per request that make it a matter of disks at all.
 const DISK_BYTES: f64 = 256.0;
 
-/// The last judge: nothing is at the limit of its CPU.
+/// The last rule: nothing is at the limit of its CPU.
 pub(super) fn connections_or_waits(facts: &Facts) -> Limiter {
     if let Some(asked) = facts.asked_rate {
         return queue::full(facts).unwrap_or_else(|| {

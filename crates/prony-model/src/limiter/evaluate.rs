@@ -1,4 +1,4 @@
-//! Which judge has the first word.
+//! In which order the rules apply.
 
 use super::facts::Facts;
 use super::{Limiter, LimiterKind, connections, cpu, queue, rate};
@@ -28,7 +28,7 @@ pub(super) fn of(facts: &Facts) -> Limiter {
             &[("failed", facts.failed_share, "share")],
         );
     }
-    let judges: [fn(&Facts) -> Option<Limiter>; 7] = [
+    let rules: [fn(&Facts) -> Option<Limiter>; 7] = [
         rate::chosen,
         rate::network,
         cpu::quota,
@@ -37,7 +37,7 @@ pub(super) fn of(facts: &Facts) -> Limiter {
         cpu::full_machine,
         cpu::dependant,
     ];
-    let found = judges.iter().find_map(|judge| judge(facts));
+    let found = rules.iter().find_map(|rule| rule(facts));
     found.unwrap_or_else(|| connections::connections_or_waits(facts))
 }
 

@@ -1,11 +1,11 @@
-//! The numbers of a run that tell what limited it, as shares and cores.
+//! The numbers of a run that show what limited it, as shares and cores.
 
 use crate::{LatencySummary, Load, RunResult, SoloRequests};
 
 /// CPU time of all cores of which their use is known well enough, seconds: a hundred ticks.
 const BUSY_S_MIN: f64 = 1.0;
 
-/// What the judges look at. A core is one CPU fully used over the measured part.
+/// What the rules look at. A core is one CPU fully used over the measured part.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
     /// Answers per second.

@@ -349,7 +349,7 @@ fn the_network() {
 }
 
 #[test]
-fn too_little_to_tell() {
+fn too_few_answers() {
     check(|facts| facts.answers = 9, LimiterKind::Unknown, "9 answers are too few");
     check(|facts| facts.failed_share = 0.6, LimiterKind::Unknown, "most requests failed");
     let empty = of(&Facts::default());

@@ -2,7 +2,7 @@
 
 use prony_model::{
     Arrivals, Calibration, CalibrationPoint, CalibrationSetting, FindingCode, Load, Rate, RunResult,
-    Severity, Verdict, judge,
+    Severity, Verdict, evaluate,
 };
 
 use crate::full;
@@ -51,7 +51,7 @@ fn grid() -> Calibration {
 }
 
 fn check_limit(rate_per_s: f64, expected: Option<Severity>) {
-    let (_, findings) = judge(&at(rate_per_s), &grid()).expect("64 connections are near 50");
+    let (_, findings) = evaluate(&at(rate_per_s), &grid()).expect("64 connections are near 50");
     let found = findings.iter().find(|finding| finding.code == FindingCode::NearClientLimit);
     assert_eq!(found.map(|finding| finding.severity), expected, "{rate_per_s}");
 }
@@ -69,7 +69,7 @@ fn the_limit_has_two_thresholds() {
 
 #[test]
 fn what_a_run_was_compared_with() {
-    let (used, findings) = judge(&at(16_000.0), &grid()).expect("64 connections are near 50");
+    let (used, findings) = evaluate(&at(16_000.0), &grid()).expect("64 connections are near 50");
     assert_eq!(findings, []);
     assert_eq!((used.connections, used.threads), (64, 2));
     assert!((used.share - 0.1).abs() < 1e-9 && (used.capacity_per_s - 160_000.0).abs() < 1e-9, "{used:?}");
@@ -79,8 +79,8 @@ fn what_a_run_was_compared_with() {
 }
 
 #[test]
-fn the_limit_in_words() {
-    let (_, findings) = judge(&at(100_000.0), &grid()).expect("64 connections are near 50");
+fn the_limit_message() {
+    let (_, findings) = evaluate(&at(100_000.0), &grid()).expect("64 connections are near 50");
     assert_eq!(
         findings[0].message,
         "this client gets 160,000 /s from the null server: this run is at 62 % of what this client can do"
@@ -94,13 +94,13 @@ fn the_advice_fits_the_run() {
     result.environment.cpus = 8;
     let rate_per_s = Rate::per_second(100_000.0).expect("a rate");
     result.plan.load = Load::Open { rate_per_s, arrivals: Arrivals::Constant, max_connections: 1000 };
-    let (_, findings) = judge(&result, &grid()).expect("an open loop is near any");
+    let (_, findings) = evaluate(&result, &grid()).expect("an open loop is near any");
     assert_eq!(findings[0].advice, "try --threads 3, a lower --rate, or prony on another machine");
 }
 
 #[test]
 fn a_run_beyond_the_calibration_asks_for_another() {
-    let (_, findings) = judge(&at(320_000.0), &grid()).expect("64 connections are near 50");
+    let (_, findings) = evaluate(&at(320_000.0), &grid()).expect("64 connections are near 50");
     assert_eq!(findings[0].severity, Severity::Warning);
     assert_eq!(
         findings[0].message,
@@ -115,7 +115,7 @@ fn an_estimate_is_called_one() {
     let mut calibration = grid();
     calibration.points[1].client_cpu_share = 0.64;
     calibration.points[1].server_cpu_share = Some(0.97);
-    let (used, findings) = judge(&at(150_000.0), &calibration).expect("64 connections are near 50");
+    let (used, findings) = evaluate(&at(150_000.0), &calibration).expect("64 connections are near 50");
     assert!((used.share - 0.6).abs() < 1e-9, "{used:?}");
     assert_eq!(
         findings[0].message,
@@ -131,7 +131,7 @@ fn check_floor(load: Load, median_ms: f64, expected: Option<Severity>) {
     result.latency.response.quantiles_ms.insert("0.5".to_owned(), Some(median_ms));
     // Something to compare the rate with.
     calibration.points.push(point(1, 1e6));
-    let (_, findings) = judge(&result, &calibration).expect("a setting is near");
+    let (_, findings) = evaluate(&result, &calibration).expect("a setting is near");
     let found = findings.iter().find(|finding| finding.code == FindingCode::NearClientFloor);
     assert_eq!(found.map(|finding| finding.severity), expected, "{load:?} {median_ms}");
 }

@@ -1,6 +1,6 @@
 //! The report of ApacheBench (httpd 2.4's `ab`), line for line, so that what reads ab's output can read ours.
 //!
-//! [`head`] comes before the load, [`heartbeat`] says when to tell how far it is, [`Requests`] takes the single
+//! [`head`] comes before the load, [`heartbeat`] says when to print the progress, [`Requests`] takes the single
 //! requests in, and [`report`] draws them after it; [`csv`] and [`gnuplot`] are the files of `-e` and `-g`.
 //! What ab's whole milliseconds hide is a finding: [`resolution`].
 //!
@@ -24,9 +24,9 @@ use crate::clean;
 
 /// ab's own version, which parsers look for.
 const AB_VERSION: &str = "2.3";
-/// ab tells nothing of its progress up to so many requests.
+/// ab prints nothing of its progress up to so many requests.
 const QUIET_UP_TO: u64 = 150;
-/// ab tells its progress after a tenth of the requests, but not more often than after so many.
+/// ab prints its progress after a tenth of the requests, but not more often than after so many.
 const HEARTBEAT_AT_LEAST: u64 = 100;
 
 /// What was asked of the report.
@@ -51,7 +51,7 @@ pub struct Options {
     pub confidence: bool,
     /// `-l`: whether bodies may differ in length.
     pub variable_length: bool,
-    /// Whether progress is told on stderr; see [`heartbeat`].
+    /// Whether progress is printed on stderr; see [`heartbeat`].
     pub progress: bool,
     /// `-w`: HTML instead of text.
     pub html: Option<Attributes>,
@@ -75,7 +75,7 @@ impl Default for Attributes {
     }
 }
 
-/// After how many requests ab tells its progress; `None` where a run of `requests` is too short for that.
+/// After how many requests ab prints its progress; `None` where a run of `requests` is too short for that.
 pub fn heartbeat(requests: u64) -> Option<u64> {
     (requests > QUIET_UP_TO).then(|| (requests / 10).max(HEARTBEAT_AT_LEAST))
 }

@@ -6,7 +6,7 @@ use super::times::round_ms;
 use super::{Options, Requests};
 use crate::number::seconds;
 
-/// A rounding by more than this share of the number is told: a difference that small would be hidden.
+/// A rounding by more than this share of the number is reported: a difference that small would be hidden.
 const COARSE: f64 = 0.05;
 
 /// The first number of the tables of times that whole milliseconds round by more than 5 %, if one of those that
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn coarse_milliseconds_are_told() {
+    fn coarse_milliseconds_are_reported() {
         check(&[], true, None);
         check(&[213], true, Some("0 ms stands for a median total time of 213 µs"));
         check(&[1_400, 1_400, 20_000], true, Some("1 ms stands for a median total time of 1.4 ms"));

@@ -142,8 +142,8 @@ mod tests {
 
     fn check(mean_ms: u64, median_ms: u64, deviation_ms: f64, expected: Option<&str>) {
         let row = Row { min_ms: 0, mean_ms, deviation_ms, median_ms, max_ms: 100 };
-        let said = doubt("the total time", &row);
-        assert_eq!(said.as_deref().and_then(|said| said.split(':').next()), expected, "{row:?}");
+        let message = doubt("the total time", &row);
+        assert_eq!(message.as_deref().and_then(|message| message.split(':').next()), expected, "{row:?}");
     }
 
     #[test]

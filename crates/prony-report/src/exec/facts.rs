@@ -137,7 +137,7 @@ pub(super) fn exits(command: &CommandResult) -> Option<String> {
         *counts.entry(run.exit).or_default() += 1;
     }
     counts.keys().find(|exit| **exit != CommandExit::Code(0))?;
-    let mut said: Vec<String> = counts
+    let mut parts: Vec<String> = counts
         .iter()
         .take(EXITS_MAX)
         .map(|(exit, number)| {
@@ -150,9 +150,9 @@ pub(super) fn exits(command: &CommandResult) -> Option<String> {
         })
         .collect();
     if counts.len() > EXITS_MAX {
-        said.push(format!("{} other codes", counts.len() - EXITS_MAX));
+        parts.push(format!("{} other codes", counts.len() - EXITS_MAX));
     }
-    Some(said.join(", "))
+    Some(parts.join(", "))
 }
 
 /// What the others are compared with.
@@ -178,13 +178,13 @@ pub(super) fn grounds(comparison: &CommandComparison) -> String {
     }
     let size = comparison.change.map(|change| {
         // From twice as long on, percents are hard to read.
-        let say = if change >= 1.0 { times } else { signed_percent };
+        let show = if change >= 1.0 { times } else { signed_percent };
         let interval = comparison
             .interval
-            .map(|interval| format!(" [{}, {}]", say(interval.low), say(interval.high)))
+            .map(|interval| format!(" [{}, {}]", show(interval.low), show(interval.high)))
             .unwrap_or_default();
         let unit = if change >= 1.0 { " times as long" } else { "" };
-        format!("{}{interval}{unit}     ", say(change))
+        format!("{}{interval}{unit}     ", show(change))
     });
     let pairs = match comparison.rounds_per_pair {
         0 | 1 => plural(comparison.pairs.into(), "pair"),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_said_as_people_say_them() {
+    fn sizes_are_written_as_people_say_them() {
         check(0.079, (0.051, 0.108), ComparisonOutcome::Slower, "+7.9 % [+5.1 %, +11 %]     20 pairs");
         check(1.31, (1.25, 1.38), ComparisonOutcome::Slower, "2.31 [2.25, 2.38] times as long     20 pairs");
         check(

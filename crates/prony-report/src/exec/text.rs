@@ -42,7 +42,7 @@ pub fn text(result: &ExecResult, style: &Style) -> String {
     page.finish()
 }
 
-/// The verdict with its reason; returns the findings that are still to be told.
+/// The verdict with its reason; returns the findings that are still to be printed.
 fn verdict<'a>(page: &mut Page, result: &'a ExecResult) -> &'a [Finding] {
     let (word, colour) = match result.verdict {
         Verdict::Valid => ("VALID", Colour::Green),

@@ -1,4 +1,4 @@
-//! What is said of a probe in words, whatever it is drawn as.
+//! The text about a probe, whatever it is drawn as.
 
 use prony_model::{
     BodyFraming, ErrorKind, LaterPhases, PhaseTimes, ProbePhase, ProbeResult, ProbedRequest, Target,
@@ -106,11 +106,15 @@ pub(super) fn verdict(result: &ProbeResult) -> Verdict {
         [only] if result.plan.count == 1 => of_one(result, only),
         all => {
             let good = all.iter().filter(|request| request.failure.is_none()).count() as u64;
-            let asked = u64::from(result.plan.count);
+            let planned = u64::from(result.plan.count);
             let early = if result.interrupted { "; stopped by hand" } else { "" };
-            let text =
-                format!("{:<9} {} of {}{early}", percent(good, asked), count(good), plural(asked, "request"));
-            Verdict { word: "SUCCESS", good: good == asked, text, advice: None }
+            let text = format!(
+                "{:<9} {} of {}{early}",
+                percent(good, planned),
+                count(good),
+                plural(planned, "request")
+            );
+            Verdict { word: "SUCCESS", good: good == planned, text, advice: None }
         }
     }
 }
@@ -201,7 +205,7 @@ pub(super) fn without_median(later: &LaterPhases) -> Option<&'static str> {
 
 /// What went which way: labels and sentences.
 pub(super) fn traffic(request: &ProbedRequest) -> Vec<(&'static str, String)> {
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     if let Some(remote) = &request.remote {
         let from = request.local.as_ref().map(|local| format!(" from {local}")).unwrap_or_default();
         let again = if request.reused { " on a connection used before" } else { "" };
@@ -211,7 +215,7 @@ pub(super) fn traffic(request: &ProbedRequest) -> Vec<(&'static str, String)> {
         } else {
             format!("{} of {all}", bytes(request.sent_bytes as f64))
         };
-        said.push(("sent", format!("{sent}{from} to {remote}{again}")));
+        lines.push(("sent", format!("{sent}{from} to {remote}{again}")));
     }
     if let Some(response) = &request.response {
         let ended = match response.framing {
@@ -225,9 +229,9 @@ pub(super) fn traffic(request: &ProbedRequest) -> Vec<(&'static str, String)> {
                 format!("body {}, {how}", bytes(response.body_bytes as f64))
             }
         };
-        said.push(("received", format!("head {}, {ended}", bytes(response.head_bytes as f64))));
+        lines.push(("received", format!("head {}, {ended}", bytes(response.head_bytes as f64))));
     }
-    said
+    lines
 }
 
 /// The status line as it came.
@@ -237,18 +241,18 @@ pub(super) fn status_line(request: &ProbedRequest) -> Option<String> {
 }
 
 /// What else there is to know of a request: labels and sentences.
-pub(super) fn remarks(request: &ProbedRequest) -> Vec<(&'static str, String)> {
-    let mut said = Vec::new();
+pub(super) fn notes(request: &ProbedRequest) -> Vec<(&'static str, String)> {
+    let mut notes = Vec::new();
     let response = request.response.as_ref();
     let times = response.and_then(|response| response.server_timing.as_ref());
     if let Some(times) = times {
         let sentence = super::server_timing::sentence(request.phases.server_ms, times);
-        said.extend(sentence.map(|sentence| ("server", sentence)));
-        said.extend(times.problems.iter().map(|problem| ("note", format!("Server-Timing: {problem}"))));
+        notes.extend(sentence.map(|sentence| ("server", sentence)));
+        notes.extend(times.problems.iter().map(|problem| ("note", format!("Server-Timing: {problem}"))));
     }
     if !request.interim.is_empty() {
         let all = request.interim.iter().map(|seen| format!("{} after {}", seen.status, ms(seen.after_ms)));
-        said.push(("interim", all.collect::<Vec<_>>().join(", ")));
+        notes.push(("interim", all.collect::<Vec<_>>().join(", ")));
     }
     if let Some(kernel) = &request.kernel {
         let again = match kernel.retransmitted_segments {
@@ -262,21 +266,21 @@ pub(super) fn remarks(request: &ProbedRequest) -> Vec<(&'static str, String)> {
             ROUND_TRIPS_LEAST.. => format!(" ± {}", ms(kernel.round_trip_deviation_ms)),
             _ => String::new(),
         };
-        said.push(("network", format!("round trip {trip}{spread} by the kernel's estimate; {again}")));
+        notes.push(("network", format!("round trip {trip}{spread} by the kernel's estimate; {again}")));
     }
     for failed in &request.failed_addresses {
         let (address, why, took) = (&failed.address, &failed.why, ms(failed.took_ms));
-        said.push(("note", format!("no answer from {address} ({why}) took {took} of connecting")));
+        notes.push(("note", format!("no answer from {address} ({why}) took {took} of connecting")));
     }
     if request.sent_bytes < request.request_bytes && response.is_some() {
-        said.push(("note", "the server answered before all of the request was sent".to_owned()));
+        notes.push(("note", "the server answered before all of the request was sent".to_owned()));
     }
     if let Some(stray) = response.map(|response| response.stray_bytes).filter(|stray| *stray > 0) {
         let stray = bytes(stray as f64);
-        said.push(("note", format!("{stray} came after the end of the response and belong to none")));
+        notes.push(("note", format!("{stray} came after the end of the response and belong to none")));
     }
-    said.extend(redirect(request).map(|redirect| ("redirect", redirect)));
-    said
+    notes.extend(redirect(request).map(|redirect| ("redirect", redirect)));
+    notes
 }
 
 /// Where a redirect points to, and how to follow it.

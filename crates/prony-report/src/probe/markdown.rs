@@ -35,8 +35,8 @@ pub fn markdown(result: &ProbeResult) -> String {
 
 fn request(text: &mut String, request: &ProbedRequest) {
     text.push('\n');
-    for (label, said) in facts::traffic(request) {
-        let _ = writeln!(text, "- {label} {}", escaped(&said));
+    for (label, sentence) in facts::traffic(request) {
+        let _ = writeln!(text, "- {label} {}", escaped(&sentence));
     }
     if let (Some(line), Some(response)) = (facts::status_line(request), &request.response) {
         // Indented code: nothing that stands in a line can end it. After a list, the paragraph makes it one.
@@ -56,12 +56,12 @@ fn request(text: &mut String, request: &ProbedRequest) {
     row(":--", &mut phases.iter().map(|_| "--:".to_owned()), "--:");
     row("phase", &mut phases.iter().map(|phase| phase_text(request, *phase)), &total);
     row("until then", &mut phases.iter().map(|phase| time_cell(until(request, *phase))), &total);
-    let remarks = facts::remarks(request);
-    if !remarks.is_empty() {
+    let notes = facts::notes(request);
+    if !notes.is_empty() {
         text.push('\n');
     }
-    for (label, said) in remarks {
-        let _ = writeln!(text, "- {label}: {}", escaped(&said));
+    for (label, sentence) in notes {
+        let _ = writeln!(text, "- {label}: {}", escaped(&sentence));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Draws what a probe found out: httpstat's picture, and the server's own times beside the client's.
 //!
-//! Reading order: `facts` (what is said in words, whatever it is drawn as), `server_timing`, then the two ways
+//! Reading order: `facts` (the text, whatever it is drawn as), `server_timing`, then the two ways
 //! of drawing: `text` with its `picture`, and `markdown`.
 
 mod facts;

@@ -6,8 +6,8 @@ use crate::probe::facts::ms;
 
 /// By its name a metric that holds the others. The specification has no such thing, but many servers send it.
 const WHOLE: &str = "total";
-/// Metrics that are told one by one; more make a line that nobody reads, and JSON has all of them.
-const TOLD_MAX: usize = 12;
+/// Metrics that are listed one by one; more make a line that nobody reads, and JSON has all of them.
+const LISTED_MAX: usize = 12;
 
 /// What `times` say of a server's phase that took `server_ms` for the client.
 pub(crate) fn sentence(server_ms: Option<f64>, times: &ServerTimes) -> Option<String> {
@@ -18,48 +18,48 @@ pub(crate) fn sentence(server_ms: Option<f64>, times: &ServerTimes) -> Option<St
         times.metrics.iter().filter(timed).filter(|metric| !is_whole(metric)).collect();
     let untimed: Vec<&ServerMetric> =
         times.metrics.iter().filter(|metric| metric.duration_ms.is_none()).collect();
-    let said = match (whole.and_then(|whole| whole.duration_ms), parts.as_slice()) {
+    let stated = match (whole.and_then(|whole| whole.duration_ms), parts.as_slice()) {
         (None, []) => None,
         (None, parts) => Some((listed(parts), parts.iter().filter_map(|part| part.duration_ms).sum())),
         (Some(whole_ms), []) => Some((format!("{} in total", ms(whole_ms)), whole_ms)),
         (Some(whole_ms), parts) => Some((format!("{} in total ({})", ms(whole_ms), listed(parts)), whole_ms)),
     };
     let untimed = (!untimed.is_empty()).then(|| format!("without a time: {}", listed(&untimed)));
-    let told = match said {
+    let compared_text = match stated {
         None => return untimed.map(|untimed| format!("the server names metrics {untimed}")),
-        Some((words, said_ms)) => compared(server_ms, &words, said_ms),
+        Some((words, stated_ms)) => compared(server_ms, &words, stated_ms),
     };
-    Some(std::iter::once(told).chain(untimed).collect::<Vec<_>>().join("; "))
+    Some(std::iter::once(compared_text).chain(untimed).collect::<Vec<_>>().join("; "))
 }
 
 /// The client's time, what the server says in `words`, and what is left.
-fn compared(server_ms: Option<f64>, words: &str, said_ms: f64) -> String {
+fn compared(server_ms: Option<f64>, words: &str, stated_ms: f64) -> String {
     match server_ms {
         None => format!("the server says {words}"),
-        Some(server_ms) if said_ms <= server_ms => format!(
+        Some(server_ms) if stated_ms <= server_ms => format!(
             "{}, of which the server says {words}; {} unexplained: the network, queues, and what has no name",
             ms(server_ms),
-            ms(server_ms - said_ms)
+            ms(server_ms - stated_ms)
         ),
         Some(server_ms) => format!(
             "{} for the client, but the server says {words}: together {}, which is more; its times overlap, hold \
              one another, or go on after the first byte",
             ms(server_ms),
-            ms(said_ms)
+            ms(stated_ms)
         ),
     }
 }
 
 /// `db 8.20 ms, cache “a hit” 0.100 ms`
 fn listed(metrics: &[&ServerMetric]) -> String {
-    let told = metrics.iter().take(TOLD_MAX).map(|metric| {
+    let listed = metrics.iter().take(LISTED_MAX).map(|metric| {
         let description = metric.description.as_ref().filter(|text| !text.is_empty());
         let description = description.map(|text| format!(" “{text}”")).unwrap_or_default();
         let duration = metric.duration_ms.map(|duration_ms| format!(" {}", ms(duration_ms)));
         format!("{}{description}{}", metric.name, duration.unwrap_or_default())
     });
-    let more = metrics.len().saturating_sub(TOLD_MAX);
-    told.chain((more > 0).then(|| format!("and {more} more"))).collect::<Vec<_>>().join(", ")
+    let more = metrics.len().saturating_sub(LISTED_MAX);
+    listed.chain((more > 0).then(|| format!("and {more} more"))).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ fn request(page: &mut Page, request: &ProbedRequest) {
         None => list(page, request),
     }
     page.gap();
-    for (label, text) in facts::remarks(request) {
+    for (label, text) in facts::notes(request) {
         page.labelled(label, None, &text);
     }
 }
@@ -120,9 +120,9 @@ fn table(page: &mut Page, headings: &[&str], rows: &[Row]) {
     let widths: Vec<usize> = (0..headings.len()).map(width).collect();
     if NAME + widths.iter().sum::<usize>() > page.style().columns() {
         for row in rows {
-            let said: Vec<String> =
+            let cells: Vec<String> =
                 headings.iter().zip(&row.cells).map(|(heading, cell)| format!("{heading} {cell}")).collect();
-            page.labelled(row.name, None, &format!("{} (ms)", said.join(", ")));
+            page.labelled(row.name, None, &format!("{} (ms)", cells.join(", ")));
         }
         return;
     }

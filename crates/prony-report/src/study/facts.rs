@@ -11,7 +11,7 @@ use crate::number::{cell as in_table, count, plural, rate, rough_percent, second
 
 /// Cells that are named one by one.
 const NAMED_MAX: usize = 3;
-/// A share of which this little is missing is told with more digits.
+/// A share of which this little is missing is shown with more digits.
 const NEARLY_ALL: f64 = 0.9995;
 
 /// What was done, each part one fact.
@@ -294,8 +294,8 @@ pub(super) fn notes(cells: &[&StudyCell], columns: &[Column]) -> Vec<String> {
             }
         }
     }
-    let told = seen.into_iter().map(|(note, (metrics, names))| {
-        // What is said of a number of runs is so for all of their numbers.
+    let lines = seen.into_iter().map(|(note, (metrics, names))| {
+        // What holds for a number of runs is so for all of their numbers.
         let of = if note.starts_with("n = ") {
             String::new()
         } else {
@@ -304,7 +304,7 @@ pub(super) fn notes(cells: &[&StudyCell], columns: &[Column]) -> Vec<String> {
         let at = if names.len() == cells.len() { String::new() } else { format!(" ({})", some_of(&names)) };
         format!("{of}{note}{at}")
     });
-    told.collect()
+    lines.collect()
 }
 
 /// The first few of `names`, and how many more.
@@ -320,23 +320,23 @@ fn some_of(names: &[&str]) -> String {
 pub(super) fn failures(cell: &StudyCell) -> Option<String> {
     let mut kinds: Vec<_> = cell.failed_by_kind.iter().collect();
     kinds.sort_by_key(|(_, number)| std::cmp::Reverse(**number));
-    let told: Vec<String> =
+    let parts: Vec<String> =
         kinds.iter().map(|(kind, number)| format!("{} {}", count(**number), kind.description())).collect();
-    (!told.is_empty()).then(|| format!("{}: {}", cell.name, told.join(", ")))
+    (!parts.is_empty()).then(|| format!("{}: {}", cell.name, parts.join(", ")))
 }
 
 /// What limited the runs of a cell: the most frequent kind, in the words of its first run, and in how many runs it was
 /// that; `None` where no run says.
 pub(super) fn limiter(cell: &StudyCell) -> Option<String> {
-    let told: Vec<&Limiter> = cell.runs.iter().filter_map(|run| run.limiter.as_ref()).collect();
-    let times = |kind: LimiterKind| told.iter().filter(|limiter| limiter.kind == kind).count();
+    let limiters: Vec<&Limiter> = cell.runs.iter().filter_map(|run| run.limiter.as_ref()).collect();
+    let times = |kind: LimiterKind| limiters.iter().filter(|limiter| limiter.kind == kind).count();
     // Of equally frequent ones the first: `max_by_key` would take the last.
-    let most = told.iter().rev().max_by_key(|limiter| times(limiter.kind))?;
-    let first = told.iter().find(|limiter| limiter.kind == most.kind)?;
-    Some(format!("{} ({} of {})", first.sentence, times(most.kind), plural(told.len() as u64, "run")))
+    let most = limiters.iter().rev().max_by_key(|limiter| times(limiter.kind))?;
+    let first = limiters.iter().find(|limiter| limiter.kind == most.kind)?;
+    Some(format!("{} ({} of {})", first.sentence, times(most.kind), plural(limiters.len() as u64, "run")))
 }
 
-/// The word for what became of a demand.
+/// The word for what became of a threshold.
 pub(super) fn outcome_word(outcome: ThresholdOutcome) -> &'static str {
     match outcome {
         ThresholdOutcome::Met => "met",
@@ -356,12 +356,12 @@ pub(super) fn places(result: &StudyResult, places: &[FindingPlace]) -> String {
     if is_all {
         return "in every run".to_owned();
     }
-    let told: Vec<String> = places.iter().take(NAMED_MAX).map(|place| one_place(result, place)).collect();
+    let named: Vec<String> = places.iter().take(NAMED_MAX).map(|place| one_place(result, place)).collect();
     let more = match places.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),
         more => format!(" and {}", plural(more as u64, "more cell")),
     };
-    format!("in {}{more}", told.join("; "))
+    format!("in {}{more}", named.join("; "))
 }
 
 fn is_whole(result: &StudyResult, place: &FindingPlace) -> bool {

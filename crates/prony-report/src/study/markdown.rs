@@ -48,15 +48,16 @@ fn thresholds(result: &StudyResult) -> String {
         return String::new();
     }
     let mut text = "\n| | cell | demanded | measured |\n|:--|:--|:--|--:|\n".to_owned();
-    for told in &result.thresholds {
-        let measured = told.measured.map_or_else(facts::dash, |value| facts::value(told.metric, value));
+    for threshold in &result.thresholds {
+        let measured =
+            threshold.measured.map_or_else(facts::dash, |value| facts::value(threshold.metric, value));
         // Writing to a `String` can't fail.
         let _ = writeln!(
             text,
             "| {} | {} | {} | {measured} |",
-            facts::outcome_word(told.outcome),
-            escaped(facts::cell_name(result, told.cell)),
-            escaped(&told.text)
+            facts::outcome_word(threshold.outcome),
+            escaped(facts::cell_name(result, threshold.cell)),
+            escaped(&threshold.text)
         );
     }
     text
@@ -132,11 +133,16 @@ fn comparisons(result: &StudyResult) -> String {
     if !result.comparisons.is_empty() {
         text.push_str("\n## Compared\n");
     }
-    for told in &result.comparisons {
-        let (a, b) = (facts::cell_name(result, told.a), facts::cell_name(result, told.b));
-        let _ =
-            writeln!(text, "\n{}: **B** {} against **A** {}", escaped(&told.title), escaped(b), escaped(a));
-        text.push_str(&compare::table(&told.metrics, told.margin));
+    for compared in &result.comparisons {
+        let (a, b) = (facts::cell_name(result, compared.a), facts::cell_name(result, compared.b));
+        let _ = writeln!(
+            text,
+            "\n{}: **B** {} against **A** {}",
+            escaped(&compared.title),
+            escaped(b),
+            escaped(a)
+        );
+        text.push_str(&compare::table(&compared.metrics, compared.margin));
     }
     text
 }
@@ -153,25 +159,25 @@ fn published(result: &StudyResult) -> String {
         text.push_str("\nThis is the short form of the study: no comparison with what was published.\n");
     }
     text.push_str("\n| cell | | published | here | here / published | |\n|:--|:--|--:|--:|--:|:--|\n");
-    for told in &result.published {
-        let measured = told.measured.map_or_else(facts::dash, |value| facts::value(told.metric, value));
-        let interval = told.interval.map_or_else(String::new, |interval| {
+    for figure in &result.published {
+        let measured = figure.measured.map_or_else(facts::dash, |value| facts::value(figure.metric, value));
+        let interval = figure.interval.map_or_else(String::new, |interval| {
             format!(
                 "<br>[{} to {}]",
-                facts::bare(told.metric, interval.low),
-                facts::bare(told.metric, interval.high)
+                facts::bare(figure.metric, interval.low),
+                facts::bare(figure.metric, interval.high)
             )
         });
-        let remarks: Vec<String> =
-            [&told.note, &told.source].into_iter().flatten().map(|text| escaped(text)).collect();
+        let notes: Vec<String> =
+            [&figure.note, &figure.source].into_iter().flatten().map(|text| escaped(text)).collect();
         let _ = writeln!(
             text,
             "| {} | {} | {} | {measured}{interval} | {} | {} |",
-            escaped(facts::cell_name(result, told.cell)),
-            facts::name(told.metric),
-            facts::as_written(told.metric, told.published),
-            facts::ratio(told.ratio),
-            remarks.join("; ")
+            escaped(facts::cell_name(result, figure.cell)),
+            facts::name(figure.metric),
+            facts::as_written(figure.metric, figure.published),
+            facts::ratio(figure.ratio),
+            notes.join("; ")
         );
     }
     text
@@ -182,10 +188,10 @@ fn findings(result: &StudyResult) -> String {
     if !result.findings.is_empty() {
         text.push_str("\n## Reasons to doubt\n\n");
     }
-    for told in &result.findings {
-        let places = escaped(&facts::places(result, &told.places));
-        let word = crate::text::severity_word(told.finding.severity);
-        let _ = writeln!(text, "- **{word}** {}; {places}", sentence(&told.finding));
+    for found in &result.findings {
+        let places = escaped(&facts::places(result, &found.places));
+        let word = crate::text::severity_word(found.finding.severity);
+        let _ = writeln!(text, "- **{word}** {}; {places}", sentence(&found.finding));
     }
     text
 }

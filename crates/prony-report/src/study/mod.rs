@@ -1,4 +1,4 @@
-//! Draws what a study found out: verdicts first, a table for every load, what was compared, demanded and published,
+//! Draws what a study found out: verdicts first, a table for every load, what was compared, required and published,
 //! and every reason to doubt once; as a page ([`html`]) also with charts.
 
 mod facts;

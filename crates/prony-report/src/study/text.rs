@@ -1,5 +1,5 @@
-//! The summary for a terminal: the verdict, what was missed, a table for every load, what is said of differences and
-//! of published figures, then why to doubt.
+//! The summary for a terminal: the verdict, what was missed, a table for every load, differences and
+//! published figures, then why to doubt.
 
 use prony_model::{Severity, StudyFailure, StudyFinding, StudyResult, ThresholdOutcome, Verdict};
 
@@ -44,13 +44,13 @@ pub fn text(result: &StudyResult, style: &Style) -> String {
     }
     published(&mut page, result);
     page.gap();
-    for told in others {
-        doubt(&mut page, severity_word(told.finding.severity), result, told);
+    for found in others {
+        doubt(&mut page, severity_word(found.finding.severity), result, found);
     }
     page.finish()
 }
 
-/// The verdict, what it rests on, and the worst finding; returns the findings that are still to be told.
+/// The verdict, what it rests on, and the worst finding; returns the findings that are still to be printed.
 fn verdict<'a>(page: &mut Page, result: &'a StudyResult) -> &'a [StudyFinding] {
     let colour = match result.verdict {
         Verdict::Valid => Colour::Green,
@@ -67,30 +67,31 @@ fn verdict<'a>(page: &mut Page, result: &'a StudyResult) -> &'a [StudyFinding] {
     }
 }
 
-fn doubt(page: &mut Page, label: &str, result: &StudyResult, told: &StudyFinding) {
-    finding(page, label, None, &told.finding);
-    page.labelled("", None, &facts::places(result, &told.places));
+fn doubt(page: &mut Page, label: &str, result: &StudyResult, found: &StudyFinding) {
+    finding(page, label, None, &found.finding);
+    page.labelled("", None, &facts::places(result, &found.places));
 }
 
-/// What was missed and what can't be told, one by one; what was met as a number.
+/// What was missed and what is unknown, one by one; what was met as a number.
 fn thresholds(page: &mut Page, result: &StudyResult) {
     let all = result.thresholds.len() as u64;
     for outcome in [ThresholdOutcome::Missed, ThresholdOutcome::Unknown] {
         let colour = (outcome == ThresholdOutcome::Missed).then_some(Colour::Red);
-        for told in result.thresholds.iter().filter(|told| told.outcome == outcome) {
-            let measured = match told.measured {
-                Some(value) => format!("and it is {}", facts::value(told.metric, value)),
+        for threshold in result.thresholds.iter().filter(|threshold| threshold.outcome == outcome) {
+            let measured = match threshold.measured {
+                Some(value) => format!("and it is {}", facts::value(threshold.metric, value)),
                 None => "and there is no number".to_owned(),
             };
-            let name = facts::cell_name(result, told.cell);
+            let name = facts::cell_name(result, threshold.cell);
             page.labelled(
                 facts::outcome_word(outcome),
                 colour,
-                &format!("{name}: {}, {measured}", told.text),
+                &format!("{name}: {}, {measured}", threshold.text),
             );
         }
     }
-    let met = result.thresholds.iter().filter(|told| told.outcome == ThresholdOutcome::Met).count() as u64;
+    let met = result.thresholds.iter().filter(|threshold| threshold.outcome == ThresholdOutcome::Met).count()
+        as u64;
     if all > 0 {
         page.labelled("met", None, &format!("{met} of {}", plural(all, "threshold")));
     }
@@ -163,9 +164,9 @@ fn table(page: &mut Page, group: &Group) {
 fn paragraphs(page: &mut Page, group: &Group, headings: &[String], rows: &[Vec<String>]) {
     for (cell, row) in group.cells.iter().zip(rows) {
         page.parts(std::slice::from_ref(&cell.name));
-        let said: Vec<String> =
+        let cells: Vec<String> =
             headings.iter().zip(row).map(|(heading, shown)| format!("{heading} {shown}")).collect();
-        page.labelled("", None, &said.join(", "));
+        page.labelled("", None, &cells.join(", "));
     }
 }
 
@@ -177,19 +178,19 @@ fn published(page: &mut Page, result: &StudyResult) {
     let source = result.source.as_deref().map(|source| format!(" ({source})")).unwrap_or_default();
     let short = if result.short { ": the short form is no comparison" } else { "" };
     page.parts(&[format!("published{source} and measured{short}")]);
-    for told in &result.published {
-        let measured = told.measured.map_or_else(facts::dash, |value| facts::value(told.metric, value));
+    for figure in &result.published {
+        let measured = figure.measured.map_or_else(facts::dash, |value| facts::value(figure.metric, value));
         page.labelled(
-            &facts::ratio(told.ratio),
+            &facts::ratio(figure.ratio),
             None,
             &format!(
                 "{} of {}: {} published, {measured} here",
-                facts::name(told.metric),
-                facts::cell_name(result, told.cell),
-                facts::as_written(told.metric, told.published),
+                facts::name(figure.metric),
+                facts::cell_name(result, figure.cell),
+                facts::as_written(figure.metric, figure.published),
             ),
         );
-        for more in [&told.source, &told.note].into_iter().flatten() {
+        for more in [&figure.source, &figure.note].into_iter().flatten() {
             page.labelled("", None, more);
         }
     }

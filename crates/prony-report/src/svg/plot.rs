@@ -37,9 +37,9 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// An axis whose ticks are round values, about `wanted`, written by `said`.
-    pub(crate) fn new(scale: Scale, label: &str, wanted: usize, said: impl Fn(f64) -> String) -> Self {
-        let ticks = scale.ticks(wanted).into_iter().map(|tick| (tick, said(tick))).collect();
+    /// An axis whose ticks are round values, about `wanted`, written by `write`.
+    pub(crate) fn new(scale: Scale, label: &str, wanted: usize, write: impl Fn(f64) -> String) -> Self {
+        let ticks = scale.ticks(wanted).into_iter().map(|tick| (tick, write(tick))).collect();
         let label = if scale.is_logarithmic() { format!("{label} (log scale)") } else { label.to_owned() };
         Self { scale, label, ticks }
     }
@@ -47,16 +47,16 @@ impl Axis {
     /// Draws its grid in `area`, its numbers and its name below.
     pub(crate) fn below(&self, drawing: &mut Drawing, area: Area) {
         let mut taken = f64::NEG_INFINITY;
-        for (value, said) in &self.ticks {
+        for (value, text) in &self.ticks {
             let place = self.scale.place(*value);
             drawing.line("grid", (place, area.top), (place, area.bottom));
-            let half = text_width(said) / 2.0;
+            let half = text_width(text) / 2.0;
             // A number that would touch its neighbour is left out; its line stays.
             if place - half < taken {
                 continue;
             }
             taken = place + half + TICK_GAP;
-            drawing.text("tick", (place, area.bottom + LINE + 4.0), Anchor::Middle, said, f64::INFINITY);
+            drawing.text("tick", (place, area.bottom + LINE + 4.0), Anchor::Middle, text, f64::INFINITY);
         }
         drawing.text(
             "axis-name",
@@ -79,11 +79,11 @@ pub(crate) struct Plot {
 impl Plot {
     /// The axes, their grid and their names, in `area` of `drawing`.
     pub(crate) fn new(mut drawing: Drawing, area: Area, x: Axis, y: Axis) -> Self {
-        for (value, said) in &y.ticks {
+        for (value, text) in &y.ticks {
             let place = y.scale.place(*value);
             drawing.line("grid", (area.left, place), (area.right, place));
             let room = area.left;
-            drawing.text("tick", (area.left - TICK_GAP, place + 4.0), Anchor::End, said, room);
+            drawing.text("tick", (area.left - TICK_GAP, place + 4.0), Anchor::End, text, room);
         }
         x.below(&mut drawing, area);
         drawing.line("axis", (area.left, area.bottom), (area.right, area.bottom));

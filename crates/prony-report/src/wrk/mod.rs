@@ -88,7 +88,7 @@ fn row(name: &str, spread: &Spread, format: fn(f64) -> String) -> String {
     )
 }
 
-/// Service times of all complete answers, of whatever status: wrk tells them apart only by counting.
+/// Service times of all complete answers, of whatever status: wrk distinguishes them only by counting.
 fn service_times(result: &RunResult) -> Histogram {
     let mut all = Histogram::new();
     for outcome in result.outcomes.iter().filter(|outcome| is_answer(&outcome.outcome)) {

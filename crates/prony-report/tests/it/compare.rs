@@ -84,15 +84,15 @@ fn comparison() -> ComparisonResult {
     }
 }
 
-/// Two stored runs, of which nothing may be said.
+/// Two stored runs, for which there is no verdict.
 fn silent() -> ComparisonResult {
     let mut result = comparison();
     result.kind = ComparisonKind::TooFewRuns;
     result.seed = None;
     result.block_s = None;
     result.notes = vec!["a.json and b.json differ in the machine".to_owned()];
-    for told in &mut result.metrics {
-        told.outcome =
+    for metric in &mut result.metrics {
+        metric.outcome =
             ComparisonOutcome::NoVerdict { reason: "1 run on each side; at least 6 needed".to_owned() };
     }
     result
@@ -109,8 +109,8 @@ fn invalid() -> ComparisonResult {
         message: "in 19 of 40 blocks the client made the numbers, not the servers".to_owned(),
         advice: "leave the client a core of its own".to_owned(),
     }];
-    for told in &mut result.metrics {
-        told.outcome =
+    for metric in &mut result.metrics {
+        metric.outcome =
             ComparisonOutcome::NoVerdict { reason: "the client is in the way: client-cpu".to_owned() };
     }
     result

@@ -13,15 +13,19 @@ use prony_report::{Style, exec, hyperfine};
 use prony_stats::describe;
 
 fn times(values: &[f64]) -> TimeSummary {
-    let told = describe(values).expect("values");
+    let summary = describe(values).expect("values");
     TimeSummary {
-        count: u32::try_from(told.count).expect("few"),
-        mean_s: told.mean,
-        stddev_s: told.std_dev,
-        median_s: told.median,
-        median_interval_s: told.median_interval.map(|(low, high)| Interval { low, high, indicative: false }),
-        min_s: told.min,
-        max_s: told.max,
+        count: u32::try_from(summary.count).expect("few"),
+        mean_s: summary.mean,
+        stddev_s: summary.std_dev,
+        median_s: summary.median,
+        median_interval_s: summary.median_interval.map(|(low, high)| Interval {
+            low,
+            high,
+            indicative: false,
+        }),
+        min_s: summary.min,
+        max_s: summary.max,
     }
 }
 

@@ -60,7 +60,7 @@ proptest! {
         }
     }
 
-    /// Every share is between nothing and all, but for what is said of changes.
+    /// Every share is between nothing and all, but for those of changes.
     #[test]
     fn shares_are_shares(part in 0_u64..1_000_000, whole in 1_u64..1_000_000, change in -0.999..5.0_f64) {
         let part = part.min(whole);

@@ -21,7 +21,7 @@ fn reports() {
 }
 
 #[test]
-fn the_record_of_a_machine_that_tells_everything() {
+fn the_record_of_a_machine_with_every_fact() {
     let mut result = healthy();
     result.target_commit = Some("v1.2 | <patched>".to_owned());
     result.kernel_clock.reason = "this kernel has them".to_owned();
@@ -65,7 +65,7 @@ fn findings_alone() {
 }
 
 #[test]
-fn every_finding_is_told_and_explained() {
+fn every_finding_is_reported_and_explained() {
     for result in all() {
         let drawn = markdown::run(&result);
         for finding in &result.findings {

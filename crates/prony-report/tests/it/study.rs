@@ -243,10 +243,10 @@ fn doubtful() -> StudyResult {
         StudyFinding { finding: finding(FindingCode::ClosedLoop, Severity::Note, "it follows"), places: all },
     ];
     let reason = "5 valid pairs; at least 6 needed".to_owned();
-    for told in &mut result.comparisons[0].metrics {
-        told.interval = None;
-        told.pairs = 5;
-        told.outcome = ComparisonOutcome::NoVerdict { reason: reason.clone() };
+    for metric in &mut result.comparisons[0].metrics {
+        metric.interval = None;
+        metric.pairs = 5;
+        metric.outcome = ComparisonOutcome::NoVerdict { reason: reason.clone() };
     }
     result
 }

@@ -1,4 +1,4 @@
-//! Studies as their digest would hand them over, made from distributions that the tests choose.
+//! Studies as the aggregation would hand them over, made from distributions that the tests choose.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ fn gathered(cell: &mut StudyCell) {
     }
 }
 
-/// A cell of loads on `server`, with `seconds` of course.
+/// A cell of loads on `server`, with a timeline of `seconds`.
 pub(crate) fn loaded(
     pairs: &[(&str, &str)],
     server: &Server,
@@ -237,7 +237,7 @@ pub(crate) fn probed(pairs: &[(&str, &str)], server_ms: f64, chance: &mut Chance
     cell
 }
 
-/// A study of `cells`, with nothing demanded, compared or found.
+/// A study of `cells`, with nothing required, compared or found.
 pub(crate) fn study(axes: &[(&str, &[&str])], cells: Vec<StudyCell>) -> StudyResult {
     let axis = |(name, values): &(&str, &[&str])| StudyAxis {
         name: (*name).to_owned(),
@@ -334,7 +334,7 @@ pub(crate) fn journal() -> StudyResult {
 }
 
 fn comparison(a: u32, b: u32) -> StudyComparison {
-    let told = |metric, change: f64, primary, outcome| MetricComparison {
+    let compared = |metric, change: f64, primary, outcome| MetricComparison {
         metric,
         primary,
         method: ComparisonMethod::SignedRanks,
@@ -355,9 +355,9 @@ fn comparison(a: u32, b: u32) -> StudyComparison {
         b,
         margin: 0.02,
         metrics: vec![
-            told(Metric::Rate, 2.1, true, ComparisonOutcome::Faster),
-            told(Metric::P50, 0.003, false, ComparisonOutcome::NoDifference),
-            told(Metric::P99, -0.03, false, noisy),
+            compared(Metric::Rate, 2.1, true, ComparisonOutcome::Faster),
+            compared(Metric::P50, 0.003, false, ComparisonOutcome::NoDifference),
+            compared(Metric::P99, -0.03, false, noisy),
         ],
     }
 }

@@ -1,4 +1,4 @@
-//! Reports of constructed results with known truth: each once said something wrong.
+//! Reports of constructed results with known truth: each once contained something wrong.
 
 use prony_model::{FigureBasis, StudyFigure, StudyMetric, Verdict};
 use prony_report::{Style, exec, markdown, probe, study, text};

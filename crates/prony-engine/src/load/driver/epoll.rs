@@ -20,7 +20,7 @@ use crate::load::payload::Payload;
 use crate::load::socket;
 use crate::sys::{self, TcpInfo};
 
-/// Events delivered between two looks at the pacer and the clock.
+/// Events delivered between two checks of the pacer and the clock.
 const BATCH: usize = 64;
 /// One receive buffer for all connections: what is in it is used up before the next receive.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -48,8 +48,8 @@ pub(crate) struct EpollIo {
     /// Whether a connection has one request in flight at most, so that no more than one stamp is there at a time.
     one_by_one: bool,
     /// Whether the request that was sent last was picked for stamps.
-    asked: bool,
-    /// Connections on which a send failed, with the error: told at the next poll, because a handler can't be
+    sampled: bool,
+    /// Connections on which a send failed, with the error: reported at the next poll, because a handler can't be
     /// called from within itself.
     failures: Vec<(Slot, u32, Errno)>,
     late: LateClose,
@@ -81,7 +81,7 @@ impl Driver for Epoll {
             unpaced: setup.unpaced,
             sampling: Sampling::new(setup.stamps, setup.slots),
             one_by_one: setup.depth == 1,
-            asked: false,
+            sampled: false,
             failures: Vec::with_capacity(setup.slots as usize),
             late: LateClose::default(),
         };
@@ -94,7 +94,7 @@ impl Driver for Epoll {
     }
 
     fn poll<H: Handler<EpollIo>>(&mut self, handler: &mut H, until: Nanos) -> io::Result<()> {
-        self.tell_failures(handler);
+        self.report_failures(handler);
         self.resume_reading(handler);
         self.io.close_late();
         let until = until.min(self.io.late.next_due());
@@ -155,9 +155,9 @@ impl Epoll {
             self.io.push(slot);
         }
         // An error alone may be a stamp in the error queue; a connection that broke hangs up as well.
-        let told = flags.contains(EventFlags::ERR) && self.departures(handler, slot);
+        let stamped = flags.contains(EventFlags::ERR) && self.departures(handler, slot);
         let ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP)
-            || (flags.contains(EventFlags::ERR) && !told);
+            || (flags.contains(EventFlags::ERR) && !stamped);
         if ending || flags.contains(EventFlags::IN) {
             self.read(handler, slot, data, ending);
         }
@@ -169,8 +169,8 @@ impl Epoll {
 
     /// Takes stamps of sending off the error queue; false where there are none.
     fn departures<H: Handler<EpollIo>>(&mut self, handler: &mut H, slot: Slot) -> bool {
-        let asks = self.io.sampling.asks(slot);
-        let Some(fd) = self.io.slots[slot as usize].fd.as_ref().filter(|_| asks) else {
+        let covered = self.io.sampling.covers(slot);
+        let Some(fd) = self.io.slots[slot as usize].fd.as_ref().filter(|_| covered) else {
             return false;
         };
         for read in 0..DEPARTURES_AT_ONCE {
@@ -187,7 +187,7 @@ impl Epoll {
     fn receive(&mut self, slot: Slot) -> Result<(usize, Wall), Errno> {
         let Some(fd) = &self.io.slots[slot as usize].fd else { return Err(Errno::BADF) };
         self.buffer.clear();
-        if self.io.sampling.asks(slot) {
+        if self.io.sampling.covers(slot) {
             return sys::receive_stamped(fd.as_fd(), &mut self.buffer);
         }
         recv(fd, spare_capacity(&mut self.buffer), RecvFlags::empty())
@@ -195,7 +195,7 @@ impl Epoll {
     }
 
     /// Reads what is there. A receive that does not fill the buffer has emptied the socket, unless the peer
-    /// has finished, which only one more receive can tell.
+    /// has finished, which only one more receive can show.
     fn read<H: Handler<EpollIo>>(&mut self, handler: &mut H, slot: Slot, data: u64, ending: bool) {
         for _ in 0..RECEIVES_IN_A_ROW {
             let socket = &self.io.slots[slot as usize];
@@ -228,7 +228,7 @@ impl Epoll {
         }
     }
 
-    fn tell_failures<H: Handler<EpollIo>>(&mut self, handler: &mut H) {
+    fn report_failures<H: Handler<EpollIo>>(&mut self, handler: &mut H) {
         while let Some((slot, generation, error)) = self.io.failures.pop() {
             self.read_last(handler, slot, generation);
             if self.io.slots[slot as usize].generation == generation {
@@ -237,7 +237,7 @@ impl Epoll {
         }
     }
 
-    /// Reads what the peer said before a send to it failed: a server that refuses a body (413) answers and
+    /// Reads what the peer sent before a send to it failed: a server that refuses a body (413) answers and
     /// closes without reading it, which resets the connection.
     fn read_last<H: Handler<EpollIo>>(&mut self, handler: &mut H, slot: Slot, generation: u32) {
         for _ in 0..RECEIVES_IN_A_ROW {
@@ -277,9 +277,9 @@ impl Io for EpollIo {
 
     #[inline]
     fn send(&mut self, slot: Slot) -> Option<Nanos> {
-        let asks = self.sampling.asks(slot);
-        let picked = asks && self.sampling.picks();
-        self.asked = picked || (asks && self.sampling.every());
+        let covered = self.sampling.covers(slot);
+        let picked = covered && self.sampling.picks();
+        self.sampled = picked || (covered && self.sampling.every());
         if picked {
             self.ask_for_departures(slot, true);
         }
@@ -297,8 +297,8 @@ impl Io for EpollIo {
     }
 
     #[inline]
-    fn asked(&self) -> bool {
-        self.asked
+    fn sampled(&self) -> bool {
+        self.sampled
     }
 
     fn close(&mut self, slot: Slot) {
@@ -360,7 +360,7 @@ impl EpollIo {
 
     /// Asks for the stamps that are wanted of every request of a connection, before its first byte.
     fn ask_for_stamps(&self, slot: Slot) {
-        if self.sampling.asks(slot) {
+        if self.sampling.covers(slot) {
             self.ask_for_departures(slot, self.sampling.every());
         }
     }

@@ -21,7 +21,7 @@ pub(crate) use uring::Uring;
 
 use crate::RunError;
 use crate::clock::{Nanos, Wall};
-use crate::kernel::kernel_clock::Wanted;
+use crate::kernel::kernel_clock::StampSampling;
 use crate::sys::TcpInfo;
 
 /// The number of a connection within one worker, from 0.
@@ -43,7 +43,7 @@ pub(crate) struct Setup {
     /// Whether packets go out as they are written, whatever the system's congestion control.
     pub unpaced: bool,
     /// Which of the kernel's time stamps are asked for.
-    pub stamps: Wanted,
+    pub stamps: StampSampling,
     /// Where connections go, in turn.
     pub peers: Box<[SocketAddrAny]>,
     /// Where they come from, in turn; empty lets the system choose.
@@ -72,14 +72,14 @@ pub(crate) trait Io {
     /// `Handler::connected` or `Handler::connect_failed` follows.
     fn connect(&mut self, slot: Slot, attempt: u64) -> Result<(), Errno>;
 
-    /// Sends one more request on `slot`. A failure is told by `Handler::broken`.
+    /// Sends one more request on `slot`. A failure is reported by `Handler::broken`.
     ///
     /// Returns the moment of the sending, or `None` if that comes with the next poll, which then calls
     /// `Handler::flushed`.
     fn send(&mut self, slot: Slot) -> Option<Nanos>;
 
     /// Whether the request that was sent last was picked for stamps, before it was sent.
-    fn asked(&self) -> bool;
+    fn sampled(&self) -> bool;
 
     /// Closes `slot` at once; no event of it follows.
     fn close(&mut self, slot: Slot);
@@ -101,7 +101,7 @@ pub(crate) trait Handler<I: Io> {
     fn connected(&mut self, io: &mut I, slot: Slot, now: Nanos);
     /// `slot` could not be connected; it is closed already.
     fn connect_failed(&mut self, slot: Slot, error: Errno, now: Nanos);
-    /// Bytes have come; the last of them `arrived` at the kernel at that moment, if it said so.
+    /// Bytes have come; the last of them `arrived` at the kernel at that moment, if it reported so.
     fn received(&mut self, io: &mut I, slot: Slot, bytes: &[u8], arrived: Wall, now: Nanos);
     /// The byte with this number of all that were sent on the connection, from 0 and modulo 2^32, left the kernel at
     /// that moment. Returns whether a request ended with it that is still in flight.
@@ -115,7 +115,7 @@ pub(crate) trait Handler<I: Io> {
 }
 
 /// Whether `slot`'s event is of the connection that is there now: slots are used again, and the kernel may
-/// still tell of the connection before.
+/// still belong to the connection before.
 #[inline]
 fn tag(generation: u32, slot: Slot) -> u64 {
     u64::from(generation) << 32 | u64::from(slot)

@@ -1,7 +1,7 @@
 //! Which connections and which of their requests the kernel is asked about.
 
 use super::Slot;
-use crate::kernel::kernel_clock::Wanted;
+use crate::kernel::kernel_clock::StampSampling;
 
 /// Messages that are read from a socket's error queue at once at most. The kernel keeps about 150 (net.core.rmem_default,
 /// as each counts as 1,280 bytes or so); what comes meanwhile can wait.
@@ -24,27 +24,27 @@ const STEP: u32 = 0x9e37_79b9;
 
 impl Sampling {
     /// For what a run wants of a worker with so many `slots`.
-    pub(super) fn new(wanted: Wanted, slots: u32) -> Self {
-        let connections_one_in = wanted.arrivals_one_in;
-        let asked = asked(connections_one_in, slots);
+    pub(super) fn new(stamps: StampSampling, slots: u32) -> Self {
+        let connections_one_in = stamps.arrivals_one_in;
+        let sampled = sampled_slots(connections_one_in, slots);
         // Of all requests, of which these connections carry their share.
-        let one_in = u64::from(wanted.departures_one_in) * u64::from(asked) / u64::from(slots.max(1));
+        let one_in = u64::from(stamps.departures_one_in) * u64::from(sampled) / u64::from(slots.max(1));
         let one_in = u32::try_from(one_in).expect("invariant: a share of 32 bits has 32 bits");
-        Self { connections_one_in, one_in: one_in.max(wanted.departures_one_in.min(1)), position: 0 }
+        Self { connections_one_in, one_in: one_in.max(stamps.departures_one_in.min(1)), position: 0 }
     }
 
     /// Whether the connection of `slot` is asked for stamps.
     #[inline]
-    pub(super) fn asks(self, slot: Slot) -> bool {
+    pub(super) fn covers(self, slot: Slot) -> bool {
         self.connections_one_in > 0 && slot.is_multiple_of(self.connections_one_in)
     }
 
     /// How many of so many `slots` are.
-    pub(super) fn asked(self, slots: u32) -> u32 {
-        asked(self.connections_one_in, slots)
+    pub(super) fn sampled_slots(self, slots: u32) -> u32 {
+        sampled_slots(self.connections_one_in, slots)
     }
 
-    /// Whether each request of such a connection is asked about, so that a socket is told once.
+    /// Whether each request of such a connection is asked about, so that a socket is set up once.
     #[inline]
     pub(super) fn every(self) -> bool {
         self.one_in == 1
@@ -62,7 +62,7 @@ impl Sampling {
 }
 
 /// The slots that are multiples of `one_in`.
-fn asked(one_in: u32, slots: u32) -> u32 {
+fn sampled_slots(one_in: u32, slots: u32) -> u32 {
     if one_in == 0 { 0 } else { slots.div_ceil(one_in) }
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn sampling(departures_one_in: u32) -> Sampling {
-        Sampling::new(Wanted { arrivals_one_in: 1, departures_one_in }, 64)
+        Sampling::new(StampSampling { arrivals_one_in: 1, departures_one_in }, 64)
     }
 
     #[test]
@@ -86,21 +86,21 @@ mod tests {
         check(1, 0);
         check(0, 0);
         assert_eq!([0, 1, 64].map(|one_in| sampling(one_in).every()), [false, true, false]);
-        assert!(!Sampling::new(Wanted::NONE, 64).asks(0));
+        assert!(!Sampling::new(StampSampling::NONE, 64).covers(0));
     }
 
     #[test]
     fn some_connections_stand_for_all() {
         let check = |connections_one_in: u32, departures_one_in: u32, slots: u32, expected: (u32, usize)| {
-            let wanted = Wanted { arrivals_one_in: connections_one_in, departures_one_in };
-            let mut sampling = Sampling::new(wanted, slots);
+            let stamps = StampSampling { arrivals_one_in: connections_one_in, departures_one_in };
+            let mut sampling = Sampling::new(stamps, slots);
             let picked = (0..64_000_u32)
-                .filter(|request| sampling.asks(request % slots) && (sampling.every() || sampling.picks()))
+                .filter(|request| sampling.covers(request % slots) && (sampling.every() || sampling.picks()))
                 .count();
-            assert_eq!(sampling.asked(slots), expected.0);
-            let asked = (0..slots).filter(|slot| sampling.asks(*slot)).count();
-            assert_eq!(asked, expected.0 as usize);
-            assert!(picked.abs_diff(expected.1) <= 2, "{wanted:?} of {slots}: {picked}");
+            assert_eq!(sampling.sampled_slots(slots), expected.0);
+            let sampled = (0..slots).filter(|slot| sampling.covers(*slot)).count();
+            assert_eq!(sampled, expected.0 as usize);
+            assert!(picked.abs_diff(expected.1) <= 2, "{stamps:?} of {slots}: {picked}");
         };
         check(8, 64, 64, (8, 1000));
         check(8, 64, 1, (1, 1000));

@@ -17,7 +17,7 @@ use crate::load::payload::Payload;
 use crate::load::socket;
 use crate::sys::{self, BATCH, BufferGroups, Completion, Receive, Ring, RingSetup, TcpInfo};
 
-/// Requests up to this size are sent without waiting to hear that they went: the answer tells. The socket's
+/// Requests up to this size are sent without waiting to hear that they went: the answer shows it. The socket's
 /// buffer is empty when the next one is sent, so that it is taken whole (the least default send buffer of
 /// Linux is 16 KiB; net.ipv4.tcp_wmem).
 const SILENT_MAX_BYTES: usize = 8 * 1024;
@@ -52,7 +52,7 @@ pub(crate) struct UringIo {
     silent: bool,
     sampling: Sampling,
     /// Whether the request that was sent last was picked for stamps.
-    asked: bool,
+    sampled: bool,
     late: LateClose,
 }
 
@@ -65,7 +65,7 @@ struct Socket {
     receiving: bool,
     sending: bool,
     /// Requests that the kernel was asked about since its stamps were taken.
-    asked: u32,
+    sampled: u32,
     /// Where the next byte to be sent stands in the request.
     position: u32,
     /// Bytes not yet taken by the kernel, where sends report.
@@ -122,7 +122,7 @@ impl Driver for Uring {
             payload: payload.bytes().into(),
             peers: setup.peers.clone(),
             long_lived: setup.keep_alive,
-            stamped: sampling.asked(setup.slots),
+            stamped: sampling.sampled_slots(setup.slots),
         })?;
         if setup.closed_loop {
             ring.start_ticker(number(Kind::Tick, 0, 0));
@@ -142,7 +142,7 @@ impl Driver for Uring {
             multishot: setup.keep_alive,
             silent,
             sampling,
-            asked: false,
+            sampled: false,
             late: LateClose::default(),
         };
         Ok(Self { io, buffers, batch: Vec::with_capacity(BATCH) })
@@ -180,7 +180,7 @@ impl Uring {
             // Also of the connection before: its buffer goes back all the same.
             if let Some(buffer) = completion.buffer {
                 let length = usize::try_from(completion.result).unwrap_or_default();
-                let buffers = self.buffers.of(self.io.sampling.asks(slot));
+                let buffers = self.buffers.of(self.io.sampling.covers(slot));
                 buffers.release(buffer, length, completion.buffer_more);
             }
         } else if current(Kind::Send) {
@@ -198,14 +198,14 @@ impl Uring {
         self.io.slots[slot as usize].receiving = completion.more;
         // Before the stamps are taken off the error queue, which is a system call: the answer is here already.
         let now = clock::now();
-        if self.io.slots[slot as usize].asked > 0 {
+        if self.io.slots[slot as usize].sampled > 0 {
             self.io.departures(handler, slot);
         }
         let mut finished = completion.result == 0;
         match (usize::try_from(completion.result), completion.buffer) {
             (Ok(0), _) => handler.finished(&mut self.io, slot, now),
             (Ok(count), Some(buffer)) => {
-                let stamped = self.io.sampling.asks(slot);
+                let stamped = self.io.sampling.covers(slot);
                 let bytes = self.buffers.of(stamped).bytes(buffer, count);
                 let (bytes, arrived) = if stamped { sys::received(bytes) } else { (bytes, Wall::UNKNOWN) };
                 finished = bytes.is_empty();
@@ -266,8 +266,8 @@ impl Io for UringIo {
     }
 
     #[inline]
-    fn asked(&self) -> bool {
-        self.asked
+    fn sampled(&self) -> bool {
+        self.sampled
     }
 
     fn close(&mut self, slot: Slot) {
@@ -322,7 +322,7 @@ impl UringIo {
         }
     }
 
-    /// Tells when the queued requests were sent: before the call that sends them, never after.
+    /// Reports when the queued requests were sent: before the call that sends them, never after.
     fn stamp<H: Handler<Self>>(&mut self, handler: &mut H) {
         self.note_early();
         let mut stamped = 0;
@@ -349,21 +349,21 @@ impl UringIo {
         }
     }
 
-    /// Asks when the next request leaves, if it is one of those that are asked about.
+    /// Asks when the next request leaves, if it is one of those that are sampled.
     #[inline]
     fn sample(&mut self, slot: Slot) {
-        self.asked = false;
-        if !self.sampling.asks(slot) {
+        self.sampled = false;
+        if !self.sampling.covers(slot) {
             return;
         }
         let picked = self.sampling.picks();
         if picked {
             self.ask_for_departures(slot, true);
         }
-        self.asked = picked || self.sampling.every();
-        if self.asked {
-            let asked = &mut self.slots[slot as usize].asked;
-            *asked = asked.saturating_add(1);
+        self.sampled = picked || self.sampling.every();
+        if self.sampled {
+            let sampled = &mut self.slots[slot as usize].sampled;
+            *sampled = sampled.saturating_add(1);
         }
     }
 
@@ -375,12 +375,12 @@ impl UringIo {
         }
     }
 
-    /// Takes stamps of sending off the error queue. The ring could tell of each by a completion, for which all its
+    /// Takes stamps of sending off the error queue. The ring could report each by a completion, for which all its
     /// completions would have to be twice as long; and a stamp is needed when the answer is there, not before.
     #[cold]
     fn departures<H: Handler<Self>>(&mut self, handler: &mut H, slot: Slot) {
         let socket = &mut self.slots[slot as usize];
-        socket.asked = 0;
+        socket.sampled = 0;
         let Some(fd) = &socket.fd else { return };
         for _ in 0..DEPARTURES_AT_ONCE {
             let Some(departure) = sys::departure(fd.as_fd()) else { break };
@@ -401,7 +401,7 @@ impl UringIo {
             self.close(slot);
             handler.connect_failed(slot, Errno::from_raw_os_error(-result), now);
         } else {
-            if self.sampling.asks(slot) {
+            if self.sampling.covers(slot) {
                 self.ask_for_departures(slot, self.sampling.every());
             }
             if self.multishot {
@@ -438,7 +438,7 @@ impl UringIo {
         let socket = &mut self.slots[slot as usize];
         let Some(fd) = &socket.fd else { return };
         let from = sys::Socket { slot, fd: fd.as_fd() };
-        let how = match (self.multishot, self.sampling.asks(slot)) {
+        let how = match (self.multishot, self.sampling.covers(slot)) {
             (true, true) => Receive::Stamped,
             (true, false) => Receive::Again,
             (false, _) => Receive::Once,

@@ -46,7 +46,7 @@ pub(super) fn limits(read: Read<'_>) -> Limits {
 fn membership(line: &str) -> Option<(&str, &str)> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (controllers, path) = (parts.next()?, parts.next()?);
-    // A group outside of what this process may see is told as `/../…`.
+    // A group outside of what this process may see is shown as `/../…`.
     (path.starts_with('/') && !path.contains("..")).then_some((controllers, path))
 }
 

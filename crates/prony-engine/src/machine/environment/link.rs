@@ -44,14 +44,14 @@ mod tests {
         eth1\t000200C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n\
         eth2\t000200C0\t00000000\t0001\t0\t0\t50\t00FFFFFF\t0\t0\t0\n";
 
-    fn check(target: &str, said: &str, expected: Option<u32>) {
+    fn check(target: &str, text: &str, expected: Option<u32>) {
         let read = |path: &str| match path {
             "/proc/net/route" => Some(TABLE.to_owned()),
-            "/sys/class/net/eth2/speed" => Some(said.to_owned()),
+            "/sys/class/net/eth2/speed" => Some(text.to_owned()),
             "/sys/class/net/eth0/speed" => Some("100\n".to_owned()),
             _ => None,
         };
-        assert_eq!(speed(target.parse().expect("an address"), &read), expected, "{target} {said}");
+        assert_eq!(speed(target.parse().expect("an address"), &read), expected, "{target} {text}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the machine is: cores, hypervisor, container. Told from the files that the kernel shows, and left open
+//! What the machine is: cores, hypervisor, container. Read from the files that the kernel shows, and left open
 //! where they don't say.
 
 use super::Read;
@@ -63,7 +63,7 @@ pub(super) fn container(read: Read<'_>) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Maker and product name, as the firmware tells them.
+/// Maker and product name, as the firmware names them.
 pub(super) fn hardware(read: Read<'_>) -> Option<String> {
     let parts = ["sys_vendor", "product_name"].map(|name| read(&format!("/sys/class/dmi/id/{name}")));
     let parts: Vec<String> = parts.into_iter().flatten().map(|part| part.trim().to_owned()).collect();

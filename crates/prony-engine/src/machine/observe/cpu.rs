@@ -36,7 +36,7 @@ impl CpuTimes {
         Some(Self { total: ticks.iter().sum(), idle: idle + iowait, softirq, steal })
     }
 
-    /// What became of the time since `earlier`; `None` if that was too short to tell.
+    /// What became of the time since `earlier`; `None` if that was too short to measure.
     pub(super) fn shares_since(&self, earlier: &Self) -> Option<CpuShares> {
         let total = self.total.saturating_sub(earlier.total);
         if total < TICKS_MIN {
@@ -49,7 +49,7 @@ impl CpuTimes {
         })
     }
 
-    /// Share of the time since `earlier` in which the CPUs worked; `None` if that was too short to tell. Known to a tick of
+    /// Share of the time since `earlier` in which the CPUs worked; `None` if that was too short. Known to a tick of
     /// each CPU at both ends, since idle time is counted exactly, not sampled.
     pub(super) fn busy_since(&self, earlier: &Self) -> Option<f64> {
         let total = self.total.saturating_sub(earlier.total);

@@ -1,12 +1,12 @@
-//! The CPU's frequency, of the fastest CPU at each look: idle ones slow down, and nobody minds.
+//! The CPU's frequency, of the fastest CPU at each poll: idle ones slow down, and nobody minds.
 
 use std::fs::read_to_string;
 use std::path::PathBuf;
 
 /// CPUs that are asked: each answer may interrupt its CPU, and the busy ones of a machine change together.
 const CPUS_MAX: usize = 16;
-/// Fewer looks don't show a change.
-const LEAST_LOOKS: usize = 2;
+/// Fewer polls don't show a change.
+const LEAST_POLLS: usize = 2;
 
 /// What was seen.
 pub(super) struct Frequencies {
@@ -31,8 +31,8 @@ impl Frequencies {
         Self { files, count: 0, sum_khz: 0.0, least_khz: f64::INFINITY, most_khz: 0.0 }
     }
 
-    /// Looks once.
-    pub(super) fn look(&mut self) {
+    /// Polls once.
+    pub(super) fn poll(&mut self) {
         let khz = |file: &PathBuf| read_to_string(file).ok()?.trim().parse::<u32>().ok();
         let fastest = self.files.iter().filter_map(khz).max();
         if let Some(khz) = fastest {
@@ -51,7 +51,7 @@ impl Frequencies {
     pub(super) fn drift(&self) -> Option<f64> {
         let mean = self.sum_khz / self.count as f64;
         let distance = (self.most_khz - mean).max(mean - self.least_khz);
-        (self.count >= LEAST_LOOKS && mean > 0.0).then(|| distance / mean)
+        (self.count >= LEAST_POLLS && mean > 0.0).then(|| distance / mean)
     }
 }
 
@@ -59,12 +59,12 @@ impl Frequencies {
 mod tests {
     use super::*;
 
-    fn check(looks: &[f64], expected: Option<f64>) {
+    fn check(polls: &[f64], expected: Option<f64>) {
         let mut frequencies = Frequencies::of(Vec::new());
-        for khz in looks {
+        for khz in polls {
             frequencies.add(*khz);
         }
-        assert_eq!(frequencies.drift(), expected, "{looks:?}");
+        assert_eq!(frequencies.drift(), expected, "{polls:?}");
     }
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_machine_that_does_not_say_has_no_drift() {
         let mut frequencies = Frequencies::of(vec![PathBuf::from("/nowhere/scaling_cur_freq")]);
-        (0..3).for_each(|_| frequencies.look());
+        (0..3).for_each(|_| frequencies.poll());
         assert_eq!(frequencies.drift(), None);
     }
 }

@@ -21,7 +21,7 @@ use frequency::Frequencies;
 use network::TcpCounts;
 
 /// How often the CPU's frequency is read.
-const LOOK_EVERY: Nanos = 1_000_000_000;
+const POLL_EVERY: Nanos = 1_000_000_000;
 
 /// Watches the machine during one run.
 pub(crate) struct Observer {
@@ -33,7 +33,7 @@ pub(crate) struct Observer {
     begun: bool,
     last: Option<Reading>,
     frequencies: Frequencies,
-    next_look: Nanos,
+    next_poll: Nanos,
 }
 
 /// Everything that is read at one moment.
@@ -63,12 +63,12 @@ impl Observer {
             quotas,
             last: None,
             frequencies: Frequencies::new(),
-            next_look: window.measure_from + LOOK_EVERY,
+            next_poll: window.measure_from + POLL_EVERY,
         }
     }
 
     /// Reads what is due at `now`; cheap when nothing is.
-    pub(crate) fn look(&mut self, now: Nanos) {
+    pub(crate) fn poll(&mut self, now: Nanos) {
         if !self.begun && now >= self.window.measure_from {
             self.begun = true;
             self.first = Reading::take(now, &self.quotas);
@@ -76,9 +76,9 @@ impl Observer {
         if self.last.is_some() {
             return;
         }
-        if now >= self.next_look {
-            self.next_look = now + LOOK_EVERY;
-            self.frequencies.look();
+        if now >= self.next_poll {
+            self.next_poll = now + POLL_EVERY;
+            self.frequencies.poll();
         }
         if now >= self.window.measure_to {
             self.last = Some(Reading::take(now, &self.quotas));
@@ -180,7 +180,7 @@ mod tests {
     fn this_machine_can_be_read() {
         let window = Window { start: 0, measure_from: 0, measure_to: 10 };
         let mut observer = Observer::new(window, 1);
-        observer.look(20);
+        observer.poll(20);
         let change = observer.finish(30);
         // Every Linux has these, in every network namespace.
         assert!(change.retransmitted.is_some() && change.segments_sent.is_some(), "{change:?}");

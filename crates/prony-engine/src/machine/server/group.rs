@@ -14,7 +14,7 @@ pub(super) const PROCESSES_MAX: usize = 512;
 /// Processes and threads that a result lists.
 const LISTED_PROCESSES: usize = 16;
 const LISTED_THREADS: usize = 32;
-/// The kernel tells times of processes in hundredths of a second (USER_HZ, which is fixed for programs).
+/// The kernel reports times of processes in hundredths of a second (USER_HZ, which is fixed for programs).
 pub(super) const TICK_NS: Nanos = 10_000_000;
 
 /// Processes that are watched together.
@@ -140,11 +140,11 @@ impl Group {
     }
 
     /// Reads what every process has used; its threads, too, if `each_thread`.
-    pub(super) fn look(&mut self, each_thread: bool) {
+    pub(super) fn poll(&mut self, each_thread: bool) {
         for process in self.members.values_mut() {
-            process.look();
+            process.poll();
             if each_thread {
-                process.look_at_threads();
+                process.poll_threads();
             }
         }
         self.count();
@@ -158,7 +158,7 @@ impl Group {
 
     fn sum_cpu(&self) -> Nanos {
         let seen: Nanos = self.members.values().map(|process| process.used().cpu).sum();
-        // What parents were told of children that ended, less the children that were seen alive.
+        // What parents were credited for children that ended, less the children that were seen alive.
         let waited_for: Nanos =
             self.members.values().map(|process| process.waited_for_ticks() * TICK_NS).sum();
         let known: Nanos = self
@@ -228,7 +228,7 @@ impl Group {
             let used = process.used();
             (user + used.user_ticks, system + used.system_ticks)
         });
-        // The ticks tell the share only: the sum is known better.
+        // The ticks give the share only: the sum is known better.
         let ticks = (user + system > 0).then_some((user + system) as f64);
         let switches = both(all().filter(|process| !process.ended).map(Process::switches));
         let disk = both(all().filter(|process| !process.ended).map(Process::disk_bytes));

@@ -3,7 +3,7 @@
 //!
 //! Reading order: `found.rs` and `locate.rs` (from an address to processes), `monitor.rs` (when what is read),
 //! `group.rs` (processes that belong together) and `process.rs` (one of them), `dependants.rs`, `queue.rs`, and
-//! `figures.rs` (what it comes to for each request). What files and messages of the kernel mean is told by functions of
+//! `figures.rs` (what it comes to for each request). Files and messages of the kernel are parsed by functions of
 //! their texts: `proc_files.rs`, `socket_table.rs`, `sock_diag.rs`, `cgroup.rs`.
 
 mod answers;
@@ -76,9 +76,9 @@ impl ServerWatch {
     }
 
     /// Reads what is due at `now`; cheap when nothing is.
-    pub(crate) fn look(&mut self, now: Nanos) {
+    pub(crate) fn poll(&mut self, now: Nanos) {
         if let Ok(monitor) = &mut self.monitor {
-            monitor.look(now);
+            monitor.poll(now);
         }
     }
 

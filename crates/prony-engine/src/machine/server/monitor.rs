@@ -102,7 +102,7 @@ impl Monitor {
     }
 
     /// Reads what is due at `now`.
-    pub(super) fn look(&mut self, now: Nanos) {
+    pub(super) fn poll(&mut self, now: Nanos) {
         if self.ended {
             return;
         }
@@ -117,7 +117,7 @@ impl Monitor {
             self.end();
         } else if now >= self.next {
             if now >= self.next_children {
-                self.look_for_children(now);
+                self.find_children(now);
             }
             let before = clock::thread_cpu();
             self.sample();
@@ -126,7 +126,7 @@ impl Monitor {
         }
     }
 
-    /// Looks once more who belongs to the server, and whom it talks to.
+    /// Finds out again who belongs to the server, and whom it talks to.
     pub(super) fn refresh(&mut self, parents: &Parents) {
         self.is_refreshed = true;
         self.own.adopt(parents, None, &BTreeMap::new());
@@ -162,7 +162,7 @@ impl Monitor {
         self.ended = true;
         self.sample();
         // Threads of dependants are read at the ends only.
-        self.dependants.iter_mut().for_each(|watched| watched.group.look(true));
+        self.dependants.iter_mut().for_each(|watched| watched.group.poll(true));
         let parents = parents();
         self.own.adopt(&parents, self.begun_ticks, &self.earlier);
         dependants::find(&mut self.own, &mut self.dependants, &parents, self.begun_ticks, &self.earlier);
@@ -177,8 +177,8 @@ impl Monitor {
 
     fn sample(&mut self) {
         let before = clock::now();
-        self.own.look(true);
-        self.dependants.iter_mut().for_each(|watched| watched.group.look(false));
+        self.own.poll(true);
+        self.dependants.iter_mut().for_each(|watched| watched.group.poll(false));
         let at = before + (clock::now() - before) / 2;
         self.samples.push(Sample {
             at,
@@ -191,7 +191,7 @@ impl Monitor {
         });
         self.sampled += 1;
         if let Some(queue) = &mut self.queue {
-            queue.look();
+            queue.poll();
         }
         if self.samples.len() > SAMPLES_MAX {
             let mut index = 0;
@@ -213,7 +213,7 @@ impl Monitor {
     }
 
     /// Processes that were started since the last time: a scan of all, so only when there are any.
-    fn look_for_children(&mut self, now: Nanos) {
+    fn find_children(&mut self, now: Nanos) {
         let newest = newest_pid();
         let before = clock::thread_cpu();
         if newest.is_none() || newest != self.newest_pid {

@@ -18,7 +18,7 @@ pub(super) struct Stat {
     /// Of children that ended and were waited for, user and system together.
     pub children_ticks: u64,
     pub threads: u32,
-    /// Ticks since boot: with the number, this tells one process from another.
+    /// Ticks since boot: with the number, this distinguishes one process from another.
     pub started_ticks: u64,
     pub resident_pages: u64,
 }

@@ -1,4 +1,4 @@
-//! One process while it is watched: what it has used since the first look, as of the last one.
+//! One process while it is watched: what it has used since the first poll, as of the last one.
 
 use std::collections::BTreeMap;
 use std::fs::{read, read_dir, read_to_string};
@@ -21,7 +21,7 @@ pub(super) struct Process {
     started_ticks: u64,
     first: Counts,
     last: Counts,
-    /// CPU time of its children that it waited for, ticks, at the first look and at the last.
+    /// CPU time of its children that it waited for, ticks, at the first poll and at the last.
     children_ticks: (u64, u64),
     pub resident_bytes: u64,
     pub threads: u32,
@@ -31,7 +31,7 @@ pub(super) struct Process {
     last_details: Details,
 }
 
-/// Counts that every look reads.
+/// Counts that every poll reads.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub cpu: Nanos,
@@ -41,14 +41,14 @@ pub(super) struct Counts {
     pub major_faults: u64,
 }
 
-/// A thread since the first look.
+/// A thread since the first poll.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Thread {
     first: (Nanos, Nanos),
     last: (Nanos, Nanos),
 }
 
-/// Counts that only the first and the last look read; `None` where that is not allowed.
+/// Counts that only the first and the last poll read; `None` where that is not allowed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Details {
     pub peak_bytes: Option<u64>,
@@ -64,7 +64,7 @@ pub(super) fn stat(pid: u32) -> Option<Stat> {
 }
 
 impl Process {
-    /// Begins to watch `pid`. What it used before counts only if it `is_new`: started after the first look.
+    /// Begins to watch `pid`. What it used before counts only if it `is_new`: started after the first poll.
     pub(super) fn new(pid: u32, is_new: bool) -> Option<Self> {
         let stat = stat(pid).filter(|stat| !stat.is_over())?;
         let mut process = Self {
@@ -81,11 +81,11 @@ impl Process {
             first_details: Details::default(),
             last_details: Details::default(),
         };
-        process.look();
+        process.poll();
         if process.ended {
             return None;
         }
-        process.look_at_threads();
+        process.poll_threads();
         if is_new {
             process.first_details =
                 Details { switches: Some((0, 0)), disk_bytes: Some((0, 0)), ..Details::default() };
@@ -100,9 +100,9 @@ impl Process {
 
     /// Sets the beginning to now.
     pub(super) fn begin(&mut self) {
-        self.look();
+        self.poll();
         self.each_thread.clear();
-        self.look_at_threads();
+        self.poll_threads();
         self.each_thread.values_mut().for_each(|thread| thread.first = thread.last);
         self.first = self.last;
         self.children_ticks.0 = self.children_ticks.1;
@@ -115,7 +115,7 @@ impl Process {
     }
 
     /// Reads what has changed. A process that has ended keeps what it last had.
-    pub(super) fn look(&mut self) {
+    pub(super) fn poll(&mut self) {
         if self.ended {
             return;
         }
@@ -139,17 +139,17 @@ impl Process {
     }
 
     /// Reads what each thread has used.
-    pub(super) fn look_at_threads(&mut self) {
+    pub(super) fn poll_threads(&mut self) {
         if self.ended {
             return;
         }
         let Ok(entries) = read_dir(format!("/proc/{}/task", self.pid)) else { return };
-        let is_first_look = self.each_thread.is_empty();
+        let is_first = self.each_thread.is_empty();
         for entry in entries.flatten().take(THREADS_MAX) {
             let Some(tid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
             let text = read_to_string(format!("/proc/{}/task/{tid}/schedstat", self.pid));
             let Some(times) = text.ok().as_deref().and_then(schedstat) else { continue };
-            if is_first_look {
+            if is_first {
                 self.each_thread.insert(tid, Thread { first: times, last: times });
             } else if self.each_thread.len() < THREADS_MAX || self.each_thread.contains_key(&tid) {
                 self.each_thread.entry(tid).or_default().last = times;
@@ -157,7 +157,7 @@ impl Process {
         }
     }
 
-    /// Reads what only the end needs; the times are those of the last look.
+    /// Reads what only the end needs; the times are those of the last poll.
     pub(super) fn finish(&mut self) {
         if !self.ended {
             self.last_details = self.details();
@@ -196,7 +196,7 @@ impl Process {
         since(self.first_details.disk_bytes, self.last_details.disk_bytes)
     }
 
-    /// As of the last look at the details.
+    /// As of the last reading of the details.
     pub(super) fn last_details(&self) -> &Details {
         &self.last_details
     }

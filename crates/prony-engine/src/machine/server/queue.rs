@@ -16,7 +16,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Of these listeners; `None` where the kernel does not tell.
+    /// Of these listeners; `None` where the kernel does not report them.
     pub(super) fn new(listeners: Listeners, is_unix: bool) -> Option<Self> {
         Some(Self {
             diag: SockDiag::open()?,
@@ -27,7 +27,7 @@ impl Queue {
     }
 
     /// Reads how many connections wait.
-    pub(super) fn look(&mut self) {
+    pub(super) fn poll(&mut self) {
         /// AF_INET and AF_INET6.
         const FAMILIES: [u8; 2] = [2, 10];
         let queues = if self.is_unix {

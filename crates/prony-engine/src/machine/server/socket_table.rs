@@ -66,7 +66,7 @@ fn address(text: &str) -> Option<SocketAddr> {
 /// Whether a socket that listens on `local` accepts connections to `target`.
 pub(super) fn accepts(local: SocketAddr, target: SocketAddr) -> bool {
     let (own, asked) = (local.ip(), target.ip().to_canonical());
-    // An unspecified IPv6 address takes IPv4 connections as well, unless it was told not to.
+    // An unspecified IPv6 address takes IPv4 connections as well, unless it was configured not to.
     local.port() == target.port()
         && (own == asked || own.is_unspecified() && (own.is_ipv6() || asked.is_ipv4()))
 }

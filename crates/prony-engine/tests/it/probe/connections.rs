@@ -105,7 +105,7 @@ fn several_requests_on_one_connection() {
 }
 
 #[test]
-fn bytes_after_the_end_are_told_and_spoil_the_connection() {
+fn bytes_after_the_end_are_reported_and_spoil_the_connection() {
     let server = Server::answering(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more");
     let result = probe(&ProbePlan { count: 2, reuse: true, ..plan(server.url()) });
     assert_eq!(server.used_connections(), 2);

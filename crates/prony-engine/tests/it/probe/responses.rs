@@ -241,7 +241,7 @@ fn what_the_server_says_of_its_time() {
 }
 
 #[test]
-fn statuses_are_judged() {
+fn statuses_are_evaluated() {
     let server = Server::answering(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     let request = one(&plan(server.url()));
     let failure = failure(&request);

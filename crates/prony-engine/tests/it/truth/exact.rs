@@ -80,7 +80,7 @@ fn check_all(measured: &Measured) {
 }
 
 /// Holds the response time by the kernel's clock against the stamps of the good samples: neither our lateness, which
-/// lies before `tx_ns`, nor our delay in looking, which lies behind `rx_ns`, may be in it.
+/// lies before `tx_ns`, nor our delay in polling, which lies behind `rx_ns`, may be in it.
 fn check_by_kernel(result: &RunResult, good: &[&SampleRecord], cut_off: u64) {
     let used = &result.kernel_clock;
     assert_eq!(result.latency.kernel_response.count, used.responses_stamped);
@@ -154,13 +154,13 @@ on_both_drivers! {
         check("connect", &measured.result.latency.connect, took, 0);
     }
 
-    fn what_is_told_of_an_answer(driver) {
+    fn what_is_recorded_of_an_answer(driver) {
         let measured = measure(driver, Config { body_bytes: 345, ..Config::default() }, |plan| {
             RunPlan { load: closed(2), end: requests(20), ..plan }
         });
-        let told = |sample: &SampleRecord| (sample.status, sample.body_bytes, sample.outcome.name());
+        let outcome = |sample: &SampleRecord| (sample.status, sample.body_bytes, sample.outcome.name());
         assert!(
-            measured.samples.iter().all(|sample| told(sample) == (200, 345, "2xx".to_owned())),
+            measured.samples.iter().all(|sample| outcome(sample) == (200, 345, "2xx".to_owned())),
             "{:?}",
             measured.samples
         );

@@ -1,6 +1,6 @@
 //! The truth suite: known truth in, reported truth out.
 //!
-//! A truth server logs what it did with each request, the engine tells what it saw of each request, and the
+//! A truth server logs what it did with each request, the engine reports what it saw of each request, and the
 //! result is held against both: exactly (a reported number is the order statistic of the run's own samples),
 //! request by request (what the client saw is what the server did, and never less), and as a whole (no request
 //! of a freeze is left out). How near the client comes to the truth is a matter of time, which no test measures:
@@ -74,7 +74,7 @@ impl Measured {
         });
         let pairs: Vec<_> = pairs.collect();
         let left: usize = served.values().map(Vec::len).sum();
-        assert_eq!(left, 0, "the client did not tell of {left} requests that were served");
+        assert_eq!(left, 0, "the client did not report {left} requests that were served");
         pairs
     }
 }

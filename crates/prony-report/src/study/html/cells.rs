@@ -89,8 +89,8 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> String {
 
 /// What limited each cell.
 fn limiters(cells: &[(usize, &StudyCell)]) -> String {
-    let told = cells.iter().filter_map(|(_, cell)| Some((*cell, facts::limiter(cell)?)));
-    let items: Vec<String> = told
+    let named = cells.iter().filter_map(|(_, cell)| Some((*cell, facts::limiter(cell)?)));
+    let items: Vec<String> = named
         .map(|(cell, limiter)| format!("<dt>{}</dt>\n<dd>{}</dd>\n", escaped(&cell.name), escaped(&limiter)))
         .collect();
     if items.is_empty() {

@@ -53,13 +53,13 @@ fn places(result: &StudyResult, places: &[FindingPlace]) -> String {
             if repeats.is_empty() { String::new() } else { format!(" ({noun} {})", repeats.join(", ")) };
         format!("{}{runs}", link(result, place.cell).as_str())
     };
-    let said: Vec<String> = places.iter().map(place).collect();
-    match said.len() {
+    let links: Vec<String> = places.iter().map(place).collect();
+    match links.len() {
         0 => String::new(),
-        1..=OPEN_PLACES => format!("<br/><span class=\"small soft\">Seen in: {}.</span>", said.join("; ")),
+        1..=OPEN_PLACES => format!("<br/><span class=\"small soft\">Seen in: {}.</span>", links.join("; ")),
         many => format!(
             "<details class=\"small\"><summary>Seen in {many} cells</summary>{}.</details>",
-            said.join("; ")
+            links.join("; ")
         ),
     }
 }

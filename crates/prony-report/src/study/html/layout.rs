@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prony_model::{LoadKind, StudyCell, StudyResult};
 
-/// Series of one chart at most: as many as there are colours that can be told from one another.
+/// Series of one chart at most: as many as there are colours that can be distinguished.
 pub(super) const SERIES_MAX: usize = 8;
 
 /// Axes that say how many requests were in flight.
@@ -34,10 +34,10 @@ impl<'a> Layout<'a> {
         let compared = varied.iter().copied().max_by_key(|axis| {
             // Of equals the first in the file, as `max_by_key` takes the last.
             let place = varied.iter().position(|other| other == axis);
-            (asked(result, axis), std::cmp::Reverse(place))
+            (comparisons_on(result, axis), std::cmp::Reverse(place))
         });
         let variants = compared
-            .filter(|axis| asked(result, axis) > 0)
+            .filter(|axis| comparisons_on(result, axis) > 0)
             .or_else(|| varied.iter().copied().find(|axis| *axis == "target"))
             .or_else(|| varied.iter().copied().find(|axis| !CONCURRENCY.contains(axis)))
             .or_else(|| varied.first().copied());
@@ -115,9 +115,9 @@ impl<'a> Layout<'a> {
             let all = parts.len();
             for (number, cells) in parts.into_values().enumerate() {
                 let part = if all > 1 { format!("part {} of {all}", number + 1) } else { String::new() };
-                let said: Vec<&str> =
-                    [name.as_str(), &part].into_iter().filter(|said| !said.is_empty()).collect();
-                coloured.push(Panel { name: said.join(" · "), cells });
+                let names: Vec<&str> =
+                    [name.as_str(), &part].into_iter().filter(|text| !text.is_empty()).collect();
+                coloured.push(Panel { name: names.join(" · "), cells });
             }
         }
         coloured
@@ -187,7 +187,7 @@ fn differs(places: &[Vec<&str>], axes: &[&str], axis: &str) -> bool {
 }
 
 /// How many comparisons are between cells that differ on `axis`.
-fn asked(result: &StudyResult, axis: &str) -> usize {
+fn comparisons_on(result: &StudyResult, axis: &str) -> usize {
     let value = |cell: u32| result.cells.get(cell as usize).map(|cell| cell.key.get(axis));
     result.comparisons.iter().filter(|compared| value(compared.a) != value(compared.b)).count()
 }

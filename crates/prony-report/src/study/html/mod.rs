@@ -1,6 +1,6 @@
 //! A study as one page that needs nothing else: no script, no network, no file beside it.
 //!
-//! The order is that of a reader's questions: what came of it, what was demanded and compared, how much, against what
+//! The order is that of a reader's questions: what came of it, what was required and compared, how much, against what
 //! others published; then pictures, then doubts, then what it takes to do it again. Each chart says its finding, which
 //! is computed, and holds its data as a table.
 //!

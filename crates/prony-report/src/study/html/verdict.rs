@@ -1,4 +1,4 @@
-//! What came of the study: one sentence, then what was demanded and what was compared, in words.
+//! What came of the study: one sentence, then the thresholds and what was compared, as text.
 
 use std::fmt::Write as _;
 
@@ -39,18 +39,18 @@ pub(super) fn section(result: &StudyResult) -> String {
     html
 }
 
-/// Whether it is valid, whether it met its demands.
+/// Whether it is valid, whether it met its thresholds.
 fn sentence(result: &StudyResult) -> String {
     let outcome =
-        |outcome| result.thresholds.iter().filter(|demand| demand.outcome == outcome).count() as u64;
-    let demands = result.thresholds.len() as u64;
+        |outcome| result.thresholds.iter().filter(|threshold| threshold.outcome == outcome).count() as u64;
+    let total = result.thresholds.len() as u64;
     let (met, unknown) = (outcome(ThresholdOutcome::Met), outcome(ThresholdOutcome::Unknown));
-    let mut said = facts::grounds(result);
-    if demands > 0 {
+    let mut text = facts::grounds(result);
+    if total > 0 {
         let open = if unknown > 0 { format!(", {} unknown", count(unknown)) } else { String::new() };
-        said = format!("{said}; {} of {} met{open}", count(met), plural(demands, "threshold"));
+        text = format!("{text}; {} of {} met{open}", count(met), plural(total, "threshold"));
     }
-    said
+    text
 }
 
 /// How much was done, when, in which order.
@@ -67,8 +67,8 @@ fn thresholds(result: &StudyResult) -> String {
     let columns =
         vec![text_column("what", "demanded"), numbers("measured", "measured"), text_column("cell", "cell")];
     let mut table = Table::new("thresholds", "Demands, and what became of them", "", columns);
-    for (index, demand) in result.thresholds.iter().enumerate() {
-        let StudyThreshold { cell, text, metric, measured, outcome, .. } = demand;
+    for (index, threshold) in result.thresholds.iter().enumerate() {
+        let StudyThreshold { cell, text, metric, measured, outcome, .. } = threshold;
         let word = match outcome {
             ThresholdOutcome::Met => "<span class=\"word good\">✓ MET</span>",
             ThresholdOutcome::Missed => "<span class=\"word bad\">✕ MISSED</span>",
@@ -105,27 +105,27 @@ fn comparison(result: &StudyResult, index: usize, compared: &StudyComparison) ->
     ];
     let caption = format!("B, {b}, against A, {a}; changes within ±{} count as no change", percent(*margin));
     let mut table = Table::new(&format!("compare-{index}"), &caption, "B is", columns);
-    for told in metrics {
-        let value = |value| compare::value(told.metric, value);
+    for metric in metrics {
+        let value = |value| compare::value(metric.metric, value);
         let row = [
-            compare::name(told.metric),
-            told.change.map_or_else(facts::dash, signed_percent),
-            told.interval.map_or_else(facts::dash, compare::interval),
-            value(told.a),
-            value(told.b),
-            count(told.pairs),
-            compare::remarks(told, metrics, *margin).join(", "),
+            compare::name(metric.metric),
+            metric.change.map_or_else(facts::dash, signed_percent),
+            metric.interval.map_or_else(facts::dash, compare::interval),
+            value(metric.a),
+            value(metric.b),
+            count(metric.pairs),
+            compare::metric_notes(metric, metrics, *margin).join(", "),
         ];
-        table.row(told.metric.name(), &word(told), &row.map(Html::from));
+        table.row(metric.metric.name(), &word(metric), &row.map(Html::from));
     }
     let reason =
         compare::reason(metrics).map_or_else(String::new, |reason| format!("<p>{}</p>\n", escaped(reason)));
     format!("<h3>{}</h3>\n{}{reason}", escaped(title), table.finish())
 }
 
-/// What is said of B, with its shape.
-fn word(told: &MetricComparison) -> Html {
-    let (shape, class) = match told.outcome {
+/// The verdict on B, with its shape.
+fn word(metric: &MetricComparison) -> Html {
+    let (shape, class) = match metric.outcome {
         ComparisonOutcome::Faster => ("▲", "good"),
         ComparisonOutcome::FasterSizeUncertain => ("△", "good"),
         ComparisonOutcome::Slower => ("▼", "bad"),
@@ -133,8 +133,8 @@ fn word(told: &MetricComparison) -> Html {
         ComparisonOutcome::NoDifference => ("=", "soft"),
         ComparisonOutcome::TooNoisy { .. } | ComparisonOutcome::NoVerdict { .. } => ("?", "care"),
     };
-    let word = told.outcome.word();
-    let word = if told.primary { word.to_uppercase() } else { word.to_owned() };
+    let word = metric.outcome.word();
+    let word = if metric.primary { word.to_uppercase() } else { word.to_owned() };
     Html::markup(format!("<span class=\"word {class}\">{shape} {word}</span>"))
 }
 

@@ -15,7 +15,7 @@ const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 270.0;
 
 /// Lines that the title speaks of.
-const SAID_MAX: usize = 3;
+const SENTENCES_MAX: usize = 3;
 
 /// A rise below this is none: identical code differs by as much from one run to the next.
 const FLAT: f64 = 1.1;
@@ -99,7 +99,7 @@ fn lines<'a>(layout: &Layout<'a>, panel: &Panel, axis: &str) -> Vec<Line<'a>> {
 
 /// Where each line peaks, or that it doesn't rise.
 fn sentence(lines: &[Line<'_>], axis: &str) -> Option<String> {
-    let mut said_of = Vec::new();
+    let mut sentences = Vec::new();
     for line in lines {
         let rates: Vec<(f64, f64)> = line
             .points
@@ -111,7 +111,7 @@ fn sentence(lines: &[Line<'_>], axis: &str) -> Option<String> {
             continue;
         };
         let name = if line.name.is_empty() { "The rate" } else { &line.name };
-        said_of.push(if *most < first.1 * FLAT {
+        sentences.push(if *most < first.1 * FLAT {
             format!("{name} does not rise with {axis}")
         } else {
             let (rate, last) = (value(StudyMetric::Rate, *most), rates.last().map(|rate| rate.0));
@@ -119,12 +119,12 @@ fn sentence(lines: &[Line<'_>], axis: &str) -> Option<String> {
             format!("{name} {manner} {} {axis}, with {rate}", plain_tick(*at))
         });
     }
-    let more = said_of.len().saturating_sub(SAID_MAX);
-    said_of.truncate(SAID_MAX);
+    let more = sentences.len().saturating_sub(SENTENCES_MAX);
+    sentences.truncate(SENTENCES_MAX);
     if more > 0 {
-        said_of.push(format!("{more} more below"));
+        sentences.push(format!("{more} more below"));
     }
-    (!said_of.is_empty()).then(|| said_of.join("; "))
+    (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
 fn drawing(

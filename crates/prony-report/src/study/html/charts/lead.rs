@@ -8,7 +8,7 @@ use super::super::layout::{Layout, Panel};
 use crate::number::{rough_percent, significant, times};
 
 /// Who leads in `metric`, where it leads by most: only cells that differ in nothing but the variant are compared, for
-/// of two things that differ neither could be said to be the reason. `None` where no cell has the metric.
+/// of two things that differ neither could be shown to be the reason. `None` where no cell has the metric.
 pub(super) fn sentence(layout: &Layout<'_>, metric: StudyMetric) -> Option<String> {
     let panels = layout.races(metric.kind());
     let races = panels.iter().filter_map(|panel| Race::new(layout, panel, metric));

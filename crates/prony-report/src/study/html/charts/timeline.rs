@@ -13,20 +13,21 @@ const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 170.0;
 /// Points of all lines of the page together, about ten bytes each: the page stays below 5 MB, whatever the study.
 const POINTS: usize = 150_000;
-/// Lines of a course: rate, p50, p99.
+/// Lines of a timeline: rate, p50, p99.
 const LINES: usize = 3;
 /// A line is never drawn with less: 20 stretches still show where a run changed.
 const LEAST_POINTS: usize = 40;
 /// Runs whose findings are named in one chart.
 const MARKED_MAX: usize = 3;
 
-/// The chart; `None` where no run has a course.
+/// The chart; `None` where no run has a timeline.
 pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     let cells = &layout.result().cells;
-    let all: Vec<usize> = layout.of_kind(LoadKind::Run).filter(|index| has_course(&cells[*index])).collect();
-    let courses: usize = all.iter().map(|index| cells[*index].courses.len()).sum();
+    let all: Vec<usize> =
+        layout.of_kind(LoadKind::Run).filter(|index| has_timeline(&cells[*index])).collect();
+    let timelines: usize = all.iter().map(|index| cells[*index].courses.len()).sum();
     let title = title(&all.iter().map(|index| &cells[*index]).collect::<Vec<_>>())?;
-    let points = (POINTS / LINES / courses.max(1)).max(LEAST_POINTS);
+    let points = (POINTS / LINES / timelines.max(1)).max(LEAST_POINTS);
     let mut panels = Vec::new();
     for index in &all {
         let cell = &cells[*index];
@@ -53,8 +54,8 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     })
 }
 
-fn has_course(cell: &StudyCell) -> bool {
-    cell.courses.iter().any(|course| course.points.len() > 1)
+fn has_timeline(cell: &StudyCell) -> bool {
+    cell.courses.iter().any(|timeline| timeline.points.len() > 1)
 }
 
 /// The runs of a cell with a warning or worse, and its code.
@@ -72,8 +73,8 @@ fn marked(layout: &Layout<'_>, cell: usize) -> Vec<(u32, &'static str)> {
     marked
 }
 
-fn rates(course: &Course) -> impl Iterator<Item = f64> {
-    course.points.iter().map(|point| point.rate_per_s).filter(|rate| rate.is_finite())
+fn rates(timeline: &Course) -> impl Iterator<Item = f64> {
+    timeline.points.iter().map(|point| point.rate_per_s).filter(|rate| rate.is_finite())
 }
 
 /// Least and greatest of some values.
@@ -83,16 +84,16 @@ fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     (least <= most).then_some((least, most))
 }
 
-/// The course that varies most.
+/// The timeline that varies most.
 fn title(cells: &[&StudyCell]) -> Option<String> {
     let mut worst: Option<(f64, String)> = None;
     for cell in cells {
-        for course in cell.courses.iter().filter(|course| !is_invalid(cell, course.repeat)) {
-            let Some((least, most)) = extremes(rates(course)) else { continue };
+        for timeline in cell.courses.iter().filter(|timeline| !is_invalid(cell, timeline.repeat)) {
+            let Some((least, most)) = extremes(rates(timeline)) else { continue };
             let swing = (most - least) / most.max(f64::MIN_POSITIVE);
             if worst.as_ref().is_none_or(|(known, _)| swing > *known) {
                 let range = format!("{} to {} /s", significant(least), significant(most));
-                worst = Some((swing, format!("{}, run {}: {range}", cell.name, course.repeat)));
+                worst = Some((swing, format!("{}, run {}: {range}", cell.name, timeline.repeat)));
             }
         }
     }
@@ -111,7 +112,7 @@ fn drawing(
     id: &str,
 ) -> String {
     let area = Area { left: 56.0, top: 24.0, right: WIDTH - 12.0, bottom: HEIGHT - 40.0 };
-    let all = || cell.courses.iter().flat_map(|course| &course.points);
+    let all = || cell.courses.iter().flat_map(|timeline| &timeline.points);
     let end = all().map(|point| point.at_s).filter(|at| at.is_finite()).fold(1.0, f64::max);
     let x = Axis::new(Scale::exact(0.0, end, area.across()), "time, s", 6, plain_tick);
     let y = if upper {
@@ -125,22 +126,22 @@ fn drawing(
     };
     let mut plot = Plot::new(Drawing::new(WIDTH, HEIGHT), area, x, y);
     let colour = layout.colour(cell);
-    for course in &cell.courses {
-        let has_warning = marked.iter().any(|(repeat, _)| *repeat == course.repeat);
-        let is_unused = is_invalid(cell, course.repeat);
+    for timeline in &cell.courses {
+        let has_warning = marked.iter().any(|(repeat, _)| *repeat == timeline.repeat);
+        let is_unused = is_invalid(cell, timeline.repeat);
         let colour = if is_unused { "unused".to_owned() } else { format!("s{colour}") };
         let state = if has_warning { "marked" } else { "run" };
         if upper {
             let rates: Vec<(f64, f64)> =
-                course.points.iter().map(|point| (point.at_s, point.rate_per_s)).collect();
+                timeline.points.iter().map(|point| (point.at_s, point.rate_per_s)).collect();
             plot.line(&format!("l {state} {colour}"), &decimated(&rates, points));
-            for point in course.points.iter().filter(|point| point.failed_per_s > 0.0) {
+            for point in timeline.points.iter().filter(|point| point.failed_per_s > 0.0) {
                 cross(&mut plot, point.at_s);
             }
         } else {
             for (class, of) in [("tail", p99 as fn(&CoursePoint) -> Option<f64>), (state, p50)] {
                 // A second without responses is a gap, not a line across it.
-                for stretch in course.points.split(|point| of(point).is_none()) {
+                for stretch in timeline.points.split(|point| of(point).is_none()) {
                     let times: Vec<(f64, f64)> =
                         stretch.iter().filter_map(|point| Some((point.at_s, of(point)?))).collect();
                     plot.line(&format!("l {class} {colour}"), &decimated(&times, points));
@@ -174,19 +175,19 @@ fn cross(plot: &mut Plot, at_s: f64) {
 /// Names the runs with warnings below the lines, where rates have room.
 fn name_marked(plot: &mut Plot, marked: &[(u32, &str)]) {
     let more = marked.len().saturating_sub(MARKED_MAX);
-    let mut said: Vec<String> =
+    let mut names: Vec<String> =
         marked.iter().take(MARKED_MAX).map(|(repeat, code)| format!("run {repeat}: {code}")).collect();
     if more > 0 {
-        said.push(format!("{more} more"));
+        names.push(format!("{more} more"));
     }
-    if !said.is_empty() {
+    if !names.is_empty() {
         let place = (plot.area.left + 4.0, plot.area.bottom - 12.0);
         plot.drawing.point("mark-point", Shape::Triangle, (place.0 + 4.0, place.1 - 3.5), 4.0);
         plot.drawing.text(
             "label",
             (place.0 + 12.0, place.1),
             Anchor::Start,
-            &said.join(" · "),
+            &names.join(" · "),
             plot.area.right - place.0,
         );
     }
@@ -207,21 +208,22 @@ fn table(cells: &[(usize, &StudyCell)]) -> String {
     let caption = "Extremes of the seconds of each run; each second stands in report.json";
     let mut table = Table::new("chart-course-data", caption, "cell", columns);
     for (index, cell) in cells {
-        for course in &cell.courses {
-            let end = |value: Option<f64>, say: fn(f64) -> String| value.map_or_else(|| "–".to_owned(), say);
-            let rate = extremes(rates(course));
-            let p50 = extremes(course.points.iter().filter_map(p50));
-            let p99 = extremes(course.points.iter().filter_map(p99));
-            let failed = course.points.iter().filter(|point| point.failed_per_s > 0.0).count() as u64;
-            let run = cell.runs.iter().find(|run| run.repeat == course.repeat);
+        for timeline in &cell.courses {
+            let end =
+                |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "–".to_owned(), show);
+            let rate = extremes(rates(timeline));
+            let p50 = extremes(timeline.points.iter().filter_map(p50));
+            let p99 = extremes(timeline.points.iter().filter_map(p99));
+            let failed = timeline.points.iter().filter(|point| point.failed_per_s > 0.0).count() as u64;
+            let run = cell.runs.iter().find(|run| run.repeat == timeline.repeat);
             let codes: Vec<&str> =
                 run.map_or_else(Vec::new, |run| run.findings.iter().map(|code| code.name()).collect());
             table.row(
-                &format!("{index}-{}", course.repeat),
+                &format!("{index}-{}", timeline.repeat),
                 &cell.name.as_str().into(),
                 &[
-                    course.repeat.to_string(),
-                    course.points.last().map_or_else(|| "–".to_owned(), |point| seconds(point.at_s)),
+                    timeline.repeat.to_string(),
+                    timeline.points.last().map_or_else(|| "–".to_owned(), |point| seconds(point.at_s)),
                     end(rate.map(|rate| rate.0), significant),
                     end(rate.map(|rate| rate.1), significant),
                     end(p50.map(|time| time.0), number),

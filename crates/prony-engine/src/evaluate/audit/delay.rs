@@ -8,10 +8,10 @@ use super::{Facts, finding, graded};
 
 /// The client's own share of the slowest responses: warn, invalid.
 const TAIL_SHARE: (f64, f64) = (0.10, 0.50);
-/// p99 of the delay in looking, as a share of the response time's p99: warn, invalid.
+/// p99 of the delay in polling, as a share of the response time's p99: warn, invalid.
 const RECEIVE_SHARE: (f64, f64) = (0.05, 0.20);
 /// A delay of no more milliseconds is what it takes to wake up a thread, which any client on such a machine would have
-/// (p99 106 µs on the one of docs/decisions/010-waking-up.md): it is told one grade milder.
+/// (p99 106 µs on the one of docs/decisions/010-waking-up.md): it is reported one grade milder.
 const WAKE_UP_MS: f64 = 0.1;
 /// The slowest are those from the p99 on.
 const TAIL: f64 = 0.01;
@@ -136,10 +136,10 @@ mod tests {
             )
         };
         let known = Quote { p99_ms: Some(1.25) };
-        let told = known.in_place_of_own_tail(found(Severity::Invalid));
-        assert_eq!(told.severity, Severity::Warning);
-        assert!(told.advice.starts_with("quote the p99 by the kernel's clock, 1.25 ms"), "{told:?}");
-        assert_eq!(told.evidence.last(), Some(&Evidence::new(KERNEL_P99, 1.25, "ms")));
+        let quoted = known.in_place_of_own_tail(found(Severity::Invalid));
+        assert_eq!(quoted.severity, Severity::Warning);
+        assert!(quoted.advice.starts_with("quote the p99 by the kernel's clock, 1.25 ms"), "{quoted:?}");
+        assert_eq!(quoted.evidence.last(), Some(&Evidence::new(KERNEL_P99, 1.25, "ms")));
         for milder in [Severity::Warning, Severity::Note] {
             assert_eq!(known.in_place_of_own_tail(found(milder)), found(milder), "its own p99 is usable");
         }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waking_up_takes_is_told_one_grade_milder() {
+    fn what_waking_up_takes_is_reported_one_grade_milder() {
         let check = |severity, delay_ms, expected| assert_eq!(milder_if_short(severity, delay_ms), expected);
         check(Severity::Invalid, 0.05, Severity::Warning);
         check(Severity::Warning, 0.1, Severity::Note);

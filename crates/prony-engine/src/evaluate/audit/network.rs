@@ -4,23 +4,23 @@ use prony_model::words::{grouped, percent, plural};
 use prony_model::{Finding, FindingCode, MachineUse, RunPlan, Severity};
 
 use super::{Facts, finding};
-use crate::kernel::tcp_sampling::Looks;
+use crate::kernel::tcp_sampling::TcpSamples;
 
 /// Share of the segments that may be sent again: more is loss that quantiles show.
 const RETRANSMITTED_SHARE: f64 = 0.001;
-/// Looks at connections below which nothing is called lasting: half a second of one worker.
-const LEAST_LOOKS: u64 = 4;
-/// Share of the looks that may find a request held back.
+/// Samples of connections below which nothing is called lasting: half a second of one worker.
+const LEAST_SAMPLES: u64 = 4;
+/// Share of the samples that may find a request held back.
 const HELD_BACK_SHARE: f64 = 0.25;
 
 /// What is known of the network.
 #[derive(Debug, Clone, Copy)]
 struct Network<'a> {
     used: &'a MachineUse,
-    /// Looks in the measured part.
-    looks: &'a Looks,
+    /// Samples in the measured part.
+    samples: &'a TcpSamples,
     /// Those at the end of the run.
-    last_looks: &'a Looks,
+    last_samples: &'a TcpSamples,
     plan: &'a RunPlan,
     /// Whether the target is on this machine.
     here: bool,
@@ -30,8 +30,8 @@ struct Network<'a> {
 pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let network = Network {
         used: &facts.result.machine,
-        looks: &facts.totals.all.counters.looks,
-        last_looks: &facts.totals.whole_run.looks,
+        samples: &facts.totals.all.counters.tcp_samples,
+        last_samples: &facts.totals.whole_run.tcp_samples,
         plan: facts.plan(),
         here: facts.here,
     };
@@ -46,10 +46,10 @@ impl Network<'_> {
 
     /// Requests lay in the client's send buffer.
     fn send_buffer(&self) -> Option<Finding> {
-        let looks = self.looks;
-        let caught = looks.unsent.max(looks.held_back);
-        let share = caught as f64 / looks.taken.max(1) as f64;
-        if looks.taken < LEAST_LOOKS || share <= HELD_BACK_SHARE {
+        let samples = self.samples;
+        let caught = samples.unsent.max(samples.held_back);
+        let share = caught as f64 / samples.taken.max(1) as f64;
+        if samples.taken < LEAST_SAMPLES || share <= HELD_BACK_SHARE {
             return None;
         }
         let advice = if self.plan.request.pipeline > 1 {
@@ -61,17 +61,17 @@ impl Network<'_> {
             FindingCode::SendBuffer,
             Severity::Warning,
             &[
-                ("looks", looks.taken as f64, "count"),
-                ("unsent", looks.unsent as f64, "count"),
-                ("unsent_max", looks.unsent_bytes_max as f64, "bytes"),
-                ("held_back", looks.held_back as f64, "count"),
+                ("looks", samples.taken as f64, "count"),
+                ("unsent", samples.unsent as f64, "count"),
+                ("unsent_max", samples.unsent_bytes_max as f64, "bytes"),
+                ("held_back", samples.held_back as f64, "count"),
             ],
             format!(
                 "{} of {} at connections found requests held back in the client's send buffer (up to {} \
                  unsent): the server or the network takes them more slowly than they come, which is in the latency",
                 grouped(caught),
-                plural(looks.taken, "look"),
-                plural(looks.unsent_bytes_max, "byte")
+                plural(samples.taken, "look"),
+                plural(samples.unsent_bytes_max, "byte")
             ),
             advice,
         ))
@@ -84,7 +84,7 @@ impl Network<'_> {
         let machine = machine.saturating_sub(self.used.syn_retransmitted.unwrap_or_default());
         let sent = self.used.segments_sent.unwrap_or_default();
         let share = machine as f64 / sent.max(1) as f64;
-        let Looks { resent, retransmitted: own, .. } = *self.last_looks;
+        let TcpSamples { resent, retransmitted: own, .. } = *self.last_samples;
         let lossy = share > RETRANSMITTED_SHARE;
         // Loopback loses nothing unless it is overrun; elsewhere, a few losses are everyday.
         let severity = match self.here {
@@ -187,9 +187,14 @@ mod tests {
         }
     }
 
-    /// What is found where the machine did `used` and the connections said `looks`, with these words in it.
-    fn check(used: &MachineUse, looks: &Looks, here: bool, expected: Option<(FindingCode, Severity, &str)>) {
-        let found = Network { used, looks, last_looks: looks, plan: &plan(), here }.findings();
+    /// What is found where the machine did `used` and the connections showed `samples`, with these words in it.
+    fn check(
+        used: &MachineUse,
+        samples: &TcpSamples,
+        here: bool,
+        expected: Option<(FindingCode, Severity, &str)>,
+    ) {
+        let found = Network { used, samples, last_samples: samples, plan: &plan(), here }.findings();
         let got: Vec<_> = found.iter().map(|finding| (finding.code, finding.severity)).collect();
         assert_eq!(got, expected.iter().map(|(code, severity, _)| (*code, *severity)).collect::<Vec<_>>());
         if let Some((_, _, words)) = expected {
@@ -200,13 +205,14 @@ mod tests {
 
     #[test]
     fn requests_held_back() {
-        let looks = |taken, unsent, held_back| Looks { taken, unsent, held_back, ..Looks::default() };
+        let samples =
+            |taken, unsent, held_back| TcpSamples { taken, unsent, held_back, ..TcpSamples::default() };
         let held = Some((FindingCode::SendBuffer, Severity::Warning, "looks at connections"));
         let used = MachineUse::default();
-        check(&used, &looks(3, 3, 3), true, None);
-        check(&used, &looks(8, 2, 2), true, None);
-        check(&used, &looks(8, 3, 0), true, held);
-        check(&used, &looks(8, 0, 3), false, held);
+        check(&used, &samples(3, 3, 3), true, None);
+        check(&used, &samples(8, 2, 2), true, None);
+        check(&used, &samples(8, 3, 0), true, held);
+        check(&used, &samples(8, 0, 3), false, held);
     }
 
     #[test]
@@ -217,7 +223,7 @@ mod tests {
             segments_sent: Some(sent),
             ..MachineUse::default()
         };
-        let none = Looks::default();
+        let none = TcpSamples::default();
         let found = |severity, words| Some((FindingCode::Retransmissions, severity, words));
         check(&used(0, 0, 1000), &none, true, None);
         check(&used(2, 2, 1000), &none, true, None);
@@ -225,7 +231,7 @@ mod tests {
         check(&used(1, 0, 100_000), &none, false, None);
         check(&used(101, 0, 100_000), &none, true, found(Severity::Warning, "101 TCP segments again"));
         check(&used(101, 0, 100_000), &none, false, found(Severity::Warning, "the network between"));
-        let own = Looks { resent: 2, retransmitted: 3, ..none };
+        let own = TcpSamples { resent: 2, retransmitted: 3, ..none };
         check(&used(3, 0, 100_000), &own, true, found(Severity::Warning, "3 by 2 of this run's own"));
         check(&used(3, 0, 100_000), &own, false, None);
         check(&MachineUse::default(), &none, true, None);
@@ -238,7 +244,7 @@ mod tests {
             listen_drops: Some(drops),
             ..MachineUse::default()
         };
-        let none = Looks::default();
+        let none = TcpSamples::default();
         let found = |words| Some((FindingCode::ListenQueue, Severity::Warning, words));
         check(&used(0, 0), &none, true, None);
         check(&used(4, 9), &none, true, found("turned away 9 connection requests, 4 of them"));

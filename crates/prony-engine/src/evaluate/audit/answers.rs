@@ -148,8 +148,8 @@ pub(super) fn littles_law(facts: &Facts<'_>) -> Option<Finding> {
     unlike_littles_law(audit, possible.err().map(|impossible| impossible.to_string()), edges)
 }
 
-/// Judges what was seen in flight against the rate and the mean time; `impossible` says why they can't be true. `edges`
-/// is what requests across the ends of the run may make.
+/// Evaluates what was seen in flight against the rate and the mean time; `impossible` says why they can't be true.
+/// `edges` is what requests across the ends of the run may make.
 fn unlike_littles_law(audit: LittleAudit, impossible: Option<String>, edges: f64) -> Option<Finding> {
     if impossible.is_none() && !audit.is_suspect(edges) {
         return None;

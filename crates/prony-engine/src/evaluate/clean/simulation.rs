@@ -133,19 +133,19 @@ fn figures(ended: impl Iterator<Item = Nanos>, seconds: f64) -> Figures {
 fn measured(ended: &Ended, machine: &Stops) -> (Figures, Figures, f64) {
     let mut marks = Marks::default();
     let mut reason = Vec::new();
-    let mut judged = 0;
+    let mut evaluated = 0;
     let (mut from, mut ticks) = (0, 0);
     while from < RUN {
-        // Who looks stands still with the machine.
+        // Whoever polls stands still with the machine.
         let to = machine.done((from / SLICE + 1) * SLICE, 0);
         let now = machine.taken(to) / TICK;
         let taken = (now - ticks) * TICK;
         let share = taken as f64 / (to - from) as f64;
         marks.add(&Stretch { from, to, core_most: taken, share, ..Stretch::default() });
         (from, ticks) = (to, now);
-        while marks.know((judged + 1) * SLICE) {
-            reason.push(marks.reason(judged * SLICE, (judged + 1) * SLICE));
-            judged += 1;
+        while marks.know((evaluated + 1) * SLICE) {
+            reason.push(marks.reason(evaluated * SLICE, (evaluated + 1) * SLICE));
+            evaluated += 1;
         }
     }
     let is_clean = |done: Nanos| reason.get((done / SLICE) as usize).is_some_and(Option::is_none);
@@ -169,11 +169,11 @@ fn check(stops: fn(&mut Chance) -> Stops, server: fn(&mut Chance) -> Stops, with
         let truth = figures(truth.iter().map(|ended| ended.1), RUN as f64 / 1e9);
         let (all, clean, left) =
             measured(&load(period, connections, service, &machine, &server, 1), &machine);
-        let told = format!("{name}: truth {truth:?}, all {all:?}, clean {clean:?} of {left:.2}");
-        println!("{told}");
-        assert!(left >= share, "{told}");
+        let result = format!("{name}: truth {truth:?}, all {all:?}, clean {clean:?} of {left:.2}");
+        println!("{result}");
+        assert!(left >= share, "{result}");
         for ((truth, clean), within) in truth.iter().zip(clean).zip(within) {
-            assert!((clean / truth - 1.0).abs() <= within, "{told}");
+            assert!((clean / truth - 1.0).abs() <= within, "{result}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What was taken from this machine's cores, look by look: steal (/proc/stat) and quotas (cpu.stat).
+//! What was taken from this machine's cores, poll by poll: steal (/proc/stat) and quotas (cpu.stat).
 
 use std::fs::read_to_string;
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use crate::clock::{self, Nanos};
 use crate::machine::observe::cgroup;
 use crate::record::slice::SLICE;
 
-/// A look takes at most one part in so many of the time until the next: /proc/stat has a line for each core and a
+/// A poll takes at most one part in so many of the time until the next: /proc/stat has a line for each core and a
 /// number for each interrupt, which takes long on large machines.
 const COST_MAX: Nanos = 200;
 
-/// Looks at the machine, once for each slice.
+/// Polls the machine, once for each slice.
 pub(crate) struct Taken {
     quotas: Vec<PathBuf>,
     before: Option<Reading>,
@@ -36,7 +36,7 @@ impl Taken {
         Self { quotas: cgroup::quota_files(), before: None, next: 0, total: 0, from }
     }
 
-    /// Makes a look due.
+    /// Makes a poll due.
     pub(crate) fn make_due(&mut self) {
         self.next = 0;
     }
@@ -46,8 +46,8 @@ impl Taken {
         self.before.as_ref().is_some_and(|reading| !reading.steal.is_empty())
     }
 
-    /// What was taken since the last look; `None` when none is due at `now`.
-    pub(crate) fn look(&mut self, now: Nanos) -> Option<Stretch> {
+    /// What was taken since the last poll; `None` when none is due at `now`.
+    pub(crate) fn poll(&mut self, now: Nanos) -> Option<Stretch> {
         if now < self.next {
             return None;
         }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_between_two_looks() {
+    fn what_was_taken_between_two_polls() {
         let reading = |at, steal: &[(u32, u64)], throttled| Reading {
             at,
             steal: steal.to_vec(),
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn this_machine_can_be_read() {
         let mut taken = Taken::new(0);
-        assert!(taken.look(SLICE).is_none() && taken.is_known(), "the first look has none before it");
-        assert!(taken.look(SLICE + 1).is_none(), "not due");
-        assert!(taken.look(Nanos::MAX / 2).is_some());
+        assert!(taken.poll(SLICE).is_none() && taken.is_known(), "the first poll has none before it");
+        assert!(taken.poll(SLICE + 1).is_none(), "not due");
+        assert!(taken.poll(Nanos::MAX / 2).is_some());
     }
 }

@@ -18,11 +18,11 @@ const CORE_MAX: Nanos = 2 * TICK;
 const AFTERMATH_MAX: Nanos = 1_000_000_000;
 /// Stretches that are remembered: three seconds of them, marked without a break. Slices ask within a fraction of that.
 const MARKS_MAX: usize = 128;
-/// A slice's time is judged when so much of what follows is known: the kernel may count what it lost a tick of its own
-/// later, and a core that fell asleep counts when it wakes up. No mark reaches further back from its stretch.
+/// A slice's time is evaluated when so much of what follows is known: the kernel may count what it lost a tick of its
+/// own later, and a core that fell asleep counts when it wakes up. No mark reaches further back from its stretch.
 const LOOK_AHEAD: Nanos = SLICE;
 
-/// What was taken between two looks.
+/// What was taken between two polls.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stretch {
     pub from: Nanos,
@@ -67,7 +67,7 @@ impl Marks {
     pub(crate) fn add(&mut self, stretch: &Stretch) {
         self.known_to = self.known_to.max(stretch.to);
         let Some((reason, taken)) = stretch.reason() else { return };
-        // What is counted at once may have been taken before the last look.
+        // What is counted at once may have been taken before the last poll.
         let late = if taken >= CORE_MAX { LOOK_AHEAD } else { 0 };
         let (until, before) = self.running;
         let taken = if stretch.from <= until { taken + before } else { taken };
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_is_judged_when_what_follows_is_known() {
+    fn a_slice_is_evaluated_when_what_follows_is_known() {
         let mut marks = Marks::default();
         marks.add(&stretch(0, 0));
         assert!(!marks.know(SLICE));

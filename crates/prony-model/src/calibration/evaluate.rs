@@ -1,4 +1,4 @@
-//! What a calibration says of a run.
+//! What a calibration means for a run.
 
 use super::compare::shows_latency;
 use super::{Calibration, CalibrationPoint, CalibrationSetting};
@@ -17,7 +17,7 @@ const FLOOR_FACTOR: f64 = 3.0;
 
 /// Compares `result` with `calibration`: what it was compared with, and what follows. `None` where no calibrated
 /// setting is near that of the run.
-pub fn judge(result: &RunResult, calibration: &Calibration) -> Option<(CalibrationUse, Vec<Finding>)> {
+pub fn evaluate(result: &RunResult, calibration: &Calibration) -> Option<(CalibrationUse, Vec<Finding>)> {
     let setting = CalibrationSetting::of_run(result)?;
     let nearest = calibration.nearest(&setting)?;
     let floor = calibration.floor(&setting);
@@ -39,9 +39,9 @@ pub fn judge(result: &RunResult, calibration: &Calibration) -> Option<(Calibrati
 }
 
 impl RunResult {
-    /// Judges the result once more, by what the client can do.
+    /// Evaluates the result once more, by what the client can do.
     pub fn compare_with(&mut self, calibration: &Calibration) {
-        let Some((used, findings)) = judge(self, calibration) else { return };
+        let Some((used, findings)) = evaluate(self, calibration) else { return };
         self.calibration = Some(used);
         self.findings.extend(findings);
         self.findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));

@@ -1,4 +1,4 @@
-//! The run judges itself: every signal that makes a number doubtful becomes a finding.
+//! The run evaluates itself: every signal that makes a number doubtful becomes a finding.
 //!
 //! Thresholds are those of docs/findings.md, one section for each code.
 
@@ -16,11 +16,11 @@ use prony_http::EncodedRequest;
 use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity};
 use prony_stats::Histogram;
 
-use crate::judge::clean::CleanTotals;
+use crate::evaluate::clean::CleanTotals;
 use crate::record::collect::{ThreadTotals, Totals};
 use crate::record::slice::Slice;
 
-/// What the judges look at.
+/// What the rules look at.
 pub(crate) struct Facts<'a> {
     /// The result, complete but for its findings.
     pub result: &'a RunResult,
@@ -102,10 +102,10 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         server::memory_growth,
     ]
     .iter()
-    .filter_map(|judge| judge(facts))
+    .filter_map(|rule| rule(facts))
     .collect();
-    for judges in [timeline::findings, network::findings, spikes::findings, machine::findings] {
-        findings.extend(judges(facts));
+    for rules in [timeline::findings, network::findings, spikes::findings, machine::findings] {
+        findings.extend(rules(facts));
     }
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
     findings

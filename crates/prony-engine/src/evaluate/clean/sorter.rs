@@ -23,7 +23,7 @@ pub(crate) struct Sorter {
     records: Records,
     /// Stretches, with what each thread waited for a core in them.
     stretches: VecDeque<(Stretch, Vec<Nanos>)>,
-    /// What each thread had waited at the last look.
+    /// What each thread had waited at the last poll.
     waited: Vec<Nanos>,
 }
 
@@ -57,9 +57,9 @@ impl Sorter {
         held.hold(slice, |slice| records.add(slice, marks))
     }
 
-    /// Looks at the machine if that is due at `now`. `threads` say how long each worker has waited for a core.
-    pub(crate) fn look(&mut self, now: Nanos, threads: &[ThreadTotals]) {
-        let Some(stretch) = self.taken.look(now) else { return };
+    /// Polls the machine if that is due at `now`. `threads` say how long each worker has waited for a core.
+    pub(crate) fn poll(&mut self, now: Nanos, threads: &[ThreadTotals]) {
+        let Some(stretch) = self.taken.poll(now) else { return };
         self.marks.add(&stretch);
         let Self { held, marks, records, .. } = self;
         held.release(marks, false, |slice| records.add(slice, marks));
@@ -89,7 +89,7 @@ impl Sorter {
     /// All records in one slice, and the clean ones.
     pub(crate) fn finish(mut self, now: Nanos, threads: &[ThreadTotals]) -> (Slice, CleanTotals) {
         self.taken.make_due();
-        self.look(now, threads);
+        self.poll(now, threads);
         let Self { mut held, marks, mut records, taken, .. } = self;
         held.release(&marks, true, |slice| records.add(slice, &marks));
         let Records { mut clean, mut others, .. } = records;

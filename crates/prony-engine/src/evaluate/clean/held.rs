@@ -7,7 +7,7 @@ use crate::record::samples::Samples;
 use crate::record::slice::Slice;
 
 /// Slices of one thread that may wait: those of the time that [`Marks::know`] asks for, two that are being recorded
-/// or on their way, and one for a late look. What does not fit in is judged by what is known.
+/// or on their way, and one for a late poll. What does not fit in is evaluated by what is known.
 const HELD_MAX: usize = 6;
 
 /// The slices of all threads.
@@ -31,13 +31,13 @@ impl Held {
         Self { threads: (0..threads).map(of_thread).collect() }
     }
 
-    /// Lets `slice` wait. Returns an empty one for its worker; before that `judge` gets the one that waited longest, if
-    /// there is no room.
-    pub(crate) fn hold(&mut self, slice: Box<Slice>, mut judge: impl FnMut(&Slice)) -> Box<Slice> {
+    /// Lets `slice` wait. Returns an empty one for its worker; before that `evaluate` gets the one that waited longest,
+    /// if there is no room.
+    pub(crate) fn hold(&mut self, slice: Box<Slice>, mut evaluate: impl FnMut(&Slice)) -> Box<Slice> {
         let thread = &mut self.threads[slice.thread as usize];
         let empty = thread.empty.pop().unwrap_or_else(|| {
             let mut longest = thread.waiting.pop_front().expect("invariant: each slice waits or is empty");
-            judge(&longest);
+            evaluate(&longest);
             longest.clear();
             longest
         });
@@ -45,11 +45,11 @@ impl Held {
         empty
     }
 
-    /// Gives `judge` those of whose time `marks` knows all; every one, where `all`.
-    pub(crate) fn release(&mut self, marks: &Marks, all: bool, mut judge: impl FnMut(&Slice)) {
+    /// Gives `evaluate` those of whose time `marks` knows all; every one, where `all`.
+    pub(crate) fn release(&mut self, marks: &Marks, all: bool, mut evaluate: impl FnMut(&Slice)) {
         for thread in &mut self.threads {
             while let Some(mut slice) = thread.waiting.pop_front_if(|slice| all || marks.know(slice.end)) {
-                judge(&slice);
+                evaluate(&slice);
                 slice.clear();
                 thread.empty.push(slice);
             }
@@ -60,7 +60,7 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::clean::marks::Stretch;
+    use crate::evaluate::clean::marks::Stretch;
     use crate::record::slice::SLICE;
 
     fn slice(index: u64) -> Box<Slice> {
@@ -70,18 +70,18 @@ mod tests {
     }
 
     #[test]
-    fn every_slice_is_judged_once_and_in_order() {
-        let (mut held, mut marks, mut judged) = (Held::new(1, false), Marks::default(), Vec::new());
+    fn every_slice_is_evaluated_once_and_in_order() {
+        let (mut held, mut marks, mut evaluated) = (Held::new(1, false), Marks::default(), Vec::new());
         for index in 0..40 {
-            // The collector looks rarely: the slices in between wait, or go early.
-            let empty = held.hold(slice(index), |slice| judged.push(slice.start / SLICE));
+            // The collector polls rarely: the slices in between wait, or go early.
+            let empty = held.hold(slice(index), |slice| evaluated.push(slice.start / SLICE));
             assert!(empty.thread == 0 && empty.counters.done_now == 0);
             if index % 9 == 8 {
                 marks.add(&Stretch { to: (index + 1) * SLICE, ..Stretch::default() });
-                held.release(&marks, false, |slice| judged.push(slice.start / SLICE));
+                held.release(&marks, false, |slice| evaluated.push(slice.start / SLICE));
             }
         }
-        held.release(&marks, true, |slice| judged.push(slice.start / SLICE));
-        assert_eq!(judged, (0..40).collect::<Vec<u64>>());
+        held.release(&marks, true, |slice| evaluated.push(slice.start / SLICE));
+        assert_eq!(evaluated, (0..40).collect::<Vec<u64>>());
     }
 }

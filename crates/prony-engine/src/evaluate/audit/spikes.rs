@@ -229,7 +229,7 @@ mod tests {
         // Too few: of all, and at all.
         check(&[(0.2, 960), (41.0, 40)], Some(0), None);
         check(&[(0.2, 9), (41.0, 9)], Some(0), None);
-        // All of them: only an early first byte tells.
+        // All of them: only an early first byte shows it.
         check(&[(40.5, 1000)], Some(40), Some(Severity::Note));
         check(&[(40.5, 1000)], Some(0), Some(Severity::Warning));
         // In the midst of others, below or above.

@@ -21,7 +21,7 @@ const MOMENTS_SHARE: f64 = 0.20;
 const RESPONSES_A_PART: u64 = 20;
 
 /// The run as a row of parts.
-struct Course<'a> {
+struct Timeline<'a> {
     parts: &'a [Sparse],
     /// Length of a part.
     part: Nanos,
@@ -65,10 +65,10 @@ pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let series = &facts.totals.series;
     let (parts, _) = series.parts(facts.totals.measured_to);
     let warmup_s = facts.plan().warmup.as_secs_f64();
-    Course::new(parts, series.part(), facts.responses, warmup_s).findings()
+    Timeline::new(parts, series.part(), facts.responses, warmup_s).findings()
 }
 
-impl<'a> Course<'a> {
+impl<'a> Timeline<'a> {
     fn new(parts: &'a [Sparse], part: Nanos, responses: &'a Histogram, warmup_s: f64) -> Self {
         let medians = log_medians(parts);
         let values: Vec<f64> = medians.iter().map(|(_, median)| *median).collect();
@@ -180,17 +180,17 @@ impl<'a> Course<'a> {
             distance(**a).total_cmp(&distance(**b))
         });
         let groups = self.groups();
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         if let Some(&furthest) = furthest {
             let (count, at_s) = (unlike.len(), self.seconds(settled[furthest].0));
-            said.push(format!(
+            parts.push(format!(
                 "{count} of {groups} parts of the run had a median that differed from the rest, the furthest {} at \
                  {at_s:.1} s against {}",
                 milliseconds(medians[furthest]),
                 milliseconds(center)
             ));
         }
-        said.extend(silent.as_ref().map(|silent| self.silence(silent)));
+        parts.extend(silent.as_ref().map(|silent| self.silence(silent)));
         Some(finding(
             FindingCode::OutlierSlices,
             Severity::Note,
@@ -201,7 +201,7 @@ impl<'a> Course<'a> {
                 ("silent_longest", self.seconds(silent.map_or(0, |silent| silent.longest.1)), "s"),
                 ("silent_total", self.seconds(silent.map_or(0, |silent| silent.total)), "s"),
             ],
-            format!("{}; all requests stay in the numbers", said.join(", and ")),
+            format!("{}; all requests stay in the numbers", parts.join(", and ")),
             "look at the series (--json) and at what ran then: a collection of garbage, a backup, a neighbour",
         ))
     }
@@ -261,7 +261,7 @@ impl<'a> Course<'a> {
 
 /// How many of the values at the beginning are unlike those that follow, and by how much.
 ///
-/// A cut at the last place that is looked at, half-way, says that the run changed later on: then the beginning is
+/// A cut at the last place that is checked, half-way, says that the run changed later on: then the beginning is
 /// compared with the first half alone, and so on.
 fn beginning(values: &[f64]) -> Option<(usize, f64)> {
     match warm_up(values) {
@@ -293,7 +293,7 @@ mod tests {
         for part in &parts {
             all.add_sparse(part);
         }
-        let found = Course::new(&parts, SLICE, &all, 1.0).findings();
+        let found = Timeline::new(&parts, SLICE, &all, 1.0).findings();
         let codes: Vec<FindingCode> = found.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, expected.iter().map(|(code, _)| *code).collect::<Vec<_>>(), "{found:#?}");
         for (finding, (_, words)) in found.iter().zip(expected) {

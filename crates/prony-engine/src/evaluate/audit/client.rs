@@ -22,7 +22,7 @@ pub(super) fn client_cpu(facts: &Facts<'_>) -> Option<Finding> {
     near_its_core(share, || more_threads(facts, facts.plan().threads))
 }
 
-/// Judges a worker thread that used `share` of a core.
+/// Evaluates a worker thread that used `share` of a core.
 fn near_its_core(share: f64, advice: impl FnOnce() -> String) -> Option<Finding> {
     let severity = graded(share, CPU_SHARE.0, CPU_SHARE.1)?;
     Some(finding(
@@ -81,7 +81,7 @@ pub(super) fn run_queue_wait(facts: &Facts<'_>) -> Option<Finding> {
     waiting(share, cores, facts.plan().threads)
 }
 
-/// Judges that the worker thread that waited longest did so for `share` of the time. A server on the same machine is
+/// Evaluates that the worker thread that waited longest did so for `share` of the time. A server on the same machine is
 /// part of what is measured, so that waiting for it leaves the figures those of both on these cores; what others cause
 /// spoils them.
 fn waiting(share: f64, cores: Option<CoreUse>, threads: u32) -> Option<Finding> {
@@ -138,7 +138,8 @@ pub(super) fn loop_gap(facts: &Facts<'_>) -> Option<Finding> {
     away(longest, count, facts.threads().iter().map(|thread| thread.wall as f64 / 1e9).sum())
 }
 
-/// Judges `count` gaps of over a millisecond, the longest of `longest` milliseconds, in `wall_s` seconds of all workers.
+/// Evaluates `count` gaps of over a millisecond, the longest of `longest` milliseconds, in `wall_s` seconds of all
+/// workers.
 fn away(longest: f64, count: u64, wall_s: f64) -> Option<Finding> {
     if count == 0 {
         return None;
@@ -167,8 +168,8 @@ mod tests {
     fn only_the_cpus_that_may_be_used_can_get_a_thread() {
         let check = |threads: u32, cpus: u32, cpus_online: Option<u32>, expected: &str| {
             let machine = Environment { cpus, cpus_online, ..Environment::default() };
-            let told = more_threads_on(&machine, threads, "or ");
-            assert!(told.starts_with(expected), "{told}");
+            let advice = more_threads_on(&machine, threads, "or ");
+            assert!(advice.starts_with(expected), "{advice}");
         };
         check(1, 2, Some(4), "try --threads 2, or prony on another machine");
         check(2, 2, Some(2), "every CPU has a thread already: ");

@@ -9,13 +9,13 @@ use crate::machine::environment::port_range;
 
 /// Share of the asked requests that may remain unsent.
 const RATE_SHORTFALL: f64 = 0.001;
-/// Share of requests that may wait for a connection without being told.
+/// Share of requests that may wait for a connection without being reported.
 const BLOCKED_SHARE: f64 = 0.01;
 /// Share of the asked connections that must be open at one moment: warn, invalid below.
 const CONNECTION_SHARE: (f64, f64) = (1.0, 0.5);
 /// Share of the local ports that may be in use.
 const PORT_SHARE: f64 = 0.70;
-/// Share of the mean response time that connecting may take without being told.
+/// Share of the mean response time that connecting may take without being reported.
 const CONNECT_SHARE: f64 = 0.20;
 /// Share of the requests that should have found their connection open.
 const REUSED_SHARE: f64 = 0.5;
@@ -23,7 +23,7 @@ const REUSED_SHARE: f64 = 0.5;
 /// The client could not keep the asked rate. Where the server or the bound on connections held requests back,
 /// that is another finding.
 pub(super) fn rate_not_reached(facts: &Facts<'_>) -> Option<Finding> {
-    let (asked, shortfall) = shortfall(facts)?;
+    let (target, shortfall) = shortfall(facts)?;
     let lag = facts.totals.all.lag.value_at_quantile(0.5).unwrap_or_default();
     let response = facts.responses.value_at_quantile(0.5).unwrap_or_default();
     let late = lag > 1_000_000 && lag * 2 > response;
@@ -34,18 +34,18 @@ pub(super) fn rate_not_reached(facts: &Facts<'_>) -> Option<Finding> {
     Some(finding(
         FindingCode::RateNotReached,
         Severity::Invalid,
-        &[("asked", asked, "per_s"), ("sent", sent, "per_s"), ("shortfall", shortfall, "share")],
-        format!("the client could not keep the rate: {} /s sent of {} /s asked", whole(sent), whole(asked)),
+        &[("asked", target, "per_s"), ("sent", sent, "per_s"), ("shortfall", shortfall, "share")],
+        format!("the client could not keep the rate: {} /s sent of {} /s asked", whole(sent), whole(target)),
         super::client::more_threads(facts, facts.plan().threads),
     ))
 }
 
-/// Asked rate, and the share of intended requests that was not sent; `None` if that is next to nothing.
+/// Target rate, and the share of intended requests that was not sent; `None` if that is next to nothing.
 fn shortfall(facts: &Facts<'_>) -> Option<(f64, f64)> {
-    let asked = facts.plan().load.rate()?.as_per_second();
+    let target = facts.plan().load.rate()?.as_per_second();
     let requests = &facts.result.requests;
     let shortfall = facts.share(requests.intended.saturating_sub(requests.sent));
-    (shortfall > RATE_SHORTFALL).then_some((asked, shortfall))
+    (shortfall > RATE_SHORTFALL).then_some((target, shortfall))
 }
 
 /// Requests waited for a connection.
