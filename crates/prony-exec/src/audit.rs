@@ -9,7 +9,7 @@ use prony_stats::outliers;
 
 use crate::error::How;
 
-/// Above this share of start-up a command says more about how programs start than about what they do.
+/// Above this share of start-up a command's times show more about how programs start than about what they do.
 const START_UP_SHARE: f64 = 0.20;
 /// Below this mean the shell's start is as long as the command, and what is subtracted for it as uncertain
 /// (hyperfine warns from the same time).
@@ -21,8 +21,8 @@ const NAMED_MAX: usize = 5;
 
 /// All findings, the worst first. `unclean` are cleanups that failed, in words.
 pub(crate) fn findings(result: &ExecResult, unclean: &[String]) -> Vec<Finding> {
-    let judges = [interrupted, start_up_share, slow_first_run, outlier_runs, short_command, failed_runs];
-    let mut findings: Vec<Finding> = judges.iter().filter_map(|judge| judge(result)).collect();
+    let checks = [interrupted, start_up_share, slow_first_run, outlier_runs, short_command, failed_runs];
+    let mut findings: Vec<Finding> = checks.iter().filter_map(|check| check(result)).collect();
     findings.extend(unclean.iter().map(|error| Finding {
         code: FindingCode::FailedRuns,
         severity: Severity::Warning,
@@ -30,31 +30,31 @@ pub(crate) fn findings(result: &ExecResult, unclean: &[String]) -> Vec<Finding> 
         message: format!("a cleanup failed: {error}"),
         advice: "the numbers stand; look at what it left behind".to_owned(),
     }));
-    // Where a command is short, whatever else is said of its times follows from that.
+    // Where a command is short, whatever else is found in its times follows from that.
     let is_later = |finding: &Finding| finding.code != FindingCode::ShortCommand;
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), is_later(finding), finding.code));
     findings
 }
 
-/// What a judge saw in one command: a number for the evidence, and words.
+/// What a check found in one command: a number for the evidence, and words.
 struct Seen {
     value: f64,
     words: String,
 }
 
-/// One finding for all commands in which `judge` sees something: `what`, then the words for each.
+/// One finding for all commands in which `check` sees something: `what`, then the words for each.
 fn seen_in_commands(
     result: &ExecResult,
     code: FindingCode,
     (name, unit): (&str, &str),
     what: &str,
     advice: String,
-    judge: impl Fn(&CommandResult, &ExecCommand) -> Option<Seen>,
+    check: impl Fn(&CommandResult, &ExecCommand) -> Option<Seen>,
 ) -> Option<Finding> {
     let pairs = result.commands.iter().zip(&result.plan.commands);
     let seen: Vec<(usize, Seen)> = pairs
         .enumerate()
-        .filter_map(|(at, (measured, planned))| Some((at, judge(measured, planned)?)))
+        .filter_map(|(at, (measured, planned))| Some((at, check(measured, planned)?)))
         .collect();
     let one_of_one = result.commands.len() == 1;
     let mut words: Vec<String> = seen
@@ -198,7 +198,7 @@ fn failed_runs(result: &ExecResult) -> Option<Finding> {
     })
 }
 
-/// Whether its times can be told from the shell's.
+/// Whether its times can be distinguished from the shell's.
 fn has_times(command: &CommandResult) -> bool {
     command.withheld.is_none()
 }
@@ -223,7 +223,7 @@ fn quoted(line: &str) -> String {
     format!("`{}`", prony_model::without_secrets(line))
 }
 
-/// Seconds in a unit that a person would say.
+/// Seconds in a unit that fits.
 fn seconds(value: f64) -> String {
     milliseconds(value * 1e3)
 }

@@ -59,7 +59,7 @@ fn adjusted(blocks: &[Vec<f64>], reference: usize, others: &[usize], named: bool
         (usable && !differences.is_empty()).then(|| signed_rank_p(&differences))
     };
     let known: Vec<Option<f64>> = pairs.iter().map(of).collect();
-    // What can't be told may be chance, and still was looked at.
+    // What has no verdict may be chance, and still was looked at.
     let probabilities: Vec<f64> = known.iter().map(|p| p.unwrap_or(1.0)).collect();
     holm(&probabilities)
         .into_iter()
@@ -75,7 +75,9 @@ fn block_medians(command: &CommandResult, rounds: u32) -> Vec<f64> {
     let times: Vec<f64> = command.runs.iter().take(rounds as usize).map(|run| run.wall_s).collect();
     let blocks = times.len().min(PAIRS_MAX);
     let block = |i: usize| &times[i * times.len() / blocks..(i + 1) * times.len() / blocks];
-    (0..blocks).filter_map(|i| prony_stats::describe(block(i)).map(|told| told.median)).collect()
+    (0..blocks)
+        .filter_map(|i| prony_stats::describe(block(i)).map(|description| description.median))
+        .collect()
 }
 
 fn errors(plan: &ExecPlan, command: &CommandResult) -> Errors {
@@ -105,16 +107,16 @@ fn one(
         let reason = "the commands ran one after the other, so the machine's mood is part of the difference";
         return withheld(format!("{reason}: leave out --sequential"));
     }
-    let told = match prony_stats::compare(pairs, errors, CRITERIA) {
-        Ok(told) => told,
+    let comparison = match prony_stats::compare(pairs, errors, CRITERIA) {
+        Ok(comparison) => comparison,
         Err(error) => return withheld(no_comparison(&error)),
     };
     let is_chance = p.is_none_or(|p| p > CHANCE);
-    let told = if is_chance { told.without_direction(CRITERIA.margin) } else { told };
-    let verdict = verdict(&told, errors);
+    let comparison = if is_chance { comparison.without_direction(CRITERIA.margin) } else { comparison };
+    let verdict = verdict(&comparison, errors);
     CommandComparison {
-        change: Some(told.change),
-        interval: told.interval.map(|(low, high)| Interval { low, high, indicative: false }),
+        change: Some(comparison.change),
+        interval: comparison.interval.map(|(low, high)| Interval { low, high, indicative: false }),
         p,
         verdict,
         ..withheld(String::new())
@@ -139,8 +141,8 @@ fn no_comparison(error: &CompareError) -> String {
     }
 }
 
-fn verdict(told: &Comparison, errors: [Errors; 2]) -> ComparisonOutcome {
-    match told.verdict {
+fn verdict(comparison: &Comparison, errors: [Errors; 2]) -> ComparisonOutcome {
+    match comparison.verdict {
         Verdict::Faster => ComparisonOutcome::Faster,
         Verdict::Slower => ComparisonOutcome::Slower,
         Verdict::FasterSizeUncertain => ComparisonOutcome::FasterSizeUncertain,
@@ -212,16 +214,19 @@ mod tests {
     }
 
     fn check(plan: &ExecPlan, commands: &[CommandResult], rounds: u32, expected: &[(u32, &str)]) {
-        let (_, told) = compare(plan, commands, rounds);
-        let words: Vec<(u32, String)> = told
+        let (_, comparisons) = compare(plan, commands, rounds);
+        let words: Vec<(u32, String)> = comparisons
             .iter()
-            .map(|told| {
-                (told.command, format!("{:?}", told.verdict).split([' ', '{']).next().unwrap().to_owned())
+            .map(|comparison| {
+                (
+                    comparison.command,
+                    format!("{:?}", comparison.verdict).split([' ', '{']).next().unwrap().to_owned(),
+                )
             })
             .collect();
         let expected: Vec<(u32, String)> =
             expected.iter().map(|(command, word)| (*command, (*word).to_owned())).collect();
-        assert_eq!(words, expected, "{told:#?}");
+        assert_eq!(words, expected, "{comparisons:#?}");
     }
 
     #[test]
@@ -256,17 +261,19 @@ mod tests {
         let two = [command(6, 1.0, 0.01), command(6, 2.0, 0.01)];
         check(&plan(2), &two, 6, &[(1, "Slower")]);
         let six: Vec<CommandResult> = (1..=6).map(|i| command(6, f64::from(i), 0.01)).collect();
-        let (_, told) = compare(&plan(6), &six, 6);
+        let (_, comparisons) = compare(&plan(6), &six, 6);
         assert!(
-            told.iter().all(|told| matches!(told.verdict, ComparisonOutcome::TooNoisy { .. })),
-            "{told:#?}"
+            comparisons
+                .iter()
+                .all(|comparison| matches!(comparison.verdict, ComparisonOutcome::TooNoisy { .. })),
+            "{comparisons:#?}"
         );
     }
 
     #[test]
     fn many_rounds_make_forty_pairs() {
         let commands = [command(1000, 1.0, 0.01), command(1000, 1.5, 0.01)];
-        let (_, told) = compare(&plan(2), &commands, 1000);
-        assert_eq!((told[0].pairs, told[0].rounds_per_pair), (40, 25));
+        let (_, comparisons) = compare(&plan(2), &commands, 1000);
+        assert_eq!((comparisons[0].pairs, comparisons[0].rounds_per_pair), (40, 25));
     }
 }

@@ -1,4 +1,4 @@
-//! Times commands: starts them, waits for them, and says how long they took, what they used, and which is faster.
+//! Times commands: starts them, waits for them, and reports how long they took, what they used, and which is faster.
 //!
 //! Commands take turns in rounds, each round in a random order of its own, so that what the machine does meanwhile
 //! falls on all of them alike. The time that the shell takes to start is subtracted, and the time that the program

@@ -81,7 +81,7 @@ struct Running<'a> {
 }
 
 /// What waiting for a process brought.
-struct Waited {
+struct WaitResult {
     wall: Duration,
     ending: Option<Ending>,
     stdout: Vec<u8>,
@@ -108,14 +108,14 @@ impl<'a> Runner<'a> {
         let mut child = command.spawn()?;
         let group = Pid::from_child(&child);
         self.control.watch(Some(group));
-        let waited = self.wait(&mut child, group, limits, begun);
-        if waited.is_err() || limits.ends_group {
+        let wait_result = self.wait(&mut child, group, limits, begun);
+        if wait_result.is_err() || limits.ends_group {
             // The child is not reaped yet, so its number still belongs to this group. Nobody left in it is fine.
             let _ = kill_process_group(group, Signal::KILL);
         }
         self.control.watch(None);
         let used = child.wait4()?;
-        let Waited { wall, ending, stdout, stderr } = waited?;
+        let WaitResult { wall, ending, stdout, stderr } = wait_result?;
         let end = match ending {
             Some(Ending::Stop) => End::Stopped,
             Some(Ending::Terminal) => End::Terminal,
@@ -137,7 +137,13 @@ impl<'a> Runner<'a> {
     }
 
     /// Waits until `child` is over, without reaping it.
-    fn wait(&mut self, child: &mut Child, group: Pid, limits: Limits, begun: Duration) -> io::Result<Waited> {
+    fn wait(
+        &mut self,
+        child: &mut Child,
+        group: Pid,
+        limits: Limits,
+        begun: Duration,
+    ) -> io::Result<WaitResult> {
         let handle = pidfd_open(group, PidfdFlags::empty())?;
         let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
         let mut places = [None; 2];
@@ -154,15 +160,15 @@ impl<'a> Runner<'a> {
             Running { control: self.control, group, handle, streams, limits, begun, ending: None };
         let ended = running.until_over()?;
         let Running { mut streams, ending, .. } = running;
-        let mut said: Vec<Vec<u8>> = streams[..own].iter_mut().map(Stream::finish).collect();
+        let mut outputs: Vec<Vec<u8>> = streams[..own].iter_mut().map(Stream::finish).collect();
         let [stdout, stderr] =
-            places.map(|place| place.map(|place| std::mem::take(&mut said[place])).unwrap_or_default());
+            places.map(|place| place.map(|place| std::mem::take(&mut outputs[place])).unwrap_or_default());
         streams.retain(Stream::is_open);
         let surplus = streams.len().saturating_sub(HELD_MAX);
         streams.drain(..surplus);
         self.held = streams;
         let ending = ending.map(|(why, _)| why);
-        Ok(Waited { wall: ended.saturating_sub(begun), ending, stdout, stderr })
+        Ok(WaitResult { wall: ended.saturating_sub(begun), ending, stdout, stderr })
     }
 }
 
@@ -203,7 +209,7 @@ impl Running<'_> {
             if stopped {
                 self.end(Ending::Stop, now);
             }
-            self.look(now);
+            self.enforce_limits(now);
         }
     }
 
@@ -219,7 +225,7 @@ impl Running<'_> {
     }
 
     /// Ends the process where it is time to.
-    fn look(&mut self, now: Duration) {
+    fn enforce_limits(&mut self, now: Duration) {
         match self.ending {
             Some((_, kill_at)) if now >= kill_at => self.signal(Signal::KILL),
             None if now >= self.begun.saturating_add(self.limits.timeout) => self.end(Ending::Timeout, now),

@@ -36,7 +36,7 @@ pub(crate) fn goes_on(runs: &ExecRuns, rounds: u32, commands: usize, elapsed: Du
     rounds < runs.least || (rounds < runs.most && elapsed < budget(runs, commands))
 }
 
-/// How many rounds there will be at least, as far as that can be told after `rounds` of them.
+/// How many rounds there will be at least, as far as that is known after `rounds` of them.
 pub(crate) fn expected(runs: &ExecRuns, rounds: u32, commands: usize, elapsed: Duration) -> u32 {
     let by_time = if rounds == 0 || elapsed.is_zero() {
         0.0
@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn when_it_is_enough() {
         let check = |rounds: u32, commands: usize, elapsed_s: u64, expected: bool| {
-            let told = goes_on(&RUNS, rounds, commands, Duration::from_secs(elapsed_s));
-            assert_eq!(told, expected, "{rounds} rounds of {commands} in {elapsed_s} s");
+            let actual = goes_on(&RUNS, rounds, commands, Duration::from_secs(elapsed_s));
+            assert_eq!(actual, expected, "{rounds} rounds of {commands} in {elapsed_s} s");
         };
         check(0, 1, 0, true);
         check(9, 1, 100, true);
@@ -94,8 +94,11 @@ mod tests {
 
     #[test]
     fn how_many_there_will_be() {
-        let told =
+        let estimate =
             |rounds: u32, elapsed_ms: u64| expected(&RUNS, rounds, 1, Duration::from_millis(elapsed_ms));
-        assert_eq!([told(0, 0), told(1, 100), told(1, 1), told(5, 10_000)], [10, 30, 100, 10]);
+        assert_eq!(
+            [estimate(0, 0), estimate(1, 100), estimate(1, 1), estimate(5, 10_000)],
+            [10, 30, 100, 10]
+        );
     }
 }

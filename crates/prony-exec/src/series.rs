@@ -22,7 +22,7 @@ const SHELL_RUNS: u32 = 50;
 /// The exit code of shells for a command that they can't find (POSIX, 2.8.2).
 const NOT_FOUND: i32 = 127;
 
-/// Runs the series that `plan` describes, on the calling thread, and tells `sink` how it goes.
+/// Runs the series that `plan` describes, on the calling thread, and reports its progress to `sink`.
 ///
 /// `environment` goes into the result as it is. A series that is stopped through `control` has a result all the
 /// same; one that fails has none, and its cleanups have run.
@@ -188,7 +188,7 @@ impl Series<'_> {
         }
         let limits = Limits { timeout: plan.timeout, cancellable: true, ends_group: true };
         let (ended, exit) = self.process(&command.line, Purpose::Measured, limits)?;
-        self.judge(&command.line, exit, &ended, when)?;
+        self.check_exit(&command.line, exit, &ended, when)?;
         if let Some(line) = &command.conclude {
             self.around("conclude", line, true)?;
         }
@@ -196,7 +196,7 @@ impl Series<'_> {
     }
 
     /// Refuses runs that failed, unless they are to be ignored.
-    fn judge(&self, line: &str, exit: CommandExit, ended: &Ended, when: &str) -> Result<(), ExecError> {
+    fn check_exit(&self, line: &str, exit: CommandExit, ended: &Ended, when: &str) -> Result<(), ExecError> {
         let exits = &self.plan.exits;
         match exit {
             exit if exits.is_good(exit) => Ok(()),
@@ -247,7 +247,7 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// Finds out for each of `commands` what tells the time of its start.
+    /// Finds out for each of `commands` what measures the time of its start.
     fn find_start_ups(&mut self, commands: Range<usize>) -> Result<(), Halt> {
         let plan = self.plan;
         for command in commands {
@@ -338,7 +338,7 @@ fn without(time: Duration, share_s: Option<f64>) -> f64 {
     (time.as_secs_f64() - share_s.unwrap_or_default()).max(0.0)
 }
 
-/// Whether the end of stderr says that there is no such command; scripts use 127 for other things, too.
+/// Whether the end of stderr reports that there is no such command; scripts use 127 for other things, too.
 fn is_missing(stderr: &[u8]) -> bool {
     let text = String::from_utf8_lossy(stderr);
     text.lines().last().is_none_or(|line| line.contains("not found") || line.contains("No such file"))

@@ -1,4 +1,4 @@
-//! What tells how long a program takes to start: the same program doing nothing, run in turn with the commands.
+//! What measures how long a program takes to start: the same program doing nothing, run in turn with the commands.
 
 use std::time::Duration;
 

@@ -35,7 +35,7 @@ pub(crate) struct Measured {
     pub(crate) unclean: Vec<String>,
 }
 
-/// Puts the result together and judges it.
+/// Puts the result together and evaluates it.
 pub(crate) fn result(plan: &ExecPlan, measured: Measured, environment: Environment) -> ExecResult {
     let Measured { started_at, total, interrupted, shell, start_ups, runs, rounds, unclean } = measured;
     let floor_bytes = own_peak_bytes();
@@ -73,7 +73,7 @@ pub(crate) fn result(plan: &ExecPlan, measured: Measured, environment: Environme
     result
 }
 
-/// Why the times of `command` say nothing: the runs vary around what the shell takes alone, and what is left of them is
+/// Why the times of `command` mean nothing: the runs vary around what the shell takes alone, and what is left of them is
 /// cut off at 0.
 fn withheld(command: &CommandResult, shell: Option<ShellUse>) -> Option<String> {
     let shell = shell?;
@@ -103,15 +103,19 @@ fn command(runs: Vec<CommandRun>, floor_bytes: u64) -> CommandResult {
 
 /// `values` in seconds, described.
 fn times(values: &[f64]) -> Option<TimeSummary> {
-    let told = describe(values)?;
+    let description = describe(values)?;
     Some(TimeSummary {
-        count: u32::try_from(told.count).unwrap_or(u32::MAX),
-        mean_s: told.mean,
-        stddev_s: told.std_dev,
-        median_s: told.median,
-        median_interval_s: told.median_interval.map(|(low, high)| Interval { low, high, indicative: false }),
-        min_s: told.min,
-        max_s: told.max,
+        count: u32::try_from(description.count).unwrap_or(u32::MAX),
+        mean_s: description.mean,
+        stddev_s: description.std_dev,
+        median_s: description.median,
+        median_interval_s: description.median_interval.map(|(low, high)| Interval {
+            low,
+            high,
+            indicative: false,
+        }),
+        min_s: description.min,
+        max_s: description.max,
     })
 }
 
@@ -229,24 +233,29 @@ mod tests {
         let mut walls: Vec<f64> =
             (0..20).map(|i| (0.000_01 * (f64::from(i * 7 % 20) - 12.0)).max(0.0)).collect();
         walls[0] = 0.002;
-        let told = result(&plan(), measured(&walls), Environment::default());
-        let reason = told.commands[0].withheld.as_deref().expect("no time");
+        let exec_result = result(&plan(), measured(&walls), Environment::default());
+        let reason = exec_result.commands[0].withheld.as_deref().expect("no time");
         assert!(reason.contains(" of 20 runs took no longer than the shell alone (1.00 ms)"), "{reason}");
-        let codes: Vec<FindingCode> = told.findings.iter().map(|finding| finding.code).collect();
-        assert_eq!(codes, [FindingCode::ShortCommand], "{:#?}", told.findings);
-        assert!(told.findings[0].message.contains(reason), "{:?}", told.findings);
+        let codes: Vec<FindingCode> = exec_result.findings.iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, [FindingCode::ShortCommand], "{:#?}", exec_result.findings);
+        assert!(exec_result.findings[0].message.contains(reason), "{:?}", exec_result.findings);
     }
 
     #[test]
-    fn a_short_command_is_told_first() {
+    fn a_short_command_is_reported_first() {
         let mut walls = vec![0.002; 20];
         walls[0] = 0.02;
         for (at, wall) in walls.iter_mut().enumerate() {
             *wall += 0.000_01 * at as f64;
         }
-        let told = result(&plan(), measured(&walls), Environment::default());
-        assert_eq!(told.commands[0].withheld, None);
-        let codes: Vec<FindingCode> = told.findings.iter().map(|finding| finding.code).collect();
-        assert_eq!(codes, [FindingCode::ShortCommand, FindingCode::SlowFirstRun], "{:#?}", told.findings);
+        let exec_result = result(&plan(), measured(&walls), Environment::default());
+        assert_eq!(exec_result.commands[0].withheld, None);
+        let codes: Vec<FindingCode> = exec_result.findings.iter().map(|finding| finding.code).collect();
+        assert_eq!(
+            codes,
+            [FindingCode::ShortCommand, FindingCode::SlowFirstRun],
+            "{:#?}",
+            exec_result.findings
+        );
     }
 }

@@ -9,8 +9,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let line = line?;
         let (name, values) = line.split_once('\t').ok_or("a line without a tab")?;
         let values = values.split(' ').map(str::parse).collect::<Result<Vec<f64>, _>>()?;
-        let told = prony_stats::change_points(&values, 0.0, 1)?;
-        let words: Vec<String> = told
+        let points = prony_stats::change_points(&values, 0.0, 1)?;
+        let words: Vec<String> = points
             .iter()
             .map(|point| format!("{} {:?}", point.index, point.certainty).to_lowercase())
             .collect();

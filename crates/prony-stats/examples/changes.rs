@@ -42,33 +42,33 @@ fn main() {
         alarms(name, count, histories::false_changes(count, 1, World { noise, spread: 0.05 }, 100));
     }
     let world = World { noise: Noise::Normal, spread: 0.05 };
-    let told = histories::false_changes_growing(FEWER, 2, world, 100);
-    alarms("normal noise, looked at after every point", FEWER, told);
+    let counts = histories::false_changes_growing(FEWER, 2, world, 100);
+    alarms("normal noise, looked at after every point", FEWER, counts);
     println!("\n| 50 points, then a step | found | within 2 points | points until suspected | until found |");
     println!("|---|---|---|---|---|");
     for (step, spread) in [(0.05, 0.02), (0.1, 0.05), (0.1, 0.02), (0.2, 0.05), (0.5, 0.05)] {
         let world = World { noise: Noise::Normal, spread };
-        let told = histories::delays(STEPS, 3, world, step);
+        let delays = histories::delays(STEPS, 3, world, step);
         let after =
-            |certainty| told.median_delay(certainty).map_or("–".to_owned(), |points| points.to_string());
+            |certainty| delays.median_delay(certainty).map_or("–".to_owned(), |points| points.to_string());
         println!(
             "| {:.0} %, noise of {:.0} % | {} | {} | {} | {} |",
             100.0 * step,
             100.0 * spread,
-            percent(told.found()),
-            percent(told.near()),
+            percent(delays.found()),
+            percent(delays.near()),
             after(Certainty::Suspected),
             after(Certainty::Found),
         );
     }
 }
 
-fn alarms(name: &str, count: u32, told: Alarms) {
+fn alarms(name: &str, count: u32, counts: Alarms) {
     let share = |hits: u32| percent(f64::from(hits) / f64::from(count));
     println!(
         "| {name} | {count} | {} | {} | {} |",
-        share(told.suspected),
-        share(told.found),
-        share(told.confirmed)
+        share(counts.suspected),
+        share(counts.found),
+        share(counts.confirmed)
     );
 }

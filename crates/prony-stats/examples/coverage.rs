@@ -35,13 +35,17 @@ fn main() {
             (Quantile::P99, 2.326_348),
             (Quantile::P999, 3.090_232),
         ] {
-            let told = simulation::interval_coverage(TRIALS, 1, phi, q, z);
+            let coverage = simulation::interval_coverage(TRIALS, 1, phi, q, z);
             println!(
                 "| {name} | {q} | {} | {} | {} | {} |",
-                if told.known + told.indicative > 0 { percent(told.covered()) } else { "–".to_owned() },
-                percent(simulation::share(told.known, TRIALS)),
-                percent(simulation::share(told.indicative, TRIALS)),
-                percent(told.order_statistics()),
+                if coverage.known + coverage.indicative > 0 {
+                    percent(coverage.covered())
+                } else {
+                    "–".to_owned()
+                },
+                percent(simulation::share(coverage.known, TRIALS)),
+                percent(simulation::share(coverage.indicative, TRIALS)),
+                percent(coverage.order_statistics()),
             );
         }
     }
@@ -75,9 +79,14 @@ fn compared() {
     );
 }
 
-fn row(name: &str, told: simulation::Verdicts) {
-    let of = |hits| percent(simulation::share(hits, told.trials));
-    println!("| {name} | {} | {} | {} |", of(told.slower), of(told.faster), of(told.no_difference));
+fn row(name: &str, verdicts: simulation::Verdicts) {
+    let of = |hits| percent(simulation::share(hits, verdicts.trials));
+    println!(
+        "| {name} | {} | {} | {} |",
+        of(verdicts.slower),
+        of(verdicts.faster),
+        of(verdicts.no_difference)
+    );
 }
 
 fn settled() {

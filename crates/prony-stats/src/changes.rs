@@ -41,7 +41,7 @@ pub const LEAST_POINTS: usize = 2;
 /// How many points each side needs for a change to be confirmed.
 pub const POINTS_TO_CONFIRM: usize = 10;
 
-/// The least change that is worth telling, whatever its probability: 3 %.
+/// The least change that is worth reporting, whatever its probability: 3 %.
 pub const LEAST_CHANGE: f64 = 0.03;
 
 /// The longest series that is taken: 30 years of a run a day. A change point of a series takes some 0.1 s, a quiet
@@ -89,8 +89,8 @@ pub enum ChangesError {
 
 /// Finds the changes of a series of positive values, in order.
 ///
-/// `least_change` is the least ratio less one that is worth telling, for example the half-width of the interval that
-/// the points themselves have; never less than [`LEAST_CHANGE`] is told. `seed` starts PCG XSL RR 128/64 generators:
+/// `least_change` is the least ratio less one that is worth reporting, for example the half-width of the interval that
+/// the points themselves have; never less than [`LEAST_CHANGE`] is reported. `seed` starts PCG XSL RR 128/64 generators:
 /// the same seed gives the same answer.
 pub fn change_points(values: &[f64], least_change: f64, seed: u64) -> Result<Vec<ChangePoint>, ChangesError> {
     if values.len() > POINTS_MAX {
@@ -118,7 +118,7 @@ pub fn change_points(values: &[f64], least_change: f64, seed: u64) -> Result<Vec
     }
     cuts.sort_unstable();
     cuts.dedup();
-    Ok(Looked { logs: &logs, least: least_change.max(LEAST_CHANGE).ln_1p(), seed }.keep(cuts))
+    Ok(SecondPass { logs: &logs, least: least_change.max(LEAST_CHANGE).ln_1p(), seed }.keep(cuts))
 }
 
 /// Cuts a segment where its parts diverge the most, and the parts again, until chance alone explains the rest.
@@ -133,28 +133,28 @@ fn bisect(logs: &[f64], segment: Range<usize>, seed: u64, cuts: &mut Vec<usize>)
     bisect(logs, cut..segment.end, seed, cuts);
 }
 
-/// A series at the second look, where every cut has to stand between its neighbours.
-struct Looked<'a> {
+/// A series in the second pass, where every cut has to stand between its neighbours.
+struct SecondPass<'a> {
     logs: &'a [f64],
-    /// The least difference of logarithms that is worth telling.
+    /// The least difference of logarithms that is worth reporting.
     least: f64,
     seed: u64,
 }
 
-impl Looked<'_> {
+impl SecondPass<'_> {
     /// Takes out the weakest cut until all that are left stand.
     fn keep(&self, mut cuts: Vec<usize>) -> Vec<ChangePoint> {
-        let mut told: Vec<Option<ChangePoint>> = vec![None; cuts.len()];
-        // What a cut is told depends on its neighbours only, so most of it stays when one goes.
+        let mut points: Vec<Option<ChangePoint>> = vec![None; cuts.len()];
+        // A cut's change point depends on its neighbours only, so most of them stay when one goes.
         let mut stale = vec![true; cuts.len()];
         loop {
             for at in 0..cuts.len() {
                 if std::mem::take(&mut stale[at]) {
-                    told[at] = self.look(&cuts, at);
+                    points[at] = self.test_cut(&cuts, at);
                 }
             }
             let strength = |at: usize| {
-                told[at].as_ref().map_or((0.0, 0.0), |point: &ChangePoint| {
+                points[at].as_ref().map_or((0.0, 0.0), |point: &ChangePoint| {
                     let size = point.change.ln_1p().abs();
                     (if size < self.least { 0.0 } else { 1.0 / point.p }, size)
                 })
@@ -165,7 +165,7 @@ impl Looked<'_> {
             });
             let Some(weakest) = weakest.filter(|&at| strength(at).0 == 0.0) else { break };
             cuts.remove(weakest);
-            told.remove(weakest);
+            points.remove(weakest);
             stale.remove(weakest);
             for neighbour in [weakest.checked_sub(1), Some(weakest)].into_iter().flatten() {
                 if let Some(stale) = stale.get_mut(neighbour) {
@@ -173,11 +173,11 @@ impl Looked<'_> {
                 }
             }
         }
-        told.into_iter().flatten().collect()
+        points.into_iter().flatten().collect()
     }
 
     /// Tests the cut `at` between its neighbours; `None` if chance explains it.
-    fn look(&self, cuts: &[usize], at: usize) -> Option<ChangePoint> {
+    fn test_cut(&self, cuts: &[usize], at: usize) -> Option<ChangePoint> {
         let cut = cuts[at];
         let first = if at == 0 { 0 } else { cuts[at - 1] };
         let last = cuts.get(at + 1).copied().unwrap_or(self.logs.len());

@@ -1,7 +1,7 @@
-//! Which of two is faster, by how much, or that it can't be told: the paired comparison.
+//! Which of two is faster, by how much, or that it can't be known: the paired comparison.
 //!
 //! Two runs of the same server one after the other differ by 30 % (median) on a shared machine. So A and
-//! B alternate in short blocks, adjacent blocks form a pair in random order, and what is judged are the
+//! B alternate in short blocks, adjacent blocks form a pair in random order, and what is evaluated are the
 //! differences within pairs, which share the machine's mood.
 
 use crate::distribution::{Z_975, normal_two_sided, t_975};
@@ -72,7 +72,7 @@ pub struct Errors {
     pub requests: u64,
 }
 
-/// What a comparison is judged by; decided before it starts.
+/// The criteria of a comparison; decided before it starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criteria {
     /// Which way the metric is good.
@@ -83,7 +83,7 @@ pub struct Criteria {
     pub looks: Looks,
 }
 
-/// What the comparison says of B against A.
+/// The verdict of the comparison on B against A.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
     /// B is better by the margin or more.
@@ -173,7 +173,7 @@ pub struct Comparison {
     pub spread: f64,
     /// The mean of all pairs lay beyond the interval of the usual pair, which was widened by it.
     pub is_uneven: bool,
-    /// What it says.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
@@ -240,7 +240,8 @@ pub fn compare_differences(
     center.interval = center.interval.map(|(low, high)| (low - resolution, high + resolution));
     let verdict = match refusal(errors) {
         Some(reason) => Verdict::Refused { reason },
-        None => judge(center, better, margin).unwrap_or_else(|| too_noisy(spread, differences.len(), margin)),
+        None => evaluate_interval(center, better, margin)
+            .unwrap_or_else(|| too_noisy(spread, differences.len(), margin)),
     };
     Ok(Comparison {
         pairs: differences.len(),
@@ -292,8 +293,8 @@ impl Comparison {
     }
 }
 
-/// The verdict of an interval; `None` if there is no interval or it says nothing.
-fn judge(center: Center, better: Better, margin: f64) -> Option<Verdict> {
+/// The verdict of an interval; `None` if there is no interval or it decides nothing.
+fn evaluate_interval(center: Center, better: Better, margin: f64) -> Option<Verdict> {
     let (low, high) = center.interval?;
     // From here on above 0 is worse.
     let (low, high) = match better {
@@ -360,9 +361,9 @@ mod tests {
     }
 
     fn check(change: f64, noise: f64, better: Better, expected: Verdict) {
-        let told = compare(&pairs(20, change, noise), CLEAN, Criteria { better, ..LATENCY }).unwrap();
-        assert_eq!(told.verdict, expected, "{change} ± {noise}: {told:?}");
-        assert!((told.change - change.exp_m1()).abs() < 1e-9, "{told:?}");
+        let comparison = compare(&pairs(20, change, noise), CLEAN, Criteria { better, ..LATENCY }).unwrap();
+        assert_eq!(comparison.verdict, expected, "{change} ± {noise}: {comparison:?}");
+        assert!((comparison.change - change.exp_m1()).abs() < 1e-9, "{comparison:?}");
     }
 
     #[test]
@@ -379,13 +380,16 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_said_with_what_it_would_take() {
-        let told = compare(&pairs(20, 0.0, 0.2), CLEAN, LATENCY).unwrap();
-        let Verdict::TooNoisy { smallest_detectable, pairs_needed } = told.verdict else {
-            panic!("{told:?}")
+    fn too_much_noise_is_reported_with_the_pairs_needed() {
+        let comparison = compare(&pairs(20, 0.0, 0.2), CLEAN, LATENCY).unwrap();
+        let Verdict::TooNoisy { smallest_detectable, pairs_needed } = comparison.verdict else {
+            panic!("{comparison:?}")
         };
         // Even steps over ±0.2: s = 0.1246.
-        assert!((smallest_detectable - (2.9 * 0.1246 / 20.0_f64.sqrt()).exp_m1()).abs() < 1e-3, "{told:?}");
+        assert!(
+            (smallest_detectable - (2.9 * 0.1246 / 20.0_f64.sqrt()).exp_m1()).abs() < 1e-3,
+            "{comparison:?}"
+        );
         assert_eq!(pairs_needed, 341);
     }
 
@@ -403,19 +407,22 @@ mod tests {
 
     #[test]
     fn what_is_read_in_steps_is_no_better_known_than_a_step() {
-        let told = compare_differences(&[0.0; 20], Aim::Typical, 0.001, CLEAN, LATENCY).unwrap();
-        assert!(told.interval.is_some_and(|(low, high)| low < -0.0009 && high > 0.0009), "{told:?}");
-        let told = compare_differences(&[0.001; 20], Aim::Typical, 0.03, CLEAN, LATENCY).unwrap();
-        assert!(matches!(told.verdict, Verdict::TooNoisy { .. }), "{told:?}");
+        let comparison = compare_differences(&[0.0; 20], Aim::Typical, 0.001, CLEAN, LATENCY).unwrap();
+        assert!(
+            comparison.interval.is_some_and(|(low, high)| low < -0.0009 && high > 0.0009),
+            "{comparison:?}"
+        );
+        let comparison = compare_differences(&[0.001; 20], Aim::Typical, 0.03, CLEAN, LATENCY).unwrap();
+        assert!(matches!(comparison.verdict, Verdict::TooNoisy { .. }), "{comparison:?}");
     }
 
     #[test]
     fn errors_forbid_a_verdict() {
         let check = |a: u64, b: u64, expected: Option<NoVerdict>| {
             let errors = [a, b].map(|failed| Errors { failed, requests: 10_000 });
-            let told = compare(&pairs(20, 0.05, 0.01), errors, LATENCY).unwrap();
+            let comparison = compare(&pairs(20, 0.05, 0.01), errors, LATENCY).unwrap();
             let expected = expected.map_or(Verdict::Slower, |reason| Verdict::Refused { reason });
-            assert_eq!(told.verdict, expected, "{a} and {b} failed");
+            assert_eq!(comparison.verdict, expected, "{a} and {b} failed");
         };
         check(0, 0, None);
         check(3, 5, None);
@@ -430,7 +437,7 @@ mod tests {
     fn looks_are_wide_first() {
         let sequential = Criteria { looks: Looks::Sequential, ..LATENCY };
         let look = |n: u8| compare(&pairs(n, 0.05, 0.01), CLEAN, sequential);
-        assert_eq!(look(12).map(|told| told.pairs), Err(CompareError::NotALook { pairs: 12 }));
+        assert_eq!(look(12).map(|comparison| comparison.pairs), Err(CompareError::NotALook { pairs: 12 }));
         let first = look(10).unwrap();
         assert_eq!((first.interval, first.is_final()), (None, false));
         let second = look(16).unwrap();

@@ -10,7 +10,7 @@ const EXACT_UP_TO: usize = 100;
 /// The error that is left at each end of a 95 % interval.
 const HALF_ERROR: f64 = 0.025;
 
-/// What there is to say about a handful of values.
+/// Summary statistics of a handful of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
     /// How many.
@@ -95,10 +95,13 @@ mod tests {
 
     #[test]
     fn a_few_values() {
-        let told = describe(&[3.0, 1.0, 2.0, 10.0]).expect("values");
-        assert_eq!((told.count, told.mean, told.median, told.min, told.max), (4, 4.0, 2.5, 1.0, 10.0));
-        assert_eq!(told.median_interval, None);
-        assert!((told.std_dev.expect("four") - (50.0_f64 / 3.0).sqrt()).abs() < 1e-12);
+        let description = describe(&[3.0, 1.0, 2.0, 10.0]).expect("values");
+        assert_eq!(
+            (description.count, description.mean, description.median, description.min, description.max),
+            (4, 4.0, 2.5, 1.0, 10.0)
+        );
+        assert_eq!(description.median_interval, None);
+        assert!((description.std_dev.expect("four") - (50.0_f64 / 3.0).sqrt()).abs() < 1e-12);
         let one = describe(&[7.0]).expect("a value");
         assert_eq!((one.std_dev, one.median), (None, 7.0));
         assert_eq!(describe(&[]), None);
@@ -107,7 +110,7 @@ mod tests {
     #[test]
     fn the_interval_holds_the_median() {
         let values: Vec<f64> = (0..25).map(|i| f64::from(i * 7 % 25)).collect();
-        let told = describe(&values).expect("values");
-        assert_eq!((told.median, told.median_interval), (12.0, Some((7.0, 17.0))));
+        let description = describe(&values).expect("values");
+        assert_eq!((description.median, description.median_interval), (12.0, Some((7.0, 17.0))));
     }
 }

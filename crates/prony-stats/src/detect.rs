@@ -77,7 +77,7 @@ fn whole(pairs: f64) -> u32 {
 }
 
 /// The standard deviation of the differences `d` = ln(B/A) of pairs, from their middle absolute deviation: a single pair
-/// that a stall hit says nothing of the others. `None` for fewer pairs than a verdict takes.
+/// that a stall hit shows nothing about the others. `None` for fewer pairs than a verdict takes.
 pub fn pair_deviation(differences: &[f64]) -> Option<f64> {
     /// Of a normal distribution: standard deviation over median absolute deviation.
     const NORMAL: f64 = 1.4826;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_had_is_told() {
+    fn unreachable_effects_are_reported() {
         let plan = plan_detection(0.01, &[SHORT], 40).expect("there is noise");
         assert!(!plan.is_enough());
         // 2.9 · 0.10 / √40

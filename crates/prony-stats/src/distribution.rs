@@ -30,7 +30,7 @@ pub(crate) fn t_975(degrees_of_freedom: usize) -> f64 {
 /// The probability that a standard normal is at least as far from 0 as `z`.
 ///
 /// By the Chebyshev fit of erfc in Press et al., Numerical Recipes (1992), 6.2: relative error below
-/// 1.2e-7 everywhere, far less than anything said with it.
+/// 1.2e-7 everywhere, far less than anything printed with it needs.
 pub(crate) fn normal_two_sided(z: f64) -> f64 {
     const FIT: [f64; 10] = [
         -1.265_512_23,
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn normal_tails() {
         let check = |z: f64, p: f64| {
-            let told = normal_two_sided(z);
-            assert!((told - p).abs() < 2e-7 * p.max(1e-3), "z = {z}: {told} is not {p}");
+            let actual = normal_two_sided(z);
+            assert!((actual - p).abs() < 2e-7 * p.max(1e-3), "z = {z}: {actual} is not {p}");
         };
         check(0.0, 1.0);
         check(1.0, 0.317_310_508);

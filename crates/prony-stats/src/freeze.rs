@@ -31,9 +31,12 @@ mod tests {
                 Duration::from_nanos(period),
                 q,
             );
-            let told = seen.value_at_quantile(q.value()).unwrap() as f64;
+            let actual = seen.value_at_quantile(q.value()).unwrap() as f64;
             let expected = expected.as_nanos() as f64;
-            assert!((told - expected).abs() <= 0.001 * expected + 100_000.0, "{q}: {told} is not {expected}");
+            assert!(
+                (actual - expected).abs() <= 0.001 * expected + 100_000.0,
+                "{q}: {actual} is not {expected}"
+            );
         }
     }
 }

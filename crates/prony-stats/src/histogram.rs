@@ -263,7 +263,7 @@ impl Histogram {
         self.sum = sum;
     }
 
-    /// The buckets that may be non-empty. The exact extremes already say it: nothing more is tracked
+    /// The buckets that may be non-empty. The exact extremes already give them: nothing more is tracked
     /// while recording.
     fn used(&self) -> Range<usize> {
         if self.is_empty() { 0..0 } else { clamped_index_of(self.min)..clamped_index_of(self.max) + 1 }
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn values_beyond_the_layout_are_counted_and_said() {
+    fn values_beyond_the_layout_are_counted_and_reported() {
         let histogram: Histogram =
             [5, HIGHEST_TRACKABLE_NANOS, HIGHEST_TRACKABLE_NANOS + 1, u64::MAX].into_iter().collect();
         assert_eq!((histogram.count(), histogram.saturated()), (4, 2));
@@ -425,10 +425,10 @@ mod tests {
             let histogram: Histogram = values.iter().copied().collect();
             values.sort_unstable();
             let rank = usize::try_from(rank(q, values.len() as u64)).unwrap();
-            let (truth, told) = (values[rank - 1], histogram.value_at_quantile(q).unwrap());
-            prop_assert!(told >= truth, "{told} < {truth}");
-            prop_assert!(told - truth <= truth / 1024, "{told} is not {truth}");
-            prop_assert!(histogram.count_at_or_below(told) >= rank as u64);
+            let (truth, actual) = (values[rank - 1], histogram.value_at_quantile(q).unwrap());
+            prop_assert!(actual >= truth, "{actual} < {truth}");
+            prop_assert!(actual - truth <= truth / 1024, "{actual} is not {truth}");
+            prop_assert!(histogram.count_at_or_below(actual) >= rank as u64);
         }
 
         #[test]

@@ -23,11 +23,11 @@ mod tests {
     use super::*;
 
     fn check(probabilities: &[f64], expected: &[f64]) {
-        let told = holm(probabilities);
-        assert_eq!(told.len(), expected.len());
+        let adjusted = holm(probabilities);
+        assert_eq!(adjusted.len(), expected.len());
         assert!(
-            told.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12),
-            "{told:?} is not {expected:?}"
+            adjusted.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12),
+            "{adjusted:?} is not {expected:?}"
         );
     }
 

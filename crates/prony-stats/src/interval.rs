@@ -4,7 +4,7 @@
 //! collection. Intervals from order statistics take every request as independent and cover the truth
 //! 7 to 55 % of the time instead of 95. Sectioning (Asmussen and Glynn, Stochastic Simulation (2007),
 //! III.5a) needs only batches long enough to forget each other: the run is cut into ten batches of
-//! equal time, the spread of the ten quantiles tells how far the run's own may be off.
+//! equal time, the spread of the ten quantiles shows how far the run's own may be off.
 
 use crate::distribution::t_975;
 use crate::histogram::Histogram;
@@ -41,7 +41,7 @@ impl Interval {
     }
 }
 
-/// What may be said about the precision of a quantile.
+/// What is known about the precision of a quantile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Precision {
     /// Print the interval, in nanoseconds.
@@ -132,7 +132,7 @@ pub fn sectioning(slices: &[Sparse], total: &Histogram, q: Quantile, clusters: u
 }
 
 /// On how many separate occasions `level_nanos` was exceeded, as far as consecutive slices of
-/// `slice_nanos` can tell.
+/// `slice_nanos` can show.
 ///
 /// A slice is hot if a greater share of its values exceeds the level than of the whole run. A cluster
 /// is a run of hot slices; slices that aren't hot separate two of them when together they last longer
@@ -281,11 +281,11 @@ mod tests {
 
     #[test]
     fn rates() {
-        let told = rate_interval(&[10; 20], 0.5).unwrap();
-        assert_eq!((told.per_second, told.half_width_percent), (20.0, 0.0));
-        let told = rate_interval(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 1.0).unwrap();
-        assert!((told.half_width_percent - 100.0 * 2.1659 / 5.5).abs() < 1e-2, "{told:?}");
-        let told = rate_interval(&[0; 10], 1.0).unwrap();
-        assert_eq!((told.per_second, told.half_width_percent), (0.0, 0.0));
+        let rate = rate_interval(&[10; 20], 0.5).unwrap();
+        assert_eq!((rate.per_second, rate.half_width_percent), (20.0, 0.0));
+        let rate = rate_interval(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 1.0).unwrap();
+        assert!((rate.half_width_percent - 100.0 * 2.1659 / 5.5).abs() < 1e-2, "{rate:?}");
+        let rate = rate_interval(&[0; 10], 1.0).unwrap();
+        assert_eq!((rate.per_second, rate.half_width_percent), (0.0, 0.0));
     }
 }

@@ -14,7 +14,7 @@ mod layout;
 mod sparse;
 mod wire;
 
-// What may be said of one run.
+// Statistics of one run.
 mod bins;
 mod describe;
 mod interval;
@@ -28,7 +28,7 @@ mod outliers;
 mod steady;
 mod warmup;
 
-// What may be said of two.
+// Statistics of two.
 mod compare;
 mod detect;
 mod holm;
@@ -37,7 +37,7 @@ mod pooled;
 mod signed_rank;
 mod swap;
 
-// What may be said of many, one after the other.
+// Statistics of many, one after the other.
 mod changes;
 
 // What they share, and what tests hold against them.

@@ -115,8 +115,8 @@ mod tests {
     /// A write-up's wrk output: 938 requests a second of 16 s each over 400 connections.
     #[test]
     fn more_requests_than_connections_are_impossible() {
-        let told = check_possible(938.0, Duration::from_secs(16), 400, 0.0).unwrap_err();
-        assert_eq!(told.to_string(), "impossible by Little: 15008 requests in flight > 400 connections");
+        let error = check_possible(938.0, Duration::from_secs(16), 400, 0.0).unwrap_err();
+        assert_eq!(error.to_string(), "impossible by Little: 15008 requests in flight > 400 connections");
         assert_eq!(check_possible(1000.0, Duration::from_millis(101), 100, 0.0), Ok(()));
     }
 }

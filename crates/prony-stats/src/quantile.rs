@@ -137,7 +137,7 @@ impl Censored<'_> {
     }
 }
 
-/// What may be said about one quantile.
+/// What is known about one quantile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Estimate {
     /// The quantile, in nanoseconds.
@@ -328,8 +328,8 @@ mod tests {
             let truth: Histogram = done.into_iter().chain(cut.iter().map(|&(waited, rest)| waited + rest)).collect();
             let q = quantile(q);
             for censored in [Censored::Waited(&waits), Censored::Count(waits.count())] {
-                let told = estimate(&done_only, q, censored);
-                if let Estimate::AtLeast { nanos, .. } = told {
+                let result = estimate(&done_only, q, censored);
+                if let Estimate::AtLeast { nanos, .. } = result {
                     prop_assert!(nanos <= truth.value_at_quantile(q.value()).unwrap());
                 }
             }

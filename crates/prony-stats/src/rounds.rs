@@ -84,10 +84,10 @@ mod tests {
         for round_ns in [MS, 39_200_000, 40_800_000, 98 * MS, 100_500_000, 190 * MS, 500 * MS] {
             for offset_ns in [0, 1, 17 * MS, 60 * MS] {
                 let expected = 8.0 * 1e9 / round_ns as f64;
-                let told = lockstep(8, round_ns, offset_ns);
+                let rate = lockstep(8, round_ns, offset_ns);
                 assert!(
-                    (told / expected - 1.0).abs() < 1e-6,
-                    "{round_ns} ns, {offset_ns}: {told} /s, not {expected}"
+                    (rate / expected - 1.0).abs() < 1e-6,
+                    "{round_ns} ns, {offset_ns}: {rate} /s, not {expected}"
                 );
             }
         }

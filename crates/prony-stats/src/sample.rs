@@ -1,4 +1,4 @@
-//! Median, spread and the like of a few dozen numbers, shared by the modules that judge slices.
+//! Median, spread and the like of a few dozen numbers, shared by the modules that evaluate slices.
 
 /// The median; the mean of the two middle values for an even number. `None` when empty.
 ///

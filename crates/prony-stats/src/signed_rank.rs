@@ -153,8 +153,8 @@ mod tests {
     #[test]
     fn probabilities() {
         let check = |differences: &[f64], p: f64| {
-            let told = signed_rank_p(differences);
-            assert!((told - p).abs() < 1e-4, "{differences:?}: {told} is not {p}");
+            let actual = signed_rank_p(differences);
+            assert!((actual - p).abs() < 1e-4, "{differences:?}: {actual} is not {p}");
         };
         check(&[], 1.0);
         check(&[0.0, 0.0], 1.0);

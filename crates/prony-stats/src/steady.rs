@@ -5,7 +5,7 @@
 
 use crate::distribution::normal_two_sided;
 
-/// Below this probability a series is said to have no steady state.
+/// Below this probability a series has no steady state.
 pub const NO_STEADY_STATE: f64 = 0.01;
 
 /// Fewer values than this leave the normal approximation without ground.

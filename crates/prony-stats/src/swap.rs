@@ -165,16 +165,16 @@ mod tests {
             values.to_sparse()
         };
         let pairs: Vec<_> = (0..n).map(|k| (block(k, 1.0), block(k + 2, factor))).collect();
-        let told = label_swap(&pairs, Quantile::P99, 7).unwrap();
-        assert!((least_p..=greatest_p).contains(&told.p), "{n} pairs, x{factor}: {told:?}");
-        told
+        let swap = label_swap(&pairs, Quantile::P99, 7).unwrap();
+        assert!((least_p..=greatest_p).contains(&swap.p), "{n} pairs, x{factor}: {swap:?}");
+        swap
     }
 
     #[test]
     fn a_slower_tail_is_found_and_an_equal_one_is_not() {
         check(20, 1.0, 0.1, 1.0);
-        let told = check(20, 1.3, 0.0002, 0.005);
-        assert!((told.difference - 1.3_f64.ln()).abs() < 0.05, "{told:?}");
+        let swap = check(20, 1.3, 0.0002, 0.005);
+        assert!((swap.difference - 1.3_f64.ln()).abs() < 0.05, "{swap:?}");
         // Four pairs can't be surer than 2/16.
         check(4, 3.0, 0.09, 0.16);
     }

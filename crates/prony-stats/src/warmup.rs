@@ -18,13 +18,13 @@ const LEAST_CHANGE: f64 = 0.05;
 /// deviations.
 const LEAST_DEVIATIONS: f64 = 3.0;
 
-/// Fewer values than this don't tell a warm-up from noise.
+/// Fewer values than this don't distinguish a warm-up from noise.
 const LEAST_VALUES: usize = 10;
 
 /// What the beginning of a run looks like.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WarmUp {
-    /// The beginning doesn't differ from the rest (or there are fewer than ten slices to tell).
+    /// The beginning doesn't differ from the rest (or there are fewer than ten slices).
     None,
     /// The beginning differs: leave it out.
     Cut {
@@ -47,9 +47,9 @@ impl WarmUp {
 
 /// Finds the warm-up in the logarithms of the medians of consecutive slices.
 ///
-/// d* = argmin over d <= n/2 of Σ over i > d of (Z_i − mean)²/(n − d)². What follows d* tells what is like the rest:
+/// d* = argmin over d <= n/2 of Σ over i > d of (Z_i − mean)²/(n − d)². What follows d* defines what is like the rest:
 /// no further from its median than max(5 %, 3·MAD). The cut is where, up to d*, the unlike outnumber the alike the most:
-/// d* itself moves far to the right if the rest gets but a little calmer on its way. A cut at n/2 says that the run
+/// d* itself moves far to the right if the rest gets but a little calmer on its way. A cut at n/2 means that the run
 /// changed later than in its beginning.
 pub fn warm_up(log_medians: &[f64]) -> WarmUp {
     if log_medians.len() < LEAST_VALUES {

@@ -333,8 +333,8 @@ mod tests {
             let precision = 0.1_f64.powi(i32::from(digits.min(3)));
             prop_assert!((ours.mean().unwrap() - mean_of_middles).abs() <= mean_of_middles * precision + 1.0);
             for q in Quantile::STANDARD.map(Quantile::value) {
-                let (told, expected) = (ours.value_at_quantile(q).unwrap(), theirs.value_at_quantile(q));
-                prop_assert!(told.abs_diff(expected) <= expected / 1024, "{q}: {told} {expected}");
+                let (actual, expected) = (ours.value_at_quantile(q).unwrap(), theirs.value_at_quantile(q));
+                prop_assert!(actual.abs_diff(expected) <= expected / 1024, "{q}: {actual} {expected}");
             }
             let slice = ours.to_sparse();
             let (min, max) = (slice.min().unwrap(), slice.max().unwrap());

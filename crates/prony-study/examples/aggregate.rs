@@ -125,7 +125,7 @@ fn study() -> Study {
         },
         words: "GET /".to_owned(),
     });
-    let wanted = (1..CELLS).map(|b| ComparisonSpec {
+    let comparisons = (1..CELLS).map(|b| ComparisonSpec {
         title: "the next".to_owned(),
         a: 0,
         b,
@@ -152,7 +152,7 @@ fn study() -> Study {
         }],
         targets: Vec::new(),
         cells: cells.collect(),
-        wanted: wanted.collect(),
+        wanted: comparisons.collect(),
         demands: Vec::new(),
         published: Vec::new(),
         text: String::new(),

@@ -1,4 +1,4 @@
-//! How long a study takes, as far as that can be told before.
+//! How long a study takes, as far as that is known before.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -79,8 +79,8 @@ mod tests {
         let study =
             Study::read(Path::new("made.toml"), text, Overrides::default()).expect("the file is right");
         let estimate = Estimate::new(&study, &Schedule::new(&study));
-        let told = (estimate.least(), estimate.unknown, estimate.starts);
-        assert_eq!(told, (Duration::from_millis(least_ms), unknown, starts), "{text}");
+        let actual = (estimate.least(), estimate.unknown, estimate.starts);
+        assert_eq!(actual, (Duration::from_millis(least_ms), unknown, starts), "{text}");
     }
 
     #[test]

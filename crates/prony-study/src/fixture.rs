@@ -96,21 +96,21 @@ fn cell(name: &str, target: usize) -> Cell {
     }
 }
 
-/// Answers requests as `script` says, by method and URL: a status, or why there is no result.
+/// Answers requests by `script`, by method and URL: a status, or why there is no result.
 pub(crate) struct Scripted<F> {
     pub(crate) script: F,
     /// `GET http://a:1/ready`
-    pub(crate) asked: Vec<String>,
+    pub(crate) requests: Vec<String>,
 }
 
 impl<F: FnMut(&str) -> Result<u16, String>> Scripted<F> {
     pub(crate) fn new(script: F) -> Self {
-        Self { script, asked: Vec::new() }
+        Self { script, requests: Vec::new() }
     }
 
     /// Requests to URLs with this end.
     pub(crate) fn count(&self, end: &str) -> usize {
-        self.asked.iter().filter(|asked| asked.ends_with(end)).count()
+        self.requests.iter().filter(|request| request.ends_with(end)).count()
     }
 }
 
@@ -120,15 +120,15 @@ impl<F: FnMut(&str) -> Result<u16, String>> Runner for Scripted<F> {
     }
 
     fn probe(&mut self, plan: &ProbePlan) -> Result<ProbeResult, RunnerError> {
-        let asked = format!("{} {}", plan.request.method, plan.target.url);
-        let status = (self.script)(&asked).map_err(RunnerError);
-        self.asked.push(asked);
+        let request = format!("{} {}", plan.request.method, plan.target.url);
+        let status = (self.script)(&request).map_err(RunnerError);
+        self.requests.push(request);
         let response = ProbedResponse { status: status?, ..ProbedResponse::default() };
         Ok(ProbeResult {
             format: PROBE_FORMAT.to_owned(),
             version: PROBE_VERSION,
             plan: plan.clone(),
-            started_at: self.asked.len().to_string(),
+            started_at: self.requests.len().to_string(),
             interrupted: false,
             requests: vec![ProbedRequest { response: Some(response), ..ProbedRequest::default() }],
             later: None,

@@ -1,4 +1,4 @@
-//! Studies: from a file that says what to measure to everything that its report shows.
+//! Studies: from a file that describes what to measure to everything that its report shows.
 //!
 //! A study starts servers, puts several loads on each of them, several times and in an order that the seed decides,
 //! keeps what every run measured at once, and stops what it started. docs/decisions/016-studies.md is the map.
@@ -25,8 +25,8 @@ mod target;
 
 pub use aggregate::{AggregateError, Stored, StoredError, aggregate, aggregate_folder};
 pub use compare::{
-    Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, SideRequests, estimate, figure_findings,
-    is_final, judge, judge_primary, side_requests, withhold,
+    Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, SideRequests, estimate, evaluate,
+    evaluate_primary, figure_findings, is_final, side_requests, withhold,
 };
 pub use condition::{Condition, ConditionError, ConditionOutcome};
 pub use estimate::Estimate;

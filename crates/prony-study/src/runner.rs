@@ -7,7 +7,7 @@ use prony_model::{ExecEvent, ExecPlan, ExecResult, ProbePlan, ProbeResult, RunEv
 #[error("{0}")]
 pub struct RunnerError(pub String);
 
-/// Measures what a plan says. A result that was ended by hand says so itself.
+/// Measures by a plan. A result that was ended by hand is marked as such.
 pub trait Runner {
     /// Puts a load on a server. `calibration`: whether it is set against what this machine can do.
     fn run(

@@ -227,11 +227,11 @@ mod tests {
     fn the_fingerprint_is_that_of_the_runs() {
         let of = |text: &str| Schedule::new(&read(text)).fingerprint;
         let plain = of(&text("seed = 1"));
-        let told = format!(
+        let with_threshold = format!(
             "{}[[threshold]]\nmetric = 'p99'\nat-most = 5\n",
             text("seed = 1\ntitle = 'T'\nintro = 'I'")
         );
-        assert_eq!(of(&told), plain);
+        assert_eq!(of(&with_threshold), plain);
         for other in ["seed = 2", "seed = 1\npause = '1s'", "seed = 1\norder = 'sequential'"] {
             assert_ne!(of(&text(other)), plain, "{other}");
         }

@@ -46,7 +46,7 @@ pub struct Study {
     pub cells: Vec<Cell>,
     /// What is compared.
     pub wanted: Vec<ComparisonSpec>,
-    /// What is demanded.
+    /// Limits of figures.
     pub demands: Vec<Threshold>,
     /// What was published.
     pub published: Vec<Publication>,
@@ -106,7 +106,7 @@ pub struct Target {
     pub stop: Stop,
     /// Requests before every load.
     pub prepare: Vec<Ask>,
-    /// What it says it is.
+    /// Its commit, as the file states it.
     pub commit: Option<String>,
 }
 
@@ -247,7 +247,7 @@ pub struct ComparisonSpec {
     pub margin: f64,
 }
 
-/// A demand on one cell.
+/// A limit of a figure of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     /// The cell.

@@ -35,13 +35,13 @@ fn failures_can_be_ignored() {
     ignoring.exits.go_on = true;
     let result = run(&ignoring).expect("a result");
     assert!(result.commands[0].runs.iter().all(|run| run.exit == CommandExit::Code(3)));
-    let told: Vec<FindingCode> = result.findings.iter().map(|finding| finding.code).collect();
-    assert!(told.contains(&FindingCode::FailedRuns), "{told:?}");
+    let codes: Vec<FindingCode> = result.findings.iter().map(|finding| finding.code).collect();
+    assert!(codes.contains(&FindingCode::FailedRuns), "{codes:?}");
     // An exit code that is expected is no failure.
     ignoring.exits = ExpectedExits { good: vec![3], go_on: false };
     let result = run(&ignoring).expect("a result");
-    let told: Vec<FindingCode> = result.findings.iter().map(|finding| finding.code).collect();
-    assert!(!told.contains(&FindingCode::FailedRuns), "{told:?}");
+    let codes: Vec<FindingCode> = result.findings.iter().map(|finding| finding.code).collect();
+    assert!(!codes.contains(&FindingCode::FailedRuns), "{codes:?}");
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn what_belongs_around_fails() {
     let mut cleanup = plan(&["true"], 1);
     cleanup.commands[0].cleanup = Some("exit 7".to_owned());
     let result = run(&cleanup).expect("a result");
-    let told =
+    let is_reported =
         result.findings.iter().any(|finding| finding.message.contains("`exit 7` ended with exit code 7"));
-    assert!(told, "{:?}", result.findings);
+    assert!(is_reported, "{:?}", result.findings);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Series whose flaw is known, and the finding that says so.
+//! Series whose flaw is known, and the finding that reports it.
 
 use prony_model::{Finding, FindingCode};
 

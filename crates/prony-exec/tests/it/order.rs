@@ -21,7 +21,7 @@ fn every_round_has_every_command_in_an_order_of_its_own() {
         assert_eq!(round.chars().collect::<BTreeSet<_>>().len(), 3, "{rounds:?}");
     }
     assert!(rounds.iter().collect::<BTreeSet<_>>().len() > 1, "never another order: {rounds:?}");
-    // What the result says of the order is what happened.
+    // The order in the result is what happened.
     for (command, name) in result.commands.iter().zip(["a", "b", "c"]) {
         for run in &command.runs {
             assert_eq!(written[(run.round * 3 + run.place) as usize], name);

@@ -86,10 +86,10 @@ fn a_share_above_the_threshold_is_a_finding() {
     plan.commands[0].start_up = vec![of("sleep 0.015", StartUpSource::Named)];
     let result = run(&plan).expect("a result");
     let share = result.commands[0].start_up.as_ref().expect("it ran").share;
-    let is_told =
+    let is_reported =
         result.findings.iter().any(|finding| finding.code == prony_model::FindingCode::StartUpShare);
     // On a busy machine the median of the shorter sleep may come out above that of the longer one.
-    assert_eq!(is_told, share.is_some_and(|share| share > 0.2), "{:?}", result.findings);
+    assert_eq!(is_reported, share.is_some_and(|share| share > 0.2), "{:?}", result.findings);
 }
 
 #[test]

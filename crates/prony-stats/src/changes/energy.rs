@@ -81,19 +81,19 @@ mod tests {
             let mut expected = None::<f64>;
             for cut in least..values.len() {
                 for end in cut + least..=values.len() {
-                    let told = divergence(&values[..cut], &values[cut..end]);
-                    expected = Some(expected.map_or(told, |most| most.max(told)));
+                    let candidate = divergence(&values[..cut], &values[cut..end]);
+                    expected = Some(expected.map_or(candidate, |most| most.max(candidate)));
                 }
             }
-            let told = best_split(&values, least);
+            let found = best_split(&values, least);
             let expected = expected.filter(|most| *most > 1e-9);
-            prop_assert_eq!(told.is_some_and(|split| split.divergence > 1e-9), expected.is_some());
-            if let (Some(told), Some(expected)) = (told, expected) {
-                prop_assert!((told.divergence - expected).abs() < 1e-9, "{:?} is not {}", told, expected);
-                let best = (told.at + least..=values.len())
-                    .map(|end| divergence(&values[..told.at], &values[told.at..end]))
+            prop_assert_eq!(found.is_some_and(|split| split.divergence > 1e-9), expected.is_some());
+            if let (Some(found), Some(expected)) = (found, expected) {
+                prop_assert!((found.divergence - expected).abs() < 1e-9, "{:?} is not {}", found, expected);
+                let best = (found.at + least..=values.len())
+                    .map(|end| divergence(&values[..found.at], &values[found.at..end]))
                     .fold(f64::MIN, f64::max);
-                prop_assert!((best - expected).abs() < 1e-9, "{:?} is not the place", told);
+                prop_assert!((best - expected).abs() < 1e-9, "{:?} is not the place", found);
             }
         }
     }

@@ -17,21 +17,21 @@ fn series(segments: &[(usize, f64)], spread: f64, seed: u64) -> Vec<f64> {
 /// Whether the changes are at `expected`, each to within `slack` points.
 #[track_caller]
 fn check(values: &[f64], expected: &[usize], slack: usize) -> Vec<ChangePoint> {
-    let told = change_points(values, 0.0, 1).unwrap();
-    let places: Vec<usize> = told.iter().map(|point| point.index).collect();
-    assert_eq!(places.len(), expected.len(), "{told:#?}");
+    let points = change_points(values, 0.0, 1).unwrap();
+    let places: Vec<usize> = points.iter().map(|point| point.index).collect();
+    assert_eq!(places.len(), expected.len(), "{points:#?}");
     for (place, expected) in places.iter().zip(expected) {
         assert!(place.abs_diff(*expected) <= slack, "{places:?} is not {expected:?}");
     }
-    told
+    points
 }
 
 #[test]
 fn steps_are_found_where_they_are() {
-    let told = check(&series(&[(30, 2.0), (30, 2.2)], 0.02, 1), &[30], 1);
-    assert_eq!(told[0].certainty, Certainty::Confirmed);
-    assert!((told[0].change - 0.1).abs() < 0.02, "{told:?}");
-    assert_eq!((told[0].before.start, told[0].after.end), (0, 60));
+    let points = check(&series(&[(30, 2.0), (30, 2.2)], 0.02, 1), &[30], 1);
+    assert_eq!(points[0].certainty, Certainty::Confirmed);
+    assert!((points[0].change - 0.1).abs() < 0.02, "{points:?}");
+    assert_eq!((points[0].before.start, points[0].after.end), (0, 60));
     // For the better, three in a row, up and down again, in a series of many windows.
     check(&series(&[(40, 5.0), (20, 4.0)], 0.03, 2), &[40], 1);
     check(&series(&[(20, 1.0), (20, 1.2), (20, 1.4), (20, 1.1)], 0.03, 3), &[20, 40, 60], 1);
@@ -57,7 +57,7 @@ fn a_change_is_surer_with_every_point() {
 }
 
 #[test]
-fn small_changes_are_not_told() {
+fn small_changes_are_not_reported() {
     let values = series(&[(40, 2.0), (40, 2.04)], 0.002, 8);
     check(&values, &[], 0);
     let values = series(&[(40, 2.0), (40, 2.2)], 0.02, 8);
@@ -94,17 +94,17 @@ proptest! {
 
     /// Whatever the values: in order, no side too short, each side up to its neighbours, and the same twice.
     #[test]
-    fn what_is_told_fits_together(
+    fn reported_changes_are_consistent(
         segments in prop::collection::vec((1_usize..40, 0.1..10.0_f64), 1..6),
         spread in 0.0..0.2_f64,
         seed in any::<u64>(),
     ) {
         let values = series(&segments, spread, seed);
-        let told = change_points(&values, 0.0, seed).unwrap();
-        prop_assert_eq!(&told, &change_points(&values, 0.0, seed).unwrap());
+        let points = change_points(&values, 0.0, seed).unwrap();
+        prop_assert_eq!(&points, &change_points(&values, 0.0, seed).unwrap());
         let mut first = 0;
-        for (at, point) in told.iter().enumerate() {
-            let last = told.get(at + 1).map_or(values.len(), |next| next.index);
+        for (at, point) in points.iter().enumerate() {
+            let last = points.get(at + 1).map_or(values.len(), |next| next.index);
             prop_assert_eq!((&point.before, &point.after), (&(first..point.index), &(point.index..last)));
             prop_assert!(point.before.len() >= LEAST_POINTS && point.after.len() >= LEAST_POINTS);
             prop_assert!(point.change.ln_1p().abs() >= LEAST_CHANGE.ln_1p() && point.p <= P_TO_SUSPECT);
@@ -124,8 +124,9 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
 /// Apache Otava's calculator cuts where ours does, with the same divergence.
 #[test]
 fn the_strongest_cut_is_otavas() {
-    let told: Vec<_> = lines(include_str!("../../tests/otava/otava.tsv")).collect();
-    for ((name, values), (other, otava)) in lines(include_str!("../../tests/otava/series.tsv")).zip(told) {
+    let reference: Vec<_> = lines(include_str!("../../tests/otava/otava.tsv")).collect();
+    for ((name, values), (other, otava)) in lines(include_str!("../../tests/otava/series.tsv")).zip(reference)
+    {
         assert_eq!(name, other);
         let logs: Vec<f64> = values[0]
             .split(' ')
@@ -145,7 +146,7 @@ fn the_strongest_cut_is_otavas() {
 #[test]
 fn changes_are_otavas_but_for_known_reasons() {
     let differs = |name: &str| match name {
-        // The best of 300 places in noise is judged as if it were the only one; two slow points near each other, of the
+        // The best of 300 places in noise is tested as if it were the only one; two slow points near each other, of the
         // one in five that are slow, are not normal.
         "nothing-long" | "two-modes" => Some(vec![]),
         // Three points far off widen the t-test's deviation until a step of 15 % drowns in it; orders don't mind.
@@ -154,8 +155,8 @@ fn changes_are_otavas_but_for_known_reasons() {
         "ramp" => Some(vec![11, 22, 42, 61]),
         _ => None,
     };
-    let told: Vec<_> = lines(include_str!("../../tests/otava/otava.tsv")).collect();
-    for ((name, values), (_, otava)) in lines(include_str!("../../tests/otava/series.tsv")).zip(told) {
+    let reference: Vec<_> = lines(include_str!("../../tests/otava/otava.tsv")).collect();
+    for ((name, values), (_, otava)) in lines(include_str!("../../tests/otava/series.tsv")).zip(reference) {
         let values: Vec<f64> = values[0].split(' ').map(|value| value.parse().unwrap()).collect();
         let otava: Vec<usize> =
             otava[0].split(' ').filter(|text| *text != "-").map(|text| text.parse().unwrap()).collect();

@@ -46,12 +46,12 @@ impl Found {
         let load = load(servers, connections);
         let mut found = Self { trials, ..Self::default() };
         for _ in 0..trials {
-            let told = compared(servers, load, step, &mut noise);
-            let (low, high) = told.interval.expect("20 pairs have an interval");
+            let comparison = compared(servers, load, step, &mut noise);
+            let (low, high) = comparison.interval.expect("20 pairs have an interval");
             let (low, high) = (low.ln_1p(), high.ln_1p());
             found.covered += u32::from(low - CLOCK <= truth && truth <= high + CLOCK);
-            let is_faster = matches!(told.verdict, Verdict::Faster | Verdict::FasterSizeUncertain);
-            let is_slower = matches!(told.verdict, Verdict::Slower | Verdict::SlowerSizeUncertain);
+            let is_faster = matches!(comparison.verdict, Verdict::Faster | Verdict::FasterSizeUncertain);
+            let is_slower = matches!(comparison.verdict, Verdict::Slower | Verdict::SlowerSizeUncertain);
             found.verdicts += u32::from(is_faster || is_slower);
             found.wrong_direction += u32::from((is_faster && truth < -CLOCK) || (is_slower && truth > CLOCK));
         }

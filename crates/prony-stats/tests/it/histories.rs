@@ -120,7 +120,7 @@ pub fn false_changes_growing(count: u32, seed: u64, world: World, points: usize)
 #[derive(Debug, Default, Clone)]
 pub struct Delays {
     pub trials: u32,
-    /// For each trial, how many points after the step it was first told with at least this certainty.
+    /// For each trial, how many points after the step it was first reported with at least this certainty.
     pub suspected: Vec<usize>,
     pub found: Vec<usize>,
     /// How many were found to within two points in the end.
@@ -150,7 +150,7 @@ pub fn delays(count: u32, seed: u64, world: World, step: f64) -> Delays {
     const BEFORE: usize = 50;
     const AFTER: usize = 30;
     let mut generator = Pcg64::seed_from_u64(seed);
-    let mut told = Delays { trials: count, ..Delays::default() };
+    let mut delays = Delays { trials: count, ..Delays::default() };
     for number in 0..u64::from(count) {
         let mut series = world.series(BEFORE + AFTER, &mut generator);
         for value in &mut series[BEFORE..] {
@@ -171,11 +171,11 @@ pub fn delays(count: u32, seed: u64, world: World, step: f64) -> Delays {
                 found = Some(after);
             }
             if after == AFTER {
-                told.near += u32::from(changes.iter().any(|change| change.index.abs_diff(BEFORE) <= 2));
+                delays.near += u32::from(changes.iter().any(|change| change.index.abs_diff(BEFORE) <= 2));
             }
         }
-        told.suspected.extend(suspected);
-        told.found.extend(found);
+        delays.suspected.extend(suspected);
+        delays.found.extend(found);
     }
-    told
+    delays
 }

@@ -27,43 +27,47 @@ fn check(what: &str, share: f64, expected: std::ops::RangeInclusive<f64>) {
 #[test]
 fn sectioning_covers_independent_latencies() {
     for (q, z) in [(Quantile::P50, 0.0), (Quantile::P90, 1.281_552), (Quantile::P99, 2.326_348)] {
-        let told = simulation::interval_coverage(TRIALS, 1, 0.0, q, z);
-        check(&format!("coverage of {q}"), told.covered(), 0.9..=0.99);
-        check(&format!("printed {q}"), share(told.known, told.trials), 0.95..=1.0);
+        let coverage = simulation::interval_coverage(TRIALS, 1, 0.0, q, z);
+        check(&format!("coverage of {q}"), coverage.covered(), 0.9..=0.99);
+        check(&format!("printed {q}"), share(coverage.known, coverage.trials), 0.95..=1.0);
     }
 }
 
 #[test]
 fn sectioning_survives_autocorrelation_where_order_statistics_do_not() {
-    let told = simulation::interval_coverage(TRIALS, 2, 0.99, Quantile::P50, 0.0);
-    check("sectioning", told.covered(), 0.88..=0.99);
-    check("order statistics", told.order_statistics(), 0.0..=0.3);
-    let told = simulation::interval_coverage(TRIALS, 2, 0.9, Quantile::P90, 1.281_552);
-    check("sectioning", told.covered(), 0.9..=0.99);
-    check("order statistics", told.order_statistics(), 0.0..=0.6);
+    let coverage = simulation::interval_coverage(TRIALS, 2, 0.99, Quantile::P50, 0.0);
+    check("sectioning", coverage.covered(), 0.88..=0.99);
+    check("order statistics", coverage.order_statistics(), 0.0..=0.3);
+    let coverage = simulation::interval_coverage(TRIALS, 2, 0.9, Quantile::P90, 1.281_552);
+    check("sectioning", coverage.covered(), 0.9..=0.99);
+    check("order statistics", coverage.order_statistics(), 0.0..=0.6);
 }
 
 /// Latencies that forget themselves only after 200 requests leave a p99 of 20 000 to a handful of
 /// occasions: nothing may be printed as if it were known.
 #[test]
 fn a_tail_of_few_occasions_is_never_printed_as_known() {
-    let told = simulation::interval_coverage(TRIALS, 3, 0.995, Quantile::P99, 2.326_348);
-    check("known", share(told.known, told.trials), 0.0..=0.01);
-    check("withheld", 1.0 - share(told.indicative, told.trials), 0.85..=1.0);
+    let coverage = simulation::interval_coverage(TRIALS, 3, 0.995, Quantile::P99, 2.326_348);
+    check("known", share(coverage.known, coverage.trials), 0.0..=0.01);
+    check("withheld", 1.0 - share(coverage.indicative, coverage.trials), 0.85..=1.0);
 }
 
 #[test]
 fn the_same_server_is_not_called_different() {
     for n in [6, 10, 20, 40] {
-        let told = simulation::verdicts(4000, 4, n, 0.0);
+        let verdicts = simulation::verdicts(4000, 4, n, 0.0);
         check(
             &format!("false verdicts of {n} pairs"),
-            share(told.slower + told.faster, told.trials),
+            share(verdicts.slower + verdicts.faster, verdicts.trials),
             0.01..=0.06,
         );
     }
-    let told = simulation::sequential_verdicts(2000, 5, 0.0);
-    check("false verdicts of four looks", share(told.slower + told.faster, told.trials), 0.0..=0.05);
+    let verdicts = simulation::sequential_verdicts(2000, 5, 0.0);
+    check(
+        "false verdicts of four looks",
+        share(verdicts.slower + verdicts.faster, verdicts.trials),
+        0.0..=0.05,
+    );
     check("false verdicts of peeking", simulation::peeking(500, 6), 0.15..=0.3);
 }
 
@@ -71,12 +75,12 @@ fn the_same_server_is_not_called_different() {
 fn the_smallest_detectable_effect_is_detected() {
     for n in [10, 20, 40] {
         let effect = 2.9 * PAIR_SPREAD / f64::from(n).sqrt();
-        let told = simulation::verdicts(1000, 7, n as usize, effect);
-        check(&format!("found with {n} pairs"), share(told.slower, told.trials), 0.7..=1.0);
-        check(&format!("wrong sign with {n} pairs"), share(told.faster, told.trials), 0.0..=0.01);
+        let verdicts = simulation::verdicts(1000, 7, n as usize, effect);
+        check(&format!("found with {n} pairs"), share(verdicts.slower, verdicts.trials), 0.7..=1.0);
+        check(&format!("wrong sign with {n} pairs"), share(verdicts.faster, verdicts.trials), 0.0..=0.01);
     }
-    let told = simulation::sequential_verdicts(500, 8, 2.9 * PAIR_SPREAD / 40.0_f64.sqrt());
-    check("found with looks", share(told.slower, told.trials), 0.7..=1.0);
+    let verdicts = simulation::sequential_verdicts(500, 8, 2.9 * PAIR_SPREAD / 40.0_f64.sqrt());
+    check("found with looks", share(verdicts.slower, verdicts.trials), 0.7..=1.0);
 }
 
 #[test]

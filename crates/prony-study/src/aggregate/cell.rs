@@ -1,4 +1,4 @@
-//! One cell: what stays of each of its runs, and what all of them say together.
+//! One cell: what stays of each of its runs, and the figures of all of them together.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::distribution::{bins, curve};
 use super::figure::{Together, figure};
 use super::reading::{self, Reading, Readings};
 use super::stored::Stored;
-use super::timeline::{course, is_kept};
+use super::timeline::{is_kept, timeline};
 use crate::{Block, Cell, Step, Study};
 
 /// What is known of a cell while its results are read.
@@ -28,14 +28,14 @@ pub(super) struct CellRecord {
     failed: u64,
     failed_by_kind: BTreeMap<ErrorKind, u64>,
     statuses: BTreeMap<u16, u64>,
-    courses: Vec<Course>,
+    timelines: Vec<Course>,
     /// Each with the place of its run.
     executions: Vec<(u32, Execution)>,
 }
 
 /// What stays of a run.
 pub(super) struct RunRecord {
-    pub(super) told: StudyRun,
+    pub(super) summary: StudyRun,
     pub(super) readings: Readings,
     /// The load, if it was one.
     pub(super) load: Option<Load>,
@@ -47,7 +47,7 @@ pub(super) struct RunRecord {
 
 impl RunRecord {
     pub(super) fn is_valid(&self) -> bool {
-        self.told.verdict != Verdict::Invalid
+        self.summary.verdict != Verdict::Invalid
     }
 
     /// Whether its `metric` may be used. A neighbour on the server's cores makes requests slow, but hardly makes them
@@ -62,7 +62,7 @@ impl CellRecord {
     pub(super) fn new(study: &Study, index: usize) -> Self {
         Self {
             repeats: study.repeats,
-            is_compared: study.wanted.iter().any(|wanted| wanted.a == index || wanted.b == index),
+            is_compared: study.wanted.iter().any(|spec| spec.a == index || spec.b == index),
             runs: Vec::new(),
             response: Histogram::new(),
             service: Histogram::new(),
@@ -70,7 +70,7 @@ impl CellRecord {
             failed: 0,
             failed_by_kind: BTreeMap::new(),
             statuses: BTreeMap::new(),
-            courses: Vec::new(),
+            timelines: Vec::new(),
             executions: Vec::new(),
         }
     }
@@ -78,7 +78,7 @@ impl CellRecord {
     /// Takes what stays of `result`.
     pub(super) fn add(&mut self, step: &Step, result: &Stored) -> Result<(), DecodeError> {
         let mut record = RunRecord {
-            told: StudyRun {
+            summary: StudyRun {
                 repeat: step.repeat,
                 place: step.place,
                 file: step.file.clone(),
@@ -101,7 +101,7 @@ impl CellRecord {
             Stored::Exec(result) => self.add_exec(&mut record, result),
         }
         let values = record.readings.iter().filter_map(|(metric, reading)| Some((*metric, reading.value?)));
-        record.told.figures = values.collect();
+        record.summary.figures = values.collect();
         self.runs.push(record);
         Ok(())
     }
@@ -109,23 +109,23 @@ impl CellRecord {
     fn add_run(&mut self, record: &mut RunRecord, result: &RunResult) -> Result<(), DecodeError> {
         let requests = &result.requests;
         record.readings = reading::of_run(result);
-        record.told.requests = requests.intended;
-        record.told.failed = requests.failed + requests.censored + requests.never_sent;
+        record.summary.requests = requests.intended;
+        record.summary.failed = requests.failed + requests.censored + requests.never_sent;
         record.load = Some(result.plan.load);
-        record.told.limiter.clone_from(&result.limiter);
+        record.summary.limiter.clone_from(&result.limiter);
         for (kind, count) in &requests.failed_by_kind {
             *self.failed_by_kind.entry(*kind).or_default() += count;
         }
         for (status, count) in &result.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
-        if is_kept(record.told.repeat, self.repeats) {
-            self.courses.push(course(record.told.repeat, &result.series));
+        if is_kept(record.summary.repeat, self.repeats) {
+            self.timelines.push(timeline(record.summary.repeat, &result.series));
         }
         if record.is_valid() && self.is_compared {
-            let mut block = Block::of_run(result, record.told.file.clone())?;
+            let mut block = Block::of_run(result, record.summary.file.clone())?;
             // The run's own file has it.
-            block.told.histogram = HistogramData::default();
+            block.summary.histogram = HistogramData::default();
             record.block = Some(block);
         }
         // The tail that a client made itself is in its whole distribution: only its figures below it count.
@@ -142,10 +142,10 @@ impl CellRecord {
 
     fn add_probe(&mut self, record: &mut RunRecord, result: &ProbeResult) {
         record.readings = reading::of_probe(result);
-        record.told.requests = result.requests.len() as u64;
+        record.summary.requests = result.requests.len() as u64;
         for request in &result.requests {
             if let Some(failure) = &request.failure {
-                record.told.failed += 1;
+                record.summary.failed += 1;
                 if let Some(kind) = failure.kind {
                     *self.failed_by_kind.entry(kind).or_default() += 1;
                 }
@@ -159,9 +159,9 @@ impl CellRecord {
     fn add_exec(&mut self, record: &mut RunRecord, result: &ExecResult) {
         record.readings = reading::of_exec(result);
         let runs = result.commands.first().map(|command| command.runs.as_slice()).unwrap_or_default();
-        record.told.requests = runs.len() as u64;
-        record.told.failed = runs.iter().filter(|run| !result.plan.exits.is_good(run.exit)).count() as u64;
-        let (place, repeat) = (record.told.place, record.told.repeat);
+        record.summary.requests = runs.len() as u64;
+        record.summary.failed = runs.iter().filter(|run| !result.plan.exits.is_good(run.exit)).count() as u64;
+        let (place, repeat) = (record.summary.place, record.summary.repeat);
         self.executions.extend(
             runs.iter().map(|run| (place, Execution { repeat, wall_ms: run.wall_s * 1e3, exit: run.exit })),
         );
@@ -169,12 +169,12 @@ impl CellRecord {
 
     /// Puts everything in the order of time.
     pub(super) fn sort(&mut self) {
-        self.runs.sort_by_key(|run| run.told.place);
-        self.courses.sort_by_key(|course| course.repeat);
+        self.runs.sort_by_key(|run| run.summary.place);
+        self.timelines.sort_by_key(|timeline| timeline.repeat);
         self.executions.sort_by_key(|(place, _)| *place);
     }
 
-    /// What the usable runs say of `metric`, in the order of time.
+    /// The readings of `metric` of the usable runs, in the order of time.
     pub(super) fn readings(&self, metric: StudyMetric) -> Vec<&Reading> {
         let usable = self.runs.iter().filter(|run| run.has_usable(metric));
         usable.filter_map(|run| run.readings.get(&metric)).collect()
@@ -202,7 +202,7 @@ impl CellRecord {
             kind: cell.load.kind(),
             load: cell.words.clone(),
             planned,
-            runs: self.runs.iter().map(|run| run.told.clone()).collect(),
+            runs: self.runs.iter().map(|run| run.summary.clone()).collect(),
             // They are in files of their own.
             retried: Vec::new(),
             figures: figures.collect(),
@@ -210,7 +210,7 @@ impl CellRecord {
             statuses: self.statuses.clone(),
             curve: curve(&self.response, &self.service, self.failed),
             bins: bins(&self.response),
-            courses: self.courses.clone(),
+            courses: self.timelines.clone(),
             executions: self.executions.iter().map(|(_, execution)| *execution).collect(),
         }
     }
@@ -231,7 +231,7 @@ fn is_disturbed(result: &Stored) -> bool {
         && invalid.all(|finding| finding.code.is_passing() || finding.code == FindingCode::ClientCpu)
 }
 
-/// `figure`, saying that `count` of its runs are invalid in all else.
+/// `figure`, with a note that `count` of its runs are invalid in all else.
 fn with_disturbed(mut figure: StudyFigure, count: usize) -> StudyFigure {
     if count > 0 && figure.note.is_none() {
         let runs = plural(count as u64, "run");

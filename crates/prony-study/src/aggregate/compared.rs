@@ -4,36 +4,36 @@ use prony_model::{Load, Metric, StudyComparison};
 use prony_stats::{LEAST_PAIRS, Looks};
 
 use super::cell::CellRecord;
-use crate::compare::{BlockPair, Question, judge, withhold};
+use crate::compare::{BlockPair, Question, evaluate, withhold};
 use crate::{ComparisonSpec, Study};
 
 /// Everything that the study wants compared.
 pub(super) fn comparisons(study: &Study, seed: u64, cells: &[CellRecord]) -> Vec<StudyComparison> {
-    study.wanted.iter().map(|wanted| comparison(wanted, seed, &cells[wanted.a], &cells[wanted.b])).collect()
+    study.wanted.iter().map(|spec| comparison(spec, seed, &cells[spec.a], &cells[spec.b])).collect()
 }
 
-fn comparison(wanted: &ComparisonSpec, seed: u64, a: &CellRecord, b: &CellRecord) -> StudyComparison {
+fn comparison(spec: &ComparisonSpec, seed: u64, a: &CellRecord, b: &CellRecord) -> StudyComparison {
     let loads = || a.runs.iter().chain(&b.runs).filter_map(|run| run.load);
     let closed_loop = loads().all(|load| matches!(load, Load::Closed { .. }));
     let question = Question {
-        primary: wanted.metric.unwrap_or(if closed_loop { Metric::Rate } else { Metric::P50 }),
+        primary: spec.metric.unwrap_or(if closed_loop { Metric::Rate } else { Metric::P50 }),
         closed_loop,
-        margin: wanted.margin,
+        margin: spec.margin,
         looks: Looks::Once,
         seed,
     };
     let pairs = pairs(a, b);
     let is_few = pairs.len() < LEAST_PAIRS;
     let forbidden = is_few.then(|| format!("{} valid pairs; at least {LEAST_PAIRS} needed", pairs.len()));
-    let mut metrics = judge(&pairs, &question, forbidden.as_deref());
+    let mut metrics = evaluate(&pairs, &question, forbidden.as_deref());
     if is_few {
         metrics.iter_mut().for_each(withhold);
     }
     StudyComparison {
-        title: wanted.title.clone(),
-        a: index(wanted.a),
-        b: index(wanted.b),
-        margin: wanted.margin,
+        title: spec.title.clone(),
+        a: index(spec.a),
+        b: index(spec.b),
+        margin: spec.margin,
         metrics,
     }
 }
@@ -41,9 +41,9 @@ fn comparison(wanted: &ComparisonSpec, seed: u64, a: &CellRecord, b: &CellRecord
 /// The repeats of which both runs are valid.
 fn pairs(a: &CellRecord, b: &CellRecord) -> Vec<BlockPair> {
     let with_block = |cell: &'_ CellRecord, repeat: u32| {
-        cell.runs.iter().find(|run| run.told.repeat == repeat).and_then(|run| run.block.clone())
+        cell.runs.iter().find(|run| run.summary.repeat == repeat).and_then(|run| run.block.clone())
     };
-    let repeats = a.runs.iter().map(|run| run.told.repeat);
+    let repeats = a.runs.iter().map(|run| run.summary.repeat);
     repeats.filter_map(|repeat| Some((with_block(a, repeat)?, with_block(b, repeat)?))).collect()
 }
 

@@ -101,10 +101,10 @@ mod tests {
     #[test]
     fn a_curve_ends_where_ten_responses_are_slower() {
         let histogram = bimodal(10_000);
-        let told = curve(&histogram, &histogram, 0);
-        let last = told.last().expect("points");
+        let points = curve(&histogram, &histogram, 0);
+        let last = points.last().expect("points");
         assert!((last.quantile - 0.999).abs() < 1e-9, "{last:?}");
-        assert!(told.windows(2).all(|pair| pair[0].quantile < pair[1].quantile
+        assert!(points.windows(2).all(|pair| pair[0].quantile < pair[1].quantile
             && pair[0].response_ms <= pair[1].response_ms));
         assert!(curve(&bimodal(9), &bimodal(9), 0).is_empty());
     }
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn times_at_the_ends_of_the_scale() {
-        let told = bins(&[0, 1, u64::MAX].into_iter().collect());
-        assert_eq!(told.iter().map(|bin| bin.count).sum::<u64>(), 3);
-        assert_eq!(told[0].count, 2);
+        let bars = bins(&[0, 1, u64::MAX].into_iter().collect());
+        assert_eq!(bars.iter().map(|bin| bin.count).sum::<u64>(), 3);
+        assert_eq!(bars[0].count, 2);
     }
 }

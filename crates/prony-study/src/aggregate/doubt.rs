@@ -16,7 +16,7 @@ use crate::{ComparisonSpec, Step, Study};
 /// A server that works on two requests at once does up to twice as much on two connections as on one, a serial one as
 /// much. What is below this gain is taken for the latter: chance between medians of a few runs makes as much.
 const SERIAL_GAIN: f64 = 1.1;
-/// Fewer good requests than this share, and the rate says little of how the server works.
+/// Fewer good requests than this share, and the rate shows little of how the server works.
 const LEAST_SUCCESS: f64 = 0.99;
 
 /// Reasons by code.
@@ -45,10 +45,10 @@ impl Doubts {
         if finding.severity > seen.worst.severity {
             seen.worst = finding.clone();
         }
-        let told = seen.places.entry(cell).or_default();
-        told.extend(repeats);
-        told.sort_unstable();
-        told.dedup();
+        let seen_in = seen.places.entry(cell).or_default();
+        seen_in.extend(repeats);
+        seen_in.sort_unstable();
+        seen_in.dedup();
     }
 
     /// Looks for what only several cells together show.
@@ -56,7 +56,7 @@ impl Doubts {
         let found = [single_run(study, cells), serial_server(study, cells), two_factors(study)];
         for (finding, places) in found.into_iter().flatten() {
             for cell in places {
-                let repeats: Vec<u32> = cells[cell].runs.iter().map(|run| run.told.repeat).collect();
+                let repeats: Vec<u32> = cells[cell].runs.iter().map(|run| run.summary.repeat).collect();
                 self.place(&finding, cell, &repeats);
             }
         }
@@ -76,7 +76,7 @@ impl Doubts {
                     .collect(),
             })
             .collect();
-        findings.sort_by_key(|told| (Reverse(told.finding.severity), told.finding.code));
+        findings.sort_by_key(|found| (Reverse(found.finding.severity), found.finding.code));
         findings
     }
 }
@@ -157,7 +157,7 @@ fn serial_server(study: &Study, cells: &[CellRecord]) -> Option<Found> {
 
 fn scaled(cell: usize, record: &CellRecord) -> Option<Scaled> {
     let limits = [FindingCode::ClientCpu, FindingCode::RunQueueWait, FindingCode::NearClientLimit];
-    let is_clients = |run: &RunRecord| run.told.findings.iter().any(|code| limits.contains(code));
+    let is_clients = |run: &RunRecord| run.summary.findings.iter().any(|code| limits.contains(code));
     let load = record.runs.iter().find(|run| run.is_valid())?.load?;
     let Load::Closed { connections } = load else { return None };
     if record.runs.iter().any(is_clients) {
@@ -185,14 +185,14 @@ fn differing<'a>(study: &'a Study, one: &crate::Cell, other: &crate::Cell) -> Ve
 
 /// Comparisons of cells that differ in several axes.
 fn two_factors(study: &Study) -> Option<Found> {
-    let factors = |wanted: &ComparisonSpec| differing(study, &study.cells[wanted.a], &study.cells[wanted.b]);
+    let factors = |spec: &ComparisonSpec| differing(study, &study.cells[spec.a], &study.cells[spec.b]);
     let found: Vec<(&ComparisonSpec, Vec<&str>)> = study
         .wanted
         .iter()
-        .map(|wanted| (wanted, factors(wanted)))
+        .map(|spec| (spec, factors(spec)))
         .filter(|(_, factors)| factors.len() > 1)
         .collect();
-    let (wanted, factors) = found.iter().max_by_key(|(_, factors)| factors.len())?;
+    let (spec, factors) = found.iter().max_by_key(|(_, factors)| factors.len())?;
     let more = match found.len() {
         1 => String::new(),
         2 => "; so is another comparison".to_owned(),
@@ -207,14 +207,14 @@ fn two_factors(study: &Study) -> Option<Found> {
         ],
         message: format!(
             "{} against {}: {} differ at once, so the change is due to none of them alone{more}",
-            study.cells[wanted.b].name,
-            study.cells[wanted.a].name,
+            study.cells[spec.b].name,
+            study.cells[spec.a].name,
             factors.join(" and ")
         ),
         advice: "run the cells in between (for two factors the 2x2) and compare those that differ in one"
             .to_owned(),
     };
-    let mut cells: Vec<usize> = found.iter().flat_map(|(wanted, _)| [wanted.a, wanted.b]).collect();
+    let mut cells: Vec<usize> = found.iter().flat_map(|(spec, _)| [spec.a, spec.b]).collect();
     cells.sort_unstable();
     cells.dedup();
     Some((finding, cells))

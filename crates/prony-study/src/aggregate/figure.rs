@@ -1,4 +1,4 @@
-//! One number of a cell, from what its runs say.
+//! One number of a cell, from those of its runs.
 
 use prony_model::{FigureBasis, Interval, StudyFigure, StudyMetric};
 use prony_stats::{Histogram, LEAST_PAIRS, Quantile, median, signed_rank_center};
@@ -20,13 +20,13 @@ pub(super) struct Together<'a> {
     pub(super) failed: u64,
 }
 
-/// What the valid runs say of `metric`, one reading each; `None` where no run has it.
+/// The figure of the valid runs for `metric`, one reading each; `None` where no run has it.
 pub(super) fn figure(metric: StudyMetric, readings: &[&Reading], together: &Together) -> Option<StudyFigure> {
     if readings.is_empty() {
         return None;
     }
     let values: Vec<f64> = readings.iter().filter_map(|reading| reading.value).collect();
-    let mut told = StudyFigure {
+    let mut figure = StudyFigure {
         metric,
         value: None,
         interval: None,
@@ -37,15 +37,15 @@ pub(super) fn figure(metric: StudyMetric, readings: &[&Reading], together: &Toge
         note: None,
     };
     if values.len() < readings.len() {
-        withheld(&mut told, readings, together);
-        return Some(told);
+        withheld(&mut figure, readings, together);
+        return Some(figure);
     }
-    told.value = median(&values);
-    (told.interval, told.basis) = match values.len() {
+    figure.value = median(&values);
+    (figure.interval, figure.basis) = match values.len() {
         1 => (readings[0].interval, FigureBasis::WithinRun),
         _ => (across(metric, &values), FigureBasis::AcrossRuns),
     };
-    told.note = match (values.len(), told.interval) {
+    figure.note = match (values.len(), figure.interval) {
         (1, Some(_)) => {
             Some("n = 1 run: the interval is from within it and says nothing of the next".to_owned())
         }
@@ -53,26 +53,26 @@ pub(super) fn figure(metric: StudyMetric, readings: &[&Reading], together: &Toge
         (count, None) => Some(format!("n = {count} runs: no interval; at least {LEAST_PAIRS} needed")),
         (_, Some(_)) => None,
     };
-    if told.interval.is_none() {
-        told.basis = FigureBasis::None;
+    if figure.interval.is_none() {
+        figure.basis = FigureBasis::None;
     }
-    Some(told)
+    Some(figure)
 }
 
-/// A number that some run withholds: those that are left would speak of the better runs only. All runs together may
+/// A number that some run withholds: those that are left would describe the better runs only. All runs together may
 /// support a quantile that a single one does not.
-fn withheld(told: &mut StudyFigure, readings: &[&Reading], together: &Together) {
+fn withheld(figure: &mut StudyFigure, readings: &[&Reading], together: &Together) {
     let notes: Vec<_> = readings.iter().filter_map(|reading| reading.withheld.as_ref()).collect();
     let is_bound = notes.iter().any(|note| note.above_ms.is_some());
     let is_of_client = readings.iter().any(|reading| reading.is_of_client);
-    if let Some(value) = merged(told.metric, together).filter(|_| !is_bound && !is_of_client) {
-        told.value = Some(value);
-        told.note = Some("of all runs together: single ones have too few responses".to_owned());
+    if let Some(value) = merged(figure.metric, together).filter(|_| !is_bound && !is_of_client) {
+        figure.value = Some(value);
+        figure.note = Some("of all runs together: single ones have too few responses".to_owned());
         return;
     }
     let without = readings.len() - values_of(readings);
     let reason = notes.first().map_or("no response was good", |note| note.reason.as_str());
-    told.note = Some(if readings.len() == 1 {
+    figure.note = Some(if readings.len() == 1 {
         reason.to_owned()
     } else {
         format!("withheld in {without} of {} runs: {reason}", readings.len())
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_runs_decides_what_is_said() {
+    fn the_number_of_runs_decides_the_basis() {
         let one = across_runs(&[100.0]);
         assert_eq!((one.value, one.basis), (Some(100.0), FigureBasis::WithinRun));
         assert_eq!(one.interval.map(|interval| interval.low), Some(99.0));
@@ -177,18 +177,18 @@ mod tests {
     fn one_run_that_withholds_takes_the_value_away() {
         let all: Histogram = (0..900).map(|k| 1_000_000 + k).collect();
         let some = [reading(1.0), reading(1.0), without(None)];
-        let told = of(StudyMetric::P99, &some, &all, 0);
-        assert_eq!((told.value, told.runs), (None, 2));
-        assert_eq!(told.note.as_deref(), Some("withheld in 1 of 3 runs: too few"));
+        let figure = of(StudyMetric::P99, &some, &all, 0);
+        assert_eq!((figure.value, figure.runs), (None, 2));
+        assert_eq!(figure.note.as_deref(), Some("withheld in 1 of 3 runs: too few"));
     }
 
     #[test]
     fn all_runs_together_may_support_what_single_ones_do_not() {
         let all: Histogram = (0..2000).map(|k| 1_000_000 + 1000 * k).collect();
         let none = [without(None), without(None)];
-        let told = of(StudyMetric::P99, &none, &all, 0);
-        assert!(told.value.is_some_and(|value| (value - 2.98).abs() < 0.01), "{told:?}");
-        assert!(told.note.is_some_and(|note| note.contains("all runs together")));
+        let figure = of(StudyMetric::P99, &none, &all, 0);
+        assert!(figure.value.is_some_and(|value| (value - 2.98).abs() < 0.01), "{figure:?}");
+        assert!(figure.note.is_some_and(|note| note.contains("all runs together")));
         // Twenty failed requests in a thousand are beyond the 99th percentile.
         assert_eq!(of(StudyMetric::P99, &none, &all, 40).value, None);
         assert_eq!(of(StudyMetric::P99, &[without(Some(30_000.0)), without(None)], &all, 0).value, None);

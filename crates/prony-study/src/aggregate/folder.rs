@@ -10,7 +10,7 @@ use super::{AggregateError, Stored, aggregate};
 use crate::folder::{failures, retried_files};
 use crate::{Schedule, Step, Study};
 
-/// What the results in `folder`, the folder of a study, say together. Runs that have no file are missing.
+/// The result of all files in `folder`, the folder of a study. Runs that have no file are missing.
 pub fn aggregate_folder(
     study: &Study,
     schedule: &Schedule,

@@ -7,9 +7,9 @@ mod cell;
 mod compared;
 mod distribution;
 mod doubt;
+mod evaluated;
 mod figure;
 mod folder;
-mod judged;
 mod reading;
 mod stored;
 #[cfg(test)]
@@ -30,12 +30,12 @@ use self::reading::Reading;
 pub use self::stored::{AggregateError, Stored, StoredError};
 use crate::{Launch, Schedule, Step, Study, Target, Template};
 
-/// What `result` says of `metric`; a reading without value where it has none.
+/// The reading of `metric` in `result`; a reading without value where it has none.
 pub(crate) fn reading_of(result: &RunResult, metric: StudyMetric) -> Reading {
     reading::of_run(result).remove(&metric).unwrap_or_default()
 }
 
-/// What the runs that are there say together. `stored` are the results with their steps, in any order; a result that
+/// The result of the runs that are there. `stored` are the results with their steps, in any order; a result that
 /// can't be read is the caller's error. `failures` are the runs that could not be made.
 ///
 /// A run that is in neither is missing, and the study not complete.
@@ -65,7 +65,7 @@ pub fn aggregate<E: From<AggregateError>>(
     let complete = made >= schedule.steps.len();
     doubts.add_of_study(study, &cells);
     let planned = planned(study, schedule);
-    let told: Vec<StudyCell> = cells
+    let summaries: Vec<StudyCell> = cells
         .iter()
         .zip(&study.cells)
         .zip(planned)
@@ -73,7 +73,7 @@ pub fn aggregate<E: From<AggregateError>>(
         .collect();
     let findings = doubts.findings();
     let worst = findings.iter().map(|finding| finding.finding.clone()).collect::<Vec<_>>();
-    let verdicts = told.iter().flat_map(|cell| &cell.runs).map(|run| run.verdict);
+    let verdicts = summaries.iter().flat_map(|cell| &cell.runs).map(|run| run.verdict);
     let verdict = verdicts.chain([Verdict::from_findings(&worst)]).max().unwrap_or(Verdict::Invalid);
     Ok(StudyResult {
         format: STUDY_FORMAT.to_owned(),
@@ -93,10 +93,10 @@ pub fn aggregate<E: From<AggregateError>>(
         started_at: span.started_at,
         axes: study.axes.clone(),
         targets: targets(study),
-        thresholds: judged::thresholds(study, &cells, &told),
-        published: judged::published(study, &told),
+        thresholds: evaluated::thresholds(study, &cells, &summaries),
+        published: evaluated::published(study, &summaries),
         comparisons: compared::comparisons(study, schedule.seed, &cells),
-        cells: told,
+        cells: summaries,
         findings,
         failures,
         environment: span.environment,
@@ -144,14 +144,14 @@ impl Span {
 
 /// Every target once, however many ways of starting it the axes make if those look the same.
 fn targets(study: &Study) -> Vec<StudyTarget> {
-    let mut told: Vec<StudyTarget> = Vec::new();
+    let mut unique: Vec<StudyTarget> = Vec::new();
     for target in &study.targets {
         let one = StudyTarget { name: target.name.clone(), how: how(target), commit: target.commit.clone() };
-        if !told.contains(&one) {
-            told.push(one);
+        if !unique.contains(&one) {
+            unique.push(one);
         }
     }
-    told
+    unique
 }
 
 fn how(target: &Target) -> String {

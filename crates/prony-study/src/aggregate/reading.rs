@@ -1,4 +1,4 @@
-//! What one run says of each metric.
+//! The reading of each metric from one run.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use prony_stats::median;
 pub(crate) struct Reading {
     /// In the metric's unit; absent where it is withheld.
     pub(crate) value: Option<f64>,
-    /// What the run itself says of its precision.
+    /// Its precision, from within the run.
     pub(crate) interval: Option<Interval>,
     /// Requests or executions behind it.
     pub(crate) samples: u64,

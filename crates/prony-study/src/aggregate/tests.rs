@@ -125,7 +125,7 @@ fn run(connections: u32, responses: u64, middle_ms: f64, place: u32) -> RunResul
 }
 
 /// The study with a result for every step; the times are those of the cell.
-fn digested(study: &Study, middle_ms: [f64; 4], change: fn(&Step, &mut RunResult)) -> StudyResult {
+fn aggregated(study: &Study, middle_ms: [f64; 4], change: fn(&Step, &mut RunResult)) -> StudyResult {
     let schedule = schedule(study);
     let stored = schedule.steps.iter().map(|step| {
         let connections = if step.cell < 2 { 1 } else { 8 };
@@ -142,7 +142,7 @@ const QUICK: [f64; 4] = [1.0, 1.0, 1.0, 1.0];
 fn nothing(_: &Step, _: &mut RunResult) {}
 
 fn codes(result: &StudyResult) -> Vec<FindingCode> {
-    result.findings.iter().map(|told| told.finding.code).collect()
+    result.findings.iter().map(|found| found.finding.code).collect()
 }
 
 fn finding(code: FindingCode, severity: Severity) -> Finding {
@@ -150,13 +150,13 @@ fn finding(code: FindingCode, severity: Severity) -> Finding {
     Finding { code, severity, evidence: Vec::new(), message: words(), advice: words() }
 }
 
-fn wanted(a: usize, b: usize) -> ComparisonSpec {
+fn spec(a: usize, b: usize) -> ComparisonSpec {
     ComparisonSpec { title: "the new one".to_owned(), a, b, metric: Some(Metric::P50), margin: 0.02 }
 }
 
 #[test]
 fn a_whole_study() {
-    let result = digested(&study(6), QUICK, nothing);
+    let result = aggregated(&study(6), QUICK, nothing);
     assert!(result.complete && result.verdict == Verdict::Valid, "{:?}", result.findings);
     assert_eq!((result.cells.len(), result.targets.len(), result.took_s), (4, 2, 24.001));
     assert_eq!(result.started_at.as_deref(), Some("2026-01-02T03:00:01.000Z"));
@@ -173,8 +173,8 @@ fn a_whole_study() {
 }
 
 #[test]
-fn invalid_runs_count_for_nothing_and_are_told() {
-    let result = digested(&study(6), QUICK, |step, result| {
+fn invalid_runs_count_for_nothing_and_are_reported() {
+    let result = aggregated(&study(6), QUICK, |step, result| {
         if step.cell == 2 && step.repeat < 3 {
             result.verdict = Verdict::Invalid;
             result.rate.done_per_s = 1e6;
@@ -190,8 +190,8 @@ fn invalid_runs_count_for_nothing_and_are_told() {
 
 /// A neighbour makes a run's times useless, and not what a request costs the server; a server that fails makes both so.
 #[test]
-fn disturbed_runs_still_tell_what_a_request_costs_the_server() {
-    let result = digested(&study(6), QUICK, |step, result| {
+fn disturbed_runs_still_show_what_a_request_costs_the_server() {
+    let result = aggregated(&study(6), QUICK, |step, result| {
         let cpu = prony_model::ServerFigure { value: 80.0, interval: None, requests: 2000 };
         result.server = Some(prony_model::ServerUse { cpu_per_request_us: Some(cpu), ..Default::default() });
         if step.cell == 2 && step.repeat < 6 {
@@ -212,8 +212,8 @@ fn disturbed_runs_still_tell_what_a_request_costs_the_server() {
 }
 
 #[test]
-fn a_tail_that_the_client_made_is_told_by_the_kernels_clock_alone() {
-    let result = digested(&study(6), QUICK, |step, result| {
+fn a_tail_that_the_client_made_is_measured_by_the_kernels_clock_alone() {
+    let result = aggregated(&study(6), QUICK, |step, result| {
         if step.cell != 2 {
             return;
         }
@@ -239,7 +239,7 @@ fn a_tail_that_the_client_made_is_told_by_the_kernels_clock_alone() {
 
 #[test]
 fn a_run_in_which_nothing_was_due_counts_for_nothing() {
-    let result = digested(&study(6), QUICK, |step, result| {
+    let result = aggregated(&study(6), QUICK, |step, result| {
         if step.cell == 1 && step.repeat == 2 {
             result.requests.intended = 0;
             result.rate.done_per_s = 0.0;
@@ -265,25 +265,30 @@ fn a_missing_run_makes_a_study_invalid() {
 #[test]
 fn pairs_are_repeats() {
     let mut study = study(6);
-    study.wanted = vec![wanted(2, 3)];
-    let result = digested(&study, [1.0, 1.0, 1.0, 3.0], nothing);
-    let told = &result.comparisons[0].metrics[0];
-    assert_eq!((told.metric, told.pairs, &told.outcome), (Metric::P50, 6, &ComparisonOutcome::Slower));
-    assert!(told.change.is_some_and(|change| (change - 2.0).abs() < 0.05), "{told:?}");
+    study.wanted = vec![spec(2, 3)];
+    let result = aggregated(&study, [1.0, 1.0, 1.0, 3.0], nothing);
+    let comparison = &result.comparisons[0].metrics[0];
+    assert_eq!(
+        (comparison.metric, comparison.pairs, &comparison.outcome),
+        (Metric::P50, 6, &ComparisonOutcome::Slower)
+    );
+    assert!(comparison.change.is_some_and(|change| (change - 2.0).abs() < 0.05), "{comparison:?}");
 }
 
 #[test]
 fn a_client_that_made_one_tail_of_six_leaves_rate_and_median_to_be_compared() {
     let mut study = study(6);
-    study.wanted = vec![wanted(2, 3)];
-    let result = digested(&study, [1.0, 1.0, 1.0, 3.0], |step, result| {
+    study.wanted = vec![spec(2, 3)];
+    let result = aggregated(&study, [1.0, 1.0, 1.0, 3.0], |step, result| {
         if step.cell == 3 && step.repeat == 4 {
             let mut found = finding(FindingCode::TailBlame, Severity::Warning);
             found.evidence.push(Evidence::new(KERNEL_P99, 1.0, "ms"));
             result.findings.push(found);
         }
     });
-    let of = |metric| result.comparisons[0].metrics.iter().find(|told| told.metric == metric).expect("compared");
+    let of = |metric| {
+        result.comparisons[0].metrics.iter().find(|comparison| comparison.metric == metric).expect("compared")
+    };
     assert_eq!((of(Metric::P50).pairs, &of(Metric::P50).outcome), (6, &ComparisonOutcome::Slower));
     let tail = of(Metric::P99);
     let reason = "the client made the slowest responses in 1 of 6 pairs; 6 others are needed".to_owned();
@@ -294,37 +299,40 @@ fn a_client_that_made_one_tail_of_six_leaves_rate_and_median_to_be_compared() {
 #[test]
 fn five_pairs_are_too_few_for_a_verdict() {
     let mut study = study(6);
-    study.wanted = vec![wanted(2, 3)];
-    let result = digested(&study, [1.0, 1.0, 1.0, 3.0], |step, result| {
+    study.wanted = vec![spec(2, 3)];
+    let result = aggregated(&study, [1.0, 1.0, 1.0, 3.0], |step, result| {
         if step.cell == 3 && step.repeat == 4 {
             result.verdict = Verdict::Invalid;
         }
     });
-    for told in &result.comparisons[0].metrics {
+    for comparison in &result.comparisons[0].metrics {
         let reason = "5 valid pairs; at least 6 needed".to_owned();
-        assert_eq!((told.pairs, &told.outcome), (5, &ComparisonOutcome::NoVerdict { reason }));
+        assert_eq!((comparison.pairs, &comparison.outcome), (5, &ComparisonOutcome::NoVerdict { reason }));
         assert!(
-            (told.p, told.interval, told.differs) == (None, None, false) && told.change.is_some(),
-            "{told:?}"
+            (comparison.p, comparison.interval, comparison.differs) == (None, None, false)
+                && comparison.change.is_some(),
+            "{comparison:?}"
         );
     }
 }
 
 #[test]
-fn demands_and_published_figures() {
+fn thresholds_and_published_figures() {
     let mut study = study(6);
-    let demand = |at_least, at_most| Threshold { cell: 2, metric: StudyMetric::P99, at_least, at_most };
-    study.demands = vec![demand(None, Some(50.0)), demand(Some(2.0), None), demand(Some(0.5), Some(0.6))];
+    let threshold = |at_least, at_most| Threshold { cell: 2, metric: StudyMetric::P99, at_least, at_most };
+    study.demands =
+        vec![threshold(None, Some(50.0)), threshold(Some(2.0), None), threshold(Some(0.5), Some(0.6))];
     study.published =
         vec![Publication { cell: 2, metric: StudyMetric::Rate, value: 400.0, source: None, note: None }];
-    let result = digested(&study, QUICK, nothing);
-    let told: Vec<_> = result.thresholds.iter().map(|told| (told.text.as_str(), told.outcome)).collect();
+    let result = aggregated(&study, QUICK, nothing);
+    let outcomes: Vec<_> =
+        result.thresholds.iter().map(|threshold| (threshold.text.as_str(), threshold.outcome)).collect();
     let expected = [
         ("p99 at most 50 ms", ThresholdOutcome::Met),
         ("p99 at least 2 ms", ThresholdOutcome::Missed),
         ("p99 at least 0.5 ms and at most 0.6 ms", ThresholdOutcome::Missed),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(outcomes, expected);
     assert!(
         result.published[0].ratio.is_some_and(|ratio| (ratio - 20.0).abs() < 0.1),
         "{:?}",
@@ -340,9 +348,9 @@ fn a_short_study_has_no_ratio_to_published_totals() {
         study.short = short;
         let publication = |metric| Publication { cell: 2, metric, value: 0.0305, source: None, note: None };
         study.published = [StudyMetric::Total, StudyMetric::Max, StudyMetric::Rate].map(publication).into();
-        let result = digested(&study, QUICK, nothing);
-        let told: Vec<bool> = result.published.iter().map(|figure| figure.ratio.is_some()).collect();
-        assert_eq!(told, expected, "{:?}", result.published);
+        let result = aggregated(&study, QUICK, nothing);
+        let has_ratio: Vec<bool> = result.published.iter().map(|figure| figure.ratio.is_some()).collect();
+        assert_eq!(has_ratio, expected, "{:?}", result.published);
         assert!(result.published.iter().all(|figure| figure.measured.is_some()));
     }
 }
@@ -354,67 +362,68 @@ fn what_is_withheld_is_not_met() {
         Threshold { cell: 0, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
         Threshold { cell: 1, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
     ];
-    let result = digested(&study, QUICK, |step, result| {
+    let result = aggregated(&study, QUICK, |step, result| {
         let above_ms = (step.cell == 1).then_some(30_000.0);
         let note = prony_model::QuantileNote { reason: "cut off".to_owned(), above_ms };
         result.requests.failed = 500;
         result.latency.response.quantiles_ms.insert("0.99".to_owned(), None);
         result.latency.response.withheld.insert("0.99".to_owned(), note);
     });
-    let told: Vec<_> = result.thresholds.iter().map(|told| (told.measured, told.outcome)).collect();
-    assert_eq!(told, [(None, ThresholdOutcome::Unknown), (None, ThresholdOutcome::Missed)]);
+    let outcomes: Vec<_> =
+        result.thresholds.iter().map(|threshold| (threshold.measured, threshold.outcome)).collect();
+    assert_eq!(outcomes, [(None, ThresholdOutcome::Unknown), (None, ThresholdOutcome::Missed)]);
 }
 
 #[test]
-fn a_single_run_is_told() {
-    let result = digested(&study(1), QUICK, nothing);
+fn a_single_run_is_reported() {
+    let result = aggregated(&study(1), QUICK, nothing);
     assert_eq!(codes(&result), [FindingCode::SingleRun]);
     assert!(result.findings[0].finding.message.starts_with("n = 1 for each of 4 cells"));
     assert_eq!((result.verdict, result.findings[0].places.len()), (Verdict::Doubtful, 4));
 }
 
 #[test]
-fn a_serial_server_is_told() {
+fn a_serial_server_is_reported() {
     // One request at a time, 40 ms each: eight connections wait for each other.
-    let result = digested(&study(6), [40.0, 40.0, 320.0, 320.0], nothing);
+    let result = aggregated(&study(6), [40.0, 40.0, 320.0, 320.0], nothing);
     assert_eq!(codes(&result), [FindingCode::SerialServer]);
-    let told = &result.findings[0];
+    let found = &result.findings[0];
     assert!(
-        told.finding.message.contains("24.9 /s on one: it works on one request at a time"),
+        found.finding.message.contains("24.9 /s on one: it works on one request at a time"),
         "{}",
-        told.finding.message
+        found.finding.message
     );
-    assert_eq!(told.places.len(), 2);
-    // A client at its limit says nothing of the server.
-    let result = digested(&study(6), [40.0, 40.0, 320.0, 320.0], |_, result| {
+    assert_eq!(found.places.len(), 2);
+    // A client at its limit shows nothing of the server.
+    let result = aggregated(&study(6), [40.0, 40.0, 320.0, 320.0], |_, result| {
         result.findings = vec![finding(FindingCode::NearClientLimit, Severity::Note)];
     });
     assert_eq!(codes(&result), [FindingCode::NearClientLimit]);
 }
 
 #[test]
-fn two_factors_are_told() {
+fn two_factors_are_reported() {
     let mut study = study(6);
-    study.wanted = vec![wanted(2, 3), wanted(0, 3)];
-    let result = digested(&study, QUICK, nothing);
+    study.wanted = vec![spec(2, 3), spec(0, 3)];
+    let result = aggregated(&study, QUICK, nothing);
     assert_eq!(codes(&result), [FindingCode::TwoFactors]);
-    let told = &result.findings[0];
-    assert!(told.finding.message.contains("8, new against 1, old: connections and version differ"));
-    assert_eq!(told.places.iter().map(|place| place.cell).collect::<Vec<_>>(), [0, 3]);
+    let found = &result.findings[0];
+    assert!(found.finding.message.contains("8, new against 1, old: connections and version differ"));
+    assert_eq!(found.places.iter().map(|place| place.cell).collect::<Vec<_>>(), [0, 3]);
 }
 
 #[test]
-fn findings_are_told_once_with_their_places() {
-    let result = digested(&study(2), QUICK, |step, result| {
+fn findings_are_reported_once_with_their_places() {
+    let result = aggregated(&study(2), QUICK, |step, result| {
         if step.cell == 1 {
             let severity = if step.repeat == 2 { Severity::Warning } else { Severity::Note };
             result.findings = vec![finding(FindingCode::Steal, severity)];
         }
     });
     assert_eq!(codes(&result), [FindingCode::Steal]);
-    let told = &result.findings[0];
-    assert_eq!(told.finding.severity, Severity::Warning);
-    assert_eq!((told.places[0].cell, told.places[0].repeats.as_slice()), (1, [1, 2].as_slice()));
+    let found = &result.findings[0];
+    assert_eq!(found.finding.severity, Severity::Warning);
+    assert_eq!((found.places[0].cell, found.places[0].repeats.as_slice()), (1, [1, 2].as_slice()));
 }
 
 #[test]

@@ -2,24 +2,24 @@
 
 use prony_model::{Course, CoursePoint, SecondPoint};
 
-/// Points of a course at most: more than the columns of a small chart.
+/// Points of a timeline at most: more than the columns of a small chart.
 const POINTS_MAX: usize = 300;
-/// Courses of a cell at most: more lines in a chart can't be told apart.
-const COURSES_MAX: u32 = 12;
+/// Timelines of a cell at most: more lines in a chart can't be distinguished.
+const TIMELINES_MAX: u32 = 12;
 /// Points that are kept of a group of seconds.
 const KEPT: usize = 3;
 /// A rate over less of a second than this is chance.
 const LEAST_COVERED_S: f64 = 0.5;
 
-/// Whether the course of `repeat` of `repeats` is kept: as many as a chart can show, spread over the study.
+/// Whether the timeline of `repeat` of `repeats` is kept: as many as a chart can show, spread over the study.
 pub(super) fn is_kept(repeat: u32, repeats: u32) -> bool {
-    let courses = u64::from(COURSES_MAX.min(repeats));
-    let before = |repeat: u32| u64::from(repeat) * courses / u64::from(repeats.max(1));
+    let timelines = u64::from(TIMELINES_MAX.min(repeats));
+    let before = |repeat: u32| u64::from(repeat) * timelines / u64::from(repeats.max(1));
     before(repeat) > before(repeat.saturating_sub(1))
 }
 
-/// The course of a run; decimated by extremes, so that no spike is lost.
-pub(super) fn course(repeat: u32, series: &[SecondPoint]) -> Course {
+/// The timeline of a run; decimated by extremes, so that no spike is lost.
+pub(super) fn timeline(repeat: u32, series: &[SecondPoint]) -> Course {
     let is_short = |second: &SecondPoint| second.covered_s < LEAST_COVERED_S;
     let points: Vec<CoursePoint> = series
         .iter()
@@ -79,7 +79,7 @@ mod tests {
         let mut series: Vec<SecondPoint> = (0..3600).map(|at| second(at, 1000, 1.0)).collect();
         series[1234].max_ms = Some(900.0);
         series[2345].done = 0;
-        let points = course(1, &series).points;
+        let points = timeline(1, &series).points;
         assert!(points.len() <= POINTS_MAX, "{}", points.len());
         assert!(points.windows(2).all(|pair| pair[0].at_s < pair[1].at_s));
         assert!(points.iter().any(|point| point.max_ms == Some(900.0)));
@@ -87,17 +87,17 @@ mod tests {
     }
 
     #[test]
-    fn a_short_course_is_whole() {
+    fn a_short_timeline_is_whole() {
         let mut series: Vec<SecondPoint> = (0..10).map(|at| second(at, 1000, 1.0)).collect();
         series.push(SecondPoint { covered_s: 0.01, ..second(10, 3, 1.0) });
-        let told = course(7, &series);
-        assert_eq!((told.repeat, told.points.len()), (7, 10));
+        let whole = timeline(7, &series);
+        assert_eq!((whole.repeat, whole.points.len()), (7, 10));
         let short = [SecondPoint { covered_s: 0.1, ..second(0, 5, 1.0) }];
-        assert!((course(7, &short).points[0].rate_per_s - 50.0).abs() < 1e-9);
+        assert!((timeline(7, &short).points[0].rate_per_s - 50.0).abs() < 1e-9);
     }
 
     #[test]
-    fn courses_are_spread_over_the_study() {
+    fn timelines_are_spread_over_the_study() {
         let check = |repeats: u32, expected: usize| {
             assert_eq!(
                 (1..=repeats).filter(|repeat| is_kept(*repeat, repeats)).count(),

@@ -12,7 +12,7 @@ pub type BlockPair = (Block, Block);
 #[derive(Debug, Clone)]
 pub struct Block {
     /// What is stored of it.
-    pub told: ComparedBlock,
+    pub summary: ComparedBlock,
     /// Response times of the good responses.
     pub responses: Sparse,
     /// Connections of a closed loop; 0 in an open one.
@@ -20,12 +20,12 @@ pub struct Block {
     /// Requests that the CPU time of the server stands for.
     pub cpu_requests: u64,
     /// It is a run of its own whose slowest responses are the client's: its pair says nothing of the tail. Of the many
-    /// short blocks of a live comparison all are judged together instead: see [`Block::clients_tail`].
+    /// short blocks of a live comparison all are evaluated together instead: see [`Block::clients_tail`].
     pub has_client_tail: bool,
 }
 
 impl Block {
-    /// What `result`, one block of many, says; an error only where its distribution is damaged.
+    /// From `result`, one block of many; an error only where its distribution is damaged.
     pub fn of(result: &RunResult, file: Option<String>) -> Result<Self, DecodeError> {
         let histogram = &result.histograms.response;
         let responses = if histogram.data.is_empty() {
@@ -49,7 +49,7 @@ impl Block {
         // At the end of a closed loop it is the client that gives the last connections up.
         let never_sent = if connections == 0 { requests.never_sent } else { 0 };
         let invalid = result.findings.iter().filter(|finding| finding.severity == Severity::Invalid);
-        let told = ComparedBlock {
+        let summary = ComparedBlock {
             file,
             started_at: result.timing.started_at.clone(),
             measured_s: result.timing.measured_s,
@@ -69,10 +69,10 @@ impl Block {
             histogram: histogram.clone(),
         };
         let cpu_requests = cpu.map_or(0, |figure| figure.requests);
-        Ok(Self { told, responses, connections, cpu_requests, has_client_tail: false })
+        Ok(Self { summary, responses, connections, cpu_requests, has_client_tail: false })
     }
 
-    /// What `result`, a run of its own, says; an error only where its distribution is damaged.
+    /// From `result`, a run of its own; an error only where its distribution is damaged.
     pub fn of_run(result: &RunResult, file: String) -> Result<Self, DecodeError> {
         Ok(Self { has_client_tail: result.has_client_tail(), ..Self::of(result, Some(file))? })
     }
@@ -81,8 +81,8 @@ impl Block {
     /// nothing was good, or where the CPU time is not known.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         let value = match (metric, metric.quantile()) {
-            (Metric::Cpu, _) => self.told.cpu_per_request_us,
-            (_, None) => Some(self.told.whole_rounds_per_s.unwrap_or(self.told.rate_per_s)),
+            (Metric::Cpu, _) => self.summary.cpu_per_request_us,
+            (_, None) => Some(self.summary.whole_rounds_per_s.unwrap_or(self.summary.rate_per_s)),
             (_, Some((_, q))) => self.responses.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6),
         };
         value.filter(|value| *value > 0.0 && value.is_finite())
@@ -92,11 +92,11 @@ impl Block {
     pub fn weighted(&self, metric: Metric) -> Option<Weighted> {
         let weight = match metric {
             // The time of all requests that began in the block: a rate is rounds per time.
-            Metric::Rate => match (self.told.mean_response_ms, self.responses.count()) {
-                (Some(mean_ms), count @ 1..) if self.told.whole_rounds_per_s.is_some() => {
+            Metric::Rate => match (self.summary.mean_response_ms, self.responses.count()) {
+                (Some(mean_ms), count @ 1..) if self.summary.whole_rounds_per_s.is_some() => {
                     mean_ms / 1e3 * count as f64
                 }
-                _ => self.told.measured_s * f64::from(self.connections.max(1)),
+                _ => self.summary.measured_s * f64::from(self.connections.max(1)),
             },
             Metric::Cpu => self.cpu_requests as f64,
             _ => return None,
@@ -108,7 +108,7 @@ impl Block {
     pub fn resolution(&self, metric: Metric) -> f64 {
         match metric {
             // A count is off by up to a round.
-            Metric::Rate if self.told.whole_rounds_per_s.is_none() => {
+            Metric::Rate if self.summary.whole_rounds_per_s.is_none() => {
                 f64::from(self.connections) / self.responses.count().max(1) as f64
             }
             Metric::Rate | Metric::Cpu => 0.0,
@@ -118,13 +118,13 @@ impl Block {
 
     /// How many rounds of its connections the block lasted; `None` where nothing was good.
     pub fn rounds(&self) -> Option<f64> {
-        Some(1e3 * self.told.measured_s / self.told.mean_response_ms?)
+        Some(1e3 * self.summary.measured_s / self.summary.mean_response_ms?)
     }
 
     /// Why a pair with this block does not count: signals of the machine that were chosen before anything was
     /// measured, so that nobody drops what he does not like.
     pub fn disturbance(&self) -> Option<&'static str> {
-        self.told.invalid.iter().find_map(|code| match code {
+        self.summary.invalid.iter().find_map(|code| match code {
             FindingCode::Steal => Some("the hypervisor gave the CPUs to others"),
             FindingCode::ClockSource => Some("the kernel changed its clock"),
             _ => None,
@@ -132,7 +132,7 @@ impl Block {
     }
 
     /// By what all numbers of this block are the client's rather than the server's, if they are. Waiting for a core
-    /// is judged over all blocks: in a short one a single wait is a great share.
+    /// is evaluated over all blocks: in a short one a single wait is a great share.
     pub fn clients_fault(&self) -> Option<FindingCode> {
         self.first_of(&[
             FindingCode::RateNotReached,
@@ -149,7 +149,7 @@ impl Block {
     }
 
     fn first_of(&self, codes: &[FindingCode]) -> Option<FindingCode> {
-        codes.iter().copied().find(|code| self.told.invalid.contains(code))
+        codes.iter().copied().find(|code| self.summary.invalid.contains(code))
     }
 }
 
@@ -162,7 +162,7 @@ pub(crate) mod fixtures {
         let nanos = |k: u64| middle_ms * 1e6 * (0.95 + 0.1 * k as f64 / responses as f64);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few milliseconds")]
         let histogram: Histogram = (0..responses).map(|k| nanos(k) as u64).collect();
-        let told = ComparedBlock {
+        let summary = ComparedBlock {
             file: None,
             started_at: "2026-01-02T03:04:05.000Z".to_owned(),
             measured_s: 0.2,
@@ -181,14 +181,20 @@ pub(crate) mod fixtures {
             invalid: Vec::new(),
             histogram: prony_model::HistogramData::default(),
         };
-        Block { told, responses: histogram.to_sparse(), connections: 1, cpu_requests: 0, has_client_tail: false }
+        Block {
+            summary,
+            responses: histogram.to_sparse(),
+            connections: 1,
+            cpu_requests: 0,
+            has_client_tail: false,
+        }
     }
 
     #[test]
     fn only_what_was_chosen_beforehand_drops_a_pair() {
         let with = |code| {
             let mut block = block(10, 1.0);
-            block.told.invalid = vec![code];
+            block.summary.invalid = vec![code];
             (block.disturbance().is_some(), block.clients_fault().is_some(), block.clients_tail().is_some())
         };
         assert_eq!(with(FindingCode::Steal), (true, false, false));

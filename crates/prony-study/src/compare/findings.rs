@@ -4,14 +4,14 @@ use prony_model::{ComparisonOutcome, Evidence, Finding, FindingCode, Metric, Met
 use prony_stats::median;
 
 use super::block::BlockPair;
-use super::judge::{Question, has_no_width, rank_comparison};
+use super::evaluate::{Question, has_no_width, rank_comparison};
 
 /// Requests of a block that keep the mean of a few from deciding it.
 pub const LEAST_REQUESTS: f64 = 100.0;
 /// Rounds of a block that keep its last one, which is not followed by others, from deciding it.
 pub const LEAST_ROUNDS: f64 = 20.0;
 
-/// Every doubt about `metrics`, which [`judge`](super::judge()) said of `pairs`.
+/// Every doubt about `metrics`, which [`evaluate`](super::evaluate()) made of `pairs`.
 pub fn figure_findings(
     pairs: &[BlockPair],
     metrics: &[MetricComparison],
@@ -25,19 +25,19 @@ pub fn figure_findings(
 }
 
 /// A figure that moves in steps too coarse to be compared.
-fn zero_width(told: &MetricComparison) -> Option<Finding> {
-    let interval = told.interval.filter(|interval| has_no_width(interval.low, interval.high))?;
+fn zero_width(comparison: &MetricComparison) -> Option<Finding> {
+    let interval = comparison.interval.filter(|interval| has_no_width(interval.low, interval.high))?;
     Some(Finding {
         code: FindingCode::ZeroWidthInterval,
         severity: Severity::Warning,
         evidence: vec![
             Evidence::new("change", interval.low, "share"),
-            Evidence::new("pairs", told.pairs as f64, "count"),
+            Evidence::new("pairs", comparison.pairs as f64, "count"),
         ],
         message: format!(
             "all {} pairs show the same {} ratio: the figure moves in steps, and the interval has no width",
-            told.pairs,
-            told.metric.name()
+            comparison.pairs,
+            comparison.metric.name()
         ),
         advice: "measure longer blocks (--block 2s), or more connections".to_owned(),
     })
@@ -46,8 +46,9 @@ fn zero_width(told: &MetricComparison) -> Option<Finding> {
 /// In a closed loop more responses per second mean shorter ones.
 fn contradiction(metrics: &[MetricComparison]) -> Option<Finding> {
     let change = |metric| {
-        let told = metrics.iter().find(|told| told.metric == metric && told.differs)?;
-        told.change
+        let comparison =
+            metrics.iter().find(|comparison| comparison.metric == metric && comparison.differs)?;
+        comparison.change
     };
     let (rate, p50) = (change(Metric::Rate)?, change(Metric::P50)?);
     (rate.signum() == p50.signum()).then(|| {
@@ -70,9 +71,10 @@ fn contradiction(metrics: &[MetricComparison]) -> Option<Finding> {
 
 /// A mean that the usual pair does not show.
 fn uneven(pairs: &[BlockPair], metrics: &[MetricComparison], question: &Question) -> Option<Finding> {
-    let judged = |told: &&MetricComparison| !matches!(told.outcome, ComparisonOutcome::NoVerdict { .. });
-    let told = metrics.iter().filter(judged).find(|told| told.primary)?;
-    let (found, mean) = rank_comparison(pairs, told.metric, question)?;
+    let has_verdict =
+        |comparison: &&MetricComparison| !matches!(comparison.outcome, ComparisonOutcome::NoVerdict { .. });
+    let comparison = metrics.iter().filter(has_verdict).find(|comparison| comparison.primary)?;
+    let (found, mean) = rank_comparison(pairs, comparison.metric, question)?;
     found.is_uneven.then(|| Finding {
         code: FindingCode::UnevenPairs,
         severity: Severity::Note,
@@ -118,7 +120,7 @@ mod tests {
     use prony_stats::Looks;
 
     use super::super::block::fixtures::block;
-    use super::super::judge::judge;
+    use super::super::evaluate::evaluate;
     use super::*;
 
     const QUESTION: Question =
@@ -141,27 +143,27 @@ mod tests {
     #[test]
     fn nothing_is_found_where_nothing_is_wrong() {
         let pairs = pairs(|_, _| {});
-        let metrics = judge(&pairs, &QUESTION, None);
+        let metrics = evaluate(&pairs, &QUESTION, None);
         assert_eq!(codes(&figure_findings(&pairs, &metrics, &QUESTION)), []);
     }
 
     /// Two servers of 39.2 and 40.8 ms whose blocks held as many rounds were "no difference, 0 % [0 %, 0 %]".
     #[test]
     fn an_interval_without_width_is_no_answer() {
-        let pairs = pairs(|_, block| block.told.whole_rounds_per_s = Some(1000.0));
-        let metrics = judge(&pairs, &QUESTION, None);
+        let pairs = pairs(|_, block| block.summary.whole_rounds_per_s = Some(1000.0));
+        let metrics = evaluate(&pairs, &QUESTION, None);
         assert!(matches!(metrics[0].outcome, ComparisonOutcome::NoVerdict { .. }), "{:?}", metrics[0]);
         assert_eq!(codes(&figure_findings(&pairs, &metrics, &QUESTION)), [FindingCode::ZeroWidthInterval]);
     }
 
     #[test]
     fn faster_and_slower_at_once() {
-        let pairs = pairs(|k, block| block.told.whole_rounds_per_s = Some(1500.0 + k as f64));
-        let mut metrics = judge(&pairs, &QUESTION, None);
-        for told in metrics.iter_mut().filter(|told| told.metric == Metric::P50) {
-            told.differs = true;
-            told.change = Some(0.026);
-            told.interval = Some(ChangeInterval { low: 0.02, high: 0.03 });
+        let pairs = pairs(|k, block| block.summary.whole_rounds_per_s = Some(1500.0 + k as f64));
+        let mut metrics = evaluate(&pairs, &QUESTION, None);
+        for comparison in metrics.iter_mut().filter(|comparison| comparison.metric == Metric::P50) {
+            comparison.differs = true;
+            comparison.change = Some(0.026);
+            comparison.interval = Some(ChangeInterval { low: 0.02, high: 0.03 });
         }
         assert_eq!(codes(&figure_findings(&pairs, &metrics, &QUESTION)), [FindingCode::ContradictingFigures]);
     }
@@ -170,9 +172,9 @@ mod tests {
     fn a_server_that_stops_now_and_then() {
         let pairs = pairs(|k, block| {
             let factor = if k % 10 == 0 { 0.2 } else { 1.03 };
-            block.told.whole_rounds_per_s = Some(factor * (1000.0 + k as f64));
+            block.summary.whole_rounds_per_s = Some(factor * (1000.0 + k as f64));
         });
-        let metrics = judge(&pairs, &QUESTION, None);
+        let metrics = evaluate(&pairs, &QUESTION, None);
         assert!(!metrics[0].outcome.is_faster(), "{:?}", metrics[0]);
         assert!(codes(&figure_findings(&pairs, &metrics, &QUESTION)).contains(&FindingCode::UnevenPairs));
     }
@@ -181,9 +183,9 @@ mod tests {
     fn short_blocks_are_named() {
         let mut pairs = pairs(|_, _| {});
         for (a, b) in &mut pairs {
-            (a.told.mean_response_ms, b.told.mean_response_ms) = (Some(98.0), Some(100.5));
+            (a.summary.mean_response_ms, b.summary.mean_response_ms) = (Some(98.0), Some(100.5));
         }
-        let metrics = judge(&pairs, &QUESTION, None);
+        let metrics = evaluate(&pairs, &QUESTION, None);
         let found = figure_findings(&pairs, &metrics, &QUESTION);
         assert_eq!(codes(&found), [FindingCode::FewRounds]);
         assert!(found[0].message.contains("2.0 rounds"), "{}", found[0].message);

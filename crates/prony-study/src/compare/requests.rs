@@ -32,10 +32,10 @@ pub fn side_requests(pairs: &[BlockPair]) -> [SideRequests; 2] {
 
 impl SideRequests {
     fn add(&mut self, block: &Block) {
-        self.requests += block.told.requests;
-        self.failed += block.told.failed;
-        self.unanswered += block.told.unanswered;
-        for (kind, count) in &block.told.failed_by_kind {
+        self.requests += block.summary.requests;
+        self.failed += block.summary.failed;
+        self.unanswered += block.summary.unanswered;
+        for (kind, count) in &block.summary.failed_by_kind {
             *self.failed_by_kind.entry(*kind).or_default() += count;
         }
     }
@@ -81,10 +81,10 @@ mod tests {
     #[test]
     fn kinds_are_shown_and_late_answers_are_no_failures() {
         let mut a = block(1000, 1.0);
-        a.told.failed = 14;
-        a.told.failed_by_kind = BTreeMap::from([(ErrorKind::Reset, 12), (ErrorKind::RequestTimeout, 2)]);
+        a.summary.failed = 14;
+        a.summary.failed_by_kind = BTreeMap::from([(ErrorKind::Reset, 12), (ErrorKind::RequestTimeout, 2)]);
         let mut b = block(1000, 1.0);
-        b.told.unanswered = 3;
+        b.summary.unanswered = 3;
         let [a, b] = side_requests(&[(a, b)]);
         assert_eq!((a.errors().failed, b.errors().failed), (14, 0));
         let note = a.note("A").expect("failures");

@@ -1,4 +1,4 @@
-//! What a study tells while it runs: the contract between the conductor and whoever shows it.
+//! What a study reports while it runs: the contract between the conductor and whoever shows it.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub enum StudyEvent<'a> {
         step: &'a Step,
         /// Of what.
         cell: &'a Cell,
-        /// What it says of itself; a probe says nothing.
+        /// Its own verdict; a probe has none.
         verdict: Option<Verdict>,
         /// With the start of its target and all that came before it.
         took: Duration,

@@ -37,7 +37,7 @@ pub struct Executed {
     pub interrupted: bool,
 }
 
-/// Whom a study needs, and whom it tells.
+/// Who measures for a study, and who gets its events.
 pub(crate) struct Watch<'a> {
     runner: &'a mut dyn Runner,
     sink: &'a mut dyn FnMut(StudyEvent<'_>),
@@ -49,7 +49,7 @@ impl Watch<'_> {
         self.runner
     }
 
-    pub(crate) fn tell(&mut self, event: StudyEvent<'_>) {
+    pub(crate) fn report(&mut self, event: StudyEvent<'_>) {
         (self.sink)(event);
     }
 
@@ -83,7 +83,7 @@ pub fn execute(
     let steps = &folder.schedule().steps;
     let missing: Vec<&Step> = steps.iter().filter(|step| !folder.is_done(step)).collect();
     let mut watch = Watch { runner, sink, is_stopped };
-    watch.tell(StudyEvent::Began { done: steps.len() - missing.len(), of: steps.len() });
+    watch.report(StudyEvent::Began { done: steps.len() - missing.len(), of: steps.len() });
     let mut conductor = Conductor {
         study,
         folder,
@@ -168,7 +168,7 @@ impl Conductor<'_> {
     fn attempt(&mut self, step: &Step, watch: &mut Watch<'_>) -> Result<bool, FolderError> {
         let cell = &self.study.cells[step.cell];
         let begun = clock::now();
-        watch.tell(StudyEvent::Running { step, cell });
+        watch.report(StudyEvent::Running { step, cell });
         if let Some((_, last)) = self.given_up(cell.target) {
             let why = format!(
                 "not tried: its target failed {FAILURES_MAX} times in a row, at last so: {}",
@@ -189,12 +189,12 @@ impl Conductor<'_> {
                 let (retry, of) = (self.folder.retried(step.cell) + 1, self.study.retries);
                 if !retry_because.is_empty() && retry <= of as usize {
                     self.folder.store_retried(step, &text)?;
-                    watch.tell(StudyEvent::Retried { step, cell, reasons: &retry_because, retry, of });
+                    watch.report(StudyEvent::Retried { step, cell, reasons: &retry_because, retry, of });
                     return Ok(true);
                 }
                 self.folder.store(step, &text)?;
                 self.conducted.finished += 1;
-                watch.tell(StudyEvent::Finished { step, cell, verdict, took: clock::since(begun) });
+                watch.report(StudyEvent::Finished { step, cell, verdict, took: clock::since(begun) });
             }
             Err(NoResult::Failed(TargetOrRun::Run(why))) => {
                 let log_tail = cell.target.map(|target| self.targets.log_tail(target)).unwrap_or_default();
@@ -239,7 +239,7 @@ impl Conductor<'_> {
         self.folder.store_failure(step, failure)?;
         self.conducted.failed += 1;
         let cell = &self.study.cells[step.cell];
-        watch.tell(StudyEvent::Failed { step, cell, failure });
+        watch.report(StudyEvent::Failed { step, cell, failure });
         Ok(())
     }
 
@@ -250,7 +250,7 @@ impl Conductor<'_> {
         let entry = self.failures.entry(target).or_insert((0, failure.clone()));
         *entry = (entry.0 + 1, failure);
         if entry.0 == FAILURES_MAX {
-            watch.tell(StudyEvent::GivenUp { target: &self.study.targets[target].name });
+            watch.report(StudyEvent::GivenUp { target: &self.study.targets[target].name });
         }
     }
 

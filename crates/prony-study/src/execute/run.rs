@@ -31,8 +31,9 @@ pub(super) fn measure(
         CellLoad::Run { url, options, calibration } => {
             let target = url_of(name, &url.filled(values))?;
             let plan = options.plan(target, seed).map_err(|error| error.to_string())?;
-            let mut told = |event| sink(StudyEvent::Run(&event));
-            let mut result = runner.run(&plan, *calibration, &mut told).map_err(|error| error.to_string())?;
+            let mut on_event = |event| sink(StudyEvent::Run(&event));
+            let mut result =
+                runner.run(&plan, *calibration, &mut on_event).map_err(|error| error.to_string())?;
             result.target_commit = commit.map(str::to_owned);
             Ok(Measured {
                 text: to_json(&result),
@@ -54,8 +55,8 @@ pub(super) fn measure(
         }
         CellLoad::Exec { plan } => {
             let plan = filled(plan, values, seed);
-            let mut told = |event: &_| sink(StudyEvent::Exec(event));
-            let result = runner.exec(&plan, &mut told).map_err(|error| error.to_string())?;
+            let mut on_event = |event: &_| sink(StudyEvent::Exec(event));
+            let result = runner.exec(&plan, &mut on_event).map_err(|error| error.to_string())?;
             Ok(Measured {
                 text: exec_to_json(&result),
                 verdict: Some(result.verdict),

@@ -10,24 +10,26 @@ use crate::fixture::{Place, Scripted, schedule, study};
 use crate::study::{Ask, CellLoad, Template};
 use crate::{Begin, Confinement, RunnerError, StudyEvent};
 
-type Script = fn(&str) -> Result<u16, String>;
+type Responder = fn(&str) -> Result<u16, String>;
 
-/// Runs the study with `script`; also what was asked, and the events that end a run, in words.
+/// Runs the study with `script`; also the requests, and the events that end a run, in words.
 fn conducted<F: FnMut(&str) -> Result<u16, String>>(
     study: &Study,
     folder: &Folder,
     script: F,
 ) -> (Executed, Scripted<F>, Vec<String>) {
     let mut runner = Scripted::new(script);
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     let conducted =
         execute(study, folder, &Confinement::default(), &mut runner, &|| false, &mut |event| match event {
-            StudyEvent::Finished { step, .. } => told.push(format!("{} done", step.place)),
-            StudyEvent::Failed { step, failure, .. } => told.push(format!("{} {}", step.place, failure.why)),
-            StudyEvent::GivenUp { target } => told.push(format!("{target} given up")),
+            StudyEvent::Finished { step, .. } => events.push(format!("{} done", step.place)),
+            StudyEvent::Failed { step, failure, .. } => {
+                events.push(format!("{} {}", step.place, failure.why));
+            }
+            StudyEvent::GivenUp { target } => events.push(format!("{target} given up")),
             _ => {}
         });
-    (conducted.expect("the folder can be written"), runner, told)
+    (conducted.expect("the folder can be written"), runner, events)
 }
 
 #[test]
@@ -37,13 +39,13 @@ fn missing_runs_are_made_and_the_others_left_alone() {
     let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
     let (all, runner, _) = conducted(&study, &folder, |_| Ok(200));
     assert_eq!(all, Executed { finished: 4, failed: 0, interrupted: false });
-    assert_eq!((runner.count("a:1/load"), runner.count("b:1/load")), (2, 2), "{:?}", runner.asked);
+    assert_eq!((runner.count("a:1/load"), runner.count("b:1/load")), (2, 2), "{:?}", runner.requests);
     let before = place.files("runs");
     let lost = "0003-r2-a.json";
     std::fs::remove_file(place.0.join("runs").join(lost)).expect("it is there");
-    let (rest, runner, told) = conducted(&study, &folder, |_| Ok(201));
-    assert_eq!((rest.finished, told), (1, vec!["3 done".to_owned()]));
-    assert_eq!(runner.asked, ["GET http://a:1/ready", "GET http://a:1/load"]);
+    let (rest, runner, events) = conducted(&study, &folder, |_| Ok(201));
+    assert_eq!((rest.finished, events), (1, vec!["3 done".to_owned()]));
+    assert_eq!(runner.requests, ["GET http://a:1/ready", "GET http://a:1/load"]);
     for (name, text) in place.files("runs") {
         assert_eq!(name != lost, before[&name] == text, "{name}");
     }
@@ -55,12 +57,12 @@ fn a_run_that_fails_is_told_kept_and_tried_again() {
     let (study, schedule) = study();
     let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
     let mut loads = 0;
-    let (all, _, told) = conducted(&study, &folder, |asked| {
-        loads += usize::from(asked.ends_with("/load"));
-        if asked.ends_with("/load") && loads == 2 { Err("no room".to_owned()) } else { Ok(200) }
+    let (all, _, events) = conducted(&study, &folder, |request| {
+        loads += usize::from(request.ends_with("/load"));
+        if request.ends_with("/load") && loads == 2 { Err("no room".to_owned()) } else { Ok(200) }
     });
     assert_eq!(all, Executed { finished: 3, failed: 1, interrupted: false });
-    assert_eq!(told, ["1 done", "2 no room", "3 done", "4 done"]);
+    assert_eq!(events, ["1 done", "2 no room", "3 done", "4 done"]);
     let failures = folder.failures();
     assert_eq!((failures.len(), failures[0].cell, failures[0].repeat), (1, 1, 1), "{failures:?}");
     let (again, _, _) = conducted(&study, &folder, |_| Ok(200));
@@ -75,13 +77,16 @@ fn a_target_that_always_fails_is_given_up() {
     study.repeats = 5;
     let schedule = schedule(&study);
     let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
-    let script: Script = |asked| Ok(if asked == "GET http://b:1/ready" { 503 } else { 200 });
-    let (all, runner, told) = conducted(&study, &folder, script);
+    let script: Responder = |request| Ok(if request == "GET http://b:1/ready" { 503 } else { 200 });
+    let (all, runner, events) = conducted(&study, &folder, script);
     assert_eq!(all, Executed { finished: 5, failed: 5, interrupted: false });
     assert_eq!(runner.count("b:1/ready"), 3);
-    assert_eq!(told.iter().filter(|told| *told == "b given up").count(), 1);
-    assert!(told[1].starts_with("2 b: not ready after 0 s: it answered 503; give it more time"), "{told:?}");
-    let last = told.last().expect("ten and one");
+    assert_eq!(events.iter().filter(|event| *event == "b given up").count(), 1);
+    assert!(
+        events[1].starts_with("2 b: not ready after 0 s: it answered 503; give it more time"),
+        "{events:?}"
+    );
+    let last = events.last().expect("ten and one");
     assert!(last.starts_with("10 not tried: its target failed 3 times in a row, at last so: b: "), "{last}");
 }
 
@@ -144,7 +149,7 @@ fn runs_that_the_machine_made_invalid_are_made_again() {
     const VALID: Verdict = Verdict::Valid;
     assert_eq!(retried("none", 3, &[]), (2, vec![VALID, VALID], 0));
     assert_eq!(retried("two", 3, &[Steal, RunQueueWait]), (4, vec![VALID, VALID], 2));
-    // The bound is for all runs of the cell; what stays invalid then is told so.
+    // The bound is for all runs of the cell; what stays invalid then is reported so.
     assert_eq!(retried("bound", 3, &[Steal; 5]), (5, vec![Verdict::Invalid; 2], 3));
     assert_eq!(retried("zero", 0, &[Steal]), (2, vec![Verdict::Invalid, VALID], 0));
     assert_eq!(retried("servers", 3, &[ClientCpu]), (2, vec![Verdict::Invalid, VALID], 0));
@@ -179,8 +184,8 @@ fn what_was_stopped_by_hand_is_not_kept() {
     let (study, schedule) = study();
     let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
     let stopped = Shared::new(false);
-    let mut runner = Scripted::new(|asked: &str| {
-        stopped.set(asked == "GET http://b:1/load");
+    let mut runner = Scripted::new(|request: &str| {
+        stopped.set(request == "GET http://b:1/load");
         if stopped.get() { Err("stopped".to_owned()) } else { Ok(200) }
     });
     let conducted =
@@ -204,15 +209,15 @@ fn a_target_is_prepared_before_every_load() {
     study.targets[0].prepare = vec![ask];
     let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
     let mut puts = 0;
-    let (all, runner, told) = conducted(&study, &folder, |asked| {
-        puts += u16::from(asked.starts_with("PUT "));
-        Ok(if asked.starts_with("PUT ") { 199 + puts * 2 } else { 200 })
+    let (all, runner, events) = conducted(&study, &folder, |request| {
+        puts += u16::from(request.starts_with("PUT "));
+        Ok(if request.starts_with("PUT ") { 199 + puts * 2 } else { 200 })
     });
-    assert_eq!(runner.asked[..3], ["GET http://a:1/ready", "PUT http://a:1/key", "GET http://a:1/load"]);
+    assert_eq!(runner.requests[..3], ["GET http://a:1/ready", "PUT http://a:1/key", "GET http://a:1/load"]);
     assert_eq!(all, Executed { finished: 3, failed: 1, interrupted: false });
     let why =
         "3 a: PUT /key before the load went wrong (it answered 203): the load would have met another state";
-    assert_eq!(told[2], why);
+    assert_eq!(events[2], why);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::tree::Section;
 /// A body stands in every plan of its cells: what is larger is no load for a study.
 const BODY_BYTES_MAX: u64 = 1 << 20;
 
-/// The body of a request, if it has one; `None` where there can't be one, which is told.
+/// The body of a request, if it has one; `None` where there can't be one, which is reported.
 #[expect(clippy::option_option, reason = "a body that can't be read is something else than no body")]
 pub(super) fn body(
     section: &Section<'_>,

@@ -12,7 +12,7 @@ const SLUG_MAX: usize = 60;
 
 /// The name of a point: its value on every axis of more than one value, or all of them where there is one point only.
 pub(super) fn name(point: &Point<'_>, matrix: &Matrix<'_>) -> String {
-    let told = |all: bool| {
+    let joined = |all: bool| {
         let axes = matrix.axes.iter().filter(|axis| all || axis.values.len() > 1);
         let values = axes.filter_map(|axis| {
             let text = point.text(&axis.name)?;
@@ -21,7 +21,7 @@ pub(super) fn name(point: &Point<'_>, matrix: &Matrix<'_>) -> String {
         });
         values.collect::<Vec<_>>().join(" · ")
     };
-    Some(told(false)).filter(|name| !name.is_empty()).unwrap_or_else(|| told(true))
+    Some(joined(false)).filter(|name| !name.is_empty()).unwrap_or_else(|| joined(true))
 }
 
 /// `name` for a file, different from those in `taken`, which it joins.
@@ -97,7 +97,7 @@ pub(super) fn of_exec(plan: &ExecPlan) -> String {
     }
 }
 
-/// An error that speaks of flags, with the keys of study files instead.
+/// An error that names flags, with the keys of study files instead.
 pub(super) fn of_keys(text: &str) -> String {
     let mut words = String::new();
     let mut rest = text;

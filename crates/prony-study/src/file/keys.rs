@@ -1,5 +1,5 @@
 //! The keys of a study file, as serde reads them and as docs/schema/study-v1.json shows them. Everything may be left
-//! out here: what is missing is told by those who need it, with its place.
+//! out here: what is missing is reported by those who need it, with its place.
 
 mod load;
 

@@ -30,7 +30,7 @@ pub(super) struct Load<'a> {
     keys: BTreeSet<String>,
 }
 
-/// What is done in a cell, and how that is said.
+/// What is done in a cell, and its description.
 pub(super) type Done = (CellLoad, String);
 
 /// The loads of the file, in its order.
@@ -97,7 +97,7 @@ impl<'a> Load<'a> {
         axis != "kind" && self.keys.contains(axis)
     }
 
-    /// What it is at `point`; `None` where that can't be, which is told.
+    /// What it is at `point`; `None` where that can't be, which is reported.
     pub(super) fn at(
         &self,
         point: &Point<'a>,
@@ -105,7 +105,7 @@ impl<'a> Load<'a> {
         host: &Host,
         mistakes: &mut Mistakes,
     ) -> Option<Done> {
-        // Keys of other kinds are told already.
+        // Keys of other kinds are reported already.
         let own = |(key, _): &(Spanned<DeString<'a>>, _)| self.keys.contains(key.get_ref().as_ref());
         let mut table: DeTable<'a> =
             filled(self.section.table, &point.key()).into_iter().filter(own).collect();
@@ -275,7 +275,7 @@ fn body_check(
     }
 }
 
-/// A contradiction that speaks of flags, where keys are meant.
+/// A contradiction that names flags, where keys are meant.
 pub(super) fn refused<T>(section: &Section<'_>, text: &str, mistakes: &mut Mistakes) -> Option<T> {
     let text = format::of_keys(text);
     let named = section.table.keys().map(|key| key.get_ref().as_ref());

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use prony_model::what_and_advice;
 
-/// Mistakes that are told of one file: who mends this many reads it again anyway.
+/// Mistakes that are reported of one file: who mends this many reads it again anyway.
 const MISTAKES_MAX: usize = 20;
 
 /// What is wrong at one place of a study file.
@@ -41,7 +41,7 @@ impl fmt::Display for StudyError {
 
 impl std::error::Error for StudyError {}
 
-/// Collects mistakes; what exceeds [`MISTAKES_MAX`], or was told before, is dropped.
+/// Collects mistakes; what exceeds [`MISTAKES_MAX`], or was reported before, is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Mistakes(Vec<Mistake>);
 
@@ -68,7 +68,7 @@ impl Mistakes {
         self.0.len()
     }
 
-    /// Nothing more would be told.
+    /// Nothing more would be reported.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= MISTAKES_MAX
     }

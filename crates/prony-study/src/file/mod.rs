@@ -1,5 +1,5 @@
 //! From the text of a study file to a [`Study`]: every axis multiplied out, every default filled in, and everything
-//! that can be wrong told at once, each with its place.
+//! that can be wrong reported at once, each with its place.
 //!
 //! The tree of the file knows where each of its values stands (`tree`); its keys are checked against the schema
 //! (`schema`, `keys`), its axes multiplied out (`matrix`), and targets and loads read once for each way in which the
@@ -46,7 +46,7 @@ const FILE_BYTES_MAX: usize = 1 << 20;
 const RUNS_MAX: usize = 100_000;
 /// All bodies of requests are held in memory at once.
 const BODIES_BYTES_MAX: usize = 256 << 20;
-/// As `prony compare` needs at least; a file that says nothing asks for a first look.
+/// As `prony compare` needs at least; a file without it asks for a first look.
 const REPEATS: u32 = 1;
 /// A machine that spoils more of a few runs spoils most of them.
 const RETRIES: u32 = 3;
@@ -75,7 +75,7 @@ pub struct Overrides {
 /// What only the binary knows.
 #[derive(Debug, Clone, Copy)]
 pub struct Host {
-    /// What may tell the time of the start of a command's program, and whether a shell starts it.
+    /// What may measure the time of the start of a command's program, and whether a shell starts it.
     pub start_ups: fn(line: &str, has_shell: bool) -> Vec<StartUpTry>,
     /// Whether `prony serve` takes these words; else why not, with what to try. Placeholders stand in them still.
     pub serve: fn(words: &[String]) -> Result<(), String>,
@@ -184,8 +184,8 @@ fn form(
     }
     let axes = matrix.study_axes();
     let all = Cells { axes: &axes, cells: &cells };
-    let wanted = select::comparisons(&section, &all, mistakes);
-    let demands = select::demands(&section, &all, mistakes);
+    let comparisons = select::comparisons(&section, &all, mistakes);
+    let thresholds = select::thresholds(&section, &all, mistakes);
     let published = select::published(&section, &all, mistakes);
     Some(Study {
         title: keys.title.unwrap_or_else(|| name.clone()),
@@ -212,8 +212,8 @@ fn form(
         axes,
         targets: made.targets,
         cells,
-        wanted,
-        demands,
+        wanted: comparisons,
+        demands: thresholds,
         published,
         text: text.to_owned(),
     })
@@ -341,7 +341,7 @@ fn cells<'a>(
             break;
         }
         let Some(load) = loads.iter().find(|load| point.text("load") == Some(load.name)) else {
-            // A load that can't be read is told already.
+            // A load that can't be read is reported already.
             if point.text("load").is_some() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What speaks of cells by their values on axes: comparisons, thresholds, published figures.
+//! What selects cells by their values on axes: comparisons, thresholds, published figures.
 
 use std::collections::BTreeMap;
 
@@ -68,12 +68,12 @@ pub(super) fn comparisons(
                 "a pair agrees on every axis that neither a nor b names: name the axes in which they differ";
             mistakes.add(section.at(), "no cell of b has a partner in a", help);
         }
-        let wanted = |(a, b): (usize, usize)| {
+        let spec = |(a, b): (usize, usize)| {
             let [name_a, name_b] = [a, b].map(|cell| cells.cells[cell].name.as_str());
             let title = keys.title.clone().unwrap_or_else(|| format!("{name_b} against {name_a}"));
             ComparisonSpec { title, a, b, metric, margin }
         };
-        Some(pairs.into_iter().map(wanted).collect())
+        Some(pairs.into_iter().map(spec).collect())
     })
 }
 
@@ -97,7 +97,7 @@ fn pairs(keys: &CompareKeys, a: &[usize], b: &[usize], cells: &[Cell]) -> Vec<(u
     b.iter().flat_map(|&cell| of(cell)).take(RESULTS_MAX + 1).collect()
 }
 
-pub(super) fn demands(root: &Section<'_>, cells: &Cells<'_>, mistakes: &mut Mistakes) -> Vec<Threshold> {
+pub(super) fn thresholds(root: &Section<'_>, cells: &Cells<'_>, mistakes: &mut Mistakes) -> Vec<Threshold> {
     each(root, "threshold", mistakes, |section, mistakes| {
         let keys: ThresholdKeys = section.read(mistakes)?;
         let metric = metric(section, keys.metric.as_deref(), mistakes)?;
@@ -194,7 +194,7 @@ fn bound(
     amount.map(Some).map_err(|error| mistakes.add_words(section.span(key), &error.to_string())).ok()
 }
 
-/// The cells that a selector matches; `None` where there is none, which is told with what there is.
+/// The cells that a selector matches; `None` where there is none, which is reported with what there is.
 fn matching(
     section: &Section<'_>,
     key: &str,
@@ -203,7 +203,7 @@ fn matching(
     cells: &Cells<'_>,
     mistakes: &mut Mistakes,
 ) -> Option<Vec<usize>> {
-    let mut wanted: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut selected: Vec<(&str, Vec<String>)> = Vec::new();
     for (axis, values) in selector {
         let Some(known) = cells.axes.iter().find(|known| known.name == *axis) else {
             let names: Vec<&str> = cells.axes.iter().map(|axis| axis.name.as_str()).collect();
@@ -223,13 +223,13 @@ fn matching(
             );
             return None;
         }
-        wanted.push((axis, values));
+        selected.push((axis, values));
     }
-    let is_wanted = |cell: &Cell| {
-        wanted.iter().all(|(axis, values)| cell.key.get(*axis).is_some_and(|value| values.contains(value)))
+    let is_selected = |cell: &Cell| {
+        selected.iter().all(|(axis, values)| cell.key.get(*axis).is_some_and(|value| values.contains(value)))
     };
     let matching: Vec<usize> =
-        cells.cells.iter().enumerate().filter(|(_, cell)| is_wanted(cell)).map(|(at, _)| at).collect();
+        cells.cells.iter().enumerate().filter(|(_, cell)| is_selected(cell)).map(|(at, _)| at).collect();
     if matching.is_empty() {
         let axes: Vec<String> =
             cells.axes.iter().map(|axis| format!("{}: {}", axis.name, axis.values.join(", "))).collect();

@@ -107,7 +107,7 @@ impl<'a> Entries<'a> {
     }
 
     /// Finds out which axes each entry depends on; names that mean nothing, and services that need each other in a
-    /// circle, are told.
+    /// circle, are reported.
     pub(super) fn resolve(&mut self, axes: &[Axis<'_>], mistakes: &mut Mistakes) {
         for at in 0..self.0.len() {
             let entry = &self.0[at];
@@ -206,7 +206,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// The target that entry `at` is at `point`, by index; `None` where that can't be, which is told.
+    /// The target that entry `at` is at `point`, by index; `None` where that can't be, which is reported.
     pub(super) fn target(
         &mut self,
         entries: &Entries<'_>,

@@ -78,28 +78,28 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// The table as a `T`; every value that is none is told.
+    /// The table as a `T`; every value that is none is reported.
     pub(super) fn read<T: DeserializeOwned>(&self, mistakes: &mut Mistakes) -> Option<T> {
         let whole = match deserialized(self.table.clone(), self.at()) {
             Ok(value) => return Some(value),
             Err(error) => error,
         };
-        let mut told = false;
+        let mut is_reported = false;
         for (key, value) in self.table {
             let alone = DeTable::from_iter([(key.clone(), value.clone())]);
             if let Err(error) = deserialized::<T>(alone, self.at()) {
-                tell(&error, &value.span(), mistakes);
-                told = true;
+                report(&error, &value.span(), mistakes);
+                is_reported = true;
             }
         }
-        if !told {
-            tell(&whole, &self.at(), mistakes);
+        if !is_reported {
+            report(&whole, &self.at(), mistakes);
         }
         None
     }
 }
 
-fn tell(error: &toml::de::Error, otherwise: &Range<usize>, mistakes: &mut Mistakes) {
+fn report(error: &toml::de::Error, otherwise: &Range<usize>, mistakes: &mut Mistakes) {
     let span = error.span().filter(|span| !span.is_empty()).unwrap_or_else(|| otherwise.clone());
     mistakes.add_words(span, error.message());
 }
@@ -108,7 +108,7 @@ fn deserialized<T: DeserializeOwned>(table: DeTable<'_>, at: Range<usize>) -> Re
     T::deserialize(ValueDeserializer::from(Spanned::new(at, DeValue::Table(table))))
 }
 
-/// The root of `text`; `None` where it is not TOML, which is told.
+/// The root of `text`; `None` where it is not TOML, which is reported.
 pub(super) fn parse<'a>(text: &'a str, mistakes: &mut Mistakes) -> Option<DeTable<'a>> {
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in &errors {

@@ -94,7 +94,7 @@ pub enum TargetError {
         target: String,
         /// How long it was waited for.
         within: Duration,
-        /// What the last look brought.
+        /// What the last poll found.
         last: String,
     },
     /// A request before the load went wrong.

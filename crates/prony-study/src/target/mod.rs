@@ -153,7 +153,7 @@ impl<'a> Targets<'a> {
         let ended: Vec<usize> =
             self.live.keys().rev().copied().filter(|index| !kept.contains(index)).collect();
         for index in ended {
-            watch.tell(StudyEvent::Stopping { target: &self.study.targets[index].name });
+            watch.report(StudyEvent::Stopping { target: &self.study.targets[index].name });
             self.stop(index);
         }
     }
@@ -216,7 +216,7 @@ impl<'a> Targets<'a> {
         watch: &mut Watch<'_>,
     ) -> Result<(), NoTarget> {
         let line = words.join(" ");
-        watch.tell(StudyEvent::Building { target: name, line: &line });
+        watch.report(StudyEvent::Building { target: name, line: &line });
         let order = Order {
             words: words.to_vec(),
             folder: Some(folder),
@@ -276,7 +276,7 @@ impl<'a> Targets<'a> {
         lent: Option<u16>,
         watch: &mut Watch<'_>,
     ) -> Result<Live, NoTarget> {
-        watch.tell(StudyEvent::Starting { target: &target.name });
+        watch.report(StudyEvent::Starting { target: &target.name });
         let mut values = self.services(target);
         values.extend(port.map(|port| ("port".to_owned(), port.to_string())));
         let url = target.url.filled(&values);
@@ -371,7 +371,7 @@ fn started(
     })
 }
 
-/// Looks until the target can be loaded, has ended, or took too long.
+/// Polls until the target can be loaded, has ended, or took too long.
 fn until_ready(
     target: &Target,
     line: &str,
@@ -382,12 +382,12 @@ fn until_ready(
     let begun = clock::now();
     let mut pause = ready::FIRST_PAUSE;
     loop {
-        let looked = door.look(watch.runner());
+        let polled = door.poll(watch.runner());
         if watch.is_stopped() {
             return Err(NoTarget::Interrupted);
         }
         // Should it have ended, another may have answered in its place.
-        let patience = if looked.is_ok() { Duration::ZERO } else { pause };
+        let patience = if polled.is_ok() { Duration::ZERO } else { pause };
         let ended = if let Some(process) = &mut process {
             process.ended(patience).map(|ended| ended.to_string())
         } else {
@@ -400,8 +400,8 @@ fn until_ready(
             let why = TargetError::EndedEarly { target: name, line, how };
             return Err(NoTarget::Failed(TargetFailure { why, log_tail: log_tail() }));
         }
-        let Err(last) = looked else {
-            watch.tell(StudyEvent::Ready { target: &target.name, took: clock::since(begun) });
+        let Err(last) = polled else {
+            watch.report(StudyEvent::Ready { target: &target.name, took: clock::since(begun) });
             return Ok(());
         };
         if clock::since(begun) >= target.ready.within {
@@ -422,11 +422,11 @@ fn send(target: &str, url: &str, ask: &Ask, watch: &mut Watch<'_>) -> Result<(),
         ..RequestOptions::default()
     };
     let plan = ready::probe(target, &ready::joined(url, &ask.path), &options)?;
-    let asked = watch.runner().probe(&plan).map_err(|error| error.to_string());
+    let answer = watch.runner().probe(&plan).map_err(|error| error.to_string());
     if watch.is_stopped() {
         return Err(NoTarget::Interrupted);
     }
-    asked.and_then(|result| ready::good(&result, &ask.status)).map_err(|why| {
+    answer.and_then(|result| ready::good(&result, &ask.status)).map_err(|why| {
         let (method, path) = (ask.method.clone(), ask.path.clone());
         TargetError::Prepare { target: target.to_owned(), method, path, why }.into()
     })

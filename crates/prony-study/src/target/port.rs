@@ -69,7 +69,7 @@ pub(crate) fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// Who listens on `port`, as far as /proc tells: `nginx (process 4711)`.
+/// Who listens on `port`, as far as /proc shows: `nginx (process 4711)`.
 pub(crate) fn holder(port: u16) -> Option<String> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
     let inode = tables.iter().find_map(|table| listener(table, port))?;

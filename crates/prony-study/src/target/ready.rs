@@ -12,23 +12,23 @@ use super::error::TargetError;
 use crate::runner::Runner;
 use crate::study::Ready;
 
-/// The first pause between looks; a quick server is ready within milliseconds.
+/// The first pause between polls; a quick server is ready within milliseconds.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(5);
 /// The longest pause: what a slow server's start is taken for longer than it was.
 pub(super) const LAST_PAUSE: Duration = Duration::from_millis(200);
 /// A server that takes longer for its first answer is not ready.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What prony's own servers say when they can be used. A port alone may take connections before: PostgreSQL's does.
-const SAID: &str = "listening on ";
-/// They say it first, so it is near the beginning of the log.
-const SAID_WITHIN_BYTES: u64 = 64 << 10;
+/// What prony's own servers print when they can be used. A port alone may take connections before: PostgreSQL's does.
+const READY_LINE: &str = "listening on ";
+/// They print it first, so it is near the beginning of the log.
+const READY_WITHIN_BYTES: u64 = 64 << 10;
 
 /// Where a target is looked for.
 #[derive(Debug, Clone)]
 pub(super) enum Door {
     /// The log of one of prony's own servers.
-    Said(PathBuf),
+    Log(PathBuf),
     /// A port of this machine.
     Port(u16),
     /// A request.
@@ -57,7 +57,7 @@ impl Door {
         };
         Ok(match (&ready.path, own_log, port) {
             (Some(path), _, _) => Self::Request(Box::new(plan(path)?), ready.status.clone()),
-            (None, Some(log), _) => Self::Said(log),
+            (None, Some(log), _) => Self::Log(log),
             (None, None, Some(port)) => Self::Port(port),
             (None, None, None) => {
                 let url = parsed(target, url)?;
@@ -66,10 +66,10 @@ impl Door {
         })
     }
 
-    /// Looks once: nothing if it can be loaded, else what was seen.
-    pub(super) fn look(&self, runner: &mut dyn Runner) -> Result<(), String> {
+    /// Polls once: nothing if it can be loaded, else what was seen.
+    pub(super) fn poll(&self, runner: &mut dyn Runner) -> Result<(), String> {
         match self {
-            Self::Said(log) => has_ready_line(log),
+            Self::Log(log) => has_ready_line(log),
             Self::Port(port) => connect(&Ipv4Addr::LOCALHOST.to_string(), *port),
             Self::Address(host, port) => connect(host, *port),
             Self::Request(plan, status) => {
@@ -83,10 +83,10 @@ impl Door {
 /// Whether `log` has the line of a server that can be used.
 fn has_ready_line(log: &Path) -> Result<(), String> {
     let mut text = Vec::new();
-    let read = File::open(log).and_then(|file| file.take(SAID_WITHIN_BYTES).read_to_end(&mut text));
+    let read = File::open(log).and_then(|file| file.take(READY_WITHIN_BYTES).read_to_end(&mut text));
     read.map_err(|error| format!("its log can't be read ({error})"))?;
-    let is_said = String::from_utf8_lossy(&text).lines().any(|line| line.starts_with(SAID));
-    if is_said { Ok(()) } else { Err("it has not said that it listens".to_owned()) }
+    let is_ready = String::from_utf8_lossy(&text).lines().any(|line| line.starts_with(READY_LINE));
+    if is_ready { Ok(()) } else { Err("it has not said that it listens".to_owned()) }
 }
 
 /// `path` on the server of `url`.
@@ -126,11 +126,11 @@ pub(super) fn good(result: &ProbeResult, status: &StatusSet) -> Result<(), Strin
 }
 
 fn connect(host: &str, port: u16) -> Result<(), String> {
-    let told = |error: std::io::Error| format!("{host}:{port} takes no connection ({error})");
-    let addresses = (host, port).to_socket_addrs().map_err(told)?;
+    let refused = |error: std::io::Error| format!("{host}:{port} takes no connection ({error})");
+    let addresses = (host, port).to_socket_addrs().map_err(refused)?;
     let mut last = Err(format!("{host} has no address"));
     for address in addresses {
-        last = TcpStream::connect_timeout(&address, PATIENCE).map(drop).map_err(told);
+        last = TcpStream::connect_timeout(&address, PATIENCE).map(drop).map_err(refused);
         if last.is_ok() {
             break;
         }

@@ -266,7 +266,13 @@ mod tests {
             invalid: Vec::new(),
             histogram: HistogramData::default(),
         };
-        Block { summary, responses: responses.to_sparse(), connections: 4, cpu_requests: 0, has_client_tail: false }
+        Block {
+            summary,
+            responses: responses.to_sparse(),
+            connections: 4,
+            cpu_requests: 0,
+            has_client_tail: false,
+        }
     }
 
     /// Twenty pairs of which the first `count` blocks of A are `change`d.

@@ -1,4 +1,4 @@
-//! What was demanded, and what others published, beside what was measured.
+//! Thresholds, and what others published, beside what was measured.
 
 use prony_model::{PublishedFigure, StudyCell, StudyFigure, StudyMetric, StudyThreshold, ThresholdOutcome};
 
@@ -6,32 +6,32 @@ use super::cell::CellRecord;
 use super::compared::index;
 use crate::{Publication, Study, Threshold};
 
-/// Every demand, and what became of it.
+/// Every threshold with its outcome.
 pub(super) fn thresholds(study: &Study, records: &[CellRecord], cells: &[StudyCell]) -> Vec<StudyThreshold> {
-    let threshold = |demand: &Threshold| {
-        let measured = value(&cells[demand.cell], demand.metric);
+    let evaluated = |threshold: &Threshold| {
+        let measured = value(&cells[threshold.cell], threshold.metric);
         StudyThreshold {
-            cell: index(demand.cell),
-            text: words(demand),
-            metric: demand.metric,
-            at_least: demand.at_least,
-            at_most: demand.at_most,
+            cell: index(threshold.cell),
+            text: words(threshold),
+            metric: threshold.metric,
+            at_least: threshold.at_least,
+            at_most: threshold.at_most,
             measured,
-            outcome: outcome(demand, measured, &records[demand.cell]),
+            outcome: outcome(threshold, measured, &records[threshold.cell]),
         }
     };
-    study.demands.iter().map(threshold).collect()
+    study.demands.iter().map(evaluated).collect()
 }
 
 /// Without a number nothing is met. It is missed all the same where most runs are known to be beyond what is good.
-fn outcome(demand: &Threshold, measured: Option<f64>, record: &CellRecord) -> ThresholdOutcome {
-    let most = demand.at_most.unwrap_or(f64::INFINITY);
-    let least = demand.at_least.unwrap_or(f64::NEG_INFINITY);
+fn outcome(threshold: &Threshold, measured: Option<f64>, record: &CellRecord) -> ThresholdOutcome {
+    let most = threshold.at_most.unwrap_or(f64::INFINITY);
+    let least = threshold.at_least.unwrap_or(f64::NEG_INFINITY);
     match measured {
         Some(value) if (least..=most).contains(&value) => ThresholdOutcome::Met,
         Some(_) => ThresholdOutcome::Missed,
         None => {
-            let readings = record.readings(demand.metric);
+            let readings = record.readings(threshold.metric);
             let bound = |note: &prony_model::QuantileNote| note.above_ms;
             let is_beyond = readings.iter().filter(|reading| {
                 let at_least = reading.value.or(reading.withheld.as_ref().and_then(bound));
@@ -43,16 +43,16 @@ fn outcome(demand: &Threshold, measured: Option<f64>, record: &CellRecord) -> Th
     }
 }
 
-/// As people say it: "p99 at most 50 ms".
-fn words(demand: &Threshold) -> String {
+/// For people: "p99 at most 50 ms".
+fn words(threshold: &Threshold) -> String {
     let bound = |word: &str, value: Option<f64>| {
-        value.map(|value| format!("{word} {}", in_unit(demand.metric, value)))
+        value.map(|value| format!("{word} {}", in_unit(threshold.metric, value)))
     };
-    let bounds: Vec<String> = [bound("at least", demand.at_least), bound("at most", demand.at_most)]
+    let bounds: Vec<String> = [bound("at least", threshold.at_least), bound("at most", threshold.at_most)]
         .into_iter()
         .flatten()
         .collect();
-    format!("{} {}", demand.metric.name(), bounds.join(" and "))
+    format!("{} {}", threshold.metric.name(), bounds.join(" and "))
 }
 
 /// As it was written, with its unit; shares as percent.

@@ -1,23 +1,23 @@
-//! From pairs of blocks to what is said of each metric. Pure: numbers in, words out.
+//! From pairs of blocks to a comparison of each metric. Pure: numbers in, words out.
 
 use prony_model::{
     ChangeInterval, ComparisonMethod, ComparisonOutcome, LookPlan, Metric, MetricComparison,
     words::percent_of,
 };
 use prony_stats::{
-    Aim, Better, Comparison, Criteria, ERRORS_MAX, Errors, LEAST_PAIRS, Looks, NoVerdict, Quantile, Verdict, compare,
-    compare_differences, holm, label_swap, look_level, median, pooled_differences, signed_rank_p,
+    Aim, Better, Comparison, Criteria, ERRORS_MAX, Errors, LEAST_PAIRS, Looks, NoVerdict, Quantile, Verdict,
+    compare, compare_differences, holm, label_swap, look_level, median, pooled_differences, signed_rank_p,
 };
 
 use super::block::{Block, BlockPair};
 use super::requests::{SideRequests, side_requests};
 
-/// What a comparison is judged by; decided before it starts.
+/// The criteria of a comparison; decided before it starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Question {
     /// The metric that decides.
     pub primary: Metric,
-    /// Whether a rate says something of the servers: not where it was asked for.
+    /// Whether a rate is a property of the servers: not where it was asked for.
     pub closed_loop: bool,
     /// 0.02 is 2 %.
     pub margin: f64,
@@ -41,7 +41,7 @@ impl Question {
         std::iter::once(self.primary).chain(others.filter(|metric| *metric != self.primary)).collect()
     }
 
-    /// As results say it.
+    /// As stored in results.
     pub fn look_plan(&self) -> LookPlan {
         match self.looks {
             Looks::Once => LookPlan::Once,
@@ -50,34 +50,34 @@ impl Question {
     }
 }
 
-/// What is said of every metric; `forbidden` says why nothing may be said, if so: it must, where there are fewer than
+/// Compares every metric; `forbidden` is the reason why there may be no verdict, if so: it must be given for fewer than
 /// [`prony_stats::LEAST_PAIRS`] pairs. In a sequential comparison there are as many as at a look.
-pub fn judge(pairs: &[BlockPair], question: &Question, forbidden: Option<&str>) -> Vec<MetricComparison> {
-    let mut told: Vec<MetricComparison> =
-        question.metrics(pairs).into_iter().map(|metric| judge_one(pairs, metric, question)).collect();
+pub fn evaluate(pairs: &[BlockPair], question: &Question, forbidden: Option<&str>) -> Vec<MetricComparison> {
+    let mut metrics: Vec<MetricComparison> =
+        question.metrics(pairs).into_iter().map(|metric| evaluate_one(pairs, metric, question)).collect();
     // What a request costs is a question of its own.
-    let is_family = |told: &&MetricComparison| told.primary || told.metric != Metric::Cpu;
-    let family = told.iter().take_while(is_family).count();
-    adjust(&mut told[1..family], look_level(question.looks, pairs.len()));
+    let is_family = |comparison: &&MetricComparison| comparison.primary || comparison.metric != Metric::Cpu;
+    let family = metrics.iter().take_while(is_family).count();
+    adjust(&mut metrics[1..family], look_level(question.looks, pairs.len()));
     let reason = forbidden.map(str::to_owned).or_else(|| refusal(pairs));
     if let Some(reason) = reason {
-        for metric in &mut told {
+        for metric in &mut metrics {
             metric.outcome = ComparisonOutcome::NoVerdict { reason: reason.clone() };
             metric.differs = false;
         }
     }
-    told
+    metrics
 }
 
 /// The primary metric alone: what a look at a sequential comparison asks.
-pub fn judge_primary(pairs: &[BlockPair], question: &Question) -> MetricComparison {
-    judge_one(pairs, question.primary, question)
+pub fn evaluate_primary(pairs: &[BlockPair], question: &Question) -> MetricComparison {
+    evaluate_one(pairs, question.primary, question)
 }
 
 /// Whether a sequential comparison has its answer.
-pub fn is_final(told: &MetricComparison) -> bool {
+pub fn is_final(comparison: &MetricComparison) -> bool {
     matches!(
-        told.outcome,
+        comparison.outcome,
         ComparisonOutcome::Faster | ComparisonOutcome::Slower | ComparisonOutcome::NoDifference
     )
 }
@@ -91,36 +91,36 @@ pub fn estimate(pairs: &[BlockPair], metric: Metric) -> Option<f64> {
     median(&changes?).map(f64::exp_m1)
 }
 
-/// What may be said of too few runs: how they differ, and not whether another would.
-pub fn withhold(told: &mut MetricComparison) {
-    told.method = ComparisonMethod::SingleRuns;
-    (told.p, told.spread, told.interval, told.differs) = (None, None, None, false);
+/// What is left for too few runs: how they differ, and not whether another would.
+pub fn withhold(comparison: &mut MetricComparison) {
+    comparison.method = ComparisonMethod::SingleRuns;
+    (comparison.p, comparison.spread, comparison.interval, comparison.differs) = (None, None, None, false);
 }
 
-fn judge_one(pairs: &[BlockPair], metric: Metric, question: &Question) -> MetricComparison {
+fn evaluate_one(pairs: &[BlockPair], metric: Metric, question: &Question) -> MetricComparison {
     let clean = || pairs.iter().filter(|(a, b)| !(a.has_client_tail || b.has_client_tail));
     if !metric.is_tail() || clean().count() == pairs.len() {
-        return judge_pairs(pairs, metric, question);
+        return evaluate_pairs(pairs, metric, question);
     }
     let kept: Vec<BlockPair> = clean().cloned().collect();
-    let mut told = judge_pairs(&kept, metric, question);
+    let mut comparison = evaluate_pairs(&kept, metric, question);
     if kept.len() < LEAST_PAIRS {
-        withhold(&mut told);
+        withhold(&mut comparison);
         let reason = format!(
             "the client made the slowest responses in {} of {} pairs; {LEAST_PAIRS} others are needed",
             pairs.len() - kept.len(),
             pairs.len()
         );
-        told.outcome = ComparisonOutcome::NoVerdict { reason };
+        comparison.outcome = ComparisonOutcome::NoVerdict { reason };
     }
-    told
+    comparison
 }
 
-fn judge_pairs(pairs: &[BlockPair], metric: Metric, question: &Question) -> MetricComparison {
+fn evaluate_pairs(pairs: &[BlockPair], metric: Metric, question: &Question) -> MetricComparison {
     let side = |pick: fn(&BlockPair) -> &Block| -> Option<f64> {
         median(&pairs.iter().map(|pair| pick(pair).value(metric)).collect::<Option<Vec<f64>>>()?)
     };
-    let mut told = MetricComparison {
+    let mut comparison = MetricComparison {
         metric,
         primary: metric == question.primary,
         method: ComparisonMethod::SignedRanks,
@@ -136,10 +136,10 @@ fn judge_pairs(pairs: &[BlockPair], metric: Metric, question: &Question) -> Metr
     };
     let quantile = metric.quantile().and_then(|(_, q)| Quantile::new(q).ok());
     match quantile.filter(|q| is_out_of_reach(pairs, *q)) {
-        Some(q) => by_swaps(pairs, q, question, &mut told),
-        None => by_ranks(pairs, question, &mut told),
+        Some(q) => by_swaps(pairs, q, question, &mut comparison),
+        None => by_ranks(pairs, question, &mut comparison),
     }
-    told
+    comparison
 }
 
 /// Why there is nothing to compare.
@@ -156,18 +156,18 @@ fn is_out_of_reach(pairs: &[BlockPair], q: Quantile) -> bool {
     least.unwrap_or_default() < q.samples_needed()
 }
 
-fn by_ranks(pairs: &[BlockPair], question: &Question, told: &mut MetricComparison) {
-    let Some((found, _)) = rank_comparison(pairs, told.metric, question) else { return };
-    let differences = differences(pairs, told.metric).unwrap_or_default();
-    told.change = Some(found.change);
-    told.interval = found.interval.map(|(low, high)| ChangeInterval { low, high });
-    told.spread = Some(found.spread);
-    told.p = Some(signed_rank_p(&differences));
-    told.differs = found.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
-    told.outcome = outcome(&found);
+fn by_ranks(pairs: &[BlockPair], question: &Question, comparison: &mut MetricComparison) {
+    let Some((found, _)) = rank_comparison(pairs, comparison.metric, question) else { return };
+    let differences = differences(pairs, comparison.metric).unwrap_or_default();
+    comparison.change = Some(found.change);
+    comparison.interval = found.interval.map(|(low, high)| ChangeInterval { low, high });
+    comparison.spread = Some(found.spread);
+    comparison.p = Some(signed_rank_p(&differences));
+    comparison.differs = found.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+    comparison.outcome = outcome(&found);
     if found.interval.is_some_and(|(low, high)| has_no_width(low, high)) {
-        told.differs = false;
-        told.outcome = ComparisonOutcome::NoVerdict {
+        comparison.differs = false;
+        comparison.outcome = ComparisonOutcome::NoVerdict {
             reason: "all pairs show the same ratio: the figure moves in steps".to_owned(),
         };
     }
@@ -185,7 +185,7 @@ pub(super) fn rank_comparison(
     let aim = if metric.quantile().is_none() { Aim::Mean } else { Aim::Typical };
     let blocks = pairs.iter().flat_map(|(a, b)| [a, b]);
     let resolution = blocks.map(|block| block.resolution(metric)).fold(0.0, f64::max);
-    // Errors are judged for all metrics together.
+    // Errors are evaluated for all metrics together.
     let clean = [Errors { failed: 0, requests: 1 }; 2];
     let found = compare_differences(&differences, aim, resolution, clean, criteria).ok()?;
     Some((found, differences.iter().sum::<f64>() / differences.len() as f64))
@@ -206,9 +206,9 @@ pub(super) fn has_no_width(low: f64, high: f64) -> bool {
     high - low < 1e-9
 }
 
-fn by_swaps(pairs: &[BlockPair], q: Quantile, question: &Question, told: &mut MetricComparison) {
+fn by_swaps(pairs: &[BlockPair], q: Quantile, question: &Question, comparison: &mut MetricComparison) {
     let blocks: Vec<_> = pairs.iter().map(|(a, b)| (a.responses.clone(), b.responses.clone())).collect();
-    told.method = ComparisonMethod::LabelSwaps;
+    comparison.method = ComparisonMethod::LabelSwaps;
     let merged = |pick: fn(&BlockPair) -> &Block| {
         let mut all = prony_stats::Histogram::new();
         for pair in pairs {
@@ -216,21 +216,21 @@ fn by_swaps(pairs: &[BlockPair], q: Quantile, question: &Question, told: &mut Me
         }
         all.value_at_quantile(q.value()).map(|nanos| nanos as f64 / 1e6)
     };
-    (told.a, told.b) = (merged(|pair| &pair.0), merged(|pair| &pair.1));
+    (comparison.a, comparison.b) = (merged(|pair| &pair.0), merged(|pair| &pair.1));
     let total = |pick: fn(&BlockPair) -> &Block| -> u64 {
         pairs.iter().map(|pair| pick(pair).responses.count()).sum()
     };
     if total(|pair| &pair.0).min(total(|pair| &pair.1)) < q.samples_needed() {
-        let reason = format!("all blocks together have too few responses for {}", told.metric.name());
-        (told.a, told.b, told.change) = (None, None, None);
-        told.outcome = ComparisonOutcome::NoVerdict { reason };
+        let reason = format!("all blocks together have too few responses for {}", comparison.metric.name());
+        (comparison.a, comparison.b, comparison.change) = (None, None, None);
+        comparison.outcome = ComparisonOutcome::NoVerdict { reason };
         return;
     }
     let Some(found) = label_swap(&blocks, q, question.seed) else { return };
-    told.change = Some(found.difference.exp_m1());
-    told.p = Some(found.p);
-    told.differs = found.p < look_level(question.looks, pairs.len());
-    told.outcome = match (told.differs, found.difference > 0.0) {
+    comparison.change = Some(found.difference.exp_m1());
+    comparison.p = Some(found.p);
+    comparison.differs = found.p < look_level(question.looks, pairs.len());
+    comparison.outcome = match (comparison.differs, found.difference > 0.0) {
         (true, true) => ComparisonOutcome::SlowerSizeUncertain,
         (true, false) => ComparisonOutcome::FasterSizeUncertain,
         (false, _) => ComparisonOutcome::TooNoisy { smallest_detectable: None, pairs_needed: None },
@@ -239,14 +239,15 @@ fn by_swaps(pairs: &[BlockPair], q: Quantile, question: &Question, told: &mut Me
 
 /// Differences that only many looks at many metrics show are not claimed.
 fn adjust(others: &mut [MetricComparison], level: f64) {
-    let probabilities: Vec<f64> = others.iter().map(|told| told.p.unwrap_or(1.0)).collect();
-    for (told, p) in others.iter_mut().zip(holm(&probabilities)) {
-        told.p = told.p.map(|_| p);
-        let is_claimed = told.outcome.is_faster() || told.outcome.is_slower();
+    let probabilities: Vec<f64> = others.iter().map(|comparison| comparison.p.unwrap_or(1.0)).collect();
+    for (comparison, p) in others.iter_mut().zip(holm(&probabilities)) {
+        comparison.p = comparison.p.map(|_| p);
+        let is_claimed = comparison.outcome.is_faster() || comparison.outcome.is_slower();
         if p >= level {
-            told.differs = false;
+            comparison.differs = false;
             if is_claimed {
-                told.outcome = ComparisonOutcome::TooNoisy { smallest_detectable: None, pairs_needed: None };
+                comparison.outcome =
+                    ComparisonOutcome::TooNoisy { smallest_detectable: None, pairs_needed: None };
             }
         }
     }
@@ -271,7 +272,7 @@ fn outcome(found: &Comparison) -> ComparisonOutcome {
 fn refusal(pairs: &[BlockPair]) -> Option<String> {
     let [a, b] = side_requests(pairs);
     let shares = || format!("{} and {} requests failed", a.failed_share("A"), b.failed_share("B"));
-    // Any values will do: only what is said of the errors counts.
+    // Any values will do: only the verdict on the errors counts.
     let criteria = Criteria { better: Better::Lower, margin: 1.0, looks: Looks::Once };
     let alike = [(1.0, 1.0); prony_stats::LEAST_PAIRS];
     match compare(&alike, [a.errors(), b.errors()], criteria).ok()?.verdict {
@@ -312,130 +313,144 @@ mod tests {
             .collect()
     }
 
-    fn words(told: &[MetricComparison]) -> Vec<(&'static str, ComparisonOutcome)> {
-        told.iter().map(|told| (told.metric.name(), told.outcome.clone())).collect()
+    fn words(metrics: &[MetricComparison]) -> Vec<(&'static str, ComparisonOutcome)> {
+        metrics.iter().map(|comparison| (comparison.metric.name(), comparison.outcome.clone())).collect()
     }
 
     #[test]
     fn three_times_as_slow() {
-        let told = judge(&pairs(20, 2000, 3.0, 0.02), &QUESTION, None);
-        let names: Vec<&str> = told.iter().map(|told| told.metric.name()).collect();
+        let metrics = evaluate(&pairs(20, 2000, 3.0, 0.02), &QUESTION, None);
+        let names: Vec<&str> = metrics.iter().map(|comparison| comparison.metric.name()).collect();
         assert_eq!(names, ["p50", "rate", "p90", "p99"]);
-        assert!(told.iter().all(|told| told.outcome == ComparisonOutcome::Slower), "{:?}", words(&told));
-        assert!(told[0].primary && told[1..].iter().all(|told| !told.primary));
-        assert!(told[0].change.is_some_and(|change| (change - 2.0).abs() < 0.1), "{told:?}");
+        assert!(
+            metrics.iter().all(|comparison| comparison.outcome == ComparisonOutcome::Slower),
+            "{:?}",
+            words(&metrics)
+        );
+        assert!(metrics[0].primary && metrics[1..].iter().all(|comparison| !comparison.primary));
+        assert!(metrics[0].change.is_some_and(|change| (change - 2.0).abs() < 0.1), "{metrics:?}");
     }
 
     #[test]
     fn the_same_and_noise() {
-        let told = judge(&pairs(20, 2000, 1.0, 0.01), &QUESTION, None);
-        assert_eq!(told[0].outcome, ComparisonOutcome::NoDifference, "{:?}", words(&told));
-        let told = judge(&pairs(20, 2000, 1.0, 0.9), &QUESTION, None);
+        let metrics = evaluate(&pairs(20, 2000, 1.0, 0.01), &QUESTION, None);
+        assert_eq!(metrics[0].outcome, ComparisonOutcome::NoDifference, "{:?}", words(&metrics));
+        let metrics = evaluate(&pairs(20, 2000, 1.0, 0.9), &QUESTION, None);
         assert!(
-            matches!(told[0].outcome, ComparisonOutcome::TooNoisy { pairs_needed: Some(100..), .. }),
+            matches!(metrics[0].outcome, ComparisonOutcome::TooNoisy { pairs_needed: Some(100..), .. }),
             "{:?}",
-            words(&told)
+            words(&metrics)
         );
     }
 
     #[test]
-    fn a_tail_that_no_block_reaches_is_judged_by_swaps() {
-        let told = judge(&pairs(20, 200, 3.0, 0.02), &QUESTION, None);
-        let tail = told.iter().find(|told| told.metric == Metric::P99).expect("it is looked at");
+    fn a_tail_that_no_block_reaches_is_evaluated_by_swaps() {
+        let metrics = evaluate(&pairs(20, 200, 3.0, 0.02), &QUESTION, None);
+        let tail =
+            metrics.iter().find(|comparison| comparison.metric == Metric::P99).expect("it is looked at");
         assert_eq!(
             (tail.method, &tail.outcome),
             (ComparisonMethod::LabelSwaps, &ComparisonOutcome::SlowerSizeUncertain)
         );
-        let told = judge(&pairs(20, 30, 3.0, 0.02), &QUESTION, None);
-        let tail = told.iter().find(|told| told.metric == Metric::P99).expect("it is looked at");
+        let metrics = evaluate(&pairs(20, 30, 3.0, 0.02), &QUESTION, None);
+        let tail =
+            metrics.iter().find(|comparison| comparison.metric == Metric::P99).expect("it is looked at");
         assert!(matches!(tail.outcome, ComparisonOutcome::NoVerdict { .. }), "{tail:?}");
     }
 
     #[test]
-    fn a_tail_that_the_client_made_leaves_the_rest_to_be_judged() {
+    fn a_tail_that_the_client_made_leaves_the_rest_to_be_evaluated() {
         // B's slowest are the client's in the first of 20 pairs, and three times A's; all else is the same.
         let with = |spoiled: usize| {
             let mut pairs = pairs(20, 2000, 1.0, 0.02);
             for pair in &mut pairs[..spoiled] {
                 *pair = (block(2000, 1.0), Block { has_client_tail: true, ..block(2000, 3.0) });
             }
-            judge(&pairs, &QUESTION, None)
+            evaluate(&pairs, &QUESTION, None)
         };
-        let tail = |told: &[MetricComparison]| {
-            told.iter().find(|told| told.metric == Metric::P99).cloned().expect("it is looked at")
+        let tail = |metrics: &[MetricComparison]| {
+            metrics
+                .iter()
+                .find(|comparison| comparison.metric == Metric::P99)
+                .cloned()
+                .expect("it is compared")
         };
-        let told = with(4);
-        assert_eq!((told[0].pairs, tail(&told).pairs), (20, 16), "{:?}", words(&told));
-        assert!(tail(&told).change.is_some_and(|change| change.abs() < 0.05), "{:?}", tail(&told));
-        let told = with(15);
-        let ComparisonOutcome::NoVerdict { reason } = tail(&told).outcome else { panic!("{:?}", tail(&told)) };
+        let metrics = with(4);
+        assert_eq!((metrics[0].pairs, tail(&metrics).pairs), (20, 16), "{:?}", words(&metrics));
+        assert!(tail(&metrics).change.is_some_and(|change| change.abs() < 0.05), "{:?}", tail(&metrics));
+        let metrics = with(15);
+        let ComparisonOutcome::NoVerdict { reason } = tail(&metrics).outcome else {
+            panic!("{:?}", tail(&metrics))
+        };
         assert_eq!(reason, "the client made the slowest responses in 15 of 20 pairs; 6 others are needed");
-        assert!(!matches!(told[0].outcome, ComparisonOutcome::NoVerdict { .. }), "{:?}", words(&told));
+        assert!(!matches!(metrics[0].outcome, ComparisonOutcome::NoVerdict { .. }), "{:?}", words(&metrics));
     }
 
     #[test]
-    fn nothing_is_said_of_servers_that_fail() {
+    fn failing_servers_get_no_verdict() {
         let mut failing = pairs(20, 2000, 3.0, 0.02);
         for pair in &mut failing {
-            pair.1.told.failed = 100;
+            pair.1.summary.failed = 100;
         }
-        for told in judge(&failing, &QUESTION, None) {
-            let ComparisonOutcome::NoVerdict { reason } = &told.outcome else { panic!("{told:?}") };
+        for comparison in evaluate(&failing, &QUESTION, None) {
+            let ComparisonOutcome::NoVerdict { reason } = &comparison.outcome else {
+                panic!("{comparison:?}")
+            };
             assert!(reason.contains("5 % of B's"), "{reason}");
-            assert!(!told.differs && told.change.is_some(), "{told:?}");
+            assert!(!comparison.differs && comparison.change.is_some(), "{comparison:?}");
         }
     }
 
     #[test]
-    fn cpu_time_is_judged_by_itself() {
+    fn cpu_time_is_evaluated_by_itself() {
         let mut pairs = pairs(20, 2000, 1.0, 0.9);
         for (k, (a, b)) in pairs.iter_mut().enumerate() {
             for (block, cost) in [(a, 50.0), (b, 56.0 + 0.1 * (k * 7 % 20) as f64)] {
-                (block.told.cpu_per_request_us, block.cpu_requests) = (Some(cost), 2000);
+                (block.summary.cpu_per_request_us, block.cpu_requests) = (Some(cost), 2000);
             }
         }
-        let told = judge(&pairs, &QUESTION, None);
-        let cpu = told.last().expect("metrics");
+        let metrics = evaluate(&pairs, &QUESTION, None);
+        let cpu = metrics.last().expect("metrics");
         assert_eq!((cpu.metric, &cpu.outcome), (Metric::Cpu, &ComparisonOutcome::Slower), "{cpu:?}");
         assert!(cpu.change.is_some_and(|change| (0.12..0.17).contains(&change)), "{cpu:?}");
-        assert!(matches!(told[0].outcome, ComparisonOutcome::TooNoisy { .. }), "{:?}", told[0]);
-        pairs[3].0.told.cpu_per_request_us = None;
-        let told = judge(&pairs, &QUESTION, None);
-        assert!(told.iter().all(|told| told.metric != Metric::Cpu), "{:?}", words(&told));
-        let told = judge(&pairs, &Question { primary: Metric::Cpu, ..QUESTION }, None);
-        let ComparisonOutcome::NoVerdict { reason } = &told[0].outcome else { panic!("{:?}", told[0]) };
+        assert!(matches!(metrics[0].outcome, ComparisonOutcome::TooNoisy { .. }), "{:?}", metrics[0]);
+        pairs[3].0.summary.cpu_per_request_us = None;
+        let metrics = evaluate(&pairs, &QUESTION, None);
+        assert!(metrics.iter().all(|comparison| comparison.metric != Metric::Cpu), "{:?}", words(&metrics));
+        let metrics = evaluate(&pairs, &Question { primary: Metric::Cpu, ..QUESTION }, None);
+        let ComparisonOutcome::NoVerdict { reason } = &metrics[0].outcome else { panic!("{:?}", metrics[0]) };
         assert!(reason.contains("must run on this machine"), "{reason}");
     }
 
     #[test]
     fn an_asked_rate_is_no_metric() {
-        let told = judge(&pairs(20, 2000, 1.0, 0.01), &Question { closed_loop: false, ..QUESTION }, None);
-        assert!(told.iter().all(|told| told.metric != Metric::Rate));
+        let metrics =
+            evaluate(&pairs(20, 2000, 1.0, 0.01), &Question { closed_loop: false, ..QUESTION }, None);
+        assert!(metrics.iter().all(|comparison| comparison.metric != Metric::Rate));
     }
 
     #[test]
     fn a_look_is_final_once_it_has_an_answer() {
         let question = Question { looks: Looks::Sequential, ..QUESTION };
-        let first = judge_primary(&pairs(10, 2000, 3.0, 0.02), &question);
+        let first = evaluate_primary(&pairs(10, 2000, 3.0, 0.02), &question);
         assert!(first.interval.is_none() && !is_final(&first), "{first:?}");
-        let second = judge_primary(&pairs(16, 2000, 3.0, 0.02), &question);
+        let second = evaluate_primary(&pairs(16, 2000, 3.0, 0.02), &question);
         assert!(is_final(&second), "{second:?}");
     }
 
     #[test]
     fn the_others_pay_for_their_number() {
         // Found by its own interval, and no longer when three were looked at.
-        let mut told = judge(&pairs(20, 2000, 3.0, 0.02), &QUESTION, None);
-        for told in &mut told[1..] {
-            told.p = Some(0.04);
+        let mut metrics = evaluate(&pairs(20, 2000, 3.0, 0.02), &QUESTION, None);
+        for comparison in &mut metrics[1..] {
+            comparison.p = Some(0.04);
         }
-        adjust(&mut told[1..], 0.05);
+        adjust(&mut metrics[1..], 0.05);
         assert!(
-            told[1..]
-                .iter()
-                .all(|told| !told.differs && matches!(told.outcome, ComparisonOutcome::TooNoisy { .. })),
+            metrics[1..].iter().all(|comparison| !comparison.differs
+                && matches!(comparison.outcome, ComparisonOutcome::TooNoisy { .. })),
             "{:?}",
-            words(&told)
+            words(&metrics)
         );
     }
 }
