@@ -27,7 +27,7 @@ use crate::store::{StoreError, Tx, settings, users};
 
 /// The name of whoever comes first.
 const FIRST_ADMIN: &str = "admin";
-/// In whose name the audit log says that they were let in.
+/// Whom the audit log names as having let them in.
 const FIRST_BY: &str = "the start of the lab";
 /// The setting that holds the target policy, as TOML.
 pub(crate) const POLICY: &str = "policy";
@@ -36,7 +36,7 @@ pub(crate) const DEVICES: &str = "device-key";
 /// The setting that holds the key by which owners of public servers agree.
 const OWNERSHIP: &str = "ownership-key";
 
-/// What every request is judged by.
+/// What every request is checked against.
 pub(crate) struct Access {
     /// The names by which the lab may be asked.
     pub(crate) hosts: Hosts,
@@ -89,7 +89,7 @@ impl Access {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Grows when somebody may do something else: whoever goes on for long looks at it.
+    /// Grows when somebody may do something else: long-running requests check it.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
@@ -117,7 +117,7 @@ impl Lab {
         Ok(made.map(|secret| actions::users::link(&secret)))
     }
 
-    /// What makes and finds the words by which owners of public servers agree. Threads that may wait only.
+    /// Makes and finds the tokens by which owners of public servers agree. Threads that may wait only.
     pub(crate) fn ownership_blocking(&self) -> Result<Ownership, StoreError> {
         self.store.write_blocking(ownership)
     }

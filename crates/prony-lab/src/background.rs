@@ -9,7 +9,7 @@ use std::time::Duration;
 /// doesn't answer; it ends with the process, and is done again.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A thread that does its work, waits as long as that says, and does it again. Dropping it ends it.
+/// A thread that does its work, waits as long as that returns, and does it again. Dropping it ends it.
 pub(crate) struct Background {
     stop: Arc<Stop>,
     /// Says nothing; it breaks off when the thread has ended.
@@ -56,18 +56,18 @@ impl Drop for Background {
         self.finish();
         let has_ended = self.ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Disconnected);
         if let Some(thread) = self.thread.take().filter(|_| has_ended) {
-            // It panics only by a fault of ours, which was told on stderr.
+            // It panics only by a fault of ours, which was reported on stderr.
             let _ = thread.join();
         }
     }
 }
 
 impl Stop {
-    /// Waits for `pause`, or until it is to end, which it says.
+    /// Waits for `pause`, or until it is to end; true if it is.
     fn waits(&self, pause: Duration) -> bool {
         let is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(is_set, pause, |is_set| !*is_set);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+        let result = self.changed.wait_timeout_while(is_set, pause, |is_set| !*is_set);
+        *result.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 

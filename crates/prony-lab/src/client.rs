@@ -1,4 +1,4 @@
-//! Whoever asks a lab from a script: requests a build, waits for it, says what came out.
+//! The client of a lab for scripts: requests a build, waits for it, returns its result.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::model::{Build, BuildDetail, BuildId, BuildRequest, BuildState, BuildV
 
 /// How long one exchange may take.
 const EXCHANGE: Duration = Duration::from_secs(30);
-/// Between two looks at a build: a person doesn't notice, and a lab not at all.
+/// Between two polls of a build: a person doesn't notice, and a lab not at all.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a lab may be away while somebody waits: it is started again, or moves.
 const AWAY_MAX: Duration = Duration::from_mins(2);
@@ -87,14 +87,14 @@ pub enum ClientError {
     },
 }
 
-/// What a finished build says to whoever wants to go on.
+/// Whether one may go on after a finished build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
     /// Nothing speaks against it.
     Open,
     /// Nothing speaks for it either: too noisy, nothing to compare with, or some of its numbers can't be used.
     Undecided,
-    /// It is slower, or misses what was demanded.
+    /// It is slower, or misses a threshold.
     Missed,
     /// Its numbers can't be used, or there are none where there should be.
     Invalid,
@@ -228,13 +228,13 @@ impl Client {
         self.read(self.agent.get(url).header("Authorization", &self.bearer).call())
     }
 
-    /// Waits until a build is over, at most `patience`; `tell` hears of every change of its state. A lab that is away for
+    /// Waits until a build is over, at most `patience`; `on_change` gets every change of its state. A lab that is away for
     /// a while is waited for, too.
     pub fn wait(
         &self,
         id: BuildId,
         patience: Duration,
-        mut tell: impl FnMut(&Build),
+        mut on_change: impl FnMut(&Build),
     ) -> Result<Build, ClientError> {
         let began = clock::steady();
         let mut answered = began;
@@ -244,7 +244,7 @@ impl Client {
                 Ok(detail) => {
                     answered = clock::steady();
                     if last.replace(detail.build.state) != Some(detail.build.state) {
-                        tell(&detail.build);
+                        on_change(&detail.build);
                     }
                     if detail.build.state.is_final() {
                         return Ok(detail.build);

@@ -1,4 +1,4 @@
-//! Requests that the lab itself makes of others' servers: monitors and webhooks. The target policy judges each
+//! Requests that the lab itself makes of others' servers: monitors and webhooks. The target policy checks each
 //! connection, for what the person may do who asked for it.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::model::Role;
 use crate::store::{Store, StoreError, Tx, users};
 use crate::{access, policy};
 
-/// Longer words about an error say no more.
+/// A longer text about an error is of no more use.
 const WORDS_MAX: usize = 300;
 
 /// A client for what `by` asked for, with the policy as it is now.

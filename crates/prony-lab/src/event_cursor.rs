@@ -1,4 +1,4 @@
-//! Reading events on from what was seen, so that what follows from them happens once the lab is up again, too.
+//! Reading new events from where it stopped, so that what follows from them happens once the lab is up again, too.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::store::{Store, StoreError, Tx, events, settings};
 const TOGETHER: u32 = 256;
 /// Events that mean nothing to a follower are written down as seen only so often: an output in pieces shouldn't cost a
 /// commit each.
-const UNTOLD: i64 = 1_000;
+const STORED_EVERY: i64 = 1_000;
 /// How soon a follower sees what was committed.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How long it waits after an error of the store: time for a database to come back.
@@ -36,7 +36,7 @@ impl Cursor {
         is_meant: impl Fn(&str) -> bool,
     ) -> Result<Vec<events::Event>, StoreError> {
         let key = self.key;
-        let (mut seen, told) = if let Some(place) = self.place {
+        let (mut seen, stored) = if let Some(place) = self.place {
             place
         } else {
             let found = store.read_blocking(|tx| settings::setting(tx, key))?;
@@ -49,7 +49,7 @@ impl Cursor {
                 return Ok(Vec::new());
             }
             let read = store.read_blocking(|tx| events::after(tx, seen, None, TOGETHER))?;
-            self.place = Some((seen, told));
+            self.place = Some((seen, stored));
             let Some(last) = read.last().map(|event| event.id) else {
                 self.version = version;
                 return Ok(Vec::new());
@@ -59,12 +59,12 @@ impl Cursor {
                 return Ok(meant);
             }
             seen = last;
-            if seen.0 - told.0 >= UNTOLD {
+            if seen.0 - stored.0 >= STORED_EVERY {
                 store.write_blocking(move |tx| Self::write(tx, key, seen))?;
                 self.place = Some((seen, seen));
                 return Ok(Vec::new());
             }
-            self.place = Some((seen, told));
+            self.place = Some((seen, stored));
         }
     }
 
@@ -119,13 +119,13 @@ mod tests {
             store.write_blocking(move |tx| Cursor::write(tx, "seen.test", first)).expect("written");
             cursor.advance(first);
             assert_eq!(seen(&mut cursor), [second]);
-            // Another one, after a restart, goes on where the store says.
+            // Another one, after a restart, goes on from the stored place.
             assert_eq!(seen(&mut Cursor::new("seen.test")), [second]);
             cursor.advance(second);
             assert!(seen(&mut cursor).is_empty());
             // Many that mean nothing don't hide one that does, and are noted.
             let mut last = second;
-            for _ in 0..UNTOLD {
+            for _ in 0..STORED_EVERY {
                 last = happens(store, "bad");
             }
             let third = happens(store, "good");

@@ -71,7 +71,7 @@ impl Lab {
             })?;
         }
         self.store.write_blocking(move |tx| change(tx, project, now))?;
-        // What never happened is nothing to follow up, nor to tell anybody of.
+        // What never happened is nothing to follow up, nor to notify anybody of.
         self.store.write_blocking(|tx| {
             [history::SEEN, hooks::SEEN].into_iter().try_for_each(|key| event_cursor::skip(tx, key))
         })
@@ -85,7 +85,7 @@ fn commit(place: u32) -> String {
     format!("{:08x}{low:032x}", (place + 1).wrapping_mul(0x9e37_79b1))
 }
 
-/// What build `place` of `number` says: noise around levels that get worse by a tenth after two thirds of them.
+/// The results of build `place` of `number`: noise around levels that get worse by a tenth after two thirds of them.
 fn measured(place: u32, number: u32) -> Results {
     let is_late = place >= number - number / 3;
     let mut measured = Vec::new();
@@ -192,7 +192,7 @@ fn pretend(tx: &mut Tx<'_>, id: BuildId, at: Moment, place: u32) -> Result<bool,
         return Ok(false);
     }
     builds::advance(tx, id, BuildState::Running, BuildState::Finalizing, None, now)?;
-    builds::judge(tx, id, BuildVerdict::NoDifference, None)?;
+    builds::set_verdict(tx, id, BuildVerdict::NoDifference, None)?;
     builds::advance(tx, id, BuildState::Finalizing, BuildState::Completed, None, now)?;
     Ok(true)
 }

@@ -17,7 +17,7 @@ use crate::store::{Store, StoreError, projects};
 use crate::web::{Downloads, RenderCache, Shares, Turns};
 use crate::work::Inspector;
 
-/// Pages that are looked at live: each costs a look at the store for every commit. Those without have a link to load
+/// Pages with live updates: each costs a read of the store for every commit. Those without have a link to load
 /// them again.
 const LIVE_MAX: u32 = 1_024;
 /// The same for one user.
@@ -32,7 +32,7 @@ pub struct Lab {
     pub(crate) store: Store,
     /// What pages drew from the store.
     pub(crate) drawn: RenderCache,
-    /// Pages that are looked at live.
+    /// Pages with live updates.
     pub(crate) live: Shares,
     /// Whose turn it is to have a page drawn.
     pub(crate) turns: Turns,
@@ -41,9 +41,9 @@ pub struct Lab {
     pub(crate) definitions: Definitions,
     /// How builds run here, once there is a worker: in which sandbox, or why in none.
     pub(crate) workplace: Arc<OnceLock<String>>,
-    /// What looks into projects to be, once there is a worker.
+    /// What inspects new projects, once there is a worker.
     pub(crate) inspector: Arc<OnceLock<Inspector>>,
-    /// Room for what code hosts say of pushes.
+    /// Room for notifications of pushes.
     pub(crate) pushes: Arc<Semaphore>,
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
@@ -153,12 +153,12 @@ impl Lab {
         })
     }
 
-    /// What there was to say about the store when it was opened, for people.
+    /// Notes about the store from when it was opened, for people.
     pub fn notes(&self) -> &[String] {
         self.store.notes()
     }
 
-    /// Waits for something to happen to the store that people should know, and says what.
+    /// Waits for something to happen to the store that people should know, and returns it.
     pub fn next_message(&self) -> String {
         self.store.log().next()
     }

@@ -5,7 +5,7 @@
 //! stand outside `store/`, never change anything of the lab's state but by a transaction, and never answer "accepted"
 //! before that is committed.
 //!
-//! In reading order: `model/` (the words and the states), `store/` (what is kept), `lab` (what the parts share),
+//! In reading order: `model/` (the types and the states), `store/` (what is kept), `lab` (what the parts share),
 //! `actions/` (what people do, one function each),
 //! `work/` (what runs builds), `history/` (what follows from results), `auth/` and `policy/` (who may do what),
 //! `web/` and `api/` (what people and scripts see).
@@ -44,5 +44,5 @@ pub use clock::Moment;
 pub use lab::{Lab, LabError};
 pub use options::{LabOptions, SandboxMode, StoreAddress};
 pub use secrets::SecretError;
-pub use store::{Copied, Looked, StoreError, backup, check, restore};
+pub use store::{Copied, StoreCheck, StoreError, backup, check, restore};
 pub use web::{Serving, serve};

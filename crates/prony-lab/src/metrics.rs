@@ -1,4 +1,4 @@
-//! What the lab says of itself to Prometheus, in its text format (OpenMetrics 1.0).
+//! The lab's metrics for Prometheus, in its text format (OpenMetrics 1.0).
 
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ impl Metrics {
         self.request_seconds.get_or_create(&Route { route }).observe(took.as_secs_f64());
     }
 
-    /// All of it, with what the store says now.
+    /// All of it, with the store's current counts.
     pub(crate) async fn text(&self, store: &Store) -> Result<String, StoreError> {
         let counts = store.read(counts::all).await?;
         for (state, count) in counts.builds {

@@ -22,13 +22,13 @@ pub struct LabOptions {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Whether a proxy in front of it does the TLS.
     pub is_behind_proxy: bool,
-    /// Addresses of such proxies, beside those of this machine: they may say for whom they ask.
+    /// Addresses of such proxies, beside those of this machine: they may forward the client's address.
     pub proxies: Vec<IpAddr>,
-    /// Where people reach it, for links in what it tells others: `https://lab.example`, without a slash at its end.
+    /// Where people reach it, for links in notifications: `https://lab.example`, without a slash at its end.
     pub public_address: Option<String>,
     /// The program that measures: prony itself.
     pub program: PathBuf,
-    /// Folders in which commands are looked for, as in `PATH`, for builds.
+    /// Folders in which to search for commands, as in `PATH`, for builds.
     pub search_path: String,
     /// A command that takes a message as sendmail does; without one nobody gets mail.
     pub mail: Option<Vec<String>>,

@@ -2,13 +2,13 @@
 //!
 //! The verdict is on the socket address that a connection goes to, never on a name or on how an address is spelt:
 //! `2130706433`, `0x7f.1` and `127.1` are all loopback, and a name may mean another address tomorrow. So whoever opens a
-//! connection asks [`Policy::resolve`] first and connects to what it answers, to nothing else (`prony run
+//! connection calls [`Policy::resolve`] first and connects to what it returns, to nothing else (`prony run
 //! --connect-to`, [`agent`]).
 //!
 //! | the address is | viewer, runner | admin |
 //! |---|---|---|
 //! | a metadata service, link-local, nobody's | no | no |
-//! | loopback, private | where `loopback`, `private` say so, or `networks` holds it | the same |
+//! | loopback, private | where `loopback`, `private` allow it, or `networks` holds it | the same |
 //! | public | where `hosts` or `networks` holds it | there, and where its owner agrees ([`Ownership`]) |
 
 mod address;
@@ -22,7 +22,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 
 pub use address::{Kind, kind};
 pub use caps::{Caps, Unfinished, UserCaps};
-pub use connect::{JudgedResolver, agent};
+pub use connect::{PolicyResolver, agent};
 pub use ownership::{Ownership, OwnershipError};
 pub use refusal::Refusal;
 pub use rules::{Rules, RulesError};
@@ -30,7 +30,7 @@ pub use rules::{Rules, RulesError};
 use crate::model::Role;
 use rules::{HostPattern, PortRange};
 
-/// Addresses of one name that are judged at most; a name with more is refused.
+/// Addresses of one name that are checked at most; a name with more is refused.
 const ADDRESSES_MAX: usize = 64;
 
 /// Rules that were checked; [`Rules`] is how they are written.
@@ -49,12 +49,12 @@ pub struct Policy {
 
 impl Policy {
     /// Whether somebody with `role` may have a connection opened to `address`, which no name led to.
-    pub fn judge(&self, role: Role, address: SocketAddr) -> Result<(), Refusal> {
-        self.judge_named(role, None, address)
+    pub fn check(&self, role: Role, address: SocketAddr) -> Result<(), Refusal> {
+        self.check_named(role, None, address)
     }
 
     /// The same for an address that was found under the name `host`.
-    pub fn judge_named(&self, role: Role, host: Option<&str>, address: SocketAddr) -> Result<(), Refusal> {
+    pub fn check_named(&self, role: Role, host: Option<&str>, address: SocketAddr) -> Result<(), Refusal> {
         let ip = address.ip();
         let kind = kind(ip);
         match kind {
@@ -68,7 +68,7 @@ impl Policy {
         }
         let port = address.port();
         if port == 0 || !(self.ports.is_empty() || self.ports.iter().any(|range| range.contains(port))) {
-            return Err(Refusal::Port { port, allowed: self.ports_in_words() });
+            return Err(Refusal::Port { port, allowed: self.allowed_ports() });
         }
         if self.vouched_for(host, address) {
             return Ok(());
@@ -81,7 +81,7 @@ impl Policy {
         }
     }
 
-    /// The addresses to which a load on `url` may go, each of them judged. One that is refused refuses the URL: which
+    /// The addresses to which a load on `url` may go, each of them checked. One that is refused refuses the URL: which
     /// one a connection gets is chance.
     ///
     /// Asks the system's resolver and waits for it: not for a thread that others wait for.
@@ -97,7 +97,7 @@ impl Policy {
         let found = (bare, port).to_socket_addrs().map_err(|error| failed(error.to_string()))?;
         let mut addresses: Vec<SocketAddr> = Vec::new();
         for address in found {
-            self.judge_named(role, Some(bare), address)?;
+            self.check_named(role, Some(bare), address)?;
             if !addresses.contains(&address) {
                 addresses.push(address);
             }
@@ -122,7 +122,7 @@ impl Policy {
         named || within(&self.networks, address).is_some()
     }
 
-    fn ports_in_words(&self) -> String {
+    fn allowed_ports(&self) -> String {
         self.ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 }

@@ -102,7 +102,7 @@ impl ConfinedFolder {
         Ok(file.into())
     }
 
-    /// Where the link `path` leads to, which is not looked at.
+    /// Where the link `path` leads to, which is not followed.
     pub fn link_text(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let link = openat2(&self.folder, path.as_ref(), flags, Mode::empty(), RESOLVE)?;
@@ -126,7 +126,7 @@ impl ConfinedFolder {
         Ok(entries)
     }
 
-    /// Goes through what the folder holds until `visit` says no. What vanishes meanwhile is left out.
+    /// Goes through what the folder holds until `visit` returns false. What vanishes meanwhile is left out.
     pub fn visit(&self, mut visit: impl FnMut(&[u8], &Stat) -> bool) -> io::Result<()> {
         for entry in Dir::read_from(self.folder.as_fd())? {
             let entry = entry?;

@@ -77,7 +77,7 @@ impl Ended {
 }
 
 impl fmt::Display for Ended {
-    /// In words that follow "ended with".
+    /// A text that follows "ended with".
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(formatter, "exit code {code}"),

@@ -32,14 +32,14 @@ pub(crate) const STOP: u8 = b's';
 /// The subcommand of the binary that is a guardian.
 pub(crate) const SUPERVISE: &str = "supervise";
 
-/// How often the guardian looks for orphans and at the length of the log.
+/// How often the guardian checks for orphans and the length of the log.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// What was killed is gone within milliseconds, unless the kernel holds it in a call to a device; what multiplies takes
 /// longer.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// For as long as there are many, it goes on: on a machine that can't keep up, too.
 const CROWD_PATIENCE: Duration = Duration::from_mins(2);
-/// Between looks for what is left after a kill: from the time that a process takes to go, doubling.
+/// Between checks for what is left after a kill: from the time that a process takes to go, doubling.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// The longest pause.
 const LAST_PAUSE: Duration = Duration::from_millis(50);
@@ -118,7 +118,7 @@ struct Guard<'a> {
     log: &'a File,
 }
 
-/// Why to look no longer.
+/// Why to stop watching.
 enum Turn {
     Ended(Ended),
     Stop,
@@ -219,7 +219,7 @@ impl<'a> Guard<'a> {
         ended(code, signal)
     }
 
-    /// Reaps what was left to this process. The command may end right then; in that case says how.
+    /// Reaps what was left to this process. The command may end right then; in that case returns how.
     fn reap_orphans(&mut self) -> Option<Ended> {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if pid == self.main {

@@ -21,7 +21,7 @@ use crate::usage::{self, ResourceMonitor};
 const PIECE_AGE: Duration = Duration::from_millis(250);
 /// ... or of this length, which is also what a pipe holds.
 const PIECE_BYTES: usize = 64 << 10;
-/// How soon somebody who cancels is heard.
+/// How soon a cancellation is noticed.
 const TICK: Duration = Duration::from_millis(100);
 /// When nothing is left that could write, but something still holds the output, it is waited for so long.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ const STOP_SIGNAL: i32 = 15;
 const BLOCK_BYTES: u64 = 512;
 /// Becomes the command of its arguments: no core dumps, no file longer than its disk, not so many processes that nobody
 /// could stop them (`-p`, in bash `-u`; the kernel excepts root), and the first to go when the machine has no memory
-/// left. What the system refuses of that is not worth failing for: most of it is looked after, too.
+/// left. What the system refuses of that is not worth failing for: most of it is cleaned up anyway.
 const BECOME: &str = "exec 3>&2 2>/dev/null; ulimit -c 0; ulimit -f \"$0\"; ulimit -p \"$1\" || ulimit -u \"$1\"; \
                       echo 1000 >/proc/self/oom_score_adj; shift; exec 2>&3 3>&-; exec \"$@\"";
 
@@ -91,8 +91,8 @@ impl Starter {
         Self { program: program.into(), cgroups: Arc::new(Cgroups::none("nobody looked for them")) }
     }
 
-    /// Runs `spec` until nothing of it is left. What it writes goes to `sink`, in order, in pieces. Whatever it is that
-    /// `cancel` was told of, this ends soon after.
+    /// Runs `spec` until nothing of it is left. What it writes goes to `sink`, in order, in pieces. However `cancel`
+    /// was triggered, this ends soon after.
     pub fn run(
         &self,
         spec: &CommandSpec,

@@ -23,7 +23,7 @@ const REPORT_BYTES_MAX: usize = 64;
 pub struct Launch<'a> {
     /// Prony itself, which is the guardian.
     pub program: &'a Path,
-    /// What the guardian is told.
+    /// The options of the guardian.
     pub guardian: &'a Guardian,
     /// Working folder.
     pub folder: Option<&'a Path>,
@@ -47,12 +47,12 @@ pub struct Supervised {
     /// The guardian takes its end for ours.
     orders: Option<ChildStdin>,
     report: ChildStdout,
-    said: Vec<u8>,
+    received: Vec<u8>,
     is_gone: bool,
 }
 
 impl Supervised {
-    /// Starts what `launch` says, which writes to `output`; whether the command itself can run shows in how it ends.
+    /// Starts `launch`, which writes to `output`; whether the command itself can run shows in how it ends.
     pub fn start(launch: &Launch<'_>, output: Stdio) -> io::Result<Self> {
         let Launch { program, guardian, folder, environment } = launch;
         let mut command = Command::new(program);
@@ -82,7 +82,7 @@ impl Supervised {
         let mut guardian = command.arg("--").args(&guardian.words).spawn()?;
         let (orders, report) = (guardian.stdin.take(), guardian.stdout.take());
         let report = report.expect("invariant: it is piped");
-        Ok(Self { guardian, orders, report, said: Vec::new(), is_gone: false })
+        Ok(Self { guardian, orders, report, received: Vec::new(), is_gone: false })
     }
 
     /// The process from which everything descends.
@@ -95,14 +95,14 @@ impl Supervised {
         self.report.as_fd()
     }
 
-    /// Reads once from the guardian; what it says is one short line.
+    /// Reads once from the guardian; its report is one short line.
     pub(crate) fn read_report(&mut self) {
         let mut bytes = [0; REPORT_BYTES_MAX];
         match self.report.read(&mut bytes) {
             Ok(0) => self.is_gone = true,
             Ok(got) => {
-                let room = REPORT_BYTES_MAX.saturating_sub(self.said.len());
-                self.said.extend_from_slice(&bytes[..got.min(room)]);
+                let room = REPORT_BYTES_MAX.saturating_sub(self.received.len());
+                self.received.extend_from_slice(&bytes[..got.min(room)]);
             }
             Err(_) => {}
         }
@@ -115,8 +115,8 @@ impl Supervised {
 
     /// How the command ended, if it has, as far as was read.
     pub(crate) fn ended(&self) -> Option<Ended> {
-        let is_over = self.is_gone || self.said.contains(&b'\n');
-        is_over.then(|| Ended::from_report(&String::from_utf8_lossy(&self.said)))
+        let is_over = self.is_gone || self.received.contains(&b'\n');
+        is_over.then(|| Ended::from_report(&String::from_utf8_lossy(&self.received)))
     }
 
     /// How the command ended, if it has, or does within `patience`.

@@ -1,4 +1,4 @@
-//! What descends from a process, as far as /proc tells.
+//! What descends from a process, as far as /proc shows.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub struct Member {
     pub resident_bytes: u64,
     /// Whether it has ended and only waits for its parent to see that.
     pub is_over: bool,
-    /// When it started, clock ticks since boot: with the number, this tells one process from another.
+    /// When it started, clock ticks since boot: with the number, this identifies a process.
     started: u64,
 }
 

@@ -56,7 +56,7 @@ impl<'a> ResourceMonitor<'a> {
         }
     }
 
-    /// Looks if it is time to, and says why the command must stop, if so.
+    /// Polls if it is time to, and returns why the command must stop, if so.
     pub(crate) fn poll(&mut self, now: Duration) -> Option<StopReason> {
         if now < self.next_poll {
             return None;

@@ -1,4 +1,4 @@
-//! `bottleneck`: a server with a known limit, to check what a measurement says about the limit.
+//! `bottleneck`: a server with a known limit, to check what a measurement reports about the limit.
 //!
 //! Every request burns CPU time, holds a lock that all workers share, or both. With [`Config::busy`] below
 //! [`Config::workers`] only some of the workers take connections and the others stay idle.

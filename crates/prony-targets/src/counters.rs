@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Counts {
     /// Connections accepted.
     pub connections: u64,
-    /// Requests answered (or, where the server was told to, reset): all that was asked of it was done.
+    /// Requests answered (or, where the server was configured to, reset): all that was asked of it was done.
     pub requests: u64,
     /// Requests that broke a rule or a limit and were answered 400, 408, 411, 413 or 431; or 503 for
     /// want of memory.

@@ -47,7 +47,7 @@ pub enum StartError {
     Listen {
         /// The address asked for.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A setting that can't be served.
@@ -63,7 +63,7 @@ pub enum StartError {
     Resource {
         /// What was refused.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The log can't be written.
@@ -71,7 +71,7 @@ pub enum StartError {
     Log {
         /// The file asked for.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The database can't be used.
@@ -79,7 +79,7 @@ pub enum StartError {
     Store {
         /// The file of the database.
         path: PathBuf,
-        /// What the database or the kernel said.
+        /// The error of the database or the kernel.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The files to serve can't be read.
@@ -87,7 +87,7 @@ pub enum StartError {
     Files {
         /// The folder, or what is in it.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A site to check has no address.
@@ -95,7 +95,7 @@ pub enum StartError {
     NoSuchHost {
         /// The site.
         url: String,
-        /// What the resolver said.
+        /// The resolver's error.
         source: io::Error,
     },
     /// A private PostgreSQL could not be started.

@@ -9,7 +9,7 @@ pub(crate) const BODY_LIMIT_BYTES: u64 = 1024 * 1024;
 /// The most header fields; a browser sends about 15.
 const FIELD_LIMIT: usize = 100;
 
-/// What a complete head says.
+/// The contents of a complete head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head<'a> {
     /// Its length, from the first byte of the input to behind the blank line.
@@ -21,7 +21,7 @@ pub(crate) struct Head<'a> {
     pub(crate) verb: &'a str,
     pub(crate) method: Method,
     pub(crate) version: Version,
-    /// What the client wants: the version's default unless a Connection field says otherwise.
+    /// What the client wants: the version's default unless a Connection field overrides it.
     pub(crate) keep_alive: bool,
     /// The client waits for "100 Continue" before it sends the body.
     pub(crate) expects_continue: bool,
@@ -65,7 +65,7 @@ pub(crate) enum Version {
     Http11,
 }
 
-/// A request that is not served, by the status that says why. The connection ends with the reply, because
+/// A request that is not served, by the status with the reason. The connection ends with the reply, because
 /// where the next request would begin is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reject {
@@ -99,7 +99,7 @@ impl Reject {
 
 /// The head at the start of `input`; `None` when more bytes are needed.
 ///
-/// How the bytes were split over packets makes no difference: never more than the limit is looked at.
+/// How the bytes were split over packets makes no difference: never more than the limit is read.
 pub(crate) fn parse(input: &[u8]) -> Result<Option<Head<'_>>, Reject> {
     let window = &input[..input.len().min(HEAD_LIMIT_BYTES)];
     let mut fields = [const { MaybeUninit::uninit() }; FIELD_LIMIT];
@@ -133,7 +133,7 @@ pub(crate) fn parse(input: &[u8]) -> Result<Option<Head<'_>>, Reject> {
 fn read_fields<'a>(fields: &[httparse::Header<'a>], head: &mut Head<'a>) -> Result<(), Reject> {
     let (mut length, mut coding, mut close, mut no_cache) = (None, None, false, false);
     for field in fields {
-        // The length of the name tells most fields apart before a byte is compared.
+        // The length of the name distinguishes most fields before a byte is compared.
         match field.name.len() {
             10 if field.name.eq_ignore_ascii_case("connection") => {
                 close |= has_token(field.value, b"close");

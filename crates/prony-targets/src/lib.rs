@@ -7,7 +7,7 @@
 //! did. [`postgres`] starts a database that is nobody else's.
 //!
 //! This crate must never use the engine or the protocol core it is there to check: a fault they share would
-//! cancel itself out. It never prints, and it serves loopback addresses alone unless told otherwise.
+//! cancel itself out. It never prints, and it serves loopback addresses alone by default.
 //!
 //! What they have in common: a head is at most 8 KiB (431), a body at most 1 MiB (413), and of a known length
 //! (411) but for `dashboard`, `kv` and `express`, which take chunks; `Expect: 100-continue` is answered by all but

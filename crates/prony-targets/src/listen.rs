@@ -1,4 +1,4 @@
-//! Listening sockets: who may be served, and clear words when it can't be.
+//! Listening sockets: who may be served, and a clear error when it can't be.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -57,7 +57,7 @@ pub(crate) fn many(options: Options, count: usize) -> Result<(Vec<OwnedFd>, Sock
 pub(crate) struct Accepted {
     /// Non-blocking.
     pub(crate) socket: OwnedFd,
-    /// The client's end; the kernel says it with the connection, even when the client has left already.
+    /// The client's end; the kernel returns it with the connection, even when the client has left already.
     pub(crate) peer: Option<SocketAddr>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum Woken {
         slot: usize,
         /// There is something to read. If not, there is only room to send, as always when a connection is new.
         readable: bool,
-        /// The peer has closed its side, or there is an error. Edge-triggered polling won't say so again.
+        /// The peer has closed its side, or there is an error. Edge-triggered polling won't report it again.
         hung_up: bool,
     },
 }
@@ -38,7 +38,7 @@ pub(crate) enum Woken {
 pub(crate) struct Poller<C> {
     epoll: OwnedFd,
     listener: Option<OwnedFd>,
-    /// The listener may have more connections: edge-triggered polling won't say so again.
+    /// The listener may have more connections: edge-triggered polling won't report it again.
     accept_again: bool,
     slots: Vec<Option<C>>,
     free: Vec<usize>,
@@ -57,7 +57,7 @@ impl<C: AsFd> Poller<C> {
         Ok(Self { epoll, listener: Some(listener), accept_again: false, slots, free })
     }
 
-    /// Has [`Woken::Mailbox`] said whenever `descriptor` becomes readable.
+    /// Reports [`Woken::Mailbox`] whenever `descriptor` becomes readable.
     pub(crate) fn watch(&self, descriptor: impl AsFd) -> Result<(), StartError> {
         let flags = EventFlags::IN | EventFlags::ET;
         epoll::add(&self.epoll, descriptor, EventData::new_u64(MAILBOX), flags).map_err(refused)
@@ -90,7 +90,7 @@ impl<C: AsFd> Poller<C> {
         }
     }
 
-    /// Accepts a connection, if one may wait: its slot. Nothing is said of it before [`watch_slot`]: its request
+    /// Accepts a connection, if one may wait: its slot. Nothing is reported of it before [`watch_slot`]: its request
     /// is often here already, and a connection that ends with that need not be watched at all, which saves a
     /// system call.
     ///
@@ -111,7 +111,7 @@ impl<C: AsFd> Poller<C> {
         Some(slot)
     }
 
-    /// Has [`Woken::Slot`] said of an accepted connection from now on, and of what it has for us already. False when
+    /// Reports [`Woken::Slot`] for an accepted connection from now on, and for what has arrived already. False when
     /// the kernel is out of memory or watches: then it is best closed.
     pub(crate) fn watch_slot(&self, slot: usize) -> bool {
         let Some(connection) = &self.slots[slot] else { return true };

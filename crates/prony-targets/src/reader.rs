@@ -17,7 +17,7 @@ pub(crate) struct Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
     Request(Request),
-    /// The client waits for "100 Continue" before it sends the body. Said at most once per request, and not at
+    /// The client waits for "100 Continue" before it sends the body. Sent at most once per request, and not at
     /// all when the body came without it.
     Continue,
 }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn continue_is_said_once_and_only_to_who_waits() {
+    fn continue_is_sent_once_and_only_to_waiting_clients() {
         let head = b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
         let mut reader = Reader::default();
         reader.feed(head);

@@ -8,7 +8,7 @@ pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// A reply that is not yet bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reply<'a> {
-    /// Code and words: `200 OK`.
+    /// Code and reason phrase: `200 OK`.
     pub(crate) status: &'a str,
     pub(crate) content_type: &'a str,
     /// Whole lines of further header fields, each with its end.
@@ -16,7 +16,7 @@ pub(crate) struct Reply<'a> {
     pub(crate) body: &'a [u8],
     /// What the server took, by its own clock, for `Server-Timing` (in ms there).
     pub(crate) took_ns: u64,
-    /// The id of the request, so that a client can look up what the server says of it.
+    /// The id of the request, so that a client can find it in the server's log.
     pub(crate) id: Option<u64>,
     /// The connection ends behind it.
     pub(crate) close: bool,

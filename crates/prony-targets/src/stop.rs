@@ -1,4 +1,4 @@
-//! The signal that tells every thread of a server to finish.
+//! The signal by which every thread of a server finishes.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,8 +70,8 @@ impl Stop {
                 return false;
             }
             let span = to_timespec(due_ns.min(cutoff_ns) - now_ns);
-            // Once raised the eventfd would end each wait at once, so it is left out. Whether it was is judged by
-            // the bound that the span was made of: asked anew, a stop that came in between would be slept through.
+            // Once raised the eventfd would end each wait at once, so it is left out. Whether it was is decided by
+            // the bound that the span was made of: read anew, a stop that came in between would be slept through.
             if cutoff_ns == RUNNING {
                 let _ = poll(&mut [PollFd::new(&self.event, PollFlags::IN)], Some(&span));
             } else {

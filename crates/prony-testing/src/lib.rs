@@ -1,4 +1,4 @@
-//! What the tests of Prony's crates share: a test that can't run here says so.
+//! What the tests of Prony's crates share: a test that can't run here reports that.
 //!
 //! `./test` names a file in `PRONY_TEST_SKIPPED`, prints what was written there in its summary, and counts it. Only tests
 //! may depend on this crate.
@@ -9,7 +9,7 @@ use std::io::Write as _;
 /// Where `./test` collects what was skipped.
 const FILE: &str = "PRONY_TEST_SKIPPED";
 
-/// Says that `what` was not tested because this machine can't do it: `reason` says what is missing.
+/// Reports that `what` was not tested because this machine can't do it: `reason` is what is missing.
 pub fn skip(what: &str, reason: &str) {
     let line = format!("{what}: {reason}\n");
     eprint!("SKIPPED {line}");
@@ -23,7 +23,7 @@ pub fn skip(what: &str, reason: &str) {
         .unwrap_or_else(|error| panic!("can't write to {}: {error}", path.display()));
 }
 
-/// Says that `what` was not tested because `tool` is missing, which `./test` installs. In CI that is a failure.
+/// Reports that `what` was not tested because `tool` is missing, which `./test` installs. In CI that is a failure.
 ///
 /// # Panics
 ///
@@ -43,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// Says to a child that it is one.
+    /// Set in a child process.
     const CHILD: &str = "PRONY_TEST_CHILD";
 
     /// What [`in_a_child`] does where it is one: environment variables belong to the whole process.

@@ -18,24 +18,53 @@ use crate::store::{Store, Tx, audit};
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Command {
     Users,
-    Invite { name: Name, role: Role },
-    SetRole { name: String, role: Role },
-    SetDisabled { name: String, is_disabled: bool },
-    EndSessions { name: String },
+    Invite {
+        name: Name,
+        role: Role,
+    },
+    SetRole {
+        name: String,
+        role: Role,
+    },
+    SetDisabled {
+        name: String,
+        is_disabled: bool,
+    },
+    EndSessions {
+        name: String,
+    },
     Tokens,
-    AddToken { user: String, label: String, role: Role, days: u32 },
-    RevokeToken { id: String },
+    AddToken {
+        user: String,
+        label: String,
+        role: Role,
+        days: u32,
+    },
+    RevokeToken {
+        id: String,
+    },
     PolicyText,
-    SetPolicy { text: String },
-    Judge { role: Role, url: String },
+    SetPolicy {
+        text: String,
+    },
+    #[serde(rename = "judge")]
+    CheckUrl {
+        role: Role,
+        url: String,
+    },
     CheckAudit,
     SecretNames,
-    SetSecret { name: SecretName, value: Vec<u8> },
-    RemoveSecret { name: SecretName },
+    SetSecret {
+        name: SecretName,
+        value: Vec<u8>,
+    },
+    RemoveSecret {
+        name: SecretName,
+    },
 }
 
 /// Whether a URL may be loaded: its addresses, or why not.
-pub(super) type Judged = Result<Vec<String>, String>;
+pub(super) type UrlCheck = Result<Vec<String>, String>;
 
 impl Command {
     /// Does it on `store`, whose lab has the folder `data`; `by` stands in the audit log.
@@ -68,13 +97,13 @@ impl Command {
             Self::RevokeToken { id } => value(act.run(move |tx, ctx| tokens::revoke(tx, ctx, &id))?),
             Self::PolicyText => value(policy::written(&store.read_blocking(rules)?)),
             Self::SetPolicy { text } => value(act.run(move |tx, ctx| policy::set(tx, ctx, &text))?),
-            Self::Judge { role, url } => {
+            Self::CheckUrl { role, url } => {
                 let policy = store.read_blocking(access::policy)?;
-                let judged: Judged = match policy.resolve(role, &url) {
+                let checked: UrlCheck = match policy.resolve(role, &url) {
                     Ok(addresses) => Ok(addresses.iter().map(ToString::to_string).collect()),
                     Err(refusal) => Err(refusal.to_string()),
                 };
-                value(judged)
+                value(checked)
             }
             Self::CheckAudit => {
                 let checked = store.read_blocking(audit::check)?;

@@ -1,4 +1,4 @@
-//! Sessions and tokens that were read from the store, so that a page costs no second look. Bounded, and forgotten with
+//! Sessions and tokens that were read from the store, so that a page costs no second read. Bounded, and forgotten with
 //! every change of users, sessions and tokens: only this lab changes them while it runs.
 
 use std::collections::HashMap;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use super::command::{Command, Judged, answer};
+use super::command::{Command, UrlCheck, answer};
 use super::socket;
 use crate::actions::{AccessError, TokenRow, UserRow, tokens};
 use crate::model::{Name, Role, SecretName};
@@ -95,7 +95,7 @@ impl LocalAdmin {
 
     /// Whether somebody with `role` may load `url`: its addresses, or why not.
     pub fn judge(&self, role: Role, url: &str) -> Result<Result<Vec<String>, String>, AccessError> {
-        self.ask::<Judged>(Command::Judge { role, url: url.to_owned() })
+        self.ask::<UrlCheck>(Command::CheckUrl { role, url: url.to_owned() })
     }
 
     /// Checks the audit log: how many entries it has, the hash of the last one, and the first entry that was tampered
@@ -170,7 +170,10 @@ mod tests {
         assert!(follow(&admin, &path).is_some());
         assert!(follow(&admin, &path).is_none(), "once is all");
         let refused = admin.add_token("ada", "ci", Role::Admin, None);
-        assert!(matches!(refused, Err(AccessError::TokenRole { asked: Role::Admin, has: Role::Runner, .. })));
+        assert!(matches!(
+            refused,
+            Err(AccessError::TokenRole { requested: Role::Admin, has: Role::Runner, .. })
+        ));
         assert!(matches!(admin.add_token("ada", " ", Role::Viewer, None), Err(AccessError::TokenName)));
         let token = admin.add_token("ada", "ci", Role::Runner, None).expect("a token");
         let listed = admin.tokens().expect("read");
@@ -204,7 +207,7 @@ mod tests {
         let text = admin.policy_text().expect("the default");
         assert_eq!(toml::from_str::<Rules>(&text).expect("TOML"), Rules::default());
         admin.set_policy("loopback = false\nhosts = [\"a.example\"]").expect("a policy");
-        let refused = admin.judge(Role::Admin, "http://127.1/").expect("judged");
+        let refused = admin.judge(Role::Admin, "http://127.1/").expect("checked");
         assert!(refused.as_ref().is_err_and(|why| why.contains("loopback")), "{refused:?}");
         assert!(admin.policy_text().expect("read").contains("hosts = [\"a.example\"]"));
         assert!(matches!(admin.set_policy("loopback = 3"), Err(AccessError::PolicySyntax(_))));

@@ -1,4 +1,4 @@
-//! Alerts: what somebody says about one.
+//! Alerts: how people answer them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const NOTE_CHARACTERS_MAX: usize = 2_000;
 /// Nobody remembers a longer silence.
 const SILENCE_MAX: Duration = Duration::from_hours(366 * 24);
 
-/// What somebody says about an alert.
+/// An answer to an alert.
 #[derive(Debug)]
 pub(crate) struct Reply {
     /// What it becomes.
@@ -22,7 +22,7 @@ pub(crate) struct Reply {
     pub(crate) note: Option<String>,
 }
 
-/// Makes an alert what somebody says.
+/// Applies an answer to an alert.
 pub(crate) fn answer(tx: &mut Tx<'_>, ctx: &Ctx, id: AlertId, reply: &Reply) -> Result<Alert, Refused> {
     let mistake = |field: &str, message: &str| {
         Err(Refused::Fields(vec![FieldMistake { field: field.to_owned(), message: message.to_owned() }]))

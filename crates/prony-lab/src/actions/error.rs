@@ -25,10 +25,12 @@ pub enum AccessError {
     #[error("name a token with 1 to {TOKEN_NAME_MAX} characters, such as `laptop` or `ci of web`")]
     TokenName,
     /// More than its user may.
-    #[error("give a token the role {asked}, since its user `{name}` is {has}; change the user's role first")]
+    #[error(
+        "give a token the role {requested}, since its user `{name}` is {has}; change the user's role first"
+    )]
     TokenRole {
-        /// What was asked for.
-        asked: Role,
+        /// What was requested.
+        requested: Role,
         /// Whose token.
         name: String,
         /// What the user may do.
@@ -61,7 +63,7 @@ pub enum AccessError {
     /// A secret.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// What the lab said that runs.
+    /// What the running lab answered.
     #[error("{0}")]
     AtLab(String),
     /// An answer that can't be read.

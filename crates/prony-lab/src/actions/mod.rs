@@ -1,5 +1,5 @@
 //! What people do to a lab: one function for each action holds its check, its limits, the write and the entry of the audit
-//! log. Pages, API and command line read what was sent, call it and show what it says; none of them writes to the store
+//! log. Pages, API and command line read what was sent, call it and show its result; none of them writes to the store
 //! itself.
 
 pub(crate) mod alerts;
@@ -110,7 +110,7 @@ impl Lab {
         self.store.write(move |tx| undone(action(tx, &Ctx { who, now: clock::wall() }))).await?
     }
 
-    /// The same for an action after which somebody may do something else: whoever was let in before is looked at anew.
+    /// The same for an action after which somebody may do something else: whoever was let in before is checked anew.
     pub(crate) async fn act_on_access<T: Send + 'static, E: Refusal>(
         &self,
         who: Actor,

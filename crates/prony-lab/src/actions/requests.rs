@@ -1,4 +1,4 @@
-//! Requests for builds and loads, as scripts send them: judged by the target policy, and accepted once however often they
+//! Requests for builds and loads, as scripts send them: checked against the target policy, and accepted once however often they
 //! are sent.
 
 use std::net::SocketAddr;
@@ -63,7 +63,7 @@ impl Lab {
         role: Role,
         asker: Asker,
     ) -> Result<(BuildId, bool), Refused> {
-        self.judge_load(&load, role).await?;
+        self.check_load(&load, role).await?;
         let now = clock::wall();
         let new = NewBuild {
             kind: BuildKind::Load,
@@ -112,28 +112,28 @@ impl Lab {
     }
 
     /// Whether `role` may put `load` where it goes. The worker asks again, right before it connects.
-    pub(crate) async fn judge_load(&self, load: &AdHocLoad, role: Role) -> Result<(), Refused> {
+    pub(crate) async fn check_load(&self, load: &AdHocLoad, role: Role) -> Result<(), Refused> {
         let plan = load_plan(load).map_err(|mistake| Refused::Fields(vec![mistake]))?;
         let policy = self.policy().await?;
         let (lab, url) = (self.clone(), load.url.clone());
-        access::spawn_blocking(move || lab.judge_here(&policy, &plan, &url, role).map(drop)).await?
+        access::spawn_blocking(move || lab.check_target(&policy, &plan, &url, role).map(drop)).await?
     }
 
     /// Whether `role` may have the lab ask `url` now and then.
-    pub(crate) async fn judge_url(&self, url: &str, role: Role) -> Result<(), Refused> {
+    pub(crate) async fn check_url(&self, url: &str, role: Role) -> Result<(), Refused> {
         let (policy, url) = (self.policy().await?, url.to_owned());
-        let judged = access::spawn_blocking(move || policy.resolve(role, &url)).await?;
-        judged.map(drop).map_err(|refusal| {
+        let resolved = access::spawn_blocking(move || policy.resolve(role, &url)).await?;
+        resolved.map(drop).map_err(|refusal| {
             Refused::Fields(vec![FieldMistake { field: "url".to_owned(), message: refusal.to_string() }])
         })
     }
 
     /// The same for the worker's thread, right before a load begins: the addresses to which it may go.
-    pub(crate) fn judge_load_blocking(&self, load: &AdHocLoad, by: &str) -> Result<Vec<SocketAddr>, String> {
+    pub(crate) fn check_load_blocking(&self, load: &AdHocLoad, by: &str) -> Result<Vec<SocketAddr>, String> {
         let plan = load_plan(load).map_err(|mistake| mistake.message)?;
         let found = self.store.read_blocking(|tx| Ok((access::policy(tx)?, egress::role(tx, by)?)));
         let (policy, role) = found.map_err(|error| format!("failed to {error}"))?;
-        self.judge_here(&Arc::new(policy), &plan, &load.url, role).map_err(|refused| match refused {
+        self.check_target(&Arc::new(policy), &plan, &load.url, role).map_err(|refused| match refused {
             Refused::Fields(mistakes) => {
                 mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>().join("; ")
             }
@@ -143,8 +143,8 @@ impl Lab {
         })
     }
 
-    /// Resolves, judges, and asks the owner where that is needed.
-    fn judge_here(
+    /// Resolves, checks, and asks the owner where that is needed.
+    fn check_target(
         &self,
         policy: &Arc<Policy>,
         plan: &RunPlan,
@@ -156,7 +156,7 @@ impl Lab {
         };
         let addresses = policy.resolve(role, url).map_err(|refusal| refused("url", refusal.to_string()))?;
         let is_public = addresses.iter().any(|address| kind(address.ip()) == Kind::Public);
-        policy.judge_plan(plan, is_public).map_err(|refusal| refused("load", refusal.to_string()))?;
+        policy.check_plan(plan, is_public).map_err(|refusal| refused("load", refusal.to_string()))?;
         if !is_public {
             return Ok(addresses);
         }
@@ -182,7 +182,7 @@ impl Lab {
                 }
                 if policy.limits_users() {
                     let unfinished = Unfinished { builds: builds::unfinished(tx, &asker.by)? };
-                    if let Err(refusal) = policy.judge_user(unfinished) {
+                    if let Err(refusal) = policy.check_user(unfinished) {
                         return Ok(Err(Refused::Target(refusal)));
                     }
                 }

@@ -11,13 +11,13 @@ use crate::clock::Moment;
 use crate::model::Role;
 use crate::store::{StoreError, Tx, tokens};
 
-/// A token's name says where it is; a longer one breaks tables.
+/// A token's name describes where it is; a longer one breaks tables.
 pub(super) const TOKEN_NAME_MAX: usize = 64;
 /// Good tokens of one user: one for each script and machine, and some.
 pub(super) const TOKENS_MAX: u32 = 50;
-/// Days for which a token is good, where nobody says for how many.
+/// Days for which a token is good by default.
 pub(crate) const TOKEN_DAYS: u32 = 90;
-/// The most that somebody may say.
+/// The most that may be requested.
 pub(crate) const TOKEN_DAYS_MAX: u32 = 366;
 
 /// A token, as lists show it.
@@ -81,7 +81,7 @@ pub(crate) fn add(tx: &mut Tx<'_>, ctx: &Ctx, new: &NewToken) -> Result<ApiToken
         return Err(AccessError::NoPassword(user.name));
     }
     if new.role > user.role {
-        return Err(AccessError::TokenRole { asked: new.role, name: user.name, has: user.role });
+        return Err(AccessError::TokenRole { requested: new.role, name: user.name, has: user.role });
     }
     if tokens::good(tx, user.id, ctx.now)? >= i64::from(TOKENS_MAX) {
         return Err(AccessError::TooManyTokens { name: user.name });

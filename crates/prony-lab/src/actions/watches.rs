@@ -1,5 +1,5 @@
-//! What people ask of monitors and hooks, by page and by script: judged by the target policy, written down, and noted in
-//! the audit log, since it says whom the lab talks to by itself.
+//! What people ask of monitors and hooks, by page and by script: checked against the target policy, written down, and noted in
+//! the audit log, since it decides whom the lab contacts by itself.
 
 use crate::actions::AccessError;
 use crate::auth::Secret;
@@ -22,7 +22,7 @@ impl Lab {
         role: Role,
     ) -> Result<Monitor, Refused> {
         let new = request.checked(by, clock::wall()).map_err(Refused::Fields)?;
-        self.judge_url(&new.url, role).await?;
+        self.check_url(&new.url, role).await?;
         let by = by.to_owned();
         self.store
             .write(move |tx| {
@@ -72,7 +72,7 @@ impl Lab {
         };
         let now = clock::wall();
         let new = request.checked(project.map(|project| project.id), by, now).map_err(Refused::Fields)?;
-        self.judge_url(&new.url, role).await?;
+        self.check_url(&new.url, role).await?;
         let (by, secret) = (by.to_owned(), Secret::new().text());
         let signs = secret.clone();
         let hook = self
@@ -86,7 +86,7 @@ impl Lab {
         Ok((hook, secret))
     }
 
-    /// Takes a hook out, with all that it was still to be told.
+    /// Removes a hook with its waiting deliveries.
     pub(crate) async fn remove_hook(&self, id: HookId, by: &str) -> Result<(), StoreError> {
         let by = by.to_owned();
         self.store

@@ -225,7 +225,7 @@ fn answered<R: Serialize>(answer: Answer<R>, method: &Method, headers: &HeaderMa
         response_headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     if method == Method::GET {
-        // Half of a SHA-256 tells any two answers apart.
+        // Half of a SHA-256 is enough to distinguish any two answers.
         let tag = format!("\"{}\"", hexadecimal(&Sha256::digest(&text)[..16]));
         let has_it = has_tag(headers, &tag);
         response_headers

@@ -50,7 +50,7 @@ pub(super) async fn set(call: Call<Nothing, Nothing, PolicyText>) -> Answered<Po
     Ok(PolicyText { policy: policy::written(&rules) }.into())
 }
 
-pub(super) async fn judge(call: Call<Nothing, Nothing, Wish>) -> Answered<Verdict> {
+pub(super) async fn check(call: Call<Nothing, Nothing, Wish>) -> Answered<Verdict> {
     // Who may ask for names to be looked up learns what this machine's own network has.
     let is_address = url::Url::parse(&call.body.url)
         .is_ok_and(|url| matches!(url.host(), Some(url::Host::Ipv4(_) | url::Host::Ipv6(_))));
@@ -59,11 +59,11 @@ pub(super) async fn judge(call: Call<Nothing, Nothing, Wish>) -> Answered<Verdic
     }
     let policy = call.lab.policy().await?;
     let (url, role) = (call.body.url, call.who.role);
-    let judged = {
+    let resolved = {
         let (policy, url) = (policy.clone(), url.clone());
         access::spawn_blocking(move || policy.resolve(role, &url)).await?
     };
-    Ok(match judged {
+    Ok(match resolved {
         Ok(addresses) => {
             let host = url::Url::parse(&url).ok().and_then(|url| url.host_str().map(str::to_owned));
             let needs_proof = addresses.iter().any(|address| policy.needs_proof(host.as_deref(), *address));

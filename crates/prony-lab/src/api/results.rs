@@ -1,4 +1,4 @@
-//! What builds say, and what people say about them.
+//! Results of builds, and people's notes about them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,8 @@ pub(super) struct Results {
     /// Its figures, each with the series that it belongs to.
     figures: Vec<Figure>,
     /// What its study file demanded, and what became of it.
-    demands: Vec<Threshold>,
+    #[serde(rename = "demands")]
+    thresholds: Vec<Threshold>,
 }
 
 /// What somebody says about a build.
@@ -37,7 +38,7 @@ pub(super) async fn results(call: Call<OneBuild, Nothing, Nothing>) -> Answered<
     let id = call.path.id;
     let read = move |tx: &mut Tx<'_>| -> Result<Results, StoreError> {
         builds::state(tx, id)?;
-        Ok(Results { figures: figures::of(tx, id, FIGURES_MAX)?, demands: thresholds::of_build(tx, id)? })
+        Ok(Results { figures: figures::of(tx, id, FIGURES_MAX)?, thresholds: thresholds::of_build(tx, id)? })
     };
     Ok(call.lab.store.read(read).await?.into())
 }

@@ -55,7 +55,7 @@ pub(super) fn table() -> Vec<Route> {
         Route::new(delete, "/tokens/{id}", Role::Viewer, "Makes a token void.", admin::revoke_token),
         Route::new(get.clone(), "/policy", Role::Viewer, "Which servers may be loaded, as TOML.", policy::show),
         Route::new(put, "/policy", Role::Admin, "Replaces the target policy.", policy::set),
-        Route::new(post, "/policy/judge", Role::Viewer, "Whether one may load a URL.", policy::judge),
+        Route::new(post, "/policy/judge", Role::Viewer, "Whether one may load a URL.", policy::check),
         Route::new(get.clone(), "/audit", Role::Admin, "Who changed what about who may do what, the newest first.", admin::audit),
         Route::new(get.clone(), "/machine", Role::Viewer, "How builds run: in which sandbox, within which limits.", machine::show),
         Route::new(get, "/audit/check", Role::Admin, "Whether the audit log is whole.", admin::check_audit),

@@ -1,4 +1,4 @@
-//! Monitors, and hooks that are told of events.
+//! Monitors, and hooks that are notified of events.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

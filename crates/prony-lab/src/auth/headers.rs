@@ -1,4 +1,4 @@
-//! What every response tells the browser to keep out (S18).
+//! The headers of every response by which the browser keeps attacks out (S18).
 
 /// The policy of every page: nothing from elsewhere, nothing inline, no frame around it.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \

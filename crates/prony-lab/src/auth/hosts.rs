@@ -34,7 +34,7 @@ pub enum HostError {
 
 impl Hosts {
     /// The names of this machine on loopback, and `names`. Ports don't matter: a tunnel may change them, and the name
-    /// alone tells a rebound request.
+    /// alone shows a rebound request.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, HostError> {
         let mut known = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
         for name in names {

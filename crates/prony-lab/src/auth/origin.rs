@@ -3,7 +3,7 @@
 //! A browser sends a session's cookie whoever made the request; `Sec-Fetch-Site` and `Origin` say who did, and pages
 //! can't forge them. This is asked beside the form's token, not instead of it.
 
-/// What a browser says about where a request comes from.
+/// The headers of a browser about where a request comes from.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Provenance<'a> {
     /// `Sec-Fetch-Site`

@@ -11,7 +11,7 @@ const PASSES: u32 = 2;
 const LANES: u32 = 1;
 /// What the PHC string format recommends.
 const SALT_BYTES: usize = 16;
-/// Between the 8 that ASVS 5.0 (6.2.1) demands and the 15 that it recommends.
+/// Between the 8 that ASVS 5.0 (6.2.1) requires and the 15 that it recommends.
 const CHARACTERS_MIN: usize = 12;
 /// ASVS 5.0 (6.2.9) wants at least 64 to be possible; without a bound, hashing serves as an attack.
 const BYTES_MAX: usize = 256;
@@ -39,7 +39,7 @@ pub enum PasswordError {
 
 impl Password {
     /// Takes `typed` for the password of the user `name`, if it is good enough. It is taken as it is: no character is
-    /// forbidden, none is demanded.
+    /// forbidden, none is required.
     pub fn choose(typed: &str, name: &str) -> Result<Self, PasswordError> {
         let mut different: Vec<char> = typed.chars().collect();
         let characters = different.len();
@@ -68,7 +68,7 @@ impl Password {
     }
 
     /// Whether `typed` is the password of which `stored` is kept; `None` stands for a user that isn't there, for whom it
-    /// takes as long to say no. As slow as [`Self::hash`].
+    /// takes as long to refuse. As slow as [`Self::hash`].
     pub fn verify(typed: &str, stored: Option<&str>) -> bool {
         if typed.len() > BYTES_MAX {
             return false;

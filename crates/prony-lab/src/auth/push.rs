@@ -1,4 +1,4 @@
-//! Whether what is said of a push comes from the code host that shares a secret with the lab.
+//! Whether the notification of a push comes from the code host that shares a secret with the lab.
 
 use hmac::Mac as _;
 use subtle::ConstantTimeEq as _;

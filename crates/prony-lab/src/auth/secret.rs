@@ -49,7 +49,7 @@ impl Secret {
         Digest(Sha256::digest(self.0).into())
     }
 
-    /// Whether `text` writes this secret, in a time that doesn't tell how much of it is right.
+    /// Whether `text` writes this secret, in a time that doesn't depend on how much of it is right.
     pub fn is(&self, text: &str) -> bool {
         Self::read(text).is_ok_and(|other| bool::from(self.0.ct_eq(&other.0)))
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::secret::from_hexadecimal;
 use super::{Digest, Secret, hexadecimal, random};
 
-/// Begins every token, so that tools that look for leaked secrets can tell what they found.
+/// Begins every token, so that tools that look for leaked secrets recognise it.
 const PREFIX: &str = "lab_";
 /// Bytes of an id: enough that two never meet. It is no secret.
 const ID_BYTES: usize = 8;

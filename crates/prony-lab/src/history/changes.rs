@@ -43,33 +43,33 @@ pub(super) fn apply(tx: &mut Tx<'_>, of: &Series, steps: Vec<Step>, now: Moment)
     Ok(())
 }
 
-/// Notes what a comparison said: on the alerts that asked for it, and on suspicions, which become alerts if the commit
-/// is slower indeed.
-pub(super) fn judge(tx: &mut Tx<'_>, comparison: &Build, now: Moment) -> Result<(), StoreError> {
+/// Records the verdict of a comparison: on the alerts that asked for it, and on suspicions, which become alerts if the
+/// commit is slower indeed.
+pub(super) fn record_comparison(tx: &mut Tx<'_>, comparison: &Build, now: Moment) -> Result<(), StoreError> {
     if comparison.verdict == Some(BuildVerdict::Slower) {
         for mut change in series::changes_compared(tx, comparison.id)? {
             let Some(of) = series::one(tx, change.series)? else { continue };
             if change.alert.is_none() {
                 let near = (change.last_before, change.build);
-                tell(tx, &of, &mut change, near, now)?;
+                add_to_alert(tx, &of, &mut change, near, now)?;
             }
         }
     }
     note(tx, comparison, now)
 }
 
-/// Notes what a comparison that is over said, or why it says nothing.
+/// Records the verdict of a comparison that is over, or why it has none.
 pub(super) fn note(tx: &mut Tx<'_>, comparison: &Build, now: Moment) -> Result<(), StoreError> {
-    // One that failed says `no-baseline`, and one that was cancelled says nothing.
+    // One that failed has the verdict `no-baseline`, and one that was cancelled has none.
     if let Some(verdict) = comparison.verdict.filter(|verdict| *verdict != BuildVerdict::NoBaseline) {
-        return alerts::judge(tx, comparison.id, verdict, now);
+        return alerts::set_verdict(tx, comparison.id, verdict, now);
     }
     let reason = comparison.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     let words = format!("the comparison, build {}, is {}{reason}", comparison.id, comparison.state.name());
     alerts::set_note(tx, comparison.id, &words)
 }
 
-/// Has a change for the worse compared, and tells of it if it is more than a suspicion.
+/// Has a change for the worse compared, and alerts if it is more than a suspicion.
 fn follow_up(
     tx: &mut Tx<'_>,
     of: &Series,
@@ -84,17 +84,17 @@ fn follow_up(
             None => compare(tx, of.project, &of.variant, change.last_before, change.build, now)?,
         };
     }
-    let is_told = change.state > ChangeState::Suspected || change.alert.is_some();
+    let is_reported = change.state > ChangeState::Suspected || change.alert.is_some();
     // A suspicion beside what is found in another series is one more sign of the same.
-    if is_told || open_alert(tx, of, near)?.is_some() {
-        tell(tx, of, change, near, now)
+    if is_reported || open_alert(tx, of, near)?.is_some() {
+        add_to_alert(tx, of, change, near, now)
     } else {
         series::update_change(tx, change)
     }
 }
 
 /// Puts a change on the alert about others that came with it, or raises one.
-fn tell(
+fn add_to_alert(
     tx: &mut Tx<'_>,
     of: &Series,
     change: &mut Change,
@@ -118,7 +118,7 @@ fn tell(
     }
 }
 
-/// The alert that tells of another series' change with builds close by. One that was dismissed counts: it is nothing.
+/// The alert about another series' change with builds close by. One that was dismissed counts: the change is harmless.
 fn open_alert(tx: &mut Tx<'_>, of: &Series, near: Near) -> Result<Option<AlertId>, StoreError> {
     for other in series::changes_near(tx, of.project, &of.variant, near.0, near.1)? {
         let Some(id) = other.alert else { continue };
@@ -148,7 +148,7 @@ fn raise(tx: &mut Tx<'_>, of: &Series, change: &Change, now: Moment) -> Result<O
     alerts::raise(tx, &new, now)
 }
 
-/// Writes the words of an alert anew, from all that it tells of.
+/// Rewrites the text of an alert from all changes that it is about.
 fn describe(tx: &mut Tx<'_>, id: AlertId) -> Result<(), StoreError> {
     let all = series::changes_of_alert(tx, id)?;
     let size = |change: &Change| (change.after / change.before).ln().abs();
@@ -158,7 +158,7 @@ fn describe(tx: &mut Tx<'_>, id: AlertId) -> Result<(), StoreError> {
     alerts::reword(tx, id, &words(&of, worst, all.len()), Some(of.id), comparison)
 }
 
-/// Closes an alert of which nothing is left, or says what is.
+/// Closes an alert of which nothing is left, or describes what is.
 fn settle(tx: &mut Tx<'_>, id: AlertId, now: Moment) -> Result<(), StoreError> {
     if !series::changes_of_alert(tx, id)?.is_empty() {
         return describe(tx, id);

@@ -5,7 +5,7 @@ use prony_stats::{CHANGE_WINDOW, ChangePoint, change_points, median};
 use crate::clock::Moment;
 use crate::model::{BuildId, Change, Point, Series};
 
-/// How many points are looked at: four windows. What was before was looked at when it was new.
+/// How many points are analysed: four windows. Older ones were analysed when they were new.
 const POINTS: usize = 200;
 
 /// How many are to be read for that, as some don't count.
@@ -25,7 +25,7 @@ pub(super) type Near = (BuildId, BuildId);
 pub(super) enum Step {
     /// A change that is new; its number is still to come.
     New(Change, Near),
-    /// A change that is known, with what more points say.
+    /// A change that is known, updated with more points.
     Known(Change, Near),
     /// A change that more points don't show.
     Gone(Change),
@@ -48,7 +48,7 @@ pub(super) fn detect(series: &Series, points: &[Point], known: &[Change], now: M
     let settled = if left_out > 0 { CHANGE_WINDOW } else { 0 };
     let values: Vec<f64> = counted.iter().map(|(_, value)| *value).collect();
     // The seed is the series': the same points give the same answer.
-    let told = change_points(&values, half_width(counted), series.id.0.cast_unsigned())
+    let detected = change_points(&values, half_width(counted), series.id.0.cast_unsigned())
         .expect("invariant: positive values, and not too many");
     let mut known: Vec<(usize, &Change)> = known
         .iter()
@@ -56,7 +56,7 @@ pub(super) fn detect(series: &Series, points: &[Point], known: &[Change], now: M
         .filter(|(index, _)| *index >= settled)
         .collect();
     let mut steps = Vec::new();
-    for point in told.iter().filter(|point| point.index >= settled) {
+    for point in detected.iter().filter(|point| point.index >= settled) {
         let nearest = (0..known.len())
             .filter(|&at| known[at].0.abs_diff(point.index) <= SAME)
             .min_by_key(|&at| known[at].0.abs_diff(point.index));
@@ -101,7 +101,7 @@ fn made(
     }
 }
 
-/// The median half-width of the points' own intervals, as a share of the value: less than a run can tell is no change.
+/// The median half-width of the points' own intervals, as a share of the value: less than a run can resolve is no change.
 fn half_width(counted: &[(&Point, f64)]) -> f64 {
     let widths: Vec<f64> = counted
         .iter()
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_once_and_gets_surer() {
+    fn a_change_is_reported_once_and_becomes_more_certain() {
         let all = points(&[(30, 2.0), (15, 2.4)]);
         assert_eq!(detected(&all[..30], &[]), []);
         let steps = detected(&all[..36], &[]);
@@ -186,7 +186,7 @@ mod tests {
         };
         let all = points(&[(45, 2.0)]);
         assert_eq!(detected(&all, std::slice::from_ref(&known)), [Step::Gone(known.clone())]);
-        // Older than what is looked at: it stays.
+        // Older than what is analysed: it stays.
         let old = Change { build: BuildId(10), ..known };
         assert_eq!(detected(&points(&[(POINTS + 40, 2.0)]), &[old]), []);
     }

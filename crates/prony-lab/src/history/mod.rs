@@ -1,8 +1,8 @@
 //! What follows from results: where a series changed, which thresholds are missed, whom to alert, and
 //! which commits to compare.
 //!
-//! One thread reads on the events of builds that ended (`follow`), looks at each series of which the build says
-//! something (`detect`, without a store), and writes down what follows (`changes`, `thresholds`, `slower`). Doing that twice
+//! One thread reads the events of builds that ended (`follow`), checks each series with results of the build
+//! (`detect`, without a store), and writes down what follows (`changes`, `thresholds`, `slower`). Doing that twice
 //! changes nothing, so a lab that was killed in the middle does it again.
 //!
 //! Only builds of the project's branch make its history, asked for by its name or by its newest commit: a branch with an
@@ -63,7 +63,7 @@ impl Watch {
         for event in &events {
             self.one(event)?;
         }
-        // One commit for all of them: after a crash they are looked at again, which changes nothing.
+        // One commit for all of them: after a crash they are read again, which changes nothing.
         self.store.write_blocking(move |tx| Cursor::write(tx, SEEN, last))?;
         self.cursor.advance(last);
         Ok(true)
@@ -77,7 +77,7 @@ impl Watch {
         match build {
             Some(build) if build.kind == BuildKind::Project => self.project(&build),
             Some(build) if build.kind == BuildKind::Comparison => {
-                self.store.write_blocking(move |tx| changes::judge(tx, &build, clock::wall()))
+                self.store.write_blocking(move |tx| changes::record_comparison(tx, &build, clock::wall()))
             }
             _ => Ok(()),
         }
@@ -91,11 +91,11 @@ impl Watch {
         if self.store.read_blocking(|tx| builds::branch(tx, of))?.as_ref() != Some(&definition.branch) {
             return Ok(());
         }
-        let demanded = build.clone();
+        let evaluated = build.clone();
         self.store.write_blocking(move |tx| {
             let now = clock::wall();
-            thresholds::judge(tx, id, &demanded, now)?;
-            slower::judge(tx, id, &demanded, now)
+            thresholds::evaluate(tx, id, &evaluated, now)?;
+            slower::evaluate(tx, id, &evaluated, now)
         })?;
         let all = self.store.read_blocking(|tx| series::of_build(tx, build.id))?;
         for of in all {

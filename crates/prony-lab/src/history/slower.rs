@@ -1,4 +1,4 @@
-//! A build that is slower than its baseline: the first that is heard of a change, long before its series show one.
+//! A build that is slower than its baseline: the first sign of a change, long before its series show one.
 //!
 //! Two builds were not measured in turn, so this is wrong more often than a change of a series. That is why both commits
 //! are compared at once, and why the alert is closed if that doesn't bear it out.
@@ -11,7 +11,7 @@ use crate::store::alerts::{self, NewAlert};
 use crate::store::{StoreError, Tx, builds};
 
 /// Raises an alert about a build of the project's branch that is slower than its baseline, and has both compared.
-pub(super) fn judge(
+pub(super) fn evaluate(
     tx: &mut Tx<'_>,
     project: ProjectId,
     build: &Build,
@@ -24,7 +24,7 @@ pub(super) fn judge(
     let Some(baseline) = builds::one(tx, build.id)?.and_then(|found| found.baseline) else { return Ok(()) };
     let subject = format!("build/{}", build.id);
     if alerts::last_about(tx, AlertKind::Build, &subject)?.is_some() {
-        // It was told already, and perhaps refuted.
+        // It was reported already, and perhaps refuted.
         return Ok(());
     }
     let comparison = compare(tx, project, variant, baseline, build.id, now)?;

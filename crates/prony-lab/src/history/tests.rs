@@ -38,30 +38,30 @@ fn changes_of(store: &Store, past: &Past<'_>, metric: &str) -> Vec<Change> {
 }
 
 #[test]
-fn a_slower_series_is_told_once_and_compared_once() {
+fn a_slower_series_is_reported_once_and_compared_once() {
     on_both(|store| {
         let past = Past::new(store);
         build(&past, "p50", &[(30, 2.0), (8, 2.4)]);
         watched(store);
         watched(store);
-        let told = all(store);
-        assert_eq!(told.len(), 1, "{told:?}");
-        let alert = &told[0];
+        let raised = all(store);
+        assert_eq!(raised.len(), 1, "{raised:?}");
+        let alert = &raised[0];
         assert_eq!(
             (alert.kind, alert.state, alert.build),
             (AlertKind::Change, AlertState::Active, Some(BuildId(31)))
         );
         assert!(alert.words.contains("p50 of GET /") && alert.words.contains("ms (+"), "{}", alert.words);
-        let asked = past.comparisons();
-        assert_eq!(asked.len(), 1, "{asked:?}");
-        assert_eq!(alert.comparison, Some(asked[0].id));
-        let commits = (asked[0].base.as_deref(), asked[0].reference.as_str());
+        let comparisons = past.comparisons();
+        assert_eq!(comparisons.len(), 1, "{comparisons:?}");
+        assert_eq!(alert.comparison, Some(comparisons[0].id));
+        let commits = (comparisons[0].base.as_deref(), comparisons[0].reference.as_str());
         assert_eq!(
             commits,
             (Some(format!("{:040x}", 29 + 0xabc).as_str()), format!("{:040x}", 30 + 0xabc).as_str())
         );
-        // What it says is on the alert; a failed one says nothing, and is not asked for again.
-        past.end_comparison(asked[0].id, BuildVerdict::Slower);
+        // Its verdict is on the alert; a failed one has none, and is not asked for again.
+        past.end_comparison(comparisons[0].id, BuildVerdict::Slower);
         watched(store);
         assert_eq!(all(store)[0].verdict, Some(BuildVerdict::Slower));
         build(&past, "p50", &[(4, 2.4)]);
@@ -112,13 +112,13 @@ fn a_suspicion_becomes_an_alert_if_the_comparison_says_so() {
                 past.build("main", &commit, Measured { results, ..Measured::default() });
             }
             watched(store);
-            let asked = past.comparisons();
-            assert_eq!((all(store).len(), asked.len()), (0, 1), "{name}");
-            past.end_comparison(asked[0].id, verdict);
+            let comparisons = past.comparisons();
+            assert_eq!((all(store).len(), comparisons.len()), (0, 1), "{name}");
+            past.end_comparison(comparisons[0].id, verdict);
             watched(store);
-            let told = all(store);
-            assert_eq!(told.len(), alerts, "{told:?}");
-            assert!(told.iter().all(|alert| alert.verdict == Some(verdict)), "{told:?}");
+            let raised = all(store);
+            assert_eq!(raised.len(), alerts, "{raised:?}");
+            assert!(raised.iter().all(|alert| alert.verdict == Some(verdict)), "{raised:?}");
         }
     });
 }
@@ -134,35 +134,35 @@ fn a_change_that_goes_away_takes_its_alert_with_it() {
         past.invalidate_after(BuildId(30));
         build(&past, "p50", &[(3, 2.0)]);
         watched(store);
-        let told = all(store);
-        assert_eq!((told.len(), told[0].state), (1, AlertState::Closed), "{told:?}");
+        let raised = all(store);
+        assert_eq!((raised.len(), raised[0].state), (1, AlertState::Closed), "{raised:?}");
         assert_eq!(changes_of(store, &past, "p50"), []);
     });
 }
 
 #[test]
-fn demands_alert_while_they_are_missed_and_made() {
+fn thresholds_alert_while_they_are_set_and_missed() {
     on_both(|store| {
         let past = Past::new(store);
-        let demand = |words: &[(&'static str, Option<bool>)]| {
-            past.build("main", "c", Measured { demands: words.to_vec(), ..Measured::default() });
+        let states_after = |words: &[(&'static str, Option<bool>)]| {
+            past.build("main", "c", Measured { thresholds: words.to_vec(), ..Measured::default() });
             watched(store);
             all(store).iter().rev().map(|alert| alert.state).collect::<Vec<_>>()
         };
         let (missed, met) = (Some(false), Some(true));
-        assert_eq!(demand(&[("p99 at most 50 ms", met)]), []);
+        assert_eq!(states_after(&[("p99 at most 50 ms", met)]), []);
         assert_eq!(
-            demand(&[("p99 at most 50 ms", missed), ("rate at least 9", missed)]),
+            states_after(&[("p99 at most 50 ms", missed), ("rate at least 9", missed)]),
             [AlertState::Active; 2]
         );
         assert_eq!(
-            demand(&[("p99 at most 50 ms", missed), ("rate at least 9", None)]),
+            states_after(&[("p99 at most 50 ms", missed), ("rate at least 9", None)]),
             [AlertState::Active; 2]
         );
         // One is met again, and the other is no longer in the file.
-        assert_eq!(demand(&[("p99 at most 50 ms", met)]), [AlertState::Closed; 2]);
+        assert_eq!(states_after(&[("p99 at most 50 ms", met)]), [AlertState::Closed; 2]);
         // Once dismissed it is quiet until it was met.
-        let active = demand(&[("p99 at most 50 ms", missed)]);
+        let active = states_after(&[("p99 at most 50 ms", missed)]);
         assert_eq!(active, [AlertState::Closed, AlertState::Closed, AlertState::Active]);
         let id = all(store)[0].id;
         store
@@ -170,9 +170,9 @@ fn demands_alert_while_they_are_missed_and_made() {
                 alerts::answer(tx, id, AlertState::Dismissed, "kim", None, None, Moment(9))
             })
             .expect("answered");
-        assert_eq!(demand(&[("p99 at most 50 ms", missed)]).last(), Some(&AlertState::Dismissed));
-        assert_eq!(demand(&[("p99 at most 50 ms", met)]).last(), Some(&AlertState::Closed));
-        assert_eq!(demand(&[("p99 at most 50 ms", missed)]).len(), 4);
+        assert_eq!(states_after(&[("p99 at most 50 ms", missed)]).last(), Some(&AlertState::Dismissed));
+        assert_eq!(states_after(&[("p99 at most 50 ms", met)]).last(), Some(&AlertState::Closed));
+        assert_eq!(states_after(&[("p99 at most 50 ms", missed)]).len(), 4);
     });
 }
 
@@ -183,7 +183,7 @@ fn alerts_are_answered_by_people_and_wake_by_themselves() {
         past.build(
             "main",
             "c",
-            Measured { demands: vec![("p99 at most 5 ms", Some(false))], ..Measured::default() },
+            Measured { thresholds: vec![("p99 at most 5 ms", Some(false))], ..Measured::default() },
         );
         watched(store);
         let id = all(store)[0].id;
@@ -219,11 +219,11 @@ fn what_changes_together_is_one_alert_and_one_comparison() {
         };
         past.builds((0..37).map(build).collect());
         watched(store);
-        let told = all(store);
-        assert_eq!((told.len(), past.comparisons().len()), (1, 1), "{told:?}");
-        let words = &told[0].words;
+        let raised = all(store);
+        assert_eq!((raised.len(), past.comparisons().len()), (1, 1), "{raised:?}");
+        let words = &raised[0].words;
         assert!(words.starts_with("3 figures got worse, the most p99 of GET /"), "{words}");
-        assert_eq!(told[0].comparison, Some(past.comparisons()[0].id));
+        assert_eq!(raised[0].comparison, Some(past.comparisons()[0].id));
         // It is there while one of them is.
         past.invalidate_after(BuildId(30));
         past.build(
@@ -258,17 +258,20 @@ fn a_build_that_is_slower_alerts_unless_its_comparison_refutes_it() {
             last = past.build("main", &commit, measured);
             watched(store);
             watched(store);
-            let told = all(store);
+            let raised = all(store);
             assert_eq!(
-                (told.len(), told[0].state, told[0].kind),
+                (raised.len(), raised[0].state, raised[0].kind),
                 (number + 1, AlertState::Active, AlertKind::Build)
             );
-            let asked = past.comparisons();
-            assert_eq!(asked.len(), 1, "{asked:?}");
-            past.end_comparison(asked[0].id, verdict);
+            let comparisons = past.comparisons();
+            assert_eq!(comparisons.len(), 1, "{comparisons:?}");
+            past.end_comparison(comparisons[0].id, verdict);
             watched(store);
-            let told = all(store);
-            assert_eq!((told.len(), told[0].state, told[0].verdict), (number + 1, state, Some(verdict)));
+            let raised = all(store);
+            assert_eq!(
+                (raised.len(), raised[0].state, raised[0].verdict),
+                (number + 1, state, Some(verdict))
+            );
         }
     });
 }
@@ -281,9 +284,9 @@ fn a_comparison_that_fails_is_no_verdict() {
         watched(store);
         past.fail_comparison(past.comparisons()[0].id, "the study file can't be used");
         watched(store);
-        let told = all(store);
-        assert_eq!((told.len(), told[0].state, told[0].verdict), (1, AlertState::Active, None));
-        let note = told[0].note.as_deref().unwrap_or_default();
+        let raised = all(store);
+        assert_eq!((raised.len(), raised[0].state, raised[0].verdict), (1, AlertState::Active, None));
+        let note = raised[0].note.as_deref().unwrap_or_default();
         assert!(note.contains("is failed (the study file can't be used)"), "{note}");
         // It is not asked for again.
         build(&past, "p50", &[(3, 2.4)]);

@@ -7,8 +7,8 @@ use crate::store::thresholds::{self, Threshold};
 use crate::store::{StoreError, Tx, tasks};
 
 /// Raises alerts about what a build of the project's branch misses, and closes those about what it meets, or what its
-/// study file no longer has. A build whose study did not end well says nothing of either.
-pub(super) fn judge(
+/// study file no longer has. A build whose study did not end well changes neither.
+pub(super) fn evaluate(
     tx: &mut Tx<'_>,
     project: ProjectId,
     build: &Build,

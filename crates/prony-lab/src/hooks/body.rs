@@ -1,4 +1,4 @@
-//! What is told of an event.
+//! The notification of an event.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -7,9 +7,9 @@ use crate::model::{Alert, AlertId, Build, CommitStatus, EventId, HookFormat, Pro
 use crate::store::events::Event;
 use crate::store::{StoreError, Tx, alerts, builds};
 
-/// What is told of an event: the body of a webhook.
+/// The notification of an event: the body of a webhook.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Told {
+pub(super) struct Notification {
     /// Number of the event; grows.
     pub(super) event: EventId,
     /// What happened.
@@ -30,8 +30,8 @@ struct EventBody {
     alert: Option<AlertId>,
 }
 
-impl Told {
-    /// Of `event`, in a lab that is reached at `address` (`https://lab.example`, or empty where nobody said).
+impl Notification {
+    /// Of `event`, in a lab that is reached at `address` (`https://lab.example`, or empty where it is not known).
     pub(super) fn of(tx: &mut Tx<'_>, event: &Event, address: &str) -> Result<Self, StoreError> {
         let build = match event.build {
             Some(id) => builds::one(tx, id)?.map(|found| found.build),
@@ -52,7 +52,7 @@ impl Told {
         of_alert.or_else(|| self.build.as_ref().and_then(|build| build.project))
     }
 
-    /// The body of a webhook; `address` as for [`Told::of`].
+    /// The body of a webhook; `address` as for [`Notification::of`].
     pub(super) fn body(&self, format: HookFormat, address: &str) -> String {
         let (words, page) = (self.words(), self.page(address));
         let body = match format {
@@ -75,8 +75,8 @@ impl Told {
             (Some(alert), _) => format!("Alert {} ({}): {}", alert.id, alert.state.name(), alert.words),
             (None, Some(build)) => {
                 let of = build.project_name.as_deref().map(|name| format!(" of {name}")).unwrap_or_default();
-                let said = self.status.as_ref().map_or("", |status| status.description.as_str());
-                format!("Build {}{of} ({}): {said}", build.id, build.reference)
+                let description = self.status.as_ref().map_or("", |status| status.description.as_str());
+                format!("Build {}{of} ({}): {description}", build.id, build.reference)
             }
             (None, None) => self.kind.clone(),
         }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_message_for_a_chat_says_what_happened_and_where() {
-        let told = Told {
+        let notification = Notification {
             event: EventId(7),
             kind: "store.full".to_owned(),
             at: String::new(),
@@ -126,9 +126,10 @@ mod tests {
             alert: None,
         };
         let slack: serde_json::Value =
-            serde_json::from_str(&told.body(HookFormat::Slack, "https://lab.example")).expect("JSON");
+            serde_json::from_str(&notification.body(HookFormat::Slack, "https://lab.example")).expect("JSON");
         assert_eq!(slack["text"], "<https://lab.example/|store.full>");
-        let teams: serde_json::Value = serde_json::from_str(&told.body(HookFormat::Teams, "")).expect("JSON");
+        let teams: serde_json::Value =
+            serde_json::from_str(&notification.body(HookFormat::Teams, "")).expect("JSON");
         let card = &teams["attachments"][0]["content"];
         assert_eq!((&card["body"][0]["text"], card.get("actions")), (&json!("store.full"), None));
         assert_eq!(super::slack("a <b> & c", "/x"), "a &lt;b&gt; &amp; c");

@@ -8,16 +8,16 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::body::Told;
+use super::body::Notification;
 use crate::clock;
 
 /// A command that hands a message over to a queue takes a moment; one that talks to a server far away, some seconds.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// How often it is looked whether the command has ended.
+/// How often to check whether the command has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How long its last words may take to arrive after its end.
+/// How long its last output may take to arrive after its end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// What is kept of what it says on stderr.
+/// How much is kept of its stderr.
 const WORDS_MAX: u64 = 300;
 /// RFC 5322, 2.1.1 allows 998 bytes in a line; a character has four at most.
 const LINE_CHARS: usize = 240;
@@ -29,12 +29,12 @@ const WORD_BYTES: usize = 45;
 pub(crate) struct Mailer {
     /// The command, word by word.
     pub(crate) command: Vec<String>,
-    /// Where commands are looked for, as in `PATH`.
+    /// Where to search for commands, as in `PATH`.
     pub(crate) search_path: String,
 }
 
 impl Mailer {
-    /// Hands a message over. An error is in words, for the outbox.
+    /// Hands a message over. An error is a text for the outbox.
     pub(super) fn send(&self, to: &str, message: &str) -> Result<(), String> {
         let (program, arguments) = self.command.split_first().ok_or("the mail command is empty")?;
         let mut child = Command::new(program)
@@ -50,16 +50,16 @@ impl Mailer {
         // Threads of their own: what the command left behind may hold the pipes for ever.
         if let Some(mut input) = child.stdin.take() {
             let message = message.to_owned();
-            // A command that doesn't read says so by its exit code.
+            // A command that doesn't read reports that by its exit code.
             std::thread::spawn(move || drop(input.write_all(message.as_bytes())));
         }
-        let (done, said) = sync_channel(1);
+        let (done, output) = sync_channel(1);
         if let Some(mut errors) = child.stderr.take() {
             std::thread::spawn(move || {
-                let mut said = Vec::new();
-                let _ = errors.by_ref().take(WORDS_MAX).read_to_end(&mut said);
+                let mut bytes = Vec::new();
+                let _ = errors.by_ref().take(WORDS_MAX).read_to_end(&mut bytes);
                 // Whoever asked may no longer wait.
-                let _ = done.send(String::from_utf8_lossy(&said).trim().replace(char::is_control, " "));
+                let _ = done.send(String::from_utf8_lossy(&bytes).trim().replace(char::is_control, " "));
                 // The rest must have somewhere to go.
                 let _ = std::io::copy(&mut errors, &mut std::io::sink());
             });
@@ -68,8 +68,8 @@ impl Mailer {
             Ok(()) => return Ok(()),
             Err(how) => how,
         };
-        match said.recv_timeout(LAST_WORDS) {
-            Ok(said) if !said.is_empty() => Err(format!("{program} {how}: {said}")),
+        match output.recv_timeout(LAST_WORDS) {
+            Ok(text) if !text.is_empty() => Err(format!("{program} {how}: {text}")),
             _ => Err(format!("{program} {how}")),
         }
     }
@@ -97,8 +97,8 @@ fn wait(child: &mut Child) -> Result<(), String> {
 }
 
 /// The message about an event.
-pub(super) fn message(to: &str, told: &Told) -> String {
-    let (subject, mut lines) = match (&told.alert, &told.build) {
+pub(super) fn message(to: &str, notification: &Notification) -> String {
+    let (subject, mut lines) = match (&notification.alert, &notification.build) {
         (Some(alert), _) => {
             let why = alert.note.clone().filter(|_| !alert.state.is_open());
             let lines = vec![alert.words.clone(), why.unwrap_or_default()];
@@ -106,7 +106,7 @@ pub(super) fn message(to: &str, told: &Told) -> String {
         }
         (None, Some(build)) => {
             let project = build.project_name.clone().unwrap_or_else(|| "a load".to_owned());
-            let said = build.verdict.map_or(build.state.name(), |verdict| verdict.name());
+            let outcome = build.verdict.map_or(build.state.name(), |verdict| verdict.name());
             let mut lines = vec![
                 format!("Build {} of {project} ({}) is {}.", build.id, build.reference, build.state.name()),
                 build.reason.clone().unwrap_or_default(),
@@ -115,12 +115,12 @@ pub(super) fn message(to: &str, told: &Told) -> String {
                 build.verdict.map(|verdict| format!("Its verdict: {}.", verdict.name().replace('-', " "))),
             );
             lines.push(format!("Its page on the lab: /build/{}", build.id));
-            (format!("build {} of {project}: {}", build.id, said.replace('-', " ")), lines)
+            (format!("build {} of {project}: {}", build.id, outcome.replace('-', " ")), lines)
         }
-        (None, None) => (told.kind.clone(), Vec::new()),
+        (None, None) => (notification.kind.clone(), Vec::new()),
     };
     lines.retain(|line| !line.is_empty());
-    lines.push(format!("{} ({})", told.at, told.kind));
+    lines.push(format!("{} ({})", notification.at, notification.kind));
     let date = jiff::Timestamp::from_millisecond(clock::wall().0).unwrap_or_default();
     format!(
         "To: {to}\r\nSubject: {}\r\nDate: {}\r\nAuto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n\
@@ -167,9 +167,9 @@ mod tests {
     #[test]
     fn no_text_becomes_a_header_or_the_end() {
         assert_eq!(encoded("a\r\nBcc: kim@a.example"), "a  Bcc: kim@a.example");
-        let told = encoded(&"ü".repeat(60));
-        assert!(told.starts_with("=?UTF-8?B?") && told.lines().count() == 3, "{told}");
-        assert!(told.lines().all(|line| line.len() <= 76), "{told}");
+        let header = encoded(&"ü".repeat(60));
+        assert!(header.starts_with("=?UTF-8?B?") && header.lines().count() == 3, "{header}");
+        assert!(header.lines().all(|line| line.len() <= 76), "{header}");
         assert_eq!(pieces("a\n.\nb"), ["a", " .", "b"]);
         assert_eq!(pieces(&"x".repeat(LINE_CHARS + 1)).len(), 2);
     }

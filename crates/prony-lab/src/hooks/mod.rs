@@ -1,13 +1,13 @@
-//! Tells others what happened: by webhook, signed, and by e-mail.
+//! Notifies others of events: by webhook, signed, and by e-mail.
 //!
-//! One thread reads on the events and puts what is to be told into an outbox in the store, in the transaction that notes
-//! the events as seen: nothing is lost or told of twice by the lab's end. Another empties the outbox. What can't be told
-//! is tried again with growing pauses, and given up at last; where an answer gets lost, the same is told twice, with the
-//! same `X-Prony-Delivery`.
+//! One thread reads new events and puts notifications into an outbox in the store, in the transaction that marks the
+//! events as seen: if the lab ends, nothing is lost or queued twice. Another empties the outbox. A delivery that fails
+//! is retried with growing pauses, and given up at last; where an answer gets lost, the same notification is sent twice,
+//! with the same `X-Prony-Delivery`.
 
 mod body;
 mod mail;
-mod tell;
+mod outbox;
 #[cfg(test)]
 mod tests;
 
@@ -21,13 +21,13 @@ use crate::event_cursor::{AFTER_ERROR, Cursor, POLL_INTERVAL};
 use crate::model::{AlertKind, AlertState, Hook};
 use crate::store::events::Event;
 use crate::store::{Store, StoreError, Tx, builds, hooks, monitors};
-use body::Told;
-use tell::Outbox;
+use body::Notification;
+use outbox::Outbox;
 
 /// Where the store keeps what this thread has seen.
 pub(crate) const SEEN: &str = "seen.hooks";
 
-/// Tells others from now on; by e-mail where there is a `mailer`. The lab is reached at `address`, or nobody said where.
+/// Starts the notifications; by e-mail where there is a `mailer`. The lab is reached at `address`, if that is known.
 pub(crate) fn start(
     store: &Store,
     mailer: Option<Mailer>,
@@ -90,13 +90,13 @@ fn fill(
     if !is_wanted && !is_mailed {
         return Ok(());
     }
-    let told = Told::of(tx, event, address)?;
+    let notification = Notification::of(tx, event, address)?;
     let now = clock::wall();
-    for hook in hooks.iter().filter(|hook| hook.is_for(&event.kind, told.project())) {
-        hooks::tell_hook(tx, hook.id, event.id, &told.body(hook.format, address), now)?;
+    for hook in hooks.iter().filter(|hook| hook.is_for(&event.kind, notification.project())) {
+        hooks::queue_for_hook(tx, hook.id, event.id, &notification.body(hook.format, address), now)?;
     }
-    if is_mailed && let Some(to) = recipient(tx, &told)? {
-        hooks::tell_by_mail(tx, &to, event.id, &mail::message(&to, &told), now)?;
+    if is_mailed && let Some(to) = recipient(tx, &notification)? {
+        hooks::queue_mail(tx, &to, event.id, &mail::message(&to, &notification), now)?;
     }
     Ok(())
 }
@@ -108,8 +108,8 @@ fn may_be_mailed(kind: &str) -> bool {
 }
 
 /// Whom somebody named when they asked for the build, or for the monitor.
-fn recipient(tx: &mut Tx<'_>, told: &Told) -> Result<Option<String>, StoreError> {
-    match (&told.alert, &told.build) {
+fn recipient(tx: &mut Tx<'_>, notification: &Notification) -> Result<Option<String>, StoreError> {
+    match (&notification.alert, &notification.build) {
         (Some(alert), _) if alert.kind == AlertKind::Monitor => {
             let is_news = matches!(alert.state, AlertState::Active | AlertState::Closed);
             match alert.monitor.filter(|_| is_news) {

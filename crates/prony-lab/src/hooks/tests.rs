@@ -59,7 +59,7 @@ fn waiting(store: &Store) -> i64 {
 }
 
 #[test]
-fn a_build_that_ends_is_told_once_and_signed() {
+fn the_end_of_a_build_is_delivered_once_and_signed() {
     on_both(|store| {
         let past = Past::new(store);
         let (address, received) = receiver(&[200]);
@@ -70,8 +70,8 @@ fn a_build_that_ends_is_told_once_and_signed() {
         assert_eq!(waiting(store), 1);
         let mut outbox = Outbox::new(store.clone(), None);
         assert_eq!(outbox.turn(clock::wall()), Duration::ZERO);
-        let got = received.recv_timeout(Duration::from_secs(10)).expect("told");
-        let signature = tell::signature("secret", got.body.as_bytes());
+        let got = received.recv_timeout(Duration::from_secs(10)).expect("delivered");
+        let signature = outbox::signature("secret", got.body.as_bytes());
         assert!(got.head.contains(&format!("x-prony-signature: {signature}\r\n")), "{}", got.head);
         let body: serde_json::Value = serde_json::from_str(&got.body).expect("JSON");
         assert_eq!(body["kind"], "build.completed");
@@ -83,7 +83,7 @@ fn a_build_that_ends_is_told_once_and_signed() {
 }
 
 #[test]
-fn what_can_not_be_told_is_tried_again_and_given_up() {
+fn failed_deliveries_are_retried_and_given_up() {
     on_both(|store| {
         let past = Past::new(store);
         let (address, received) = receiver(&[500, 204]);
@@ -123,7 +123,7 @@ fn what_can_not_be_told_is_tried_again_and_given_up() {
 }
 
 #[test]
-fn a_removed_hook_is_told_nothing_and_others_projects_neither() {
+fn a_removed_hook_gets_nothing_nor_does_one_of_another_project() {
     on_both(|store| {
         let past = Past::new(store);
         let gone = hook(store, "http://127.0.0.1:1/", "build.*");

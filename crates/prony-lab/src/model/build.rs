@@ -97,7 +97,7 @@ pub struct NewBuild {
     pub tasks: Vec<(String, TaskKind, String)>,
     /// The load, for [`BuildKind::Load`].
     pub load: Option<AdHocLoad>,
-    /// Who is told of the end.
+    /// Who is notified of the end.
     pub email: Option<String>,
     /// Which queue.
     pub priority: Priority,
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_filled_in() {
+    fn defaults_are_filled_in() {
         let build = checked(|_| ()).expect("good");
         assert_eq!((build.reference.as_str(), build.kind), ("main", BuildKind::Project));
         assert_eq!(build.variant.as_ref().map(Name::as_str), Some("fast"));

@@ -1,4 +1,4 @@
-//! Hooks: addresses of others that are told of events.
+//! Hooks: addresses of others that are notified of events.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use crate::clock::Moment;
 
 /// What a hook may ask for: each begins with one of these.
 const KINDS: [&str; 3] = ["build.", "task.", "alert."];
-/// What is too much for anybody: a piece of output each.
-const UNTOLD: &str = "task.output";
-/// What a hook is told where nobody says.
+/// Never sent, because there are too many: a piece of output each.
+const NEVER_SENT: &str = "task.output";
+/// What a hook gets if nothing is specified.
 const DEFAULT_KINDS: &str = "build.completed build.degraded build.failed alert.*";
 /// More is a mistake.
 const KINDS_MAX: usize = 32;
@@ -66,13 +66,13 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// Whether it is told of an event of `kind` of `project`.
+    /// Whether it gets an event of `kind` of `project`.
     pub fn is_for(&self, kind: &str, project: Option<ProjectId>) -> bool {
         let is_its = self.kinds.iter().any(|wanted| match wanted.strip_suffix('*') {
             Some(prefix) => kind.starts_with(prefix),
             None => kind == wanted,
         });
-        is_its && kind != UNTOLD && self.project.is_none_or(|wanted| project == Some(wanted))
+        is_its && kind != NEVER_SENT && self.project.is_none_or(|wanted| project == Some(wanted))
     }
 }
 
@@ -125,30 +125,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hook_hears_what_it_asked_for() {
-        let asked = |kinds: &str| HookRequest {
+    fn a_hook_gets_what_it_asked_for() {
+        let request = |kinds: &str| HookRequest {
             url: "https://a.example/x".to_owned(),
             kinds: kinds.to_owned(),
             ..HookRequest::default()
         };
-        let hook = asked("").checked(None, "kim", Moment(1)).expect("good");
+        let hook = request("").checked(None, "kim", Moment(1)).expect("good");
         assert!(hook.is_for("build.failed", None) && hook.is_for("alert.closed", Some(ProjectId(1))));
         assert!(!hook.is_for("build.running", None));
         let hook =
-            asked("task.*, build.running").checked(Some(ProjectId(2)), "kim", Moment(1)).expect("good");
+            request("task.*, build.running").checked(Some(ProjectId(2)), "kim", Moment(1)).expect("good");
         assert!(
             hook.is_for("task.failed", Some(ProjectId(2))) && !hook.is_for("task.output", Some(ProjectId(2)))
         );
         assert!(!hook.is_for("build.running", Some(ProjectId(3))) && !hook.is_for("build.running", None));
         for wrong in ["*", "build", "build.", "build.X", "login.*"] {
-            let mistakes = asked(wrong).checked(None, "kim", Moment(1)).expect_err(wrong);
+            let mistakes = request(wrong).checked(None, "kim", Moment(1)).expect_err(wrong);
             assert_eq!(mistakes[0].field, "kinds");
         }
-        let chat = HookRequest { format: "slack".to_owned(), ..asked("") };
+        let chat = HookRequest { format: "slack".to_owned(), ..request("") };
         assert_eq!(chat.checked(None, "kim", Moment(1)).expect("good").format, HookFormat::Slack);
-        let odd = HookRequest { format: "irc".to_owned(), ..asked("") };
+        let odd = HookRequest { format: "irc".to_owned(), ..request("") };
         assert_eq!(odd.checked(None, "kim", Moment(1)).expect_err("wrong")[0].field, "format");
-        let nowhere = HookRequest { project: "b".to_owned(), ..asked("") };
+        let nowhere = HookRequest { project: "b".to_owned(), ..request("") };
         assert_eq!(nowhere.checked(None, "kim", Moment(1)).expect_err("wrong")[0].field, "project");
     }
 }

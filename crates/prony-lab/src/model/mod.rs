@@ -1,4 +1,4 @@
-//! The words of the lab: plain data, without SQL, HTML or processes.
+//! The types of the lab: plain data, without SQL, HTML or processes.
 
 mod alert;
 mod build;
@@ -28,7 +28,7 @@ pub use id::{AlertId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, Se
 pub use monitor::{Check, Monitor, MonitorRequest};
 pub use name::{Name, NameError, Variant};
 pub use project::{Definition, DefinitionError, Limits, Origin, Retention, TaskDefinition};
-pub(crate) use proposal::{Proposal, telling_files};
+pub(crate) use proposal::{Proposal, project_files};
 pub use role::Role;
 pub use secret::{SecretName, SecretNameError};
 pub use state::{BuildState, TaskState};

@@ -1,4 +1,4 @@
-//! Monitors: URLs that are looked at on a schedule.
+//! Monitors: URLs that are checked on a schedule.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::clock::Moment;
 
 /// More often is a load, and that is what a run is for.
 const LEAST_EVERY: Duration = Duration::from_secs(5);
-/// Less often tells nobody anything.
+/// Less often is of no use.
 const EVERY_MAX: Duration = Duration::from_hours(24);
-/// How often where nobody says.
+/// The default interval.
 const EVERY: Duration = Duration::from_mins(1);
 /// Who waits longer has left.
 const TIMEOUT_MAX: Duration = Duration::from_secs(30);
-/// How long an answer may take where nobody says.
+/// The default timeout of an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Failures in a row before an alert, where nobody says: one alone may be a packet that got lost.
+/// The default number of failures in a row before an alert: one alone may be a packet that got lost.
 const FAIL_AFTER: u32 = 3;
 /// An alert that needs more comes too late.
 const FAIL_AFTER_MAX: u32 = 100;
@@ -180,7 +180,7 @@ fn number(text: &str, least: u32, most: u32) -> Result<Option<u32>, String> {
 mod tests {
     use super::*;
 
-    fn asked() -> MonitorRequest {
+    fn request() -> MonitorRequest {
         MonitorRequest {
             name: "home".to_owned(),
             url: "http://a.example/".to_owned(),
@@ -190,10 +190,11 @@ mod tests {
 
     #[test]
     fn a_short_request_has_every_default() {
-        let monitor = asked().checked("kim", Moment(1)).expect("good");
+        let monitor = request().checked("kim", Moment(1)).expect("good");
         assert_eq!((monitor.every(), monitor.timeout(), monitor.fail_after), (EVERY, TIMEOUT, FAIL_AFTER));
         assert!(monitor.is_good(204) && monitor.is_good(301) && !monitor.is_good(404));
-        let exact = MonitorRequest { expected_status: "404".to_owned(), ..asked() }.checked("kim", Moment(1));
+        let exact =
+            MonitorRequest { expected_status: "404".to_owned(), ..request() }.checked("kim", Moment(1));
         assert!(exact.is_ok_and(|monitor| monitor.is_good(404) && !monitor.is_good(200)));
     }
 

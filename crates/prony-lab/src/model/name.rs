@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Longer names break tables and say no more.
+/// Longer names break tables and are of no more use.
 const BYTES_MAX: usize = 64;
 
 /// Lower-case letters, digits, `-`, `_` and `.`, beginning with a letter or digit: fit for addresses and file names.

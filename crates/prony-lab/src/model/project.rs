@@ -1,4 +1,4 @@
-//! What a project is: what an administrator wrote down on the lab's side. A form never says what is run.
+//! What a project is: what an administrator wrote down on the lab's side. A form never decides what is run.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -17,7 +17,7 @@ const TASKS_MAX: usize = 64;
 /// A build that takes longer has gone wrong; a day's endurance run fits.
 const LONGEST: Duration = Duration::from_hours(48);
 
-/// A project, as its definition says, with every default filled in.
+/// A project as defined, with every default filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     /// For people.
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_can_be_said() {
+    fn everything_can_be_set() {
         let read = Definition::read(
             "title = \"A\"\nfolder = \"/srv/a\"\nvariants = [\"x\", \"y\"]\nqueue = \"1h\"\n\
              [[task]]\nname = \"compile\"\ncommand = \"make\"\ntime = \"5m\"\nalways = true\nnetwork = true\n\

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Name, Origin};
 
-/// Files that say how something is built and tested.
+/// Files that show how something is built and tested.
 const MANIFESTS: [&str; 11] = [
     "Cargo.toml",
     "Cargo.lock",
@@ -20,7 +20,7 @@ const MANIFESTS: [&str; 11] = [
 ];
 /// Where a first study goes.
 const STUDY: &str = "prony.toml";
-/// Where studies are looked for.
+/// Where to search for studies.
 const STUDIES: [&str; 5] = [STUDY, "study.toml", "bench/prony.toml", "benches/prony.toml", "perf/prony.toml"];
 
 /// What could be written down of a project.
@@ -37,7 +37,7 @@ pub(crate) struct Proposal {
 }
 
 /// The files from which a project is known. Nothing else of it is read.
-pub(crate) fn telling_files() -> impl Iterator<Item = &'static str> {
+pub(crate) fn project_files() -> impl Iterator<Item = &'static str> {
     MANIFESTS.into_iter().chain(STUDIES)
 }
 
@@ -60,7 +60,7 @@ struct Parts {
 }
 
 impl Proposal {
-    /// Of a project from `origin`, whose [`telling_files`] are `files`, by name.
+    /// Of a project from `origin`, whose [`project_files`] are `files`, by name.
     pub(crate) fn of(origin: &Origin, branch: &str, files: &BTreeMap<String, String>) -> Self {
         let mut parts = Parts::default();
         for of_kind in [cargo, npm, go, python, make] {

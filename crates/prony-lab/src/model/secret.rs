@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Longer names say no more.
+/// Longer names are of no more use.
 const NAME_BYTES_MAX: usize = 64;
 /// What every command finds in its environment: a secret of that name would change what it runs.
 const TAKEN: [&str; 6] = ["PATH", "HOME", "TMPDIR", "LANG", "CI", "TERM"];

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::SecretName;
 
-/// A branch is looked at no more often: each time costs its server a request.
+/// A branch is polled no more often: each time costs its server a request.
 pub(super) const POLL_MIN: Duration = Duration::from_mins(1);
 /// Nothing is built by the clock more often, or more rarely.
 pub(super) const EVERY_MIN: Duration = Duration::from_mins(10);
@@ -13,13 +13,13 @@ pub(super) const EVERY_MAX: Duration = Duration::from_hours(366 * 24);
 /// What has a project built without anybody's asking.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Triggers {
-    /// The secret by which a code host signs what it says of pushes.
+    /// The secret by which a code host signs its notifications of pushes.
     pub push: Option<SecretName>,
     /// Branches whose pushes count; one that ends in `*` stands for all that begin so. Empty: the project's branch.
     pub branches: Vec<String>,
     /// The project's branch is built this often.
     pub every: Option<Duration>,
-    /// Its newest commit is looked for this often, and built where it is new.
+    /// Its newest commit is polled this often, and built where it is new.
     pub poll: Option<Duration>,
 }
 

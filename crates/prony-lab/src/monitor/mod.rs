@@ -1,6 +1,6 @@
-//! Looks at URLs on a schedule.
+//! Checks URLs on a schedule.
 //!
-//! One thread knows when which is due, and has each look done by a thread of its own, some at once at most: a server
+//! One thread knows when which is due, and has each check done by a thread of its own, some at once at most: a server
 //! that doesn't answer must not make the others wait. Nothing is made up for: what was missed while the lab was down
 //! was not seen. How long it is kept is `store/retention`'s affair.
 
@@ -14,12 +14,12 @@ use crate::egress;
 use crate::model::{Check, Monitor, MonitorId};
 use crate::store::{Store, StoreError, monitors};
 
-/// Looks at once: with the slowest of them 30 s each, 32 keep 200 monitors going once every three minutes.
+/// Checks at once: with the slowest of them 30 s each, 32 keep 200 monitors going once every three minutes.
 const AT_ONCE: usize = 32;
 /// How exactly the schedule is kept.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Looks from now on.
+/// Starts the checks.
 pub(crate) fn start(store: Store) -> std::io::Result<Background> {
     let mut schedule = Schedule::new(store);
     Background::start("lab-monitors", move || {
@@ -35,19 +35,19 @@ struct Schedule {
     monitors: Vec<Monitor>,
     /// When each is due, by the clock that never jumps.
     due: HashMap<MonitorId, Duration>,
-    looking: Looking,
+    running: Running,
 }
 
-/// The monitors that are being looked at.
-type Looking = Arc<Mutex<Vec<MonitorId>>>;
+/// The monitors that are being checked.
+type Running = Arc<Mutex<Vec<MonitorId>>>;
 
 impl Schedule {
     fn new(store: Store) -> Self {
-        let (monitors, due, looking) = (Vec::new(), HashMap::new(), Looking::default());
-        Self { store, version: 0, monitors, due, looking }
+        let (monitors, due, running) = (Vec::new(), HashMap::new(), Running::default());
+        Self { store, version: 0, monitors, due, running }
     }
 
-    /// Has everything looked at that is due `now`.
+    /// Has everything checked that is due `now`.
     fn turn(&mut self, now: Duration) -> Result<(), StoreError> {
         let version = self.store.version();
         if version != self.version {
@@ -60,27 +60,27 @@ impl Schedule {
             if *due > now {
                 continue;
             }
-            let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
-            if looking.contains(&monitor.id) || looking.len() >= AT_ONCE {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            if running.contains(&monitor.id) || running.len() >= AT_ONCE {
                 continue;
             }
             // From when it was due, so that it doesn't drift; from now, where it was missed.
             *due = (*due + monitor.every()).max(now + monitor.every() / 2);
-            looking.push(monitor.id);
-            drop(looking);
+            running.push(monitor.id);
+            drop(running);
             self.begin(monitor.clone());
         }
         Ok(())
     }
 
     fn begin(&self, monitor: Monitor) {
-        let (store, looking, id) = (self.store.clone(), Arc::clone(&self.looking), monitor.id);
-        let done = Arc::clone(&looking);
+        let (store, running, id) = (self.store.clone(), Arc::clone(&self.running), monitor.id);
+        let done = Arc::clone(&running);
         let started = std::thread::Builder::new().name("lab-look".to_owned()).spawn(move || {
             // What could not be kept was not seen.
-            let _ = look(&store, &monitor)
+            let _ = check_once(&store, &monitor)
                 .and_then(|check| store.write_blocking(move |tx| monitors::record(tx, &monitor, &check)));
-            looking.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != id);
+            running.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != id);
         });
         if started.is_err() {
             // The system gives no thread; it is tried again when it is due again.
@@ -89,8 +89,8 @@ impl Schedule {
     }
 }
 
-/// Looks once.
-fn look(store: &Store, monitor: &Monitor) -> Result<Check, StoreError> {
+/// Checks once.
+fn check_once(store: &Store, monitor: &Monitor) -> Result<Check, StoreError> {
     let client = egress::client(store, &monitor.created_by, monitor.timeout())?;
     let (at, start) = (clock::wall(), clock::steady());
     let answer = client.get(&monitor.url).call();

@@ -1,4 +1,4 @@
-//! Looks at servers that are there, wrong, slow and gone, on both databases.
+//! Checks of servers that are there, wrong, slow and gone, on both databases.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -10,15 +10,15 @@ use crate::model::{AlertState, MonitorRequest};
 use crate::store::alerts;
 use crate::store::fixture::on_both;
 
-/// A server that answers every request with the status that it is told; 0 is not at all. Ends with the test process.
+/// A server that answers every request with the status in the atomic; 0 is not at all. Ends with the test process.
 fn server() -> (SocketAddr, Arc<AtomicU16>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let (address, status) = (listener.local_addr().expect("an address"), Arc::new(AtomicU16::new(200)));
-    let told = Arc::clone(&status);
+    let current = Arc::clone(&status);
     std::thread::spawn(move || {
         let mut unanswered = Vec::new();
         for mut stream in listener.incoming().flatten() {
-            match told.load(Ordering::Relaxed) {
+            match current.load(Ordering::Relaxed) {
                 0 => unanswered.push(stream),
                 status => {
                     let _ = stream.read(&mut [0; 1024]);
@@ -47,7 +47,7 @@ fn added(store: &Store, url: &str, timeout: &str) -> Monitor {
 }
 
 /// Turns until there are `count` checks.
-fn looked(
+fn checks_after(
     store: &Store,
     monitor: &Monitor,
     schedule: &mut Schedule,
@@ -58,7 +58,7 @@ fn looked(
         schedule.turn(now).expect("turned");
         let id = monitor.id;
         let checks = store.read_blocking(|tx| monitors::checks(tx, id, Moment(0), 100)).expect("read");
-        let is_idle = schedule.looking.lock().expect("fine").is_empty();
+        let is_idle = schedule.running.lock().expect("fine").is_empty();
         if checks.len() >= count && is_idle {
             return checks;
         }
@@ -80,27 +80,27 @@ fn failures_in_a_row_alert_and_recovery_closes() {
         let monitor = added(store, &format!("http://{address}/"), "5s");
         let mut schedule = Schedule::new(store.clone());
         let at = |round: u64| Duration::from_secs(1000 + 61 * round);
-        let checks = looked(store, &monitor, &mut schedule, at(0), 1);
+        let checks = checks_after(store, &monitor, &mut schedule, at(0), 1);
         assert_eq!((checks[0].is_good, checks[0].status), (true, Some(200)));
         assert!(checks[0].latency_us.is_some_and(|latency| latency < 5_000_000), "{checks:?}");
         // Not due yet.
-        assert_eq!(looked(store, &monitor, &mut schedule, at(0) + Duration::from_secs(59), 1).len(), 1);
+        assert_eq!(checks_after(store, &monitor, &mut schedule, at(0) + Duration::from_secs(59), 1).len(), 1);
         status.store(503, Ordering::Relaxed);
-        looked(store, &monitor, &mut schedule, at(1), 2);
+        checks_after(store, &monitor, &mut schedule, at(1), 2);
         assert_eq!(states(store), []);
-        let checks = looked(store, &monitor, &mut schedule, at(2), 3);
+        let checks = checks_after(store, &monitor, &mut schedule, at(2), 3);
         assert_eq!((checks[2].is_good, checks[2].status), (false, Some(503)));
         assert_eq!(states(store), [AlertState::Active]);
-        looked(store, &monitor, &mut schedule, at(3), 4);
+        checks_after(store, &monitor, &mut schedule, at(3), 4);
         assert_eq!(states(store), [AlertState::Active]);
         status.store(200, Ordering::Relaxed);
-        looked(store, &monitor, &mut schedule, at(4), 5);
+        checks_after(store, &monitor, &mut schedule, at(4), 5);
         assert_eq!(states(store), [AlertState::Closed]);
     });
 }
 
 #[test]
-fn silence_refusal_and_forbidden_addresses_are_told_apart() {
+fn silence_refusal_and_forbidden_addresses_have_different_errors() {
     let (address, status) = server();
     status.store(0, Ordering::Relaxed);
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
@@ -112,7 +112,7 @@ fn silence_refusal_and_forbidden_addresses_are_told_apart() {
             ("http://198.51.100.7/".to_owned(), "5s", "public"),
         ] {
             let monitor = added(store, &url, timeout);
-            let check = look(store, &monitor).expect("looked");
+            let check = check_once(store, &monitor).expect("checked");
             let error = check.error.clone().unwrap_or_default();
             assert!(!check.is_good && error.contains(expected), "{url}: {check:?}");
             store.write_blocking(move |tx| monitors::remove(tx, monitor.id, Moment(2))).expect("removed");
@@ -133,7 +133,7 @@ fn a_removed_monitor_is_left_alone() {
         assert_eq!(store.read_blocking(|tx| monitors::checks(tx, id, Moment(0), 10)).expect("read").len(), 4);
         store.write_blocking(move |tx| monitors::remove(tx, id, Moment(9))).expect("removed");
         assert_eq!(states(store), [AlertState::Closed]);
-        // A look that was under way comes too late.
+        // A check that was under way comes too late.
         store.write_blocking(move |tx| monitors::record(tx, &monitor, &bad(10))).expect("recorded");
         assert_eq!(store.read_blocking(|tx| monitors::checks(tx, id, Moment(0), 10)).expect("read").len(), 4);
         assert!(store.write_blocking(move |tx| monitors::remove(tx, id, Moment(9))).is_err());

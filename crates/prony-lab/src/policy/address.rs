@@ -18,7 +18,7 @@ pub enum Kind {
     Nobody,
     /// Good on one link only; clouds keep their services there.
     LinkLocal,
-    /// A service that tells a machine in a cloud its own credentials.
+    /// A service that gives a machine in a cloud its own credentials.
     Metadata,
 }
 

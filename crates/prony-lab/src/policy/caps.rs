@@ -56,14 +56,15 @@ pub struct Unfinished {
 
 impl Policy {
     /// Whether `plan` is no more than allowed; `public` where an address that it goes to is.
-    pub fn judge_plan(&self, plan: &RunPlan, public: bool) -> Result<(), Refusal> {
+    pub fn check_plan(&self, plan: &RunPlan, public: bool) -> Result<(), Refusal> {
         let caps = if public { self.public_caps } else { self.caps };
         let whom = if public { "on a public address" } else { "in one load" };
-        let too_much = |what, asked: String, allowed: String| Refusal::TooMuch { what, asked, allowed, whom };
+        let too_much =
+            |what, requested: String, allowed: String| Refusal::TooMuch { what, requested, allowed, whom };
         if let Some(rate) = plan.load.rate() {
             if rate.as_per_second() > f64::from(caps.rate_per_s) {
-                let asked = format!("{:.0}", rate.as_per_second());
-                return Err(too_much("requests per second", asked, caps.rate_per_s.to_string()));
+                let requested = format!("{:.0}", rate.as_per_second());
+                return Err(too_much("requests per second", requested, caps.rate_per_s.to_string()));
             }
         } else if public {
             return Err(Refusal::ClosedLoop);
@@ -74,8 +75,8 @@ impl Policy {
         }
         let duration = plan.end.duration().ok_or(Refusal::Endless)?.saturating_add(plan.warmup);
         if duration > Duration::from_secs(caps.duration_s.into()) {
-            let asked = format!("{:.0}", duration.as_secs_f64());
-            return Err(too_much("seconds", asked, caps.duration_s.to_string()));
+            let requested = format!("{:.0}", duration.as_secs_f64());
+            return Err(too_much("seconds", requested, caps.duration_s.to_string()));
         }
         let bytes = bytes_sent(plan, caps, duration);
         if bytes > caps.bytes {
@@ -90,11 +91,11 @@ impl Policy {
     }
 
     /// Whether a user who has `unfinished` may ask for one more build.
-    pub fn judge_user(&self, unfinished: Unfinished) -> Result<(), Refusal> {
+    pub fn check_user(&self, unfinished: Unfinished) -> Result<(), Refusal> {
         if unfinished.builds >= u64::from(self.user_caps.builds) {
             return Err(Refusal::TooMuch {
                 what: "unfinished builds",
-                asked: (unfinished.builds + 1).to_string(),
+                requested: (unfinished.builds + 1).to_string(),
                 allowed: self.user_caps.builds.to_string(),
                 whom: "one user",
             });

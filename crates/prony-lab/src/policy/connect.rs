@@ -1,4 +1,4 @@
-//! HTTP requests of the lab's own (monitors, webhooks, proofs of ownership), each connection judged by the policy.
+//! HTTP requests of the lab's own (monitors, webhooks, proofs of ownership), each connection checked against the policy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use crate::model::Role;
 /// Addresses of one name that ureq can hold.
 const ADDRESSES_MAX: usize = 16;
 
-/// A resolver that answers with judged addresses only. ureq asks it before each connection, those for redirects
+/// A resolver that returns allowed addresses only. ureq calls it before each connection, those for redirects
 /// included, and connects to nothing else.
 #[derive(Debug)]
-pub struct JudgedResolver {
+pub struct PolicyResolver {
     policy: Arc<Policy>,
     role: Role,
 }
 
-impl JudgedResolver {
-    /// One that judges as for `role`.
+impl PolicyResolver {
+    /// One that allows what `role` may reach.
     pub fn new(policy: Arc<Policy>, role: Role) -> Self {
         Self { policy, role }
     }
 }
 
-impl Resolver for JudgedResolver {
+impl Resolver for PolicyResolver {
     fn resolve(&self, uri: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let found = self
             .policy
@@ -43,7 +43,7 @@ impl Resolver for JudgedResolver {
     }
 }
 
-/// A client whose every connection is judged for `role`. It follows no redirect, uses no proxy, and takes an answer of
+/// A client whose every connection is checked for `role`. It follows no redirect, uses no proxy, and takes an answer of
 /// any status for an answer. `timeout` is for one whole exchange.
 pub fn agent(policy: Arc<Policy>, role: Role, timeout: Duration) -> ureq::Agent {
     let config = ureq::Agent::config_builder()
@@ -54,5 +54,5 @@ pub fn agent(policy: Arc<Policy>, role: Role, timeout: Duration) -> ureq::Agent 
         .proxy(None)
         .user_agent(concat!("prony-lab/", env!("CARGO_PKG_VERSION")))
         .build();
-    ureq::Agent::with_parts(config, DefaultConnector::default(), JudgedResolver::new(policy, role))
+    ureq::Agent::with_parts(config, DefaultConnector::default(), PolicyResolver::new(policy, role))
 }

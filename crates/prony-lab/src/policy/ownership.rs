@@ -24,7 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// What is signed begins with this, so that the key can serve for other things.
 const PURPOSE: &[u8] = b"prony-lab ownership 1\0";
 
-/// Why a server's owner can't be said to agree.
+/// Why a server's owner doesn't count as agreeing.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnershipError {
     /// The policy refuses it anyway.
@@ -85,12 +85,12 @@ impl Ownership {
             return Ok(addresses);
         }
         let word = self.word(&host, port);
-        let mut asked = url::Url::parse(url)
+        let mut proof_url = url::Url::parse(url)
             .map_err(|error| Refusal::Url { url: super::refusal::shortened(url), why: error.to_string() })?;
-        asked.set_path(PATH);
-        asked.set_query(None);
-        asked.set_fragment(None);
-        agrees(policy, role, asked.as_str(), &word).map(|()| addresses)
+        proof_url.set_path(PATH);
+        proof_url.set_query(None);
+        proof_url.set_fragment(None);
+        agrees(policy, role, proof_url.as_str(), &word).map(|()| addresses)
     }
 }
 

@@ -86,12 +86,14 @@ pub enum Refusal {
         address: SocketAddr,
     },
     /// More load than the policy allows.
-    #[error("{asked} {what} are more than the {allowed} that the lab's policy allows {whom}: ask for less")]
+    #[error(
+        "{requested} {what} are more than the {allowed} that the lab's policy allows {whom}: ask for less"
+    )]
     TooMuch {
         /// What there is too much of.
         what: &'static str,
-        /// How much was asked for.
-        asked: String,
+        /// How much was requested.
+        requested: String,
         /// How much may be.
         allowed: String,
         /// For what or whom.

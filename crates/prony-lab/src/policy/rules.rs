@@ -23,7 +23,7 @@ pub struct Rules {
     pub hosts: Vec<String>,
     /// Networks that may be loaded by runners, too: `203.0.113.0/24`, `2001:db8::/32`, single addresses.
     pub networks: Vec<String>,
-    /// Networks that nobody may load, whatever else is said.
+    /// Networks that nobody may load, whatever else is allowed.
     pub refused: Vec<String>,
     /// Ports that may be loaded: `8080`, `3000-3999`; empty for every one.
     pub ports: Vec<String>,

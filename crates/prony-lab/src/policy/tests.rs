@@ -21,7 +21,7 @@ fn a_new_lab_loads_its_own_machine_and_network() {
     let policy = policy(|_| {});
     for role in Role::ALL {
         for good in ["127.0.0.1:3000", "[::1]:3000", "10.0.0.1:80", "192.168.1.1:8080", "[fd00::1]:80"] {
-            assert_eq!(policy.judge(role, at(good)), Ok(()), "{good}");
+            assert_eq!(policy.check(role, at(good)), Ok(()), "{good}");
         }
         for (bad, kind) in [
             ("169.254.169.254:80", Kind::Metadata),
@@ -39,9 +39,9 @@ fn a_new_lab_loads_its_own_machine_and_network() {
                 Kind::LinkLocal => Refusal::LinkLocal { address },
                 _ => Refusal::Nobody { address },
             };
-            assert_eq!(policy.judge(role, address), Err(expected), "{bad} for {role}");
+            assert_eq!(policy.check(role, address), Err(expected), "{bad} for {role}");
         }
-        assert!(matches!(policy.judge(role, at("127.0.0.1:0")), Err(Refusal::Port { .. })));
+        assert!(matches!(policy.check(role, at("127.0.0.1:0")), Err(Refusal::Port { .. })));
     }
 }
 
@@ -50,9 +50,9 @@ fn public_addresses_are_for_admins() {
     let policy = policy(|_| {});
     for text in ["8.8.8.8:80", "[2606:4700::1]:443", "[2002:808:808::1]:80", "[64:ff9b::8.8.8.8]:80"] {
         let address = at(text);
-        assert_eq!(policy.judge(Role::Viewer, address), Err(Refusal::Public { address }));
-        assert_eq!(policy.judge(Role::Runner, address), Err(Refusal::Public { address }));
-        assert_eq!(policy.judge(Role::Admin, address), Ok(()));
+        assert_eq!(policy.check(Role::Viewer, address), Err(Refusal::Public { address }));
+        assert_eq!(policy.check(Role::Runner, address), Err(Refusal::Public { address }));
+        assert_eq!(policy.check(Role::Admin, address), Ok(()));
         assert!(policy.needs_proof(None, address));
     }
     assert!(!policy.needs_proof(None, at("127.0.0.1:80")));
@@ -68,7 +68,7 @@ fn rules_open_and_close() {
         rules.refused = vec!["203.0.113.128/25".to_owned()];
         rules.ports = vec!["80".to_owned(), "3000-3999".to_owned()];
     });
-    let runner = |host, text| policy.judge_named(Role::Runner, host, at(text));
+    let runner = |host, text| policy.check_named(Role::Runner, host, at(text));
     assert_eq!(runner(None, "203.0.113.1:80"), Ok(()));
     assert!(!policy.needs_proof(None, at("203.0.113.1:80")));
     assert!(matches!(runner(None, "203.0.113.200:80"), Err(Refusal::Network { .. })));
@@ -163,17 +163,17 @@ fn loads_have_bounds() {
     let policy = policy(|rules| {
         rules.caps = Caps { rate_per_s: 1_000, connections: 100, duration_s: 60, bytes: 10_000_000 };
     });
-    let too_much = |plan: &RunPlan, expected: &str| match policy.judge_plan(plan, false) {
+    let too_much = |plan: &RunPlan, expected: &str| match policy.check_plan(plan, false) {
         Err(Refusal::TooMuch { what, .. }) => assert_eq!(what, expected),
         other => panic!("{expected}: {other:?}"),
     };
     let rate = |rate: f64| Rate::per_second(rate).expect("a rate");
-    assert_eq!(policy.judge_plan(&plan(|_| {}), false), Ok(()));
+    assert_eq!(policy.check_plan(&plan(|_| {}), false), Ok(()));
     assert_eq!(
-        policy.judge_plan(&plan(|options| options.rate = Some(rate(1_000.0))), false),
+        policy.check_plan(&plan(|options| options.rate = Some(rate(1_000.0))), false),
         Err(Refusal::TooMuch {
             what: "connections",
-            asked: "1000".into(),
+            requested: "1000".into(),
             allowed: "100".into(),
             whom: "in one load"
         })
@@ -186,21 +186,21 @@ fn loads_have_bounds() {
         options.duration = None;
         options.requests = Some(1_000);
     });
-    assert_eq!(policy.judge_plan(&endless, false), Err(Refusal::Endless));
+    assert_eq!(policy.check_plan(&endless, false), Err(Refusal::Endless));
     // In the open, only a rate that was named, and less of everything.
-    assert_eq!(policy.judge_plan(&plan(|_| {}), true), Err(Refusal::ClosedLoop));
+    assert_eq!(policy.check_plan(&plan(|_| {}), true), Err(Refusal::ClosedLoop));
     let gentle = plan(|options| {
         options.rate = Some(rate(10.0));
         options.connections = Some(10);
     });
-    assert_eq!(policy.judge_plan(&gentle, true), Ok(()));
+    assert_eq!(policy.check_plan(&gentle, true), Ok(()));
 }
 
 #[test]
 fn users_have_bounds() {
     let policy = policy(|rules| rules.user_caps.builds = 2);
-    assert_eq!(policy.judge_user(Unfinished { builds: 1 }), Ok(()));
-    assert!(matches!(policy.judge_user(Unfinished { builds: 2 }), Err(Refusal::TooMuch { .. })));
+    assert_eq!(policy.check_user(Unfinished { builds: 1 }), Ok(()));
+    assert!(matches!(policy.check_user(Unfinished { builds: 2 }), Err(Refusal::TooMuch { .. })));
 }
 
 proptest! {
@@ -225,7 +225,7 @@ proptest! {
     fn a_number_is_the_address_it_counts(bits: u32) {
         let policy = policy(|rules| rules.hosts = Vec::new());
         let address = SocketAddr::from((std::net::Ipv4Addr::from_bits(bits), 80));
-        let expected = policy.judge(Role::Runner, address).map(|()| vec![address]);
+        let expected = policy.check(Role::Runner, address).map(|()| vec![address]);
         for spelling in [format!("{bits}"), format!("{bits:#x}"), format!("0{bits:o}")] {
             prop_assert_eq!(&policy.resolve(Role::Runner, &format!("http://{spelling}/")), &expected);
         }

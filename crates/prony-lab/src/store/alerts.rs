@@ -61,7 +61,7 @@ pub(crate) fn raise(tx: &mut Tx<'_>, new: &NewAlert, now: Moment) -> Result<Opti
             LAB,
         ],
     )?);
-    tell(tx, id, AlertState::Active, new.build, LAB, &new.words, now)?;
+    append_event(tx, id, AlertState::Active, new.build, LAB, &new.words, now)?;
     Ok(Some(id))
 }
 
@@ -98,11 +98,11 @@ pub(crate) fn close(
          silenced_until = NULL WHERE id = $1",
         values![last.id, now, LAB, why],
     )?;
-    tell(tx, last.id, AlertState::Closed, last.build, LAB, why, now)?;
+    append_event(tx, last.id, AlertState::Closed, last.build, LAB, why, now)?;
     Ok(true)
 }
 
-/// Does what somebody says about an alert; fails where it may not become that.
+/// Applies somebody's answer to an alert; fails where it may not become that.
 pub(crate) fn answer(
     tx: &mut Tx<'_>,
     id: AlertId,
@@ -128,7 +128,7 @@ pub(crate) fn answer(
     if changed == 0 {
         return Err(StoreError::Conflict(format!("alert {id}")));
     }
-    tell(tx, id, to, alert.build, by, &alert.words, now)
+    append_event(tx, id, to, alert.build, by, &alert.words, now)
 }
 
 /// Whether an alert was silenced until before `now`.
@@ -153,27 +153,27 @@ pub(crate) fn wake(tx: &mut Tx<'_>, now: Moment) -> Result<usize, StoreError> {
             "UPDATE alerts SET state = 'active', changed_at = $2, changed_by = $3, silenced_until = NULL WHERE id = $1",
             values![alert.id, now, LAB],
         )?;
-        tell(tx, alert.id, AlertState::Active, alert.build, LAB, &alert.words, now)?;
+        append_event(tx, alert.id, AlertState::Active, alert.build, LAB, &alert.words, now)?;
     }
     Ok(due.len())
 }
 
-/// Notes what a comparison said on the alerts that asked for it. Closes those about a single build that is not slower
-/// after all: that was what they asked.
-pub(crate) fn judge(
+/// Records the verdict of a comparison on the alerts that asked for it. Closes those about a single build that is not
+/// slower after all.
+pub(crate) fn set_verdict(
     tx: &mut Tx<'_>,
     comparison: BuildId,
     verdict: BuildVerdict,
     now: Moment,
 ) -> Result<(), StoreError> {
-    let asked = tx.query(
+    let waiting = tx.query(
         &format!(
             "SELECT {COLUMNS} FROM {FROM} WHERE a.comparison_id = $1 AND a.verdict IS NULL ORDER BY a.id"
         ),
         values![comparison],
         alert,
     )?;
-    for alert in asked {
+    for alert in waiting {
         tx.execute("UPDATE alerts SET verdict = $2 WHERE id = $1", values![alert.id, verdict.name()])?;
         let body = json!({ "alert": alert.id, "words": alert.words, "verdict": verdict.name() });
         events::append(tx, now, "alert.judged", Some(comparison), &body)?;
@@ -186,7 +186,7 @@ pub(crate) fn judge(
     Ok(())
 }
 
-/// Notes on the alerts that asked for a comparison why it says nothing, where nobody has noted anything.
+/// Notes on the alerts that asked for a comparison why it has no verdict, where nobody has noted anything.
 pub(crate) fn set_note(tx: &mut Tx<'_>, comparison: BuildId, words: &str) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE alerts SET note = $2 WHERE comparison_id = $1 AND verdict IS NULL AND note IS NULL",
@@ -261,7 +261,7 @@ pub(crate) fn last_about(
     )
 }
 
-fn tell(
+fn append_event(
     tx: &mut Tx<'_>,
     id: AlertId,
     state: AlertState,

@@ -27,7 +27,7 @@ pub(crate) struct Entry {
     pub(crate) hash: Digest,
 }
 
-/// What a check of the whole log says.
+/// The result of a check of the whole log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Checked {
     pub(crate) entries: u64,

@@ -1,4 +1,4 @@
-//! Copies of a store, the way back, and a look at all of it.
+//! Copies of a store, the way back, and a check of all of it.
 //!
 //! A copy is made while a lab runs, of one moment: SQLite's backup takes all pages in one reading transaction, which
 //! holds up nobody. It has its name only when it is whole and on the disk. PostgreSQL has programs of its own for this.
@@ -39,9 +39,9 @@ pub struct Copied {
     pub kept: Option<PathBuf>,
 }
 
-/// What a look at a store found.
+/// What the check of a store found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Looked {
+pub struct StoreCheck {
     /// What is wrong, a line each; empty where it is whole.
     pub faults: Vec<String>,
     /// Builds in it.
@@ -57,7 +57,7 @@ pub fn backup(address: &StoreAddress, to: &Path) -> Result<Copied, StoreError> {
         StoreAddress::Postgres(url) => {
             let command =
                 format!("pg_dump --format=custom --file='{}' '{}'", to.display(), without_password(url));
-            return Err(StoreError::Elsewhere { what: "back up".to_owned(), command });
+            return Err(StoreError::ExternalTool { what: "back up".to_owned(), command });
         }
     };
     let begun = clock::steady();
@@ -68,7 +68,7 @@ pub fn backup(address: &StoreAddress, to: &Path) -> Result<Copied, StoreError> {
     let (unfinished, builds) = copy(&source, to)?;
     renameat_with(CWD, &unfinished, CWD, to, RenameFlags::NOREPLACE).and_then(|()| sync_folder(to)).map_err(
         |error| {
-            // The first error says more than one of the removal.
+            // The first error is more useful than one of the removal.
             let _ = std::fs::remove_file(&unfinished);
             unfit(to, &io::Error::from(error).to_string())
         },
@@ -87,7 +87,7 @@ pub fn restore(address: &StoreAddress, from: &Path) -> Result<Copied, StoreError
                 without_password(url),
                 from.display()
             );
-            return Err(StoreError::Elsewhere { what: "restore".to_owned(), command });
+            return Err(StoreError::ExternalTool { what: "restore".to_owned(), command });
         }
     };
     let begun = clock::steady();
@@ -113,7 +113,7 @@ pub fn restore(address: &StoreAddress, from: &Path) -> Result<Copied, StoreError
 }
 
 /// Looks at all of the store at `address`. A lab may run meanwhile.
-pub fn check(address: &StoreAddress) -> Result<Looked, StoreError> {
+pub fn check(address: &StoreAddress) -> Result<StoreCheck, StoreError> {
     let begun = clock::steady();
     let (mut session, mut faults): (Box<dyn Session>, _) = match address {
         StoreAddress::Sqlite(path) => {
@@ -121,7 +121,7 @@ pub fn check(address: &StoreAddress) -> Result<Looked, StoreError> {
             let faults = faults(&source)?;
             (Box::new(Sqlite::over(source)), faults)
         }
-        // PostgreSQL looks at its pages itself (data checksums, pg_amcheck).
+        // PostgreSQL checks its pages itself (data checksums, pg_amcheck).
         StoreAddress::Postgres(_) => (connect(address)?, Vec::new()),
     };
     migrate::version(session.as_mut())?;
@@ -130,7 +130,7 @@ pub fn check(address: &StoreAddress) -> Result<Looked, StoreError> {
     if let Some(entry) = audit::check(&mut Tx::new(session.as_mut()))?.broken_at {
         faults.push(format!("entry {entry} of the audit log was changed, or one before it was removed"));
     }
-    Ok(Looked { faults, builds, took: clock::steady().saturating_sub(begun) })
+    Ok(StoreCheck { faults, builds, took: clock::steady().saturating_sub(begun) })
 }
 
 /// The database at `path`, which must be there.
@@ -186,7 +186,7 @@ fn copy(source: &Connection, to: &Path) -> Result<(PathBuf, u64), StoreError> {
     match made {
         Ok(builds) => Ok((unfinished, builds)),
         Err(error) => {
-            // The first error says more than one of the removal.
+            // The first error is more useful than one of the removal.
             let _ = std::fs::remove_file(&unfinished);
             Err(error)
         }
@@ -203,7 +203,10 @@ fn fill(source: &Connection, path: &Path) -> Result<u64, StoreError> {
     }
     let mut copy = Sqlite::over(copy);
     single_file(&copy)?;
-    if !copy.query("PRAGMA quick_check(1)", &[])?.iter().all(|row| row.text(0).is_ok_and(|said| said == "ok"))
+    if !copy
+        .query("PRAGMA quick_check(1)", &[])?
+        .iter()
+        .all(|row| row.text(0).is_ok_and(|report| report == "ok"))
     {
         return Err(StoreError::Damaged("what was copied is not whole".to_owned()));
     }

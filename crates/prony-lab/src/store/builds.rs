@@ -86,8 +86,8 @@ pub(crate) fn advance(
     Ok(())
 }
 
-/// Notes what a finished build says.
-pub(crate) fn judge(
+/// Records the verdict of a finished build.
+pub(crate) fn set_verdict(
     tx: &mut Tx<'_>,
     id: BuildId,
     verdict: BuildVerdict,

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every table but `lab`, what the store says about itself. A test compares them with the database.
+/// Every table but `lab`, which describes the store itself. A test compares them with the database.
 pub(super) const TABLES: [&str; 24] = [
     "alerts",
     "audit",

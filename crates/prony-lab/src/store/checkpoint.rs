@@ -49,7 +49,7 @@ impl Checkpointer {
         if self.commits >= COMMITS {
             self.commits = 0;
             if let Some(orders) = &self.orders {
-                // Where it is still at work it will look again soon enough.
+                // Where it is still at work it will check again soon enough.
                 let _ = orders.try_send(());
             }
         }
@@ -61,7 +61,7 @@ impl Drop for Checkpointer {
     fn drop(&mut self) {
         drop(self.orders.take());
         if let Some(thread) = self.thread.take() {
-            // It panics only by a fault of ours, which was told on stderr.
+            // It panics only by a fault of ours, which was reported on stderr.
             let _ = thread.join();
         }
     }
@@ -70,7 +70,7 @@ impl Drop for Checkpointer {
 fn work(path: &Path, orders: &Receiver<()>, is_behind: &AtomicBool) {
     let mut session = None;
     while orders.recv().is_ok() {
-        // A failure here (no room, a lock) is the writer's to tell: its commits meet the same disk.
+        // A failure here (no room, a lock) is the writer's to report: its commits meet the same disk.
         let Ok(mut open) = session.take().map_or_else(|| Sqlite::open(path), Ok) else { continue };
         if let Ok(rows) = open.query(STATEMENT, &[]) {
             let pages = rows.first().and_then(|row| row.int(1).ok()).unwrap_or(0);

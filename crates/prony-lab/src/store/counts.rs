@@ -13,7 +13,7 @@ pub(crate) struct Counts {
     pub(crate) builds: BTreeMap<String, i64>,
     /// Alerts that are open.
     pub(crate) open_alerts: i64,
-    /// What is still to be told to others.
+    /// Deliveries that are still to be made.
     pub(crate) deliveries: i64,
     /// When the oldest build of the queue was asked for.
     pub(crate) oldest_queued: Option<Moment>,

@@ -71,7 +71,7 @@ pub enum StoreError {
     },
     /// It is to be done with another program.
     #[error("{what} PostgreSQL, whose own programs do that; run: {command}")]
-    Elsewhere {
+    ExternalTool {
         /// What was asked for.
         what: String,
         /// What does it.

@@ -1,4 +1,4 @@
-//! What builds say, as pages show it: figures with the series to which they belong, and notes.
+//! Results of builds, as pages show them: figures with the series to which they belong, and notes.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -143,8 +143,8 @@ mod tests {
         on_both(|store| {
             let id = store.write_blocking(build).expect("kept");
             let found = store.read_blocking(|tx| of(tx, id, 10)).expect("read");
-            let said: Vec<_> = found.iter().map(|f| (f.cell.as_str(), f.value, f.low, f.is_valid)).collect();
-            assert_eq!(said, [("GET /", Some(2.0), Some(1.5), true), ("POST /", None, None, false)]);
+            let rows: Vec<_> = found.iter().map(|f| (f.cell.as_str(), f.value, f.low, f.is_valid)).collect();
+            assert_eq!(rows, [("GET /", Some(2.0), Some(1.5), true), ("POST /", None, None, false)]);
             assert_eq!(store.read_blocking(|tx| of(tx, id, 1)).expect("read").len(), 1);
             assert_eq!(store.read_blocking(counts).expect("read")[..2], [("builds", 1), ("series", 2)]);
         });

@@ -159,11 +159,11 @@ mod tests {
                 assert_eq!((info.size_bytes, found == bytes), (bytes.len() as u64, true), "{name}");
             }
             let names: Vec<_> = store.read_blocking(|tx| of_build(tx, build)).expect("read");
-            let told: Vec<_> =
+            let listed: Vec<_> =
                 names.iter().map(|info| (info.name.as_str(), info.media_type.as_str())).collect();
             let json = "application/json";
             assert_eq!(
-                told,
+                listed,
                 [("empty", "application/octet-stream"), ("report.json", json), ("runs/1.json", json)]
             );
             assert_eq!(store.read_blocking(|tx| one(tx, build, "nothing")), Ok(None));

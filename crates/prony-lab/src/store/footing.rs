@@ -1,5 +1,5 @@
 //! The files that a SQLite store stands on: the database and its log. Whoever removes one of them from under a lab takes
-//! with it what the lab goes on to write, so each commit is answered only after a look at both.
+//! with it what the lab goes on to write, so each commit is answered only after a check of both.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl Footing {
         [identity(&self.database), identity(&self.log)] == self.files
     }
 
-    /// What to say when they aren't. `session` still has both files open, so it can copy what was answered.
+    /// The error when they aren't. `session` still has both files open, so it can copy what was answered.
     pub(super) fn lost(&self, session: &mut dyn Session) -> StoreError {
         StoreError::LogRemoved {
             path: self.database.clone(),

@@ -1,4 +1,4 @@
-//! Hooks, and what is still to be told to whom.
+//! Hooks, and the deliveries that are still to be made.
 
 use super::{Row, StoreError, Tx, values};
 use crate::clock::Moment;
@@ -6,13 +6,13 @@ use crate::model::{EventId, Hook, HookId, ProjectId};
 
 const COLUMNS: &str = "id, url, kinds, project_id, format, created_by, created_at";
 
-/// A lab tells some services, not everybody.
+/// Enough for the services that a lab notifies.
 pub(crate) const MOST: i64 = 100;
 
-/// Whoever has not been reached this often is told nothing new, until what waits is told or given up.
+/// A recipient with this many waiting deliveries gets nothing new until they are delivered or given up.
 const WAITING_MAX: i64 = 1_000;
 
-/// Something that is to be told.
+/// A notification that is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Delivery {
     pub(crate) id: i64,
@@ -23,7 +23,7 @@ pub(crate) struct Delivery {
     pub(crate) attempts: u32,
 }
 
-/// Who is to be told.
+/// Who gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Recipient {
     /// An address by HTTP: where, the secret that signs, and for whom it was set up.
@@ -64,7 +64,7 @@ pub(crate) fn add(tx: &mut Tx<'_>, new: &Hook, secret: &str) -> Result<HookId, S
     .map(HookId)
 }
 
-/// Takes a hook out, with all that it was still to be told.
+/// Removes a hook with its waiting deliveries.
 pub(crate) fn remove(tx: &mut Tx<'_>, id: HookId, now: Moment) -> Result<(), StoreError> {
     let statement = "UPDATE hooks SET removed_at = $2 WHERE id = $1 AND removed_at IS NULL";
     if tx.execute(statement, values![id, now])? == 0 {
@@ -79,8 +79,8 @@ pub(crate) fn all(tx: &mut Tx<'_>) -> Result<Vec<Hook>, StoreError> {
     tx.query(&format!("SELECT {COLUMNS} FROM hooks WHERE removed_at IS NULL ORDER BY id"), &[], hook)
 }
 
-/// Puts what a hook is to be told into the outbox; whether there was room.
-pub(crate) fn tell_hook(
+/// Puts a notification for a hook into the outbox; whether there was room.
+pub(crate) fn queue_for_hook(
     tx: &mut Tx<'_>,
     id: HookId,
     event: EventId,
@@ -100,7 +100,7 @@ pub(crate) fn tell_hook(
 }
 
 /// Puts a message into the outbox; whether there was room.
-pub(crate) fn tell_by_mail(
+pub(crate) fn queue_mail(
     tx: &mut Tx<'_>,
     to: &str,
     event: EventId,
@@ -119,7 +119,7 @@ pub(crate) fn tell_by_mail(
     Ok(true)
 }
 
-/// What is to be told by `now`, at most `most`; what has waited longest first.
+/// What is to be sent by `now`, at most `most`; what has waited longest first.
 pub(crate) fn due(tx: &mut Tx<'_>, now: Moment, most: u32) -> Result<Vec<Delivery>, StoreError> {
     tx.query(
         "SELECT d.id, d.event_id, d.mail_to, d.body, d.attempts, h.id, h.url, h.secret, h.created_by \
@@ -175,7 +175,7 @@ pub(crate) fn forget(tx: &mut Tx<'_>, before: Moment) -> Result<u64, StoreError>
     tx.execute("DELETE FROM deliveries WHERE state = 'given-up' AND next_at < $1", values![before])
 }
 
-/// How much waits to be told.
+/// How many deliveries are waiting.
 pub(crate) fn waiting(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
     tx.number("SELECT COUNT(*) FROM deliveries WHERE state = 'waiting'", &[])
 }

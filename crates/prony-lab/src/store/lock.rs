@@ -2,7 +2,7 @@
 //! lab that takes the store over.
 //!
 //! SQLite: a lock on a file beside the database, in which its holder is named. The name is removed by an end in good
-//! order, so a name that is still there tells of one that was not. PostgreSQL: an advisory lock of the session that
+//! order, so a name that is still there means one that was not. PostgreSQL: an advisory lock of the session that
 //! writes; its server lets go of it when that session is gone.
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
@@ -20,11 +20,11 @@ use crate::clock;
 const ADVISORY: &str = "(112114, 976152)";
 /// How long the lab before this one may take to end, or a PostgreSQL to notice that it was killed.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Between two looks whether it has ended.
+/// Between two checks whether it has ended.
 const LOCK_RETRY: Duration = Duration::from_millis(20);
 /// A name of a process and its machine, and a number, are shorter.
 const NAME_BYTES_MAX: u64 = 1024;
-/// Begins the line of a lock's file that says how many transactions were committed.
+/// Begins the line of a lock's file that holds how many transactions were committed.
 const COMMITS: &str = "commits ";
 
 /// The lock on a SQLite database. Dropping it ends it in good order.
@@ -82,7 +82,7 @@ impl FileLock {
         Ok((Self { file, commits_at: None }, killed))
     }
 
-    /// Names this process as the holder. Until then the file says what the last one left.
+    /// Names this process as the holder. Until then the file holds what the last one left.
     pub(super) fn name_holder(&mut self, commits: i64) -> std::io::Result<()> {
         let head = format!("{}\n{COMMITS}", holder());
         self.file.set_len(0)?;
@@ -96,7 +96,7 @@ impl FileLock {
         self.file.set_len(0)
     }
 
-    /// Notes how many transactions are committed. Not flushed: it tells of kills, not of power cuts, after which it may
+    /// Notes how many transactions are committed. Not flushed: it shows kills, not power cuts, after which it may
     /// be lower than what the database has.
     pub(super) fn note(&self, commits: i64) -> std::io::Result<()> {
         let Some(at) = self.commits_at else { return Ok(()) };
@@ -107,7 +107,7 @@ impl FileLock {
 impl Drop for FileLock {
     fn drop(&mut self) {
         if self.commits_at.is_some() {
-            // Where it fails the next lab looks at the database once more than it need.
+            // Where it fails the next lab checks the database once more than it need.
             let _ = self.file.set_len(0);
         }
     }
@@ -148,7 +148,7 @@ pub(super) fn take_over(session: &mut dyn Session) -> Result<i64, StoreError> {
     match epoch {
         Ok(epoch) => session.commit().map(|()| epoch),
         Err(error) => {
-            // The first error says more than one of the rollback.
+            // The first error is more useful than one of the rollback.
             let _ = session.batch("ROLLBACK");
             Err(error)
         }
@@ -174,7 +174,7 @@ pub(super) fn commits(session: &mut dyn Session) -> Result<i64, StoreError> {
     rows.first().map_or(Ok(0), |row| row.int(0))
 }
 
-/// Writes down one of the few words that the store has about itself.
+/// Writes one of the few values that describe the store.
 pub(super) fn set(session: &mut dyn Session, key: &str, value: &str) -> Result<(), StoreError> {
     let statement =
         "INSERT INTO lab (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";

@@ -10,7 +10,7 @@ const STEPS: [&str; 3] = [
     include_str!("migrations/0003.sql"),
 ];
 
-/// Makes the table of what the store says about itself.
+/// Makes the table that describes the store itself.
 pub(super) fn prepare(session: &mut dyn Session) -> Result<(), StoreError> {
     session.batch("CREATE TABLE IF NOT EXISTS lab (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
 }
@@ -23,7 +23,7 @@ pub(super) fn migrate(session: &mut dyn Session) -> Result<(), StoreError> {
     match done {
         Ok(()) => session.commit(),
         Err(error) => {
-            // The first error says more than one of the rollback.
+            // The first error is more useful than one of the rollback.
             let _ = session.batch("ROLLBACK");
             Err(error)
         }

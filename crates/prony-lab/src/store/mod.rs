@@ -58,7 +58,7 @@ use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
 
-pub use backup::{Copied, Looked, backup, check, restore};
+pub use backup::{Copied, StoreCheck, backup, check, restore};
 pub(crate) use changes::Tables;
 pub use error::StoreError;
 pub(crate) use tx::Tx;
@@ -106,7 +106,7 @@ impl Store {
         Ok(Self { writer, readers, changes, is_here, notes: notes.into(), log, write_times: times() })
     }
 
-    /// What there was to say about its state when it was opened, for people.
+    /// Notes about its state from when it was opened, for people.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -1,4 +1,4 @@
-//! Monitors and what their looks saw.
+//! Monitors and the results of their checks.
 
 use super::{Row, StoreError, Tx, alerts, values};
 use crate::clock::Moment;
@@ -69,13 +69,13 @@ pub(crate) fn by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Monitor>, St
     )
 }
 
-/// Who is told of alerts of a monitor, also of one that was removed.
+/// Who gets the alerts of a monitor, also of one that was removed.
 pub(crate) fn email(tx: &mut Tx<'_>, id: MonitorId) -> Result<Option<String>, StoreError> {
     let found = tx.first("SELECT email FROM monitors WHERE id = $1", values![id], |row| row.maybe_text(0))?;
     Ok(found.flatten())
 }
 
-/// Keeps what a look saw; raises an alert after so many failures in a row as the monitor says, and closes it with the
+/// Keeps the result of a check; raises an alert after so many failures in a row as the monitor says, and closes it with the
 /// first good answer.
 pub(crate) fn record(tx: &mut Tx<'_>, of: &Monitor, check: &Check) -> Result<(), StoreError> {
     let is_there = "SELECT COUNT(*) FROM monitors WHERE id = $1 AND removed_at IS NULL";
@@ -136,7 +136,7 @@ pub(crate) fn record(tx: &mut Tx<'_>, of: &Monitor, check: &Check) -> Result<(),
     Ok(())
 }
 
-/// What the checks of a monitor said, in short.
+/// The checks of a monitor, in short.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
     /// Checks since the beginning of the first hour, and how many of them were good.
@@ -146,7 +146,7 @@ pub(crate) struct Summary {
     pub(crate) last: Vec<Check>,
 }
 
-/// What the checks of a monitor said since the hour in which `since` lies, with the `most` last ones.
+/// The checks of a monitor since the hour in which `since` lies, with the `most` last ones.
 pub(crate) fn summary(
     tx: &mut Tx<'_>,
     id: MonitorId,
@@ -163,7 +163,7 @@ pub(crate) fn summary(
     Ok(Summary { checks, good, last: self::checks(tx, id, since, most)? })
 }
 
-/// The last `most` looks since `since`, the oldest first.
+/// The last `most` checks since `since`, the oldest first.
 pub(crate) fn checks(
     tx: &mut Tx<'_>,
     id: MonitorId,

@@ -20,10 +20,10 @@ pub(crate) struct Past<'a> {
 pub(crate) struct Measured {
     /// Metric and value; `rate` is better when it is high.
     pub(crate) results: Vec<(&'static str, f64)>,
-    /// What is demanded, and whether it is met.
-    pub(crate) demands: Vec<(&'static str, Option<bool>)>,
+    /// The thresholds, and whether they are met.
+    pub(crate) thresholds: Vec<(&'static str, Option<bool>)>,
     pub(crate) is_invalid: bool,
-    /// What it says beside which baseline.
+    /// Its verdict, and against which baseline.
     pub(crate) verdict: Option<(BuildVerdict, BuildId)>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Past<'a> {
     pub(crate) fn end_comparison(&self, id: BuildId, verdict: BuildVerdict) {
         self.store
             .write_blocking(move |tx| {
-                builds::judge(tx, id, verdict, None)?;
+                builds::set_verdict(tx, id, verdict, None)?;
                 end(tx, id)
             })
             .expect("ended");
@@ -64,7 +64,7 @@ impl<'a> Past<'a> {
     pub(crate) fn fail_comparison(&self, id: BuildId, reason: &'static str) {
         self.store
             .write_blocking(move |tx| {
-                builds::judge(tx, id, BuildVerdict::NoBaseline, None)?;
+                builds::set_verdict(tx, id, BuildVerdict::NoBaseline, None)?;
                 builds::advance(tx, id, BuildState::Queued, BuildState::Assigned, None, Moment(7))?;
                 builds::advance(tx, id, BuildState::Assigned, BuildState::Failed, Some(reason), Moment(7))
             })
@@ -100,7 +100,7 @@ impl Measured {
                 values![build, series, value, !self.is_invalid],
             )?;
         }
-        for (place, &(words, is_met)) in self.demands.iter().enumerate() {
+        for (place, &(words, is_met)) in self.thresholds.iter().enumerate() {
             tx.execute(
                 "INSERT INTO thresholds (build_id, place, words, cell, metric, value, is_met) \
                  VALUES ($1, $2, $3, 'GET /', 'p99', 50.0, $4)",
@@ -128,7 +128,7 @@ fn one(
     }
     measured.fill(tx, project, id)?;
     if let Some((verdict, baseline)) = measured.verdict {
-        builds::judge(tx, id, verdict, Some(baseline))?;
+        builds::set_verdict(tx, id, verdict, Some(baseline))?;
     }
     end(tx, id)?;
     Ok(id)

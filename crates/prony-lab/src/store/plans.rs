@@ -6,7 +6,7 @@ use super::{Row, Store, StoreError, Tx, Value, builds, connect, counts, queue, v
 use crate::clock::Moment;
 use crate::model::BuildState;
 
-/// A session that has every question explained, and keeps what was said.
+/// A session that has every query explained, and keeps the plans.
 struct Explained {
     inner: Box<dyn Session>,
     plans: Vec<(String, String)>,
@@ -67,7 +67,7 @@ impl Session for Explained {
     }
 }
 
-/// Everything that looks at the queue for a page, a script or the worker.
+/// Everything that reads the queue for a page, a script or the worker.
 fn views(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     builds::open(tx, 50)?;
     for state in [None, Some(BuildState::Queued), Some(BuildState::Failed)] {

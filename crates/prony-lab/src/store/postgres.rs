@@ -13,7 +13,7 @@ use super::{Row, StoreError, Value};
 
 /// A database that doesn't answer within this is not there.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A peer that says nothing for so long is gone: the lock of a lab whose machine went down must be free again.
+/// A peer that is silent for so long is gone: the lock of a lab whose machine went down must be free again.
 const SILENCE: Duration = Duration::from_secs(20);
 /// More statements than the lab has.
 const STATEMENTS: usize = 256;
@@ -91,11 +91,11 @@ impl Session for Postgres {
             return self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
         }
         // Both in one message: the number costs no way of its own.
-        let said = self
+        let messages = self
             .client
             .simple_query("BEGIN; SELECT pg_current_xact_id()")
             .map_err(|error| from_postgres(&error))?;
-        self.xid = said.iter().find_map(|message| match message {
+        self.xid = messages.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
             _ => None,
         });

@@ -208,9 +208,9 @@ mod tests {
             let states = [fresh, running, called_off, queued].map(|id| state(store, id));
             let (back, over) = (BuildState::Queued, BuildState::Failed);
             assert_eq!(states, [back, over, BuildState::Cancelled, back]);
-            let told = detail(store, running);
-            assert!(told.build.reason.is_some_and(|reason| reason.contains("the lab was stopped")));
-            assert!(told.tasks.iter().all(|task| task.state == TaskState::Cancelled));
+            let interrupted = detail(store, running);
+            assert!(interrupted.build.reason.is_some_and(|reason| reason.contains("the lab was stopped")));
+            assert!(interrupted.tasks.iter().all(|task| task.state == TaskState::Cancelled));
             // It is begun so often, and no more.
             for _ in 1..ATTEMPTS_MAX {
                 assert_eq!(take_one(store, 9), Some(fresh));

@@ -70,7 +70,7 @@ impl Shared {
         result
     }
 
-    /// A session with a transaction. One that was lost while it was idle says so only when it is used.
+    /// A session with a transaction. One that was lost while it was idle fails only when it is used.
     fn begun(&self) -> Result<Box<dyn Session>, StoreError> {
         let idle = self.idle().pop();
         if let Some(mut session) = idle.filter(|session| !session.is_lost()) {

@@ -41,7 +41,7 @@ pub(crate) struct Results {
     pub(crate) thresholds: Vec<NewThreshold>,
 }
 
-/// Keeps what a build of `project` measured. A build says it once: what is there already is an error.
+/// Keeps what a build of `project` measured. Once for each build: what is there already is an error.
 pub(crate) fn keep(
     tx: &mut Tx<'_>,
     build: BuildId,
@@ -186,7 +186,7 @@ mod tests {
             ] {
                 builds::advance(tx, id, from, to, None, Moment(9))?;
             }
-            builds::judge(tx, id, verdict, None)?;
+            builds::set_verdict(tx, id, verdict, None)?;
             Ok(id)
         });
         made.expect("written")

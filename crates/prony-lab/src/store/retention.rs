@@ -13,7 +13,7 @@ use crate::model::{Definition, ProjectId, Retention};
 
 /// Between two rounds.
 const EVERY: Duration = Duration::from_hours(1);
-/// After an error of the store, which passes or is told by whoever needs the store.
+/// After an error of the store, which passes or is reported by whoever needs the store.
 const AFTER_ERROR: Duration = Duration::from_mins(1);
 /// Between two pieces of a round: the writer is idle for most of it.
 const BETWEEN: Duration = Duration::from_millis(50);
@@ -51,7 +51,7 @@ pub(crate) fn start(store: Store) -> std::io::Result<Background> {
 /// Removes a piece of what is no longer kept at `now`; whether there may be more.
 pub(crate) fn piece(tx: &mut Tx<'_>, now: Moment) -> Result<bool, StoreError> {
     for project in projects::all(tx)? {
-        // A definition that can't be read any more is told where it is used; nothing of its builds is removed.
+        // A definition that can't be read any more is reported where it is used; nothing of its builds is removed.
         if let Ok(definition) = Definition::read(&project.definition)
             && builds(tx, Some(project.id), definition.retention, now)?
         {

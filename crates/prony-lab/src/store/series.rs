@@ -26,7 +26,7 @@ pub(crate) fn of_project(tx: &mut Tx<'_>, project: ProjectId, most: u32) -> Resu
     )
 }
 
-/// The series of which a build says something.
+/// The series with results of a build.
 pub(crate) fn of_build(tx: &mut Tx<'_>, build: BuildId) -> Result<Vec<Series>, StoreError> {
     tx.query(
         &format!(
@@ -83,7 +83,7 @@ pub(crate) fn changes_near(
     )
 }
 
-/// The changes that an alert tells of.
+/// The changes that an alert is about.
 pub(crate) fn changes_of_alert(tx: &mut Tx<'_>, alert: AlertId) -> Result<Vec<Change>, StoreError> {
     let statement = format!("SELECT {CHANGES} FROM changes c WHERE c.alert_id = $1 ORDER BY c.id");
     tx.query(&statement, values![alert], change)
@@ -113,7 +113,7 @@ pub(crate) fn add_change(tx: &mut Tx<'_>, new: &Change) -> Result<i64, StoreErro
     )
 }
 
-/// Notes what more points say of a change that is known.
+/// Updates a known change with more points.
 pub(crate) fn update_change(tx: &mut Tx<'_>, change: &Change) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE changes SET build_id = $2, last_before_id = $3, state = $4, before = $5, after = $6, p = $7, \

@@ -18,7 +18,7 @@ use crate::clock;
 pub(super) const FILE_MODE: u32 = 0o600;
 /// How long a statement waits for another program's lock, such as that of a backup.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
-/// Steps of SQLite's machine between two looks at the clock: some tenths of a millisecond.
+/// Steps of SQLite's machine between two reads of the clock: some tenths of a millisecond.
 const STEPS: std::ffi::c_int = 10_000;
 /// More statements than the lab has.
 const STATEMENTS: usize = 256;
@@ -134,15 +134,15 @@ impl Session for Sqlite {
     }
 }
 
-/// Looks whether the database at `path` is whole, for at most `limit`; whether all of it was seen.
-pub(super) fn look_at(path: &Path, limit: Duration) -> Result<bool, StoreError> {
+/// Checks whether the database at `path` is whole, for at most `limit`; whether all of it was seen.
+pub(super) fn quick_check(path: &Path, limit: Duration) -> Result<bool, StoreError> {
     let mut session = Sqlite::open(path)?;
     let until = clock::steady() + limit;
     let failed = |error: rusqlite::Error| from_sqlite(&error);
     session.connection.progress_handler(STEPS, Some(move || clock::steady() > until)).map_err(failed)?;
     match session.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)) {
-        Ok(said) if said == "ok" => Ok(true),
-        Ok(said) => Err(StoreError::Damaged(said)),
+        Ok(report) if report == "ok" => Ok(true),
+        Ok(report) => Err(StoreError::Damaged(report)),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => Ok(false),
         Err(error) => Err(failed(error)),
     }

@@ -126,7 +126,7 @@ pub(crate) fn output(
 /// The last pieces of what a task wrote, the oldest first: as many as have `bytes` together, and the one more that they
 /// begin in.
 pub(crate) fn tail(tx: &mut Tx<'_>, task: TaskId, bytes: usize) -> Result<Vec<(i64, Vec<u8>)>, StoreError> {
-    /// Pieces that are looked at together: most outputs end in fewer.
+    /// Pieces that are read together: most outputs end in fewer.
     const TOGETHER: u32 = 16;
     let (mut found, mut before, mut size) = (Vec::new(), i64::MAX, 0);
     while size < bytes {

@@ -150,7 +150,7 @@ fn nobody_else_can_read_the_files() {
 }
 
 #[test]
-fn a_store_is_looked_at_after_a_lab_was_killed() {
+fn a_store_is_checked_after_a_lab_was_killed() {
     let folder = tempfile::tempdir().expect("a folder");
     let address = StoreAddress::Sqlite(folder.path().join("lab.sqlite"));
     let notes = || Store::open(&address).map(|store| store.notes().to_vec());
@@ -158,8 +158,8 @@ fn a_store_is_looked_at_after_a_lab_was_killed() {
     assert_eq!(notes(), Ok(vec![]), "after an end in good order");
     // What a killed lab leaves.
     std::fs::write(folder.path().join("lab.lock"), "process 1 on a machine").expect("written");
-    let said = notes().expect("whole");
-    assert!(matches!(&said[..], [one] if one.contains("the store is whole")), "{said:?}");
+    let texts = notes().expect("whole");
+    assert!(matches!(&texts[..], [one] if one.contains("the store is whole")), "{texts:?}");
     let file = std::fs::OpenOptions::new().write(true).open(folder.path().join("lab.sqlite")).expect("there");
     let length = file.metadata().expect("there").len();
     let page = 4096;
@@ -238,7 +238,7 @@ fn a_copy_is_whole_made_while_a_lab_runs_and_comes_back() {
     drop(store);
     let old = Store::open(&StoreAddress::Sqlite(before)).expect("what was there before");
     assert_eq!(ids(&old), [lost, kept]);
-    assert_eq!(super::check(&address).expect("looked at").faults, Vec::<String>::new());
+    assert_eq!(super::check(&address).expect("checked").faults, Vec::<String>::new());
     let names = std::fs::read_dir(folder.path()).expect("a folder").flatten();
     let left = names.filter(|name| name.file_name().to_string_lossy().ends_with(".unfinished"));
     assert_eq!(left.count(), 0);
@@ -274,8 +274,11 @@ fn what_is_no_whole_lab_is_not_put_in_place() {
 #[test]
 fn postgresql_is_copied_by_its_own_programs() {
     let address = StoreAddress::Postgres("postgres://kim:secret@db/lab".to_owned());
-    let said = super::backup(&address, std::path::Path::new("a.dump")).expect_err("not here").to_string();
-    assert!(said.ends_with("run: pg_dump --format=custom --file='a.dump' 'postgres://kim@db/lab'"), "{said}");
+    let message = super::backup(&address, std::path::Path::new("a.dump")).expect_err("not here").to_string();
+    assert!(
+        message.ends_with("run: pg_dump --format=custom --file='a.dump' 'postgres://kim@db/lab'"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -284,10 +287,10 @@ fn an_audit_log_that_was_changed_is_a_fault() {
         let store = Store::open(address).expect("a store");
         let entry = |tx: &mut super::Tx<'_>| super::audit::append(tx, Moment(1), "kim", "log in", "kim", "");
         store.write_blocking(entry).and_then(|()| store.write_blocking(entry)).expect("noted");
-        assert_eq!(super::check(address).expect("looked at").faults, Vec::<String>::new());
+        assert_eq!(super::check(address).expect("checked").faults, Vec::<String>::new());
         let change = "UPDATE audit SET actor = 'lee' WHERE id = 1";
         store.write_blocking(|tx| tx.execute(change, &[])).expect("changed");
-        let faults = super::check(address).expect("looked at").faults;
+        let faults = super::check(address).expect("checked").faults;
         assert_eq!(faults, ["entry 1 of the audit log was changed, or one before it was removed"]);
     });
 }

@@ -18,7 +18,7 @@ const RETRY: Duration = Duration::from_millis(200);
 /// How long a commit whose answer was lost is asked after: a PostgreSQL restarts within seconds.
 const ASK: Duration = Duration::from_secs(15);
 
-/// How long a start may be held up by a look at the store: about a gigabyte's worth.
+/// How long a start may be held up by a check of the store: about a gigabyte's worth.
 const CHECK_MAX: Duration = Duration::from_secs(10);
 
 /// The lab's hold on its store.
@@ -29,7 +29,7 @@ pub(super) struct WriteLease {
     epoch: i64,
     /// Why nothing is written any more, ever.
     gone: Option<StoreError>,
-    /// The last attempt to reach the database: when the next one may be, and what it said.
+    /// The last attempt to reach the database: when the next one may be, and its error.
     missed: Option<(Duration, StoreError)>,
     checkpointer: Option<Checkpointer>,
     log: Log,
@@ -46,7 +46,7 @@ struct Held {
 }
 
 impl WriteLease {
-    /// Takes the store over and brings its tables up to date. What there is to say about its state, for people.
+    /// Takes the store over and brings its tables up to date. Notes about its state, for people.
     pub(super) fn open(address: &StoreAddress) -> Result<(Self, Vec<String>), StoreError> {
         match address {
             StoreAddress::Sqlite(path) => Self::open_files(address, path),
@@ -71,7 +71,7 @@ impl WriteLease {
     fn open_files(address: &StoreAddress, path: &Path) -> Result<(Self, Vec<String>), StoreError> {
         let (mut lock, killed) = FileLock::take(path)?;
         sqlite::make_file(path)?;
-        let notes = killed.map(|_| look_at(path)).transpose()?.into_iter().collect();
+        let notes = killed.map(|_| quick_check(path)).transpose()?.into_iter().collect();
         let mut session = connect(address)?;
         // Readers have less: there are many, and what they look for is in the kernel's cache.
         session.batch("PRAGMA cache_size = -8000;")?;
@@ -172,10 +172,10 @@ impl WriteLease {
         if let Some(gone) = &self.gone {
             return Err(gone.clone());
         }
-        if let Some((next, said)) = &self.missed
+        if let Some((next, error)) = &self.missed
             && clock::steady() < *next
         {
-            return Err(said.clone());
+            return Err(error.clone());
         }
         match self.retaken() {
             Ok(session) => {
@@ -219,10 +219,10 @@ impl WriteLease {
     }
 }
 
-/// What a look at the database says after the lab that had it was killed.
-fn look_at(path: &Path) -> Result<String, StoreError> {
+/// Checks the database after the lab that had it was killed: a note for the log.
+fn quick_check(path: &Path) -> Result<String, StoreError> {
     let begun = clock::steady();
-    let is_seen = sqlite::look_at(path, CHECK_MAX)?;
+    let is_seen = sqlite::quick_check(path, CHECK_MAX)?;
     let took = (clock::steady().saturating_sub(begun)).as_secs_f64();
     Ok(if is_seen {
         format!(

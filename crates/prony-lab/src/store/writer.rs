@@ -16,9 +16,9 @@ const WAITING: usize = 1024;
 /// Writes of one commit: enough to hide a slow disk, few enough that nobody waits long for the others.
 const TOGETHER_MAX: usize = 256;
 
-/// Says how a write ended, once that is known: with what the commit said.
+/// Reports how a write ended, once that is known: with the result of the commit.
 type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-/// A write that waits. It does its work and makes its answer, or, without a transaction, is told why.
+/// A write that waits. It does its work and makes its answer, or, without a transaction, gets the reason.
 type Job = Box<dyn FnOnce(Result<&mut Tx<'_>, StoreError>) -> (bool, Answer) + Send>;
 
 /// The thread that writes.
@@ -28,7 +28,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts it on the store that `lease` has taken over; `changes` is told of every commit.
+    /// Starts it on the store that `lease` has taken over; `changes` is notified of every commit.
     pub(super) fn start(lease: WriteLease, changes: Arc<Changes>) -> Result<Self, StoreError> {
         let (jobs, waiting) = sync_channel(WAITING);
         let mut thread = CommitThread { lease, changes };
@@ -39,7 +39,7 @@ impl Writer {
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Hands `work` over; the receiver hears when it is durable.
+    /// Hands `work` over; the receiver gets a message when it is durable.
     pub(super) fn submit<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -73,7 +73,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
-            // It panics only by a fault of ours, which was told on stderr.
+            // It panics only by a fault of ours, which was reported on stderr.
             let _ = thread.join();
         }
     }
@@ -126,7 +126,7 @@ impl CommitThread {
             } else if batch.has_work {
                 self.changes.committed(batch.written);
             }
-            // Where nothing can be written, everybody who waits by now hears it, not each after a wait of their own.
+            // Where nothing can be written, everybody who waits by now gets the error, not each after a wait of their own.
             let refused: Vec<Job> = match &outcome {
                 Ok(()) => Vec::new(),
                 Err(_) => waiting.try_iter().take(WAITING).collect(),

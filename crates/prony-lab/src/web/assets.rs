@@ -82,10 +82,10 @@ mod tests {
 
     #[test]
     fn what_is_vendored_is_what_its_version_says() {
-        let said = include_str!("../../assets/uplot/VERSION");
+        let version = include_str!("../../assets/uplot/VERSION");
         for (name, text) in [("uplot.js", ASSETS[4].text), ("uplot.css", ASSETS[3].text)] {
             let hash: String = crate::auth::hexadecimal(&Sha256::digest(text));
-            assert!(said.contains(&format!("sha256 {hash}  {name}")), "{name} is {hash}");
+            assert!(version.contains(&format!("sha256 {hash}  {name}")), "{name} is {hash}");
         }
     }
 

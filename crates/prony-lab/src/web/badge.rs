@@ -1,4 +1,4 @@
-//! The badge of a project: what its branch's last build says, as a small picture for a README.
+//! The badge of a project: the verdict of its branch's last build, as a small picture for a README.
 
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};

@@ -1,4 +1,4 @@
-//! What a form or a query says, field by field.
+//! The fields of a form or a query.
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
@@ -26,7 +26,7 @@ impl Fields {
         self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| value.trim())
     }
 
-    /// A value that is one of a few words or a number, where one was given. What can't be read says which field.
+    /// A value that is one of a few words or a number, where one was given. The error of what can't be read names the field.
     pub(crate) fn parsed<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, WebError> {
         match self.one(name) {
             "" => Ok(None),
@@ -52,7 +52,7 @@ impl<S: Send + Sync> FromRequestParts<S> for QueryParams {
     }
 }
 
-/// What an address says in its path; what can't be read leads nowhere.
+/// The parameters in an address's path; what can't be read leads nowhere.
 #[derive(Debug, Clone)]
 pub(crate) struct PathParam<T>(pub(crate) T);
 

@@ -87,7 +87,7 @@ async fn admit(lab: &Lab, request: Request) -> Result<(Request, Option<Turn>), W
         provenance(&parts.headers, &host, lab.access.is_secure).check()?;
     }
     let may_send = principal.as_ref().is_some_and(|principal| principal.role >= Role::Runner);
-    // What a code host says of a push is longer than what a stranger may send, so that only a few may at once.
+    // A code host's notification of a push is longer than what a stranger may send, so that only a few may at once.
     let is_push = parts.uri.path().starts_with("/push/");
     let _room = if is_push { Some(lab.pushes.try_acquire().map_err(|_| WebError::Busy)?) } else { None };
     let body = if changes {
@@ -125,7 +125,7 @@ fn host(headers: &HeaderMap, authority: Option<String>) -> Result<String, HostEr
     }
 }
 
-/// The address that asks. Only a proxy that we were told of, or one on this machine, may say that it is another; the last it
+/// The address that asks. Only a configured proxy, or one on this machine, may forward another; the last it
 /// names is the one it saw itself.
 fn client(lab: &Lab, headers: &HeaderMap, peer: Option<Peer>) -> IpAddr {
     let nobody = IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED);

@@ -2,9 +2,9 @@
 //!
 //! In reading order: `serve` (connections), `routes` (what is where), `guard` (what every request passes), `principal`
 //! (who asks), `login`, `fields` (what they send), `error` (what goes wrong), `pages/` (what is shown),
-//! `render_cache` (what was shown before), `downloads`, `sse` (what changes while one looks), `shares` (what each user may
+//! `render_cache` (what was shown before), `downloads`, `sse` (live changes of an open page), `shares` (what each user may
 //! have of it), `ansi_stripper` (what commands write, as text), `assets` (styles and scripts), `badge`
-//! (a picture for READMEs), `push` (what code hosts say).
+//! (a picture for READMEs), `push` (notifications of code hosts).
 
 mod ansi_stripper;
 mod assets;

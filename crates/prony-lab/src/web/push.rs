@@ -1,4 +1,4 @@
-//! `/push/PROJECT`: where code hosts say that somebody has pushed. What they say is believed where it is signed with the
+//! `/push/PROJECT`: where code hosts notify of pushes. A notification is accepted where it is signed with the
 //! secret that the project's definition names.
 
 use axum::body::Bytes;
@@ -20,7 +20,7 @@ use crate::store::projects;
 /// In whose name builds are requested.
 const BY: &str = "a push";
 
-/// What GitHub, GitLab, Gitea and Forgejo say of a push; all else of it is not read.
+/// The parts of a push of GitHub, GitLab, Gitea and Forgejo that are read.
 #[derive(Debug, Deserialize)]
 struct Push {
     #[serde(rename = "ref")]
@@ -29,7 +29,7 @@ struct Push {
     after: String,
 }
 
-/// Takes what a code host says.
+/// Takes a code host's notification.
 pub(super) async fn accept(
     State(lab): State<Lab>,
     PathParam(name): PathParam<String>,
@@ -64,7 +64,7 @@ pub(super) async fn accept(
         return nothing("another branch");
     }
     let request = BuildRequest { project: name, reference: push.after.clone(), ..BuildRequest::default() };
-    // A code host that heard no answer says it again.
+    // A code host that got no answer sends it again.
     let key = format!("{} {branch} {}", project.name, push.after);
     let digest = Digest(Sha256::digest(key.as_bytes()).into());
     let asker = Asker { by: BY.to_owned(), key: Some((key, digest)) };
@@ -91,8 +91,8 @@ fn proof(headers: &HeaderMap) -> Option<PushProof<'_>> {
 
 fn is_push(headers: &HeaderMap) -> bool {
     let events = ["x-github-event", "x-gitlab-event", "x-gitea-event", "x-forgejo-event"];
-    let said = events.into_iter().find_map(|name| headers.get(name)).and_then(|value| value.to_str().ok());
-    matches!(said, Some("push" | "Push Hook"))
+    let event = events.into_iter().find_map(|name| headers.get(name)).and_then(|value| value.to_str().ok());
+    matches!(event, Some("push" | "Push Hook"))
 }
 
 /// The push, as JSON or in the field `payload` of a form.

@@ -32,7 +32,7 @@ struct Kept {
 
 #[derive(Debug)]
 struct Part {
-    /// The store's, from before it was read, so that a part is never older than it says.
+    /// The store's, from before it was read, so that a part is never older than this.
     version: u64,
     tables: Tables,
     markup: Arc<str>,
@@ -177,7 +177,7 @@ mod tests {
     fn what_many_want_at_once_is_drawn_once() {
         on_both(|store| {
             let (cache, drawn, runtime) = (RenderCache::default(), Arc::new(AtomicU32::new(0)), runtime());
-            let asked: Vec<_> = (0..64)
+            let requests: Vec<_> = (0..64)
                 .map(|_| {
                     let (cache, store, drawn) = (cache.clone(), store.clone(), Arc::clone(&drawn));
                     runtime.spawn(async move {
@@ -189,7 +189,7 @@ mod tests {
                     })
                 })
                 .collect();
-            for one in asked {
+            for one in requests {
                 assert_eq!(runtime.block_on(one).expect("no panic").expect("drawn"), "0");
             }
             assert_eq!(drawn.load(Ordering::Relaxed), 1);

@@ -111,7 +111,7 @@ async fn accept(listener: TcpListener, server: Server, mut stopped: watch::Recei
             tokio::time::sleep(AFTER_FAILURE).await;
             continue;
         };
-        // Who isn't let in is told so by the closed connection: an answer would cost what there is too little of.
+        // A refused client sees only the closed connection: an answer would cost what there is too little of.
         let Some(permit) = server.limiter.enter(peer.ip()) else { continue };
         // Small answers must not wait for more of them; without it they are late, and no worse.
         let _ = stream.set_nodelay(true);

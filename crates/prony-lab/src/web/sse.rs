@@ -1,4 +1,4 @@
-//! What changes while somebody looks, as server-sent events: one stream for a page, read on from the store's own events,
+//! Live changes of an open page, as server-sent events: one stream for a page, read on from the store's own events,
 //! so that a stream that breaks goes on where it was.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use crate::store::{StoreError, Tx, builds, events, tasks};
 const PACE: Duration = Duration::from_millis(500);
 /// Silence after which a comment shows that the stream lives, in paces: 15 s, half of what proxies wait for.
 const SILENT_PACES: u32 = 30;
-/// After so many paces (an hour) a stream ends; the page opens another if it is still looked at.
+/// After so many paces (an hour) a stream ends; the page opens another if it is still open.
 const PACES_MAX: u32 = 7_200;
 /// Events read at once.
 const EVENTS: u32 = 256;
@@ -37,16 +37,16 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Messages that wait for a slow reader; then nothing is read for it.
 const WAITING: usize = 2;
 
-/// What happens to a build: `change` where the page should be looked at again, `output` with what a task wrote, `end`.
+/// What happens to a build: `change` where the page should be loaded again, `output` with what a task wrote, `end`.
 pub(crate) async fn build(
     State(lab): State<Lab>,
     principal: Principal,
     PathParam(id): PathParam<BuildId>,
     headers: HeaderMap,
-    QueryParams(asked): QueryParams,
+    QueryParams(query): QueryParams,
 ) -> Result<Response, WebError> {
     lab.store.read(move |tx| builds::state(tx, id)).await?;
-    let seen = seen(&headers, asked.parsed("after")?);
+    let seen = seen(&headers, query.parsed("after")?);
     Ok(stream(lab, &principal, Some(id), seen))
 }
 
@@ -55,13 +55,13 @@ pub(crate) async fn all(
     State(lab): State<Lab>,
     principal: Principal,
     headers: HeaderMap,
-    QueryParams(asked): QueryParams,
+    QueryParams(query): QueryParams,
 ) -> Result<Response, WebError> {
-    let seen = seen(&headers, asked.parsed("after")?);
+    let seen = seen(&headers, query.parsed("after")?);
     Ok(stream(lab, &principal, None, seen))
 }
 
-/// A stream that was broken says what came last; a new one begins where its page was drawn.
+/// A client that reconnects sends the last id; a new one begins where its page was drawn.
 fn seen(headers: &HeaderMap, after: Option<EventId>) -> EventId {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     last.and_then(|text| text.parse().ok()).or(after).unwrap_or(EventId(0))
@@ -84,14 +84,14 @@ fn stream(lab: Lab, principal: &Principal, build: Option<BuildId>, seen: EventId
     (headers, Body::new(body)).into_response()
 }
 
-/// One page that is looked at.
+/// One open page.
 struct Watch {
     lab: Lab,
     build: Option<BuildId>,
     seen: EventId,
     /// Of the store when it was read last.
     version: u64,
-    /// What who looks showed, and of which state of what people may do it was good.
+    /// What the reader showed, and the state of permissions for which it was good.
     shown: Option<Shown>,
     changes: u64,
     /// The output of each task, whose codes may be cut by the ends of pieces.
@@ -103,7 +103,7 @@ impl Watch {
         let mut message = "retry: 2000\n\n".to_owned();
         let mut silent = 0;
         for _ in 0..PACES_MAX {
-            if !self.may_look().await {
+            if !self.may_read().await {
                 return;
             }
             let is_over = match self.news().await {
@@ -132,8 +132,8 @@ impl Watch {
         }
     }
 
-    /// Whether who looks still may.
-    async fn may_look(&mut self) -> bool {
+    /// Whether the reader is still allowed.
+    async fn may_read(&mut self) -> bool {
         let changes = self.lab.access.changes();
         let Some(shown) = &self.shown else { return true };
         if changes == self.changes {

@@ -196,7 +196,7 @@ fn a_stream_says_what_is_new_and_goes_on_where_it_was() {
     let second = bench.next(&mut body);
     assert!(second.contains("\"text\":\"two\\n\""), "{second}");
     drop(body);
-    // Whoever comes back says what came last, and the cut code is whole again.
+    // A client that reconnects sends the last id, and the cut code is whole again.
     let mut body = bench.ask(&format!("/build/1/events?after={last}")).into_body();
     let again = bench.next(&mut body);
     assert!(again.contains("\"text\":\"two\\n\"") && !again.contains("\"one"), "{again}");
@@ -227,7 +227,7 @@ impl Bench {
 }
 
 #[test]
-fn whether_the_lab_answers_is_told_without_a_token() {
+fn the_health_check_needs_no_token() {
     let bench = Bench::with(|options| options.anonymous = None);
     assert_eq!(bench.text("/").0, StatusCode::UNAUTHORIZED);
     assert_eq!(bench.text("/healthz"), (StatusCode::OK, "the lab answers\n".to_owned()));

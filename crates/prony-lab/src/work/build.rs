@@ -190,7 +190,7 @@ fn mask(tools: &Tools, definition: Option<&Definition>) -> Result<Mask, Broken> 
     for name in &names {
         match secrets::values(&tools.lab.store, &tools.lab.options.data, std::slice::from_ref(name)) {
             Ok(values) => found.extend(values),
-            // The task that names it says so.
+            // The task that names it reports that.
             Err(SecretError::Missing(_)) => {}
             Err(error) => return Err(Broken::Failed(format!("failed to {error}"))),
         }
@@ -206,7 +206,7 @@ fn masked_parts(value: &[u8]) -> Vec<&[u8]> {
 }
 
 impl Job<'_> {
-    /// Runs the tasks in their order, and says which failed, if one did.
+    /// Runs the tasks in their order; the one that failed, if one did.
     fn tasks(&mut self) -> Result<Option<String>, Broken> {
         let (store, id) = (&self.tools.lab.store, self.detail.build.id);
         let mut failed: Option<String> = None;
@@ -415,7 +415,12 @@ impl Job<'_> {
                 if let (Some(results), Some(project), true) = (&study.results, project, is_series) {
                     results::keep(tx, id, project, &variant, results)?;
                 }
-                builds::judge(tx, id, study.verdict.unwrap_or(BuildVerdict::NoBaseline), study.baseline)?;
+                builds::set_verdict(
+                    tx,
+                    id,
+                    study.verdict.unwrap_or(BuildVerdict::NoBaseline),
+                    study.baseline,
+                )?;
                 // A build that fails may do so from where it is; all of this is one transaction.
                 builds::advance(tx, id, BuildState::Finalizing, state, reason.as_deref(), clock::wall())
             })

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use prony_supervisor::{Cancel, Ended, Limits, StartError, Starter, StopReason};
 
 use super::folder;
-use super::git::{Credential, Git, Said, mirror, redacted, without_secrets};
+use super::git::{Credential, Git, GitResult, mirror, redacted, without_secrets};
 use super::{ending, workspace};
 use crate::model::Origin;
 
@@ -35,7 +35,7 @@ pub struct Fetcher {
     pub starter: Starter,
     /// Where the mirrors of repositories are kept.
     pub mirrors: PathBuf,
-    /// Where git is looked for.
+    /// Where to search for git.
     pub search_path: String,
     /// Home of the lab's user, whose keys and credentials git uses.
     pub home: Option<PathBuf>,
@@ -73,14 +73,14 @@ pub enum CheckoutError {
     #[error("a folder has no other commits: register the project as a repository to compare two")]
     Folder,
     /// git did not do it.
-    #[error("{what}: git {how}{said}")]
+    #[error("{what}: git {how}{output}")]
     Git {
         /// What was tried.
         what: String,
         /// How it ended.
         how: String,
-        /// What it said, after a line feed.
-        said: String,
+        /// What it printed, after a line feed.
+        output: String,
     },
     /// It was cancelled.
     #[error("was cancelled")]
@@ -94,7 +94,7 @@ pub enum CheckoutError {
 }
 
 impl CheckoutError {
-    /// It in one line, with what git says was the matter.
+    /// The error in one line, with the cause that git reports.
     pub(super) fn summary(&self) -> String {
         let words = self.to_string();
         let mut lines = words.lines();
@@ -107,8 +107,8 @@ impl CheckoutError {
 }
 
 impl Fetcher {
-    /// Puts the files of `origin` at `reference` into the new folder `into`, inside of `room`, and says which these are.
-    /// `tell` gets lines for people.
+    /// Puts the files of `origin` at `reference` into the new folder `into`, inside of `room`, and returns their revision.
+    /// `report` gets lines for people.
     pub fn fetch(
         &self,
         origin: &Origin,
@@ -116,7 +116,7 @@ impl Fetcher {
         into: &Path,
         limits: (&Path, Limits, &Cancel),
         credential: Option<&Credential>,
-        tell: &mut dyn FnMut(&str),
+        report: &mut dyn FnMut(&str),
     ) -> Result<Revision, CheckoutError> {
         let (room, limits, cancel) = limits;
         let (search_path, home) = (self.search_path.as_str(), self.home.as_deref());
@@ -135,23 +135,23 @@ impl Fetcher {
                 let mirror = mirror(&self.mirrors, address);
                 let git = Git { room: &mirror, ..git };
                 self.prepare(&git, &mirror)?;
-                let commit = find(&git, &mirror, address, reference, tell)?;
+                let commit = find(&git, &mirror, address, reference, report)?;
                 let words =
                     ["for-each-ref", "--points-at", &commit, "--format=%(refname:strip=2)", "refs/heads"];
                 let newest_of =
-                    asked(&git, &mirror, "list branches", &words)?.lines().map(str::to_owned).collect();
+                    run_git(&git, &mirror, "list branches", &words)?.lines().map(str::to_owned).collect();
                 let git = Git { room, ..git };
                 check_out(&git, &mirror, &commit, into)?;
-                let subject = asked(&git, into, "read the commit", &["log", "-1", "--format=%s"])?;
+                let subject = run_git(&git, into, "read the commit", &["log", "-1", "--format=%s"])?;
                 let subject = subject.trim().to_owned();
-                tell(&format!("{commit} {subject}"));
+                report(&format!("{commit} {subject}"));
                 Ok(Revision { commit, subject, newest_of })
             }
             Origin::Folder(folder) => {
-                tell(&format!("copying {}", folder.display()));
+                report(&format!("copying {}", folder.display()));
                 let own = room.join(workspace::LAB).join(into.file_name().unwrap_or_default());
                 let revision = folder::copy(&git, folder, into, &own)?;
-                tell(&format!("{} {}", revision.commit, revision.subject));
+                report(&format!("{} {}", revision.commit, revision.subject));
                 Ok(revision)
             }
         }
@@ -178,10 +178,10 @@ impl Fetcher {
             credential,
         };
         let words = ["ls-remote", "--", address, &format!("refs/heads/{branch}")];
-        let said = git.call(&self.mirrors, true, &words)?;
-        good(&git, &format!("ask {}", redacted(address)), &said, address)?;
+        let result = git.call(&self.mirrors, true, &words)?;
+        good(&git, &format!("ask {}", redacted(address)), &result, address)?;
         let commit =
-            said.text.lines().find_map(|line| line.split_once('\t')).map(|(commit, _)| commit.to_owned());
+            result.text.lines().find_map(|line| line.split_once('\t')).map(|(commit, _)| commit.to_owned());
         Ok(commit.filter(|commit| is_commit(commit)))
     }
 
@@ -192,9 +192,9 @@ impl Fetcher {
             return Ok(());
         }
         fs::create_dir_all(mirror)?;
-        asked(git, mirror, "make a mirror", &["init", "--quiet", "--bare", "--template=", "."])?;
+        run_git(git, mirror, "make a mirror", &["init", "--quiet", "--bare", "--template=", "."])?;
         // Work folders take single commits from here.
-        asked(git, mirror, "make a mirror", &["config", "uploadpack.allowAnySHA1InWant", "true"])?;
+        run_git(git, mirror, "make a mirror", &["config", "uploadpack.allowAnySHA1InWant", "true"])?;
         Ok(())
     }
 }
@@ -205,7 +205,7 @@ fn find(
     mirror: &Path,
     address: &str,
     reference: &str,
-    tell: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> Result<String, CheckoutError> {
     check(reference)?;
     // A whole commit can't have become another one.
@@ -214,13 +214,13 @@ fn find(
     {
         return Ok(commit);
     }
-    tell(&format!("fetching {}", redacted(address)));
+    report(&format!("fetching {}", redacted(address)));
     let heads = "+refs/heads/*:refs/heads/*";
     let tags = "+refs/tags/*:refs/tags/*";
     let words =
         ["fetch", "--quiet", "--prune", "--force", "--no-recurse-submodules", "--", address, heads, tags];
-    let said = git.call(mirror, true, &words)?;
-    good(git, &format!("fetch {}", redacted(address)), &said, address)?;
+    let result = git.call(mirror, true, &words)?;
+    good(git, &format!("fetch {}", redacted(address)), &result, address)?;
     for name in [format!("refs/heads/{reference}"), format!("refs/tags/{reference}")] {
         if let Some(commit) = resolved(git, mirror, &name)? {
             return Ok(commit);
@@ -237,18 +237,18 @@ fn find(
 /// The commit that begins with `digits`.
 fn by_digits(git: &Git<'_>, mirror: &Path, digits: &str) -> Result<Option<String>, CheckoutError> {
     if digits.len() >= LEAST_DIGITS_OF_GIT {
-        let said = git.call(mirror, false, &["rev-parse", &format!("--disambiguate={digits}")])?;
-        if !said.ended.is_good() {
+        let result = git.call(mirror, false, &["rev-parse", &format!("--disambiguate={digits}")])?;
+        if !result.ended.is_good() {
             return Ok(None);
         }
         let mut commits = Vec::new();
-        for name in said.text.lines().filter(|name| is_hexadecimal(name)) {
+        for name in result.text.lines().filter(|name| is_hexadecimal(name)) {
             // Files and folders have such names, too.
             commits.extend(resolved(git, mirror, name)?);
         }
         return one_of(commits, digits);
     }
-    let listed = asked(git, mirror, "list commits", &["rev-list", "--all"])?;
+    let listed = run_git(git, mirror, "list commits", &["rev-list", "--all"])?;
     one_of(listed.lines().filter(|commit| commit.starts_with(digits)).map(str::to_owned).collect(), digits)
 }
 
@@ -264,9 +264,10 @@ fn one_of(mut commits: Vec<String>, digits: &str) -> Result<Option<String>, Chec
 /// The commit of an exact name.
 fn resolved(git: &Git<'_>, mirror: &Path, name: &str) -> Result<Option<String>, CheckoutError> {
     let wanted = format!("{name}^{{commit}}");
-    let said = git.call(mirror, false, &["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted])?;
-    let commit = said.text.trim();
-    Ok((said.ended.is_good() && is_commit(commit)).then(|| commit.to_owned()))
+    let result =
+        git.call(mirror, false, &["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted])?;
+    let commit = result.text.trim();
+    Ok((result.ended.is_good() && is_commit(commit)).then(|| commit.to_owned()))
 }
 
 /// Puts one commit of `mirror` into the new folder `into`, which then knows nothing else.
@@ -279,28 +280,37 @@ fn check_out(git: &Git<'_>, mirror: &Path, commit: &str, into: &Path) -> Result<
         &["checkout", "--quiet", "--detach", commit],
     ];
     for words in steps {
-        asked(git, into, &format!("check out {commit}"), words)?;
+        run_git(git, into, &format!("check out {commit}"), words)?;
     }
     Ok(())
 }
 
-/// What git said when it was asked for `what`.
-fn asked(git: &Git<'_>, folder: &Path, what: &str, words: &[&str]) -> Result<String, CheckoutError> {
-    let said = git.call(folder, false, words)?;
-    good(git, what, &said, "")?;
-    Ok(said.text)
+/// The output of a git call for `what`.
+fn run_git(git: &Git<'_>, folder: &Path, what: &str, words: &[&str]) -> Result<String, CheckoutError> {
+    let result = git.call(folder, false, words)?;
+    good(git, what, &result, "")?;
+    Ok(result.text)
 }
 
 /// An error, if it did not go well.
-pub(super) fn good(git: &Git<'_>, what: &str, said: &Said, address: &str) -> Result<(), CheckoutError> {
-    match said.ended {
+pub(super) fn good(
+    git: &Git<'_>,
+    what: &str,
+    result: &GitResult,
+    address: &str,
+) -> Result<(), CheckoutError> {
+    match result.ended {
         ended if ended.is_good() => Ok(()),
         Ended::Stopped(StopReason::Cancelled) => Err(CheckoutError::Cancelled),
         ended => {
             let text: String =
-                without_secrets(&said.text, address).trim().chars().take(REASON_CHARS_MAX).collect();
-            let said = if text.is_empty() { text } else { format!("\n{text}") };
-            Err(CheckoutError::Git { what: what.to_owned(), how: ending::describe(ended, &git.limits), said })
+                without_secrets(&result.text, address).trim().chars().take(REASON_CHARS_MAX).collect();
+            let output = if text.is_empty() { text } else { format!("\n{text}") };
+            Err(CheckoutError::Git {
+                what: what.to_owned(),
+                how: ending::describe(ended, &git.limits),
+                output,
+            })
         }
     }
 }
@@ -334,7 +344,7 @@ mod tests {
         let error = CheckoutError::Git {
             what: "fetch /srv/a".to_owned(),
             how: "ended with exit code 128".to_owned(),
-            said: "\nwarning: x\nfatal: detected dubious ownership in repository at '/srv/a'\nmore"
+            output: "\nwarning: x\nfatal: detected dubious ownership in repository at '/srv/a'\nmore"
                 .to_owned(),
         };
         let expected = "fetch /srv/a: git ended with exit code 128: detected dubious ownership in repository at '/srv/a'";

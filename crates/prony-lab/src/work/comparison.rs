@@ -14,15 +14,15 @@ use super::verdict;
 
 /// More than `prony study` takes: a file is not read further than that.
 const FILE_BYTES_MAX: u64 = 2 << 20;
-/// Runs of each cell, if the study has less: what tells differences apart that single builds hint at.
+/// Runs of each cell, if the study has less: enough to resolve differences that single builds hint at.
 const LEAST_REPEATS: i64 = 10;
 /// What targets are called after their name, as of which commit they are.
 const SIDES: [&str; 2] = ["-before", "-after"];
-/// Keys of the project's study that say nothing of two commits.
+/// Keys of the project's study that don't apply to two commits.
 const LEFT_OUT: [&str; 9] =
     ["name", "title", "source", "intro", "short", "compare", "threshold", "published", "text"];
 
-/// Writes the study of both commits, runs it, and takes in what it says.
+/// Writes the study of both commits, runs it, and reads its result.
 pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
     let Some(file) = job.definition.and_then(|definition| definition.study.clone()) else {
         return Done::failed("the project has no study any more: name one in its definition");
@@ -49,7 +49,7 @@ pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
     done
 }
 
-/// Writes the study of both commits beside that of the second, and says where. A build may have put links in the place of
+/// Writes the study of both commits beside that of the second, and returns where. A build may have put links in the place of
 /// any of it.
 fn write(
     workspace: &ConfinedFolder,
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_compared_is_told() {
+    fn incomparable_studies_are_refused() {
         let kv = "[targets.kv]\ncommand = \"./kv\"";
         let url = "[targets.kv]\nurl = \"http://127.0.0.1:1\"";
         for (base, commit) in [(kv, "[targets.other]\ncommand = \"x\""), (url, url), ("", kv)] {

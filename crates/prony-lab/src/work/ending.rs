@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use prony_supervisor::{Ended, Limits, StopReason};
 
-/// Signals that say why they came: number and cause (signal(7) on x86 and ARM).
+/// Signals with a known cause: number and cause (signal(7) on x86 and ARM).
 const CAUSES: [(i32, &str); 5] = [
     (6, "it gave up (SIGABRT)"),
     (9, "it was killed (SIGKILL), by itself or because the machine had no memory left"),
@@ -13,7 +13,7 @@ const CAUSES: [(i32, &str); 5] = [
     (25, "a file became longer than limits.disk (SIGXFSZ)"),
 ];
 
-/// Why a command within `limits` did not end well; nothing where its exit code says all that is known.
+/// Why a command within `limits` did not end well; nothing where its exit code is all that is known.
 pub(super) fn reason_of(ended: Ended, limits: &Limits) -> Option<String> {
     let cause = ended.signal().and_then(|signal| CAUSES.iter().find(|(number, _)| *number == signal));
     match (ended, cause) {
@@ -85,10 +85,10 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_with_what_to_try() {
+    fn ends_are_described_with_what_to_try() {
         let check = |ended: Ended, expected: &str| {
-            let told = describe(ended, &limits());
-            assert!(told.starts_with(expected), "{told}");
+            let text = describe(ended, &limits());
+            assert!(text.starts_with(expected), "{text}");
         };
         check(Ended::Code(2), "ended with exit code 2");
         check(Ended::Signal(11), "ended by signal 11");
@@ -101,13 +101,16 @@ mod tests {
 
     #[test]
     fn codes_that_stand_for_a_signal_have_its_cause() {
-        let told = |ended| reason_of(ended, &limits()).unwrap_or_default();
-        assert_eq!(told(Ended::Code(1)), "");
-        assert_eq!(told(Ended::Code(153)), "exit code 153: a file became longer than limits.disk (SIGXFSZ)");
+        let reason = |ended| reason_of(ended, &limits()).unwrap_or_default();
+        assert_eq!(reason(Ended::Code(1)), "");
         assert_eq!(
-            told(Ended::Signal(25)),
+            reason(Ended::Code(153)),
+            "exit code 153: a file became longer than limits.disk (SIGXFSZ)"
+        );
+        assert_eq!(
+            reason(Ended::Signal(25)),
             "ended by signal 25: a file became longer than limits.disk (SIGXFSZ)"
         );
-        assert_eq!(told(Ended::Signal(10)), "ended by signal 10");
+        assert_eq!(reason(Ended::Signal(10)), "ended by signal 10");
     }
 }

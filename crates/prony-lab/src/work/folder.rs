@@ -23,7 +23,7 @@ const PACKED_BYTES_MAX: u64 = 64 << 20;
 /// References that lead to references.
 const STEPS_MAX: usize = 5;
 
-/// Copies `folder` to the new folder `into`, and says what it is. `own` is a new folder for the lab's own repository.
+/// Copies `folder` to the new folder `into`, and returns its revision. `own` is a new folder for the lab's own repository.
 pub(super) fn copy(git: &Git<'_>, folder: &Path, into: &Path, own: &Path) -> Result<Revision, CheckoutError> {
     if !folder.is_dir() {
         let words =
@@ -91,14 +91,14 @@ fn subject_if_unchanged(
         &["read-tree", commit],
         &["status", "--porcelain", "--ignore-submodules=none", "--untracked-files=all"],
     ] {
-        let said = git.call(into, false, words)?;
+        let result = git.call(into, false, words)?;
         // Objects that are missing, a tree that can't be read: then it is no commit.
-        if !said.ended.is_good() || !said.text.is_empty() {
+        if !result.ended.is_good() || !result.text.is_empty() {
             return Ok(None);
         }
     }
-    let said = git.call(into, false, &["log", "-1", "--format=%s", commit])?;
-    Ok(said.ended.is_good().then(|| said.text.trim().to_owned()))
+    let result = git.call(into, false, &["log", "-1", "--format=%s", commit])?;
+    Ok(result.ended.is_good().then(|| result.text.trim().to_owned()))
 }
 
 /// A digest of all files in `folder` but for those of git: their names, what may be done with them, and what is in them.

@@ -10,7 +10,7 @@ use crate::model::{Definition, Origin};
 use crate::secrets::{self, SecretError};
 
 /// Of what git prints, this much is kept: a list of 400,000 commits.
-const SAID_BYTES_MAX: usize = 16 << 20;
+const OUTPUT_BYTES_MAX: usize = 16 << 20;
 /// Settings of every call: what a repository or its server could use to run programs is off.
 const SETTINGS: [&str; 12] = [
     "core.hooksPath=/dev/null",
@@ -78,9 +78,9 @@ impl Credential {
     }
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct GitResult {
     pub(super) ended: Ended,
     /// Both outputs.
     pub(super) text: String,
@@ -93,7 +93,7 @@ impl Git<'_> {
         folder: &Path,
         for_remote: bool,
         arguments: &[&str],
-    ) -> Result<Said, StartError> {
+    ) -> Result<GitResult, StartError> {
         let mut words: Vec<OsString> = vec!["git".into()];
         for setting in SETTINGS {
             words.extend(["-c".into(), setting.into()]);
@@ -111,7 +111,7 @@ impl Git<'_> {
     }
 
     /// Another program of the system, in the same bounds.
-    pub(super) fn other(&self, folder: &Path, words: Vec<OsString>) -> Result<Said, StartError> {
+    pub(super) fn other(&self, folder: &Path, words: Vec<OsString>) -> Result<GitResult, StartError> {
         self.run(folder, words, self.environment(false))
     }
 
@@ -120,7 +120,7 @@ impl Git<'_> {
         folder: &Path,
         words: Vec<OsString>,
         environment: Vec<(OsString, OsString)>,
-    ) -> Result<Said, StartError> {
+    ) -> Result<GitResult, StartError> {
         let spec = CommandSpec {
             words,
             folder: folder.to_owned(),
@@ -129,12 +129,12 @@ impl Git<'_> {
             tree: true,
             limits: self.limits,
         };
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         let ran = self.starter.run(&spec, self.cancel, &mut |piece| {
-            let room = SAID_BYTES_MAX.saturating_sub(said.len());
-            said.extend_from_slice(&piece[..piece.len().min(room)]);
+            let room = OUTPUT_BYTES_MAX.saturating_sub(output.len());
+            output.extend_from_slice(&piece[..piece.len().min(room)]);
         })?;
-        Ok(Said { ended: ran.ended, text: String::from_utf8_lossy(&said).into_owned() })
+        Ok(GitResult { ended: ran.ended, text: String::from_utf8_lossy(&output).into_owned() })
     }
 
     fn environment(&self, for_remote: bool) -> Vec<(OsString, OsString)> {
@@ -219,9 +219,9 @@ mod tests {
         check("https://example.org/a.git", "https://example.org/a.git");
         check("git@example.org:a.git", "git@example.org:a.git");
         check("/srv/a.git", "/srv/a.git");
-        let said = "fatal: unable to access 'https://kim:pa55@example.org/a.git/': pa55 is wrong";
-        let told = without_secrets(said, "https://kim:pa55@example.org/a.git");
-        assert_eq!(told, "fatal: unable to access 'https://example.org/a.git/': … is wrong");
+        let message = "fatal: unable to access 'https://kim:pa55@example.org/a.git/': pa55 is wrong";
+        let cleaned = without_secrets(message, "https://kim:pa55@example.org/a.git");
+        assert_eq!(cleaned, "fatal: unable to access 'https://example.org/a.git/': … is wrong");
         assert_eq!(without_secrets("a", "/srv/a@b.git"), "a");
     }
 

@@ -1,4 +1,4 @@
-//! Looks into what may become a project: fetches its files, as a build would, and reads those few that say how it is built.
+//! Inspects what may become a project: fetches its files, as a build would, and reads those few that show how it is built.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,7 @@ use prony_supervisor::{Cancel, ConfinedFolder, Limits, POLL_INTERVAL};
 
 use super::checkout::{CheckoutError, Fetcher};
 use super::workspace;
-use crate::model::{Origin, Proposal, telling_files};
+use crate::model::{Origin, Proposal, project_files};
 
 /// A lock file may be long; it is its name that counts.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -36,7 +36,7 @@ pub(crate) struct Inspector {
 /// Why nothing can be proposed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InspectError {
-    /// Another one is looked into.
+    /// Another one is being inspected.
     #[error("somebody else has the lab look into a project now: try again in a minute")]
     Busy,
     /// There are no files.
@@ -63,14 +63,14 @@ impl Inspector {
         let Ok(_turn) = self.turn.try_lock() else { return Err(InspectError::Busy) };
         let files = match origin {
             // Nothing is copied for it.
-            Origin::Folder(path) => telling(path)?,
+            Origin::Folder(path) => read_project_files(path)?,
             Origin::Repository(_) => {
                 workspace::remove(&self.folder)?;
                 std::fs::create_dir_all(&self.folder)?;
                 let into = self.folder.join("files");
                 let limits = (self.folder.as_path(), LIMITS, &Cancel::default());
                 let fetched = self.fetcher.fetch(origin, branch, &into, limits, None, &mut |_| {});
-                let files = fetched.map_err(InspectError::from).and_then(|_| Ok(telling(&into)?));
+                let files = fetched.map_err(InspectError::from).and_then(|_| Ok(read_project_files(&into)?));
                 workspace::remove(&self.folder)?;
                 files?
             }
@@ -79,14 +79,14 @@ impl Inspector {
     }
 }
 
-/// Those of the files in `folder` that say how it is built. No link is followed: who wrote them may want the lab's.
-fn telling(folder: &Path) -> io::Result<BTreeMap<String, String>> {
+/// Those of the files in `folder` that show how it is built. No link is followed: who wrote them may want the lab's.
+fn read_project_files(folder: &Path) -> io::Result<BTreeMap<String, String>> {
     let folder = ConfinedFolder::open(folder)?;
     let read = |name: &'static str| {
         let bytes = folder.read(name, FILE_BYTES_MAX).ok()?;
         Some((name.to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
     };
-    Ok(telling_files().filter_map(read).collect())
+    Ok(project_files().filter_map(read).collect())
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
         std::fs::write(&secret, "[package]\nname = \"secret\"").expect("room");
         std::os::unix::fs::symlink(&secret, project.join("Cargo.toml")).expect("room");
         std::fs::write(project.join("go.mod"), "module x").expect("room");
-        let found = telling(&project).expect("read");
+        let found = read_project_files(&project).expect("read");
         assert_eq!(found.into_keys().collect::<Vec<_>>(), ["go.mod"]);
     }
 }

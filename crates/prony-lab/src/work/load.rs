@@ -23,8 +23,8 @@ pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
     let path = job.workspace.path().join(RESULT);
     let mut words = vec![job.tools.starter.program.clone().into_os_string(), "run".into()];
     words.extend(flags(load));
-    // What the name means now is judged, and the load goes there and nowhere else, whatever it means in a second.
-    match job.tools.lab.judge_load_blocking(load, &job.detail.build.requested_by) {
+    // What the name resolves to now is checked, and the load goes there and nowhere else, whatever it means in a second.
+    match job.tools.lab.check_load_blocking(load, &job.detail.build.requested_by) {
         Ok(addresses) => words.extend(pinned(&addresses)),
         Err(reason) => return Done::failed(reason),
     }
@@ -33,7 +33,7 @@ pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
     let source = Source { folder: job.workspace.path().to_owned(), commit: String::new() };
     let manner = Manner {
         scope: Scope::Measure,
-        // What it loads was judged.
+        // What it loads was checked.
         network: Network::Machine,
         tree: false,
         limits: Limits { poll_interval: QUIET_POLL_INTERVAL, ..job.limits(std::time::Duration::MAX) },
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_is_said_in_flags() {
+    fn a_load_becomes_flags() {
         let mut load = AdHocLoad {
             url: "http://127.0.0.1/".to_owned(),
             connections: 8,

@@ -5,7 +5,7 @@
 //!
 //! Reading order: `workspace.rs` and `sandbox/` (where commands run), `checkout.rs` (what is put there), `worker.rs` (which
 //! build is next), `build.rs` (its way from task to task), `task.rs` and `ending.rs` (one command), `study.rs` and
-//! `comparison.rs` (what is measured), `verdict.rs` (what that says), `local_calls.rs` (who asks for builds),
+//! `comparison.rs` (what is measured), `verdict.rs` (the verdict), `local_calls.rs` (who asks for builds),
 //! `inspect.rs` (what may become a project), `triggers.rs` (what is due by itself).
 
 mod build;

@@ -36,11 +36,11 @@ pub(super) struct Study {
     pub(super) baseline: Option<BuildId>,
     /// Whether something is missing or can't be defended.
     pub(super) is_doubtful: bool,
-    /// What is to be said of it.
+    /// A summary for people.
     pub(super) words: Option<String>,
 }
 
-/// Runs the study of the project, and takes in what it says.
+/// Runs the study of the project, and reads its result.
 pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
     let Some(file) = job.definition.and_then(|definition| definition.study.clone()) else {
         return Done::failed("the project has no study any more: name one in its definition");
@@ -118,7 +118,7 @@ pub(super) fn measure(
     (done, Some((study, result)))
 }
 
-/// Sets `result` against the last good build of the project's branch, and says what follows from all of it.
+/// Sets `result` against the last good build of the project's branch, and notes what follows from all of it.
 fn against_baseline(
     job: &Job<'_>,
     result: &StudyResult,
@@ -149,13 +149,13 @@ fn against_baseline(
     Ok(())
 }
 
-/// What `prony compare` says of the study beside that of the build `baseline`.
+/// The result of `prony compare` for the study and that of the build `baseline`.
 fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<ComparisonResult>, String> {
     // `prony compare` calls the two sides by these names.
     let name = format!("build-{baseline}");
     let workspace = job.workspace.open().map_err(|error| format!("failed to open its files ({error})"))?;
     restore(&job.tools.lab.store, baseline, &workspace, &name)?;
-    let said = Path::new(LAB).join("comparison.jsons");
+    let output = Path::new(LAB).join("comparison.jsons");
     let script = "\"$0\" compare \"$1\" \"$2\" --quiet --output json >\"$3\" 2>&1; exec \"$0\" compare \"$1\" \"$2\" --quiet";
     let words = vec![
         "/bin/sh".into(),
@@ -164,7 +164,7 @@ fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<Co
         job.tools.starter.program.clone().into_os_string(),
         name.into(),
         STUDY.into(),
-        job.workspace.path().join(&said).into_os_string(),
+        job.workspace.path().join(&output).into_os_string(),
     ];
     let source = super::build::Source { folder: job.workspace.path().to_owned(), commit: String::new() };
     let limits = job.limits(std::time::Duration::from_mins(10));
@@ -176,13 +176,13 @@ fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<Co
         secrets: &[],
         egress: None,
     };
-    // Its exit code says what the numbers say, or that they can't be compared: both are read below.
+    // Its exit code is the verdict, or that they can't be compared: both are read below.
     task::run(job, words, &source, manner, log);
     let text = workspace
-        .read(&said, FILE_BYTES_MAX)
+        .read(&output, FILE_BYTES_MAX)
         .map_err(|error| format!("failed to compare it with build {baseline} ({error})"))?;
     let comparisons = serde_json::Deserializer::from_slice(&text).into_iter::<ComparisonResult>();
-    // Where there is nothing to compare, `prony compare` says so in words, which the log has.
+    // Where there is nothing to compare, `prony compare` prints a message, which the log has.
     Ok(comparisons.map_while(Result::ok).collect())
 }
 
@@ -202,7 +202,7 @@ fn restore(store: &Store, from: BuildId, workspace: &ConfinedFolder, name: &str)
     Ok(())
 }
 
-/// Writes down the sandbox of what is measured, if there is one, and says where.
+/// Writes down the sandbox of what is measured, if there is one, and returns where.
 fn confine(job: &Job<'_>) -> std::io::Result<Option<std::path::PathBuf>> {
     let sandbox = &job.tools.sandbox;
     if !sandbox.is_there() {

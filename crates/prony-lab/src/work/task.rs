@@ -111,7 +111,7 @@ pub(super) fn run(
     }
 }
 
-/// What builds are told in their environment.
+/// The environment variables that describe the build.
 fn own(job: &Job<'_>, source: &Source) -> Vec<(&'static str, String)> {
     let build = &job.detail.build;
     let mut own = vec![

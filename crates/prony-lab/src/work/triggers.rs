@@ -12,7 +12,7 @@ use crate::model::{BuildRequest, Definition, Origin, ProjectId};
 use crate::store::projects::{self, Project};
 use crate::store::{StoreError, builds, settings};
 
-/// Between two looks at what is due.
+/// How often to check what is due.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// In whose name builds are requested.
 const BY_CLOCK: &str = "the schedule";
@@ -21,18 +21,18 @@ const BY_COMMIT: &str = "a new commit";
 /// Requests what is due, until it is dropped.
 pub(super) fn start(lab: &Lab, fetcher: Fetcher) -> std::io::Result<Background> {
     let lab = lab.clone();
-    let mut looked: HashMap<ProjectId, Duration> = HashMap::new();
+    let mut last_polled: HashMap<ProjectId, Duration> = HashMap::new();
     Background::start("lab-triggers", move || {
         let found = lab.store.read_blocking(projects::all).unwrap_or_default();
         for project in found.into_iter().filter(|project| project.archived_at.is_none()) {
             let Ok(definition) = lab.definitions.of(&project) else { continue };
-            // What fails is tried again with the next look.
+            // What fails is tried again with the next poll.
             let _ = by_clock(&lab, &project, &definition);
             let due = definition.triggers.poll.is_some_and(|every| {
-                looked.get(&project.id).is_none_or(|last| clock::steady().saturating_sub(*last) >= every)
+                last_polled.get(&project.id).is_none_or(|last| clock::steady().saturating_sub(*last) >= every)
             });
             if due {
-                looked.insert(project.id, clock::steady());
+                last_polled.insert(project.id, clock::steady());
                 let _ = by_commit(&lab, &fetcher, &project, &definition);
             }
         }
@@ -44,8 +44,8 @@ pub(super) fn start(lab: &Lab, fetcher: Fetcher) -> std::io::Result<Background> 
 fn by_clock(lab: &Lab, project: &Project, definition: &Definition) -> Result<(), StoreError> {
     let Some(every) = definition.triggers.every else { return Ok(()) };
     let (key, now) = (format!("trigger-every:{}", project.name), clock::wall());
-    let asked = key.clone();
-    let last = lab.store.read_blocking(move |tx| settings::setting(tx, &asked))?;
+    let setting = key.clone();
+    let last = lab.store.read_blocking(move |tx| settings::setting(tx, &setting))?;
     let last = last.and_then(|text| text.parse().ok()).map(Moment);
     if last.is_some_and(|last| last.after(every) > now) {
         return Ok(());
@@ -61,13 +61,13 @@ fn by_commit(
     definition: &Definition,
 ) -> Result<(), StoreError> {
     let Origin::Repository(address) = &definition.origin else { return Ok(()) };
-    // A build that needs the same says what is wrong with it.
+    // A build that needs the same reports what is wrong with it.
     let Ok(credential) = Credential::of(lab, definition) else { return Ok(()) };
     let newest = fetcher.newest(address, &definition.branch, credential.as_ref());
     let Ok(Some(commit)) = newest else { return Ok(()) };
     let key = format!("trigger-poll:{}", project.name);
-    let asked = key.clone();
-    let last = lab.store.read_blocking(move |tx| settings::setting(tx, &asked))?;
+    let setting = key.clone();
+    let last = lab.store.read_blocking(move |tx| settings::setting(tx, &setting))?;
     if last.as_deref() == Some(commit.as_str()) {
         return Ok(());
     }
@@ -88,7 +88,7 @@ fn request(
         reference: commit.unwrap_or_default(),
         ..BuildRequest::default()
     };
-    // It says nothing that a definition could refuse.
+    // It contains nothing that a definition could refuse.
     let Ok(new) = request.checked(project.id, definition, by, clock::wall()) else { return Ok(()) };
     let branch = definition.branch.clone();
     lab.store.write_blocking(move |tx| {

@@ -1,4 +1,4 @@
-//! What a study says in a word. Pure: results in, words out.
+//! The verdict of a study. Pure: results in, text out.
 
 use prony_model::{ComparisonOutcome, MetricComparison, StudyResult, ThresholdOutcome, Verdict};
 
@@ -6,10 +6,10 @@ use super::study::cell_name;
 use crate::model::{BuildId, BuildVerdict};
 
 /// The verdict on a build with the study `result`, which was compared with that of `baseline` if there is one: the primary
-/// metric of each cell; and a sentence that says why, where there is something to say.
+/// metric of each cell; and a sentence with the reason, where there is one.
 ///
-/// A demand that is missed comes first: it is the project's own word. Then numbers that can't be defended, then the worst
-/// of what the primary metrics of the cells say.
+/// A missed threshold comes first: it is the project's own choice. Then numbers that can't be defended, then the worst
+/// of the outcomes of the cells' primary metrics.
 pub(super) fn of(
     result: &StudyResult,
     baseline: Option<BuildId>,
@@ -59,7 +59,7 @@ fn is_invalid(result: &StudyResult) -> bool {
     result.verdict == Verdict::Invalid && !has_value
 }
 
-/// The worst of what the primary metrics say; nothing at all is [`BuildVerdict::NoBaseline`].
+/// The worst outcome of the primary metrics; nothing at all is [`BuildVerdict::NoBaseline`].
 fn worst<'a>(
     outcomes: impl Iterator<Item = (&'a str, &'a MetricComparison)>,
 ) -> (BuildVerdict, Option<String>) {
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// A study of nothing but what is looked at here.
+    /// A study with nothing but what matters here.
     fn study(verdict: &str, outcome: &str) -> StudyResult {
         let figure = json!({ "metric": "p99", "value": (verdict != "invalid").then_some(1.5), "interval": null,
             "basis": "none", "runs": 1, "samples": 9, "range": null, "note": null });
@@ -146,8 +146,8 @@ mod tests {
                     (format!("folder: kv {cell}"), metric(outcome.clone(), *change))
                 })
                 .collect();
-            let told = of(&study("valid", "met"), Some(BuildId(7)), &compared);
-            assert_eq!(told, (expected, Some(words.to_owned())), "{outcomes:?}");
+            let result = of(&study("valid", "met"), Some(BuildId(7)), &compared);
+            assert_eq!(result, (expected, Some(words.to_owned())), "{outcomes:?}");
         };
         check(
             &[(NoDifference, 0.001), (Faster, -0.3), (Slower, 0.079)],
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn demands_come_first_and_what_can_not_be_defended_is_invalid() {
+    fn thresholds_come_first_and_indefensible_results_are_invalid() {
         let slower = [("kv".to_owned(), metric(ComparisonOutcome::Slower, 0.1))];
         let (verdict, words) = of(&study("invalid", "missed"), Some(BuildId(7)), &slower);
         assert_eq!(verdict, BuildVerdict::ThresholdMissed);

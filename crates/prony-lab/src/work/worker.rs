@@ -26,7 +26,7 @@ use crate::store::{Store, StoreError, Tx, builds, queue};
 
 /// How soon a new build is seen, and one that is cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How often is looked for builds that have waited too long: they count their time in hours.
+/// How often to check for builds that have waited too long: they count their time in hours.
 const EXPIRY: Duration = Duration::from_secs(1);
 /// After an error of the store: time for a database to come back.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
@@ -94,7 +94,7 @@ impl Worker {
             return Err(LabError::Sandbox(refusal));
         }
         let cgroups = Cgroups::detect();
-        // A second worker on the same lab would say the same.
+        // A second worker on the same lab would report the same.
         let _ = lab.workplace.set(format!("{} {}", sandbox.describe(), describe_limits(&cgroups)));
         let starter = Starter { program, cgroups: Arc::new(cgroups) };
         let fetcher = Fetcher {
@@ -148,7 +148,7 @@ impl Drop for Worker {
             cancel.cancel();
         }
         for thread in self.threads.drain(..) {
-            // It panics only by a fault of ours, which was told on stderr.
+            // It panics only by a fault of ours, which was reported on stderr.
             let _ = thread.join();
         }
     }
@@ -195,7 +195,7 @@ fn work(shared: &Shared, tools: &Tools) {
             Ok(Some(id)) => {
                 let cancel = Cancel::default();
                 *shared.now() = Some((id, cancel.clone()));
-                // It may have been told to stop in between.
+                // A stop may have been requested in between.
                 if shared.is_stopping() {
                     cancel.cancel();
                 }
@@ -217,7 +217,7 @@ fn next(store: &Store) -> Result<Option<BuildId>, StoreError> {
     store.write_blocking(|tx| queue::take(tx, clock::wall()))
 }
 
-/// Ends what waits too long, and hears who cancels what runs, until the lab ends.
+/// Ends what waits too long, and takes cancellations of what runs, until the lab ends.
 fn watch(shared: &Shared, store: &Store) {
     let (mut seen, mut next_expiry) = (0, clock::steady());
     while !shared.is_stopping() {

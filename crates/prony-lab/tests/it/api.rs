@@ -167,9 +167,9 @@ fn loads_go_where_the_policy_says() {
     }
     let set = front.call(&admin, "PUT", "/policy", Some(&json!({ "policy": "loopback = false" })));
     assert_eq!(set.status, 200, "{set:?}");
-    let judged =
+    let verdict =
         front.call(&runner, "POST", "/policy/judge", Some(&json!({ "url": "http://0x7f.1/" }))).json();
-    assert_eq!(judged["allowed"], false, "{judged}");
+    assert_eq!(verdict["allowed"], false, "{verdict}");
     assert_eq!(front.call(&runner, "POST", "/loads", Some(&load("http://2130706433:9/"))).status, 422);
 }
 

@@ -1,4 +1,4 @@
-//! Connections of the lab's own go where the policy says (S8, S10).
+//! Connections of the lab's own go where the policy allows (S8, S10).
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -29,7 +29,7 @@ fn policy(change: impl FnOnce(&mut Rules)) -> Arc<Policy> {
     Arc::new(rules.check().expect("good rules"))
 }
 
-fn asked(policy: Arc<Policy>, url: &str) -> Result<(u16, String), String> {
+fn fetch(policy: Arc<Policy>, url: &str) -> Result<(u16, String), String> {
     let answer = agent(policy, Role::Runner, Duration::from_secs(10)).get(url).call();
     let mut answer = answer.map_err(|error| error.to_string())?;
     let body = answer.body_mut().read_to_string().map_err(|error| error.to_string())?;
@@ -44,13 +44,13 @@ fn a_client_of_the_lab_connects_to_what_is_allowed() {
     let closed = policy(|rules| rules.loopback = false);
     for host in ["127.0.0.1", "localhost", "2130706433", "127.1", "[::ffff:127.0.0.1]"] {
         let url = format!("http://{host}:{port}/");
-        let refused = asked(closed.clone(), &url).expect_err("refused");
+        let refused = fetch(closed.clone(), &url).expect_err("refused");
         assert!(refused.contains("the lab's own machine"), "{host}: {refused}");
         if host != "[::ffff:127.0.0.1]" {
-            assert_eq!(asked(open.clone(), &url), Ok((200, "hi".to_owned())), "{host}");
+            assert_eq!(fetch(open.clone(), &url), Ok((200, "hi".to_owned())), "{host}");
         }
     }
-    let refused = asked(open, "http://169.254.169.254/latest/meta-data/").expect_err("refused");
+    let refused = fetch(open, "http://169.254.169.254/latest/meta-data/").expect_err("refused");
     assert!(refused.contains("metadata service"), "{refused}");
 }
 
@@ -60,7 +60,7 @@ fn a_redirect_is_not_followed() {
     let outside = server(format!(
         "HTTP/1.1 302 Found\r\nLocation: http://{inside}/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     ));
-    assert_eq!(asked(policy(|_| {}), &format!("http://{outside}/")), Ok((302, String::new())));
+    assert_eq!(fetch(policy(|_| {}), &format!("http://{outside}/")), Ok((302, String::new())));
 }
 
 #[test]

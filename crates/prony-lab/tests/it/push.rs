@@ -1,4 +1,4 @@
-//! What code hosts say of pushes (GitHub, Gitea, GitLab), and what strangers say.
+//! Notifications of pushes from code hosts (GitHub, Gitea, GitLab), and from strangers.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use prony_lab::LocalAdmin;

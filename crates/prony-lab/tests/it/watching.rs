@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::front::{Front, Reply};
 
-/// How long the lab may take for what it does by itself: some looks at its clock.
+/// How long the lab may take for what it does by itself: some ticks of its clock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A lab, and a token of each role.
@@ -21,7 +21,7 @@ fn lab() -> (Front, [String; 3]) {
     (front, tokens)
 }
 
-/// Somebody who takes what is posted and says what came: head and body. Ends with the test process.
+/// A server that takes requests and passes them on: head and body. Ends with the test process.
 fn receiver() -> (SocketAddr, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -56,9 +56,9 @@ fn wait_for(what: &str, ask: impl Fn() -> Reply, is_there: impl Fn(&Value) -> bo
 }
 
 #[test]
-fn a_url_that_fails_alerts_tells_and_recovers() {
+fn a_failing_url_alerts_notifies_and_recovers() {
     let (front, [viewer, runner, admin]) = lab();
-    let (hooked, told) = receiver();
+    let (hooked, received) = receiver();
     let hook = json!({ "url": format!("http://{hooked}/hook"), "kinds": "alert.*" });
     assert_eq!(front.call(&runner, "POST", "/hooks", Some(&hook)).status, 403);
     let made = front.call(&admin, "POST", "/hooks", Some(&hook));
@@ -82,7 +82,7 @@ fn a_url_that_fails_alerts_tells_and_recovers() {
     let found = wait_for("alert", alerts, |found| found["items"][0]["state"] == "active");
     let words = found["items"][0]["words"].as_str().expect("words");
     assert!(words.contains("home") && words.contains("connection refused"), "{words}");
-    let (head, body) = told.recv_timeout(PATIENCE).expect("told");
+    let (head, body) = received.recv_timeout(PATIENCE).expect("delivered");
     assert!(head.starts_with("post /hook ") && body.contains("alert.active"), "{head}{body}");
     let signature = head.lines().find_map(|line| line.strip_prefix("x-prony-signature: sha256="));
     assert_eq!(signature, Some(hmac(&secret, body.as_bytes()).as_str()));

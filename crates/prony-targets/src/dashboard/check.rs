@@ -153,7 +153,7 @@ impl Call<'_> {
                 return Err(Broken::TimedOut);
             }
             let mut both = [PollFd::new(socket, readiness), PollFd::new(self.stop, PollFlags::IN)];
-            // An interrupted wait is looked into like any other.
+            // An interrupted wait is handled like any other.
             let _ = poll(&mut both, Some(&to_timespec(left_ns)));
             if !both[0].revents().is_empty() {
                 return Ok(());

@@ -70,18 +70,18 @@ pub(super) struct Source {
     pub(super) now: String,
 }
 
-/// Says through `said` how it began, and then works until nobody can ask it any more.
-pub(super) fn run(config: Config, jobs: Receiver<Job>, said: &SyncSender<Result<(), StartError>>) {
-    let tell = |how| said.send(how).expect("invariant: the start waits for it");
+/// Reports through `started` how it began, and then works until nobody can ask it any more.
+pub(super) fn run(config: Config, jobs: Receiver<Job>, started: &SyncSender<Result<(), StartError>>) {
+    let report = |result| started.send(result).expect("invariant: the start waits for it");
     match begin(config) {
         Ok(Begun { runtime, source, postgres }) => {
-            tell(Ok(()));
+            report(Ok(()));
             runtime.block_on(work(jobs, source.map(Arc::new)));
             // It may still look up a name, which nobody needs to wait for.
             runtime.shutdown_background();
             drop(postgres);
         }
-        Err(error) => tell(Err(error)),
+        Err(error) => report(Err(error)),
     }
 }
 

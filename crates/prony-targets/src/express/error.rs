@@ -23,7 +23,7 @@ pub enum DatabaseError {
     Login {
         /// Which database, without its password.
         database: String,
-        /// What it said.
+        /// Its message.
         said: String,
     },
     /// There is a server, but not this database.
@@ -31,7 +31,7 @@ pub enum DatabaseError {
     Missing {
         /// Which database, without its password.
         database: String,
-        /// What it said.
+        /// Its message.
         said: String,
     },
     /// The table `users` could not be made.
@@ -39,7 +39,7 @@ pub enum DatabaseError {
     Table {
         /// Which database, without its password.
         database: String,
-        /// What it said.
+        /// Its message.
         said: String,
     },
 }
@@ -47,7 +47,7 @@ pub enum DatabaseError {
 /// Why a request was not answered with what it asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// What an honest server says with its status.
+    /// The status of an honest server.
     pub(super) status: &'static str,
     /// What PostgreSQL calls it (its documentation, appendix A).
     pub(super) code: Option<SqlState>,
@@ -148,8 +148,8 @@ mod tests {
     fn a_start_says_what_to_look_at() {
         let check = |code: Option<SqlState>, message: &str, expected: &str| {
             let failure = Failure { status: UNAVAILABLE, code, message: message.to_owned() };
-            let said = failure.at_start("shop at db:5432".to_owned()).to_string();
-            assert!(said.starts_with(expected), "{said}");
+            let message = failure.at_start("shop at db:5432".to_owned()).to_string();
+            assert!(message.starts_with(expected), "{message}");
         };
         check(Some(SqlState::INVALID_PASSWORD), "no", "log in to shop at db:5432 (no)");
         check(None, "invalid configuration: password missing", "log in to");

@@ -16,7 +16,7 @@
 //! database, which its published figure can't have; that can be switched on. That code's `/pg3` lacks a parenthesis
 //! in its SQL and answers nothing but errors; this one has it.
 //!
-//! `Server-Timing` says how long a reply took (`app`), of that the wait for a connection of the pool (`pool`) or for
+//! `Server-Timing` reports how long a reply took (`app`), of that the wait for a connection of the pool (`pool`) or for
 //! a new one to be made (`connect`), and of that the query (`db`); of ten at once the longest.
 //!
 //! One thread has all connections to the database; the workers hand it what they can't answer themselves.
@@ -47,7 +47,7 @@ use crate::stop::Stop;
 use reply::Replies;
 use routes::Express;
 
-/// More connections than this are more than a database has (PostgreSQL: 100 unless told otherwise).
+/// More connections than this are more than a database has (PostgreSQL: 100 by default).
 const POOL_LIMIT: usize = 1000;
 /// Requests on their way to the thread of the database. It takes them as fast as they come, unless as many as it
 /// handles are under way.
@@ -122,9 +122,9 @@ pub fn start(config: Config) -> Result<Running, StartError> {
     let stop = Arc::new(Stop::new()?);
     let mut running = Running::new(local_addr, Arc::clone(&counters), Arc::clone(&stop));
     // Behind `running`, so that it is dropped before: the thread of the database ends when nobody can ask it.
-    let (jobs, asked) = tokio::sync::mpsc::channel(HANDOVER_LIMIT);
-    let (said, started) = sync_channel(1);
-    running.spawn("express-db", move || database::run(config, asked, &said))?;
+    let (jobs, queue) = tokio::sync::mpsc::channel(HANDOVER_LIMIT);
+    let (sender, started) = sync_channel(1);
+    running.spawn("express-db", move || database::run(config, queue, &sender))?;
     started.recv().expect("invariant: the thread says how it began")?;
     for listener in listeners {
         let mailbox = Arc::new(Mailbox::new()?);

@@ -44,7 +44,7 @@ pub(super) struct Spans {
 /// What came of it, and how long it took.
 type Timed<T> = (Result<T, Failure>, Spans);
 
-/// Does what a route asks for. Without a database there is no time to tell.
+/// Does what a route asks for. Without a database there is no time to report.
 pub(super) async fn answer(
     route: Route,
     source: Option<Arc<Source>>,
@@ -98,7 +98,7 @@ async fn now(source: Arc<Source>) -> Timed<String> {
     (rows.and_then(|rows| Ok(iso(only(&rows)?.try_get(0)?))), spans)
 }
 
-/// The same as node-postgres shows a result, as far as it says something of the result.
+/// The same as node-postgres shows a result, as far as it describes the result.
 async fn result(source: Arc<Source>) -> Timed<String> {
     let (rows, spans) = pooled(&source.pool, "SELECT NOW()").await;
     let shown = rows.and_then(|rows| {

@@ -13,7 +13,7 @@ use crate::service::Owed;
 const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json; charset=utf-8";
 
-/// What is to be said.
+/// What is to be sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Page<'a> {
     pub(super) status: &'a str,
@@ -37,7 +37,7 @@ impl<'a> Page<'a> {
         Self { content_type: JSON, ..Self::text(body) }
     }
 
-    /// What Express says of a path that it does not know.
+    /// The reply of Express for an unknown path.
     pub(super) fn missing(body: &'a str) -> Self {
         let fields = "Content-Security-Policy: default-src 'none'\r\nX-Content-Type-Options: nosniff\r\n";
         Self { status: "404 Not Found", fields, tagged: false, ..Self::text(body) }

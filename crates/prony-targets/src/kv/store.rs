@@ -105,7 +105,7 @@ impl Store {
         }
     }
 
-    /// Does the write and tells those who watch.
+    /// Does the write and notifies the watchers.
     pub(super) fn apply(&self, Reserved(Change { key, value }): Reserved) -> Changed {
         let mut shard = self.shard(&key);
         let Shard { values, watchers } = &mut *shard;
@@ -134,7 +134,7 @@ impl Store {
         }
     }
 
-    /// Has `watcher` told of every change of a key from now on, and of its value now; false when too many watch.
+    /// Notifies `watcher` of every change of a key from now on, and of its value now; false when too many watch.
     pub(super) fn watch(&self, key: &[u8], watcher: &Arc<Watcher>) -> bool {
         let one_more = |count: usize| (count < WATCHER_LIMIT).then_some(count + 1);
         if self.watchers.fetch_update(Relaxed, Relaxed, one_more).is_err() {

@@ -13,13 +13,13 @@ pub(super) struct Kind {
     connection: Connection,
 }
 
-/// What the answer says of the connection.
+/// The Connection header of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Connection {
     /// HTTP/1.1 keeps it open without a word.
     Keep,
     /// HTTP/1.0 (ab -k) needs the word.
-    KeepSaid,
+    KeepWithHeader,
     Close,
 }
 
@@ -28,7 +28,7 @@ impl Kind {
         let connection = match (head.keep_alive, head.version) {
             (false, _) => Connection::Close,
             (true, Version::Http11) => Connection::Keep,
-            (true, Version::Http10) => Connection::KeepSaid,
+            (true, Version::Http10) => Connection::KeepWithHeader,
         };
         Self { body: head.method == Method::Other, connection }
     }
@@ -40,7 +40,7 @@ impl Kind {
     fn index(self) -> usize {
         let column = match self.connection {
             Connection::Keep => 0,
-            Connection::KeepSaid => 1,
+            Connection::KeepWithHeader => 1,
             Connection::Close => 2,
         };
         usize::from(self.body) * 3 + column
@@ -64,9 +64,9 @@ impl Answers {
     pub(super) fn new(body_bytes: usize) -> Self {
         let body: Vec<u8> = b"Hello World!".iter().copied().cycle().take(body_bytes).collect();
         let variants = std::array::from_fn(|index| {
-            let said = ["", "Connection: keep-alive\r\n", "Connection: close\r\n"][index % 3];
+            let header = ["", "Connection: keep-alive\r\n", "Connection: close\r\n"][index % 3];
             let mut one = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {body_bytes}\r\n{said}\r\n"
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {body_bytes}\r\n{header}\r\n"
             )
             .into_bytes();
             if index >= 3 {

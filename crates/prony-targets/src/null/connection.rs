@@ -37,7 +37,7 @@ struct HalfDone {
 
 /// What becomes of a connection after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum TurnResult {
     Open,
     /// It ended the way it should.
     Done,
@@ -63,7 +63,7 @@ enum Pause {
     NeedInput,
     /// The client doesn't take its answers.
     Blocked,
-    End(Fate),
+    End(TurnResult),
 }
 
 impl Connection {
@@ -80,17 +80,17 @@ impl Connection {
         self.half_done.as_ref().map(|half| half.expires_ns)
     }
 
-    /// Reads and answers all that can be now. `until_empty`: read until the kernel says that there is no more
-    /// (the peer has closed its side, and edge-triggered polling won't say so again); otherwise a read that
+    /// Reads and answers all that can be now. `until_empty`: read until the kernel reports that there is no more
+    /// (the peer has closed its side, and edge-triggered polling won't report it again); otherwise a read that
     /// does not fill the buffer is taken as the last one, which saves a system call per request.
-    pub(super) fn drive(&mut self, turn: &mut Turn<'_>, until_empty: bool) -> Fate {
+    pub(super) fn drive(&mut self, turn: &mut Turn<'_>, until_empty: bool) -> TurnResult {
         let mut half = self.half_done.take().map_or_else(HalfDone::default, |boxed| *boxed);
         let before = (turn.answered, half.owed_bytes, half.body_left, half.expires_ns);
         let mut filled = half.input.len();
         turn.input[..filled].copy_from_slice(&half.input);
         half.input.clear();
-        let fate = self.read_and_answer(turn, &mut half, &mut filled, until_empty);
-        if fate == Fate::Open && half.is_under_way(filled) {
+        let result = self.read_and_answer(turn, &mut half, &mut filled, until_empty);
+        if result == TurnResult::Open && half.is_under_way(filled) {
             half.input.extend_from_slice(&turn.input[..filled]);
             // A byte of a head now and then is no progress; answers and bodies that move are.
             if before.3 == 0 || before != (turn.answered, half.owed_bytes, half.body_left, before.3) {
@@ -98,7 +98,7 @@ impl Connection {
             }
             self.half_done = Some(Box::new(half));
         }
-        fate
+        result
     }
 
     fn read_and_answer(
@@ -107,29 +107,29 @@ impl Connection {
         half: &mut HalfDone,
         filled: &mut usize,
         until_empty: bool,
-    ) -> Fate {
+    ) -> TurnResult {
         loop {
             match self.answer(turn, half, filled) {
                 Pause::NeedInput => {}
-                Pause::Blocked => return Fate::Open,
-                Pause::End(fate) => return fate,
+                Pause::Blocked => return TurnResult::Open,
+                Pause::End(result) => return result,
             }
             let room = INPUT_BYTES - *filled;
             match recv(&self.socket, &mut turn.input[*filled..], RecvFlags::empty()) {
-                Ok((0, _)) if half.is_under_way(*filled) => return Fate::Broken,
-                Ok((0, _)) => return Fate::Done,
+                Ok((0, _)) if half.is_under_way(*filled) => return TurnResult::Broken,
+                Ok((0, _)) => return TurnResult::Done,
                 Ok((count, _)) => {
                     *filled += count;
                     if count < room && !until_empty {
                         return match self.answer(turn, half, filled) {
-                            Pause::End(fate) => fate,
-                            Pause::NeedInput | Pause::Blocked => Fate::Open,
+                            Pause::End(result) => result,
+                            Pause::NeedInput | Pause::Blocked => TurnResult::Open,
                         };
                     }
                 }
-                Err(Errno::AGAIN) => return Fate::Open,
+                Err(Errno::AGAIN) => return TurnResult::Open,
                 Err(Errno::INTR) => {}
-                Err(_) => return Fate::Broken,
+                Err(_) => return TurnResult::Broken,
             }
         }
     }
@@ -163,7 +163,7 @@ impl Connection {
                 half.owed_bytes += turn.answers.one_bytes(kind);
                 turn.answered += 1;
                 if kind.closes() {
-                    break self.settle(turn, half, Pause::End(Fate::Done));
+                    break self.settle(turn, half, Pause::End(TurnResult::Done));
                 }
             }
             if start == *filled {
@@ -195,13 +195,13 @@ impl Connection {
                 Ok(count) => half.owed_bytes -= count as u64,
                 Err(Errno::AGAIN) => return Pause::Blocked,
                 Err(Errno::INTR) => {}
-                Err(_) => return Pause::End(Fate::Broken),
+                Err(_) => return Pause::End(TurnResult::Broken),
             }
             if half.owed_bytes == 0 {
                 half.owed = None;
                 // A last answer that had been blocked: the connection ends behind it.
                 if kind.closes() {
-                    return Pause::End(Fate::Done);
+                    return Pause::End(TurnResult::Done);
                 }
             }
         }
@@ -211,7 +211,7 @@ impl Connection {
     /// Best effort: who sends nonsense may miss the reply when the kernel resets the connection.
     fn reject(&self, reject: Reject) -> Pause {
         let _ = send(&self.socket, &rejection(reject), SendFlags::NOSIGNAL);
-        Pause::End(Fate::Rejected)
+        Pause::End(TurnResult::Rejected)
     }
 }
 
@@ -238,26 +238,26 @@ mod tests {
     use crate::pieces::{cuts, pieces, post};
 
     /// What comes back when the input is sent piece by piece, and how it ends.
-    fn exchange<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, u64, Fate) {
+    fn exchange<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, u64, TurnResult) {
         let (mut client, server) = UnixStream::pair().unwrap();
         client.set_nonblocking(true).unwrap();
         server.set_nonblocking(true).unwrap();
         let mut connection = Connection::new(server.into());
         let answers = Answers::new(12);
         let mut input = [0; INPUT_BYTES];
-        let (mut output, mut answered, mut fate) = (Vec::new(), 0, Fate::Open);
+        let (mut output, mut answered, mut result) = (Vec::new(), 0, TurnResult::Open);
         for piece in pieces {
             client.write_all(piece).unwrap();
             let mut turn = Turn { answers: &answers, input: &mut input, answered: 0, expires_ns: 1 };
-            fate = connection.drive(&mut turn, false);
+            result = connection.drive(&mut turn, false);
             answered += turn.answered;
             // It ends with an error: nothing more is there, but more could come.
             let _ = client.read_to_end(&mut output);
-            if fate != Fate::Open {
+            if result != TurnResult::Open {
                 break;
             }
         }
-        (output, answered, fate)
+        (output, answered, result)
     }
 
     fn stream() -> impl Strategy<Value = Vec<u8>> {

@@ -2,7 +2,7 @@
 //!
 //! It is what a client is calibrated against: the rate a client reaches here is the client's own limit, or the
 //! machine's. So nothing is done that framing doesn't need: no routes, no Date field, no access log; a request
-//! is its head (see `head`) plus as many body bytes as Content-Length says, and its answer was built
+//! is its head (see `head`) plus as many body bytes as Content-Length announces, and its answer was built
 //! beforehand. Keep-alive, pipelining, HTTP/1.0 and HEAD are honoured, because clients use them.
 //!
 //! Each worker is one thread with its own listening socket (SO_REUSEPORT) and its own connections, and shares

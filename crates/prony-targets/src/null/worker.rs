@@ -7,19 +7,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustix::event::epoll::Event;
 
 use super::answers::Answers;
-use super::connection::{Connection, Fate, INPUT_BYTES, Turn};
+use super::connection::{Connection, INPUT_BYTES, Turn, TurnResult};
 use crate::StartError;
 use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::counters::{Counters, count};
 use crate::poller::{Poller, Woken};
 use crate::stop::Stop;
 
-/// Events taken at once, and connections accepted between two looks at the open ones.
+/// Events taken at once, and connections accepted between two polls of the open ones.
 const EVENTS_PER_TURN: usize = 256;
 const ACCEPTS_PER_TURN: usize = 64;
 /// How long a request may stay half done.
 const HALF_DONE_LIMIT_NS: u64 = 10 * SECOND_NS;
-/// How often half-done connections are looked through, and a refused accept is tried again.
+/// How often half-done connections are checked, and a refused accept is tried again.
 const SWEEP_NS: u64 = SECOND_NS;
 
 /// The thread's state.
@@ -102,15 +102,15 @@ impl Worker {
         let Some(connection) = self.poller.connection(slot) else { return };
         let expires_ns = self.now_ns + HALF_DONE_LIMIT_NS;
         let mut turn = Turn { answers: &self.answers, input: &mut self.input, answered: 0, expires_ns };
-        let fate = connection.drive(&mut turn, until_empty);
+        let result = connection.drive(&mut turn, until_empty);
         if turn.answered > 0 {
             self.counters.requests.fetch_add(turn.answered, Relaxed);
         }
-        match fate {
-            Fate::Open => return,
-            Fate::Done => {}
-            Fate::Broken => count(&self.counters.broken),
-            Fate::Rejected => count(&self.counters.rejected),
+        match result {
+            TurnResult::Open => return,
+            TurnResult::Done => {}
+            TurnResult::Broken => count(&self.counters.broken),
+            TurnResult::Rejected => count(&self.counters.rejected),
         }
         self.poller.close(slot);
     }

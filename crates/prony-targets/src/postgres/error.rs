@@ -30,7 +30,7 @@ pub enum PostgresError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A program could not be run.
@@ -38,21 +38,21 @@ pub enum PostgresError {
     Run {
         /// The program.
         program: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A program ended with an error.
-    #[error("run {}; it said: {said}", program.display())]
+    #[error("run {}; it said: {output}", program.display())]
     Failed {
         /// The program.
         program: PathBuf,
-        /// The end of what it said.
-        said: String,
+        /// The end of its output.
+        output: String,
     },
     /// It ran and was not ready in time.
-    #[error("wait until PostgreSQL is ready: that took more than a minute; it said: {said}")]
+    #[error("wait until PostgreSQL is ready: that took more than a minute; it said: {output}")]
     TooSlow {
-        /// The end of what it said.
-        said: String,
+        /// The end of its output.
+        output: String,
     },
 }

@@ -22,7 +22,7 @@ const NAME_LIMIT: u32 = 1000;
 const SWEEP_LIMIT: usize = 100;
 /// A socket's path has 107 bytes at most (unix(7)), of which `/.s.PGSQL.5432` takes 14.
 const PATH_LIMIT_BYTES: usize = 107 - 14;
-/// How much of the log is told when something went wrong: a few lines.
+/// How much of the log is reported when something went wrong: a few lines.
 const LAST_WORDS_BYTES: u64 = 600;
 
 /// A folder that is locked, and gone when it is dropped.
@@ -66,7 +66,7 @@ impl Folder {
         &self.path
     }
 
-    /// Where its programs write what they have to say.
+    /// Where its programs write their log.
     pub(super) fn log(&self) -> Result<File, PostgresError> {
         let opened = File::options().append(true).create(true).open(self.path.join("log"));
         opened.map_err(|source| self.fault(source))
@@ -82,7 +82,7 @@ impl Folder {
             file.take(LAST_WORDS_BYTES).read_to_end(&mut end)?;
             Ok(end)
         };
-        // A log that can't be read has nothing to say.
+        // A log that can't be read counts as empty.
         let end = read().unwrap_or_default();
         let words = String::from_utf8_lossy(&end).split_whitespace().collect::<Vec<_>>().join(" ");
         if words.is_empty() { "nothing".to_owned() } else { words }

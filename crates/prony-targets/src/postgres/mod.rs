@@ -2,13 +2,13 @@
 //!
 //! It is the PostgreSQL that is installed, with the settings it comes with, on a database of its own in a folder of
 //! its own. It listens on a Unix socket in that folder, which is closed to other users, so nobody else needs to be asked
-//! for a password. Where a port is wanted it listens on 127.0.0.1, too, for a guest with a database of its own.
+//! for a password. Where a port is wanted it listens on 127.0.0.1, too, for a user with a database of its own.
 //!
-//! It ends with the thread that started it, however that ends: the kernel tells it (PR_SET_PDEATHSIG). A folder that
+//! It ends with the thread that started it, however that ends: the kernel signals it (PR_SET_PDEATHSIG). A folder that
 //! a killed process left behind is removed by the next start in the same place.
 //!
 //! In reading order: `programs` (where PostgreSQL is), `owner` (as whom it runs), `folder`,
-//! `guest` (who comes by the network), [`Postgres`], and [`DatabaseUrl`],
+//! `tcp_access` (access by TCP), [`Postgres`], and [`DatabaseUrl`],
 //! which names any PostgreSQL.
 
 mod error;
@@ -45,7 +45,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const STOP_LIMIT_NS: u64 = 10 * SECOND_NS;
 /// The user of the database. It is known to this PostgreSQL alone.
 const USER: &str = "prony";
-/// The line of `postmaster.pid` that says how far it is (`pidfile.h` of PostgreSQL 10 and later), counted from 0.
+/// The line of `postmaster.pid` that holds its state (`pidfile.h` of PostgreSQL 10 and later), counted from 0.
 const STATUS_LINE: usize = 7;
 
 /// What to start, and where.
@@ -55,7 +55,7 @@ pub struct Options {
     pub programs: Vec<PathBuf>,
     /// The folder for temporary files, in which its own folder is made.
     pub temporary: PathBuf,
-    /// A port on 127.0.0.1 for a guest; without one nobody comes by the network.
+    /// A port on 127.0.0.1; without one nobody connects by the network.
     pub port: Option<u16>,
 }
 
@@ -87,10 +87,10 @@ impl Postgres {
         let status =
             made.map_err(|source| PostgresError::Run { program: programs.initdb.clone(), source })?;
         if !status.success() {
-            return Err(PostgresError::Failed { program: programs.initdb, said: folder.last_words() });
+            return Err(PostgresError::Failed { program: programs.initdb, output: folder.last_words() });
         }
         if options.port.is_some() {
-            tcp_access::invite(&programs.postgres, &folder, owner)?;
+            tcp_access::create(&programs.postgres, &folder, owner)?;
         }
         let mut server = command(&programs.postgres, &folder, owner)?;
         // The socket's folder is meant from within the data.
@@ -118,7 +118,7 @@ impl Postgres {
         DatabaseUrl::of_socket(self.socket_folder(), self.port, USER, "postgres")
     }
 
-    /// How others connect to it by the network, where a port was wanted: to an empty database of the guest's own.
+    /// How others connect to it by the network, where a port was wanted: to an empty database of its own.
     pub fn guest_url(&self) -> Option<String> {
         self.port.map(tcp_access::url)
     }
@@ -138,10 +138,10 @@ impl Postgres {
                 return Ok(());
             }
             if !matches!(self.server.try_wait(), Ok(None)) {
-                return Err(PostgresError::Failed { program, said: self.folder.last_words() });
+                return Err(PostgresError::Failed { program, output: self.folder.last_words() });
             }
             if monotonic_ns() >= deadline_ns {
-                return Err(PostgresError::TooSlow { said: self.folder.last_words() });
+                return Err(PostgresError::TooSlow { output: self.folder.last_words() });
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -176,7 +176,7 @@ impl Drop for Postgres {
     }
 }
 
-/// A program of PostgreSQL as it has to be run: in its folder, as its owner, with what it says in its log, away from
+/// A program of PostgreSQL as it has to be run: in its folder, as its owner, with its output in its log, away from
 /// the terminal's Ctrl-C, and with nothing of this process's environment.
 fn command(program: &Path, folder: &Folder, owner: Option<Owner>) -> Result<Command, PostgresError> {
     let log = folder.log()?;

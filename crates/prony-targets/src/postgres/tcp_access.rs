@@ -1,4 +1,4 @@
-//! Who comes by the network: a user that owns one database and is nobody's superior, so that programs which know no
+//! Access by TCP: a user that owns one database and has no other rights, so that programs which know no
 //! Unix sockets can use a private PostgreSQL, and others on this machine can do no more than spoil its data.
 
 use std::fs::{self, File};
@@ -11,13 +11,13 @@ use super::{PostgresError, USER, command, run};
 /// The user, and the database that it owns.
 const NAME: &str = "guest";
 
-/// Who may come how: whoever reaches the socket as anybody, who comes by this machine's own network as the guest.
+/// Who may connect how: by the socket as any user, by this machine's own network as `guest`.
 fn access() -> String {
     format!("local all {USER} trust\nhost {NAME} {NAME} 127.0.0.1/32 trust\n")
 }
 
-/// Makes the guest and its database in a database that no server runs on yet.
-pub(super) fn invite(program: &Path, folder: &Folder, owner: Option<Owner>) -> Result<(), PostgresError> {
+/// Creates the user and its database in a database that no server runs on yet.
+pub(super) fn create(program: &Path, folder: &Folder, owner: Option<Owner>) -> Result<(), PostgresError> {
     let words = folder.path().join("guest.sql");
     let written = fs::write(folder.path().join("data/pg_hba.conf"), access())
         .and_then(|()| {
@@ -32,11 +32,11 @@ pub(super) fn invite(program: &Path, folder: &Folder, owner: Option<Owner>) -> R
     if status.success() {
         Ok(())
     } else {
-        Err(PostgresError::Failed { program: program.to_owned(), said: folder.last_words() })
+        Err(PostgresError::Failed { program: program.to_owned(), output: folder.last_words() })
     }
 }
 
-/// How the guest connects.
+/// How that user connects.
 pub(super) fn url(port: u16) -> String {
     format!("postgresql://{NAME}@127.0.0.1:{port}/{NAME}")
 }

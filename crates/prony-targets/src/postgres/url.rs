@@ -10,7 +10,7 @@ use tokio_postgres::config::{Host, SslMode};
 /// A database: `postgresql://user:password@host:port/name`, or the words of libpq (`host=… user=… dbname=…`).
 #[derive(Clone)]
 pub struct DatabaseUrl {
-    /// Boxed, because it has a field for everything that can be said of a connection.
+    /// Boxed, because it has a field for every option of a connection.
     config: Box<Config>,
 }
 
@@ -103,8 +103,8 @@ mod tests {
     #[test]
     fn what_cannot_be_reached_is_refused() {
         let check = |text: &str, expected: &str| {
-            let said = text.parse::<DatabaseUrl>().unwrap_err().to_string();
-            assert!(said.starts_with(expected), "{text}: {said}");
+            let message = text.parse::<DatabaseUrl>().unwrap_err().to_string();
+            assert!(message.starts_with(expected), "{text}: {message}");
         };
         check("shop", "this names no database");
         check("mysql://a/b", "this names no database");

@@ -70,13 +70,13 @@ enum Stage {
     Body,
     Reply,
     Events,
-    Room,
+    Writable,
     Linger,
 }
 
 /// What becomes of a connection after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum TurnResult {
     Open,
     /// It ended the way it should.
     Done,
@@ -147,17 +147,17 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Does all that can be done now.
-    pub(super) fn drive<V>(&mut self, input: &mut [u8; INPUT_BYTES], turn: &mut Turn<'_, V>) -> Fate
+    pub(super) fn drive<V>(&mut self, input: &mut [u8; INPUT_BYTES], turn: &mut Turn<'_, V>) -> TurnResult
     where
         V: Service<Stream = S>,
     {
         let before = (self.stage(), self.sent_bytes);
-        let fate = self.steps(input, turn);
+        let result = self.steps(input, turn);
         // A byte of a head now and then is no progress.
         if before != (self.stage(), self.sent_bytes) {
             self.since_ns = turn.now_ns;
         }
-        fate
+        result
     }
 
     /// The reply that another thread has made possible, and all that can be done then.
@@ -166,24 +166,24 @@ impl<S: Stream> Connection<S> {
         outcome: V::Outcome,
         input: &mut [u8; INPUT_BYTES],
         turn: &mut Turn<'_, V>,
-    ) -> Fate
+    ) -> TurnResult
     where
         V: Service<Stream = S>,
     {
-        let Phase::Waiting(owed) = self.phase else { return Fate::Open };
+        let Phase::Waiting(owed) = self.phase else { return TurnResult::Open };
         self.phase = if owed.close { Phase::Ending { linger: false } } else { Phase::Reading };
         turn.service.conclude(outcome, owed, turn.out);
         turn.tally.answered += 1;
         self.since_ns = turn.now_ns;
-        if self.flush(turn.out) == Sent::Failed { Fate::Broken } else { self.drive(input, turn) }
+        if self.flush(turn.out) == Sent::Failed { TurnResult::Broken } else { self.drive(input, turn) }
     }
 
     /// Once a second: what waiting too long comes to.
-    pub(super) fn look_at_the_clock<V>(
+    pub(super) fn check_timeout<V>(
         &mut self,
         input: &mut [u8; INPUT_BYTES],
         turn: &mut Turn<'_, V>,
-    ) -> Fate
+    ) -> TurnResult
     where
         V: Service<Stream = S>,
     {
@@ -193,18 +193,18 @@ impl<S: Stream> Connection<S> {
             Stage::Idle if self.sent_bytes > 0 => IDLE_LIMIT_NS,
             Stage::Idle | Stage::Head => head_limit_ns,
             Stage::Body => BODY_LIMIT_NS,
-            Stage::Room => SEND_LIMIT_NS,
+            Stage::Writable => SEND_LIMIT_NS,
             Stage::Linger => LINGER_LIMIT_NS,
             Stage::Events => HEARTBEAT_NS,
             Stage::Reply => u64::MAX,
         };
         if turn.now_ns.saturating_sub(self.since_ns) < limit_ns {
-            return Fate::Open;
+            return TurnResult::Open;
         }
         self.since_ns = turn.now_ns;
         match stage {
-            Stage::Idle | Stage::Linger | Stage::Reply => return Fate::Done,
-            Stage::Room => return Fate::Broken,
+            Stage::Idle | Stage::Linger | Stage::Reply => return TurnResult::Done,
+            Stage::Writable => return TurnResult::Broken,
             Stage::Head | Stage::Body => self.reject(Reject::TooSlow, turn),
             Stage::Events => {
                 if let Phase::Streaming(stream) = &self.phase {
@@ -212,37 +212,37 @@ impl<S: Stream> Connection<S> {
                 }
             }
         }
-        if self.flush(turn.out) == Sent::Failed { Fate::Broken } else { self.drive(input, turn) }
+        if self.flush(turn.out) == Sent::Failed { TurnResult::Broken } else { self.drive(input, turn) }
     }
 
     fn stage(&self) -> Stage {
         match &self.phase {
-            _ if !self.unsent.is_empty() => Stage::Room,
+            _ if !self.unsent.is_empty() => Stage::Writable,
             Phase::Reading if self.intake.is_in_body() => Stage::Body,
             Phase::Reading if !self.rest.is_empty() => Stage::Head,
             Phase::Reading => Stage::Idle,
             Phase::Waiting(_) => Stage::Reply,
             Phase::Streaming(_) => Stage::Events,
-            Phase::Ending { .. } => Stage::Room,
+            Phase::Ending { .. } => Stage::Writable,
             Phase::Lingering => Stage::Linger,
         }
     }
 
-    fn steps<V>(&mut self, input: &mut [u8; INPUT_BYTES], turn: &mut Turn<'_, V>) -> Fate
+    fn steps<V>(&mut self, input: &mut [u8; INPUT_BYTES], turn: &mut Turn<'_, V>) -> TurnResult
     where
         V: Service<Stream = S>,
     {
         loop {
             match self.send_rest() {
                 Sent::All => {}
-                Sent::Blocked => return Fate::Open,
-                Sent::Failed => return Fate::Broken,
+                Sent::Blocked => return TurnResult::Open,
+                Sent::Failed => return TurnResult::Broken,
             }
-            let fate = match &mut self.phase {
+            let result = match &mut self.phase {
                 Phase::Reading => self.read_and_answer(input, turn),
-                Phase::Waiting(_) => return Fate::Open,
+                Phase::Waiting(_) => return TurnResult::Open,
                 Phase::Streaming(_) => self.stream(input, turn),
-                Phase::Ending { linger: false } => return Fate::Done,
+                Phase::Ending { linger: false } => return TurnResult::Done,
                 Phase::Ending { linger: true } => {
                     let _ = shutdown(&self.socket, Shutdown::Write);
                     self.phase = Phase::Lingering;
@@ -250,14 +250,18 @@ impl<S: Stream> Connection<S> {
                 }
                 Phase::Lingering => return self.discard(input),
             };
-            if let Some(fate) = fate {
-                return fate;
+            if let Some(result) = result {
+                return result;
             }
         }
     }
 
     /// Reads until nothing is left, or something else comes first (`None`).
-    fn read_and_answer<V>(&mut self, input: &mut [u8; INPUT_BYTES], turn: &mut Turn<'_, V>) -> Option<Fate>
+    fn read_and_answer<V>(
+        &mut self,
+        input: &mut [u8; INPUT_BYTES],
+        turn: &mut Turn<'_, V>,
+    ) -> Option<TurnResult>
     where
         V: Service<Stream = S>,
     {
@@ -273,11 +277,11 @@ impl<S: Stream> Connection<S> {
             filled -= used;
             let sent = self.flush(turn.out);
             if sent == Sent::Failed {
-                return Some(Fate::Broken);
+                return Some(TurnResult::Broken);
             }
             if sent == Sent::Blocked || !matches!(self.phase, Phase::Reading) {
                 self.rest.extend_from_slice(&input[..filled]);
-                return if sent == Sent::Blocked { Some(Fate::Open) } else { None };
+                return if sent == Sent::Blocked { Some(TurnResult::Open) } else { None };
             }
             if is_full {
                 continue;
@@ -285,21 +289,21 @@ impl<S: Stream> Connection<S> {
             let is_midway = filled > 0 || self.intake.is_in_body();
             if emptied {
                 self.rest.extend_from_slice(&input[..filled]);
-                return Some(if turn.stopping && !is_midway { Fate::Done } else { Fate::Open });
+                return Some(if turn.stopping && !is_midway { TurnResult::Done } else { TurnResult::Open });
             }
             let room = INPUT_BYTES - filled;
             match recv(&self.socket, &mut input[filled..], RecvFlags::empty()) {
-                Ok((0, _)) => return Some(if is_midway { Fate::Broken } else { Fate::Done }),
+                Ok((0, _)) => return Some(if is_midway { TurnResult::Broken } else { TurnResult::Done }),
                 Ok((count, _)) => {
                     filled += count;
                     read_ns = monotonic_ns();
                     // A read that does not fill the buffer is the last one, which saves a system call per request;
-                    // but not if the client's end is behind it, of which edge-triggered polling has said all it will.
+                    // but not if the client's end is behind it, which edge-triggered polling won't report again.
                     emptied = count < room && !self.hung_up && !turn.stopping;
                 }
                 Err(Errno::AGAIN) => emptied = true,
                 Err(Errno::INTR) => {}
-                Err(_) => return Some(Fate::Broken),
+                Err(_) => return Some(TurnResult::Broken),
             }
         }
     }
@@ -346,10 +350,10 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Sends what events there are; what the client sends meanwhile is thrown away.
-    fn stream<V>(&mut self, input: &mut [u8; INPUT_BYTES], turn: &mut Turn<'_, V>) -> Option<Fate> {
+    fn stream<V>(&mut self, input: &mut [u8; INPUT_BYTES], turn: &mut Turn<'_, V>) -> Option<TurnResult> {
         self.rest = Vec::new();
-        if self.discard(input) == Fate::Done {
-            return Some(Fate::Done);
+        if self.discard(input) == TurnResult::Done {
+            return Some(TurnResult::Done);
         }
         let Phase::Streaming(stream) = &mut self.phase else { return None };
         let goes_on = stream.pull(turn.out) && !turn.stopping;
@@ -357,20 +361,20 @@ impl<S: Stream> Connection<S> {
             self.phase = Phase::Ending { linger: false };
         }
         match self.flush(turn.out) {
-            Sent::Failed => Some(Fate::Broken),
+            Sent::Failed => Some(TurnResult::Broken),
             Sent::All if !goes_on => None,
-            Sent::All | Sent::Blocked => Some(Fate::Open),
+            Sent::All | Sent::Blocked => Some(TurnResult::Open),
         }
     }
 
     /// Throws away what has come; done when the client is.
-    fn discard(&self, input: &mut [u8; INPUT_BYTES]) -> Fate {
+    fn discard(&self, input: &mut [u8; INPUT_BYTES]) -> TurnResult {
         loop {
             match recv(&self.socket, &mut input[..], RecvFlags::empty()) {
-                Ok((0, _)) => return Fate::Done,
+                Ok((0, _)) => return TurnResult::Done,
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Fate::Open,
-                Err(_) => return Fate::Done,
+                Err(Errno::AGAIN) => return TurnResult::Open,
+                Err(_) => return TurnResult::Done,
             }
         }
     }
@@ -506,8 +510,8 @@ mod tests {
             &mut self,
             now_ns: u64,
             overloaded: bool,
-            act: impl FnOnce(&mut Connection<Ticks>, &mut [u8; INPUT_BYTES], &mut Turn<'_, Example>) -> Fate,
-        ) -> Fate {
+            act: impl FnOnce(&mut Connection<Ticks>, &mut [u8; INPUT_BYTES], &mut Turn<'_, Example>) -> TurnResult,
+        ) -> TurnResult {
             let options = Options { keep_alive: true, head_timeout: Duration::from_secs(10) };
             let (service, out, tally) = (&mut Example, &mut Vec::new(), Tally::default());
             let mut turn =
@@ -524,14 +528,14 @@ mod tests {
         }
     }
 
-    /// Sends `input` at 1 s, and looks at the clock just before and just when `limit_ns` are over.
-    fn check(input: &str, limit_ns: u64, expected: Fate, reply: &str) {
+    /// Sends `input` at 1 s, and checks the timeout just before and just when `limit_ns` are over.
+    fn check(input: &str, limit_ns: u64, expected: TurnResult, reply: &str) {
         let mut ends = Ends::new();
         ends.client.write_all(input.as_bytes()).unwrap();
-        assert_eq!(ends.turn(SECOND_NS, false, Connection::drive), Fate::Open, "{input}");
-        for (now_ns, expected) in [(limit_ns - 1, Fate::Open), (limit_ns, expected)] {
-            let fate = ends.turn(SECOND_NS + now_ns, false, Connection::look_at_the_clock);
-            assert_eq!(fate, expected, "{input} after {now_ns} ns");
+        assert_eq!(ends.turn(SECOND_NS, false, Connection::drive), TurnResult::Open, "{input}");
+        for (now_ns, expected) in [(limit_ns - 1, TurnResult::Open), (limit_ns, expected)] {
+            let result = ends.turn(SECOND_NS + now_ns, false, Connection::check_timeout);
+            assert_eq!(result, expected, "{input} after {now_ns} ns");
         }
         assert!(ends.received().contains(reply), "{input}");
     }
@@ -539,37 +543,46 @@ mod tests {
     #[test]
     fn nothing_waits_for_ever() {
         let head_limit_ns = 10 * SECOND_NS;
-        check("GET / HTT", head_limit_ns, Fate::Open, "HTTP/1.1 408 ");
-        check("PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc", BODY_LIMIT_NS, Fate::Open, "HTTP/1.1 408 ");
-        check("GET / HTTP/1.1\r\n\r\n", SEND_LIMIT_NS, Fate::Broken, "HTTP/1.1 200 OK");
-        check("nonsense\r\n\r\n", LINGER_LIMIT_NS, Fate::Done, "HTTP/1.1 400 ");
-        check("OPTIONS / HTTP/1.1\r\n\r\n", HEARTBEAT_NS, Fate::Open, "tick");
+        check("GET / HTT", head_limit_ns, TurnResult::Open, "HTTP/1.1 408 ");
+        check(
+            "PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc",
+            BODY_LIMIT_NS,
+            TurnResult::Open,
+            "HTTP/1.1 408 ",
+        );
+        check("GET / HTTP/1.1\r\n\r\n", SEND_LIMIT_NS, TurnResult::Broken, "HTTP/1.1 200 OK");
+        check("nonsense\r\n\r\n", LINGER_LIMIT_NS, TurnResult::Done, "HTTP/1.1 400 ");
+        check("OPTIONS / HTTP/1.1\r\n\r\n", HEARTBEAT_NS, TurnResult::Open, "tick");
         let mut silent = Ends::new();
-        assert_eq!(silent.turn(head_limit_ns, false, Connection::look_at_the_clock), Fate::Done);
+        assert_eq!(silent.turn(head_limit_ns, false, Connection::check_timeout), TurnResult::Done);
     }
 
     #[test]
     fn a_late_answer_keeps_its_place_among_the_requests() {
         let mut ends = Ends::new();
         ends.client.write_all(b"PUT /1 HTTP/1.1\r\n\r\nPUT /2 HTTP/1.1\r\n\r\nnonsense\r\n\r\n").unwrap();
-        assert_eq!(ends.turn(0, false, Connection::drive), Fate::Open);
+        assert_eq!(ends.turn(0, false, Connection::drive), TurnResult::Open);
         assert_eq!(ends.received(), "");
         for outcome in ["first", "second"] {
-            let fate =
+            let result =
                 ends.turn(0, false, |connection, input, turn| connection.conclude(outcome, input, turn));
-            assert_eq!(fate, Fate::Open);
+            assert_eq!(result, TurnResult::Open);
             assert!(ends.received().starts_with(outcome));
         }
-        let fate = ends.turn(0, false, |connection, input, turn| connection.conclude("third", input, turn));
-        assert_eq!((fate, ends.received().as_str()), (Fate::Open, ""), "nobody waits for it");
+        let result = ends.turn(0, false, |connection, input, turn| connection.conclude("third", input, turn));
+        assert_eq!((result, ends.received().as_str()), (TurnResult::Open, ""), "nobody waits for it");
     }
 
     #[test]
     fn nothing_is_begun_when_too_much_is_half_done() {
         let mut ends = Ends::new();
-        assert_eq!(ends.turn(0, true, Connection::drive), Fate::Open, "who sends nothing is left alone");
+        assert_eq!(
+            ends.turn(0, true, Connection::drive),
+            TurnResult::Open,
+            "who sends nothing is left alone"
+        );
         ends.client.write_all(b"PUT / HTTP/1.1\r\n\r\n").unwrap();
-        assert_eq!(ends.turn(0, true, Connection::drive), Fate::Open);
+        assert_eq!(ends.turn(0, true, Connection::drive), TurnResult::Open);
         assert!(ends.received().starts_with("HTTP/1.1 503 "));
     }
 

@@ -1,4 +1,4 @@
-//! What other threads have to say to a worker.
+//! Messages from other threads to a worker.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub(crate) enum Note<O> {
 }
 
 /// Notes for one worker. It holds at most one outcome and one stir for each connection: a request left for later
-/// has one outcome, and a stream is stirred again only when it was looked at since.
+/// has one outcome, and a stream is stirred again only when it was read since.
 #[derive(Debug)]
 pub(crate) struct Mailbox<O> {
     event: OwnedFd,

@@ -29,7 +29,7 @@ const WORKER_LIMIT: usize = 1024;
 
 /// What a server does with requests, as opposed to how they come and go.
 pub(crate) trait Service: Debug + Send + 'static {
-    /// What another thread says of a request that was left for later.
+    /// The result from another thread for a deferred request.
     type Outcome: Debug + Send;
     /// What a connection sends on its own accord, once it was asked to.
     type Stream: Stream;
@@ -112,7 +112,7 @@ pub(crate) enum Then<S> {
     Stream(S),
 }
 
-/// What the loop is told.
+/// The settings of the loop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
     /// Serve more than one request per connection to who asks for it.

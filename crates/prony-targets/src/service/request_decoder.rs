@@ -32,7 +32,7 @@ enum Left {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next<'a> {
     Request(Head<'a>, &'a [u8]),
-    /// The client waits for "100 Continue" before it sends the body. Said at most once per request, and not at
+    /// The client waits for "100 Continue" before it sends the body. Sent at most once per request, and not at
     /// all when the body came without it.
     Continue,
     /// What was not used is the beginning of a head, or nothing.
@@ -81,7 +81,7 @@ impl RequestDecoder {
     }
 
     fn collect(&mut self, input: &[u8]) -> Result<(usize, Next<'_>), Reject> {
-        let collecting = self.collecting.as_mut().expect("invariant: the caller has looked");
+        let collecting = self.collecting.as_mut().expect("invariant: the caller has checked");
         let used = collecting.take(input)?;
         if collecting.is_whole() {
             let head = head::parse(&collecting.head)?.expect("invariant: it was whole before");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn continue_is_said_once_and_only_to_who_waits() {
+    fn continue_is_sent_once_and_only_to_waiting_clients() {
         let head = b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
         let mut intake = RequestDecoder::default();
         assert_eq!(intake.next(head).unwrap(), (head.len(), Next::Continue));

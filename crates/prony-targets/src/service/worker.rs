@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rustix::event::epoll::Event;
 
-use super::connection::{Connection, Fate, INPUT_BYTES, Tally, Turn};
+use super::connection::{Connection, INPUT_BYTES, Tally, Turn, TurnResult};
 use super::{Mailbox, Note, Options, Service, Ticket};
 use crate::StartError;
 use crate::clock::{SECOND_NS, monotonic_ns};
@@ -15,10 +15,10 @@ use crate::listen::Accepted;
 use crate::poller::{Poller, Woken};
 use crate::stop::Stop;
 
-/// Events taken at once, and connections accepted between two looks at the open ones.
+/// Events taken at once, and connections accepted between two polls of the open ones.
 const EVENTS_PER_TURN: usize = 256;
 const ACCEPTS_PER_TURN: usize = 64;
-/// How often connections that have waited too long are looked for, at most.
+/// How often to check for connections that have waited too long, at most.
 const SWEEP_LIMIT_NS: u64 = SECOND_NS;
 const SWEEP_LEAST_NS: u64 = SECOND_NS / 1000;
 /// The memory for what is half done on all connections of a worker: 128 bodies of 1 MiB. Beyond it requests are
@@ -122,7 +122,7 @@ impl<S: Service> Worker<S> {
             let Some(slot) = slot else { return };
             self.with(slot, Connection::drive);
             if !self.poller.watch_slot(slot) {
-                self.with(slot, |_, _, _| Fate::Broken);
+                self.with(slot, |_, _, _| TurnResult::Broken);
             }
         }
     }
@@ -156,7 +156,7 @@ impl<S: Service> Worker<S> {
     fn with(
         &mut self,
         slot: usize,
-        act: impl FnOnce(&mut Connection<S::Stream>, &mut [u8; INPUT_BYTES], &mut Turn<'_, S>) -> Fate,
+        act: impl FnOnce(&mut Connection<S::Stream>, &mut [u8; INPUT_BYTES], &mut Turn<'_, S>) -> TurnResult,
     ) {
         let stopping = !self.poller.is_listening();
         let Some(connection) = self.poller.connection(slot) else { return };
@@ -171,7 +171,7 @@ impl<S: Service> Worker<S> {
             overloaded: self.held_bytes > HELD_LIMIT_BYTES,
             tally: Tally::default(),
         };
-        let fate = act(connection, &mut self.input, &mut turn);
+        let result = act(connection, &mut self.input, &mut turn);
         let tally = turn.tally;
         self.held_bytes = self.held_bytes - held_before + connection.held_bytes();
         if tally.answered > 0 {
@@ -183,10 +183,10 @@ impl<S: Service> Worker<S> {
         if tally.deferred > 0 {
             self.counters.enter();
         }
-        if fate == Fate::Broken {
+        if result == TurnResult::Broken {
             count(&self.counters.broken);
         }
-        if fate != Fate::Open
+        if result != TurnResult::Open
             && let Some(connection) = self.poller.close(slot)
         {
             self.held_bytes -= connection.held_bytes();
@@ -198,7 +198,7 @@ impl<S: Service> Worker<S> {
         self.swept_ns = self.now_ns;
         self.poller.accept_anyway();
         for slot in self.poller.slots() {
-            self.with(slot, Connection::look_at_the_clock);
+            self.with(slot, Connection::check_timeout);
         }
     }
 

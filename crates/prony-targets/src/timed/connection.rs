@@ -21,7 +21,7 @@ pub(super) const INPUT_BYTES: usize = 16 * 1024;
 pub(super) struct Connection<T> {
     pub(super) socket: OwnedFd,
     pub(super) number: u64,
-    /// The client's port; 0 if the kernel did not say.
+    /// The client's port; 0 if unknown.
     pub(super) peer_port: u16,
     pub(super) reader: Reader,
     pub(super) phase: Phase<T>,
@@ -56,7 +56,7 @@ pub(super) enum Phase<T> {
     Waiting { ticket: T, close: bool },
     /// Its reply is on the way.
     Replying(Replying<T>),
-    /// All is said; what the client still sends is thrown away, because closing the socket on unread bytes
+    /// All is sent; what the client still sends is thrown away, because closing the socket on unread bytes
     /// would reset the connection, and the client might lose the reply.
     Lingering,
 }
@@ -73,7 +73,7 @@ pub(super) struct Replying<T> {
     pub(super) every_ns: u64,
     first_ns: u64,
     last_ns: u64,
-    /// The kernel has no room: it will say when.
+    /// The kernel has no room: polling reports when it has.
     pub(super) blocked: bool,
 }
 
@@ -118,7 +118,7 @@ impl<T> Connection<T> {
 
     /// Reads up to the next whole request. Events are edge-triggered, so it reads until nothing is left. A read that
     /// does not fill the buffer is the last one, which saves a system call per request; but not if the client's end
-    /// is behind it, of which edge-triggered polling has said all it will.
+    /// is behind it, which edge-triggered polling won't report again.
     pub(super) fn read(&mut self, input: &mut [u8; INPUT_BYTES], stamps: &Stamps) -> Read {
         loop {
             match self.reader.next() {
@@ -153,7 +153,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// The next read looks at the socket again.
+    /// The next read polls the socket again.
     pub(super) fn may_have_more(&mut self) {
         if self.incoming == Incoming::Nothing {
             self.incoming = Incoming::Perhaps;

@@ -6,7 +6,7 @@ use super::{End, TimedHandler};
 use crate::clock::SECOND_NS;
 use crate::head::Reject;
 
-/// The longest and the shortest time between two looks at the timeouts, and at an accept that the kernel had
+/// The longest and the shortest time between two checks of the timeouts, and of an accept that the kernel had
 /// refused.
 const SWEEP_LIMIT_NS: u64 = SECOND_NS;
 const SWEEP_LEAST_NS: u64 = SECOND_NS / 1000;
@@ -16,7 +16,7 @@ const IDLE_LIMIT_NS: u64 = 60 * SECOND_NS;
 const LINGER_LIMIT_NS: u64 = 2 * SECOND_NS;
 
 impl<S: TimedHandler> Worker<S> {
-    /// How often to look.
+    /// How often to check.
     pub(super) fn sweep_ns(&self) -> u64 {
         (self.request_timeout_ns / 2).clamp(SWEEP_LEAST_NS, SWEEP_LIMIT_NS)
     }

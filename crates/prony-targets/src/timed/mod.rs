@@ -37,9 +37,9 @@ pub(crate) trait TimedHandler: Send + 'static {
 pub(crate) struct Came {
     /// The number of the connection: the first is 0.
     pub(crate) connection: u64,
-    /// The client's port; 0 if the kernel did not say.
+    /// The client's port; 0 if unknown.
     pub(crate) peer_port: u16,
-    /// When its last byte reached the machine, as the kernel says, or else `read_ns`.
+    /// When its last byte reached the machine, by the kernel, or else `read_ns`.
     pub(crate) arrival_ns: u64,
     /// When the server had read it.
     pub(crate) read_ns: u64,
@@ -74,7 +74,7 @@ pub(crate) struct End {
     pub(crate) delivered: bool,
 }
 
-/// What the loop is told.
+/// The settings of the loop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
     /// Serve more than one request per connection to who asks for it.

@@ -11,16 +11,16 @@ use rustix::net::{RecvFlags, recv};
 use crate::clock::{Clocks, clocks, monotonic_ns};
 use crate::sys;
 
-/// A realtime clock that moves further than this between two looks (a second at most) is worth a mark.
+/// A realtime clock that moves further than this between two reads (a second at most) is worth a mark.
 const MOVE_LIMIT_NS: u64 = 10_000;
 
 /// When bytes came.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Arrival {
-    /// When they reached the machine, by the kernel; if it did not say, when they were read.
+    /// When they reached the machine, by the kernel; if unknown, when they were read.
     pub(super) at_ns: u64,
     pub(super) read_ns: u64,
-    /// The kernel did say.
+    /// The time is the kernel's.
     pub(super) stamped: bool,
     /// The clocks moved against each other by more than 10 µs since they were last compared.
     pub(super) clock_moved: bool,
@@ -75,7 +75,7 @@ impl Stamps {
 
 /// Waits until the kernel stamps what arrives. The first socket that asks for stamps gets none at first: the
 /// kernel switches them on for the whole machine, and not at once. If it takes too long, or can't be tried, the
-/// server runs without, and each record says so.
+/// server runs without, and each record notes that.
 pub(crate) fn wait_until_stamped() {
     // The switch takes less than a millisecond on an idle machine. It is thrown by a kernel thread on this
     // processor, so the processor is left to it meanwhile.

@@ -22,11 +22,11 @@ use crate::reply::rejection;
 use crate::stop::Stop;
 use crate::sys;
 
-/// Events taken at once, and connections accepted between two looks at the others. Few, because answers that
+/// Events taken at once, and connections accepted between two polls of the others. Few, because answers that
 /// become due wait for them.
 const EVENTS_PER_TURN: usize = 64;
 const ACCEPTS_PER_TURN: usize = 16;
-/// Answers between two looks at the sockets: one client that pipelines what is due at once can't keep the others
+/// Answers between two polls of the sockets: one client that pipelines what is due at once can't keep the others
 /// out.
 const ANSWERS_PER_TURN: usize = 256;
 

@@ -94,10 +94,10 @@ pub fn draw(seed: u64, id: u64, delay: Delay, error_share: f64, reset_share: f64
     let mut generator = Pcg64::seed_from_u64(seed);
     generator.advance(u128::from(id) * DRAWS_PER_ID);
     let service_ns = service_ns(delay, unit(generator.next_u64()));
-    let fate = unit(generator.next_u64());
-    let ending = if fate <= reset_share {
+    let share = unit(generator.next_u64());
+    let ending = if share <= reset_share {
         Ending::Reset
-    } else if fate <= reset_share + error_share {
+    } else if share <= reset_share + error_share {
         Ending::Error
     } else {
         Ending::Success
@@ -222,7 +222,7 @@ mod tests {
         assert!((0..COUNT).all(|id| draw(1, id, Delay::Const(MS), 1.0, 0.0).ending == Ending::Error));
     }
 
-    /// The log of an old run must go on to say what its server drew.
+    /// The log of an old run must still match what its server drew.
     #[test]
     fn a_seed_gives_the_same_draws_for_ever() {
         let delay = Delay::Exponential { mean: MS };

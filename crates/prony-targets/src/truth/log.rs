@@ -34,7 +34,7 @@ pub enum LogError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// It is something else.
@@ -72,7 +72,7 @@ pub enum LogError {
     },
 }
 
-/// A whole log: an iterator over its records, and what else it says.
+/// A whole log: an iterator over its records, and its other contents.
 #[derive(Debug)]
 pub struct Log {
     /// The seed the delays were drawn with.

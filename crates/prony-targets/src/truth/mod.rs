@@ -13,7 +13,7 @@
 //!
 //! # Ids
 //! A request's id is the number in its field `X-Request-Id`, or `id` in its query; requests with neither are
-//! counted from 0. [`draw`] says what any id gets.
+//! counted from 0. [`draw`] returns what any id gets.
 //!
 //! Requests on one connection are served one after another. A pipelined one is due by its own arrival all the
 //! same, but not answered before the one ahead of it.

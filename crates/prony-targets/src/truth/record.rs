@@ -1,4 +1,4 @@
-//! One request in the log: 72 bytes, laid out as [`super::log`] says.
+//! One request in the log: 72 bytes, laid out as [`super::log`] describes.
 
 use std::io::{self, Write};
 

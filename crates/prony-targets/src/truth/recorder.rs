@@ -90,7 +90,7 @@ impl Sinks {
         }
     }
 
-    /// The disk is full, or gone: the log stays without a trailer, and so says by itself that it is cut short.
+    /// The disk is full, or gone: the log stays without a trailer, which shows that it is cut short.
     fn give_up(&mut self, _fault: &io::Error) {
         count(&self.counters.records_lost);
         // What is still in the buffer would fail again when dropped.

@@ -1,4 +1,4 @@
-//! `bottleneck`: its limits are what they are said to be.
+//! `bottleneck`: its limits are what they are set to.
 
 use std::time::{Duration, Instant};
 

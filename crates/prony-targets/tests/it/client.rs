@@ -1,4 +1,4 @@
-//! The client: writes what it is told and reads replies, with nothing of the servers in it.
+//! The client: writes the given bytes and reads replies, with nothing of the servers in it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

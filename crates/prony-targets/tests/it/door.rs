@@ -11,7 +11,7 @@ use prony_targets::express::Database;
 use prony_targets::postgres::{DatabaseUrl, Options, Postgres};
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-/// Where PostgreSQL is looked for and its folder is made.
+/// Where to search for PostgreSQL and to make its folder.
 pub(crate) fn options() -> Options {
     Options { programs: Vec::new(), temporary: std::env::temp_dir(), port: None }
 }
@@ -20,7 +20,7 @@ pub(crate) fn postgres() -> Postgres {
     Postgres::start(&options()).expect("PostgreSQL is installed: ./test dependencies")
 }
 
-/// The first column of what `statement` says to `user`.
+/// The first column of the result of `statement` for `user`.
 pub(crate) fn ask_as(
     postgres: &Postgres,
     user: &str,
@@ -123,7 +123,7 @@ impl Shared {
         open.push((outside.try_clone().unwrap(), inside.try_clone().unwrap()));
         let (mut from, mut to) = (outside.try_clone().unwrap(), inside.try_clone().unwrap());
         std::thread::spawn(move || {
-            // When one side has had enough, the other is told.
+            // When one side ends, the other is closed, too.
             let _ = io::copy(&mut from, &mut to);
             let _ = to.shutdown(Shutdown::Both);
         });

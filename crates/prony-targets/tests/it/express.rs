@@ -1,4 +1,4 @@
-//! `express`: its routes as Express answers them, its connections to the database, and what it says without one.
+//! `express`: its routes as Express answers them, its connections to the database, and its errors without one.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -23,7 +23,7 @@ fn open(address: SocketAddr, path: &str) -> Reply {
     ask(address, &format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"))
 }
 
-/// What a part of the request took, in ms, if the reply says so.
+/// What a part of the request took, in ms, if the reply reports it.
 fn took_ms(reply: &Reply, part: &str) -> Option<f64> {
     let lines = reply.head.lines().filter_map(|line| line.strip_prefix("Server-Timing: "));
     let mut metrics = lines.flat_map(|line| line.split(", "));
@@ -350,7 +350,7 @@ fn a_stop_waits_for_a_query_under_way() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said() {
+fn unsupported_requests_are_rejected() {
     let refused = |config: Config| match start(config) {
         Err(StartError::Setting { setting, .. }) => setting,
         other => panic!("{:?}", other.map(|running: Running| running.local_addr())),

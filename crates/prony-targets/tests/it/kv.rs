@@ -224,7 +224,7 @@ fn a_watcher_sees_the_value_and_every_change() {
 }
 
 #[test]
-fn a_watcher_that_is_too_slow_is_dropped_and_told() {
+fn a_watcher_that_is_too_slow_is_dropped_and_notified() {
     let server = started();
     let mut watcher = watch(&server, "a");
     let mut client = client_of(&server);

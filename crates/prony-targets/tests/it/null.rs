@@ -129,7 +129,7 @@ fn workers_share_a_port() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said() {
+fn unsupported_requests_are_rejected() {
     let server = started(12);
     let error = start(Config { listen: server.local_addr(), ..Config::default() }).unwrap_err();
     assert!(matches!(error, StartError::PortTaken { .. }), "{error}");

@@ -132,7 +132,7 @@ fn a_head_that_does_not_end_is_answered_408() {
 }
 
 #[test]
-fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
+fn a_client_that_expects_continue_gets_it() {
     each(|address, _server| {
         let mut client = Client::connect(address);
         client.send("POST /no?a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
@@ -183,7 +183,7 @@ fn a_client_that_leaves_in_the_middle_is_counted() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said() {
+fn unsupported_requests_are_rejected() {
     let error = dashboard::start(dashboard::Config { workers: 0, ..Default::default() }).unwrap_err();
     assert!(matches!(error, StartError::Setting { setting: "workers", .. }), "{error}");
     let error = kv::start(kv::Config { head_timeout: Duration::ZERO, ..Default::default() }).unwrap_err();

@@ -1,4 +1,4 @@
-//! `rudy`: what all models have in common, and what tells them apart.
+//! `rudy`: what all models have in common, and how they differ.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ fn every_model_serves_files_with_type_and_length() {
 }
 
 #[test]
-fn the_delay_is_kept_and_said() {
+fn the_delay_is_kept_and_reported() {
     for model in MODELS {
         let server = started(model);
         let reply = ask(server.local_addr(), "GET / HTTP/1.0\r\n\r\n");
@@ -133,7 +133,7 @@ fn a_request_that_does_not_end_is_answered_408() {
 }
 
 #[test]
-fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
+fn a_client_that_expects_continue_gets_it() {
     for model in MODELS {
         let server = started(model);
         let mut client = Client::connect(server.local_addr());
@@ -283,7 +283,7 @@ fn a_stop_gives_up_at_its_limit() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said() {
+fn unsupported_requests_are_rejected() {
     let model = Model::Pool { workers: 0, when_full: WhenFull::Hold };
     let error = start(quick(model)).unwrap_err();
     assert!(matches!(error, StartError::Setting { setting: "workers", .. }), "{error}");
@@ -293,7 +293,7 @@ fn what_cannot_be_served_is_said() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the time is what is asked about")]
-fn connections_wait_until_the_server_looks_for_them() {
+fn connections_wait_until_the_server_polls() {
     let accept_every = Duration::from_millis(50);
     for model in MODELS {
         let config = Config { accept_every, delay: Duration::ZERO, ..quick(model) };

@@ -265,7 +265,7 @@ fn who_leaves_early_is_logged_as_unfinished() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said() {
+fn unsupported_requests_are_rejected() {
     let refused = |config: Config, wanted: &str| {
         let error = start(config).unwrap_err();
         assert!(matches!(error, StartError::Setting { setting, .. } if setting == wanted), "{error}");

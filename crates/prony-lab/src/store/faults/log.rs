@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::{Store, StoreError};
-use super::rounds::look_from_outside;
+use super::rounds::read_from_outside;
 use super::{accept, count, register};
 use crate::options::StoreAddress;
 
@@ -25,10 +25,10 @@ fn the_log_stays_when_another_program_opens_and_closes_the_database() {
     let (folder, address, store) = store();
     store.write_blocking(|tx| accept(tx, "one")).expect("accepted");
     assert_eq!(count(&store), 1, "somebody looked at a page");
-    look_from_outside(&address);
+    read_from_outside(&address);
     assert!(log(folder.path()).exists(), "its log was removed");
     store.write_blocking(|tx| accept(tx, "two")).expect("accepted");
-    look_from_outside(&address);
+    read_from_outside(&address);
     assert_eq!(count(&store), 2);
 }
 

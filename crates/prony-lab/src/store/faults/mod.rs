@@ -33,7 +33,7 @@ fn register(tx: &mut Tx<'_>) -> Result<(), StoreError> {
 
 const DEFINITION: &str = "folder = \"/srv/a\"\n[[task]]\nname = \"compile\"\ncommand = \"make\"";
 
-/// Accepts a build that can be told from every other by its reference.
+/// Accepts a build with a reference of its own.
 fn accept(tx: &mut Tx<'_>, reference: &str) -> Result<BuildId, StoreError> {
     let project = projects::by_name(tx, "a")?.expect("it was registered");
     let definition = Definition::read(DEFINITION).expect("a definition");
@@ -57,7 +57,7 @@ fn count(store: &Store) -> i64 {
 }
 
 #[test]
-fn a_full_disk_is_said_and_nothing_is_answered_until_there_is_room() {
+fn a_full_disk_is_reported_and_nothing_is_accepted_until_there_is_room() {
     // An empty store has about 60 pages.
     let (_folder, _, store) = changed("PRAGMA max_page_count = 200");
     let mut accepted = 0;
@@ -84,14 +84,14 @@ const BALLAST_BYTES: usize = 2 << 20;
 const GOOD: &str = "the disk was full and is not";
 
 #[test]
-fn a_disk_that_is_really_full_is_said_too() {
+fn a_really_full_disk_is_reported_too() {
     if let Ok(folder) = std::env::var(DISK) {
         return on_small_disk(Path::new(&folder));
     }
     let folder = tempfile::tempdir().expect("a folder");
     // In a namespace of its own, so that nobody else sees the mount, and nothing is left of it.
     let script = format!("mount -t tmpfs -o size={DISK_SIZE} tmpfs \"$0\" || exit 99; exec \"$@\"");
-    let name = "store::faults::a_disk_that_is_really_full_is_said_too";
+    let name = "store::faults::a_really_full_disk_is_reported_too";
     let output = Command::new("unshare")
         .args(["--mount", "--user", "--map-root-user", "sh", "-c", &script])
         .arg(folder.path())
@@ -100,11 +100,11 @@ fn a_disk_that_is_really_full_is_said_too() {
         .env(DISK, folder.path())
         .output()
         .expect("util-linux is everywhere");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     // Where users may not have namespaces there is no disk to fill; the limit of pages above is what remains.
     let has_no_disk =
         output.status.code() == Some(99) || String::from_utf8_lossy(&output.stderr).contains("unshare");
-    assert!(has_no_disk || said.contains(GOOD), "{output:?}");
+    assert!(has_no_disk || stdout.contains(GOOD), "{output:?}");
     if has_no_disk {
         prony_testing::skip(name, "users may not mount a small disk here (unshare --mount --user)");
     }
@@ -133,7 +133,7 @@ fn on_small_disk(folder: &Path) {
 }
 
 #[test]
-fn a_lock_of_another_program_is_said_and_pages_go_on() {
+fn a_lock_of_another_program_is_reported_and_pages_still_load() {
     let (_folder, address, store) = changed("PRAGMA busy_timeout = 50");
     let StoreAddress::Sqlite(path) = &address else { panic!("{address:?}") };
     let other = rusqlite::Connection::open(path).expect("opened");

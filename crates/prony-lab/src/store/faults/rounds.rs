@@ -23,9 +23,9 @@ use crate::clock::{self, Moment};
 use crate::model::{BuildId, BuildState};
 use crate::options::StoreAddress;
 
-/// What a child is told: the store and the seed of its round.
+/// The order for a child: the store and the seed of its round.
 const ORDER: &str = "PRONY_LAB_FAULT_CHILD";
-/// What a script does that looks at the database.
+/// A script that reads the database.
 const OUTSIDE: &str = "import sqlite3, sys\n\
                        database = sqlite3.connect(sys.argv[1])\n\
                        database.execute('SELECT COUNT(*) FROM builds').fetchall()\n\
@@ -144,7 +144,7 @@ impl Session for Doomed {
             die();
         }
         if Self::happens(self.round.outside, self.commits) {
-            look_from_outside(&self.address);
+            read_from_outside(&self.address);
         }
         if Self::happens(self.round.full, self.commits) {
             self.inner.query("PRAGMA max_page_count = 1", &[])?;
@@ -178,9 +178,9 @@ fn die() {
     }
 }
 
-/// Has another program look at the database at `address`, from opening it to closing it. For SQLite with the system's
+/// Has another program read the database at `address`, from opening it to closing it. For SQLite with the system's
 /// own library: since 3.51 it takes better care of a log whose locks were lost, and others have older ones.
-pub(super) fn look_from_outside(address: &StoreAddress) {
+pub(super) fn read_from_outside(address: &StoreAddress) {
     match address {
         StoreAddress::Sqlite(path) => {
             let status = Command::new("python3")
@@ -192,7 +192,7 @@ pub(super) fn look_from_outside(address: &StoreAddress) {
             assert!(status.success(), "{status}");
         }
         StoreAddress::Postgres(url) => {
-            // While it recovers from a crash there is nothing to look at.
+            // While it recovers from a crash there is nothing to read.
             if let Ok(mut client) = postgres::Client::connect(url, postgres::NoTls) {
                 let _ = client.query_one("SELECT COUNT(*) FROM builds", &[]);
             }
@@ -218,7 +218,7 @@ fn nothing_answered_is_lost_or_done_twice_when_the_lab_is_killed() {
         [StoreAddress::Sqlite(folder.path().join("lab.sqlite")), StoreAddress::Postgres(url(&postgres))];
     for address in addresses {
         let is_sqlite = matches!(address, StoreAddress::Sqlite(_));
-        let mut told = Told::default();
+        let mut reported = Reported::default();
         Store::open(&address)
             .and_then(|store| store.write_blocking(register))
             .expect("a store with a project");
@@ -227,11 +227,11 @@ fn nothing_answered_is_lost_or_done_twice_when_the_lab_is_killed() {
             let context =
                 format!("{}, round {number}: {round:?}", if is_sqlite { "SQLite" } else { "PostgreSQL" });
             eprintln!("{context}");
-            told.listen(&address, round);
+            reported.run_child(&address, round);
             let store = opened(&address, &context);
-            told.check(&store, &context);
+            reported.check(&store, &context);
         }
-        assert!(!told.accepted.is_empty());
+        assert!(!reported.accepted.is_empty());
     }
 }
 
@@ -247,17 +247,17 @@ fn opened(address: &StoreAddress, context: &str) -> Store {
     }
 }
 
-/// What the children said that they did.
+/// What the children reported that they did.
 #[derive(Default)]
-struct Told {
+struct Reported {
     accepted: BTreeMap<String, BuildId>,
     refused: BTreeSet<String>,
     taken: BTreeSet<BuildId>,
 }
 
-impl Told {
+impl Reported {
     /// Runs a child to its end.
-    fn listen(&mut self, address: &StoreAddress, round: Round) {
+    fn run_child(&mut self, address: &StoreAddress, round: Round) {
         let place = match address {
             StoreAddress::Sqlite(path) => format!("sqlite\n{}", path.display()),
             StoreAddress::Postgres(url) => format!("postgres\n{url}"),
@@ -379,7 +379,7 @@ fn child(order: &str) {
                             say(format!("refused {reference}\n"));
                         }
                     }
-                    // Somebody looks at a page; while PostgreSQL restarts there is none.
+                    // Somebody opens a page; while PostgreSQL restarts there is none.
                     let _ = store.read_blocking(|tx| builds::open(tx, 10));
                 }
             });

@@ -65,11 +65,11 @@ struct Outcome {
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    QueryParams(asked): QueryParams,
+    QueryParams(query): QueryParams,
 ) -> Result<Response, WebError> {
-    let done = (asked.one("done") == "password")
+    let done = (query.one("done") == "password")
         .then_some("Your password is changed, and your other sessions have ended.");
-    let outcome = Outcome { label: asked.one("label").to_owned(), done, ..Outcome::default() };
+    let outcome = Outcome { label: query.one("label").to_owned(), done, ..Outcome::default() };
     page(&lab, &principal, outcome).await
 }
 
@@ -100,8 +100,8 @@ pub(crate) async fn set_password(
     if let Err(refused) = lab.access.logins.attempt(&name, source, clock::steady()) {
         return mistaken(refused.to_string()).await;
     }
-    let asked = name.clone();
-    let stored = lab.store.read(move |tx| store::users::password(tx, &asked)).await?;
+    let user = name.clone();
+    let stored = lab.store.read(move |tx| store::users::password(tx, &user)).await?;
     let hash = stored.map(|(_, hash)| hash);
     let checked =
         login::hashed(&lab, move || Password::verify(&old, hash.as_deref()).then(|| password.hash()));
@@ -231,7 +231,7 @@ async fn page(lab: &Lab, principal: &Principal, outcome: Outcome) -> Result<Resp
 /// What a browser calls itself, in two words: browsers write the names of all others before their own.
 fn browser(agent: &str) -> String {
     let first = |names: &[(&str, &'static str)]| {
-        names.iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| *name)
+        names.iter().find(|(token, _)| agent.contains(token)).map(|(_, name)| *name)
     };
     let name = first(&[
         ("Edg/", "Edge"),

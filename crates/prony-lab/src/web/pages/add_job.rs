@@ -55,13 +55,13 @@ struct Filled {
     mistakes: Vec<FieldMistake>,
 }
 
-/// Shows the form; what the address says is filled in.
+/// Shows the form; the parameters of the address are filled in.
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    QueryParams(asked): QueryParams,
+    QueryParams(query): QueryParams,
 ) -> Result<Html<String>, WebError> {
-    let filled = Filled { request: request(&asked), load: LoadFields::of(&asked), ..Filled::default() };
+    let filled = Filled { request: request(&query), load: LoadFields::of(&query), ..Filled::default() };
     Ok(Html(page(&lab, &principal, filled).await?))
 }
 
@@ -91,7 +91,7 @@ async fn accept_load(lab: &Lab, principal: &Principal, fields: &Fields) -> Resul
     let is_question = !fields.one("check").is_empty();
     let refusal = match load.read() {
         Err(mistakes) => Refused::Fields(mistakes),
-        Ok(wanted) if is_question => match lab.judge_load(&wanted, principal.role).await {
+        Ok(wanted) if is_question => match lab.check_load(&wanted, principal.role).await {
             Ok(()) => {
                 let filled = Filled { load, is_allowed: true, ..Filled::default() };
                 return Ok(Html(page(lab, principal, filled).await?).into_response());

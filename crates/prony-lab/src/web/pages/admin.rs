@@ -78,9 +78,9 @@ struct Outcome {
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    QueryParams(asked): QueryParams,
+    QueryParams(query): QueryParams,
 ) -> Result<Html<String>, WebError> {
-    let before = asked.parsed("before")?;
+    let before = query.parsed("before")?;
     Ok(Html(page(&lab, &principal, Outcome { before, ..Outcome::default() }).await?))
 }
 
@@ -292,14 +292,14 @@ struct Read {
 impl Read {
     fn of(tx: &mut Tx<'_>, before: Option<i64>) -> Result<Self, StoreError> {
         let counts = figures::counts(tx)?;
-        let said = |(name, count): (&'static str, u64)| (name, prony_report::count(count));
+        let formatted = |(name, count): (&'static str, u64)| (name, prony_report::count(count));
         Ok(Self {
             users: users::list(tx)?,
             tokens: tokens::list(tx)?,
             policy: policy::written(&rules(tx)?),
             entries: audit::list(tx, before, ENTRIES + 1)?,
             checked: audit::check(tx)?,
-            counts: counts.into_iter().map(said).collect(),
+            counts: counts.into_iter().map(formatted).collect(),
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::web::ansi_stripper;
 use crate::web::error::WebError;
 use crate::web::principal::Principal;
 
-/// Of the queue: whether a hundred or a thousand wait is all the same to who looks here.
+/// Of the queue: whether a hundred or a thousand wait makes no difference to the reader.
 const OPEN: u32 = 100;
 
 #[derive(Template)]
@@ -39,14 +39,14 @@ pub(crate) async fn show(State(lab): State<Lab>, principal: Principal) -> Result
         is_cut: open.len() == OPEN as usize,
         busy: open.into_iter().find(|build| build.state.is_active()),
         waiting,
-        sandbox: lab.workplace.get().map(|told| ansi_stripper::line(told)),
+        sandbox: lab.workplace.get().map(|text| ansi_stripper::line(text)),
         version: env!("CARGO_PKG_VERSION"),
         facts: facts(),
     };
     Ok(Html(page.render()?))
 }
 
-/// What the kernel says of the machine.
+/// Facts about the machine from the kernel.
 fn facts() -> Vec<(&'static str, String)> {
     let system = rustix::system::uname();
     let kernel = format!(

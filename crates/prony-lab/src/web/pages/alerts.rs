@@ -1,4 +1,4 @@
-//! `/alerts`: what somebody should look at, and what people say about it.
+//! `/alerts`: what needs attention, and how people answered.
 
 use std::borrow::Borrow;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{Html, Redirect};
 
-use super::{Frame, format, in_words};
+use super::{Frame, as_web_error, format};
 use crate::actions::alerts::Reply;
 use crate::actions::{self, Ctx};
 use crate::lab::Lab;
@@ -35,10 +35,10 @@ struct Page {
 pub(crate) async fn list(
     State(lab): State<Lab>,
     principal: Principal,
-    QueryParams(asked): QueryParams,
+    QueryParams(query): QueryParams,
 ) -> Result<Html<String>, WebError> {
-    let state: Option<AlertState> = asked.parsed("state")?;
-    let before: Option<AlertId> = asked.parsed("before")?;
+    let state: Option<AlertState> = query.parsed("state")?;
+    let before: Option<AlertId> = query.parsed("before")?;
     let (active, mut alerts) = lab
         .store
         .read(move |tx| {
@@ -53,7 +53,7 @@ pub(crate) async fn list(
     Ok(Html(Page { frame, active, state: state.map_or("", AlertState::name), alerts, older }.render()?))
 }
 
-/// Does what somebody says about one.
+/// Applies somebody's answer to one.
 pub(crate) async fn answer(
     State(lab): State<Lab>,
     principal: Principal,
@@ -73,7 +73,7 @@ pub(crate) async fn answer(
     let silence = days.map(|days| Duration::from_secs(days.saturating_mul(24 * 3600)));
     let reply = Reply { state: to, silence, note };
     let answer = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::alerts::answer(tx, ctx, id, &reply);
-    lab.act(principal.actor(), answer).await.map_err(in_words)?;
+    lab.act(principal.actor(), answer).await.map_err(as_web_error)?;
     Ok(Redirect::to(&format!("/alerts#alert-{id}")))
 }
 

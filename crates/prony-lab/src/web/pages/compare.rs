@@ -80,10 +80,10 @@ struct Cell {
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    QueryParams(asked): QueryParams,
+    QueryParams(query): QueryParams,
 ) -> Result<Html<String>, WebError> {
     let mut ids: Vec<BuildId> = Vec::new();
-    for (_, value) in &asked.0 {
+    for (_, value) in &query.0 {
         let id = value.trim().parse();
         let id = id.map_err(|_| WebError::Query("a build is called by its number".to_owned()))?;
         if !ids.contains(&id) {
@@ -189,10 +189,10 @@ fn summary(order: &[Key], first: &HashMap<Key, &Figure>, other: &HashMap<Key, &F
     let (mut better, mut worse, mut rest) = (0_u32, 0_u32, 0_u32);
     for key in order {
         let Some(figure) = other.get(key) else { continue };
-        let said = change(first.get(key).copied(), figure);
-        if said.contains("better</span>") {
+        let markup = change(first.get(key).copied(), figure);
+        if markup.contains("better</span>") {
             better += 1;
-        } else if said.contains("worse</span>") {
+        } else if markup.contains("worse</span>") {
             worse += 1;
         } else {
             rest += 1;
@@ -241,8 +241,8 @@ mod tests {
             figure("b", "max", [1.0, 1.1, 1.2]),
         ];
         let order = common(&[first.clone(), second.clone()]);
-        let said: Vec<_> = order.iter().map(|key| format!("{} {}", key.0, key.1)).collect();
-        assert_eq!(said, ["b rate", "a p99"]);
+        let names: Vec<_> = order.iter().map(|key| format!("{} {}", key.0, key.1)).collect();
+        assert_eq!(names, ["b rate", "a p99"]);
         let map = |found: &'static [Figure]| {
             found.iter().map(|figure| (key(figure), figure)).collect::<HashMap<_, _>>()
         };

@@ -1,4 +1,4 @@
-//! Words and marks that pages share: what is good or bad is said by a word and a shape, never by colour alone.
+//! Words and marks that pages share: what is good or bad is shown by a word and a shape, never by colour alone.
 //!
 //! Templates hand over references whatever they are of, so what they call takes values and references alike.
 
@@ -9,7 +9,7 @@ use crate::clock::Moment;
 use crate::model::{Build, BuildKind, BuildState, BuildVerdict, TaskState};
 use crate::web::ansi_stripper;
 
-/// Digits of a commit that people tell apart; git takes more where it must, and the whole stands in the `title`.
+/// Digits of a commit that people can distinguish; git takes more where it must, and the whole stands in the `title`.
 const SHORT_COMMIT: usize = 10;
 
 /// A word with its shape: markup.
@@ -46,7 +46,7 @@ pub(super) fn task_state(state: impl Borrow<TaskState>) -> String {
     word(class, shape, state.name())
 }
 
-/// What a build says: markup.
+/// The verdict of a build: markup.
 pub(super) fn verdict(verdict: impl Borrow<BuildVerdict>) -> String {
     use BuildVerdict as V;
     let verdict = *verdict.borrow();
@@ -83,7 +83,7 @@ pub(super) fn verdict_sentence(verdict: impl Borrow<BuildVerdict>) -> &'static s
     }
 }
 
-/// A moment, which a script says in the reader's own zone: markup.
+/// A moment, which a script shows in the reader's own zone: markup.
 pub(super) fn when(moment: impl Borrow<Moment>) -> String {
     let moment = *moment.borrow();
     let (exact, utc) = (moment.rfc3339(), moment.utc());
@@ -156,18 +156,18 @@ pub(super) fn subject(build: &Build) -> String {
 
 /// What was asked for, and its commit where that is known: text.
 pub(super) fn reference(build: &Build) -> String {
-    let asked = said_reference(&build.reference);
+    let shown = shown_reference(&build.reference);
     let commit = build.commit.as_deref().map(short_commit);
     match (&build.base, commit) {
-        (Some(base), _) => format!("{} → {asked}", said_reference(base)),
-        (None, Some(commit)) if commit.starts_with(&asked) || asked.starts_with(&commit) => commit,
-        (None, Some(commit)) => format!("{asked} · {commit}"),
-        (None, None) => asked,
+        (Some(base), _) => format!("{} → {shown}", shown_reference(base)),
+        (None, Some(commit)) if commit.starts_with(&shown) || shown.starts_with(&commit) => commit,
+        (None, Some(commit)) => format!("{shown} · {commit}"),
+        (None, None) => shown,
     }
 }
 
 /// A branch or tag as it is, a whole commit in short.
-fn said_reference(reference: &str) -> String {
+fn shown_reference(reference: &str) -> String {
     let is_commit = reference.len() >= 40 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_commit { short_commit(reference) } else { ansi_stripper::line(reference) }
 }
@@ -195,8 +195,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_said_as_people_say_them() {
-        for (ms, said) in [
+    fn durations_are_written_as_people_say_them() {
+        for (ms, expected) in [
             (420, "0.42 s"),
             (4_200, "4.2 s"),
             (12_900, "12 s"),
@@ -204,7 +204,7 @@ mod tests {
             (7_500_000, "2 h 5 min"),
             (270_000_000, "3 d 3 h"),
         ] {
-            assert_eq!(took(Duration::from_millis(ms)), said);
+            assert_eq!(took(Duration::from_millis(ms)), expected);
         }
     }
 

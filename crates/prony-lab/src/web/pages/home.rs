@@ -21,7 +21,7 @@ const OPEN: u32 = 50;
 
 /// Which builds are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Wanted {
+struct HomeFilter {
     project: String,
     state: Option<BuildState>,
     variant: String,
@@ -51,20 +51,20 @@ struct Home {
 pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
-    QueryParams(asked): QueryParams,
+    QueryParams(query): QueryParams,
 ) -> Result<Html<String>, WebError> {
-    let page = match (asked.parsed("before")?, asked.parsed("after")?) {
+    let page = match (query.parsed("before")?, query.parsed("after")?) {
         (Some(id), _) => Some(Page::Before(id)),
         (None, Some(id)) => Some(Page::After(id)),
         (None, None) => None,
     };
-    let wanted = Wanted {
-        project: asked.one("project").to_owned(),
-        state: asked.parsed("state")?,
-        variant: asked.one("variant").to_owned(),
+    let filter = HomeFilter {
+        project: query.one("project").to_owned(),
+        state: query.parsed("state")?,
+        variant: query.one("variant").to_owned(),
         page,
     };
-    draw(&lab, &principal, wanted).await
+    draw(&lab, &principal, filter).await
 }
 
 /// The original's way to older builds: those up to `id`.
@@ -74,7 +74,7 @@ pub(crate) async fn up_to(
     PathParam(id): PathParam<BuildId>,
 ) -> Result<Html<String>, WebError> {
     let page = Some(Page::Before(BuildId(id.0.saturating_add(1))));
-    draw(&lab, &principal, Wanted { page, ..Wanted::default() }).await
+    draw(&lab, &principal, HomeFilter { page, ..HomeFilter::default() }).await
 }
 
 /// The original's way to newer builds: those from `id` on.
@@ -84,16 +84,16 @@ pub(crate) async fn from(
     PathParam(id): PathParam<BuildId>,
 ) -> Result<Html<String>, WebError> {
     let page = Some(Page::After(BuildId(id.0.saturating_sub(1))));
-    draw(&lab, &principal, Wanted { page, ..Wanted::default() }).await
+    draw(&lab, &principal, HomeFilter { page, ..HomeFilter::default() }).await
 }
 
-async fn draw(lab: &Lab, principal: &Principal, wanted: Wanted) -> Result<Html<String>, WebError> {
-    let main = middle(lab, format!("home {wanted:?}"), move |tx| wanted.read(tx)).await?;
+async fn draw(lab: &Lab, principal: &Principal, filter: HomeFilter) -> Result<Html<String>, WebError> {
+    let main = middle(lab, format!("home {filter:?}"), move |tx| filter.read(tx)).await?;
     let frame = Frame::of(principal).at("/");
     Ok(Html(Around { frame, title: "Builds", has_chart: false, main: &main }.render()?))
 }
 
-impl Wanted {
+impl HomeFilter {
     fn read(self, tx: &mut Tx<'_>) -> Result<Home, StoreError> {
         let seen = events::last(tx)?;
         let mut open = builds::open(tx, OPEN + 1)?;
@@ -173,8 +173,8 @@ mod tests {
     use crate::model::{BuildRequest, Definition};
     use crate::store::fixture::on_both;
 
-    fn page(store: &crate::store::Store, wanted: Wanted) -> Home {
-        store.read_blocking(|tx| wanted.read(tx)).expect("read")
+    fn page(store: &crate::store::Store, filter: HomeFilter) -> Home {
+        store.read_blocking(|tx| filter.read(tx)).expect("read")
     }
 
     #[test]
@@ -194,23 +194,24 @@ mod tests {
                     Ok(())
                 })
                 .expect("accepted");
-            let newest = page(store, Wanted::default());
+            let newest = page(store, HomeFilter::default());
             let ends = |home: &Home| (home.builds[0].id.0, home.builds[home.builds.len() - 1].id.0);
             assert_eq!((ends(&newest), newest.newer.as_deref()), ((101, 52), None));
             assert_eq!(newest.older.as_deref(), Some("/?before=52"));
             assert_eq!((newest.open.len(), newest.is_open_cut), (OPEN as usize, true));
-            let second = Wanted {
+            let second = HomeFilter {
                 page: Some(Page::Before(BuildId(52))),
                 project: "a".to_owned(),
-                ..Wanted::default()
+                ..HomeFilter::default()
             };
             let second = page(store, second);
             assert_eq!(ends(&second), (51, 2));
             assert_eq!(second.older.as_deref(), Some("/?project=a&before=2"));
             assert_eq!(second.newer.as_deref(), Some("/?project=a&after=51"));
-            let back = page(store, Wanted { page: Some(Page::After(BuildId(1))), ..Wanted::default() });
+            let back =
+                page(store, HomeFilter { page: Some(Page::After(BuildId(1))), ..HomeFilter::default() });
             assert_eq!((ends(&back), back.newer.as_deref()), ((51, 2), Some("/?after=51")));
-            let none = page(store, Wanted { project: "b".to_owned(), ..Wanted::default() });
+            let none = page(store, HomeFilter { project: "b".to_owned(), ..HomeFilter::default() });
             assert!(none.builds.is_empty() && none.is_filtered && none.older.is_none());
         });
     }

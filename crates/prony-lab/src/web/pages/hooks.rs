@@ -1,4 +1,4 @@
-//! `/admin/hooks`: addresses that are told of events.
+//! `/admin/hooks`: addresses that are notified of events.
 
 use askama::Template;
 use axum::extract::State;
@@ -15,7 +15,7 @@ use crate::web::error::WebError;
 use crate::web::fields::{Fields, PathParam};
 use crate::web::principal::Principal;
 
-/// Of what could not be told, on the page.
+/// Failed deliveries on the page.
 const GIVEN_UP: u32 = 20;
 
 #[derive(Template)]

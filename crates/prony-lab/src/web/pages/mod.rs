@@ -40,7 +40,7 @@ fn mistakes(refused: Refused, other: &str) -> Result<Vec<FieldMistake>, WebError
 }
 
 /// The same where no form can be shown again.
-fn in_words(refused: Refused) -> WebError {
+fn as_web_error(refused: Refused) -> WebError {
     match mistakes(refused, "request") {
         Ok(mistakes) => WebError::Query(describe_mistakes(&mistakes)),
         Err(error) => error,
@@ -120,7 +120,7 @@ struct Problem<'a> {
     words: &'a str,
 }
 
-/// The page that says what went wrong.
+/// The page that shows what went wrong.
 pub(crate) fn problem(frame: &Frame, status: StatusCode, words: &str) -> String {
     let title = status.canonical_reason().unwrap_or("It went wrong");
     // Without its template there is still the reason.

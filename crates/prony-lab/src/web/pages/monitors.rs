@@ -105,7 +105,7 @@ pub(crate) async fn show(
     Ok(Html(One { frame, monitor, state, chart, checks }.render()?))
 }
 
-/// Sends the looks of the last day.
+/// Sends the checks of the last day.
 pub(crate) async fn checks_json(
     State(lab): State<Lab>,
     _: Principal,
@@ -183,11 +183,11 @@ impl Line {
 /// What came: markup.
 fn answer(check: &Check) -> String {
     let (class, shape, word) = if check.is_good { ("good", "✓", "good") } else { ("bad", "✕", "bad") };
-    let said = askama::filters::escape(ansi_stripper::line(&check.words()), askama::filters::Html);
+    let escaped = askama::filters::escape(ansi_stripper::line(&check.words()), askama::filters::Html);
     format!(
         "{} {}",
         format::word(class, shape, word),
-        said.map_or_else(|_| String::new(), |safe| safe.to_string())
+        escaped.map_or_else(|_| String::new(), |safe| safe.to_string())
     )
 }
 

@@ -86,7 +86,7 @@ struct Typed {
     name: String,
     definition: String,
     mistakes: Vec<FieldMistake>,
-    /// What was to be looked into.
+    /// What was to be inspected.
     address: String,
     branch: String,
     /// What was found there.
@@ -161,14 +161,14 @@ pub(crate) async fn inspect(
     Ok((status, Html(draw_list(&lab, &principal, typed).await?)).into_response())
 }
 
-/// What the lab would write down of the project there, or why it can't say.
+/// What the lab would write down of the project there, or why it can't.
 async fn propose(lab: &Lab, address: String, branch: String) -> Result<Result<Proposal, String>, WebError> {
     // What a definition may not hold is refused before anything is fetched.
     let is_bare = address.trim_end_matches('/').rsplit_once('.').is_some_and(|(_, end)| end == "git");
     let from = if address.starts_with('/') && !is_bare { "folder" } else { "repository" };
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let asked = format!("{from} = {}\nbranch = {}\nstudy = \"x\"\n", quoted(&address), quoted(&branch));
-    let origin = match Definition::read_new(&asked) {
+    let definition = format!("{from} = {}\nbranch = {}\nstudy = \"x\"\n", quoted(&address), quoted(&branch));
+    let origin = match Definition::read_new(&definition) {
         Ok(definition) => definition.origin,
         Err(error) => return Ok(Err(error.to_string())),
     };
@@ -216,11 +216,11 @@ pub(crate) async fn show(
     State(lab): State<Lab>,
     principal: Principal,
     PathParam(name): PathParam<String>,
-    QueryParams(asked): QueryParams,
+    QueryParams(query): QueryParams,
     headers: HeaderMap,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
-    let is_saved = !asked.one("saved").is_empty();
+    let is_saved = !query.one("saved").is_empty();
     let address = own_address(&lab, &headers);
     Ok(Html(draw(&lab, &principal, project, address, FormOutcome { is_saved, ..FormOutcome::default() })?))
 }

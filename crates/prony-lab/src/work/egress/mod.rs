@@ -1,7 +1,7 @@
 //! The way out for tasks with `network = true`: an HTTP proxy in front of the sandbox.
 //!
 //! Such a task has a network of its own, as every task has. In there, `relay.rs` listens on loopback and hands each
-//! connection through a socket to the lab, which resolves the name, judges the address, and connects. So neither what
+//! connection through a socket to the lab, which resolves the name, checks the address, and connects. So neither what
 //! listens on this machine nor the lab's database nor a cloud's metadata can be reached, whatever a name stands for.
 //!
 //! Whoever fetches dependencies speaks to proxies: cargo, npm, pip, go, git by HTTPS, curl.
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     /// What the proxy answers to `request`.
-    fn asked(request: &str) -> String {
+    fn answer_to(request: &str) -> String {
         let folder = tempfile::tempdir().expect("room");
         let path = folder.path().join("egress");
         let egress = Egress::start(&path, None, vec![[10, 255, 255, 1].into()]).expect("a socket");
@@ -220,13 +220,13 @@ mod tests {
             ("169.254.169.254:80".to_owned(), "a cloud's credentials"),
             ("10.255.255.1:5432".to_owned(), "the lab's database"),
         ] {
-            let answer = asked(&format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
+            let answer = answer_to(&format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
             assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains(reason), "{target}: {answer}");
         }
-        let answer = asked(&format!("GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n"));
+        let answer = answer_to(&format!("GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
         listener.set_nonblocking(true).expect("ours");
         assert!(listener.accept().is_err(), "nobody came");
-        assert!(asked("SMTP\r\n\r\n").starts_with("HTTP/1.1 400 "));
+        assert!(answer_to("SMTP\r\n\r\n").starts_with("HTTP/1.1 400 "));
     }
 }

@@ -14,11 +14,11 @@ pub fn variables(port: u16) -> Vec<(&'static str, String)> {
     all
 }
 
-/// Listens on a port of loopback, which `tell` gets, and hands all that comes to the socket `path`. It ends with the
+/// Listens on a port of loopback, which `report_port` gets, and hands all that comes to the socket `path`. It ends with the
 /// sandbox.
-pub fn relay(path: &Path, tell: impl FnOnce(u16) -> io::Result<()>) -> io::Result<()> {
+pub fn relay(path: &Path, report_port: impl FnOnce(u16) -> io::Result<()>) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    tell(listener.local_addr()?.port())?;
+    report_port(listener.local_addr()?.port())?;
     for connection in listener.incoming() {
         // A connection that can't be handed on is closed, which its client sees.
         let (Ok(connection), Ok(out)) = (connection, UnixStream::connect(path)) else { continue };

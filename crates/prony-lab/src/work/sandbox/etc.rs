@@ -1,4 +1,4 @@
-//! The few files of /etc that say who uses a system: in a sandbox nobody but its own user does.
+//! The few files of /etc that list the users of a system: in a sandbox nobody but its own user does.
 
 use std::fs;
 use std::io;

@@ -1,7 +1,7 @@
 //! Where builds run: in a sandbox made by bubblewrap, or, where an administrator wants that, in none.
 //!
 //! Reading order: this file (which sandbox there is, and the words that make one), `view.rs` (what is seen in it), `etc.rs`
-//! (who uses it), `trial.rs` (whether it holds). docs/security.md says what it keeps builds from.
+//! (who uses it), `trial.rs` (whether it holds). docs/security.md lists what it keeps builds from.
 
 mod etc;
 mod trial;
@@ -74,7 +74,7 @@ pub struct Use<'a> {
     pub network: Network,
     /// Folders of the files of the build, in its workspace.
     pub sources: &'a [PathBuf],
-    /// What else is shown, as an administrator says; nobody can change it.
+    /// What else is shown, as an administrator configured; read-only.
     pub expose: &'a [PathBuf],
     /// The socket of its way out, if it has one.
     pub egress: Option<&'a Path>,
@@ -122,7 +122,7 @@ impl Sandbox {
         self.user.filter(|_| self.is_there())
     }
 
-    /// Why nothing of a build may run here at all: `has_strangers` says whether others than administrators may request
+    /// Why nothing of a build may run here at all: `has_strangers`: others than administrators may request
     /// builds.
     pub fn refusal(&self, mode: SandboxMode, has_strangers: bool) -> Option<String> {
         let Err(Missing::Broken(reason)) = &self.program else { return None };

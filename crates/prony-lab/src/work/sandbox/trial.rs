@@ -1,4 +1,4 @@
-//! Whether a sandbox works here: one is made, and looked at from inside.
+//! Whether a sandbox works here: one is made, and checked from inside.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,7 +23,7 @@ const SCRIPT: &str = "test ! -e \"$0\" && test -w \"$1\" && test ! -w /usr && ! 
                       ! unshare -U true 2>/dev/null";
 
 impl Sandbox {
-    /// Makes one, and looks from inside whether it hides what it is to hide.
+    /// Makes one, and checks from inside whether it hides what it is to hide.
     pub(super) fn try_out(&self, data: &Path) -> Result<(), String> {
         if self.program.is_err() {
             return Err("bubblewrap is not installed (Debian: apt-get install bubblewrap)".to_owned());
@@ -75,10 +75,10 @@ fn finish(words: Vec<OsString>) -> Result<(), String> {
     if status.success() {
         return Ok(());
     }
-    let mut said = String::new();
+    let mut errors = String::new();
     let stderr = child.stderr.take().map(|stderr| stderr.take(REASON_BYTES_MAX));
-    let _ = stderr.map(|mut stderr| stderr.read_to_string(&mut said));
-    let first = said.lines().next().unwrap_or("what it is to hide can be seen");
+    let _ = stderr.map(|mut stderr| stderr.read_to_string(&mut errors));
+    let first = errors.lines().next().unwrap_or("what it is to hide can be seen");
     Err(failed(&first))
 }
 
@@ -92,12 +92,15 @@ mod tests {
     }
 
     #[test]
-    fn without_bubblewrap_the_reason_is_told() {
+    fn without_bubblewrap_the_reason_is_described() {
         let data = tempfile::tempdir().expect("room");
         let sandbox = detect(SandboxMode::Auto, "/no/such/folder", data.path());
         assert!(!sandbox.is_there() && sandbox.user().is_none());
-        let told = sandbox.describe();
-        assert!(told.contains("without a sandbox") && told.contains("not installed"), "{told}");
+        let description = sandbox.describe();
+        assert!(
+            description.contains("without a sandbox") && description.contains("not installed"),
+            "{description}"
+        );
         let workspace = Workspace::make(data.path(), "7", None).expect("room");
         let words = vec![OsString::from("true")];
         let used = Use { scope: Scope::Task, network: Network::Own, sources: &[], expose: &[], egress: None };

@@ -10,7 +10,7 @@ use crate::model::{BuildId, Role};
 use crate::store::Tx;
 use crate::web::error::WebError;
 use crate::web::fields::{Fields, PathParam};
-use crate::web::pages::in_words;
+use crate::web::pages::as_web_error;
 use crate::web::principal::Principal;
 
 /// Cancels a build: at once where it still waits, otherwise as soon as what runs has been stopped.
@@ -32,7 +32,7 @@ pub(crate) async fn retry(
 ) -> Result<Redirect, WebError> {
     principal.require(Role::Runner)?;
     let asker = Asker { by: principal.name.clone(), key: None };
-    let (new, _) = lab.retry_build(id, principal.role, asker).await.map_err(in_words)?;
+    let (new, _) = lab.retry_build(id, principal.role, asker).await.map_err(as_web_error)?;
     Ok(Redirect::to(&format!("/build/{new}")))
 }
 
@@ -46,6 +46,6 @@ pub(crate) async fn add_note(
     principal.require(Role::Runner)?;
     let words = fields.one("words").to_owned();
     let add = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::builds::add_note(tx, ctx, id, &words);
-    lab.act(principal.actor(), add).await.map_err(in_words)?;
+    lab.act(principal.actor(), add).await.map_err(as_web_error)?;
     Ok(Redirect::to(&format!("/build/{id}#notes")))
 }

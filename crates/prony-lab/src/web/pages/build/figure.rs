@@ -163,10 +163,10 @@ pub(in crate::web::pages) mod tests {
     #[test]
     fn words_stand_only_where_intervals_are_apart() {
         let before = figure("a", "p99", [1.9, 2.0, 2.1]);
-        let said = |range| change(Some(&before), &figure("a", "p99", range));
-        assert!(said([2.2, 2.3, 2.4]).contains("worse</span> +15 %"), "{}", said([2.2, 2.3, 2.4]));
-        assert!(said([1.2, 1.3, 1.4]).contains("better"));
-        assert!(said([2.0, 2.2, 2.4]).contains("within the intervals"));
+        let markup = |range| change(Some(&before), &figure("a", "p99", range));
+        assert!(markup([2.2, 2.3, 2.4]).contains("worse</span> +15 %"), "{}", markup([2.2, 2.3, 2.4]));
+        assert!(markup([1.2, 1.3, 1.4]).contains("better"));
+        assert!(markup([2.0, 2.2, 2.4]).contains("within the intervals"));
         let invalid = Figure { is_valid: false, ..figure("a", "p99", [5.0, 6.0, 7.0]) };
         assert_eq!((change(Some(&before), &invalid).as_str(), change(None, &before).as_str()), ("–", "–"));
     }

@@ -1,4 +1,4 @@
-//! `/build/{id}`: one build. Whether it can be believed and what it says first, then its figures, then a block for each
+//! `/build/{id}`: one build. Whether it is valid and its verdict first, then its figures, then a block for each
 //! of its tasks.
 
 mod act;
@@ -47,13 +47,13 @@ struct Page {
     rest: Arc<str>,
 }
 
-/// What is the same for everybody who looks.
+/// What is the same for every reader.
 #[derive(Template)]
 #[template(path = "build_rest.html")]
 struct Rest {
     id: BuildId,
     is_comparison: bool,
-    demands: Vec<Threshold>,
+    thresholds: Vec<Threshold>,
     groups: Vec<figure::Group>,
     /// Columns of the table of results.
     columns: usize,
@@ -130,7 +130,7 @@ impl Rest {
         Ok(Self {
             id,
             is_comparison: detail.build.kind == BuildKind::Comparison,
-            demands: thresholds::of_build(tx, id)?,
+            thresholds: thresholds::of_build(tx, id)?,
             columns: if has_baseline { 8 } else { 6 },
             has_baseline,
             total: found.len(),
@@ -145,7 +145,7 @@ impl Rest {
     }
 }
 
-/// What became of a demand: markup.
+/// Whether a threshold is met: markup.
 fn threshold_word(is_met: impl Borrow<Option<bool>>) -> &'static str {
     match is_met.borrow() {
         Some(true) => "<span class=\"word good\"><span aria-hidden=\"true\">✓</span> MET</span>",

@@ -23,7 +23,7 @@ use crate::web::principal::Principal;
 
 /// Of the beginning of an output on the page: what was run, and with what.
 const HEAD_BYTES: usize = 8 << 10;
-/// Of its end: where it says what went wrong.
+/// Of its end: where it reports what went wrong.
 const TAIL_BYTES: usize = 24 << 10;
 /// Pieces of the whole output that are in memory at once.
 const PIECES: u32 = 8;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_is_gone_is_said_to_be() {
+    fn a_removed_output_is_shown_as_removed() {
         on_both(|store| {
             let mut gone = task(store, Vec::new());
             gone.output_bytes = 5;

@@ -17,7 +17,7 @@ use crate::web::error::WebError;
 use crate::web::fields::PathParam;
 use crate::web::principal::Principal;
 
-/// Series on the page: each is a look at the store.
+/// Series on the page: each is a read of the store.
 const MOST: u32 = 400;
 /// Points of a small picture.
 const SPARK_POINTS: u32 = 60;
@@ -103,7 +103,7 @@ type Key = (String, String, String);
 impl Line {
     fn read(tx: &mut Tx<'_>, series: &Series, points: &[Point]) -> Result<Self, StoreError> {
         let changes = stored::changes(tx, series.id)?;
-        let said = changes.last().map_or_else(
+        let last_change = changes.last().map_or_else(
             || "<span class=\"soft\">none</span>".to_owned(),
             |last| {
                 format!(
@@ -124,7 +124,7 @@ impl Line {
             latest: latest.map_or_else(|| "–".to_owned(), |point| shown(point.value)),
             interval: latest.map_or_else(|| "–".to_owned(), |point| interval(point.low, point.high)),
             spark: prony_report::series::spark(&values),
-            changes: said,
+            changes: last_change,
         })
     }
 }

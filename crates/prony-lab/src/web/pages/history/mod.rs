@@ -122,18 +122,18 @@ impl Page {
         let Whole { series, branch, points, changes } = &whole;
         let label = with_unit(series);
         let title = format!("{} of {}", ansi_stripper::line(&series.metric), cell_name(series));
-        let said = sentence(series, changes);
+        let (verdict, headline) = sentence(series, changes);
         let rows: Vec<PointRow> = points.iter().rev().take(ROWS).map(PointRow::of).collect();
         Ok(Self {
             project: project.name.clone(),
             id,
-            chart: draw(&whole, &format!("{title}: {}", said.1), &label),
+            chart: draw(&whole, &format!("{title}: {headline}"), &label),
             caption: caption(&label, points),
             title,
             variant: ansi_stripper::line(&series.variant),
             branch: ansi_stripper::line(branch),
             machine: ansi_stripper::line(&series.fingerprint),
-            verdict: said.0,
+            verdict,
             label,
             changes: changes.iter().rev().map(|change| ChangeRow::of(series, change)).collect(),
             total: points.len(),
@@ -152,15 +152,16 @@ fn cell_name(series: &Series) -> String {
     if series.cell.is_empty() { "all".to_owned() } else { ansi_stripper::line(&series.cell) }
 }
 
-/// What the newest change says: as markup, and as the title of the chart.
+/// The newest change as markup, and as the title of the chart.
 fn sentence(series: &Series, changes: &[Change]) -> (String, String) {
     let Some(last) = changes.last() else {
         return (format::word("good", "=", "no change found"), "no change found".to_owned());
     };
     let plain =
         format!("changed by {} with build {}", prony_report::signed_percent(last.ratio()), last.build);
-    let said = format!("{} with build {}, {}", change_word(series, last), last.build, certainty(last.state));
-    (said, plain)
+    let markup =
+        format!("{} with build {}, {}", change_word(series, last), last.build, certainty(last.state));
+    (markup, plain)
 }
 
 /// Better or worse: markup.

@@ -26,10 +26,10 @@ const LAST_PAUSE: Duration = Duration::from_hours(1);
 const KEPT: Duration = Duration::from_hours(30 * 24);
 /// How often that is cleared.
 const CLEARED_EVERY: Duration = Duration::from_hours(1);
-/// How often the clock is looked at for what is due where nothing happens.
+/// How often to check the clock for due deliveries while nothing happens.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// What is to be told, and how.
+/// What is to be sent, and how.
 pub(super) struct Outbox {
     store: Store,
     mailer: Option<Mailer>,
@@ -43,7 +43,7 @@ impl Outbox {
         Self { store, mailer, idle: None, cleared: None }
     }
 
-    /// Tells some of what is due `now`; how long to wait before the next turn.
+    /// Sends some of what is due `now`; how long to wait before the next turn.
     pub(super) fn turn(&mut self, now: Moment) -> Duration {
         let version = self.store.version();
         // A jump of the clock backwards counts as time, too.
@@ -51,7 +51,7 @@ impl Outbox {
         if self.idle.is_some_and(is_idle) {
             return POLL_INTERVAL;
         }
-        match self.tell(now).and_then(|told| self.clear(now).map(|()| told)) {
+        match self.send_due(now).and_then(|tried| self.clear(now).map(|()| tried)) {
             Ok(0) => {
                 self.idle = Some((version, now));
                 POLL_INTERVAL
@@ -61,8 +61,8 @@ impl Outbox {
         }
     }
 
-    /// Tells at most [`AT_ONCE`]; how many were tried.
-    fn tell(&self, now: Moment) -> Result<usize, StoreError> {
+    /// Sends at most [`AT_ONCE`]; how many were tried.
+    fn send_due(&self, now: Moment) -> Result<usize, StoreError> {
         let due = self.store.read_blocking(|tx| hooks::due(tx, now, AT_ONCE))?;
         let ended: Vec<(&Delivery, Result<(), String>)> = std::thread::scope(|scope| {
             let started: Vec<_> =
@@ -73,11 +73,11 @@ impl Outbox {
             started.into_iter().map(|(delivery, thread)| (delivery, ended(thread.join()))).collect()
         });
         let count = ended.len();
-        let ended: Vec<_> = ended.into_iter().map(|(it, told)| (it.id, it.attempts, told)).collect();
+        let ended: Vec<_> = ended.into_iter().map(|(it, result)| (it.id, it.attempts, result)).collect();
         if count > 0 {
             self.store.write_blocking(move |tx| {
-                for (id, attempts, told) in ended {
-                    match told {
+                for (id, attempts, result) in ended {
+                    match result {
                         Ok(()) => hooks::delivered(tx, id)?,
                         Err(error) => {
                             let next = pause_after(attempts + 1).map(|pause| now.after(pause));
