@@ -94,7 +94,7 @@ impl LocalAdmin {
     }
 
     /// Whether somebody with `role` may load `url`: its addresses, or why not.
-    pub fn judge(&self, role: Role, url: &str) -> Result<Result<Vec<String>, String>, AccessError> {
+    pub fn check_url(&self, role: Role, url: &str) -> Result<Result<Vec<String>, String>, AccessError> {
         self.ask::<UrlCheck>(Command::CheckUrl { role, url: url.to_owned() })
     }
 
@@ -207,7 +207,7 @@ mod tests {
         let text = admin.policy_text().expect("the default");
         assert_eq!(toml::from_str::<Rules>(&text).expect("TOML"), Rules::default());
         admin.set_policy("loopback = false\nhosts = [\"a.example\"]").expect("a policy");
-        let refused = admin.judge(Role::Admin, "http://127.1/").expect("checked");
+        let refused = admin.check_url(Role::Admin, "http://127.1/").expect("checked");
         assert!(refused.as_ref().is_err_and(|why| why.contains("loopback")), "{refused:?}");
         assert!(admin.policy_text().expect("read").contains("hosts = [\"a.example\"]"));
         assert!(matches!(admin.set_policy("loopback = 3"), Err(AccessError::PolicySyntax(_))));

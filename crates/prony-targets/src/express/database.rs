@@ -100,7 +100,7 @@ fn begin(mut config: Config) -> Result<Begun, StartError> {
         .map_err(|source| StartError::Resource { what: "an event loop", source })?;
     let (url, postgres) = match config.database.take() {
         None => return Ok(Begun { runtime, source: None, postgres: None }),
-        Some(Database::At(url)) => (url, None),
+        Some(Database::Url(url)) => (url, None),
         Some(Database::Private(options)) => {
             let postgres = Postgres::start(&options)?;
             (postgres.url(), Some(postgres))
@@ -129,7 +129,8 @@ impl Source {
             self.connector.connect().await.map_err(|failure| failure.at_start(url.to_string()))?;
         let prepared = connection.execute(PREPARE).await;
         connection.close().await;
-        prepared.map_err(|failure| DatabaseError::Table { database: url.to_string(), said: failure.message })
+        prepared
+            .map_err(|failure| DatabaseError::Table { database: url.to_string(), message: failure.message })
     }
 }
 

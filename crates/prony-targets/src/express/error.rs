@@ -11,36 +11,36 @@ use tokio_postgres::error::SqlState;
 #[non_exhaustive]
 pub enum DatabaseError {
     /// Nobody answers, or not in time.
-    #[error("reach {database} ({said}); is it running, and is this where it listens?")]
+    #[error("reach {database} ({message}); is it running, and is this where it listens?")]
     Unreachable {
         /// Which database, without its password.
         database: String,
         /// What went wrong.
-        said: String,
+        message: String,
     },
     /// The database does not let this user in.
-    #[error("log in to {database} ({said}); check the user and the password in its URL")]
+    #[error("log in to {database} ({message}); check the user and the password in its URL")]
     Login {
         /// Which database, without its password.
         database: String,
         /// Its message.
-        said: String,
+        message: String,
     },
     /// There is a server, but not this database.
-    #[error("open {database} ({said}); `createdb` makes one")]
+    #[error("open {database} ({message}); `createdb` makes one")]
     Missing {
         /// Which database, without its password.
         database: String,
         /// Its message.
-        said: String,
+        message: String,
     },
     /// The table `users` could not be made.
-    #[error("make the table users in {database} ({said}); the user needs the right to create tables")]
+    #[error("make the table users in {database} ({message}); the user needs the right to create tables")]
     Table {
         /// Which database, without its password.
         database: String,
         /// Its message.
-        said: String,
+        message: String,
     },
 }
 
@@ -98,14 +98,14 @@ impl Failure {
 
     /// Why a start that met it ended.
     pub(super) fn at_start(self, database: String) -> DatabaseError {
-        let said = self.message;
+        let message = self.message;
         match self.code {
             Some(SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
-                DatabaseError::Login { database, said }
+                DatabaseError::Login { database, message }
             }
-            Some(SqlState::INVALID_CATALOG_NAME) => DatabaseError::Missing { database, said },
-            None if said.contains("password missing") => DatabaseError::Login { database, said },
-            _ => DatabaseError::Unreachable { database, said },
+            Some(SqlState::INVALID_CATALOG_NAME) => DatabaseError::Missing { database, message },
+            None if message.contains("password missing") => DatabaseError::Login { database, message },
+            _ => DatabaseError::Unreachable { database, message },
         }
     }
 }

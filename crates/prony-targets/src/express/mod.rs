@@ -86,7 +86,7 @@ pub struct Config {
 #[derive(Debug)]
 pub enum Database {
     /// One that runs.
-    At(DatabaseUrl),
+    Url(DatabaseUrl),
     /// One of our own, that ends with the server.
     Private(postgres::Options),
 }

@@ -119,7 +119,7 @@ impl Postgres {
     }
 
     /// How others connect to it by the network, where a port was wanted: to an empty database of its own.
-    pub fn guest_url(&self) -> Option<String> {
+    pub fn network_url(&self) -> Option<String> {
         self.port.map(tcp_access::url)
     }
 

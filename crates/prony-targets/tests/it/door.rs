@@ -89,7 +89,7 @@ impl Door {
     }
 
     pub(crate) fn database(&self) -> Database {
-        Database::At(self.url())
+        Database::Url(self.url())
     }
 
     /// How many connections have come in.

@@ -260,7 +260,7 @@ fn without_a_database_there_is_a_page_and_an_advice() {
 #[test]
 fn a_database_that_cannot_be_used_is_named() {
     let refused = |database: &str| {
-        let database = Some(Database::At(database.parse().unwrap()));
+        let database = Some(Database::Url(database.parse().unwrap()));
         match start(Config { database, ..Config::default() }) {
             Err(StartError::Database(error)) => Err(error),
             Err(other) => panic!("{other}"),
@@ -280,7 +280,10 @@ fn a_database_that_cannot_be_used_is_named() {
     assert!(matches!(error, DatabaseError::Missing { .. }), "{error}");
     sql(&postgres, "CREATE ROLE guest LOGIN PASSWORD 'right'");
     let error = refused(&format!("host={folder} user=guest dbname=postgres")).unwrap_err();
-    assert!(matches!(&error, DatabaseError::Table { said, .. } if said.contains("permission")), "{error}");
+    assert!(
+        matches!(&error, DatabaseError::Table { message, .. } if message.contains("permission")),
+        "{error}"
+    );
     ask_for_a_password(&postgres);
     for wrong in ["", "password=wrong"] {
         let error = refused(&format!("host={folder} user=guest dbname=postgres {wrong}")).unwrap_err();

@@ -40,7 +40,7 @@ pub(crate) enum LabAction {
     User(LabUserArgs),
     /// API tokens: list, add, revoke
     Token(LabTokenArgs),
-    /// Which servers the lab may load: show, set, judge
+    /// Which servers the lab may load: show, set, check
     Policy(LabPolicyArgs),
     /// Secrets, which tasks get that name them: list, set, remove
     Secret(LabSecretArgs),

@@ -18,7 +18,7 @@ pub(super) fn database(args: &ExpressArgs) -> Result<Option<Database>, CliError>
         return Ok(Some(Database::Private(postgres::options(None))));
     }
     if let Some(url) = &args.database {
-        return Ok(Some(Database::At(url.clone())));
+        return Ok(Some(Database::Url(url.clone())));
     }
     let Some(named) = std::env::var(DATABASE_URL).ok().filter(|named| !named.is_empty()) else {
         return Ok(None);
@@ -27,7 +27,7 @@ pub(super) fn database(args: &ExpressArgs) -> Result<Option<Database>, CliError>
         CliError::usage(format!("{DATABASE_URL}: {error}"))
             .hint(format!("correct it, or leave it out: env -u {DATABASE_URL} prony serve express"))
     })?;
-    Ok(Some(Database::At(url)))
+    Ok(Some(Database::Url(url)))
 }
 
 pub(super) fn start(args: &ExpressArgs, database: Option<Database>) -> Result<Running, StartError> {
@@ -79,20 +79,20 @@ pub(super) fn no_postgres(error: &PostgresError) -> CliError {
 pub(super) fn no_database(error: &DatabaseError) -> CliError {
     let auto = "or start a private one: --postgres auto";
     match error {
-        DatabaseError::Unreachable { database, said } => {
-            CliError::usage(format!("can't reach the database {database} ({said})"))
+        DatabaseError::Unreachable { database, message } => {
+            CliError::usage(format!("can't reach the database {database} ({message})"))
                 .hint("check that it is running and that this is where it listens")
         }
-        DatabaseError::Login { database, said } => {
-            CliError::usage(format!("can't log in to the database {database} ({said})"))
+        DatabaseError::Login { database, message } => {
+            CliError::usage(format!("can't log in to the database {database} ({message})"))
                 .hint("check user and password: --database postgresql://user:password@host:5432/name")
         }
-        DatabaseError::Missing { database, said } => {
-            CliError::usage(format!("there is no database {database} ({said})"))
+        DatabaseError::Missing { database, message } => {
+            CliError::usage(format!("there is no database {database} ({message})"))
                 .hint("check its name, or make it with createdb")
         }
-        DatabaseError::Table { database, said } => {
-            CliError::usage(format!("can't make the table users in the database {database} ({said})"))
+        DatabaseError::Table { database, message } => {
+            CliError::usage(format!("can't make the table users in the database {database} ({message})"))
                 .hint("give the user the right to create tables")
         }
         other => CliError::internal(format!("failed to {other}")),

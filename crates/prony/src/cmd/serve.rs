@@ -29,7 +29,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
         Served::Postgres(args) => {
             // It ends with this thread, which has nothing else to do.
             let postgres = super::postgres::start(*args)?;
-            let url = postgres.guest_url().expect("invariant: it was given a port");
+            let url = postgres.network_url().expect("invariant: it was given a port");
             output::print(&format!("listening on {url}\n"))?;
             stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))?;
             return Ok(Exit::Good);

@@ -36,7 +36,7 @@ const NEVER: [(&str, &str, Reach, &str); 29] = [
     ("prony-lab", "prony-engine", Reach::Any, "the lab knows results and runners"),
     ("prony-targets", "prony-engine", Reach::AnyAlsoInTests, "a shared fault would cancel itself out"),
     ("prony-targets", "prony-http", Reach::AnyAlsoInTests, "a shared fault would cancel itself out"),
-    ("prony-targets", "prony-stats", Reach::Any, "servers count, clients judge"),
+    ("prony-targets", "prony-stats", Reach::Any, "servers count, clients evaluate"),
     ("prony-engine", "prony-targets", Reach::Any, "only tests of the engine need a server"),
     ("prony-report", "prony-targets", Reach::Any, "a report needs no server"),
     ("prony-http", "prony-model", Reach::Any, "the protocol core knows bytes alone"),

@@ -127,8 +127,9 @@ pub(crate) enum PolicyAction {
         #[command(flatten)]
         place: LabPlaceArgs,
     },
-    /// Say whether a URL may be loaded
-    Judge {
+    /// Print whether a URL may be loaded
+    #[command(alias = "judge")]
+    Check {
         /// The URL
         url: String,
         /// By whom

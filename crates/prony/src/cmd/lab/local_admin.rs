@@ -84,7 +84,7 @@ pub(super) fn policy(args: &LabPolicyArgs) -> Result<Exit, CliError> {
             let text = text(file)?;
             done(open(place)?.set_policy(&text))?;
         }
-        PolicyAction::Judge { url, role, place } => match done(open(place)?.judge(*role, url))? {
+        PolicyAction::Check { url, role, place } => match done(open(place)?.check_url(*role, url))? {
             Ok(addresses) => {
                 for address in addresses {
                     output::print(&format!("allowed  {address}\n"))?;

@@ -51,7 +51,7 @@ fn an_administrator_at_the_machine() {
     assert_eq!(last.code, Some(2), "{last:?}");
     assert!(last.err.contains("the last admin"), "{last:?}");
 
-    let checked = lab(&folder.0, &["policy", "judge", "http://127.1:3000/"]);
+    let checked = lab(&folder.0, &["policy", "check", "http://127.1:3000/"]);
     assert_eq!((checked.code, checked.out.as_str()), (Some(0), "allowed  127.0.0.1:3000\n"), "{checked:?}");
     let rules = folder.0.join("policy.toml");
     std::fs::write(&rules, "loopback = false\n").expect("written");
@@ -97,7 +97,7 @@ fn an_administrator_of_a_lab_that_runs() {
     let rules = folder.0.join("policy.toml");
     std::fs::write(&rules, "loopback = false\n").expect("written");
     assert_eq!(lab(&folder.0, &["policy", "set", rules.to_str().expect("UTF-8")]).code, Some(0));
-    let checked = lab(&folder.0, &["policy", "judge", "http://127.1/"]);
+    let checked = lab(&folder.0, &["policy", "check", "http://127.1/"]);
     assert!(checked.code == Some(1) && checked.out.starts_with("refused"), "{checked:?}");
     let whole = lab(&folder.0, &["audit"]);
     assert!(whole.out.starts_with("whole: "), "{whole:?}");
