@@ -24,7 +24,7 @@ pub enum ExecError {
         program: String,
     },
     /// A program that could not be started.
-    #[error("`{program}` can't be started ({source})")]
+    #[error("`{program}` can't be started ({source}): check that it is a program that you may run")]
     Start {
         /// Its name.
         program: String,
@@ -60,7 +60,7 @@ pub enum ExecError {
         shell: String,
     },
     /// A file for the commands' input or output can't be opened.
-    #[error("can't open {} ({source})", path.display())]
+    #[error("can't open {} ({source}): check that its folder exists and that you may use it", path.display())]
     File {
         /// Which.
         path: PathBuf,

@@ -64,7 +64,9 @@ pub enum LabError {
         source: std::io::Error,
     },
     /// An address to listen on.
-    #[error("listen on {address} ({source})")]
+    #[error(
+        "listen on {address} ({source}); stop the server that has it, or name another with --listen"
+    )]
     Listen {
         /// Which.
         address: std::net::SocketAddr,
@@ -101,7 +103,7 @@ pub enum LabError {
     #[error("run builds: {0}")]
     Sandbox(String),
     /// The system gives no threads.
-    #[error("start its threads ({0})")]
+    #[error("start its threads ({0}); `ulimit -u` shows how many this user may have")]
     Threads(std::io::Error),
 }
 

@@ -94,7 +94,7 @@ pub enum FolderError {
         why: String,
     },
     /// The operating system failed.
-    #[error("can't {what} {} ({source})", path.display())]
+    #[error("can't {what} {} ({source}): check that the folder may be written and has room", path.display())]
     System {
         /// What was tried.
         what: &'static str,

@@ -126,7 +126,7 @@ impl From<ExecError> for CliError {
                 Self { exit: Exit::TargetFailed, ..Self::from_words(&error) }
             }
             ExecError::Start { .. } | ExecError::File { .. } => {
-                Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) }
+                Self { exit: Exit::TargetFailed, ..Self::from_words(&error) }
             }
             ExecError::Failed { how, measured, stderr, .. } => {
                 let mut cli_error = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };

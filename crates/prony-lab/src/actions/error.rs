@@ -22,7 +22,7 @@ pub enum AccessError {
     #[error("give `{0}` a token before a password is set; follow the link of `prony lab user add` first")]
     NoPassword(String),
     /// A name for a token that says nothing.
-    #[error("name a token with 1 to {TOKEN_NAME_MAX} characters, such as `laptop` or `ci of web`")]
+    #[error("name the token; take 1 to {TOKEN_NAME_MAX} characters, such as `laptop` or `ci of web`")]
     TokenName,
     /// More than its user may.
     #[error(
@@ -49,13 +49,13 @@ pub enum AccessError {
     #[error("do this as {0}; ask one, or use a token with that role")]
     Role(Role),
     /// No token of that number, or none that the actor may see.
-    #[error("find the token {0} among yours, or it is void already")]
+    #[error("find the token {0}, or it is void already; `prony lab token list` names all")]
     NoToken(String),
     /// A name that means nobody.
     #[error("name a user `{0}`: that is who has not logged in; take another name")]
     ReservedName(String),
     /// A policy that can't be read.
-    #[error("read the policy ({0})")]
+    #[error("read the policy ({0}); `prony lab policy show` prints the present one")]
     PolicySyntax(String),
     /// A policy with a mistake.
     #[error("use the policy: {0}")]

@@ -19,7 +19,7 @@ pub struct Hosts {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
     /// None, several, or not a host.
-    #[error("the request names no host")]
+    #[error("the request names no host: send a Host header")]
     None,
     /// Somebody else's name.
     #[error("this lab isn't known as `{0}`: ask it by its own address, or start it with --host {0}")]
@@ -28,7 +28,7 @@ pub enum HostError {
     #[error("`{0}` is no host name: write it without scheme, port and path")]
     Name(String),
     /// Too many names.
-    #[error("a lab has at most {NAMES_MAX} names")]
+    #[error("a lab has at most {NAMES_MAX} names: leave some out")]
     TooMany,
 }
 

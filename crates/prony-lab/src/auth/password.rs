@@ -27,7 +27,7 @@ pub enum PasswordError {
     #[error("a password has at least {CHARACTERS_MIN} characters: a few words are good")]
     Short,
     /// Too long.
-    #[error("a password has at most {BYTES_MAX} bytes")]
+    #[error("a password has at most {BYTES_MAX} bytes: take a shorter one")]
     Long,
     /// The user's own name.
     #[error("the password holds the user's name, which is tried first: take another")]

@@ -27,7 +27,9 @@ pub(crate) enum WebError {
     #[error("this API token is unknown or revoked; make one: prony lab token add")]
     BadToken,
     /// A push that isn't signed with the secret that was agreed on.
-    #[error("this push is not signed with the secret of the project's trigger")]
+    #[error(
+        "this push is not signed with the secret of the project's trigger: give the code host that secret"
+    )]
     BadSignature,
     /// A name that isn't the lab's.
     #[error(transparent)]
@@ -39,13 +41,13 @@ pub(crate) enum WebError {
     #[error("the form is older than this login, or not ours; open it again and send it once more")]
     NoFormToken,
     /// A body beyond the bound.
-    #[error("what was sent is larger than {0} bytes")]
+    #[error("the request is larger than {0} bytes: send less")]
     LargeBody(usize),
     /// A body that doesn't come.
-    #[error("what was to be sent did not come within 30 s")]
+    #[error("the request did not arrive within 30 s: send it again")]
     SlowBody,
     /// A body that broke off.
-    #[error("what was sent broke off")]
+    #[error("the request broke off: send it again")]
     BrokenBody,
     /// Too much to do.
     #[error("the lab is busy with logins; try again in a minute")]
@@ -63,7 +65,7 @@ pub(crate) enum WebError {
     #[error("failed to {0}")]
     Store(#[from] StoreError),
     /// A page can't be drawn: a fault of ours.
-    #[error("the page can't be drawn ({0})")]
+    #[error("the page can't be drawn ({0}): this is a fault of prony")]
     Drawing(#[from] askama::Error),
 }
 

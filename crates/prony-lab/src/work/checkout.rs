@@ -56,10 +56,10 @@ pub struct Revision {
 #[derive(Debug, thiserror::Error)]
 pub enum CheckoutError {
     /// The name could be taken for something else.
-    #[error("`{0}` is no name of a branch, tag or commit")]
+    #[error("`{0}` is no name of a branch, tag or commit: take one that git accepts")]
     Hostile(String),
     /// Nothing has that name.
-    #[error("there is no branch, tag or commit `{reference}` in {address}")]
+    #[error("there is no branch, tag or commit `{reference}` in {address}: push it, or name another")]
     Unknown {
         /// What was asked for.
         reference: String,

@@ -43,7 +43,7 @@ pub(crate) enum InspectError {
     #[error("{0}")]
     Checkout(String),
     /// The file system.
-    #[error("can't read it ({0})")]
+    #[error("can't read it ({0}): check that the lab's user may")]
     Io(#[from] io::Error),
 }
 

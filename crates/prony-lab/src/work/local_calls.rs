@@ -21,7 +21,7 @@ pub enum LocalCallError {
     #[error("read the definition: {0}")]
     Definition(#[from] DefinitionError),
     /// There is no such project.
-    #[error("there is no project `{0}`")]
+    #[error("there is no project `{0}`: choose one of the list")]
     NoProject(String),
     /// A request contradicts itself, or its project.
     #[error("{}", describe_mistakes(.0))]

@@ -20,7 +20,9 @@ pub enum CalibrationError {
     #[error("it has no \"format\": \"{CALIBRATION_FORMAT}\"")]
     Foreign,
     /// Written by another version of Prony.
-    #[error("its version is {found} and this prony reads {CALIBRATION_VERSION}")]
+    #[error(
+        "its version is {found} and this prony reads {CALIBRATION_VERSION}: measure again with `prony calibrate`"
+    )]
     Version {
         /// The version found.
         found: u64,
@@ -29,7 +31,9 @@ pub enum CalibrationError {
     #[error("it does not fit the schema: {0}")]
     Schema(String),
     /// A number that no measurement gives.
-    #[error("no measurement gives a rate of {rate_per_s} /s with {client_cpu_share} of a core")]
+    #[error(
+        "no measurement gives a rate of {rate_per_s} /s with {client_cpu_share} of a core: measure again with `prony calibrate`"
+    )]
     Impossible {
         /// Responses per second.
         rate_per_s: f64,

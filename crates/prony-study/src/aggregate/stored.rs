@@ -32,7 +32,7 @@ pub enum StoredError {
 #[derive(Debug, thiserror::Error)]
 pub enum AggregateError {
     /// A file that can't be read.
-    #[error("can't read {file} ({error})")]
+    #[error("can't read {file} ({error}): move it away and use --resume to measure that run again")]
     Read {
         /// The file.
         file: String,

@@ -30,7 +30,7 @@ pub enum SiteError {
     #[error("this is not a URL: {0}; write http://host:port/path")]
     NotAUrl(#[from] url::ParseError),
     /// Its scheme is not http.
-    #[error("only http:// can be checked")]
+    #[error("only http:// can be checked: leave this site out")]
     NotHttp,
 }
 

@@ -30,7 +30,7 @@ const HEADER_BYTES: usize = 40;
 #[non_exhaustive]
 pub enum LogError {
     /// The file can't be read.
-    #[error("read the truth log {}", path.display())]
+    #[error("read the truth log {}; check that it exists and may be read", path.display())]
     Read {
         /// The file.
         path: PathBuf,

@@ -20,15 +20,17 @@ const DESCRIPTIONS: [&str; 11] = [
 ];
 
 /// Messages that become advice elsewhere: the type, the variant, and where.
-const ADVISED_ELSEWHERE: [(&str, &str, &str); 9] = [
+const ADVISED_ELSEWHERE: [(&str, &str, &str); 11] = [
     ("RunError", "Resolve", "crates/prony/src/cli_error.rs"),
     ("RunError", "NothingAnswers", "crates/prony/src/cli_error.rs"),
     ("ExecError", "Failed", "crates/prony/src/cli_error.rs"),
+    ("CheckoutError", "Cancelled", "whoever cancelled it"),
     ("ExecError", "System", "crates/prony/src/cli_error.rs: no mistake of the user"),
     ("StartError", "Listen", "crates/prony/src/cmd/serve.rs"),
     ("StoreError", "Missing", "the page or command that looked for it"),
     ("WebError", "Missing", "the page's list of what there is"),
     ("WebError", "Store", "StoreError"),
+    ("WebError", "Unknown", "it is advice"),
     ("DefinitionError", "Syntax", "the parser's own message"),
 ];
 

@@ -129,7 +129,10 @@ fn what_is_not_there_is_reported() {
     }
     for reference in ["--upload-pack=touch x", "a..b", "main:file", "-"] {
         let error = source.fetch(reference).expect_err(reference);
-        assert!(error.ends_with("is no name of a branch, tag or commit"), "{error}");
+        assert!(
+            error.ends_with("is no name of a branch, tag or commit: take one that git accepts"),
+            "{error}"
+        );
     }
     let error = source.fetch_from(&Origin::Repository("/no/such/repository".to_owned()), "main");
     assert!(
