@@ -62,7 +62,7 @@ pub struct StudyResult {
     pub cells: Vec<StudyCell>,
     /// What differs from what.
     pub comparisons: Vec<StudyComparison>,
-    /// What was demanded.
+    /// Thresholds and how they came out.
     pub thresholds: Vec<StudyThreshold>,
     /// What others published.
     pub published: Vec<PublishedFigure>,
@@ -297,12 +297,12 @@ pub struct StudyComparison {
     pub metrics: Vec<MetricComparison>,
 }
 
-/// A demand, and what became of it in one cell.
+/// A threshold and its outcome in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudyThreshold {
     /// The cell.
     pub cell: u32,
-    /// What is demanded, in words: "p99 at most 50 ms".
+    /// What is required, in words: "p99 at most 50 ms".
     pub text: String,
     /// Of which metric.
     pub metric: StudyMetric,
@@ -316,7 +316,7 @@ pub struct StudyThreshold {
     pub outcome: ThresholdOutcome,
 }
 
-/// What became of a demand.
+/// The outcome of a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThresholdOutcome {

@@ -152,8 +152,8 @@ fn study() -> Study {
         }],
         targets: Vec::new(),
         cells: cells.collect(),
-        wanted: comparisons.collect(),
-        demands: Vec::new(),
+        comparisons: comparisons.collect(),
+        thresholds: Vec::new(),
         published: Vec::new(),
         text: String::new(),
     }

@@ -34,8 +34,8 @@ pub(crate) fn study() -> (Study, Schedule) {
         axes: Vec::new(),
         targets: vec![target("a"), target("b")],
         cells: vec![cell("a", 0), cell("b", 1)],
-        wanted: Vec::new(),
-        demands: Vec::new(),
+        comparisons: Vec::new(),
+        thresholds: Vec::new(),
         published: Vec::new(),
         text: "name = \"two\"\n".to_owned(),
     };

@@ -45,9 +45,9 @@ pub struct Study {
     /// Every point of the matrix.
     pub cells: Vec<Cell>,
     /// What is compared.
-    pub wanted: Vec<ComparisonSpec>,
+    pub comparisons: Vec<ComparisonSpec>,
     /// Limits of figures.
-    pub demands: Vec<Threshold>,
+    pub thresholds: Vec<Threshold>,
     /// What was published.
     pub published: Vec<Publication>,
     /// The file's text.

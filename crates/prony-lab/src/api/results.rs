@@ -21,7 +21,7 @@ const NOTES_MAX: u32 = 500;
 pub(super) struct Results {
     /// Its figures, each with the series that it belongs to.
     figures: Vec<Figure>,
-    /// What its study file demanded, and what became of it.
+    /// The thresholds of its study file and how they came out.
     #[serde(rename = "demands")]
     thresholds: Vec<Threshold>,
 }

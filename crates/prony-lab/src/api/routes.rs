@@ -20,7 +20,7 @@ pub(super) fn table() -> Vec<Route> {
         Route::new(post.clone(), "/builds/{id}/cancel", Role::Runner, "Cancels a build.", builds::cancel),
         Route::new(post.clone(), "/builds/{id}/retry", Role::Runner, "Requests the same build again.", builds::retry).creates().keyed(),
         Route::new(post.clone(), "/stop", Role::Admin, "Cancels everything that is not over.", builds::stop_all),
-        Route::new(get.clone(), "/builds/{id}/results", Role::Viewer, "The figures of a build, and what was demanded of it.", results::results),
+        Route::new(get.clone(), "/builds/{id}/results", Role::Viewer, "The figures of a build, and its thresholds of it.", results::results),
         Route::new(get.clone(), "/builds/{id}/notes", Role::Viewer, "What people wrote about a build.", results::notes),
         Route::new(post.clone(), "/builds/{id}/notes", Role::Runner, "Adds a note to a build.", results::add_note).creates(),
         Route::new(get.clone(), "/builds/{id}/files", Role::Viewer, "What a build left, for download at /build/{id}/files/NAME", builds::files_of),

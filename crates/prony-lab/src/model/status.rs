@@ -33,7 +33,7 @@ pub enum CommitState {
     Pending,
     /// Nothing speaks against the commit.
     Success,
-    /// It failed, is slower, or misses what is demanded.
+    /// It failed, is slower, or misses a threshold.
     Failure,
     /// It says nothing about the commit.
     Error,

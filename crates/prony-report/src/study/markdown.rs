@@ -47,7 +47,7 @@ fn thresholds(result: &StudyResult) -> String {
     if result.thresholds.is_empty() {
         return String::new();
     }
-    let mut text = "\n| | cell | demanded | measured |\n|:--|:--|:--|--:|\n".to_owned();
+    let mut text = "\n| | cell | required | measured |\n|:--|:--|:--|--:|\n".to_owned();
     for threshold in &result.thresholds {
         let measured =
             threshold.measured.map_or_else(facts::dash, |value| facts::value(threshold.metric, value));

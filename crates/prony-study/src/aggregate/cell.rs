@@ -62,7 +62,7 @@ impl CellRecord {
     pub(super) fn new(study: &Study, index: usize) -> Self {
         Self {
             repeats: study.repeats,
-            is_compared: study.wanted.iter().any(|spec| spec.a == index || spec.b == index),
+            is_compared: study.comparisons.iter().any(|spec| spec.a == index || spec.b == index),
             runs: Vec::new(),
             response: Histogram::new(),
             service: Histogram::new(),

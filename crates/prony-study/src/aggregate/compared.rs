@@ -9,7 +9,7 @@ use crate::{ComparisonSpec, Study};
 
 /// Everything that the study wants compared.
 pub(super) fn comparisons(study: &Study, seed: u64, cells: &[CellRecord]) -> Vec<StudyComparison> {
-    study.wanted.iter().map(|spec| comparison(spec, seed, &cells[spec.a], &cells[spec.b])).collect()
+    study.comparisons.iter().map(|spec| comparison(spec, seed, &cells[spec.a], &cells[spec.b])).collect()
 }
 
 fn comparison(spec: &ComparisonSpec, seed: u64, a: &CellRecord, b: &CellRecord) -> StudyComparison {

@@ -187,7 +187,7 @@ fn differing<'a>(study: &'a Study, one: &crate::Cell, other: &crate::Cell) -> Ve
 fn two_factors(study: &Study) -> Option<Found> {
     let factors = |spec: &ComparisonSpec| differing(study, &study.cells[spec.a], &study.cells[spec.b]);
     let found: Vec<(&ComparisonSpec, Vec<&str>)> = study
-        .wanted
+        .comparisons
         .iter()
         .map(|spec| (spec, factors(spec)))
         .filter(|(_, factors)| factors.len() > 1)

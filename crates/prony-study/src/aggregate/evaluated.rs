@@ -20,7 +20,7 @@ pub(super) fn thresholds(study: &Study, records: &[CellRecord], cells: &[StudyCe
             outcome: outcome(threshold, measured, &records[threshold.cell]),
         }
     };
-    study.demands.iter().map(evaluated).collect()
+    study.thresholds.iter().map(evaluated).collect()
 }
 
 /// Without a number nothing is met. It is missed all the same where most runs are known to be beyond what is good.

@@ -54,8 +54,8 @@ fn study(repeats: u32) -> Study {
         axes: vec![axis("connections", ["1", "8"]), axis("version", ["old", "new"])],
         targets: vec![target("old"), target("new")],
         cells: vec![cell("1", "old"), cell("1", "new"), cell("8", "old"), cell("8", "new")],
-        wanted: Vec::new(),
-        demands: Vec::new(),
+        comparisons: Vec::new(),
+        thresholds: Vec::new(),
         published: Vec::new(),
         text: "name = \"made\"\n".to_owned(),
     }
@@ -265,7 +265,7 @@ fn a_missing_run_makes_a_study_invalid() {
 #[test]
 fn pairs_are_repeats() {
     let mut study = study(6);
-    study.wanted = vec![spec(2, 3)];
+    study.comparisons = vec![spec(2, 3)];
     let result = aggregated(&study, [1.0, 1.0, 1.0, 3.0], nothing);
     let comparison = &result.comparisons[0].metrics[0];
     assert_eq!(
@@ -278,7 +278,7 @@ fn pairs_are_repeats() {
 #[test]
 fn a_client_that_made_one_tail_of_six_leaves_rate_and_median_to_be_compared() {
     let mut study = study(6);
-    study.wanted = vec![spec(2, 3)];
+    study.comparisons = vec![spec(2, 3)];
     let result = aggregated(&study, [1.0, 1.0, 1.0, 3.0], |step, result| {
         if step.cell == 3 && step.repeat == 4 {
             let mut found = finding(FindingCode::TailBlame, Severity::Warning);
@@ -299,7 +299,7 @@ fn a_client_that_made_one_tail_of_six_leaves_rate_and_median_to_be_compared() {
 #[test]
 fn five_pairs_are_too_few_for_a_verdict() {
     let mut study = study(6);
-    study.wanted = vec![spec(2, 3)];
+    study.comparisons = vec![spec(2, 3)];
     let result = aggregated(&study, [1.0, 1.0, 1.0, 3.0], |step, result| {
         if step.cell == 3 && step.repeat == 4 {
             result.verdict = Verdict::Invalid;
@@ -320,7 +320,7 @@ fn five_pairs_are_too_few_for_a_verdict() {
 fn thresholds_and_published_figures() {
     let mut study = study(6);
     let threshold = |at_least, at_most| Threshold { cell: 2, metric: StudyMetric::P99, at_least, at_most };
-    study.demands =
+    study.thresholds =
         vec![threshold(None, Some(50.0)), threshold(Some(2.0), None), threshold(Some(0.5), Some(0.6))];
     study.published =
         vec![Publication { cell: 2, metric: StudyMetric::Rate, value: 400.0, source: None, note: None }];
@@ -358,7 +358,7 @@ fn a_short_study_has_no_ratio_to_published_totals() {
 #[test]
 fn what_is_withheld_is_not_met() {
     let mut study = study(6);
-    study.demands = vec![
+    study.thresholds = vec![
         Threshold { cell: 0, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
         Threshold { cell: 1, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
     ];
@@ -404,7 +404,7 @@ fn a_serial_server_is_reported() {
 #[test]
 fn two_factors_are_reported() {
     let mut study = study(6);
-    study.wanted = vec![spec(2, 3), spec(0, 3)];
+    study.comparisons = vec![spec(2, 3), spec(0, 3)];
     let result = aggregated(&study, QUICK, nothing);
     assert_eq!(codes(&result), [FindingCode::TwoFactors]);
     let found = &result.findings[0];

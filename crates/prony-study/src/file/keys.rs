@@ -323,7 +323,7 @@ pub(super) struct CompareKeys {
     pub(super) margin: Option<Share>,
 }
 
-/// A demand; the exit code is 1 if it is not met.
+/// A threshold; the exit code is 1 if it is not met.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "Threshold")]

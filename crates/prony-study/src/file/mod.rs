@@ -212,8 +212,8 @@ fn form(
         axes,
         targets: made.targets,
         cells,
-        wanted: comparisons,
-        demands: thresholds,
+        comparisons,
+        thresholds,
         published,
         text: text.to_owned(),
     })

@@ -102,7 +102,7 @@ pub(super) fn thresholds(root: &Section<'_>, cells: &Cells<'_>, mistakes: &mut M
         let keys: ThresholdKeys = section.read(mistakes)?;
         let metric = metric(section, keys.metric.as_deref(), mistakes)?;
         if keys.at_least.is_none() && keys.at_most.is_none() {
-            mistakes.add(section.at(), "this threshold demands nothing", "add at-most = … or at-least = …");
+            mistakes.add(section.at(), "this threshold has no limit", "add at-most = … or at-least = …");
             return None;
         }
         let at_least = bound(section, "at-least", keys.at_least.as_ref(), metric, mistakes)?;

@@ -61,11 +61,11 @@ fn the_example_is_read() {
     assert_eq!(words, ["kv", "--workers", "2"]);
     assert_eq!(study.targets[2].needs, [0]);
     assert_eq!(study.cells[0].words, "GET /test, closed loop, 400 connections, 30 s");
-    let pairs: Vec<(usize, usize)> = study.wanted.iter().map(|spec| (spec.a, spec.b)).collect();
+    let pairs: Vec<(usize, usize)> = study.comparisons.iter().map(|spec| (spec.a, spec.b)).collect();
     assert_eq!(pairs, [(4, 0)], "only with one worker do both exist");
-    assert_eq!((study.wanted[0].metric, study.wanted[0].margin), (Some(Metric::Rate), 0.05));
-    assert_eq!(study.demands.iter().map(|threshold| threshold.cell).collect::<Vec<_>>(), [0, 1, 4, 6]);
-    assert_eq!(study.demands[0].at_most, Some(50.0));
+    assert_eq!((study.comparisons[0].metric, study.comparisons[0].margin), (Some(Metric::Rate), 0.05));
+    assert_eq!(study.thresholds.iter().map(|threshold| threshold.cell).collect::<Vec<_>>(), [0, 1, 4, 6]);
+    assert_eq!(study.thresholds[0].at_most, Some(50.0));
     assert_eq!(study.published.iter().map(|figure| figure.metric).collect::<Vec<_>>(), [StudyMetric::Rate]);
 }
 

@@ -78,7 +78,7 @@ pub(super) fn verdict_sentence(verdict: impl Borrow<BuildVerdict>) -> &'static s
         V::Slower => "worse than its baseline in what is compared first, and the intervals show it",
         V::NoDifference => "shown to be like its baseline",
         V::TooNoisy => "neither a difference nor likeness could be shown; more repetitions would tell",
-        V::ThresholdMissed => "what the study file demands is missed",
+        V::ThresholdMissed => "a threshold of the study file is missed",
         V::Invalid => "the numbers are not to be used: the client or the machine made them",
     }
 }

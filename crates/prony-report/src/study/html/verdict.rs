@@ -25,7 +25,7 @@ pub(super) fn section(result: &StudyResult) -> String {
     let _ = writeln!(html, "<p class=\"soft small\">{}</p>", escaped(&circumstances(result)));
     html.push_str(&paragraphs(&result.intro));
     if !result.thresholds.is_empty() {
-        html.push_str("<section id=\"demands\">\n<h2>What was demanded</h2>\n");
+        html.push_str("<section id=\"demands\">\n<h2>Thresholds</h2>\n");
         html.push_str(&thresholds(result));
         html.push_str("</section>\n");
     }
@@ -65,7 +65,7 @@ fn circumstances(result: &StudyResult) -> String {
 
 fn thresholds(result: &StudyResult) -> String {
     let columns =
-        vec![text_column("what", "demanded"), numbers("measured", "measured"), text_column("cell", "cell")];
+        vec![text_column("what", "required"), numbers("measured", "measured"), text_column("cell", "cell")];
     let mut table = Table::new("thresholds", "Demands, and what became of them", "", columns);
     for (index, threshold) in result.thresholds.iter().enumerate() {
         let StudyThreshold { cell, text, metric, measured, outcome, .. } = threshold;

@@ -107,7 +107,7 @@ pub(super) fn audit(args: &LabAuditArgs) -> Result<Exit, CliError> {
             .hint("compare it with a copy: prony lab backup makes one"));
     }
     if args.head.as_ref().is_some_and(|expected| *expected != head) {
-        return Err(CliError::target_failed(format!("the audit log ends with {head}, not as demanded"))
+        return Err(CliError::target_failed(format!("the audit log ends with {head}, not as required"))
             .hint("entries were added since, or its end was cut off: compare it with a copy"));
     }
     output::print(&format!("whole: {entries} entries, the last is {head}\n"))?;

@@ -36,8 +36,8 @@ pub(super) fn plan(study: &Study, schedule: &Schedule) -> String {
     }
     more(&mut page, runs, "run");
     for (number, what) in [
-        (study.wanted.len(), "comparison"),
-        (study.demands.len(), "threshold"),
+        (study.comparisons.len(), "comparison"),
+        (study.thresholds.len(), "threshold"),
         (study.published.len(), "published figure"),
     ] {
         if number > 0 {
