@@ -1,36 +1,21 @@
-//! Who may do what in this lab: what its parts share of it, and what changes it. Every change is in the audit log, in the
-//! same transaction.
+//! Who may do what in this lab: sessions, tokens and keys, as every request needs them.
 
-mod command;
 mod hashing;
 mod known;
-mod local_admin;
 mod place;
-mod socket;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 pub(crate) use hashing::Hashing;
 pub(crate) use known::{Known, Shown, Who};
-pub use local_admin::LocalAdmin;
 pub(crate) use place::check_place;
-pub(crate) use socket::LocalSocket;
 
-use crate::actions::{self, AccessError, Actor, act_blocking};
 use crate::auth::{BadgeSeal, DeviceCookie, HostError, Hosts, LoginLimit, Secret, SessionCookie};
-use crate::lab::Lab;
-use crate::model::Role;
 use crate::options::LabOptions;
-use crate::policy::{Ownership, Policy, Rules};
-use crate::store::{StoreError, Tx, settings, users};
+use crate::policy::Ownership;
+use crate::store::{StoreError, Tx, settings};
 
-/// The name of whoever comes first.
-const FIRST_ADMIN: &str = "admin";
-/// Whom the audit log names as having let them in.
-const FIRST_BY: &str = "the start of the lab";
-/// The setting that holds the target policy, as TOML.
-pub(crate) const POLICY: &str = "policy";
 /// The setting that holds the key by which browsers are known again.
 pub(crate) const DEVICES: &str = "device-key";
 /// The setting that holds the key by which owners of public servers agree.
@@ -99,30 +84,6 @@ impl Access {
     }
 }
 
-impl Lab {
-    /// The target policy as it is now.
-    pub(crate) async fn policy(&self) -> Result<Arc<Policy>, StoreError> {
-        self.store.read(policy).await.map(Arc::new)
-    }
-
-    /// The path of a link by which the first admin sets a password; none where an admin can log in already.
-    pub fn first_link(&self) -> Result<Option<String>, AccessError> {
-        let made: Option<Secret> = act_blocking(&self.store, Actor::at_machine(FIRST_BY), |tx, ctx| {
-            if users::admins(tx)? > 0 {
-                return Ok(None);
-            }
-            let name = FIRST_ADMIN.parse().expect("invariant: it is a name");
-            actions::users::invite(tx, ctx, &name, Role::Admin).map(Some)
-        })?;
-        Ok(made.map(|secret| actions::users::link(&secret)))
-    }
-
-    /// Makes and finds the tokens by which owners of public servers agree. Threads that may wait only.
-    pub(crate) fn ownership_blocking(&self) -> Result<Ownership, StoreError> {
-        self.store.write_blocking(ownership)
-    }
-}
-
 /// Does something that waits, off the threads that answer.
 pub(crate) async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
@@ -130,20 +91,8 @@ pub(crate) async fn spawn_blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::Fault("it panicked".to_owned()))
 }
 
-/// The target policy of the store.
-pub(crate) fn policy(tx: &mut Tx<'_>) -> Result<Policy, StoreError> {
-    let damaged = |error: String| StoreError::Damaged(format!("the target policy: {error}"));
-    rules(tx)?.check().map_err(|error| damaged(error.to_string()))
-}
-
-/// The same as it was written.
-pub(crate) fn rules(tx: &mut Tx<'_>) -> Result<Rules, StoreError> {
-    let Some(text) = settings::setting(tx, POLICY)? else { return Ok(Rules::default()) };
-    toml::from_str(&text)
-        .map_err(|error| StoreError::Damaged(format!("the target policy: {}", error.message())))
-}
-
-fn ownership(tx: &mut Tx<'_>) -> Result<Ownership, StoreError> {
+/// Makes and finds the tokens by which owners of public servers agree.
+pub(crate) fn ownership(tx: &mut Tx<'_>) -> Result<Ownership, StoreError> {
     Ok(Ownership::new(key(tx, OWNERSHIP)?.bytes()))
 }
 

@@ -19,7 +19,6 @@ mod watch;
 use axum::Router;
 use axum::routing::get;
 
-pub(crate) use call::own_address;
 pub(crate) use problem::Problem;
 
 use crate::lab::Lab;

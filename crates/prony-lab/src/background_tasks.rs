@@ -2,7 +2,8 @@
 
 use crate::background::Background;
 use crate::hooks::{self, Mailer};
-use crate::lab::{Lab, LabError};
+use crate::lab::Lab;
+use crate::lab_error::LabError;
 use crate::store::retention;
 use crate::{history, monitor};
 

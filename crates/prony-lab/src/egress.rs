@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::Role;
-use crate::store::{Store, StoreError, Tx, users};
-use crate::{access, policy};
+use crate::policy::{self, Policy, Rules};
+use crate::store::{Store, StoreError, Tx, settings, users};
 
+/// The setting that holds the target policy, as TOML.
+pub(crate) const POLICY: &str = "policy";
 /// A longer text about an error is of no more use.
 const WORDS_MAX: usize = 300;
 
 /// A client for what `by` asked for, with the policy as it is now.
 pub(crate) fn client(store: &Store, by: &str, timeout: Duration) -> Result<ureq::Agent, StoreError> {
-    let (policy, role) = store.read_blocking(|tx| Ok((access::policy(tx)?, role(tx, by)?)))?;
+    let (policy, role) = store.read_blocking(|tx| Ok((policy(tx)?, role(tx, by)?)))?;
     Ok(policy::agent(Arc::new(policy), role, timeout))
 }
 
@@ -35,37 +37,15 @@ pub(crate) fn words(error: &ureq::Error) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WORDS_MAX).collect()
 }
 
-/// Checks that `text` is a URL that may be kept and asked: http or https, without user name or password.
-pub(crate) fn check_url(text: &str) -> Result<String, String> {
-    const URL_MAX: usize = 2_000;
-    let text = text.trim();
-    let advice = "write it as https://HOST:PORT/PATH";
-    if text.len() > URL_MAX {
-        return Err(format!("longer than {URL_MAX} characters: {advice}"));
-    }
-    let url = url::Url::parse(text).map_err(|error| format!("not a URL ({error}): {advice}"))?;
-    if !["http", "https"].contains(&url.scheme()) || !url.has_host() {
-        return Err(format!("neither http nor https: {advice}"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(
-            "it holds a user name or password, which everybody here could read: leave it out".to_owned()
-        );
-    }
-    Ok(url.into())
+/// The target policy of the store.
+pub(crate) fn policy(tx: &mut Tx<'_>) -> Result<Policy, StoreError> {
+    let damaged = |error: String| StoreError::Damaged(format!("the target policy: {error}"));
+    rules(tx)?.check().map_err(|error| damaged(error.to_string()))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_that_may_be_kept() {
-        assert_eq!(check_url(" http://a.example:8080/x?y=1 "), Ok("http://a.example:8080/x?y=1".to_owned()));
-        for bad in ["", "a.example", "ftp://a.example/", "http://kim:secret@a.example/", "file:///etc/passwd"]
-        {
-            assert!(check_url(bad).is_err(), "{bad}");
-        }
-        assert!(check_url(&format!("http://a.example/{}", "x".repeat(2_000))).is_err());
-    }
+/// The same as it was written.
+pub(crate) fn rules(tx: &mut Tx<'_>) -> Result<Rules, StoreError> {
+    let Some(text) = settings::setting(tx, POLICY)? else { return Ok(Rules::default()) };
+    toml::from_str(&text)
+        .map_err(|error| StoreError::Damaged(format!("the target policy: {}", error.message())))
 }

@@ -5,17 +5,17 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
 
-use crate::access::{Access, DEVICES, Hashing, check_place, key};
-use crate::auth::HostError;
+use crate::access::{Access, DEVICES, Hashing, Shown, Who, check_place, key, ownership};
+use crate::capacity::{Downloads, RenderCache, Shares, Turns};
 use crate::clock;
 use crate::definitions::Definitions;
+use crate::egress;
+use crate::lab_error::LabError;
 use crate::metrics::Metrics;
-use crate::model::{BuildRequest, FieldMistake, NewBuild};
+use crate::model::{BuildRequest, FieldMistake, NewBuild, Origin, Proposal};
 use crate::options::LabOptions;
-use crate::policy::Refusal;
+use crate::policy::{Ownership, Policy, Refusal};
 use crate::store::{Store, StoreError, projects};
-use crate::web::{Downloads, RenderCache, Shares, Turns};
-use crate::work::Inspector;
 
 /// Pages with live updates: each costs a read of the store for every commit. Those without have a link to load
 /// them again.
@@ -24,6 +24,12 @@ const LIVE_MAX: u32 = 1_024;
 const LIVE_PER_USER_MAX: u32 = 64;
 /// Pushes that are read at once: each may be a megabyte from somebody whom nobody knows yet.
 const PUSHES_MAX: usize = 8;
+
+/// Proposes how a project could be built from its files. The worker does it, for it fetches them as for a build.
+pub(crate) trait Inspect: Send + Sync {
+    /// What could be written down of the project at `origin`; otherwise why nothing can. For threads that may wait.
+    fn inspect_blocking(&self, origin: &Origin, branch: &str) -> Result<Proposal, String>;
+}
 
 /// A lab: its store and its settings. Cheap to clone.
 #[derive(Clone)]
@@ -42,69 +48,11 @@ pub struct Lab {
     /// How builds run here, once there is a worker: in which sandbox, or why in none.
     pub(crate) workplace: Arc<OnceLock<String>>,
     /// What inspects new projects, once there is a worker.
-    pub(crate) inspector: Arc<OnceLock<Inspector>>,
+    pub(crate) inspector: Arc<OnceLock<Box<dyn Inspect>>>,
     /// Room for notifications of pushes.
     pub(crate) pushes: Arc<Semaphore>,
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
-}
-
-/// Why a lab can't begin, or can't do what is asked.
-#[derive(Debug, thiserror::Error)]
-pub enum LabError {
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Its folder.
-    #[error("use the folder {path} ({source}); name another: --data FOLDER")]
-    Folder {
-        /// Which.
-        path: std::path::PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// An address to listen on.
-    #[error(
-        "listen on {address} ({source}); stop the server that has it, or name another with --listen"
-    )]
-    Listen {
-        /// Which.
-        address: std::net::SocketAddr,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// It would be reached from elsewhere, in the clear.
-    #[error(
-        "listen on {address}, where others reach it, without TLS; add --tls-certificate FILE --tls-key FILE, or \
-         --behind-proxy if a proxy does the TLS"
-    )]
-    Exposed {
-        /// Where.
-        address: std::net::SocketAddr,
-    },
-    /// Anybody could read it from elsewhere.
-    #[error("let everybody in (--anonymous) where others than this machine reach the lab; leave it out")]
-    AnonymousAbroad,
-    /// Anybody could do anything.
-    #[error("let everybody be admin; log in instead")]
-    AnonymousAdmin,
-    /// A name by which it should be known.
-    #[error("take its names: {0}")]
-    Host(#[from] HostError),
-    /// Certificate or key.
-    #[error("use {path} for TLS ({why}); it should hold PEM")]
-    Tls {
-        /// Which file.
-        path: std::path::PathBuf,
-        /// Why not.
-        why: String,
-    },
-    /// Builds would run without a sandbox.
-    #[error("run builds: {0}")]
-    Sandbox(String),
-    /// The system gives no threads.
-    #[error("start its threads ({0}); `ulimit -u` shows how many this user may have")]
-    Threads(std::io::Error),
 }
 
 /// Why a request for a build is refused.
@@ -163,6 +111,21 @@ impl Lab {
     /// Waits for something to happen to the store that people should know, and returns it.
     pub fn next_message(&self) -> String {
         self.store.log().next()
+    }
+
+    /// Who has shown this, if it is good.
+    pub(crate) async fn who(&self, shown: &Shown) -> Result<Option<Who>, StoreError> {
+        self.access.who(&self.store, shown).await
+    }
+
+    /// The target policy as it is now.
+    pub(crate) async fn policy(&self) -> Result<Arc<Policy>, StoreError> {
+        self.store.read(egress::policy).await.map(Arc::new)
+    }
+
+    /// Makes and finds the tokens by which owners of public servers agree. Threads that may wait only.
+    pub(crate) fn ownership_blocking(&self) -> Result<Ownership, StoreError> {
+        self.store.write_blocking(ownership)
     }
 
     /// The build that `request` asks for.

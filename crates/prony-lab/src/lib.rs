@@ -14,10 +14,13 @@
 
 mod access;
 mod actions;
+mod admin;
+mod ansi_stripper;
 mod api;
 pub mod auth;
 mod background;
 mod background_tasks;
+mod capacity;
 mod client;
 mod clock;
 mod definitions;
@@ -26,7 +29,9 @@ mod event_cursor;
 mod example;
 mod history;
 mod hooks;
+mod http;
 mod lab;
+mod lab_error;
 mod metrics;
 pub mod model;
 mod monitor;
@@ -37,11 +42,12 @@ mod store;
 mod web;
 pub mod work;
 
-pub use access::LocalAdmin;
 pub use actions::{AccessError, TokenRow, UserRow};
+pub use admin::LocalAdmin;
 pub use client::{Client, ClientError, Gate, Me};
 pub use clock::Moment;
-pub use lab::{Lab, LabError};
+pub use lab::Lab;
+pub use lab_error::LabError;
 pub use options::{LabOptions, SandboxMode, StoreAddress};
 pub use secrets::SecretError;
 pub use store::{Copied, StoreCheck, StoreError, backup, check, restore};

@@ -7,9 +7,8 @@ use std::time::Duration;
 use super::Access;
 use crate::auth::Digest;
 use crate::clock::{self, Moment};
-use crate::lab::Lab;
 use crate::model::Role;
-use crate::store::{StoreError, tokens, users};
+use crate::store::{Store, StoreError, tokens, users};
 
 /// Sessions and tokens in memory: more than people and scripts of one lab.
 const KNOWN_MAX: usize = 1_024;
@@ -51,29 +50,27 @@ impl Access {
         }
         known.insert(shown, (who, until));
     }
-}
 
-impl Lab {
     /// Who has shown this, if it is good.
-    pub(crate) async fn who(&self, shown: &Shown) -> Result<Option<Who>, StoreError> {
+    pub(crate) async fn who(&self, store: &Store, shown: &Shown) -> Result<Option<Who>, StoreError> {
         let now = clock::wall();
-        if let Some(who) = self.access.remembered(shown, now) {
+        if let Some(who) = self.remembered(shown, now) {
             return Ok(Some(who));
         }
         let looked_up = shown.clone();
         let found = match looked_up {
             Shown::Session(digest) => {
-                let found = self.store.read(move |tx| users::session(tx, &digest, now)).await?;
+                let found = store.read(move |tx| users::session(tx, &digest, now)).await?;
                 found.map(|session| {
                     let who = Who { name: session.name, role: session.role, csrf: Some(session.csrf) };
                     (who, session.expires_at)
                 })
             }
             Shown::Token(id, digest) => {
-                let found = self.store.read(move |tx| tokens::grant(tx, &id, now)).await?;
+                let found = store.read(move |tx| tokens::grant(tx, &id, now)).await?;
                 let grant = found.filter(|grant| grant.digest.is(&digest));
                 grant.map(|grant| {
-                    self.note_use(grant.id, grant.used_at, now);
+                    note_use(store, grant.id, grant.used_at, now);
                     let until = now.after(TOKEN_KNOWN);
                     let until = grant.expires_at.map_or(until, |end| end.min(until));
                     (Who { name: grant.user_name, role: grant.role, csrf: None }, until)
@@ -81,19 +78,19 @@ impl Lab {
             }
         };
         let Some((who, until)) = found else { return Ok(None) };
-        self.access.remember(shown.clone(), who.clone(), until);
+        self.remember(shown.clone(), who.clone(), until);
         Ok(Some(who))
     }
+}
 
-    /// Notes that a token is used, to a minute. Nobody waits for it.
-    fn note_use(&self, id: String, used_at: Option<Moment>, now: Moment) {
-        if used_at.is_some_and(|used| now.0 - used.0 < USE_NOTED_MS) {
-            return;
-        }
-        let store = self.store.clone();
-        tokio::spawn(async move {
-            // Where it fails, the next use is noted.
-            let _ = store.write(move |tx| tokens::note_use(tx, &id, now)).await;
-        });
+/// Notes that a token is used, to a minute. Nobody waits for it.
+fn note_use(store: &Store, id: String, used_at: Option<Moment>, now: Moment) {
+    if used_at.is_some_and(|used| now.0 - used.0 < USE_NOTED_MS) {
+        return;
     }
+    let store = store.clone();
+    tokio::spawn(async move {
+        // Where it fails, the next use is noted.
+        let _ = store.write(move |tx| tokens::note_use(tx, &id, now)).await;
+    });
 }

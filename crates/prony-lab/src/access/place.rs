@@ -1,6 +1,6 @@
 //! Where a lab may listen, and for whom (S1).
 
-use crate::lab::LabError;
+use crate::lab_error::LabError;
 use crate::model::Role;
 use crate::options::LabOptions;
 

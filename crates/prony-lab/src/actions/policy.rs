@@ -1,7 +1,7 @@
 //! The target policy: set, and written out.
 
 use super::{AccessError, Ctx};
-use crate::access::POLICY;
+use crate::egress::POLICY;
 use crate::policy::Rules;
 use crate::store::{Tx, settings};
 

@@ -44,5 +44,5 @@ pub(crate) fn archive(tx: &mut Tx<'_>, ctx: &Ctx, name: &str) -> Result<Project,
 }
 
 fn found(project: Option<Project>, name: &str) -> Result<Project, StoreError> {
-    project.ok_or_else(|| StoreError::Missing(format!("project {}", crate::web::line(name))))
+    project.ok_or_else(|| StoreError::Missing(format!("project {}", crate::ansi_stripper::line(name))))
 }

@@ -131,7 +131,7 @@ impl Lab {
     /// The same for the worker's thread, right before a load begins: the addresses to which it may go.
     pub(crate) fn check_load_blocking(&self, load: &AdHocLoad, by: &str) -> Result<Vec<SocketAddr>, String> {
         let plan = load_plan(load).map_err(|mistake| mistake.message)?;
-        let found = self.store.read_blocking(|tx| Ok((access::policy(tx)?, egress::role(tx, by)?)));
+        let found = self.store.read_blocking(|tx| Ok((egress::policy(tx)?, egress::role(tx, by)?)));
         let (policy, role) = found.map_err(|error| format!("failed to {error}"))?;
         self.check_target(&Arc::new(policy), &plan, &load.url, role).map_err(|refused| match refused {
             Refused::Fields(mistakes) => {

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{AccessError, Ctx};
 use crate::auth::Secret;
 use crate::clock::Moment;
+use crate::model::ANONYMOUS;
 use crate::model::{Name, Role};
 use crate::store::{StoreError, Tx, tokens, users};
-use crate::web::ANONYMOUS;
 
 /// A user, as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

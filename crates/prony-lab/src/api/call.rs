@@ -15,9 +15,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::problem::Problem;
 use crate::auth::hexadecimal;
+use crate::http::{Principal, WebError, own_address};
 use crate::lab::Lab;
 use crate::model::Role;
-use crate::web::{Principal, WebError};
 
 /// A row of the table of routes.
 pub(super) struct Route {
@@ -194,13 +194,6 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         return Err(Problem::bad("an Idempotency-Key has 1 to 255 ASCII characters, such as a UUID"));
     }
     Ok(Some(text.to_owned()))
-}
-
-/// The address by which the lab was asked, without a slash at its end.
-pub(crate) fn own_address(lab: &Lab, headers: &HeaderMap) -> String {
-    // The guard has found it among the lab's names.
-    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or("localhost");
-    format!("{}://{host}", if lab.access.is_secure { "https" } else { "http" })
 }
 
 /// An answer, with its ETag where it was read; nothing where the client has it already.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::call::{Answered, Call, Nothing};
 use crate::access;
 use crate::actions::policy;
+use crate::http::WebError;
 use crate::model::Role;
-use crate::web::WebError;
 
 /// The target policy.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -39,14 +39,14 @@ pub(super) struct Verdict {
 }
 
 pub(super) async fn show(call: Call<Nothing, Nothing, Nothing>) -> Answered<PolicyText> {
-    let rules = call.lab.store.read(access::rules).await?;
+    let rules = call.lab.store.read(egress::rules).await?;
     Ok(PolicyText { policy: policy::written(&rules) }.into())
 }
 
 pub(super) async fn set(call: Call<Nothing, Nothing, PolicyText>) -> Answered<PolicyText> {
     let text = call.body.policy;
     call.lab.act(call.who.actor(), move |tx, ctx| policy::set(tx, ctx, &text)).await?;
-    let rules = call.lab.store.read(access::rules).await?;
+    let rules = call.lab.store.read(egress::rules).await?;
     Ok(PolicyText { policy: policy::written(&rules) }.into())
 }
 

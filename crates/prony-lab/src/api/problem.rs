@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::actions::AccessError;
+use crate::http::{WebError, add_headers};
 use crate::lab::Refused;
 use crate::model::FieldMistake;
 use crate::policy::Refusal;
 use crate::store::StoreError;
-use crate::web::{WebError, add_headers};
 
 /// What went wrong, as `application/problem+json` (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -83,7 +83,7 @@ impl HookRequest {
         let mut wrong = |field: &str, message: String| {
             mistakes.push(FieldMistake { field: field.to_owned(), message });
         };
-        let url = crate::egress::check_url(&self.url).map_err(|message| wrong("url", message)).ok();
+        let url = super::check_url(&self.url).map_err(|message| wrong("url", message)).ok();
         let text = if self.kinds.trim().is_empty() { DEFAULT_KINDS } else { &self.kinds };
         let kinds: Vec<String> =
             text.split([' ', ',', '\n', '\r']).filter(|kind| !kind.is_empty()).map(str::to_owned).collect();

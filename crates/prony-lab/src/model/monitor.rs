@@ -121,7 +121,7 @@ impl MonitorRequest {
             mistakes.push(FieldMistake { field: field.to_owned(), message });
         };
         let name = self.name.trim().parse::<Name>().map_err(|error| kept("name", error.to_string())).ok();
-        let url = crate::egress::check_url(&self.url).map_err(|error| kept("url", error)).ok();
+        let url = super::check_url(&self.url).map_err(|error| kept("url", error)).ok();
         let every =
             time(&self.every, EVERY, LEAST_EVERY, EVERY_MAX).map_err(|error| kept("every", error)).ok();
         let least = Duration::from_millis(1);

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The name of whoever has not logged in, which no user may have.
+pub(crate) const ANONYMOUS: &str = "anonymous";
 /// Longer names break tables and are of no more use.
 const BYTES_MAX: usize = 64;
 

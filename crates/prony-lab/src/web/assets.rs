@@ -7,8 +7,8 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest as _, Sha256};
 
-use super::error::WebError;
 use super::fields::PathParam;
+use crate::http::WebError;
 
 /// Digits of the hash in a name: enough that two versions never share one.
 const HASH_BYTES: usize = 6;

@@ -4,8 +4,8 @@ use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
-use super::error::WebError;
 use super::fields::PathParam;
+use crate::http::WebError;
 use crate::lab::Lab;
 use crate::model::{Build, BuildState, BuildVerdict};
 use crate::store::{builds, projects};

@@ -4,7 +4,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use super::error::WebError;
+use crate::http::WebError;
 
 /// Names and values as they were sent, in their order; a field of several values stands there several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -13,12 +13,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
-use super::error::WebError;
-use super::principal::{Means, Principal};
-use super::shares::Turn;
 use crate::auth::{
     CONTENT_SECURITY_POLICY, HostError, Provenance, SECURITY_HEADERS, STORED_PAGE_POLICY, Secret,
 };
+use crate::capacity::Turn;
+use crate::http::{Means, Principal, WebError};
 use crate::lab::Lab;
 use crate::model::Role;
 

@@ -9,13 +9,12 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-use super::error::WebError;
 use super::guard::Client;
 use super::pages::Frame;
-use super::principal::Principal;
 use crate::actions::sessions;
 use crate::auth::{Digest, Password, Secret, Source};
 use crate::clock;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::store::{StoreError, Tx, users};
 

@@ -5,9 +5,8 @@ use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::error::WebError;
-use super::principal::Principal;
 use crate::clock;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 
 /// OpenMetrics 1.0, which Prometheus reads.

@@ -7,11 +7,11 @@ use axum::http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::error::WebError;
 use super::fields::PathParam;
 use crate::access::spawn_blocking;
 use crate::actions::requests::Asker;
 use crate::auth::{Digest, PushProof};
+use crate::http::WebError;
 use crate::lab::{Lab, Refused};
 use crate::model::BuildRequest;
 use crate::secrets;

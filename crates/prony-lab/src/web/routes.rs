@@ -5,9 +5,9 @@ use axum::extract::State;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
-use super::error::WebError;
 use super::{assets, badge, guard, login, metrics, pages, push, sse};
 use crate::api;
+use crate::http::WebError;
 use crate::lab::Lab;
 
 /// All pages of the lab.

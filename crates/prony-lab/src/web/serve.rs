@@ -14,9 +14,10 @@ use super::connection_limiter::ConnectionLimiter;
 use super::guard::Peer;
 use super::write_timeout::WriteTimeout;
 use super::{routes, tls};
-use crate::access::LocalSocket;
+use crate::admin::LocalSocket;
 use crate::background_tasks::{self, BackgroundTasks};
-use crate::lab::{Lab, LabError};
+use crate::lab::Lab;
+use crate::lab_error::LabError;
 
 /// How long the head of a request may take to come, and how long a connection may be quiet between two.
 const HEADER: Duration = Duration::from_secs(10);

@@ -14,12 +14,11 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::channel::{Channel, Sender};
 use serde_json::{Value, json};
 
-use super::ansi_stripper::AnsiStripper;
-use super::error::WebError;
 use super::fields::{PathParam, QueryParams};
-use super::principal::Principal;
-use super::shares::Share;
 use crate::access::Shown;
+use crate::ansi_stripper::AnsiStripper;
+use crate::capacity::Share;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{BuildId, EventId, TaskId};
 use crate::store::{StoreError, Tx, builds, events, tasks};

@@ -9,7 +9,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{DEFAULT_VERSIONS, ServerConfig};
 
-use crate::lab::LabError;
+use crate::lab_error::LabError;
 
 /// What does the handshakes with this certificate chain and this key, both PEM: TLS 1.2 and 1.3.
 pub(super) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, LabError> {

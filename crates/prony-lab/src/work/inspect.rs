@@ -10,6 +10,7 @@ use prony_supervisor::{Cancel, ConfinedFolder, Limits, POLL_INTERVAL};
 
 use super::checkout::{CheckoutError, Fetcher};
 use super::workspace;
+use crate::lab::Inspect;
 use crate::model::{Origin, Proposal, project_files};
 
 /// A lock file may be long; it is its name that counts.
@@ -26,7 +27,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// Looks into repositories and folders, one at a time.
-pub(crate) struct Inspector {
+pub(super) struct Inspector {
     fetcher: Fetcher,
     /// Where files are put for the moment.
     folder: PathBuf,
@@ -35,7 +36,7 @@ pub(crate) struct Inspector {
 
 /// Why nothing can be proposed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum InspectError {
+pub(super) enum InspectError {
     /// Another one is being inspected.
     #[error("somebody else has the lab look into a project now: try again in a minute")]
     Busy,
@@ -58,8 +59,7 @@ impl Inspector {
         Self { fetcher, folder, turn: Mutex::default() }
     }
 
-    /// What could be written down of the project at `origin`. For threads that may wait.
-    pub(crate) fn inspect_blocking(&self, origin: &Origin, branch: &str) -> Result<Proposal, InspectError> {
+    fn inspect(&self, origin: &Origin, branch: &str) -> Result<Proposal, InspectError> {
         let Ok(_turn) = self.turn.try_lock() else { return Err(InspectError::Busy) };
         let files = match origin {
             // Nothing is copied for it.
@@ -76,6 +76,12 @@ impl Inspector {
             }
         };
         Ok(Proposal::of(origin, branch, &files))
+    }
+}
+
+impl Inspect for Inspector {
+    fn inspect_blocking(&self, origin: &Origin, branch: &str) -> Result<Proposal, String> {
+        self.inspect(origin, branch).map_err(|error| error.to_string())
     }
 }
 

@@ -29,7 +29,6 @@ mod workspace;
 
 pub use checkout::{CheckoutError, Fetcher, Revision};
 pub use git::Credential;
-pub(crate) use inspect::Inspector;
 pub use local_calls::LocalCallError;
 pub use sandbox::{Network, Sandbox, Scope, Use};
 pub use worker::{Surroundings, Worker};

@@ -19,7 +19,8 @@ use super::triggers;
 use super::workspace;
 use crate::background::Background;
 use crate::clock;
-use crate::lab::{Lab, LabError};
+use crate::lab::Lab;
+use crate::lab_error::LabError;
 use crate::model::{BuildId, BuildState};
 use crate::options::StoreAddress;
 use crate::store::{Store, StoreError, Tx, builds, queue};
@@ -104,7 +105,7 @@ impl Worker {
             home: surroundings.home.clone(),
         };
         let triggers = triggers::start(lab, fetcher.clone()).map_err(LabError::Threads)?;
-        let _ = lab.inspector.set(Inspector::new(fetcher.clone(), workspaces.join("inspect")));
+        let _ = lab.inspector.set(Box::new(Inspector::new(fetcher.clone(), workspaces.join("inspect"))));
         let tools = Tools {
             lab: lab.clone(),
             fetcher,

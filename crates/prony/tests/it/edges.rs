@@ -51,6 +51,42 @@ const NEVER: [(&str, &str, Reach, &str); 29] = [
     ("prony-report", "prony-exec", Reach::Any, "a report is drawn from a stored result alone"),
 ];
 
+/// The modules of prony-lab, each of which may use those before it: what is kept, what people do, what runs builds, what
+/// people see.
+const LAB_LAYERS: [&str; 29] = [
+    "clock",
+    "auth",
+    "background",
+    "ansi_stripper",
+    "model",
+    "options",
+    "policy",
+    "store",
+    "definitions",
+    "secrets",
+    "metrics",
+    "event_cursor",
+    "egress",
+    "history",
+    "hooks",
+    "monitor",
+    "capacity",
+    "lab_error",
+    "access",
+    "lab",
+    "actions",
+    "client",
+    "work",
+    "admin",
+    "background_tasks",
+    "http",
+    "api",
+    "web",
+    "example",
+];
+/// Modules of prony-lab that must not meet, whatever the layers: what runs builds, and what answers requests.
+const LAB_NEVER: [(&str, &str); 3] = [("http", "work"), ("api", "work"), ("web", "work")];
+
 /// All that the protocol core may be built from: none of it opens a socket or reads a clock.
 const HTTP_MAY_USE: [&str; 3] = ["httparse", "memchr", "thiserror"];
 
@@ -225,6 +261,70 @@ fn unsafe_stays_with_its_owners() {
 }
 
 /// The lints that deny `unsafe` and unnamed clocks hold only in crates that ask for them.
+#[test]
+fn modules_of_the_lab_use_those_below_them() {
+    let source = root().join("crates/prony-lab/src");
+    let mut wrong = Vec::new();
+    let mut edges = 0;
+    for file in sources(&root()) {
+        let Ok(path) = file.strip_prefix(&source) else { continue };
+        let module =
+            path.iter().next().and_then(|name| name.to_str()).expect("a name").trim_end_matches(".rs");
+        let is_test =
+            path.ends_with("tests.rs") || path.starts_with("store/faults") || path.ends_with("fixture.rs");
+        if module == "lib" || is_test {
+            continue;
+        }
+        let place = |name: &str| LAB_LAYERS.iter().position(|layer| *layer == name);
+        let Some(own) = place(module) else { panic!("{} is in no layer", path.display()) };
+        let text = code(&fs::read_to_string(&file).expect("source is UTF-8"));
+        // Unit tests stand at the end of a file, and may use anything.
+        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for used in used_modules(text) {
+            edges += 1;
+            let is_below = place(&used).is_some_and(|other| other <= own);
+            if !is_below || LAB_NEVER.contains(&(module, used.as_str())) {
+                wrong.push(format!("{} uses {used}", path.display()));
+            }
+        }
+    }
+    assert!(edges > 200, "only {edges} uses found");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The modules at the root of a crate that `source` names: `crate::NAME` and `use crate::{NAME, …}`.
+fn used_modules(source: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (at, path) in source.match_indices("crate::") {
+        let rest = &source[at + path.len()..];
+        if !rest.starts_with('{') {
+            found.insert(rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default());
+            continue;
+        }
+        let mut depth = 0;
+        let mut is_first = true;
+        for part in rest.split_inclusive(['{', '}', ',']) {
+            let name = part.trim_end_matches(['{', '}', ',']).trim();
+            if depth == 1 && is_first && !name.is_empty() {
+                found.insert(name.split("::").next().unwrap_or_default());
+            }
+            match part.chars().last() {
+                Some('{') => (depth, is_first) = (depth + 1, depth == 0),
+                Some('}') if depth == 1 => break,
+                Some('}') => depth -= 1,
+                _ => is_first = depth == 1,
+            }
+        }
+    }
+    found.into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn uses_are_found() {
+    let source = "use crate::a::B;\nuse crate::{c, d::{E, F}, g};\nfn f() { crate::h::i(); }";
+    assert_eq!(used_modules(source), ["a", "c", "d", "g", "h"].map(str::to_owned).into());
+}
+
 #[test]
 fn every_crate_has_the_workspaces_lints() {
     for member in fs::read_dir(root().join("crates")).expect("there are crates").flatten() {

@@ -8,17 +8,16 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use super::{Frame, format};
 use crate::access::Shown;
 use crate::actions::{AccessError, TokenRow, sessions, tokens, users};
+use crate::ansi_stripper;
 use crate::auth::{Digest, Password, Source};
 use crate::clock;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::Role;
 use crate::store;
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::{Fields, PathParam, QueryParams};
 use crate::web::guard::Client;
 use crate::web::login;
-use crate::web::principal::Principal;
 
 #[derive(Template)]
 #[template(path = "account.html")]

@@ -8,13 +8,12 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use super::load::{self, LoadFields};
 use super::{Frame, mistakes};
 use crate::actions::requests::Asker;
+use crate::ansi_stripper;
+use crate::http::{Principal, WebError};
 use crate::lab::{Lab, Refused};
 use crate::model::{BuildRequest, Definition, FieldMistake, Name, Priority, Role};
 use crate::store::projects::{self, Project};
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::{Fields, QueryParams};
-use crate::web::principal::Principal;
 
 #[derive(Template)]
 #[template(path = "add_job.html")]

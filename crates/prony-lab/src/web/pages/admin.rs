@@ -6,17 +6,16 @@ use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::{Frame, format};
-use crate::access::rules;
 use crate::actions::{self, AccessError, Ctx, TokenRow, UserRow, policy, tokens, users};
+use crate::ansi_stripper;
 use crate::clock;
+use crate::egress::rules;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{Name, Role};
 use crate::options::StoreAddress;
 use crate::store::{StoreError, Tx, audit, figures};
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::{Fields, PathParam, QueryParams};
-use crate::web::principal::Principal;
 
 /// Entries of the log on one page.
 const ENTRIES: u32 = 50;

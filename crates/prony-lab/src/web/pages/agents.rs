@@ -5,12 +5,11 @@ use axum::extract::State;
 use axum::response::Html;
 
 use super::{Frame, format};
+use crate::ansi_stripper;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{Build, BuildState};
 use crate::store::builds;
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
-use crate::web::principal::Principal;
 
 /// Of the queue: whether a hundred or a thousand wait makes no difference to the reader.
 const OPEN: u32 = 100;

@@ -10,13 +10,12 @@ use axum::response::{Html, Redirect};
 use super::{Frame, as_web_error, format};
 use crate::actions::alerts::Reply;
 use crate::actions::{self, Ctx};
+use crate::ansi_stripper;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{Alert, AlertId, AlertState, Role};
 use crate::store::{Tx, alerts};
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::{Fields, PathParam, QueryParams};
-use crate::web::principal::Principal;
 
 /// On one page.
 const ALERTS: u32 = 50;

@@ -9,14 +9,13 @@ use axum::response::Html;
 
 use super::build::figure::{change, interval, shown};
 use super::{Frame, format};
+use crate::ansi_stripper;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{Build, BuildId};
 use crate::store::figures::{self, Figure};
 use crate::store::{StoreError, Tx, builds};
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::QueryParams;
-use crate::web::principal::Principal;
 
 /// More columns are read by nobody.
 const BUILDS_MAX: usize = 8;

@@ -5,9 +5,9 @@
 use std::borrow::Borrow;
 use std::time::Duration;
 
+use crate::ansi_stripper;
 use crate::clock::Moment;
 use crate::model::{Build, BuildKind, BuildState, BuildVerdict, TaskState};
-use crate::web::ansi_stripper;
 
 /// Digits of a commit that people can distinguish; git takes more where it must, and the whole stands in the `title`.
 const SHORT_COMMIT: usize = 10;

@@ -5,14 +5,13 @@ use axum::extract::State;
 use axum::response::Html;
 
 use super::{Around, Frame, format, middle};
+use crate::ansi_stripper;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{Build, BuildId, BuildState, EventId};
 use crate::store::builds::{self, Filter, Page};
 use crate::store::{StoreError, Tx, alerts, events, projects};
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::{PathParam, QueryParams};
-use crate::web::principal::Principal;
 
 /// As many as the original's page shows.
 const BUILDS: u32 = 50;

@@ -6,14 +6,13 @@ use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use super::{Frame, format, mistakes};
+use crate::ansi_stripper;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{FieldMistake, Hook, HookFormat, HookId, HookRequest, Role};
 use crate::store::hooks::GivenUp;
 use crate::store::{hooks, projects};
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::{Fields, PathParam};
-use crate::web::principal::Principal;
 
 /// Failed deliveries on the page.
 const GIVEN_UP: u32 = 20;

@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
 
-use super::error::WebError;
-use super::principal::Principal;
+use crate::http::{Principal, WebError, add_headers};
 use crate::lab::{Lab, Refused};
 use crate::model::describe_mistakes;
 use crate::model::{FieldMistake, Role};
@@ -109,7 +109,16 @@ async fn middle<T: Template + Send + 'static>(
     what: String,
     read: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<Arc<str>, WebError> {
-    lab.drawn.part(&lab.store, what, read).await
+    Ok(lab.drawn.part(&lab.store, what, read).await?)
+}
+
+impl IntoResponse for WebError {
+    fn into_response(self) -> Response {
+        let page = problem(&Frame::bare(), self.status(), &self.to_string());
+        let mut response = (self.status(), Html(page)).into_response();
+        add_headers(response.headers_mut(), self.status(), self.retry_after());
+        response
+    }
 }
 
 #[derive(Template)]

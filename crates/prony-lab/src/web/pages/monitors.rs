@@ -10,14 +10,13 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use prony_report::series::{SeriesPoint, chart, spark};
 
 use super::{Frame, format, mistakes};
+use crate::ansi_stripper;
 use crate::clock::{self, Moment};
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{Check, FieldMistake, Monitor, MonitorId, MonitorRequest, Role};
 use crate::store::{StoreError, Tx, monitors};
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::{Fields, PathParam};
-use crate::web::principal::Principal;
 
 /// Looks in the small picture of each.
 const SPARK: u32 = 60;

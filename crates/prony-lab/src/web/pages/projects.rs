@@ -11,15 +11,13 @@ use super::{Frame, mistakes};
 use crate::access::spawn_blocking;
 use crate::actions::projects::Registration;
 use crate::actions::{self, Ctx};
-use crate::api::own_address;
+use crate::ansi_stripper;
+use crate::http::{Principal, WebError, own_address};
 use crate::lab::Lab;
 use crate::model::{Definition, FieldMistake, Origin, Proposal, Role};
 use crate::store::Tx;
 use crate::store::projects::{self, Project};
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::{Fields, PathParam, QueryParams};
-use crate::web::principal::Principal;
 
 /// What a new definition begins as.
 const BEGINNING: &str = "\
@@ -182,11 +180,8 @@ async fn propose(lab: &Lab, address: String, branch: String) -> Result<Result<Pr
         return Ok(Err(why.to_owned()));
     }
     let inspector = Arc::clone(&lab.inspector);
-    let inspected = spawn_blocking(move || {
-        inspector
-            .get()
-            .map(|inspector| inspector.inspect_blocking(&origin, &branch).map_err(|error| error.to_string()))
-    });
+    let inspected =
+        spawn_blocking(move || inspector.get().map(|inspector| inspector.inspect_blocking(&origin, &branch)));
     Ok(inspected.await?.unwrap_or_else(|| Err("this lab has no worker".to_owned())))
 }
 

@@ -5,13 +5,12 @@ use axum::response::Redirect;
 
 use crate::actions::requests::Asker;
 use crate::actions::{self, Ctx};
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{BuildId, Role};
 use crate::store::Tx;
-use crate::web::error::WebError;
 use crate::web::fields::{Fields, PathParam};
 use crate::web::pages::as_web_error;
-use crate::web::principal::Principal;
 
 /// Cancels a build: at once where it still waits, otherwise as soon as what runs has been stopped.
 pub(crate) async fn cancel(

@@ -3,9 +3,9 @@
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 
+use crate::ansi_stripper;
 use crate::model::SeriesId;
 use crate::store::figures::Figure;
-use crate::web::ansi_stripper;
 use crate::web::pages::format;
 
 /// The figures of one cell of a study.

@@ -16,16 +16,15 @@ pub(crate) use act::{add_note, cancel, retry};
 pub(crate) use output::{file, whole};
 
 use super::{Frame, format};
+use crate::ansi_stripper;
 use crate::clock::Moment;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{AdHocLoad, Build, BuildDetail, BuildId, BuildKind, EventId, Task, TaskState};
 use crate::store::figures::{self, Note};
 use crate::store::thresholds::{self, Threshold};
 use crate::store::{StoreError, Tx, builds, events};
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::PathParam;
-use crate::web::principal::Principal;
 
 /// Figures on the page: a study of more is read in its own report.
 const FIGURES: u32 = 2_000;

@@ -10,16 +10,15 @@ use http_body_util::channel::{Channel, Sender};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::File;
+use crate::ansi_stripper::{self, AnsiStripper};
+use crate::capacity::Reservation;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{BuildId, Task};
 use crate::store::{StoreError, Tx, builds, files, tasks};
-use crate::web::ansi_stripper::{self, AnsiStripper};
-use crate::web::downloads::Reservation;
-use crate::web::error::WebError;
 use crate::web::fields::PathParam;
 use crate::web::guard::StoredPage;
 use crate::web::pages::format;
-use crate::web::principal::Principal;
 
 /// Of the beginning of an output on the page: what was run, and with what.
 const HEAD_BYTES: usize = 8 << 10;

@@ -8,14 +8,13 @@ use super::super::build::figure::{interval, shown};
 use super::super::projects::find;
 use super::super::{Around, Frame, format, middle};
 use super::{branch, cell_name, change_word};
+use crate::ansi_stripper;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{Point, Series, SeriesId};
 use crate::store::projects::Project;
 use crate::store::{StoreError, Tx, series as stored};
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::PathParam;
-use crate::web::principal::Principal;
 
 /// Series on the page: each is a read of the store.
 const MOST: u32 = 400;

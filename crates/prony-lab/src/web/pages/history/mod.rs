@@ -14,15 +14,14 @@ pub(crate) use points::{points_csv, points_json};
 use super::build::figure::{interval, shown};
 use super::projects::find;
 use super::{Around, Frame, format, middle};
+use crate::ansi_stripper;
 use crate::clock::Moment;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{BuildId, Change, ChangeState, Definition, Point, Series, SeriesId};
 use crate::store::projects::Project;
 use crate::store::{StoreError, Tx, series as stored};
-use crate::web::ansi_stripper;
-use crate::web::error::WebError;
 use crate::web::fields::PathParam;
-use crate::web::principal::Principal;
 
 /// Points of one series: a build each hour for eleven years.
 const POINTS_MAX: u32 = 100_000;

@@ -11,11 +11,10 @@ use serde::Serialize;
 use super::super::format;
 use super::super::projects::find;
 use super::Whole;
+use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{BuildId, ChangeState, Point, SeriesId};
-use crate::web::error::WebError;
 use crate::web::fields::PathParam;
-use crate::web::principal::Principal;
 
 /// The points that have a value, column by column: a chart of 100,000 takes them as they are.
 #[derive(Serialize)]

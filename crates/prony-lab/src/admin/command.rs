@@ -5,10 +5,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::rules;
-use crate::access;
 use crate::actions::tokens::NewToken;
 use crate::actions::{AccessError, Actor, Ctx, act_blocking, policy, tokens, users};
+use crate::egress::{self, rules};
 use crate::model::{Name, Role, SecretName};
 use crate::secrets::SecretAdmin;
 use crate::store::{Store, Tx, audit};
@@ -98,7 +97,7 @@ impl Command {
             Self::PolicyText => value(policy::written(&store.read_blocking(rules)?)),
             Self::SetPolicy { text } => value(act.run(move |tx, ctx| policy::set(tx, ctx, &text))?),
             Self::CheckUrl { role, url } => {
-                let policy = store.read_blocking(access::policy)?;
+                let policy = store.read_blocking(egress::policy)?;
                 let checked: UrlCheck = match policy.resolve(role, &url) {
                     Ok(addresses) => Ok(addresses.iter().map(ToString::to_string).collect()),
                     Err(refusal) => Err(refusal.to_string()),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use askama::Template;
 
-use super::error::WebError;
+use super::error::CapacityError;
 use crate::store::{Store, StoreError, Tables, Tx};
 
 /// Parts of pages that are kept: more than anybody looks at between two commits of a busy lab.
@@ -46,7 +46,7 @@ impl RenderCache {
         store: &Store,
         what: String,
         read: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<Arc<str>, WebError> {
+    ) -> Result<Arc<str>, CapacityError> {
         let version = store.version();
         if let Some(found) = self.find(store, &what, version) {
             return Ok(found);

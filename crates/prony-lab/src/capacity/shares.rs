@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::error::WebError;
+use super::error::CapacityError;
 
 /// Counts what users have, all together and each. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -100,19 +100,19 @@ struct Place {
 
 impl Turns {
     /// Waits for the turn of `user`.
-    pub(crate) async fn wait(&self, user: &str) -> Result<Turn, WebError> {
+    pub(crate) async fn wait(&self, user: &str) -> Result<Turn, CapacityError> {
         let place = self.place(user)?;
-        let permit = Arc::clone(&place.queue.free).acquire_owned().await.map_err(|_| WebError::Busy)?;
+        let permit = Arc::clone(&place.queue.free).acquire_owned().await.map_err(|_| CapacityError::Busy)?;
         Ok(Turn { _place: place, _permit: permit })
     }
 
-    fn place(&self, user: &str) -> Result<Place, WebError> {
+    fn place(&self, user: &str) -> Result<Place, CapacityError> {
         let mut users = self.users();
         let queue = users.entry(user.to_owned()).or_insert_with(|| {
             Arc::new(Queue { free: Arc::new(Semaphore::new(AT_ONCE)), there: AtomicUsize::new(0) })
         });
         if queue.there.load(Ordering::Relaxed) >= AT_ONCE + WAITING_MAX {
-            return Err(WebError::Busy);
+            return Err(CapacityError::Busy);
         }
         queue.there.fetch_add(1, Ordering::Relaxed);
         Ok(Place { turns: self.clone(), queue: Arc::clone(queue), user: user.to_owned() })

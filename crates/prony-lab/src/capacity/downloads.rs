@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::error::WebError;
+use super::error::CapacityError;
 
 /// Memory of all downloads together. One that needs more has all of it for itself.
 const MEMORY_KIB: u32 = 48 << 10;
@@ -28,12 +28,12 @@ pub(crate) struct Reservation {
 
 impl Downloads {
     /// Waits until there is room for `bytes`.
-    pub(crate) async fn reserve(&self, bytes: u64) -> Result<Reservation, WebError> {
+    pub(crate) async fn reserve(&self, bytes: u64) -> Result<Reservation, CapacityError> {
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).clamp(1, MEMORY_KIB);
         let room = tokio::time::timeout(PATIENCE, Arc::clone(&self.free).acquire_many_owned(kib)).await;
         match room {
             Ok(Ok(permit)) => Ok(Reservation { _permit: permit }),
-            _ => Err(WebError::Busy),
+            _ => Err(CapacityError::Busy),
         }
     }
 }

@@ -9,9 +9,9 @@ use crate::access::{Shown, Who};
 use crate::actions::Actor;
 use crate::auth::ApiToken;
 use crate::lab::Lab;
-use crate::model::Role;
+use crate::model::{ANONYMOUS, Role};
 
-/// Who asks, and what they may do. [`super::guard`] finds out before anything else is done.
+/// Who asks, and what they may do. The guard (`web/guard.rs`) finds out before anything else is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Principal {
     /// For the audit log and for "requested by".
@@ -25,9 +25,6 @@ pub(crate) struct Principal {
     /// What they showed, to ask later whether it is still good.
     pub(crate) shown: Option<Shown>,
 }
-
-/// The name of whoever has not logged in, which no user may have.
-pub(crate) const ANONYMOUS: &str = "anonymous";
 
 /// How somebody showed who they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +59,7 @@ impl Principal {
     }
 
     /// Who asks with these headers. A token that is shown counts alone, and must be good.
-    pub(super) async fn find(lab: &Lab, headers: &HeaderMap) -> Result<Option<Self>, WebError> {
+    pub(crate) async fn find(lab: &Lab, headers: &HeaderMap) -> Result<Option<Self>, WebError> {
         if let Some(value) = headers.get(header::AUTHORIZATION) {
             let text = value.to_str().ok().and_then(|text| text.split_once(' '));
             let bearer = text.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
 
-use super::pages::{Frame, problem};
 use crate::actions::AccessError;
 use crate::auth::{ForeignOrigin, HostError};
+use crate::capacity::CapacityError;
 use crate::model::Role;
 use crate::store::StoreError;
 
@@ -118,11 +117,12 @@ pub(crate) fn add_headers(headers: &mut HeaderMap, status: StatusCode, retry_aft
     }
 }
 
-impl IntoResponse for WebError {
-    fn into_response(self) -> Response {
-        let page = problem(&Frame::bare(), self.status(), &self.to_string());
-        let mut response = (self.status(), Html(page)).into_response();
-        add_headers(response.headers_mut(), self.status(), self.retry_after());
-        response
+impl From<CapacityError> for WebError {
+    fn from(error: CapacityError) -> Self {
+        match error {
+            CapacityError::Busy => Self::Busy,
+            CapacityError::Store(error) => Self::Store(error),
+            CapacityError::Drawing(error) => Self::Drawing(error),
+        }
     }
 }
