@@ -5,10 +5,11 @@
 //! stand outside `store/`, never change anything of the lab's state but by a transaction, and never answer "accepted"
 //! before that is committed.
 //!
-//! In reading order: `model/` (the types and the states), `store/` (what is kept), `lab` (what the parts share),
-//! `actions/` (what people do, one function each),
-//! `work/` (what runs builds), `history/` (what follows from results), `auth/` and `policy/` (who may do what),
-//! `web/` and `api/` (what people and scripts see).
+//! In reading order, each knowing only those before it: `model/` (the words and the states), `policy/` (which servers may
+//! be loaded), `store/` (what is kept), `history/`, `hooks/` and `monitor/` (what follows from results), `access/` (sessions
+//! and tokens), `lab` (what the parts share), `actions/` (what people do, one function each), `work/` (what runs builds),
+//! `admin/` (what is done at the machine), `http/`, `api/` and `web/` (what scripts and people see). A test of the edges
+//! (crates/prony/tests/it/edges.rs) has the whole order.
 
 #![forbid(unsafe_code)]
 
