@@ -122,12 +122,11 @@ impl From<ExecError> for CliError {
     fn from(error: ExecError) -> Self {
         match &error {
             ExecError::Plan(_) | ExecError::Words { .. } => Self::from_words(&error),
-            ExecError::NotFound { .. } | ExecError::Shell { .. } | ExecError::Terminal { .. } => {
-                Self { exit: Exit::TargetFailed, ..Self::from_words(&error) }
-            }
-            ExecError::Start { .. } | ExecError::File { .. } => {
-                Self { exit: Exit::TargetFailed, ..Self::from_words(&error) }
-            }
+            ExecError::NotFound { .. }
+            | ExecError::Shell { .. }
+            | ExecError::Terminal { .. }
+            | ExecError::Start { .. }
+            | ExecError::File { .. } => Self { exit: Exit::TargetFailed, ..Self::from_words(&error) },
             ExecError::Failed { how, measured, stderr, .. } => {
                 let mut cli_error = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };
                 let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::call::{Answered, Call, Nothing};
 use crate::access;
 use crate::actions::policy;
+use crate::egress;
 use crate::http::WebError;
 use crate::model::Role;
 

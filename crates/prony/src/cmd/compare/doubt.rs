@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn a_wait_that_both_sides_had_alike_leaves_a_direction() {
         let check = |a: f64, b: f64, expected: Severity| {
-            assert_eq!(wait(&pairs_with_waits(a, b)), Some(expected), "{a} {b}")
+            assert_eq!(wait(&pairs_with_waits(a, b)), Some(expected), "{a} {b}");
         };
         check(0.2, 0.2, Severity::Warning);
         check(0.2, 0.3, Severity::Invalid);

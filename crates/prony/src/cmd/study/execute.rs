@@ -52,7 +52,7 @@ pub(super) fn run(request: &StudyRequest<'_>) -> Result<Exit, CliError> {
     let mut line = StudyLine::new(study, &folder, quiet);
     let is_stopped = || control.is_stopped();
     let conducted = execute(study, &folder, request.confinement, &mut runner, &is_stopped, &mut |event| {
-        line.update(&event)
+        line.update(&event);
     });
     drop(line);
     let conducted = conducted.map_err(|error| cli_error(&error))?;
