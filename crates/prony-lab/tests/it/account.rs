@@ -127,7 +127,7 @@ fn tokens_are_made_and_made_void_by_their_user() {
     assert!(!again.contains(&token), "it is shown once");
     for (fields, words) in [
         ([("label", "ci"), ("role", "admin"), ("days", "7")], "do this as admin"),
-        ([("label", ""), ("role", "viewer"), ("days", "7")], "name a token"),
+        ([("label", ""), ("role", "viewer"), ("days", "7")], "name the token"),
         ([("label", "ci"), ("role", "viewer"), ("days", "0")], "make a token for 0 days"),
     ] {
         let refused = send(&front, &ada, "/account/tokens", &fields);

@@ -157,11 +157,11 @@ fn few_descriptors() {
     let server = Server::good();
     let limited = |words: &str| {
         let own = command();
-        let line = format!("ulimit -n 100; exec {} {} {words}", own.get_program().display(), server.url);
+        let line = format!("ulimit -n 140; exec {} {} {words}", own.get_program().display(), server.url);
         program_output(Command::new("bash").args(["-c", &line]).output().expect("bash is there"))
     };
     let fewer = limited("--rate 100 -d 200ms --warmup 0");
-    assert!(fewer.out.contains("at most 34 connections"), "{fewer:?}");
+    assert!(fewer.out.contains("at most 42 connections"), "{fewer:?}");
     let refused = limited("--rate 100 -c 50 -d 200ms --warmup 0");
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.starts_with("error: 50 connections need "), "{refused:?}");
