@@ -1,11 +1,14 @@
 //! Signals that the load was not the one that was asked for.
 
+use std::net::SocketAddr;
+
 use prony_model::words::{grouped, milliseconds, percent_of, plural, whole};
 use prony_model::{ErrorKind, Finding, FindingCode, Load, Severity};
 
 use super::client::is_busy;
 use super::{Facts, finding};
 use crate::machine::environment::port_range;
+use crate::machine::server::time_wait_towards;
 
 /// Share of the asked requests that may remain unsent.
 const RATE_SHORTFALL: f64 = 0.001;
@@ -228,11 +231,16 @@ fn ports_are_scarce(facts: &Facts<'_>, ports: u64) -> bool {
     // Each pair of a source and a destination address has all ports to itself.
     let pairs = facts.result.addresses.len().max(1) * facts.plan().sources.len().max(1);
     let many = ports as f64 * PORT_SHARE;
-    facts.result.connections.opened as f64 > many * pairs as f64
-        && time_wait_sockets().is_some_and(|waiting| waiting as f64 > many)
+    if facts.result.connections.opened as f64 <= many * pairs as f64 {
+        return false;
+    }
+    let addresses: Vec<SocketAddr> =
+        facts.result.addresses.iter().filter_map(|address| address.parse().ok()).collect();
+    let waiting = time_wait_towards(&addresses).or_else(time_wait_sockets);
+    waiting.is_some_and(|waiting| waiting as f64 > many)
 }
 
-/// Sockets that wait out their ports on this machine (/proc/net/sockstat, `tw`).
+/// Sockets in TIME_WAIT on this machine, of servers, too (/proc/net/sockstat, `tw`).
 fn time_wait_sockets() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/net/sockstat").ok()?;
     let line = text.lines().find(|line| line.starts_with("TCP:"))?;

@@ -22,6 +22,8 @@ mod queue;
 mod sock_diag;
 mod socket_table;
 
+use std::net::SocketAddr;
+
 use prony_model::{RunPlan, ServerHint, ServerUse};
 
 use crate::RunError;
@@ -31,6 +33,7 @@ use crate::resolve::Peers;
 use found::Found;
 use group::parents;
 use monitor::Monitor;
+use sock_diag::SockDiag;
 
 /// A run that is planned for fewer requests uses too little CPU time to measure: finding the server would take longer
 /// than the run.
@@ -93,4 +96,14 @@ impl ServerWatch {
             monitor.answers.add(start, end, answers);
         }
     }
+}
+
+/// Connections to `addresses` in TIME_WAIT on the client's side, each of which keeps a local port. `None` where the
+/// kernel doesn't say.
+pub(crate) fn time_wait_towards(addresses: &[SocketAddr]) -> Option<u64> {
+    let is_one = |remote: SocketAddr| {
+        addresses.iter().any(|one| (one.ip().to_canonical(), one.port()) == (remote.ip(), remote.port()))
+    };
+    let sockets = SockDiag::open()?.time_wait_sockets()?;
+    Some(sockets.iter().filter(|socket| is_one(socket.remote)).count() as u64)
 }

@@ -22,6 +22,7 @@ const PART_BYTES: usize = 32 * 1024;
 const PARTS_MAX: usize = 4096;
 const LISTENING: u32 = 1 << 10;
 const ESTABLISHED: u32 = 1 << 1;
+const TIME_WAIT: u32 = 1 << 6;
 /// AF_INET and AF_INET6.
 const IPV4: u8 = 2;
 const IPV6: u8 = 10;
@@ -71,6 +72,15 @@ impl SockDiag {
         for family in [IPV4, IPV6] {
             let request = tcp_request(family, LISTENING | ESTABLISHED);
             found.extend(self.dump(&request, &mut |message| tcp_socket(message))?);
+        }
+        Some(found)
+    }
+
+    /// TCP connections that ended and keep their port, by the end that closed first.
+    pub(super) fn time_wait_sockets(&self) -> Option<Vec<TcpSocket>> {
+        let mut found = Vec::new();
+        for family in [IPV4, IPV6] {
+            found.extend(self.dump(&tcp_request(family, TIME_WAIT), &mut |message| tcp_socket(message))?);
         }
         Some(found)
     }
@@ -268,6 +278,23 @@ mod tests {
             assert_eq!(of(&found), of(&listed));
             assert!(of(&found).is_some());
         }
+    }
+
+    #[test]
+    fn who_closes_first_keeps_the_port() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("it is bound");
+        let pair = || (TcpStream::connect(address).expect("it listens"), listener.accept().expect("one").0);
+        let (first, second) = (pair(), pair());
+        let own = first.0.local_addr().expect("it is connected");
+        drop(first.0);
+        drop(first.1);
+        drop(second.1);
+        drop(second.0);
+        let Some(found) = SockDiag::open().and_then(|diag| diag.time_wait_sockets()) else { return };
+        let of_clients: Vec<SocketAddr> =
+            found.iter().filter(|socket| socket.remote == address).map(|socket| socket.local).collect();
+        assert_eq!(of_clients, [own]);
     }
 
     #[test]
