@@ -91,6 +91,13 @@ def usable(studies, target):
     return f"cells with usable figures: {good} of {total}, {table.percent(share)}; {table.at_least(share, target)}"
 
 
+def with_cost(studies):
+    """How many cells have their main figures or, where the machine spoiled those, the server's CPU time per request."""
+    cells_ = [cell for study in _with_results(studies) for cell in study.result["cells"]]
+    known = [cell for cell in cells_ if _is_usable(cell) or _has_cost(cell)]
+    return f"with these or the server's CPU time per request: {len(known)} of {len(cells_)}"
+
+
 def repeats(studies):
     """How far the server's CPU time per request repeats where the rate does: half the range over the runs of a cell, as a
     share of their median."""
@@ -146,6 +153,10 @@ def _usable_cells(study):
 def _is_usable(cell):
     figures = _figures(cell)
     return all(name in figures and figures[name]["value"] is not None for name in MAIN_FIGURES[cell["kind"]])
+
+
+def _has_cost(cell):
+    return _figures(cell).get("cpu-per-request", {}).get("value") is not None
 
 
 def _figures(cell):

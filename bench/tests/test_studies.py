@@ -21,6 +21,8 @@ class Reports(unittest.TestCase):
         absent = cell("c", ["invalid"], [])
         command = cell("d", ["doubtful"], [("wall", 3.72, None)], kind="exec")
         self.assertEqual(report.usable([study(good, withheld, absent, command)], 0.9), "cells with usable figures: 2 of 4, 50 %; >= 0.90: missed")
+        costed = cell("e", ["invalid"], [("rate", None, None), ("cpu-per-request", 27.0, None)])
+        self.assertEqual(report.with_cost([study(good, withheld, absent, command, costed)]), "with these or the server's CPU time per request: 3 of 5")
         self.assertEqual(report.usable([], 0.9), "cells with usable figures: 0 of 0, –; >= 0.90: not measured")
 
     def test_a_study_without_a_report_has_no_cells(self):
