@@ -10,6 +10,7 @@ use rustix::fs::{Access, access};
 
 use crate::cli_error::CliError;
 use crate::output::{self, Destination};
+use crate::user_folder::UserFolder;
 
 /// A calibration with as many settings as it may have takes a tenth of this.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -63,17 +64,9 @@ impl Place {
     }
 }
 
-/// The file for the machine of `environment` (XDG Base Directory Specification 0.8); `None` where neither
-/// variable names a folder.
+/// The file for the machine of `environment`; `None` where there is no folder for it.
 fn file(environment: &Environment) -> Option<PathBuf> {
-    let folder = state_folder(|name| std::env::var_os(name).map(PathBuf::from))?;
-    Some(folder.join("prony").join(format!("calibration-{}.json", environment.fingerprint())))
-}
-
-/// Where programs keep their state; a relative path is as good as none, by the specification.
-pub(crate) fn state_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    let absolute = |name| variable(name).filter(|path| path.is_absolute());
-    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
+    Some(UserFolder::State.path()?.join(format!("calibration-{}.json", environment.fingerprint())))
 }
 
 /// The calibration in `path`, `None` if there is no such file, or why it can't be used.
@@ -101,25 +94,4 @@ fn warn(why: &str) {
         clean(why)
     );
     output::write_stderr(&text);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(set: &'static [(&'static str, &'static str)], expected: Option<&str>) {
-        let folder =
-            state_folder(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()));
-        assert_eq!(folder, expected.map(PathBuf::from), "{set:?}");
-    }
-
-    #[test]
-    fn the_folder_is_the_one_of_the_specification() {
-        check(&[("XDG_STATE_HOME", "/state"), ("HOME", "/home/me")], Some("/state"));
-        check(&[("HOME", "/home/me")], Some("/home/me/.local/state"));
-        check(&[("XDG_STATE_HOME", ""), ("HOME", "/home/me")], Some("/home/me/.local/state"));
-        check(&[("XDG_STATE_HOME", "state"), ("HOME", "/home/me")], Some("/home/me/.local/state"));
-        check(&[("HOME", "")], None);
-        check(&[], None);
-    }
 }

@@ -17,6 +17,7 @@ mod render;
 mod samples;
 mod signals;
 mod terminal;
+mod user_folder;
 
 use std::process::ExitCode;
 

@@ -20,7 +20,8 @@ use prony_lab::{AccessError, Lab, LabError, LabOptions, SandboxMode, StoreAddres
 use crate::args::{ExampleLabArgs, LabAction, LabArgs, LabPlaceArgs, LabServeArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
-use crate::{calibration, output, signals};
+use crate::user_folder::UserFolder;
+use crate::{output, signals};
 
 /// Runs the command of `args`.
 pub(crate) fn lab(args: &LabArgs) -> Result<Exit, CliError> {
@@ -81,9 +82,8 @@ fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
 
 /// Runs builds from now on, and prints a note where that is without a sandbox.
 fn worker(lab: &Lab) -> Result<Worker, CliError> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = folder("HOME");
-    let state = calibration::state_folder(folder);
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = UserFolder::State.of_all_programs();
     let worker = Worker::start(lab, &Surroundings { home, state }).map_err(|error| cli_error(&error))?;
     if !worker.sandbox().is_there() {
         output::write_stderr(&format!("note: {}\n", worker.sandbox().describe()));
@@ -174,7 +174,7 @@ fn mail_command(text: &str) -> Result<Vec<String>, CliError> {
 
 /// The folder and the store that `args` name, or those by default.
 fn place(args: &LabPlaceArgs) -> Result<(PathBuf, StoreAddress), CliError> {
-    let data = args.data.clone().or_else(default_folder).ok_or_else(|| {
+    let data = args.data.clone().or_else(|| Some(UserFolder::Data.path()?.join("lab"))).ok_or_else(|| {
         CliError::usage("there is no folder for the lab: neither XDG_DATA_HOME nor HOME is set")
             .hint("name one: prony lab --data FOLDER")
     })?;
@@ -183,14 +183,6 @@ fn place(args: &LabPlaceArgs) -> Result<(PathBuf, StoreAddress), CliError> {
         Some(url) => StoreAddress::Postgres(url.clone()),
     };
     Ok((data, store))
-}
-
-/// By the XDG Base Directory Specification 0.8: a relative path there counts as none.
-fn default_folder() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    Some(
-        absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?.join("prony/lab"),
-    )
 }
 
 fn cli_error(error: &LabError) -> CliError {

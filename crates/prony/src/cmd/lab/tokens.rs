@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 
 use crate::cli_error::CliError;
+use crate::user_folder::UserFolder;
 
 /// Bits of the mode by which others than the owner may do something.
 const OTHERS: u32 = 0o077;
@@ -83,14 +84,9 @@ impl Tokens {
     }
 }
 
-/// By the XDG Base Directory Specification 0.8: a relative path there counts as none.
 fn path() -> Result<PathBuf, CliError> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_CONFIG_HOME")
-        .or_else(|| Some(absolute("HOME")?.join(".config")))
-        .map(|folder| folder.join("prony/tokens.json"))
-        .ok_or_else(|| {
-            CliError::usage("there is no folder for tokens: neither XDG_CONFIG_HOME nor HOME is set")
-                .hint("set one of them, or use PRONY_LAB_TOKEN")
-        })
+    UserFolder::Config.path().map(|folder| folder.join("tokens.json")).ok_or_else(|| {
+        CliError::usage("there is no folder for tokens: neither XDG_CONFIG_HOME nor HOME is set")
+            .hint("set one of them, or use PRONY_LAB_TOKEN")
+    })
 }
