@@ -6,6 +6,7 @@ mod bad_servers;
 mod binary;
 mod calibration;
 mod compare;
+mod docs;
 mod edges;
 mod error_messages;
 mod exec;
