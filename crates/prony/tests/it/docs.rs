@@ -30,7 +30,7 @@ fn files(folder: &str, extension: &str) -> BTreeSet<String> {
 /// What stands in backquotes in `text` and looks like a path of a Rust file; `a/{b,c}.rs` is two.
 fn paths(text: &str) -> Vec<String> {
     let is_path = |text: &&str| {
-        text.ends_with(".rs")
+        text.strip_suffix(".rs").is_some()
             && text
                 .chars()
                 .all(|character| character.is_ascii_alphanumeric() || "_-./{},".contains(character))
