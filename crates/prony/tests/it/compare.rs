@@ -101,8 +101,9 @@ fn lockstep_has_no_wrong_sign() {
         let number = |value: &Value| value.as_f64().expect("a number");
         let (low, high) = (number(&rate["interval"]["low"]), number(&rate["interval"]["high"]));
         let truth = a_us as f64 / b_us as f64 - 1.0;
-        // Whatever the machine does meanwhile, it does to both.
-        assert!((number(&rate["change"]) - truth).abs() < 0.15, "{a_us} and {b_us} µs: {rate}");
+        // A machine that stops in one of so few blocks moves the estimate, and has the interval reach both ways.
+        let is_near = (number(&rate["change"]) - truth).abs() < 0.15;
+        assert!(is_near || (low < 0.0 && high > 0.0), "{a_us} and {b_us} µs: {rate}");
         assert!(high > low, "{a_us} and {b_us} µs: {rate}");
         let word = rate["outcome"]["word"].as_str().expect("a word");
         assert!(word != "faster" || number(&rate["change"]) < 0.05, "{a_us} and {b_us} µs: {rate}");
