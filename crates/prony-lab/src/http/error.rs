@@ -49,7 +49,7 @@ pub(crate) enum WebError {
     #[error("the request broke off: send it again")]
     BrokenBody,
     /// Too much to do.
-    #[error("the lab is busy with logins; try again in a minute")]
+    #[error("the lab is busy; try again in a minute")]
     Busy,
     /// They may not.
     #[error("this needs the role {}; ask an administrator of this lab", .0.name())]

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
+
+use crate::repository::{files, is_in, root};
 
 /// How far an edge reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,10 +103,6 @@ struct Graph {
     build: BTreeMap<String, BTreeSet<String>>,
     /// The same for its tests.
     tests: BTreeMap<String, BTreeSet<String>>,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 impl Graph {
@@ -244,7 +242,7 @@ fn ways_are_found() {
 fn unsafe_stays_with_its_owners() {
     let root = root();
     let mut owned = 0;
-    for file in sources(&root) {
+    for file in sources() {
         let name = file.strip_prefix(&root).expect("below the root").to_string_lossy().into_owned();
         let source = fs::read_to_string(&file).expect("sources can be read");
         let lines = unsafe_lines(&source);
@@ -266,7 +264,7 @@ fn modules_of_the_lab_use_those_below_them() {
     let source = root().join("crates/prony-lab/src");
     let mut wrong = Vec::new();
     let mut edges = 0;
-    for file in sources(&root()) {
+    for file in sources() {
         let Ok(path) = file.strip_prefix(&source) else { continue };
         let module =
             path.iter().next().and_then(|name| name.to_str()).expect("a name").trim_end_matches(".rs");
@@ -335,24 +333,9 @@ fn every_crate_has_the_workspaces_lints() {
 }
 
 /// Every file that is compiled into what people run. Tests may have an `unsafe` with its reason.
-fn sources(root: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut folders = Vec::new();
-    for member in fs::read_dir(root.join("crates")).expect("there are crates").flatten() {
-        folders.extend(["src", "examples"].map(|folder| member.path().join(folder)));
-        files.extend(Some(member.path().join("build.rs")).filter(|file| file.exists()));
-    }
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                files.push(path);
-            }
-        }
-    }
-    files
+fn sources() -> Vec<PathBuf> {
+    let is_source = |file: &PathBuf| ["src", "examples", "build.rs"].iter().any(|part| is_in(file, part));
+    files("crates", "rs").into_iter().filter(is_source).collect()
 }
 
 /// The lines with an `unsafe` that the compiler would see.

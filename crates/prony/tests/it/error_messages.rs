@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::repository::{files, is_in};
+
 /// Types whose messages describe what a server sent or what a file contains. Whoever prints one adds what to try.
 const DESCRIPTIONS: [&str; 11] = [
     "BodyNotKept",
@@ -92,28 +94,13 @@ fn the_exceptions_exist() {
     }
 }
 
-/// The messages of all `#[error("…")]` under crates/*/src, those of tests left out.
+/// The messages of all `#[error("…")]` under crates/*/src.
 fn messages() -> Vec<Message> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = Vec::new();
-    for entry in fs::read_dir(&root).expect("crates/") {
-        let source = entry.expect("an entry").path().join("src");
-        if source.is_dir() {
-            read_folder(&source, &mut found);
-        }
+    for file in files("crates", "rs").iter().filter(|file| is_in(file, "src")) {
+        read_file(file, &mut found);
     }
     found
-}
-
-fn read_folder(folder: &Path, found: &mut Vec<Message>) {
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            read_folder(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            read_file(&path, found);
-        }
-    }
 }
 
 fn read_file(file: &Path, found: &mut Vec<Message>) {

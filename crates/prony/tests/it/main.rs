@@ -21,6 +21,7 @@ mod pages;
 mod probe;
 mod processes;
 mod report;
+mod repository;
 mod runs;
 mod server;
 mod server_use;

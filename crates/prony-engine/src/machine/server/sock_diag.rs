@@ -68,19 +68,19 @@ impl SockDiag {
     /// All TCP sockets of this network namespace that listen or are connected, of both families. Connections that have
     /// ended, of which there may be tens of thousands, cost next to nothing here; in /proc/net/tcp each is a line.
     pub(super) fn tcp_sockets(&self) -> Option<Vec<TcpSocket>> {
-        let mut found = Vec::new();
-        for family in [IPV4, IPV6] {
-            let request = tcp_request(family, LISTENING | ESTABLISHED);
-            found.extend(self.dump(&request, &mut |message| tcp_socket(message))?);
-        }
-        Some(found)
+        self.tcp_sockets_in(LISTENING | ESTABLISHED)
     }
 
     /// TCP connections that ended and keep their port, by the end that closed first.
     pub(super) fn time_wait_sockets(&self) -> Option<Vec<TcpSocket>> {
+        self.tcp_sockets_in(TIME_WAIT)
+    }
+
+    /// TCP sockets of both families in these states.
+    fn tcp_sockets_in(&self, states: u32) -> Option<Vec<TcpSocket>> {
         let mut found = Vec::new();
         for family in [IPV4, IPV6] {
-            found.extend(self.dump(&tcp_request(family, TIME_WAIT), &mut |message| tcp_socket(message))?);
+            found.extend(self.dump(&tcp_request(family, states), &mut |message| tcp_socket(message))?);
         }
         Some(found)
     }
