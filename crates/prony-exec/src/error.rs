@@ -1,30 +1,26 @@
 //! Why a series can't begin or go on.
 
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
-use prony_model::{CommandExit, ExecPlanError};
+use prony_model::{CommandExit, ExecPlanError, Problem, Spelling, plain_spelling};
 
 /// A series that has no result.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum ExecError {
     /// The plan contradicts itself.
-    #[error(transparent)]
-    Plan(#[from] ExecPlanError),
+    Plan(ExecPlanError),
     /// A command line that is no list of words, where there is no shell to read it.
-    #[error("`{line}` has a quote without its end: without a shell a command is a program and its arguments")]
     Words {
         /// The command.
         line: String,
     },
     /// There is no such program.
-    #[error("there is no program `{program}`: is the name spelled right, and the folder in PATH?")]
     NotFound {
         /// Its name.
         program: String,
     },
     /// A program that could not be started.
-    #[error("`{program}` can't be started ({source}): check that it is a program that you may run")]
     Start {
         /// Its name.
         program: String,
@@ -32,7 +28,6 @@ pub enum ExecError {
         source: io::Error,
     },
     /// A command that failed.
-    #[error("`{line}` {how} ({when})")]
     Failed {
         /// The command.
         line: String,
@@ -46,21 +41,16 @@ pub enum ExecError {
         stderr: String,
     },
     /// A command that wants to read from the terminal.
-    #[error(
-        "`{line}` wants to read from the terminal: give it a file with --input, or arguments that need no answer"
-    )]
     Terminal {
         /// The command.
         line: String,
     },
     /// The shell doesn't run.
-    #[error("the shell `{shell}` can't run an empty command: name another with --shell, or use none with -N")]
     Shell {
         /// Its words.
         shell: String,
     },
     /// A file for the commands' input or output can't be opened.
-    #[error("can't open {} ({source}): check that its folder exists and that you may use it", path.display())]
     File {
         /// Which.
         path: PathBuf,
@@ -68,7 +58,6 @@ pub enum ExecError {
         source: io::Error,
     },
     /// The operating system failed.
-    #[error("{what} ({source})")]
     System {
         /// What was tried.
         what: &'static str,
@@ -77,12 +66,64 @@ pub enum ExecError {
     },
 }
 
+impl ExecError {
+    /// What is wrong, and what to try where that is the same for everybody.
+    pub fn problem(&self, spelled: Spelling) -> Problem {
+        match self {
+            Self::Plan(error) => error.problem(spelled),
+            Self::Words { line } => Problem::new(
+                format!("`{line}` has a quote without its end"),
+                "without a shell a command is a program and its arguments",
+            ),
+            Self::NotFound { program } => Problem::new(
+                format!("there is no program `{program}`"),
+                "is the name spelled right, and the folder in PATH?",
+            ),
+            Self::Start { program, source } => Problem::new(
+                format!("`{program}` can't be started ({source})"),
+                "check that it is a program that you may run",
+            ),
+            Self::Failed { line, how, when, .. } => {
+                Problem::without_advice(format!("`{line}` {how} ({when})"))
+            }
+            Self::Terminal { line } => {
+                let input = spelled("input");
+                let advice = format!("give it a file with {input}, or arguments that need no answer");
+                Problem::new(format!("`{line}` wants to read from the terminal"), advice).about("input")
+            }
+            Self::Shell { shell } => {
+                let advice = format!("name another with {}, or use none with -N", spelled("shell"));
+                Problem::new(format!("the shell `{shell}` can't run an empty command"), advice).about("shell")
+            }
+            Self::File { path, source } => Problem::new(
+                format!("can't open {} ({source})", path.display()),
+                "check that its folder exists and that you may use it",
+            ),
+            Self::System { what, source } => Problem::without_advice(format!("{what} ({source})")),
+        }
+    }
+}
+
+impl fmt::Display for ExecError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem(plain_spelling).fmt(formatter)
+    }
+}
+
+impl std::error::Error for ExecError {}
+
+impl From<ExecPlanError> for ExecError {
+    fn from(error: ExecPlanError) -> Self {
+        Self::Plan(error)
+    }
+}
+
 /// How a command ended, in words that follow its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct How(pub CommandExit);
 
-impl std::fmt::Display for How {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for How {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             CommandExit::Code(code) => write!(formatter, "ended with exit code {code}"),
             CommandExit::Signal(signal) => write!(formatter, "was ended by signal {signal}"),

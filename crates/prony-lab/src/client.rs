@@ -1,7 +1,9 @@
 //! The client of a lab for scripts: requests a build, waits for it, returns its result.
 
+use std::fmt;
 use std::time::Duration;
 
+use prony_model::Problem;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -40,19 +42,15 @@ pub struct Me {
 }
 
 /// Why a lab can't be asked, or does not do what it is asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum ClientError {
     /// Not an address of a lab.
-    #[error("`{0}` is no address of a lab: write it as http://127.0.0.1:3000 or https://lab.example.org")]
     Address(String),
     /// The token would be readable on the way.
-    #[error("the token would go to {0} in the clear: use https://")]
     Clear(String),
     /// Not a token.
-    #[error(transparent)]
-    Token(#[from] TokenError),
+    Token(TokenError),
     /// Nothing answers.
-    #[error("no lab answers at {address} ({why}): is it running?")]
     Unreachable {
         /// Where it should be.
         address: String,
@@ -60,7 +58,6 @@ pub enum ClientError {
         why: String,
     },
     /// The lab says no.
-    #[error("the lab refuses ({status}): {}", describe(.detail, .mistakes))]
     Refused {
         /// The status of its answer.
         status: u16,
@@ -70,7 +67,6 @@ pub enum ClientError {
         mistakes: Vec<FieldMistake>,
     },
     /// Something answers, but not as a lab does.
-    #[error("what answers at {address} is no lab ({why}): check --lab")]
     Foreign {
         /// Where.
         address: String,
@@ -78,13 +74,54 @@ pub enum ClientError {
         why: String,
     },
     /// It takes longer than somebody would wait.
-    #[error("build {id} is {} still: wait longer with --timeout", .state.name())]
     TimedOut {
         /// Which build.
         id: BuildId,
         /// How far it is.
         state: BuildState,
     },
+}
+
+impl ClientError {
+    /// What is wrong, and what to try.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::Address(text) => Problem::new(
+                format!("`{text}` is no address of a lab"),
+                "write it as http://127.0.0.1:3000 or https://lab.example.org",
+            ),
+            Self::Clear(host) => {
+                Problem::new(format!("the token would go to {host} in the clear"), "use https://")
+            }
+            Self::Token(error) => error.problem(),
+            Self::Unreachable { address, why } => {
+                Problem::new(format!("no lab answers at {address} ({why})"), "is it running?")
+            }
+            Self::Refused { status, detail, mistakes } => {
+                Problem::new(format!("the lab refuses ({status})"), describe(detail, mistakes))
+            }
+            Self::Foreign { address, why } => {
+                Problem::new(format!("what answers at {address} is no lab ({why})"), "check --lab")
+            }
+            Self::TimedOut { id, state } => {
+                Problem::new(format!("build {id} is {} still", state.name()), "wait longer with --timeout")
+            }
+        }
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem().fmt(formatter)
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl From<TokenError> for ClientError {
+    fn from(error: TokenError) -> Self {
+        Self::Token(error)
+    }
 }
 
 /// Whether one may go on after a finished build.
@@ -135,7 +172,7 @@ fn describe(detail: &str, mistakes: &[FieldMistake]) -> String {
 }
 
 #[derive(Deserialize)]
-struct Problem {
+struct Answer {
     detail: String,
     #[serde(default)]
     mistakes: Vec<FieldMistake>,
@@ -283,7 +320,7 @@ impl Client {
         if status.is_success() {
             return serde_json::from_str(&text).map_err(foreign);
         }
-        let Problem { detail, mistakes } = serde_json::from_str(&text).map_err(foreign)?;
+        let Answer { detail, mistakes } = serde_json::from_str(&text).map_err(foreign)?;
         Err(ClientError::Refused { status: status.as_u16(), detail, mistakes })
     }
 }

@@ -1,16 +1,18 @@
 //! Why a lab does not start.
 
+use std::fmt;
+
+use prony_model::Problem;
+
 use crate::auth::HostError;
 use crate::store::StoreError;
 
 /// Why a lab can't begin, or can't do what is asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum LabError {
     /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// Its folder.
-    #[error("use the folder {path} ({source}); name another: --data FOLDER")]
     Folder {
         /// Which.
         path: std::path::PathBuf,
@@ -18,7 +20,6 @@ pub enum LabError {
         source: std::io::Error,
     },
     /// An address to listen on.
-    #[error("listen on {address} ({source}); stop the server that has it, or name another with --listen")]
     Listen {
         /// Which.
         address: std::net::SocketAddr,
@@ -26,25 +27,17 @@ pub enum LabError {
         source: std::io::Error,
     },
     /// It would be reached from elsewhere, in the clear.
-    #[error(
-        "listen on {address}, where others reach it, without TLS; add --tls-certificate FILE --tls-key FILE, or \
-         --behind-proxy if a proxy does the TLS"
-    )]
     Exposed {
         /// Where.
         address: std::net::SocketAddr,
     },
     /// Anybody could read it from elsewhere.
-    #[error("let everybody in (--anonymous) where others than this machine reach the lab; leave it out")]
     AnonymousAbroad,
     /// Anybody could do anything.
-    #[error("let everybody be admin; log in instead")]
     AnonymousAdmin,
     /// A name by which it should be known.
-    #[error("take its names: {0}")]
-    Host(#[from] HostError),
+    Host(HostError),
     /// Certificate or key.
-    #[error("use {path} for TLS ({why}); it should hold PEM")]
     Tls {
         /// Which file.
         path: std::path::PathBuf,
@@ -52,9 +45,62 @@ pub enum LabError {
         why: String,
     },
     /// Builds would run without a sandbox.
-    #[error("run builds: {0}")]
-    Sandbox(String),
+    Sandbox(Problem),
     /// The system gives no threads.
-    #[error("start its threads ({0}); `ulimit -u` shows how many this user may have")]
     Threads(std::io::Error),
+}
+
+impl LabError {
+    /// What is wrong, as it stands after "failed to", and what to try.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::Store(error) => error.problem(),
+            Self::Folder { path, source } => Problem::new(
+                format!("use the folder {} ({source})", path.display()),
+                "name another: --data FOLDER",
+            ),
+            Self::Listen { address, source } => Problem::new(
+                format!("listen on {address} ({source})"),
+                "stop the server that has it, or name another with --listen",
+            ),
+            Self::Exposed { address } => Problem::new(
+                format!("listen on {address}, where others reach it, without TLS"),
+                "add --tls-certificate FILE --tls-key FILE, or --behind-proxy if a proxy does the TLS",
+            ),
+            Self::AnonymousAbroad => Problem::new(
+                "let everybody in (--anonymous) where others than this machine reach the lab",
+                "leave it out",
+            ),
+            Self::AnonymousAdmin => Problem::new("let everybody be admin", "log in instead"),
+            Self::Host(error) => Problem::without_advice(format!("take its names: {error}")),
+            Self::Tls { path, why } => {
+                Problem::new(format!("use {} for TLS ({why})", path.display()), "it should hold PEM")
+            }
+            Self::Sandbox(problem) => problem.clone().after("run builds: "),
+            Self::Threads(error) => Problem::new(
+                format!("start its threads ({error})"),
+                "`ulimit -u` shows how many this user may have",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for LabError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.problem().sentence())
+    }
+}
+
+impl std::error::Error for LabError {}
+
+impl From<StoreError> for LabError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<HostError> for LabError {
+    fn from(error: HostError) -> Self {
+        Self::Host(error)
+    }
 }

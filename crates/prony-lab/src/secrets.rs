@@ -3,6 +3,7 @@
 //! Sealed is by ChaCha20-Poly1305 (RFC 8439), with the secret's name: one can't be put in the place of another. Whoever has
 //! the database, or a backup of it, has no secret; whoever has the lab's folder, too, has all.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use prony_model::Problem;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
@@ -26,13 +28,11 @@ const VALUE_BYTES_MIN: usize = 6;
 const VALUE_BYTES_MAX: usize = 32 << 10;
 
 /// Why something about secrets can't be done.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum SecretError {
     /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// The file of the key.
-    #[error("use the key of secrets in {path} ({source}); is it the lab's own folder?")]
     Key {
         /// Where it is.
         path: PathBuf,
@@ -40,14 +40,49 @@ pub enum SecretError {
         source: io::Error,
     },
     /// It was sealed with another key, or changed.
-    #[error("open the secret {0}, which was sealed with another key or is damaged; store it again")]
     Sealed(String),
     /// There is none of that name.
-    #[error("find the secret {0}, which nobody stored; store it with `prony lab secret set {0}`")]
     Missing(String),
     /// Too short, too long, or something that no variable can hold.
-    #[error("store it: a secret has {VALUE_BYTES_MIN} to {VALUE_BYTES_MAX} bytes, and none of them is 0")]
     Value,
+}
+
+impl SecretError {
+    /// What is wrong, as it stands after "failed to", and what to try.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::Store(error) => error.problem(),
+            Self::Key { path, source } => Problem::new(
+                format!("use the key of secrets in {} ({source})", path.display()),
+                "is it the lab's own folder?",
+            ),
+            Self::Sealed(name) => Problem::new(
+                format!("open the secret {name}, which was sealed with another key or is damaged"),
+                "store it again",
+            ),
+            Self::Missing(name) => Problem::new(
+                format!("find the secret {name}, which nobody stored"),
+                format!("store it with `prony lab secret set {name}`"),
+            ),
+            Self::Value => Problem::without_advice(format!(
+                "store it: a secret has {VALUE_BYTES_MIN} to {VALUE_BYTES_MAX} bytes, and none of them is 0"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for SecretError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.problem().sentence())
+    }
+}
+
+impl std::error::Error for SecretError {}
+
+impl From<StoreError> for SecretError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
 }
 
 /// What seals and opens secrets.

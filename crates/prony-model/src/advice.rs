@@ -1,4 +1,4 @@
-//! Advice on what was typed: the word that was probably meant, and the part of an error that says what to try.
+//! Advice on what was typed: the word that was probably meant.
 
 /// The candidate nearest to `typed`, if it is near enough to be a slip of the hand.
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -20,17 +20,6 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
-/// An error in the words of a library, `what: what to try`, in its two parts. Colons within backquotes, which hold what
-/// was typed, don't count.
-pub fn what_and_advice(text: &str) -> (&str, Option<&str>) {
-    let mut quoted = false;
-    let at = text.char_indices().find_map(|(at, character)| {
-        quoted ^= character == '`';
-        (!quoted && text[at..].starts_with(": ")).then_some(at)
-    });
-    at.map_or((text, None), |at| (&text[..at], Some(&text[at + 2..])))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,13 +38,5 @@ mod tests {
         check("localhost", None);
         check("web", None);
         check("api", None);
-    }
-
-    #[test]
-    fn advice_stands_behind_a_colon() {
-        let check = |text: &str, expected: (&str, Option<&str>)| assert_eq!(what_and_advice(text), expected);
-        check("0 runs: use 1", ("0 runs", Some("use 1")));
-        check("`a: b` is no count: write 5", ("`a: b` is no count", Some("write 5")));
-        check("`a: b` is odd", ("`a: b` is odd", None));
     }
 }

@@ -24,6 +24,7 @@ mod options;
 mod outcome;
 mod plan;
 mod probe;
+mod problem;
 mod redact;
 mod result;
 mod server;
@@ -35,7 +36,7 @@ mod traffic;
 mod units;
 pub mod words;
 
-pub use advice::{nearest, what_and_advice};
+pub use advice::nearest;
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
     CalibrationNoise, CalibrationPoint, CalibrationSetting, evaluate,
@@ -72,6 +73,7 @@ pub use probe::{
     PhaseSummary, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan, ProbeResult, ProbedRequest,
     ProbedResponse, ServerMetric, ServerTimes, probe_from_json, probe_json_schema, probe_to_json,
 };
+pub use problem::{Problem, Spelling, plain_spelling};
 pub use redact::without_secrets;
 pub use result::{
     Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, HistogramData,
@@ -92,4 +94,4 @@ pub use study::{
 };
 pub use target::{Target, TargetError};
 pub use traffic::{Traffic, TrafficPart};
-pub use units::{Rate, UnitError, parse_bytes, parse_count, parse_duration};
+pub use units::{Rate, parse_bytes, parse_count, parse_count_u32, parse_duration};

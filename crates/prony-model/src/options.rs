@@ -4,9 +4,10 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::problem::shown_as_problem;
 use crate::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, ExecPlan, ExecRuns, KernelClock, Load, PlanError,
-    ProbePlan, Rate, RequestPlan, RunPlan, StatusSet, Target, Timeouts, Version,
+    ProbePlan, Problem, Rate, RequestPlan, RunPlan, Spelling, StatusSet, Target, Timeouts, Version,
 };
 
 /// Connections in a closed loop, when no number is given.
@@ -98,23 +99,55 @@ pub struct ExecOptions {
 }
 
 /// Options that contradict one another.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OptionsError {
     /// Two ends.
-    #[error("--duration and --requests both say when the run ends: leave out one of them")]
     TwoEnds,
     /// Gaps of no rate.
-    #[error("--poisson spreads the requests of a rate, and there is no rate: add one: --rate 500 --poisson")]
     PoissonWithoutRate,
     /// Not a method.
-    #[error("`{0}` is not an HTTP method: write one word such as GET, POST or DELETE")]
     Method(String),
     /// Not a header.
-    #[error("`{0}` is not a header: write a name, a colon and a value, `Accept: text/html`")]
     Header(String),
     /// A plan that can't be.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(PlanError),
+}
+
+impl OptionsError {
+    /// What is wrong, and what to try.
+    pub fn problem(&self, spelled: Spelling) -> Problem {
+        match self {
+            Self::TwoEnds => {
+                let [duration, requests] = ["duration", "requests"].map(spelled);
+                let what = format!("{duration} and {requests} both say when the run ends");
+                Problem::new(what, "leave out one of them").about("duration")
+            }
+            Self::PoissonWithoutRate => {
+                let [poisson, rate] = ["poisson", "rate"].map(spelled);
+                let what = format!("{poisson} spreads the requests of a rate, and there is no rate");
+                Problem::new(what, format!("add one: {rate} 500 {poisson}")).about("poisson")
+            }
+            Self::Method(typed) => Problem::new(
+                format!("`{typed}` is not an HTTP method"),
+                "write one word such as GET, POST or DELETE",
+            )
+            .about("method"),
+            Self::Header(typed) => Problem::new(
+                format!("`{typed}` is not a header"),
+                "write a name, a colon and a value, `Accept: text/html`",
+            )
+            .about("header"),
+            Self::Plan(error) => error.problem(spelled),
+        }
+    }
+}
+
+shown_as_problem!(OptionsError);
+
+impl From<PlanError> for OptionsError {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
 }
 
 impl RunOptions {
@@ -252,4 +285,30 @@ impl ExecOptions {
 pub fn is_token(text: &str) -> bool {
     let is_token_character = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_token_character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_edge_spells_settings_its_way() {
+        let options = RunOptions {
+            pipeline: Some(2),
+            request: RequestOptions { no_keepalive: true, ..RequestOptions::default() },
+            ..RunOptions::default()
+        };
+        let target = Target::parse("http://127.0.0.1/").expect("a URL");
+        let error = options.plan(target, 1).expect_err("a contradiction");
+        let problem = error.problem(|name| format!("--{name}"));
+        assert_eq!(problem.what, "--pipeline needs connections that stay open");
+        assert_eq!(problem.advice.as_deref(), Some("leave out --no-keepalive (and --http1.0)"));
+        assert_eq!(problem.field.as_deref(), Some("pipeline"));
+        assert_eq!(
+            error.to_string(),
+            "`pipeline` needs connections that stay open: leave out `no-keepalive` (and `http1.0`)"
+        );
+        let typed = OptionsError::Header("--header: x".to_owned()).problem(|name| format!("`{name}`"));
+        assert_eq!(typed.what, "`--header: x` is not a header", "what was typed stays as it is");
+    }
 }

@@ -7,16 +7,15 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Rate, Target};
+use crate::problem::shown_as_problem;
+use crate::{Problem, Rate, Spelling, Target};
 
 /// A plan that contradicts itself.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanError {
     /// No connection at all.
-    #[error("0 connections can't carry a request: use --connections 1 or more")]
     NoConnections,
     /// More connections than [`RunPlan::CONNECTIONS_MAX`].
-    #[error("{asked} connections are more than the {max} that one run can hold: use fewer")]
     TooManyConnections {
         /// What was asked.
         asked: u32,
@@ -24,10 +23,8 @@ pub enum PlanError {
         max: u32,
     },
     /// No request at all.
-    #[error("0 requests are no load: use --requests 1 or more, or --duration")]
     NoRequests,
     /// Fewer requests than connections.
-    #[error("{requests} requests can't use {connections} connections: use --connections {requests} or fewer")]
     FewerRequestsThanConnections {
         /// Requests asked for.
         requests: u64,
@@ -35,24 +32,20 @@ pub enum PlanError {
         connections: u32,
     },
     /// No time at all.
-    #[error("a duration of 0 measures nothing: use --duration 10s")]
     NoDuration,
     /// Longer than [`RunPlan::DURATION_MAX`].
-    #[error("a duration over {} hours is not supported: use several runs", .max.as_secs() / 3600)]
     TooLong {
         /// The bound.
         max: Duration,
     },
     /// A timeout of zero.
-    #[error("a {what} timeout of 0 fails every request: use {flag} 5s or leave it out")]
     NoTimeout {
         /// Which timeout.
         what: &'static str,
-        /// The flag that sets it.
-        flag: &'static str,
+        /// The plain name of the setting.
+        setting: &'static str,
     },
     /// No thread at all, or more than [`RunPlan::THREADS_MAX`].
-    #[error("{asked} threads: use 1 to {max}")]
     Threads {
         /// What was asked.
         asked: u32,
@@ -60,7 +53,6 @@ pub enum PlanError {
         max: u32,
     },
     /// More threads than connections.
-    #[error("{threads} threads can't share {connections} connections: use --threads {connections} or fewer")]
     MoreThreadsThanConnections {
         /// Threads asked for.
         threads: u32,
@@ -68,7 +60,6 @@ pub enum PlanError {
         connections: u32,
     },
     /// A pipeline depth outside its bounds.
-    #[error("a pipeline depth of {asked}: use 1 to {max}")]
     Pipeline {
         /// What was asked.
         asked: u32,
@@ -76,10 +67,8 @@ pub enum PlanError {
         max: u32,
     },
     /// Pipelining over connections that carry one request each.
-    #[error("--pipeline needs connections that stay open: leave out --no-keepalive (and --http1.0)")]
     PipelineWithoutKeepAlive,
     /// More requests than [`crate::ProbePlan::COUNT_MAX`], or none.
-    #[error("{asked} requests are not a probe: use --count 1 to {max}, or put a load on it with prony run")]
     ProbeCount {
         /// What was asked.
         asked: u32,
@@ -87,12 +76,95 @@ pub enum PlanError {
         max: u32,
     },
     /// Source addresses with a Unix socket.
-    #[error("--source names a network address, which a Unix socket doesn't have: leave out one of them")]
     SourceWithUnixSocket,
     /// Addresses to connect to with a Unix socket.
-    #[error("--connect-to and --unix both say where to connect to: leave out one of them")]
     ConnectToWithUnixSocket,
 }
+
+impl PlanError {
+    /// What is wrong, and what to try.
+    pub fn problem(&self, spelled: Spelling) -> Problem {
+        Problem::new(self.what(spelled), self.advice(spelled)).about(self.setting())
+    }
+
+    fn what(&self, spelled: Spelling) -> String {
+        match self {
+            Self::NoConnections => "0 connections can't carry a request".to_owned(),
+            Self::TooManyConnections { asked, max } => {
+                format!("{asked} connections are more than the {max} that one run can hold")
+            }
+            Self::NoRequests => "0 requests are no load".to_owned(),
+            Self::FewerRequestsThanConnections { requests, connections } => {
+                format!("{requests} requests can't use {connections} connections")
+            }
+            Self::NoDuration => "a duration of 0 measures nothing".to_owned(),
+            Self::TooLong { max } => {
+                format!("a duration over {} hours is not supported", max.as_secs() / 3600)
+            }
+            Self::NoTimeout { what, .. } => format!("a {what} timeout of 0 fails every request"),
+            Self::Threads { asked, .. } => format!("{asked} threads"),
+            Self::MoreThreadsThanConnections { threads, connections } => {
+                format!("{threads} threads can't share {connections} connections")
+            }
+            Self::Pipeline { asked, .. } => format!("a pipeline depth of {asked}"),
+            Self::PipelineWithoutKeepAlive => {
+                format!("{} needs connections that stay open", spelled("pipeline"))
+            }
+            Self::ProbeCount { asked, .. } => format!("{asked} requests are not a probe"),
+            Self::SourceWithUnixSocket => {
+                format!("{} names a network address, which a Unix socket doesn't have", spelled("source"))
+            }
+            Self::ConnectToWithUnixSocket => {
+                format!("{} and {} both say where to connect to", spelled("connect-to"), spelled("unix"))
+            }
+        }
+    }
+
+    fn advice(&self, spelled: Spelling) -> String {
+        let setting = spelled(self.setting());
+        match self {
+            Self::NoConnections => format!("use {setting} 1 or more"),
+            Self::TooManyConnections { .. } => "use fewer".to_owned(),
+            Self::NoRequests => format!("use {setting} 1 or more, or {}", spelled("duration")),
+            Self::FewerRequestsThanConnections { requests, .. } => {
+                format!("use {setting} {requests} or fewer")
+            }
+            Self::NoDuration => format!("use {setting} 10s"),
+            Self::TooLong { .. } => "use several runs".to_owned(),
+            Self::NoTimeout { .. } => format!("use {setting} 5s or leave it out"),
+            Self::Threads { max, .. } | Self::Pipeline { max, .. } => format!("use 1 to {max}"),
+            Self::MoreThreadsThanConnections { connections, .. } => {
+                format!("use {setting} {connections} or fewer")
+            }
+            Self::PipelineWithoutKeepAlive => {
+                format!("leave out {} (and {})", spelled("no-keepalive"), spelled("http1.0"))
+            }
+            Self::ProbeCount { max, .. } => {
+                format!("use {setting} 1 to {max}, or put a load on it with prony run")
+            }
+            Self::SourceWithUnixSocket | Self::ConnectToWithUnixSocket => "leave out one of them".to_owned(),
+        }
+    }
+
+    /// The plain name of the setting that it is about.
+    fn setting(&self) -> &'static str {
+        match self {
+            Self::NoConnections
+            | Self::TooManyConnections { .. }
+            | Self::FewerRequestsThanConnections { .. } => "connections",
+            Self::NoRequests => "requests",
+            Self::NoDuration | Self::TooLong { .. } => "duration",
+            Self::NoTimeout { setting, .. } => setting,
+            Self::Threads { .. } | Self::MoreThreadsThanConnections { .. } => "threads",
+            Self::Pipeline { .. } | Self::PipelineWithoutKeepAlive => "pipeline",
+            Self::ProbeCount { .. } => "count",
+            Self::SourceWithUnixSocket => "source",
+            Self::ConnectToWithUnixSocket => "connect-to",
+        }
+    }
+}
+
+shown_as_problem!(PlanError);
 
 /// One run: what, how much, how long, how judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -283,9 +355,9 @@ impl Timeouts {
     /// Finds one that no request could keep.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         if self.connect.is_zero() {
-            Err(PlanError::NoTimeout { what: "connect", flag: "--connect-timeout" })
+            Err(PlanError::NoTimeout { what: "connect", setting: "connect-timeout" })
         } else if self.request.is_zero() {
-            Err(PlanError::NoTimeout { what: "request", flag: "--timeout" })
+            Err(PlanError::NoTimeout { what: "request", setting: "timeout" })
         } else {
             Ok(())
         }
@@ -333,9 +405,13 @@ impl StatusSet {
         self.0.iter().any(|&(low, high)| (low..=high).contains(&status))
     }
 
-    /// Reads `200`, `2xx`, `200-299`, and lists of them with commas; `None` where a part is none of these.
-    pub fn parse(text: &str) -> Option<Self> {
-        text.split(',').map(|part| range(part.trim())).collect::<Option<Vec<_>>>().map(Self)
+    /// Reads `200`, `2xx`, `200-299`, and lists of them with commas.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let ranges = text.split(',').map(|part| range(part.trim())).collect::<Option<Vec<_>>>();
+        ranges.map(Self).ok_or_else(|| {
+            let what = format!("`{text}` is not a set of status codes");
+            Problem::new(what, "write 200, 2xx, 200-299 or 200,404")
+        })
     }
 }
 

@@ -2,28 +2,46 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::problem::shown_as_problem;
+use crate::{Problem, Spelling};
+
 /// Each address brings its own range of ports; more than this only makes the plan long.
 const ADDRESSES_MAX: u128 = 4096;
 
 /// A text that is no address, and no range of addresses.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceError {
     /// Not an address.
-    #[error(
-        "`{0}` is not an address to connect from: write --source 127.0.0.2, or a range: --source 127.0.0.2-127.0.0.9"
-    )]
     Address(String),
     /// Not a range.
-    #[error(
-        "`{0}` is not a range of addresses: write the lower address first, both of one family: 127.0.0.2-127.0.0.9"
-    )]
     Range(String),
     /// More than a run can use.
-    #[error(
-        "`{0}` makes more than {ADDRESSES_MAX} addresses: each one has some 28,000 ports of its own: use fewer"
-    )]
     TooMany(String),
 }
+
+impl SourceError {
+    /// What is wrong, and what to try.
+    pub fn problem(&self, spelled: Spelling) -> Problem {
+        let source = spelled("source");
+        match self {
+            Self::Address(typed) => Problem::new(
+                format!("`{typed}` is not an address to connect from"),
+                format!("write {source} 127.0.0.2, or a range: {source} 127.0.0.2-127.0.0.9"),
+            ),
+            Self::Range(typed) => Problem::new(
+                format!("`{typed}` is not a range of addresses"),
+                "write the lower address first, both of one family: 127.0.0.2-127.0.0.9",
+            ),
+            Self::TooMany(typed) => Problem::new(
+                format!("`{typed}` makes more than {ADDRESSES_MAX} addresses"),
+                "each one has some 28,000 ports of its own: use fewer",
+            ),
+        }
+        .about("source")
+    }
+}
+
+shown_as_problem!(SourceError);
 
 /// Every address that `typed` names, in order.
 pub fn source_addresses(typed: &[String]) -> Result<Vec<IpAddr>, SourceError> {

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Problem;
+
 /// A text that is not the URL of a server that can be loaded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetError {
     /// The text does not parse as a URL.
-    #[error("`{text}` is not a URL ({why}): write it as http://HOST:PORT/PATH")]
     Malformed {
         /// What was typed.
         text: String,
@@ -19,21 +20,46 @@ pub enum TargetError {
         why: String,
     },
     /// A scheme that Prony does not speak.
-    #[error("unsupported scheme `{scheme}`: use http://")]
     Scheme {
         /// The scheme that was asked for.
         scheme: String,
     },
     /// HTTPS, which is not built yet.
-    #[error("https is not supported yet: use http://, or bypass the TLS proxy and load the backend")]
     Tls,
     /// User name or password in the URL.
-    #[error("the URL holds a user name or password: send it as a header instead, -H 'Authorization: …'")]
     UserInfo,
     /// Port 0.
-    #[error("port 0 is nobody's: name the port on which the server listens")]
     PortZero,
 }
+
+impl TargetError {
+    /// What is wrong, and what to try.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::Malformed { text, why } => {
+                Problem::new(format!("`{text}` is not a URL ({why})"), "write it as http://HOST:PORT/PATH")
+            }
+            Self::Scheme { scheme } => Problem::new(format!("unsupported scheme `{scheme}`"), "use http://"),
+            Self::Tls => Problem::new(
+                "https is not supported yet",
+                "use http://, or bypass the TLS proxy and load the backend",
+            ),
+            Self::UserInfo => Problem::new(
+                "the URL holds a user name or password",
+                "send it as a header instead, -H 'Authorization: …'",
+            ),
+            Self::PortZero => Problem::new("port 0 is nobody's", "name the port on which the server listens"),
+        }
+    }
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem().fmt(formatter)
+    }
+}
+
+impl std::error::Error for TargetError {}
 
 /// What is loaded: a URL, and the ways to reach it that a URL can't say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

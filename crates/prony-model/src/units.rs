@@ -5,21 +5,28 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A text that is not a quantity of the kind that was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UnitError {
-    /// Not a duration.
-    #[error("`{0}` is not a duration: write a number with a unit, such as 10s, 250ms, 1m30s or 2h")]
-    Duration(String),
-    /// Not a whole number.
-    #[error("`{0}` is not a count: write a whole number such as 5000, 5k or 2M")]
-    Count(String),
-    /// Not a rate.
-    #[error("`{0}` is not a rate: write requests per second above 0, such as 500, 2.5, 10k or 600/min")]
-    Rate(String),
-    /// Not a size.
-    #[error("`{0}` is not a size: write bytes such as 512, 64KiB, 1MiB or 10MB")]
-    Bytes(String),
+use crate::Problem;
+
+/// A text that is no duration.
+fn no_duration(text: &str) -> Problem {
+    let advice = "write a number with a unit, such as 10s, 250ms, 1m30s or 2h";
+    Problem::new(format!("`{text}` is not a duration"), advice)
+}
+
+/// A text that is no whole number.
+fn no_count(text: &str) -> Problem {
+    Problem::new(format!("`{text}` is not a count"), "write a whole number such as 5000, 5k or 2M")
+}
+
+/// A text that is no rate.
+fn no_rate(text: &str) -> Problem {
+    let advice = "write requests per second above 0, such as 500, 2.5, 10k or 600/min";
+    Problem::new(format!("`{text}` is not a rate"), advice)
+}
+
+/// A text that is no size.
+fn no_size(text: &str) -> Problem {
+    Problem::new(format!("`{text}` is not a size"), "write bytes such as 512, 64KiB, 1MiB or 10MB")
 }
 
 /// Requests per second over all threads and connections of a run; finite and above zero.
@@ -46,9 +53,9 @@ impl Rate {
 }
 
 impl TryFrom<f64> for Rate {
-    type Error = UnitError;
-    fn try_from(value: f64) -> Result<Self, UnitError> {
-        Self::per_second(value).ok_or_else(|| UnitError::Rate(value.to_string()))
+    type Error = Problem;
+    fn try_from(value: f64) -> Result<Self, Problem> {
+        Self::per_second(value).ok_or_else(|| no_rate(&value.to_string()))
     }
 }
 
@@ -59,11 +66,11 @@ impl From<Rate> for f64 {
 }
 
 impl std::str::FromStr for Rate {
-    type Err = UnitError;
+    type Err = Problem;
 
     /// `500`, `2.5`, `10k`, `1M`, each also with `/s`, `/min` or `/h`.
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        let error = || UnitError::Rate(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        let error = || no_rate(text);
         let (number, seconds) = match text.trim().split_once('/') {
             None | Some((_, "s" | "sec")) => (text.trim().split('/').next().unwrap_or_default(), 1.0),
             Some((number, "min" | "m")) => (number, 60.0),
@@ -77,17 +84,22 @@ impl std::str::FromStr for Rate {
 }
 
 /// A count such as `5000`, `5k`, `1.5M`; must come out whole.
-pub fn parse_count(text: &str) -> Result<u64, UnitError> {
-    let error = || UnitError::Count(text.to_owned());
+pub fn parse_count(text: &str) -> Result<u64, Problem> {
+    let error = || no_count(text);
     let value = scaled(text.trim(), &[("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("", 1.0)])
         .ok_or_else(error)?;
     whole(value).ok_or_else(error)
 }
 
+/// A count that fits 32 bits.
+pub fn parse_count_u32(text: &str) -> Result<u32, Problem> {
+    parse_count(text)?.try_into().map_err(|_| no_count(text))
+}
+
 /// A size such as `512`, `64KiB`, `10MB`; decimal and binary prefixes differ.
-pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+pub fn parse_bytes(text: &str) -> Result<u64, Problem> {
     const KIB: f64 = 1024.0;
-    let error = || UnitError::Bytes(text.to_owned());
+    let error = || no_size(text);
     let units = [
         ("KiB", KIB),
         ("MiB", KIB * KIB),
@@ -104,8 +116,8 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
 
 /// A duration such as `10s`, `250ms`, `1.5s`, `1m30s`, `2h`. A bare number is refused, for it says no unit;
 /// `0` alone is accepted.
-pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
-    let error = || UnitError::Duration(text.to_owned());
+pub fn parse_duration(text: &str) -> Result<Duration, Problem> {
+    let error = || no_duration(text);
     let mut rest = text.trim();
     if rest == "0" {
         return Ok(Duration::ZERO);
@@ -200,6 +212,8 @@ mod tests {
         assert_eq!(parse_count("1_000"), Ok(1_000));
         assert!(parse_count("1.5").is_err());
         assert!(parse_count("-1").is_err());
+        assert_eq!(parse_count_u32("4G"), Ok(4_000_000_000));
+        assert!(parse_count_u32("5G").is_err());
         assert_eq!(parse_bytes("64KiB"), Ok(65_536));
         assert_eq!(parse_bytes("10MB"), Ok(10_000_000));
         assert!(parse_bytes("ten").is_err());

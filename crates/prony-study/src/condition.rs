@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use prony_model::{LoadKind, RunResult, StudyMetric, nearest};
+use prony_model::{LoadKind, Problem, RunResult, StudyMetric, nearest};
 
 use crate::aggregate::reading_of;
 use crate::file::amount_of;
@@ -41,34 +41,15 @@ pub enum ConditionOutcome {
     Unknown(String),
 }
 
-/// Text that is no condition.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConditionError {
-    /// Nothing is compared.
-    #[error(
-        "`{0}` is not a condition: write a metric, a sign and a value, such as 'p99 > 50ms' or 'success < 99.9%'"
-    )]
-    Form(String),
-    /// Not one of the metrics of a run.
-    #[error("`{given}` is not a metric of a run: {advice}")]
-    Metric {
-        /// What stands there.
-        given: String,
-        /// What could.
-        advice: String,
-    },
-    /// Not a value of the metric.
-    #[error("{0}")]
-    Value(String),
-}
-
 impl Condition {
     /// Reads one.
-    pub fn parse(text: &str) -> Result<Self, ConditionError> {
+    pub fn parse(text: &str) -> Result<Self, Problem> {
         let found = SIGNS.iter().filter_map(|(sign, meaning)| Some((text.find(sign)?, *sign, *meaning)));
-        let (at, sign, meaning) = found
-            .min_by_key(|(at, sign, _)| (*at, std::cmp::Reverse(sign.len())))
-            .ok_or_else(|| ConditionError::Form(text.to_owned()))?;
+        let (at, sign, meaning) =
+            found.min_by_key(|(at, sign, _)| (*at, std::cmp::Reverse(sign.len()))).ok_or_else(|| {
+                let advice = "write a metric, a sign and a value, such as 'p99 > 50ms' or 'success < 99.9%'";
+                Problem::new(format!("`{text}` is not a condition"), advice)
+            })?;
         let (name, value) = (text[..at].trim(), text[at + sign.len()..].trim());
         let metric = metrics().find(|metric| metric.name() == name).ok_or_else(|| {
             let names: Vec<&str> = metrics().map(StudyMetric::name).collect();
@@ -76,9 +57,9 @@ impl Condition {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there is {}", names.join(", ")),
             };
-            ConditionError::Metric { given: name.to_owned(), advice }
+            Problem::new(format!("`{name}` is not a metric of a run"), advice)
         })?;
-        let bound = amount_of(value, metric).map_err(|error| ConditionError::Value(error.to_string()))?;
+        let bound = amount_of(value, metric)?;
         Ok(Self { metric, sign: meaning, bound, text: format!("{name} {sign} {value}") })
     }
 

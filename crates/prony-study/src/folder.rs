@@ -1,11 +1,12 @@
 //! The folder of a study: its only state. Everything in it is written whole or not at all, so that whatever moment it
 //! is left at, it can be gone on from.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use prony_model::StudyFailure;
+use prony_model::{Problem, Spelling, StudyFailure, plain_spelling};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -43,19 +44,14 @@ pub enum Begin {
 }
 
 /// Why a folder can't be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum FolderError {
     /// Something else is there.
-    #[error("{} is not the folder of a study, and not empty: name another with --output", path.display())]
     Foreign {
         /// The folder.
         path: PathBuf,
     },
     /// Its runs would be lost.
-    #[error(
-        "{} has {done} of {of} runs already: go on with --resume, start over with --force, or name another folder with --output",
-        path.display()
-    )]
     HasRuns {
         /// The folder.
         path: PathBuf,
@@ -65,28 +61,21 @@ pub enum FolderError {
         of: usize,
     },
     /// It is of another plan.
-    #[error(
-        "{} was begun with another plan, so its runs can't be gone on with: undo the change of the study file, start over with --force, or name another folder with --output",
-        path.display()
-    )]
     OtherPlan {
         /// The folder.
         path: PathBuf,
     },
     /// Another prony works in it.
-    #[error("another prony works in {}: wait for it to end, or name another folder with --output", path.display())]
     Locked {
         /// The folder.
         path: PathBuf,
     },
     /// There is no study in it.
-    #[error("{} is not the folder of a study: it has no {SCHEDULE}", path.display())]
     NoStudy {
         /// The folder.
         path: PathBuf,
     },
     /// A file of ours that is not as it was written.
-    #[error("{} can't be understood ({why}): start over with --force, or name another folder with --output", path.display())]
     Broken {
         /// The file.
         path: PathBuf,
@@ -94,7 +83,6 @@ pub enum FolderError {
         why: String,
     },
     /// The operating system failed.
-    #[error("can't {what} {} ({source}): check that the folder may be written and has room", path.display())]
     System {
         /// What was tried.
         what: &'static str,
@@ -104,6 +92,54 @@ pub enum FolderError {
         source: io::Error,
     },
 }
+
+impl FolderError {
+    /// What is wrong, and what to try.
+    pub fn problem(&self, spelled: Spelling) -> Problem {
+        let [resume, force, output] = ["resume", "force", "output"].map(spelled);
+        let elsewhere = format!("name another folder with {output}");
+        match self {
+            Self::Foreign { path } => {
+                let what = format!("{} is not the folder of a study, and not empty", path.display());
+                Problem::new(what, format!("name another with {output}"))
+            }
+            Self::HasRuns { path, done, of } => Problem::new(
+                format!("{} has {done} of {of} runs already", path.display()),
+                format!("go on with {resume}, start over with {force}, or {elsewhere}"),
+            ),
+            Self::OtherPlan { path } => {
+                let path = path.display();
+                let what = format!("{path} was begun with another plan, so its runs can't be gone on with");
+                let undo = "undo the change of the study file";
+                Problem::new(what, format!("{undo}, start over with {force}, or {elsewhere}"))
+            }
+            Self::Locked { path } => Problem::new(
+                format!("another prony works in {}", path.display()),
+                format!("wait for it to end, or {elsewhere}"),
+            ),
+            Self::NoStudy { path } => Problem::new(
+                format!("{} is not the folder of a study", path.display()),
+                format!("it has no {SCHEDULE}"),
+            ),
+            Self::Broken { path, why } => Problem::new(
+                format!("{} can't be understood ({why})", path.display()),
+                format!("start over with {force}, or {elsewhere}"),
+            ),
+            Self::System { what, path, source } => Problem::new(
+                format!("can't {what} {} ({source})", path.display()),
+                "check that the folder may be written and has room",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for FolderError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem(plain_spelling).fmt(formatter)
+    }
+}
+
+impl std::error::Error for FolderError {}
 
 /// A folder that no other prony can use meanwhile.
 #[derive(Debug)]

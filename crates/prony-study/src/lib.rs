@@ -28,7 +28,7 @@ pub use compare::{
     Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, SideRequests, estimate, evaluate,
     evaluate_primary, figure_findings, is_final, side_requests, withhold,
 };
-pub use condition::{Condition, ConditionError, ConditionOutcome};
+pub use condition::{Condition, ConditionOutcome};
 pub use estimate::Estimate;
 pub use execute::{Executed, StudyEvent, execute};
 pub use file::{Host, Mistake, Overrides, StudyError, study_file_json_schema};

@@ -24,7 +24,7 @@ use std::ffi::OsString;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
-use prony_model::nearest;
+use prony_model::{Problem, nearest, parse_count_u32};
 
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
@@ -155,7 +155,7 @@ pub(crate) struct DemoArgs {
     #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = prony_model::parse_duration)]
     pub(crate) duration: std::time::Duration,
     /// Connections
-    #[arg(short, long, value_name = "N", default_value = "8", value_parser = shared::whole_u32)]
+    #[arg(short, long, value_name = "N", default_value = "8", value_parser = parse_count_u32)]
     pub(crate) connections: u32,
 }
 
@@ -250,8 +250,8 @@ fn with_run_flags() -> clap::Command {
     definition.after_long_help(format!("{title}\n{flags}\n{others}\n\n{}", exit::TABLE))
 }
 
-/// Whether `prony serve` takes `words`, in which placeholders may stand; else why not, with what to try.
-pub(crate) fn check_serve(words: &[String]) -> Result<(), String> {
+/// Whether `prony serve` takes `words`, in which placeholders may stand; else why not.
+pub(crate) fn check_serve(words: &[String]) -> Result<(), Problem> {
     // What is known only when targets run: a port fits wherever an address or a number does.
     let filled = words.iter().map(|word| word.replace("{port}", "1"));
     let words = ["prony", "serve"].into_iter().map(str::to_owned).chain(filled);
@@ -262,7 +262,7 @@ pub(crate) fn check_serve(words: &[String]) -> Result<(), String> {
             &error,
             &errors::Typed::new(definition(), &["prony".into(), "serve".into()]),
         )
-        .describe()),
+        .problem()),
     }
 }
 

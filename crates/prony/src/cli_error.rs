@@ -4,7 +4,9 @@ use std::io::Write as _;
 
 use prony_engine::RunError;
 use prony_exec::{ExecError, How};
-use prony_model::{CommandExit, ExecPlan, what_and_advice};
+use prony_model::{
+    CommandExit, ExecPlan, ExecPlanError, OptionsError, PlanError, Problem, SourceError, TargetError,
+};
 use prony_report::clean;
 
 use crate::exit::Exit;
@@ -36,15 +38,6 @@ impl CliError {
         Self { exit: Exit::Internal, ..Self::usage(what) }
     }
 
-    /// A usage error in the words of a library: `what: what to try`.
-    pub(crate) fn from_words(error: &dyn std::error::Error) -> Self {
-        let text = error.to_string();
-        match what_and_advice(&text) {
-            (what, Some(advice)) => Self::usage(what).hint(advice),
-            (what, None) => Self::usage(what),
-        }
-    }
-
     /// Adds a line with what to try.
     pub(crate) fn hint(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
@@ -63,10 +56,10 @@ impl CliError {
         ))
     }
 
-    /// On one line: `what: what to try`.
-    pub(crate) fn describe(&self) -> String {
-        let advice = self.advice.join("; ");
-        if advice.is_empty() { self.what.clone() } else { format!("{}: {advice}", self.what) }
+    /// The same for somebody else to word.
+    pub(crate) fn problem(&self) -> Problem {
+        let advice = Some(self.advice.join("; ")).filter(|advice| !advice.is_empty());
+        Problem { what: self.what.clone(), advice, field: None }
     }
 
     /// Writes it to stderr and returns the exit code.
@@ -88,8 +81,51 @@ impl CliError {
     }
 }
 
+/// How the command line writes the setting of a plain name.
+pub(crate) fn flag(name: &str) -> String {
+    format!("--{name}")
+}
+
+impl From<Problem> for CliError {
+    /// A usage error.
+    fn from(problem: Problem) -> Self {
+        Self { advice: Vec::from_iter(problem.advice), ..Self::usage(problem.what) }
+    }
+}
+
+impl From<TargetError> for CliError {
+    fn from(error: TargetError) -> Self {
+        error.problem().into()
+    }
+}
+
+impl From<SourceError> for CliError {
+    fn from(error: SourceError) -> Self {
+        error.problem(flag).into()
+    }
+}
+
+impl From<OptionsError> for CliError {
+    fn from(error: OptionsError) -> Self {
+        error.problem(flag).into()
+    }
+}
+
+impl From<PlanError> for CliError {
+    fn from(error: PlanError) -> Self {
+        error.problem(flag).into()
+    }
+}
+
+impl From<ExecPlanError> for CliError {
+    fn from(error: ExecPlanError) -> Self {
+        error.problem(flag).into()
+    }
+}
+
 impl From<RunError> for CliError {
     fn from(error: RunError) -> Self {
+        let cli_error = Self::from(error.problem(flag));
         match &error {
             RunError::Plan(_)
             | RunError::Server(_)
@@ -97,12 +133,13 @@ impl From<RunError> for CliError {
             | RunError::Source { .. }
             | RunError::SourceFamily { .. }
             | RunError::UnixPath { .. }
-            | RunError::Descriptors { .. } => Self::from_words(&error),
-            RunError::Request(_) | RunError::Check(_) => Self::usage(error.to_string()),
-            RunError::Resolve { .. } => Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) }
+            | RunError::Descriptors { .. }
+            | RunError::Request(_)
+            | RunError::Check(_) => cli_error,
+            RunError::Resolve { .. } => Self { exit: Exit::TargetFailed, ..cli_error }
                 .hint("is the name spelled right? an address works too: http://127.0.0.1:3000/"),
             RunError::NothingAnswers { address, .. } => {
-                let cli_error = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };
+                let cli_error = Self { exit: Exit::TargetFailed, ..cli_error };
                 match address.parse::<std::net::SocketAddr>() {
                     Ok(address) if address.ip().is_loopback() => cli_error.hint(format!(
                         "is the server running? `prony serve rudy --port {}` starts one to try",
@@ -113,22 +150,23 @@ impl From<RunError> for CliError {
                     }
                 }
             }
-            RunError::System { .. } => Self::internal(error.to_string()),
+            RunError::System { .. } => Self { exit: Exit::Internal, ..cli_error },
         }
     }
 }
 
 impl From<ExecError> for CliError {
     fn from(error: ExecError) -> Self {
+        let cli_error = Self::from(error.problem(flag));
         match &error {
-            ExecError::Plan(_) | ExecError::Words { .. } => Self::from_words(&error),
+            ExecError::Plan(_) | ExecError::Words { .. } => cli_error,
             ExecError::NotFound { .. }
             | ExecError::Shell { .. }
             | ExecError::Terminal { .. }
             | ExecError::Start { .. }
-            | ExecError::File { .. } => Self { exit: Exit::TargetFailed, ..Self::from_words(&error) },
+            | ExecError::File { .. } => Self { exit: Exit::TargetFailed, ..cli_error },
             ExecError::Failed { how, measured, stderr, .. } => {
-                let mut cli_error = Self { exit: Exit::TargetFailed, ..Self::usage(error.to_string()) };
+                let mut cli_error = Self { exit: Exit::TargetFailed, ..cli_error };
                 let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
                 for line in &lines[lines.len().saturating_sub(LINES_MAX)..] {
                     cli_error = cli_error.hint(format!("| {line}"));
@@ -150,18 +188,18 @@ impl From<ExecError> for CliError {
 mod tests {
     use super::*;
 
-    fn check(error: impl std::error::Error, expected: &str) {
-        assert_eq!(CliError::from_words(&error).text(), expected);
+    fn check(problem: Problem, expected: &str) {
+        assert_eq!(CliError::from(problem).text(), expected);
     }
 
     #[test]
     fn a_librarys_advice_gets_a_line_of_its_own() {
         check(
-            prony_model::TargetError::Tls,
+            TargetError::Tls.problem(),
             "error: https is not supported yet\n       use http://, or bypass the TLS proxy and load the backend\n",
         );
         check(
-            prony_model::UnitError::Count("a: b".to_owned()),
+            prony_model::parse_count("a: b").expect_err("no count"),
             "error: `a: b` is not a count\n       write a whole number such as 5000, 5k or 2M\n",
         );
     }

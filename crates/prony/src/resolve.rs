@@ -66,9 +66,7 @@ fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, CliError> {
     let target = target(&args.url, args.unix.as_deref(), &args.connect_to)?;
     let seed = args.means.seed.unwrap_or(seed);
     let without_body = options(args)?;
-    let plan = |options: &RunOptions| {
-        options.plan(target.clone(), seed).map_err(|error| CliError::from_words(&error))
-    };
+    let plan = |options: &RunOptions| options.plan(target.clone(), seed).map_err(CliError::from);
     // The body comes last, because it may be read from stdin: everything that can be refused without it is.
     plan(&without_body)?;
     let request = RequestOptions { body: body(&args.request)?, ..without_body.request };
@@ -107,11 +105,11 @@ fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
 }
 
 fn target(url: &str, unix: Option<&Path>, connect_to: &[SocketAddr]) -> Result<Target, CliError> {
-    let target = Target::parse(url).map_err(|error| CliError::from_words(&error))?;
+    let target = Target::parse(url)?;
     let mut addresses: Vec<SocketAddr> = Vec::new();
     for address in connect_to {
         if address.port() == 0 {
-            return Err(CliError::from_words(&TargetError::PortZero));
+            return Err(TargetError::PortZero.into());
         }
         if !addresses.contains(address) {
             addresses.push(*address);
@@ -144,7 +142,7 @@ fn request(
         connect_timeout: args.connect_timeout,
         no_keepalive: connection.no_keepalive,
         http10: connection.http10,
-        sources: source_addresses(sources).map_err(|error| CliError::from_words(&error))?,
+        sources: source_addresses(sources)?,
         expect_status: statuses.cloned(),
     })
 }

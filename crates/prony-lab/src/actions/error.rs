@@ -1,5 +1,9 @@
 //! Why something about who may do what can't be changed.
 
+use std::fmt;
+
+use prony_model::Problem;
+
 use super::tokens::{TOKEN_DAYS_MAX, TOKEN_NAME_MAX, TOKENS_MAX};
 use crate::model::Role;
 use crate::policy::{Refusal, RulesError};
@@ -7,27 +11,19 @@ use crate::secrets::SecretError;
 use crate::store::StoreError;
 
 /// Why something about who may do what can't be changed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum AccessError {
     /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// Nobody of that name.
-    #[error("find the user `{0}`; `prony lab user list` names all")]
     NoUser(String),
     /// The last admin.
-    #[error("take the role or the door from `{0}`, the last admin: make somebody else admin first")]
     LastAdmin(String),
     /// A user without a password.
-    #[error("give `{0}` a token before a password is set; follow the link of `prony lab user add` first")]
     NoPassword(String),
     /// A name for a token that says nothing.
-    #[error("name the token; take 1 to {TOKEN_NAME_MAX} characters, such as `laptop` or `ci of web`")]
     TokenName,
     /// More than its user may.
-    #[error(
-        "give a token the role {requested}, since its user `{name}` is {has}; change the user's role first"
-    )]
     TokenRole {
         /// What was requested.
         requested: Role,
@@ -37,42 +33,119 @@ pub enum AccessError {
         has: Role,
     },
     /// More tokens than anybody needs.
-    #[error("give `{name}` another token: {TOKENS_MAX} are good already; revoke one first")]
     TooManyTokens {
         /// Whose.
         name: String,
     },
     /// A token that would last too long.
-    #[error("make a token for {0} days: 1 to {TOKEN_DAYS_MAX} are possible")]
     TokenLife(u32),
     /// What the actor's role is too little for.
-    #[error("do this as {0}; ask one, or use a token with that role")]
     Role(Role),
     /// No token of that number, or none that the actor may see.
-    #[error("find the token {0}, or it is void already; `prony lab token list` names all")]
     NoToken(String),
     /// A name that means nobody.
-    #[error("name a user `{0}`: that is who has not logged in; take another name")]
     ReservedName(String),
     /// A policy that can't be read.
-    #[error("read the policy ({0}); `prony lab policy show` prints the present one")]
     PolicySyntax(String),
     /// A policy with a mistake.
-    #[error("use the policy: {0}")]
-    Policy(#[from] RulesError),
+    Policy(RulesError),
     /// A secret.
-    #[error(transparent)]
-    Secret(#[from] SecretError),
+    Secret(SecretError),
     /// What the running lab answered.
-    #[error("{0}")]
-    AtLab(String),
+    AtLab(Problem),
     /// An answer that can't be read.
-    #[error("read the answer ({0}); use the same version of prony as the lab")]
     Answer(String),
     /// The lab has ended meanwhile.
-    #[error("reach the lab, which has just ended; run the command again")]
     Stopped,
     /// A target that the policy refuses.
-    #[error("load it: {0}")]
-    Refused(#[from] Refusal),
+    Refused(Refusal),
+}
+
+impl AccessError {
+    /// What is wrong, as it stands after "failed to", and what to try.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::Store(error) => error.problem(),
+            Self::Secret(error) => error.problem(),
+            Self::AtLab(problem) => problem.clone(),
+            Self::TokenName => Problem::new(
+                "name the token",
+                format!("take 1 to {TOKEN_NAME_MAX} characters, such as `laptop` or `ci of web`"),
+            ),
+            Self::TokenRole { requested, name, has } => Problem::new(
+                format!("give a token the role {requested}, since its user `{name}` is {has}"),
+                "change the user's role first",
+            ),
+            Self::TooManyTokens { name } => Problem::new(
+                format!("give `{name}` another token: {TOKENS_MAX} are good already"),
+                "revoke one first",
+            ),
+            Self::TokenLife(days) => Problem::without_advice(format!(
+                "make a token for {days} days: 1 to {TOKEN_DAYS_MAX} are possible"
+            )),
+            Self::NoToken(id) => Problem::new(
+                format!("find the token {id}, or it is void already"),
+                "`prony lab token list` names all",
+            ),
+            Self::NoUser(name) => {
+                Problem::new(format!("find the user `{name}`"), "`prony lab user list` names all")
+            }
+            Self::LastAdmin(name) => Problem::without_advice(format!(
+                "take the role or the door from `{name}`, the last admin: make somebody else admin first"
+            )),
+            Self::NoPassword(name) => Problem::new(
+                format!("give `{name}` a token before a password is set"),
+                "follow the link of `prony lab user add` first",
+            ),
+            Self::Role(role) => {
+                Problem::new(format!("do this as {role}"), "ask one, or use a token with that role")
+            }
+            Self::ReservedName(name) => Problem::new(
+                format!("name a user `{name}`: that is who has not logged in"),
+                "take another name",
+            ),
+            Self::PolicySyntax(why) => Problem::new(
+                format!("read the policy ({why})"),
+                "`prony lab policy show` prints the present one",
+            ),
+            Self::Policy(error) => Problem::without_advice(format!("use the policy: {error}")),
+            Self::Answer(why) => {
+                Problem::new(format!("read the answer ({why})"), "use the same version of prony as the lab")
+            }
+            Self::Stopped => Problem::new("reach the lab, which has just ended", "run the command again"),
+            Self::Refused(refusal) => Problem::without_advice(format!("load it: {refusal}")),
+        }
+    }
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.problem().sentence())
+    }
+}
+
+impl std::error::Error for AccessError {}
+
+impl From<StoreError> for AccessError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<RulesError> for AccessError {
+    fn from(error: RulesError) -> Self {
+        Self::Policy(error)
+    }
+}
+
+impl From<SecretError> for AccessError {
+    fn from(error: SecretError) -> Self {
+        Self::Secret(error)
+    }
+}
+
+impl From<Refusal> for AccessError {
+    fn from(error: Refusal) -> Self {
+        Self::Refused(error)
+    }
 }

@@ -11,6 +11,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use prony_model::Problem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -84,13 +85,16 @@ fn serve(lab: &Lab, mut stream: &UnixStream) -> io::Result<()> {
     }
     let mut text = String::new();
     stream.take(MESSAGE_BYTES_MAX).read_to_string(&mut text)?;
-    let answer: Result<Value, String> = match serde_json::from_str::<Request>(&text) {
+    let answer: Result<Value, Problem> = match serde_json::from_str::<Request>(&text) {
         Ok(Request { by, command }) => {
             let done = command.execute(&lab.store, &lab.options.data, &by);
             lab.access.forget();
-            done.map_err(|error| error.to_string())
+            done.map_err(|error| error.problem())
         }
-        Err(error) => Err(format!("read what was asked ({error}); use the same version of prony as the lab")),
+        Err(error) => Err(Problem::new(
+            format!("read what was asked ({error})"),
+            "use the same version of prony as the lab",
+        )),
     };
     stream.write_all(serde_json::to_string(&answer)?.as_bytes())
 }
@@ -115,7 +119,7 @@ pub(super) fn ask(mut stream: &UnixStream, by: &str, command: Command) -> Result
         Ok(answer)
     };
     let answer = exchange().map_err(|error| failed(&error))?;
-    let answer: Result<Value, String> = serde_json::from_str(&answer).map_err(|error| failed(&error))?;
+    let answer: Result<Value, Problem> = serde_json::from_str(&answer).map_err(|error| failed(&error))?;
     answer.map_err(AccessError::AtLab)
 }
 

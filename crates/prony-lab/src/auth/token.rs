@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use prony_model::Problem;
+
 use super::secret::from_hexadecimal;
 use super::{Digest, Secret, hexadecimal, random};
 
@@ -18,9 +20,24 @@ pub struct ApiToken {
 }
 
 /// A text that is no API token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this is no API token: it should read lab_<id>_<secret>, as `prony lab token add` printed it")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenError;
+
+impl TokenError {
+    /// What is wrong, and what to try.
+    pub fn problem(&self) -> Problem {
+        let advice = "it should read lab_<id>_<secret>, as `prony lab token add` printed it";
+        Problem::new("this is no API token", advice)
+    }
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem().fmt(formatter)
+    }
+}
+
+impl std::error::Error for TokenError {}
 
 impl ApiToken {
     /// A new one.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use prony_model::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,13 +20,6 @@ pub struct Name(String);
 /// A variant of a project: one of the names that its definition lists.
 pub type Variant = Name;
 
-/// Why a text is no [`Name`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is no name: take 1 to {BYTES_MAX} of a–z, 0–9, `-`, `_` and `.`, beginning with a letter or digit"
-)]
-pub struct NameError(String);
-
 impl Name {
     /// The text.
     pub fn as_str(&self) -> &str {
@@ -34,21 +28,28 @@ impl Name {
 }
 
 impl FromStr for Name {
-    type Err = NameError;
+    type Err = Problem;
 
-    fn from_str(text: &str) -> Result<Self, NameError> {
+    fn from_str(text: &str) -> Result<Self, Problem> {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let fits = (1..=BYTES_MAX).contains(&text.len())
             && text.bytes().all(|byte| is_plain(byte) || b"-_.".contains(&byte))
             && text.bytes().next().is_some_and(is_plain);
-        if fits { Ok(Self(text.to_owned())) } else { Err(NameError(text.chars().take(BYTES_MAX).collect())) }
+        if fits {
+            return Ok(Self(text.to_owned()));
+        }
+        let shown: String = text.chars().take(BYTES_MAX).collect();
+        Err(Problem::new(
+            format!("`{shown}` is no name"),
+            format!("take 1 to {BYTES_MAX} of a–z, 0–9, `-`, `_` and `.`, beginning with a letter or digit"),
+        ))
     }
 }
 
 impl TryFrom<String> for Name {
-    type Error = NameError;
+    type Error = Problem;
 
-    fn try_from(text: String) -> Result<Self, NameError> {
+    fn try_from(text: String) -> Result<Self, Problem> {
         text.parse()
     }
 }

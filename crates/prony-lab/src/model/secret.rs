@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use prony_model::Problem;
 use serde::{Deserialize, Serialize};
 
 /// Longer names are of no more use.
@@ -17,14 +18,6 @@ const TAKEN_BEGINNINGS: [&str; 4] = ["PRONY_", "LD_", "XDG_", "GIT_"];
 #[serde(try_from = "String", into = "String")]
 pub struct SecretName(String);
 
-/// Why a text is no [`SecretName`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is no name of a secret: take 1 to {NAME_BYTES_MAX} of A–Z, 0–9 and `_`, beginning with a letter, such as \
-     NPM_TOKEN; PATH and others that commands rely on are taken"
-)]
-pub struct SecretNameError(String);
-
 impl SecretName {
     /// The text.
     pub fn as_str(&self) -> &str {
@@ -33,26 +26,32 @@ impl SecretName {
 }
 
 impl FromStr for SecretName {
-    type Err = SecretNameError;
+    type Err = Problem;
 
-    fn from_str(text: &str) -> Result<Self, SecretNameError> {
+    fn from_str(text: &str) -> Result<Self, Problem> {
         let fits = (1..=NAME_BYTES_MAX).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
             && text.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase())
             && !TAKEN.contains(&text)
             && !TAKEN_BEGINNINGS.iter().any(|beginning| text.starts_with(beginning));
         if fits {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(SecretNameError(text.chars().take(NAME_BYTES_MAX).collect()))
+            return Ok(Self(text.to_owned()));
         }
+        let shown: String = text.chars().take(NAME_BYTES_MAX).collect();
+        Err(Problem::new(
+            format!("`{shown}` is no name of a secret"),
+            format!(
+                "take 1 to {NAME_BYTES_MAX} of A–Z, 0–9 and `_`, beginning with a letter, such as NPM_TOKEN; PATH and \
+                 others that commands rely on are taken"
+            ),
+        ))
     }
 }
 
 impl TryFrom<String> for SecretName {
-    type Error = SecretNameError;
+    type Error = Problem;
 
-    fn try_from(text: String) -> Result<Self, SecretNameError> {
+    fn try_from(text: String) -> Result<Self, Problem> {
         text.parse()
     }
 }

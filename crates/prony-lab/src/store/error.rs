@@ -1,15 +1,17 @@
 //! What can go wrong between the lab and its store.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
+
+use prony_model::Problem;
 
 use super::lock;
 
 /// What can go wrong between the lab and its store. Nothing of a transaction that failed is kept.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreError {
     /// It can't be opened.
-    #[error("open the store {path} ({message}); does its folder exist, and may this user write there?")]
     Open {
         /// Its file.
         path: PathBuf,
@@ -17,22 +19,16 @@ pub enum StoreError {
         message: String,
     },
     /// The database doesn't answer; later it may.
-    #[error("reach the store ({0}); nothing was accepted, try again")]
     Unavailable(String),
     /// Somebody else writes to it and doesn't stop.
-    #[error("write to the store: another program keeps it locked; nothing was accepted, try again")]
     Locked,
     /// There is no room.
-    #[error("write to the store: the disk is full; nothing was accepted, make room and try again")]
     Full,
     /// The connection was lost during a commit: whether that counts is not known.
-    #[error("learn whether the store has accepted it ({0}); look before trying again")]
     Unknown(String),
     /// Another lab uses it.
-    #[error("take over the store: {0}")]
-    InUse(String),
+    InUse(Problem),
     /// SQLite's log, which holds what the database file doesn't have yet, is not the one that was written.
-    #[error("{}", without_log(path, missing, rescued.as_deref()))]
     LogRemoved {
         /// The database.
         path: PathBuf,
@@ -42,7 +38,6 @@ pub enum StoreError {
         rescued: Option<PathBuf>,
     },
     /// It was written by a newer prony.
-    #[error("use a store of version {found}: this prony knows versions up to {known}; take a newer prony")]
     Newer {
         /// Version of the store.
         found: i64,
@@ -50,19 +45,14 @@ pub enum StoreError {
         known: i64,
     },
     /// What was to be changed is no longer what it was thought to be.
-    #[error("change {0}: it is no longer as it was; look again")]
     Conflict(String),
     /// There is no such thing.
-    #[error("find {0}")]
     Missing(String),
     /// It is damaged.
-    #[error("read the store, which is damaged ({0}); restore a backup: prony lab restore")]
     Damaged(String),
     /// The lab is ending.
-    #[error("use the store: the lab is stopping")]
     Closed,
     /// A copy can't be made or put in place.
-    #[error("write {} ({message}); name another file, or make room", path.display())]
     Copy {
         /// Which file.
         path: PathBuf,
@@ -70,7 +60,6 @@ pub enum StoreError {
         message: String,
     },
     /// It is to be done with another program.
-    #[error("{what} PostgreSQL, whose own programs do that; run: {command}")]
     ExternalTool {
         /// What was asked for.
         what: String,
@@ -78,20 +67,75 @@ pub enum StoreError {
         command: String,
     },
     /// A statement of ours is wrong.
-    #[error("run a statement ({0}); this is a fault of prony")]
     Fault(String),
 }
 
-fn without_log(path: &Path, missing: &str, rescued: Option<&Path>) -> String {
-    let next = match rescued {
-        Some(copy) => format!("stop the lab, then: prony lab restore {}", copy.display()),
-        None => format!(
-            "put the file back, restore a backup (prony lab restore), or remove {} to go on without it",
-            lock::place(path).display()
-        ),
-    };
-    format!("write to the store {}: {missing}; {next}", path.display())
+impl StoreError {
+    /// What is wrong, as it stands after "failed to", and what to try.
+    pub fn problem(&self) -> Problem {
+        Problem { what: self.what(), advice: self.advice(), field: None }
+    }
+
+    fn what(&self) -> String {
+        match self {
+            Self::Open { path, message } => format!("open the store {} ({message})", path.display()),
+            Self::Unavailable(why) => format!("reach the store ({why})"),
+            Self::Locked => "write to the store: another program keeps it locked".to_owned(),
+            Self::Full => "write to the store: the disk is full".to_owned(),
+            Self::Unknown(why) => format!("learn whether the store has accepted it ({why})"),
+            Self::InUse(problem) => format!("take over the store: {}", problem.what),
+            Self::LogRemoved { path, missing, .. } => {
+                format!("write to the store {}: {missing}", path.display())
+            }
+            Self::Newer { found, known } => {
+                format!("use a store of version {found}: this prony knows versions up to {known}")
+            }
+            Self::Conflict(what) => format!("change {what}: it is no longer as it was"),
+            Self::Missing(what) => format!("find {what}"),
+            Self::Damaged(why) => format!("read the store, which is damaged ({why})"),
+            Self::Closed => "use the store: the lab is stopping".to_owned(),
+            Self::Copy { path, message } => format!("write {} ({message})", path.display()),
+            Self::ExternalTool { what, .. } => format!("{what} PostgreSQL, whose own programs do that"),
+            Self::Fault(why) => format!("run a statement ({why})"),
+        }
+    }
+
+    fn advice(&self) -> Option<String> {
+        let advice = match self {
+            Self::Open { .. } => "does its folder exist, and may this user write there?",
+            Self::Unavailable(_) | Self::Locked => "nothing was accepted, try again",
+            Self::Full => "nothing was accepted, make room and try again",
+            Self::Unknown(_) => "look before trying again",
+            Self::InUse(problem) => return problem.advice.clone(),
+            Self::LogRemoved { path, rescued, .. } => {
+                return Some(match rescued {
+                    Some(copy) => format!("stop the lab, then: prony lab restore {}", copy.display()),
+                    None => format!(
+                        "put the file back, restore a backup (prony lab restore), or remove {} to go on without it",
+                        lock::place(path).display()
+                    ),
+                });
+            }
+            Self::Newer { .. } => "take a newer prony",
+            Self::Conflict(_) => "look again",
+            Self::Damaged(_) => "restore a backup: prony lab restore",
+            Self::Copy { .. } => "name another file, or make room",
+            Self::ExternalTool { command, .. } => return Some(format!("run: {command}")),
+            Self::Fault(_) => "this is a fault of prony",
+            // Whoever looked for it knows what there is.
+            Self::Missing(_) | Self::Closed => return None,
+        };
+        Some(advice.to_owned())
+    }
 }
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.problem().sentence())
+    }
+}
+
+impl std::error::Error for StoreError {}
 
 /// When to come again after an error that passes: a PostgreSQL restarts within seconds.
 const RETRY_AFTER: Duration = Duration::from_secs(2);

@@ -11,6 +11,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, Per
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use prony_model::Problem;
+
 use super::session::{Dialect, Session};
 use super::value::values;
 use super::{StoreError, sqlite};
@@ -75,7 +77,7 @@ impl FileLock {
         let name = lines.next().unwrap_or_default();
         if !is_locked {
             let who = if name.is_empty() { "another lab" } else { name };
-            return Err(StoreError::InUse(format!("{who} has it; {ADVICE}")));
+            return Err(StoreError::InUse(Problem::new(format!("{who} has it"), ADVICE)));
         }
         let commits = lines.next().and_then(|line| line.strip_prefix(COMMITS)?.parse().ok());
         let killed = (!name.is_empty()).then_some(Killed { commits });
@@ -135,7 +137,7 @@ pub(super) fn hold(session: &mut dyn Session) -> Result<(), StoreError> {
             let named = session.query("SELECT value FROM lab WHERE key = 'holder'", &[]).unwrap_or_default();
             let who = named.first().and_then(|row| row.text(0).ok());
             let who = who.unwrap_or_else(|| "another lab".to_owned());
-            Err(StoreError::InUse(format!("{who} has it; {ADVICE}")))
+            Err(StoreError::InUse(Problem::new(format!("{who} has it"), ADVICE)))
         }
         taken => taken,
     }

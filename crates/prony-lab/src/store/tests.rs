@@ -100,7 +100,8 @@ fn only_one_lab_at_a_time_has_a_store() {
     on_both_addresses(|address| {
         let first = Store::open(address).expect("a store");
         let refused = Store::open(address).map(drop).expect_err("there is one already");
-        let StoreError::InUse(words) = refused else { panic!("{refused:?}") };
+        let StoreError::InUse(problem) = refused else { panic!("{refused:?}") };
+        let words = problem.to_string();
         assert!(words.contains(&format!("process {} on ", std::process::id())), "{words}");
         assert!(words.contains("stop that one first"), "{words}");
         drop(first);

@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use prony_model::Problem;
+
 use super::checkpoint::{self, Checkpointer};
 use super::footing::{self, Footing};
 use super::lock::{self, FileLock};
@@ -205,11 +207,15 @@ impl WriteLease {
         let held = lock::hold(session.as_mut());
         let epoch = lock::epoch(session.as_mut())?;
         match held {
-            Ok(()) | Err(StoreError::InUse(_)) if epoch != self.epoch => Err(StoreError::InUse(format!(
-                "another lab has taken it over while the database was away (its epoch is {epoch}, of this one {}); \
-                 stop this lab",
-                self.epoch
-            ))),
+            Ok(()) | Err(StoreError::InUse(_)) if epoch != self.epoch => {
+                Err(StoreError::InUse(Problem::new(
+                    format!(
+                        "another lab has taken it over while the database was away (its epoch is {epoch}, of this one {})",
+                        self.epoch
+                    ),
+                    "stop this lab",
+                )))
+            }
             // Nobody else has taken it over, so it is this lab's own last session, which the server hasn't missed yet.
             Err(StoreError::InUse(_)) => Err(StoreError::Unavailable(
                 "its server still waits for this lab's last connection".to_owned(),

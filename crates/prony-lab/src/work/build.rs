@@ -148,7 +148,7 @@ fn run(tools: &Tools, id: BuildId, cancel: &Cancel) -> Result<(), Broken> {
     let has_strangers = tools.lab.options.anonymous >= Some(Role::Runner)
         || users.iter().any(|user| user.role == Role::Runner && user.disabled_at.is_none());
     if let Some(refusal) = tools.sandbox.refusal(tools.lab.options.sandbox, has_strangers) {
-        return Err(Broken::Failed(refusal));
+        return Err(Broken::Failed(refusal.sentence()));
     }
     let name = format!("{id}-{}", detail.build.attempt);
     let workspace = Workspace::make(&tools.workspaces, &name, tools.sandbox.user())

@@ -8,15 +8,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::result::CommandExit;
+use crate::problem::shown_as_problem;
+use crate::{Problem, Spelling};
 
 /// A plan that contradicts itself.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecPlanError {
     /// Nothing to run.
-    #[error("there is no command to run: write one, such as prony exec 'sleep 0.1'")]
     NoCommand,
     /// More commands than [`ExecPlan::COMMANDS_MAX`].
-    #[error("{asked} commands are more than {max}: use shorter lists of parameters")]
     TooManyCommands {
         /// What was asked.
         asked: usize,
@@ -24,10 +24,8 @@ pub enum ExecPlanError {
         max: usize,
     },
     /// No run at all.
-    #[error("0 runs measure nothing: use --runs 1 or more")]
     NoRuns,
     /// More runs than [`ExecPlan::RUNS_MAX`].
-    #[error("{asked} runs are more than {max}: use fewer")]
     TooManyRuns {
         /// What was asked.
         asked: u32,
@@ -35,7 +33,6 @@ pub enum ExecPlanError {
         max: u32,
     },
     /// At least more than at most.
-    #[error("at least {least} runs and at most {most} contradict each other: leave out one of them")]
     Runs {
         /// The lower bound.
         least: u32,
@@ -43,7 +40,6 @@ pub enum ExecPlanError {
         most: u32,
     },
     /// A reference that is not among the commands.
-    #[error("there is no command {asked}: the reference is one of 1 to {commands}")]
     Reference {
         /// Which was asked, from 1.
         asked: u32,
@@ -51,14 +47,56 @@ pub enum ExecPlanError {
         commands: usize,
     },
     /// A timeout of zero.
-    #[error("a timeout of 0 ends every run at once: use --timeout 10s or leave it out")]
     NoTimeout,
     /// Setups that undo each other when commands take turns.
-    #[error(
-        "--setup differs from command to command, and the commands take turns, so the last one would hold for all: use --prepare, or --sequential to run one command after the other"
-    )]
     SetupsDiffer,
 }
+
+impl ExecPlanError {
+    /// What is wrong, and what to try.
+    pub fn problem(&self, spelled: Spelling) -> Problem {
+        match self {
+            Self::NoCommand => {
+                Problem::new("there is no command to run", "write one, such as prony exec 'sleep 0.1'")
+                    .about("command")
+            }
+            Self::TooManyCommands { asked, max } => {
+                let what = format!("{asked} commands are more than {max}");
+                Problem::new(what, "use shorter lists of parameters").about("command")
+            }
+            Self::NoRuns => {
+                let advice = format!("use {} 1 or more", spelled("runs"));
+                Problem::new("0 runs measure nothing", advice).about("runs")
+            }
+            Self::TooManyRuns { asked, max } => {
+                Problem::new(format!("{asked} runs are more than {max}"), "use fewer").about("runs")
+            }
+            Self::Runs { least, most } => {
+                let what = format!("at least {least} runs and at most {most} contradict each other");
+                Problem::new(what, "leave out one of them").about("min-runs")
+            }
+            Self::Reference { asked, commands } => {
+                let advice = format!("the reference is one of 1 to {commands}");
+                Problem::new(format!("there is no command {asked}"), advice).about("reference")
+            }
+            Self::NoTimeout => {
+                let advice = format!("use {} 10s or leave it out", spelled("timeout"));
+                Problem::new("a timeout of 0 ends every run at once", advice).about("timeout")
+            }
+            Self::SetupsDiffer => {
+                let [setup, prepare, sequential] = ["setup", "prepare", "sequential"].map(spelled);
+                let what = format!(
+                    "{setup} differs from command to command, and the commands take turns, so the last one would \
+                     hold for all"
+                );
+                let advice = format!("use {prepare}, or {sequential} to run one command after the other");
+                Problem::new(what, advice).about("setup")
+            }
+        }
+    }
+}
+
+shown_as_problem!(ExecPlanError);
 
 /// A series: which commands, how often, in which order, how judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

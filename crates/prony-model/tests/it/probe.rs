@@ -161,7 +161,7 @@ fn plans_that_make_no_sense() {
     let timeouts = Timeouts { connect, ..Timeouts::default() };
     assert_eq!(
         refused(ProbePlan { timeouts, ..plan() }),
-        PlanError::NoTimeout { what: "connect", flag: "--connect-timeout" }
+        PlanError::NoTimeout { what: "connect", setting: "connect-timeout" }
     );
     let mut unix = plan();
     unix.target.unix = Some("/run/app.socket".into());

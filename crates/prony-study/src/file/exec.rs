@@ -85,7 +85,7 @@ pub(super) fn exec(
         seed: 0,
     };
     if let Err(error) = plan.check() {
-        return refused(section, &error.to_string(), mistakes);
+        return refused(section, error.problem(format::spelled), mistakes);
     }
     let words = format::of_exec(&plan);
     Some((CellLoad::Exec { plan: Box::new(plan) }, words))

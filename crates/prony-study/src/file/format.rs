@@ -97,26 +97,22 @@ pub(super) fn of_exec(plan: &ExecPlan) -> String {
     }
 }
 
-/// An error that names flags, with the keys of study files instead.
-pub(super) fn of_keys(text: &str) -> String {
-    let mut words = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("--") {
-        words.push_str(&rest[..at]);
-        let flag = &rest[at + 2..];
-        let end = flag
-            .find(|character: char| !(character.is_ascii_lowercase() || character == '-'))
-            .unwrap_or(flag.len());
-        match &flag[..end] {
-            "" => words.push_str("--"),
-            "no-keepalive" => words.push_str("`keepalive = false`"),
-            "http" => words.push_str("`http10`"),
-            "header" => words.push_str("`headers`"),
-            key => words.extend(["`", key, "`"]),
-        }
-        rest = flag[end..].strip_prefix("1.0").unwrap_or(&flag[end..]);
+/// The key of a setting of this plain name.
+pub(super) fn key(setting: &str) -> &str {
+    match setting {
+        "no-keepalive" => "keepalive",
+        "http1.0" => "http10",
+        "header" => "headers",
+        key => key,
     }
-    words + rest
+}
+
+/// A setting of this plain name, as study files have it.
+pub(super) fn spelled(setting: &str) -> String {
+    match setting {
+        "no-keepalive" => "`keepalive = false`".to_owned(),
+        setting => format!("`{}`", key(setting)),
+    }
 }
 
 fn request(path: &str, request: &RequestPlan) -> String {
@@ -140,6 +136,8 @@ fn traits(request: &RequestPlan) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use prony_model::PlanError;
+
     use super::*;
 
     #[test]
@@ -154,10 +152,11 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_keys() {
+    fn settings_are_keys() {
         assert_eq!(
-            of_keys("--pipeline needs connections that stay open: leave out --no-keepalive (and --http1.0)"),
+            PlanError::PipelineWithoutKeepAlive.problem(spelled).to_string(),
             "`pipeline` needs connections that stay open: leave out `keepalive = false` (and `http10`)"
         );
+        assert_eq!(key("header"), "headers");
     }
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use prony_model::{
-    BodyCheck, DriverChoice, KernelClock, LoadKind, RequestOptions, RunOptions, Target, source_addresses,
+    BodyCheck, DriverChoice, KernelClock, LoadKind, Problem, RequestOptions, RunOptions, Target,
+    source_addresses,
 };
 use schemars::{JsonSchema, SchemaGenerator};
 use toml::Spanned;
@@ -163,7 +164,7 @@ fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<
     };
     let plan = match options.plan(somewhere(&path)?, 0) {
         Ok(plan) => plan,
-        Err(error) => return refused(section, &error.to_string(), mistakes),
+        Err(error) => return refused(section, error.problem(format::spelled), mistakes),
     };
     let url = Template(format!("{{url}}{path}"));
     let calibration = keys.calibration.unwrap_or(true);
@@ -191,7 +192,7 @@ fn probe(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Optio
     };
     let plan = match options.probe(somewhere(&path)?, count, keys.reuse) {
         Ok(plan) => plan,
-        Err(error) => return refused(section, &error.to_string(), mistakes),
+        Err(error) => return refused(section, error.problem(format::spelled), mistakes),
     };
     let url = Template(format!("{{url}}{path}"));
     let words = format::of_probe(&plain(&path), &plan);
@@ -234,7 +235,10 @@ fn sources(
     mistakes: &mut Mistakes,
 ) -> Option<Vec<std::net::IpAddr>> {
     let typed = keys.map(OneOrMore::into_list).unwrap_or_default();
-    source_addresses(&typed).map_err(|error| refuse_at(section, "source", &error.to_string(), mistakes)).ok()
+    match source_addresses(&typed) {
+        Ok(addresses) => Some(addresses),
+        Err(error) => refused(section, error.problem(format::spelled), mistakes),
+    }
 }
 
 #[expect(clippy::option_option, reason = "a check that can't be is something else than no check")]
@@ -275,17 +279,9 @@ fn body_check(
     }
 }
 
-/// A contradiction that names flags, where keys are meant.
-pub(super) fn refused<T>(section: &Section<'_>, text: &str, mistakes: &mut Mistakes) -> Option<T> {
-    let text = format::of_keys(text);
-    let named = section.table.keys().map(|key| key.get_ref().as_ref());
-    let first = named.filter_map(|key| Some((text.find(&format!("`{key}`"))?, key))).min();
-    let span = first.map_or_else(|| section.at(), |(_, key)| section.span(key));
-    mistakes.add_words(span, &text);
+/// Reports what is wrong with a plan, at the key that it is about.
+pub(super) fn refused<T>(section: &Section<'_>, problem: Problem, mistakes: &mut Mistakes) -> Option<T> {
+    let key = problem.field.as_deref().map(format::key);
+    mistakes.add_problem(key.map_or_else(|| section.at(), |key| section.span(key)), problem);
     None
-}
-
-/// The same, where the key is known.
-pub(super) fn refuse_at(section: &Section<'_>, key: &str, text: &str, mistakes: &mut Mistakes) {
-    mistakes.add_words(section.span(key), &format::of_keys(text));
 }

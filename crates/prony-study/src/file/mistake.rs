@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use prony_model::what_and_advice;
+use prony_model::Problem;
 
 /// Mistakes that are reported of one file: who mends this many reads it again anyway.
 const MISTAKES_MAX: usize = 20;
@@ -54,10 +54,9 @@ impl Mistakes {
         }
     }
 
-    /// An error in the words of a library: `what: what to try`.
-    pub(super) fn add_words(&mut self, span: Range<usize>, text: &str) {
-        let (what, advice) = what_and_advice(text);
-        self.add(span, what, advice.unwrap_or_default());
+    /// The same, of what a library found wrong.
+    pub(super) fn add_problem(&mut self, span: Range<usize>, problem: Problem) {
+        self.add(span, problem.what, problem.advice.unwrap_or_default());
     }
 
     pub(super) fn is_empty(&self) -> bool {

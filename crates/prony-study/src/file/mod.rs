@@ -6,6 +6,7 @@
 //! axes fill them in (`target`, `load`).
 
 mod body;
+mod carried;
 mod exec;
 pub(crate) mod format;
 mod keys;
@@ -24,7 +25,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prony_model::{StartUpTry, StudyText};
+use prony_model::{Problem, StartUpTry, StudyText};
 use toml::de::DeTable;
 
 pub use mistake::{Mistake, StudyError};
@@ -77,8 +78,8 @@ pub struct Overrides {
 pub struct Host {
     /// What may measure the time of the start of a command's program, and whether a shell starts it.
     pub start_ups: fn(line: &str, has_shell: bool) -> Vec<StartUpTry>,
-    /// Whether `prony serve` takes these words; else why not, with what to try. Placeholders stand in them still.
-    pub serve: fn(words: &[String]) -> Result<(), String>,
+    /// Whether `prony serve` takes these words; else why not. Placeholders stand in them still.
+    pub serve: fn(words: &[String]) -> Result<(), Problem>,
 }
 
 impl Default for Host {

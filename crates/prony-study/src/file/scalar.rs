@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use prony_model::{Rate, StatusSet, UnitError, parse_bytes, parse_count, parse_duration};
+use prony_model::{Problem, Rate, StatusSet, parse_bytes, parse_count, parse_count_u32, parse_duration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
+
+use super::carried::Carried;
 
 /// A value that is neither a list nor a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,16 +67,16 @@ impl JsonSchema for Scalar {
 
 /// Declares a quantity: what it holds, how it is read from a [`Scalar`], and its types in JSON Schema.
 macro_rules! quantity {
-    ($(#[$doc:meta])* $name:ident($inner:ty), $types:tt, $error:ty, |$scalar:ident| $read:expr) => {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $types:tt, |$scalar:ident| $read:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Deserialize)]
         #[serde(try_from = "Scalar")]
         pub(super) struct $name(pub(super) $inner);
 
         impl TryFrom<Scalar> for $name {
-            type Error = $error;
-            fn try_from($scalar: Scalar) -> Result<Self, Self::Error> {
-                $read.map(Self)
+            type Error = Carried;
+            fn try_from($scalar: Scalar) -> Result<Self, Carried> {
+                $read.map(Self).map_err(Carried::from)
             }
         }
 
@@ -91,47 +93,35 @@ macro_rules! quantity {
 
 quantity!(
     /// `"10s"`; no bare number but 0, for it says no unit.
-    DurationArg(Duration), ["string", "integer"], UnitError, |scalar| parse_duration(&scalar.to_string())
+    DurationArg(Duration), ["string", "integer"], |scalar| parse_duration(&scalar.to_string())
 );
 quantity!(
     /// `5000` or `"5k"`.
-    Count(u64), ["string", "integer"], UnitError, |scalar| parse_count(&scalar.to_string())
+    Count(u64), ["string", "integer"], |scalar| parse_count(&scalar.to_string())
 );
 quantity!(
     /// A count that fits 32 bits.
-    CountU32(u32), ["string", "integer"], UnitError, |scalar| parse_count(&scalar.to_string())?
-        .try_into()
-        .map_err(|_| UnitError::Count(scalar.to_string()))
+    CountU32(u32), ["string", "integer"], |scalar| parse_count_u32(&scalar.to_string())
 );
 quantity!(
     /// `500`, `"10k"` or `"600/min"`.
-    PerSecond(Rate), ["string", "number"], UnitError, |scalar| scalar.to_string().parse()
+    PerSecond(Rate), ["string", "number"], |scalar| scalar.to_string().parse::<Rate>()
 );
 quantity!(
     /// `200` or `"2xx,304"`.
-    Statuses(StatusSet), ["string", "integer"], StatusError, |scalar| StatusSet::parse(&scalar.to_string())
-        .ok_or_else(|| StatusError(scalar.to_string()))
+    Statuses(StatusSet), ["string", "integer"], |scalar| StatusSet::parse(&scalar.to_string())
 );
 quantity!(
     /// `"2%"`, or a share: `0.02`.
-    Share(f64), ["string", "number"], AmountError, |scalar| share(&scalar)
+    Share(f64), ["string", "number"], |scalar| share(&scalar)
 );
 
-/// A text that is no set of status codes.
-#[derive(Debug, thiserror::Error)]
-#[error("`{0}` is not a set of status codes: write 200, 2xx, 200-299 or 200,404")]
-pub(super) struct StatusError(String);
-
 /// A value that is no amount of what is asked for.
-#[derive(Debug, PartialEq, thiserror::Error)]
-#[error("`{given}` is not {what}: write {example}")]
-pub(crate) struct AmountError {
-    given: String,
-    what: &'static str,
-    example: &'static str,
+fn no_amount(scalar: &Scalar, what: &str, example: &str) -> Problem {
+    Problem::new(format!("`{scalar}` is not {what}"), format!("write {example}"))
 }
 
-fn share(scalar: &Scalar) -> Result<f64, AmountError> {
+fn share(scalar: &Scalar) -> Result<f64, Problem> {
     let value = match scalar {
         Scalar::Text(text) => percent(text),
         // A bare 2 may be 2 or 2 %.
@@ -139,11 +129,9 @@ fn share(scalar: &Scalar) -> Result<f64, AmountError> {
         Scalar::Whole(value) => (*value == 0).then_some(0.0),
         Scalar::Logical(_) => None,
     };
-    value.filter(|share| (0.0..=SHARE_MAX).contains(share)).ok_or_else(|| AmountError {
-        given: scalar.to_string(),
-        what: "a share",
-        example: "it as percent in quotes, such as \"2%\", or as 0.02",
-    })
+    value
+        .filter(|share| (0.0..=SHARE_MAX).contains(share))
+        .ok_or_else(|| no_amount(scalar, "a share", "it as percent in quotes, such as \"2%\", or as 0.02"))
 }
 
 /// A change that is taken for none is hardly ever ten times as much.
@@ -155,7 +143,7 @@ fn percent(text: &str) -> Option<f64> {
 }
 
 /// `scalar` as an amount in `unit`, one of those of [`prony_model::StudyMetric::unit`]; a bare number is in it already.
-pub(super) fn amount(scalar: &Scalar, unit: &str) -> Result<f64, AmountError> {
+pub(super) fn amount(scalar: &Scalar, unit: &str) -> Result<f64, Problem> {
     const MIB: f64 = 1024.0 * 1024.0;
     let number = match scalar {
         Scalar::Real(value) => Some(*value),
@@ -179,11 +167,11 @@ pub(super) fn amount(scalar: &Scalar, unit: &str) -> Result<f64, AmountError> {
         _ => ("a share", "\"99.9%\" or 0.999"),
     };
     let good = number.filter(|value| value.is_finite() && *value >= 0.0);
-    good.ok_or_else(|| AmountError { given: scalar.to_string(), what, example })
+    good.ok_or_else(|| no_amount(scalar, what, example))
 }
 
 /// `text` as an amount in the unit of `metric`.
-pub(crate) fn amount_of(text: &str, metric: prony_model::StudyMetric) -> Result<f64, AmountError> {
+pub(crate) fn amount_of(text: &str, metric: prony_model::StudyMetric) -> Result<f64, Problem> {
     amount(&Scalar::Text(text.to_owned()), metric.unit())
 }
 

@@ -191,7 +191,7 @@ fn bound(
 ) -> Option<Option<f64>> {
     let Some(typed) = typed else { return Some(None) };
     let amount = amount(typed, metric.unit());
-    amount.map(Some).map_err(|error| mistakes.add_words(section.span(key), &error.to_string())).ok()
+    amount.map(Some).map_err(|problem| mistakes.add_problem(section.span(key), problem)).ok()
 }
 
 /// The cells that a selector matches; `None` where there is none, which is reported with what there is.

@@ -300,8 +300,8 @@ fn launch(
         }
         (Some(line), None, _) => {
             let words = exec::split(section, "serve", line, mistakes)?;
-            if let Err(why) = (context.host.serve)(&words) {
-                mistakes.add_words(section.span("serve"), &why);
+            if let Err(problem) = (context.host.serve)(&words) {
+                mistakes.add_problem(section.span("serve"), problem);
                 return None;
             }
             Launch::Serve(words.into_iter().map(Template).collect())
@@ -369,7 +369,7 @@ fn url(
     let somewhere = typed.replace("{port}", ANY_PORT);
     let is_whole = !is_service && !somewhere.contains('{');
     if let Some(error) = is_whole.then(|| prony_model::Target::parse(&somewhere).err()).flatten() {
-        mistakes.add_words(section.span("url"), &error.to_string());
+        mistakes.add_problem(section.span("url"), error.problem());
         return None;
     }
     Some(Template(typed.to_owned()))

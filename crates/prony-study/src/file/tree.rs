@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, ValueDeserializer};
 
+use super::carried;
 use super::mistake::Mistakes;
 
 /// A key and its value.
@@ -101,7 +102,7 @@ impl<'a> Section<'a> {
 
 fn report(error: &toml::de::Error, otherwise: &Range<usize>, mistakes: &mut Mistakes) {
     let span = error.span().filter(|span| !span.is_empty()).unwrap_or_else(|| otherwise.clone());
-    mistakes.add_words(span, error.message());
+    mistakes.add_problem(span, carried::unpacked(error.message()));
 }
 
 fn deserialized<T: DeserializeOwned>(table: DeTable<'_>, at: Range<usize>) -> Result<T, toml::de::Error> {

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use prony_model::{parse_bytes, parse_duration};
+use prony_model::{parse_bytes, parse_count_u32, parse_duration};
 
 use super::Driver;
-use super::shared::{ConnectionArgs, whole_u32};
+use super::shared::ConnectionArgs;
 
 /// `prony calibrate`, as typed.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -21,10 +21,10 @@ Examples:
 )]
 pub(crate) struct CalibrateArgs {
     /// Connections: a number, or several with commas
-    #[arg(short, long, value_name = "N", value_delimiter = ',', value_parser = whole_u32)]
+    #[arg(short, long, value_name = "N", value_delimiter = ',', value_parser = parse_count_u32)]
     pub(crate) connections: Vec<u32>,
     /// Worker threads [default: 1]
-    #[arg(short, long, value_name = "N", value_parser = whole_u32)]
+    #[arg(short, long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) threads: Option<u32>,
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use prony_model::{Metric, parse_duration};
+use prony_model::{Metric, Problem, parse_count_u32, parse_duration};
 
 use super::run::PageFormat;
-use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs, whole_u32};
+use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs};
 
 /// `prony compare`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -59,7 +59,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
     pub(crate) fail_if: Vec<String>,
     /// Measure this many pairs [default: 20]
-    #[arg(long, value_name = "N", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) pairs: Option<u32>,
     /// Measure as many pairs as it takes to see a change of this size, 40 at most
     #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with_all = ["pairs", "sequential"], hide_short_help = true)]
@@ -71,7 +71,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) block: Option<Duration>,
     /// Connections [default: 50; with --rate, up to 1000]
-    #[arg(short, long, value_name = "N", value_parser = whole_u32)]
+    #[arg(short, long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) connections: Option<u32>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
@@ -124,26 +124,17 @@ fn metric() -> impl TypedValueParser<Value = Metric> {
 }
 
 /// `2%` as 0.02; a bare number is percent, too.
-pub(crate) fn percent(text: &str) -> Result<f64, PercentError> {
+pub(crate) fn percent(text: &str) -> Result<f64, Problem> {
     let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
     let value = number.parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= PERCENT_MAX);
-    value.map(|value| value / 100.0).ok_or_else(|| PercentError(text.to_owned()))
+    value.map(|value| value / 100.0).ok_or_else(|| {
+        let what = format!("`{text}` is not a percentage");
+        Problem::new(what, "write one above 0, such as 2% or 0.5%")
+    })
 }
 
 /// A change that is taken for none is hardly ever ten times as much.
 const PERCENT_MAX: f64 = 1000.0;
-
-/// A text that is no percentage.
-#[derive(Debug)]
-pub(crate) struct PercentError(String);
-
-impl std::fmt::Display for PercentError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "`{}` is not a percentage: write one above 0, such as 2% or 0.5%", self.0)
-    }
-}
-
-impl std::error::Error for PercentError {}
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use prony_model::Problem;
 
 use crate::cli_error::CliError;
 use crate::exit::Exit;
@@ -81,7 +82,7 @@ pub(super) fn cli_error(error: &clap::Error, typed: &Typed) -> CliError {
         ErrorKind::UnknownArgument => CliError::usage(format!("unexpected argument `{flag}`"))
             .hint(format!("quote what belongs together; for example: {}", typed.example())),
         ErrorKind::ValueValidation => match error.source() {
-            Some(source) => CliError::from_words(&Named { name: &name, source }),
+            Some(source) => problem(source).after(&format!("{name} ")).into(),
             None => CliError::usage(format!("`{value}` can't be the value of {name}")),
         },
         ErrorKind::InvalidValue if value.is_empty() => {
@@ -124,20 +125,11 @@ pub(super) fn cli_error(error: &clap::Error, typed: &Typed) -> CliError {
     }
 }
 
-/// An error with the flag before it.
-#[derive(Debug)]
-struct Named<'a> {
-    name: &'a str,
-    source: &'a dyn std::error::Error,
+/// What the parser of a value found wrong. Parsers of others have a text only.
+fn problem(source: &(dyn std::error::Error + 'static)) -> Problem {
+    let problem = source.downcast_ref::<Problem>().cloned();
+    problem.unwrap_or_else(|| Problem::without_advice(source.to_string()))
 }
-
-impl std::fmt::Display for Named<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} {}", self.name, self.source)
-    }
-}
-
-impl std::error::Error for Named<'_> {}
 
 fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
     match error.get(kind)? {

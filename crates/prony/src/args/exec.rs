@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use prony_model::parse_duration;
+use prony_model::{parse_count_u32, parse_duration};
 
 use super::run::PageFormat;
-use super::shared::whole_u32;
 
 /// `prony exec`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -19,16 +18,16 @@ pub(crate) struct ExecArgs {
     #[arg(value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
     /// Warm-up runs, not measured
-    #[arg(short, long, value_name = "N", value_parser = whole_u32)]
+    #[arg(short, long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) warmup: Option<u32>,
     /// Run each command exactly this often
-    #[arg(short, long, value_name = "N", value_parser = whole_u32, conflicts_with_all = ["min_runs", "max_runs"])]
+    #[arg(short, long, value_name = "N", value_parser = parse_count_u32, conflicts_with_all = ["min_runs", "max_runs"])]
     pub(crate) runs: Option<u32>,
     /// Run each at least this often [default: 10]
-    #[arg(short, long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
+    #[arg(short, long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
     pub(crate) min_runs: Option<u32>,
     /// Run each at most this often
-    #[arg(short = 'M', long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
+    #[arg(short = 'M', long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
     pub(crate) max_runs: Option<u32>,
     /// Keep running for this long per command [default: 3s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]

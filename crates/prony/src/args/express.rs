@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use prony_model::parse_duration;
-use prony_targets::postgres::DatabaseUrl;
+use prony_model::{Problem, parse_count_u32, parse_duration};
+use prony_targets::postgres::{DatabaseUrl, DatabaseUrlError};
 
 use super::ListenArgs;
-use super::shared::whole_u32;
 
 /// `prony serve express`
 #[derive(Debug, Clone, clap::Args)]
@@ -18,16 +17,16 @@ pub(crate) struct ExpressArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
     /// Threads, beside the one of the database
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count_u32)]
     pub(crate) workers: u32,
     /// Use this PostgreSQL; else that of DATABASE_URL
-    #[arg(long, value_name = "URL", conflicts_with = "postgres")]
+    #[arg(long, value_name = "URL", conflicts_with = "postgres", value_parser = database)]
     pub(crate) database: Option<DatabaseUrl>,
     /// `auto` starts a private PostgreSQL, gone at the end
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub(crate) postgres: Option<StartPostgres>,
     /// Connections in the pool
-    #[arg(long, value_name = "N", default_value = "10", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = parse_count_u32)]
     pub(crate) pool: u32,
     /// Wait this long for a connection of the pool
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration, hide_short_help = true)]
@@ -51,4 +50,13 @@ pub(crate) struct ExpressArgs {
 pub(crate) enum StartPostgres {
     /// From the programs that are installed.
     Auto,
+}
+
+fn database(text: &str) -> Result<DatabaseUrl, Problem> {
+    text.parse::<DatabaseUrl>().map_err(|error| match error {
+        DatabaseUrlError::Tls => {
+            Problem::new("connections are made without TLS", "leave sslmode=require out")
+        }
+        other => Problem::without_advice(other.to_string()),
+    })
 }

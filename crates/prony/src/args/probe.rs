@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use prony_model::StatusSet;
+use prony_model::{StatusSet, parse_count_u32};
 
 use super::run::PageFormat;
-use super::shared::{RequestArgs, statuses, whole_u32};
+use super::shared::RequestArgs;
 
 /// `prony probe`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -22,7 +22,7 @@ pub(crate) struct ProbeArgs {
     #[arg(value_name = "URL")]
     pub(crate) url: String,
     /// Send this many requests, one after the other [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) count: Option<u32>,
     /// With --count: use a connection again where the server lets it
     #[arg(long)]
@@ -42,7 +42,7 @@ pub(crate) struct ProbeArgs {
     #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
     pub(crate) sources: Vec<String>,
     /// Accept these status codes: `200`, `2xx`, `200-299`, lists with commas [default: 200-399]
-    #[arg(long, value_name = "STATUS", value_parser = statuses, hide_short_help = true)]
+    #[arg(long, value_name = "STATUS", value_parser = StatusSet::parse, hide_short_help = true)]
     pub(crate) expect_status: Option<StatusSet>,
     /// Keep the body of the first response in this file, up to 64 MiB; `-` is stdout, and the report goes to
     /// stderr

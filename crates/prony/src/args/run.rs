@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use prony_model::{Clock, ServerHint, parse_count, parse_duration};
-use prony_study::{Condition, ConditionError};
+use prony_model::{Clock, ServerHint, parse_count, parse_count_u32, parse_duration};
+use prony_study::Condition;
 
-use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs, whole_u32};
+use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs};
 
 /// `prony run`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -17,7 +17,7 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "URL")]
     pub(crate) url: String,
     /// Connections [default: 50; with --rate, 1000 at most]
-    #[arg(short, long, value_name = "N", value_parser = whole_u32)]
+    #[arg(short, long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) connections: Option<u32>,
     /// Measure this long [default: 10s]
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
@@ -59,7 +59,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(crate) target_commit: Option<String>,
     /// Exit code 1 if this holds: 'p99 > 50ms', 'success < 99.9%', 'rate < 5k'; may be repeated
-    #[arg(long, value_name = "CONDITION", value_parser = condition, hide_short_help = true)]
+    #[arg(long, value_name = "CONDITION", value_parser = Condition::parse, hide_short_help = true)]
     pub(crate) fail_if: Vec<Condition>,
     /// Write the whole result to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
@@ -81,15 +81,11 @@ pub(crate) struct RunArgs {
     pub(crate) quiet: bool,
 }
 
-fn condition(text: &str) -> Result<Condition, ConditionError> {
-    Condition::parse(text)
-}
-
 /// Which processes of this machine are the server. Nobody has to say: its listening socket tells.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ServerArgs {
     /// The server's process, children included; may be repeated [default: found by its listening socket]
-    #[arg(long, value_name = "PID", value_parser = whole_u32, hide_short_help = true)]
+    #[arg(long, value_name = "PID", value_parser = parse_count_u32, hide_short_help = true)]
     pub(crate) target_pid: Vec<u32>,
     /// The server's control group: `/sys/fs/cgroup/…`, or a path below it
     #[arg(long, value_name = "PATH", hide_short_help = true)]

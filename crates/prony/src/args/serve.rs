@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
-use prony_model::{parse_bytes, parse_duration};
-use prony_targets::dashboard::Site;
+use prony_model::{Problem, parse_bytes, parse_count_u32, parse_duration};
+use prony_targets::dashboard::{Site, SiteError};
 
-use super::shared::whole_u32;
 use super::{ExpressArgs, PostgresArgs, TruthArgs};
 
 /// `prony serve`, as typed.
@@ -66,7 +65,7 @@ pub(crate) struct NullArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
     /// Threads
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count_u32)]
     pub(crate) workers: u32,
     /// Length of the answer's body
     #[arg(long, value_name = "BYTES", default_value = "12", value_parser = parse_bytes)]
@@ -80,7 +79,7 @@ pub(crate) struct ExampleLabArgs {
     #[arg(short, long, value_name = "PORT", default_value_t = 3000)]
     pub(crate) port: u16,
     /// Builds that it has
-    #[arg(long, value_name = "N", default_value = "200", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", default_value = "200", value_parser = parse_count_u32)]
     pub(crate) builds: u32,
 }
 
@@ -96,7 +95,7 @@ pub(crate) struct RudyArgs {
     #[arg(long, value_name = "TIME", default_value = "40ms", value_parser = parse_duration)]
     pub(crate) delay: Duration,
     /// Workers of the pool
-    #[arg(long, value_name = "N", default_value = "8", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", default_value = "8", value_parser = parse_count_u32)]
     pub(crate) workers: u32,
     /// What the pool does with a connection when every worker is busy
     #[arg(long, value_name = "WHAT", value_enum, default_value = "hold")]
@@ -108,7 +107,7 @@ pub(crate) struct RudyArgs {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) files: Option<PathBuf>,
     /// Connections that may wait to be accepted
-    #[arg(long, value_name = "N", default_value = "65535", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", default_value = "65535", value_parser = parse_count_u32)]
     pub(crate) backlog: u32,
     /// Accept connections only this often: with a short backlog the listen queue overflows
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
@@ -128,10 +127,10 @@ pub(crate) struct BottleneckArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
     /// Threads
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count_u32)]
     pub(crate) workers: u32,
     /// Threads that take connections; the others stay idle [default: all]
-    #[arg(long, value_name = "N", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) busy: Option<u32>,
     /// CPU time that each request burns
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
@@ -150,13 +149,13 @@ pub(crate) struct DashboardArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
     /// Threads
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count_u32)]
     pub(crate) workers: u32,
     /// Write a line for each request: `off`, `stdout` or a file
     #[arg(long, value_name = "WHERE", default_value = "off", value_parser = log_to)]
     pub(crate) access_log: LogTo,
     /// Show under /status whether this URL answers; may be repeated
-    #[arg(long = "check", value_name = "URL", num_args = 1..)]
+    #[arg(long = "check", value_name = "URL", num_args = 1.., value_parser = site)]
     pub(crate) checks: Vec<Site>,
     /// From one round of checks to the next
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
@@ -174,7 +173,7 @@ pub(crate) struct KvArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
     /// Threads
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count_u32)]
     pub(crate) workers: u32,
     /// Memory for keys and values
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_bytes)]
@@ -199,6 +198,16 @@ pub(crate) enum LogTo {
     Off,
     Stdout,
     File(PathBuf),
+}
+
+fn site(text: &str) -> Result<Site, Problem> {
+    text.parse::<Site>().map_err(|error| match error {
+        SiteError::NotAUrl(why) => {
+            Problem::new("this is not a URL", format!("{why}; write http://host:port/path"))
+        }
+        SiteError::NotHttp => Problem::new("only http:// can be checked", "leave this site out"),
+        other => Problem::without_advice(other.to_string()),
+    })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "clap wants a parser that could fail")]

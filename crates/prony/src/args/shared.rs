@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use prony_model::{Rate, StatusSet, UnitError, parse_count, parse_duration};
+use prony_model::{Rate, StatusSet, parse_count_u32, parse_duration};
 
 /// What is sent, and how long it may take.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) poisson: bool,
     /// Worker threads [default: 1]
-    #[arg(short, long, value_name = "N", value_parser = whole_u32)]
+    #[arg(short, long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) threads: Option<u32>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct ConnectionArgs {
     #[arg(long)]
     pub(crate) no_keepalive: bool,
     /// Requests in flight on one connection [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole_u32, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
     pub(crate) pipeline: Option<u32>,
     /// Use HTTP/1.0
     #[arg(long = "http1.0", hide_short_help = true)]
@@ -76,7 +76,7 @@ pub(crate) struct MeansArgs {
 #[expect(clippy::struct_field_names, reason = "each is named as its flag")]
 pub(crate) struct CheckArgs {
     /// Accept these status codes: `200`, `2xx`, `200-299`, lists with commas [default: 200-399]
-    #[arg(long, value_name = "STATUS", value_parser = statuses, hide_short_help = true)]
+    #[arg(long, value_name = "STATUS", value_parser = StatusSet::parse, hide_short_help = true)]
     pub(crate) expect_status: Option<StatusSet>,
     /// Accept only bodies of exactly this text
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
@@ -118,24 +118,3 @@ pub(crate) enum BodyLength {
     /// That of the first one.
     Same,
 }
-
-/// A count that fits the engine's numbers.
-pub(super) fn whole_u32(text: &str) -> Result<u32, UnitError> {
-    parse_count(text)?.try_into().map_err(|_| UnitError::Count(text.to_owned()))
-}
-
-pub(super) fn statuses(text: &str) -> Result<StatusSet, StatusError> {
-    StatusSet::parse(text).ok_or_else(|| StatusError(text.to_owned()))
-}
-
-/// A text that is no set of status codes.
-#[derive(Debug)]
-pub(super) struct StatusError(String);
-
-impl std::fmt::Display for StatusError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "`{}` is not a set of status codes: write 200, 2xx, 200-299 or 200,404", self.0)
-    }
-}
-
-impl std::error::Error for StatusError {}

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use prony_model::parse_count;
+use prony_model::{parse_count, parse_count_u32};
 
 use super::run::PageFormat;
-use super::shared::whole_u32;
 
 /// `prony study`, as typed: `None` where nothing was.
 #[derive(Debug, clap::Args)]
@@ -24,7 +23,7 @@ pub(crate) struct StudyArgs {
     #[arg(long)]
     pub(crate) short: bool,
     /// Run each cell this often [default: from the file]
-    #[arg(long, value_name = "N", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) repeats: Option<u32>,
     /// Repeat as often as it takes to see this change
     #[arg(long, value_name = "PERCENT", value_parser = super::compare::percent, conflicts_with = "repeats")]

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use prony_model::{parse_bytes, parse_duration};
+use prony_model::{Problem, parse_bytes, parse_count_u32, parse_duration};
 use prony_targets::truth::{Delay, SlowBody};
 
 use super::ListenArgs;
-use super::shared::whole_u32;
 
 /// `prony serve truth`
 #[derive(Debug, Clone, clap::Args)]
@@ -47,7 +46,7 @@ pub(crate) struct TruthArgs {
     #[arg(long)]
     pub(crate) close: bool,
     /// Threads
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count_u32)]
     pub(crate) workers: u32,
     /// Busy-wait this long before an answer is due, instead of sleeping
     #[arg(long, value_name = "TIME", default_value = "50us", value_parser = parse_duration)]
@@ -67,15 +66,13 @@ pub(crate) struct TruthLogArgs {
 }
 
 /// `KIND:NUMBERS`, as in the help.
-fn delay(text: &str) -> Result<Delay, String> {
+fn delay(text: &str) -> Result<Delay, Problem> {
     let usage = || {
-        format!(
-            "`{text}` is no delay: write const:1ms, bimodal:1ms,20ms,0.1, exponential:2ms, pareto:1ms,1.5,500ms, \
-             single:1ms, \
-             freeze:1ms,10s,1s or batch:1ms,20ms"
-        )
+        let advice = "write const:1ms, bimodal:1ms,20ms,0.1, exponential:2ms, pareto:1ms,1.5,500ms, single:1ms, \
+                      freeze:1ms,10s,1s or batch:1ms,20ms";
+        Problem::new(format!("`{text}` is no delay"), advice)
     };
-    let time = |text: &str| parse_duration(text).map_err(|error| error.to_string());
+    let time = parse_duration;
     let number = |text: &str| text.parse::<f64>().map_err(|_| usage());
     let (kind, rest) = text.split_once(':').ok_or_else(usage)?;
     let parts: Vec<&str> = rest.split(',').map(str::trim).collect();
@@ -96,11 +93,11 @@ fn delay(text: &str) -> Result<Delay, String> {
 }
 
 /// `PIECES,TIME`
-fn slow_body(text: &str) -> Result<SlowBody, String> {
-    let usage = || format!("`{text}` is not pieces and a time: write 10,500ms");
+fn slow_body(text: &str) -> Result<SlowBody, Problem> {
+    let usage = || Problem::new(format!("`{text}` is not pieces and a time"), "write 10,500ms");
     let (pieces, over) = text.split_once(',').ok_or_else(usage)?;
     let pieces = pieces.trim().parse().map_err(|_| usage())?;
-    Ok(SlowBody { pieces, over: parse_duration(over.trim()).map_err(|error| error.to_string())? })
+    Ok(SlowBody { pieces, over: parse_duration(over.trim())? })
 }
 
 #[cfg(test)]

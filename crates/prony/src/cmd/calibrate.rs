@@ -85,7 +85,7 @@ fn session(args: &CalibrateArgs, environment: &Environment) -> Result<Session, C
     let manner = Manner {
         duration: args.duration.unwrap_or(if args.quick { QUICK_DURATION } else { DURATION }),
         driver: driver(args.driver),
-        target: target.map_err(|error| CliError::from_words(&error))?,
+        target: target?,
         cpus: environment.cpus,
         seed: seed()?,
     };

@@ -56,8 +56,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<Exit, CliError> {
 fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) -> Result<RunResult, CliError> {
     let server = rudy::start(rudy::Config { model, delay: DELAY, ..rudy::Config::default() })
         .map_err(|error| serve::cli_error(&error))?;
-    let target = Target::parse(&format!("http://{}/", server.local_addr()))
-        .map_err(|error| CliError::from_words(&error))?;
+    let target = Target::parse(&format!("http://{}/", server.local_addr()))?;
     let plan = RunPlan {
         target,
         request: RequestPlan {
@@ -82,7 +81,7 @@ fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) ->
         samples: false,
         seed,
     };
-    plan.check().map_err(|error| CliError::from_words(&error))?;
+    plan.check()?;
     let mut progress = ProgressLine::new(&plan, false);
     let mut result = prony_engine::run(&plan, control, &mut |event| progress.update(&event))?;
     calibration::compare(&mut result);

@@ -186,19 +186,12 @@ fn place(args: &LabPlaceArgs) -> Result<(PathBuf, StoreAddress), CliError> {
 }
 
 fn cli_error(error: &LabError) -> CliError {
-    worded(&format!("failed to {error}"))
+    error.problem().after("failed to ").into()
 }
 
 /// Why something about who may do what can't be done.
 fn refused(error: &AccessError) -> CliError {
-    worded(&format!("failed to {error}"))
-}
-
-fn worded(words: &str) -> CliError {
-    match words.split_once("; ") {
-        Some((what, advice)) => CliError::usage(what).hint(advice),
-        None => CliError::usage(words),
-    }
+    error.problem().after("failed to ").into()
 }
 
 /// What is in a copy, for people.

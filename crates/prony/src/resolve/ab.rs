@@ -42,7 +42,7 @@ pub(crate) struct Ab {
 pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
     refuse(args)?;
     let typed = args.url.as_deref().unwrap_or_default();
-    let target = Target::parse(typed).map_err(|error| CliError::from_words(&error))?;
+    let target = Target::parse(typed)?;
     let (end, connections) = amounts(args)?;
     let timeout = Duration::from_secs(match &args.timeout {
         None => TIMEOUT_S,
@@ -70,13 +70,13 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
         threads: 1,
         timeouts: Timeouts { connect: timeout, request: timeout, ..Timeouts::default() },
         checks: Checks::default(),
-        sources: source_addresses(args.source.as_slice()).map_err(|error| CliError::from_words(&error))?,
+        sources: source_addresses(args.source.as_slice())?,
         driver: DriverChoice::Auto,
         kernel_clock: KernelClock::Auto,
         samples: true,
         seed,
     };
-    plan.check().map_err(|error| CliError::from_words(&error))?;
+    plan.check()?;
     Ok(Ab { plan, options, csv, gnuplot, resilient: args.resilient, notes: notes(args) })
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn resolve_exec(args: &ExecArgs, seed: u64) -> Result<ResolvedExec, C
         timeout: options(args).timeout(),
         seed: args.seed.unwrap_or(seed),
     };
-    plan.check().map_err(|error| CliError::from_words(&error))?;
+    plan.check()?;
     let (format, files) = files(args, &plan.output)?;
     let files = files
         .into_iter()

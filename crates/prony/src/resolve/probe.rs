@@ -45,9 +45,8 @@ fn plan(args: &ProbeArgs) -> Result<ProbePlan, CliError> {
     let target = target(&args.url, args.unix.as_deref(), &args.connect_to)?;
     let without_body = request(&args.request, connection, &args.sources, args.expect_status.as_ref())?;
     let count = args.count.unwrap_or(1);
-    let plan = |options: &RequestOptions| {
-        options.probe(target.clone(), count, args.reuse).map_err(|error| CliError::from_words(&error))
-    };
+    let plan =
+        |options: &RequestOptions| options.probe(target.clone(), count, args.reuse).map_err(CliError::from);
     // The body comes last, because it may be read from stdin: everything that can be refused without it is.
     plan(&without_body)?;
     plan(&RequestOptions { body: body(&args.request)?, ..without_body })

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::{read_dir, read_to_string};
 use std::path::{Path, PathBuf};
 
-use prony_model::CgroupUse;
+use prony_model::{CgroupUse, Problem};
 
 /// Groups below a group that are looked into.
 const GROUPS_MAX: usize = 256;
@@ -33,7 +33,7 @@ struct Counts {
 
 impl Cgroup {
     /// The group that is named, as a path in the file system or within the tree.
-    pub(super) fn named(name: &Path) -> Result<Self, String> {
+    pub(super) fn named(name: &Path) -> Result<Self, Problem> {
         let mount = mount(&read_to_string("/proc/self/mountinfo").unwrap_or_default());
         let inside = mount.map(|mount| mount.join(name.strip_prefix("/").unwrap_or(name)));
         let folder = [Some(name.to_owned()), inside]
@@ -41,9 +41,9 @@ impl Cgroup {
             .flatten()
             .find(|folder| folder.join("cgroup.procs").is_file())
             .ok_or_else(|| {
-                format!(
-                    "`{}` is not a control group: name a folder below /sys/fs/cgroup that has a file cgroup.procs",
-                    name.display()
+                Problem::new(
+                    format!("`{}` is not a control group", name.display()),
+                    "name a folder below /sys/fs/cgroup that has a file cgroup.procs",
                 )
             })?;
         let first = Counts::read(&folder);
@@ -195,6 +195,6 @@ mod tests {
     #[test]
     fn what_is_no_group() {
         let why = Cgroup::named(Path::new("/no/such/group")).expect_err("there is none");
-        assert!(why.contains("cgroup.procs"), "{why}");
+        assert!(why.to_string().contains("cgroup.procs"), "{why}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use prony_model::{RunPlan, ServerFoundBy, ServerHint};
+use prony_model::{Problem, RunPlan, ServerFoundBy, ServerHint};
 
 use super::cgroup::Cgroup;
 use super::group::{Group, Parents};
@@ -25,7 +25,7 @@ impl Found {
         peers: &Peers,
         hint: &ServerHint,
         parents: &Parents,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Problem> {
         let unix = plan.target.unix.as_deref();
         let listeners = if let Some(path) = unix {
             unix_listeners_at(path, parents)
@@ -33,26 +33,30 @@ impl Found {
             let targets: Vec<_> = peers.names.iter().filter_map(|name| name.parse().ok()).collect();
             tcp_listeners(&targets, &tcp_table("self"), parents)
         } else {
-            Err("it runs on another machine".to_owned())
+            Err(Problem::without_advice("it runs on another machine"))
         };
         let cgroup = hint.cgroup.as_deref().map(Cgroup::named).transpose()?;
         let (by, pids) = if let Some(cgroup) = &cgroup {
             (ServerFoundBy::Cgroup, [hint.pids.clone(), cgroup.pids()].concat())
         } else if let (Ok(listeners), true) = (&listeners, hint.pids.is_empty()) {
             (ServerFoundBy::ListeningSocket, listeners.pids.clone())
-        } else if hint.pids.is_empty() {
-            return Err(listeners.err().unwrap_or_default());
+        } else if let (Err(problem), true) = (&listeners, hint.pids.is_empty()) {
+            return Err(problem.clone());
         } else {
             (ServerFoundBy::Pid, hint.pids.clone())
         };
         if let Some(missing) = hint.pids.iter().find(|pid| !parents.contains_key(*pid)) {
-            return Err(format!(
-                "there is no process {missing}: look its number up (pgrep -a NAME), or leave --target-pid out, and the \
-                 server is found from its socket"
+            return Err(Problem::new(
+                format!("there is no process {missing}"),
+                "look its number up (pgrep -a NAME), or leave --target-pid out, and the server is found from its \
+                 socket",
             ));
         }
-        let group = Group::new(&pids, parents, None, &BTreeMap::new())
-            .ok_or("its processes ended before the load, or there are none in its control group")?;
+        let group = Group::new(&pids, parents, None, &BTreeMap::new()).ok_or_else(|| {
+            Problem::without_advice(
+                "its processes ended before the load, or there are none in its control group",
+            )
+        })?;
         Ok(Self { by, group, listeners: listeners.ok(), is_unix: unix.is_some(), cgroup })
     }
 }

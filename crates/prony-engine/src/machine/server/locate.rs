@@ -6,6 +6,8 @@ use std::io::Read as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use prony_model::Problem;
+
 use super::group::{Parents, ancestors};
 use super::holders::holders;
 use super::sock_diag::SockDiag;
@@ -25,7 +27,7 @@ pub(super) fn tcp_listeners(
     targets: &[SocketAddr],
     sockets: &[TcpSocket],
     parents: &Parents,
-) -> Result<Listeners, String> {
+) -> Result<Listeners, Problem> {
     let matches = |socket: &&TcpSocket| {
         socket.state == TcpState::Listening && targets.iter().any(|target| accepts(socket.local, *target))
     };
@@ -36,17 +38,16 @@ pub(super) fn tcp_listeners(
     let exact: Vec<&TcpSocket> = found.iter().filter(exact).copied().collect();
     let found = if exact.is_empty() { found } else { exact };
     let Some(first) = found.first() else {
-        return Err(
-            "no socket of this network namespace listens there: the server may be in a container; name its \
-                    process with --target-pid"
-                .to_owned(),
-        );
+        return Err(Problem::new(
+            "no socket of this network namespace listens there",
+            "the server may be in a container; name its process with --target-pid",
+        ));
     };
     of_inodes(found.iter().map(|socket| socket.inode).collect(), Some(first.user), parents)
 }
 
 /// Who listens at the Unix socket `path`.
-pub(super) fn unix_listeners_at(path: &Path, parents: &Parents) -> Result<Listeners, String> {
+pub(super) fn unix_listeners_at(path: &Path, parents: &Parents) -> Result<Listeners, Problem> {
     let table = unix_table();
     let absolute = std::path::absolute(path).ok();
     let real = path.canonicalize().ok();
@@ -59,32 +60,33 @@ pub(super) fn unix_listeners_at(path: &Path, parents: &Parents) -> Result<Listen
         .map(|(inode, _)| inode)
         .collect();
     if inodes.is_empty() {
-        return Err(
-            "no Unix socket that this process can see listens there; name the server's process with \
-                    --target-pid"
-                .to_owned(),
-        );
+        return Err(Problem::without_advice(
+            "no Unix socket that this process can see listens there; name the server's process with --target-pid",
+        ));
     }
     of_inodes(inodes, None, parents)
 }
 
-fn of_inodes(inodes: BTreeSet<u64>, user: Option<u32>, parents: &Parents) -> Result<Listeners, String> {
+fn of_inodes(inodes: BTreeSet<u64>, user: Option<u32>, parents: &Parents) -> Result<Listeners, Problem> {
     let found = holders(&inodes);
     if found.by_process.contains_key(&std::process::id()) {
-        return Err("the server is part of this process".to_owned());
+        return Err(Problem::without_advice("the server is part of this process"));
     }
     let pids = outermost(found.by_process.into_keys().collect(), parents);
     if pids.is_empty() {
         let user = user.map_or_else(String::new, |user| format!(" (number {user})"));
         return Err(if found.some_hidden {
-            format!(
-                "its process belongs to another user{user}, and who holds which socket is that user's secret: run \
-                 prony as that user or with CAP_SYS_PTRACE, or name the process with --target-pid"
+            Problem::new(
+                format!(
+                    "its process belongs to another user{user}, and who holds which socket is that user's secret"
+                ),
+                "run prony as that user or with CAP_SYS_PTRACE, or name the process with --target-pid",
             )
         } else {
-            "no process that this one can see holds the listening socket: the server may be in a container; name its \
-             process with --target-pid"
-                .to_owned()
+            Problem::new(
+                "no process that this one can see holds the listening socket",
+                "the server may be in a container; name its process with --target-pid",
+            )
         });
     }
     Ok(Listeners { pids, inodes })
@@ -195,9 +197,9 @@ mod tests {
     fn nobody_listens() {
         let why = tcp_listeners(&["127.0.0.1:1".parse().expect("an address")], &[], &tree(&[]))
             .expect_err("nobody");
-        assert!(why.contains("--target-pid"), "{why}");
+        assert!(why.to_string().contains("--target-pid"), "{why}");
         let why = unix_listeners_at(Path::new("/no/such.sock"), &tree(&[])).expect_err("nobody");
-        assert!(why.contains("--target-pid"), "{why}");
+        assert!(why.to_string().contains("--target-pid"), "{why}");
     }
 
     #[test]
@@ -205,6 +207,6 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("it is bound");
         let why = tcp_listeners(&[address], &tcp_table("self"), &tree(&[])).expect_err("this one");
-        assert_eq!(why, "the server is part of this process");
+        assert_eq!(why.what, "the server is part of this process");
     }
 }

@@ -57,8 +57,8 @@ impl ServerWatch {
         }
         let parents = parents();
         match Found::new(plan, peers, hint, &parents) {
-            Err(why) if named => Err(RunError::Server(why)),
-            Err(why) => Ok(Self { monitor: Err(why) }),
+            Err(problem) if named => Err(RunError::Server(Box::new(problem))),
+            Err(problem) => Ok(Self { monitor: Err(problem.to_string()) }),
             Ok(found) => {
                 let mut monitor = Box::new(Monitor::new(found));
                 // Without a warm-up, all that precedes the first sample must be done before the load.

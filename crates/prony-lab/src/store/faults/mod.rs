@@ -159,7 +159,7 @@ fn a_lab_whose_store_was_taken_over_meanwhile_writes_no_more() {
     drop(second);
     let refused = first.write_blocking(|tx| accept(tx, "one"));
     assert!(
-        matches!(&refused, Err(StoreError::InUse(words)) if words.contains("its epoch is 2")),
+        matches!(&refused, Err(StoreError::InUse(problem)) if problem.what.contains("its epoch is 2")),
         "{refused:?}"
     );
     assert_eq!(count(&first), 0, "what there is can still be read");

@@ -10,6 +10,7 @@ mod view;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use prony_model::Problem;
 use prony_study::Confinement;
 
 use self::view::View;
@@ -124,7 +125,7 @@ impl Sandbox {
 
     /// Why nothing of a build may run here at all: `has_strangers`: others than administrators may request
     /// builds.
-    pub fn refusal(&self, mode: SandboxMode, has_strangers: bool) -> Option<String> {
+    pub fn refusal(&self, mode: SandboxMode, has_strangers: bool) -> Option<Problem> {
         let Err(Missing::Broken(reason)) = &self.program else { return None };
         let because = match mode {
             SandboxMode::Require => "--sandbox require wants one",
@@ -132,9 +133,10 @@ impl Sandbox {
             _ if has_strangers => "others than administrators may request builds",
             _ => return None,
         };
-        Some(format!(
-            "builds would have no sandbox ({reason}), and {because}; install bubblewrap 0.8 or newer and start the lab \
-             where it works, or accept what builds can then do with --sandbox off"
+        Some(Problem::new(
+            format!("builds would have no sandbox ({reason}), and {because}"),
+            "install bubblewrap 0.8 or newer and start the lab where it works, or accept what builds can then do with \
+             --sandbox off",
         ))
     }
 

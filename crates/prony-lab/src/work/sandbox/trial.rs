@@ -105,10 +105,14 @@ mod tests {
         let words = vec![OsString::from("true")];
         let used = Use { scope: Scope::Task, network: Network::Own, sources: &[], expose: &[], egress: None };
         assert_eq!(sandbox.wrapped(&workspace, workspace.path(), used, words.clone()), words);
-        assert!(sandbox.refusal(SandboxMode::Require, false).expect("refused").contains("--sandbox require"));
+        assert!(
+            sandbox.refusal(SandboxMode::Require, false).expect("refused").what.contains("--sandbox require")
+        );
         let is_root = rustix::process::geteuid().is_root();
         assert_eq!(sandbox.refusal(SandboxMode::Auto, false).is_some(), is_root);
-        assert!(sandbox.refusal(SandboxMode::Auto, true).expect("refused").contains("--sandbox off"));
+        assert!(
+            sandbox.refusal(SandboxMode::Auto, true).expect("refused").sentence().contains("--sandbox off")
+        );
     }
 
     #[test]

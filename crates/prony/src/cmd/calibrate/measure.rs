@@ -77,7 +77,7 @@ impl Manner {
             samples: false,
             seed: self.seed,
         };
-        plan.check().map_err(|error| CliError::from_words(&error))?;
+        plan.check()?;
         Ok(plan)
     }
 

@@ -47,8 +47,7 @@ impl Server {
             StartError::Setting { reason, .. } => CliError::usage(format!("--response-bytes: {reason}")),
             other => serve::cli_error(&other),
         })?;
-        let target = Target::parse(&format!("http://{}/", running.local_addr()))
-            .map_err(|error| CliError::from_words(&error))?;
+        let target = Target::parse(&format!("http://{}/", running.local_addr()))?;
         Ok(Self { target, has_room: step.threads + workers <= cpus, running: Some(running) })
     }
 

@@ -112,6 +112,6 @@ pub(super) fn cli_error(error: &ClientError) -> CliError {
         | ClientError::TimedOut { .. }
         | ClientError::Unreachable { .. }
         | ClientError::Foreign { .. } => CliError::target_failed(error.to_string()),
-        _ => CliError::from_words(error),
+        _ => error.problem().into(),
     }
 }

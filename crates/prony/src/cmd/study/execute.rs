@@ -12,7 +12,7 @@ use super::plan;
 use super::progress::StudyLine;
 use super::runner::Local;
 use crate::args::PageFormat;
-use crate::cli_error::CliError;
+use crate::cli_error::{CliError, flag};
 use crate::exit::Exit;
 use crate::render::render_study;
 use crate::{output, terminal};
@@ -98,6 +98,6 @@ fn left(conducted: &Executed, folder: &Folder) -> String {
 pub(super) fn cli_error(error: &FolderError) -> CliError {
     match error {
         FolderError::System { .. } => CliError::internal(error.to_string()),
-        _ => CliError::from_words(error),
+        _ => error.problem(flag).into(),
     }
 }

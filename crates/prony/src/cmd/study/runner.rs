@@ -80,5 +80,5 @@ impl Runner for Local {
 
 /// What a command of its own would have reported.
 fn refused(error: impl Into<CliError>) -> RunnerError {
-    RunnerError(error.into().describe())
+    RunnerError(error.into().problem().to_string())
 }
