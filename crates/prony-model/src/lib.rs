@@ -94,4 +94,4 @@ pub use study::{
 };
 pub use target::{Target, TargetError};
 pub use traffic::{Traffic, TrafficPart};
-pub use units::{Rate, parse_bytes, parse_count, parse_count_u32, parse_duration};
+pub use units::{Rate, parse_bytes, parse_count, parse_count_u32, parse_duration, parse_percent};

@@ -29,6 +29,11 @@ fn no_size(text: &str) -> Problem {
     Problem::new(format!("`{text}` is not a size"), "write bytes such as 512, 64KiB, 1MiB or 10MB")
 }
 
+/// A text that is no percentage.
+fn no_percentage(text: &str) -> Problem {
+    Problem::new(format!("`{text}` is not a percentage"), "write one above 0, such as 2% or 0.5%")
+}
+
 /// Requests per second over all threads and connections of a run; finite and above zero.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
@@ -94,6 +99,16 @@ pub fn parse_count(text: &str) -> Result<u64, Problem> {
 /// A count that fits 32 bits.
 pub fn parse_count_u32(text: &str) -> Result<u32, Problem> {
     parse_count(text)?.try_into().map_err(|_| no_count(text))
+}
+
+/// A change that is taken for none is hardly ever ten times as much.
+const PERCENT_MAX: f64 = 1000.0;
+
+/// `2%` as 0.02; a bare number is percent, too.
+pub fn parse_percent(text: &str) -> Result<f64, Problem> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
+    let value = number.parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= PERCENT_MAX);
+    value.map(|value| value / 100.0).ok_or_else(|| no_percentage(text))
 }
 
 /// A size such as `512`, `64KiB`, `10MB`; decimal and binary prefixes differ.
@@ -202,6 +217,19 @@ mod tests {
         check_rate("10k/s", Some(10_000.0));
         for bad in ["0", "-5", "", "k", "nan", "inf", "5/parsec", "1e3", "2G"] {
             check_rate(bad, None);
+        }
+    }
+
+    #[test]
+    fn percentages() {
+        let check = |text: &str, expected: Option<f64>| {
+            assert_eq!(parse_percent(text).ok(), expected, "{text}");
+        };
+        check("2%", Some(0.02));
+        check("0.5 %", Some(0.005));
+        check("50", Some(0.5));
+        for wrong in ["", "%", "0%", "-1%", "nan", "inf", "1001%", "a lot"] {
+            check(wrong, None);
         }
     }
 

@@ -25,8 +25,9 @@ mod target;
 
 pub use aggregate::{AggregateError, Stored, StoredError, aggregate, aggregate_folder};
 pub use compare::{
-    Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, SideRequests, estimate, evaluate,
-    evaluate_primary, figure_findings, is_final, side_requests, withhold,
+    Block, BlockPair, CellPair, ComparisonCondition, DIFFERENCES_LISTED_MAX, IncomparableRuns, LEAST_BLOCK,
+    LeftOut, LiveComparison, LiveError, Question, RunLoad, StoredQuestion, StoredRun, StudyPair,
+    compare_stored, estimate, evaluate,
 };
 pub use condition::{Condition, ConditionOutcome};
 pub use estimate::Estimate;

@@ -28,7 +28,7 @@ use prony_model::{Problem, nearest, parse_count_u32};
 
 pub(crate) use ab::AbArgs;
 pub(crate) use calibrate::CalibrateArgs;
-pub(crate) use compare::{CompareArgs, percent};
+pub(crate) use compare::CompareArgs;
 pub(crate) use egress::EgressArgs;
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};

@@ -33,6 +33,11 @@ impl CliError {
         Self { exit: Exit::TargetFailed, ..Self::usage(what) }
     }
 
+    /// The same, as a library found it.
+    pub(crate) fn of_target(problem: Problem) -> Self {
+        Self { exit: Exit::TargetFailed, ..Self::from(problem) }
+    }
+
     /// Something that should have worked.
     pub(crate) fn internal(what: impl Into<String>) -> Self {
         Self { exit: Exit::Internal, ..Self::usage(what) }

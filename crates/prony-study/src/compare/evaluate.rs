@@ -28,6 +28,11 @@ pub struct Question {
 }
 
 impl Question {
+    /// The metric that decides where none is named: a rate where it is a property of the servers.
+    pub fn usual_primary(closed_loop: bool) -> Metric {
+        if closed_loop { Metric::Rate } else { Metric::P50 }
+    }
+
     /// What is looked at, the primary metric first, CPU time last and where it is known.
     fn metrics(&self, pairs: &[BlockPair]) -> Vec<Metric> {
         let usual = [Metric::Rate, Metric::P50, Metric::P90, Metric::P99, Metric::Cpu];
@@ -70,12 +75,12 @@ pub fn evaluate(pairs: &[BlockPair], question: &Question, forbidden: Option<&str
 }
 
 /// The primary metric alone: what a look at a sequential comparison asks.
-pub fn evaluate_primary(pairs: &[BlockPair], question: &Question) -> MetricComparison {
+pub(super) fn evaluate_primary(pairs: &[BlockPair], question: &Question) -> MetricComparison {
     evaluate_one(pairs, question.primary, question)
 }
 
 /// Whether a sequential comparison has its answer.
-pub fn is_final(comparison: &MetricComparison) -> bool {
+pub(super) fn is_final(comparison: &MetricComparison) -> bool {
     matches!(
         comparison.outcome,
         ComparisonOutcome::Faster | ComparisonOutcome::Slower | ComparisonOutcome::NoDifference
@@ -92,7 +97,7 @@ pub fn estimate(pairs: &[BlockPair], metric: Metric) -> Option<f64> {
 }
 
 /// What is left for too few runs: how they differ, and not whether another would.
-pub fn withhold(comparison: &mut MetricComparison) {
+pub(crate) fn withhold(comparison: &mut MetricComparison) {
     comparison.method = ComparisonMethod::SingleRuns;
     (comparison.p, comparison.spread, comparison.interval, comparison.differs) = (None, None, None, false);
 }

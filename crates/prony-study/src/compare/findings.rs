@@ -7,12 +7,12 @@ use super::block::BlockPair;
 use super::evaluate::{Question, has_no_width, rank_comparison};
 
 /// Requests of a block that keep the mean of a few from deciding it.
-pub const LEAST_REQUESTS: f64 = 100.0;
+pub(super) const LEAST_REQUESTS: f64 = 100.0;
 /// Rounds of a block that keep its last one, which is not followed by others, from deciding it.
-pub const LEAST_ROUNDS: f64 = 20.0;
+pub(super) const LEAST_ROUNDS: f64 = 20.0;
 
 /// Every doubt about `metrics`, which [`evaluate`](super::evaluate()) made of `pairs`.
-pub fn figure_findings(
+pub(super) fn figure_findings(
     pairs: &[BlockPair],
     metrics: &[MetricComparison],
     question: &Question,

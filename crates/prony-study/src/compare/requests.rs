@@ -9,19 +9,19 @@ use super::block::{Block, BlockPair};
 
 /// The requests of one side, all blocks together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SideRequests {
+pub(super) struct SideRequests {
     /// Due.
-    pub requests: u64,
+    pub(super) requests: u64,
     /// Failed.
-    pub failed: u64,
+    pub(super) failed: u64,
     /// `failed` by kind.
-    pub failed_by_kind: BTreeMap<ErrorKind, u64>,
+    pub(super) failed_by_kind: BTreeMap<ErrorKind, u64>,
     /// Without an answer when the drain of their block ended.
-    pub unanswered: u64,
+    pub(super) unanswered: u64,
 }
 
 /// Those of A and of B.
-pub fn side_requests(pairs: &[BlockPair]) -> [SideRequests; 2] {
+pub(super) fn side_requests(pairs: &[BlockPair]) -> [SideRequests; 2] {
     let mut sides = [SideRequests::default(), SideRequests::default()];
     for (a, b) in pairs {
         sides[0].add(a);
@@ -41,7 +41,7 @@ impl SideRequests {
     }
 
     /// What a verdict is refused for.
-    pub fn errors(&self) -> Errors {
+    pub(super) fn errors(&self) -> Errors {
         Errors { failed: self.failed, requests: self.requests }
     }
 
@@ -57,7 +57,7 @@ impl SideRequests {
     }
 
     /// What is to be known of the requests of `side` that got no good answer, if there are any.
-    pub fn note(&self, side: &str) -> Option<String> {
+    pub(super) fn note(&self, side: &str) -> Option<String> {
         let mut parts = Vec::new();
         if self.failed > 0 {
             parts.push(format!("{} failed", self.failed_share(side)));

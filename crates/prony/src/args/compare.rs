@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use prony_model::{Metric, Problem, parse_count_u32, parse_duration};
+use prony_model::{Metric, parse_count_u32, parse_duration, parse_percent};
 
 use super::run::PageFormat;
 use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs};
@@ -53,7 +53,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "METRIC", value_parser = metric(), hide_possible_values = true)]
     pub(crate) primary: Option<Metric>,
     /// Treat smaller changes as no change [default: 2%]
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) margin: Option<f64>,
     /// Exit code 1 if slower, slower:5%, too-noisy, …
     #[arg(long, value_name = "CONDITION", value_delimiter = ',')]
@@ -62,7 +62,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) pairs: Option<u32>,
     /// Measure as many pairs as it takes to see a change of this size, 40 at most
-    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with_all = ["pairs", "sequential"], hide_short_help = true)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, conflicts_with_all = ["pairs", "sequential"], hide_short_help = true)]
     pub(crate) detect: Option<f64>,
     /// Look after 10, 16, 24 and 40, and stop when clear
     #[arg(long, conflicts_with = "pairs")]
@@ -121,33 +121,4 @@ fn metric() -> impl TypedValueParser<Value = Metric> {
         let named = Metric::ALL.into_iter().find(|metric| metric.name() == name);
         named.expect("invariant: only the names of metrics are possible")
     })
-}
-
-/// `2%` as 0.02; a bare number is percent, too.
-pub(crate) fn percent(text: &str) -> Result<f64, Problem> {
-    let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
-    let value = number.parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= PERCENT_MAX);
-    value.map(|value| value / 100.0).ok_or_else(|| {
-        let what = format!("`{text}` is not a percentage");
-        Problem::new(what, "write one above 0, such as 2% or 0.5%")
-    })
-}
-
-/// A change that is taken for none is hardly ever ten times as much.
-const PERCENT_MAX: f64 = 1000.0;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentages() {
-        let check = |text: &str, expected: Option<f64>| assert_eq!(percent(text).ok(), expected, "{text}");
-        check("2%", Some(0.02));
-        check("0.5 %", Some(0.005));
-        check("50", Some(0.5));
-        for wrong in ["", "%", "0%", "-1%", "nan", "inf", "1001%", "a lot"] {
-            check(wrong, None);
-        }
-    }
 }

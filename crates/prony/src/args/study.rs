@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use prony_model::{parse_count, parse_count_u32};
+use prony_model::{parse_count, parse_count_u32, parse_percent};
 
 use super::run::PageFormat;
 
@@ -26,7 +26,7 @@ pub(crate) struct StudyArgs {
     #[arg(long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) repeats: Option<u32>,
     /// Repeat as often as it takes to see this change
-    #[arg(long, value_name = "PERCENT", value_parser = super::compare::percent, conflicts_with = "repeats")]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, conflicts_with = "repeats")]
     pub(crate) detect: Option<f64>,
     /// Most repeats of invalid runs per cell [default: 3]
     #[arg(long, value_name = "N", value_parser = parse_count)]

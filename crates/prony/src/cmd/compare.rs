@@ -1,26 +1,17 @@
 //! `prony compare`: which of two servers is faster, by how much, or that it is not known.
 
 mod commands;
-mod condition;
-mod doubt;
-mod live;
 mod stored;
 mod studies;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use prony_model::{
-    COMPARISON_FORMAT, COMPARISON_VERSION, ComparedPair, ComparedSide, ComparisonKind, ComparisonOutcome,
-    ComparisonResult, Load, Metric, MetricComparison, RunPlan, Verdict,
-};
+use prony_model::{ComparisonKind, ComparisonOutcome, ComparisonResult, Metric, RunPlan, Verdict};
 use prony_report::{clean, seconds};
 use prony_stats::Looks;
-use prony_study::{BlockPair, Question, SideRequests, estimate, evaluate, figure_findings, side_requests};
+use prony_study::{BlockPair, ComparisonCondition, LEAST_BLOCK, LiveComparison, StoredQuestion, estimate};
 
-pub(crate) use self::condition::{Condition, condition};
-use self::doubt::Doubt;
-use self::live::{Measured, measure};
 use crate::args::{CompareArgs, PageFormat};
 use crate::calibration;
 use crate::cli_error::CliError;
@@ -31,9 +22,6 @@ use crate::render::render_comparison;
 use crate::resolve::compare::{Live, ResolvedArgs, What, resolve};
 use crate::{clock, commit, detect, output, signals, terminal};
 
-/// Blocks are as long or longer where no length is given.
-const BLOCK_LEAST: Duration = Duration::from_millis(200);
-
 /// Compares what `args` name, reports, and returns by the exit code whether a condition holds.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
     let resolved = resolve(&with_planned_pairs(args)?, seed()?)?;
@@ -41,10 +29,16 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
         return Err(CliError::usage("--detect plans pairs of loads on two servers, and these are none")
             .hint("leave it out, or compare two URLs"));
     }
+    let ResolvedArgs { primary, margin, .. } = resolved;
     let result = match &resolved.what {
         What::Live(live) => compare_live(live, &resolved)?,
-        What::Stored { files, force } => stored::compare(files, *force, resolved.primary, resolved.margin)?,
-        What::Studies { folders, force } => return compare_studies(folders, *force, &resolved),
+        What::Stored { files, force } => {
+            stored::compare(files, &StoredQuestion { primary, margin, force: *force })?
+        }
+        What::Studies { folders, force } => {
+            let question = StoredQuestion { primary, margin, force: *force };
+            return compare_studies(folders, &question, &resolved);
+        }
         What::Commands(plan) => return commands::compare(plan, &resolved),
     };
     let holds = holds(&resolved.fail_if, &result)?;
@@ -59,7 +53,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
 fn with_planned_pairs(args: &CompareArgs) -> Result<CompareArgs, CliError> {
     let mut args = args.clone();
     if let Some(effect) = args.detect {
-        let plan = detect::plan(effect, args.block.unwrap_or(BLOCK_LEAST).as_secs_f64())?;
+        let plan = detect::plan(effect, args.block.unwrap_or(LEAST_BLOCK).as_secs_f64())?;
         output::write_stderr(&format!("{}\n", detect::describe(effect, &plan, "pairs")));
         args.pairs = Some(plan.pairs);
     }
@@ -67,8 +61,12 @@ fn with_planned_pairs(args: &CompareArgs) -> Result<CompareArgs, CliError> {
 }
 
 /// Compares two studies cell by cell. A cell in which a condition holds counts for more than one without a verdict.
-fn compare_studies(folders: &[PathBuf; 2], force: bool, resolved: &ResolvedArgs) -> Result<Exit, CliError> {
-    let studies = studies::compare(folders, force, resolved.primary, resolved.margin)?;
+fn compare_studies(
+    folders: &[PathBuf; 2],
+    question: &StoredQuestion,
+    resolved: &ResolvedArgs,
+) -> Result<Exit, CliError> {
+    let studies = studies::compare(folders, question)?;
     let exits = studies
         .cells
         .iter()
@@ -86,7 +84,7 @@ fn compare_studies(folders: &[PathBuf; 2], force: bool, resolved: &ResolvedArgs)
 }
 
 /// Whether any condition of `--fail-if` holds.
-fn holds(conditions: &[Condition], result: &ComparisonResult) -> Result<bool, CliError> {
+fn holds(conditions: &[ComparisonCondition], result: &ComparisonResult) -> Result<bool, CliError> {
     let mut any = false;
     for condition in conditions {
         let Some(holds) = condition.holds(&result.metrics) else {
@@ -125,17 +123,11 @@ fn is_all_failed(result: &ComparisonResult) -> bool {
 }
 
 fn compare_live(live: &Live, resolved: &ResolvedArgs) -> Result<ComparisonResult, CliError> {
-    let closed_loop = matches!(live.plans[0].load, Load::Closed { .. });
-    let question = Question {
-        primary: resolved.primary.unwrap_or(if closed_loop { Metric::Rate } else { Metric::P50 }),
-        closed_loop,
-        margin: resolved.margin,
-        looks: live.looks,
-        seed: live.seed,
-    };
+    let Live { comparison, calibrated } = live;
+    let question = comparison.question(resolved.primary, resolved.margin);
     let control = signals::control()?;
-    let known = if live.calibrated { calibration::load(&prony_engine::environment()) } else { None };
-    let mut run = |plan: &RunPlan| {
+    let known = if *calibrated { calibration::load(&prony_engine::environment()) } else { None };
+    let mut run = |plan: &RunPlan| -> Result<_, CliError> {
         let mut result = prony_engine::run(plan, &control, &mut |_| {})?;
         if let Some(known) = &known {
             result.compare_with(known);
@@ -143,22 +135,30 @@ fn compare_live(live: &Live, resolved: &ResolvedArgs) -> Result<ComparisonResult
         Ok(result)
     };
     let status = StatusLine::new(resolved.quiet);
+    let [a, b] = &comparison.plans;
     status.write(&format!(
         "warming up {} and {}",
-        clean(&live.plans[0].target.to_string()),
-        clean(&live.plans[1].target.to_string())
+        clean(&a.target.to_string()),
+        clean(&b.target.to_string())
     ));
     let began = clock::monotonic();
     let mut on_pair = |counted: &[BlockPair]| {
-        status.write(&progress(counted, live, question.primary, clock::monotonic().saturating_sub(began)));
+        let elapsed = clock::monotonic().saturating_sub(began);
+        status.write(&progress(counted, comparison, question.primary, elapsed));
     };
-    let measured = measure(live, &question, &mut run, &mut on_pair)?;
+    let compared = comparison.compare(&question, &mut run, &mut on_pair);
     drop(status);
-    Ok(result(live, &question, measured))
+    let mut result = compared.map_err(|error| match error.problem() {
+        Ok(problem) => CliError::of_target(problem),
+        Err(cli_error) => cli_error,
+    })?;
+    commit::note(&mut result.environment);
+    result.environment.load_average_after = prony_engine::load_average();
+    Ok(result)
 }
 
 /// How far it is, for people who wait.
-fn progress(counted: &[BlockPair], live: &Live, primary: Metric, elapsed: Duration) -> String {
+fn progress(counted: &[BlockPair], live: &LiveComparison, primary: Metric, elapsed: Duration) -> String {
     let (done, total) = (counted.len(), live.pairs);
     let left = elapsed.as_secs_f64() / done.max(1) as f64 * total.saturating_sub(done) as f64;
     let most = if live.looks == Looks::Sequential { "at most " } else { "" };
@@ -166,77 +166,4 @@ fn progress(counted: &[BlockPair], live: &Live, primary: Metric, elapsed: Durati
         .map(|change| format!(" · {} {}", primary.name(), prony_report::signed_percent(change)))
         .unwrap_or_default();
     format!("pair {done} of {most}{total}{change} · {most}{} left", seconds(left.round()))
-}
-
-/// Everything that is known of a comparison that is over.
-fn result(live: &Live, question: &Question, measured: Measured) -> ComparisonResult {
-    let counted: Vec<BlockPair> =
-        measured.pairs.iter().filter(|pair| pair.dropped.is_none()).map(|pair| pair.blocks.clone()).collect();
-    let mut doubt = Doubt::of(&measured, &counted, live, question.primary);
-    let mut metrics = evaluate(&counted, question, doubt.forbidden.as_deref());
-    if doubt.is_of_client {
-        spare_cpu(&mut metrics, &evaluate(&counted, question, None));
-    }
-    doubt.silence_tails(&mut metrics);
-    doubt.dilute(&mut metrics);
-    doubt.add(figure_findings(&counted, &metrics, question));
-    let requests = side_requests(&counted);
-    let notes = request_notes(&requests);
-    let mut sides = measured.sides.into_iter().zip(requests).map(|(side, requests)| ComparedSide {
-        name: side.plan.target.to_string(),
-        plan: side.plan,
-        addresses: side.addresses,
-        driver: side.driver,
-        requests: requests.requests,
-        failed: requests.failed,
-        failed_by_kind: requests.failed_by_kind,
-        unanswered: requests.unanswered,
-    });
-    let mut side = || sides.next().expect("invariant: there are two sides");
-    let mut environment = measured.environment;
-    commit::note(&mut environment);
-    environment.load_average_after = prony_engine::load_average();
-    ComparisonResult {
-        format: COMPARISON_FORMAT.to_owned(),
-        version: COMPARISON_VERSION,
-        verdict: Verdict::from_findings(&doubt.findings),
-        kind: ComparisonKind::Interleaved,
-        started_at: measured.started_at,
-        interrupted: measured.interrupted,
-        a: side(),
-        b: side(),
-        margin: question.margin,
-        looks: question.look_plan(),
-        seed: Some(live.seed),
-        block_s: Some(measured.block.as_secs_f64()),
-        metrics,
-        pairs: measured
-            .pairs
-            .into_iter()
-            .map(|pair| ComparedPair {
-                order: pair.order,
-                dropped: pair.dropped.map(str::to_owned),
-                a: pair.blocks.0.summary,
-                b: pair.blocks.1.summary,
-            })
-            .collect(),
-        looks_taken: measured.looks,
-        notes,
-        findings: doubt.findings,
-        environment,
-    }
-}
-
-/// A client in the way makes rates and times its own, but not what the server spent on each request.
-fn spare_cpu(metrics: &mut [MetricComparison], unforbidden: &[MetricComparison]) {
-    for comparison in metrics.iter_mut().filter(|comparison| comparison.metric == Metric::Cpu) {
-        if let Some(found) = unforbidden.iter().find(|found| found.metric == Metric::Cpu) {
-            comparison.clone_from(found);
-        }
-    }
-}
-
-/// What became of requests that got no good answer.
-fn request_notes(requests: &[SideRequests; 2]) -> Vec<String> {
-    ["A", "B"].into_iter().zip(requests).filter_map(|(side, requests)| requests.note(side)).collect()
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use prony_model::{ExecPlan, Load, Metric, RunPlan};
 use prony_stats::{DEFAULT_MARGIN, DEFAULT_PAIRS, LEAST_PAIRS, Looks};
+use prony_study::{ComparisonCondition, LiveComparison};
 
 use super::outputs::outputs;
 use super::{plan as run_plan, resolve_exec, target};
 use crate::args::{CompareArgs, ExecArgs, PageFormat, RunArgs};
 use crate::cli_error::CliError;
-use crate::cmd::compare::{Condition, condition};
 use crate::output::Destination;
 
 /// As many as a comparison in an hour can have; more would show less than a better experiment.
@@ -28,7 +28,7 @@ pub(crate) struct ResolvedArgs {
     pub(crate) primary: Option<Metric>,
     /// 0.02 is 2 %.
     pub(crate) margin: f64,
-    pub(crate) fail_if: Vec<Condition>,
+    pub(crate) fail_if: Vec<ComparisonCondition>,
     pub(crate) format: PageFormat,
     pub(crate) destination: Option<Destination>,
     pub(crate) quiet: bool,
@@ -50,24 +50,17 @@ pub(crate) enum What {
 /// Two servers that are measured in turn.
 #[derive(Debug)]
 pub(crate) struct Live {
-    /// What is done to A and to B; `warmup` is that of the whole comparison, `end` is of no account.
-    pub(crate) plans: [RunPlan; 2],
-    /// Pairs that count; the most of them in a sequential comparison.
-    pub(crate) pairs: usize,
-    pub(crate) looks: Looks,
-    /// The measured part of each block; `None` leaves it to the pilot.
-    pub(crate) block: Option<Duration>,
-    /// Whether the drain was typed; else it follows from the pilot.
-    pub(crate) is_drain_given: bool,
-    /// Of the orders and of the label swaps.
-    pub(crate) seed: u64,
+    pub(crate) comparison: LiveComparison,
     /// Whether blocks are compared with what is known of this machine.
     pub(crate) calibrated: bool,
 }
 
 /// What `args` mean. `seed` stands in for one that was not typed.
 pub(crate) fn resolve(args: &CompareArgs, seed: u64) -> Result<ResolvedArgs, CliError> {
-    let fail_if = args.fail_if.iter().map(|text| condition(text)).collect::<Result<Vec<_>, _>>()?;
+    let condition = |text: &String| {
+        ComparisonCondition::parse(text).map_err(|problem| CliError::from(problem.after("--fail-if ")))
+    };
+    let fail_if = args.fail_if.iter().map(condition).collect::<Result<Vec<_>, _>>()?;
     let what = what(args, seed)?;
     let (format, file) = outputs(args.json.as_deref(), "--output", args.output)?;
     let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
@@ -181,7 +174,7 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
             .hint("use --block 200ms; 10 ms at least and 60 s at most"));
     }
     let second = RunPlan { target: other, ..plan.clone() };
-    Ok(Live {
+    let comparison = LiveComparison {
         plans: [plan, second],
         pairs: if args.sequential {
             prony_stats::LOOKS[prony_stats::LOOKS.len() - 1]
@@ -192,8 +185,8 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
         block: args.block,
         is_drain_given: args.drain.is_some(),
         seed,
-        calibrated: !args.no_calibration,
-    })
+    };
+    Ok(Live { comparison, calibrated: !args.no_calibration })
 }
 
 /// The same load as `prony run` would put on `url`.
@@ -231,8 +224,8 @@ mod tests {
     fn both_sides_get_the_same_load() {
         let resolved = resolve(&CompareArgs { connections: Some(8), ..args() }, 7).expect("a comparison");
         let What::Live(live) = resolved.what else { panic!("two URLs") };
-        let [a, b] = &live.plans;
-        assert_eq!((a.target.port, b.target.port, live.seed, live.pairs), (3000, 3001, 7, 20));
+        let LiveComparison { plans: [a, b], seed, pairs, .. } = &live.comparison;
+        assert_eq!((a.target.port, b.target.port, *seed, *pairs), (3000, 3001, 7, 20));
         assert_eq!(RunPlan { target: b.target.clone(), ..a.clone() }, *b);
         assert!((resolved.margin - 0.02).abs() < 1e-12);
     }
@@ -243,7 +236,7 @@ mod tests {
         let What::Live(live) = resolve(&sequential, 7).expect("a comparison").what else {
             panic!("two URLs")
         };
-        assert_eq!((live.looks, live.pairs), (Looks::Sequential, 40));
+        assert_eq!((live.comparison.looks, live.comparison.pairs), (Looks::Sequential, 40));
     }
 
     #[test]

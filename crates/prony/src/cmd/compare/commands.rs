@@ -2,6 +2,8 @@
 
 use prony_model::{ChangeInterval, ComparisonMethod, ExecResult, Metric, MetricComparison};
 
+use prony_study::ComparisonCondition;
+
 use crate::cli_error::CliError;
 use crate::cmd::exec;
 use crate::exit::Exit;
@@ -12,7 +14,7 @@ use crate::terminal;
 
 /// Times A and B, reports as `prony exec` does, and returns by the exit code whether a condition holds.
 pub(super) fn compare(plan: &prony_model::ExecPlan, resolved: &ResolvedArgs) -> Result<Exit, CliError> {
-    if let Some(metric) = resolved.fail_if.iter().find_map(super::Condition::metric).or(resolved.primary) {
+    if let Some(metric) = resolved.fail_if.iter().find_map(ComparisonCondition::metric).or(resolved.primary) {
         return Err(CliError::usage(format!("{} is of servers, and these are commands", metric.name()))
             .hint("commands are compared by their wall-clock time: --fail-if slower:5%"));
     }

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use prony_model::{ComparisonResult, LoadKind, Metric, StudyCell, StudyResult, Verdict};
+use prony_model::{ComparisonResult, StudyResult};
 use prony_report::{Style, clean, markdown};
+use prony_study::{CellPair, LeftOut, StoredQuestion, StudyPair};
 
 use super::stored;
 use crate::args::PageFormat;
@@ -27,74 +28,47 @@ pub(super) struct ComparedCell {
     pub(super) outcome: Result<ComparisonResult, String>,
 }
 
-/// A study, and where its files are.
-struct Side {
-    folder: PathBuf,
-    result: StudyResult,
-}
-
-/// Compares the studies in `folders`. Cells that can't be compared are listed as such, or shown without a verdict with
-/// `force`.
-pub(super) fn compare(
-    folders: &[PathBuf; 2],
-    force: bool,
-    primary: Option<Metric>,
-    margin: f64,
-) -> Result<Studies, CliError> {
-    let [a, b] = [side(&folders[0])?, side(&folders[1])?];
-    let mut studies = Studies { cells: Vec::new(), left_out: Vec::new() };
-    for cell in &a.result.cells {
-        let Some(other) = b.result.cells.iter().find(|other| other.key == cell.key) else {
-            studies.left_out.push(format!("{} is in {} only", cell.name, a.folder.display()));
-            continue;
-        };
-        if cell.kind != LoadKind::Run || other.kind != LoadKind::Run {
-            studies.left_out.push(format!("{} is no load: only loads are compared", cell.name));
-            continue;
-        }
-        let outcome = of_cell([(&a, cell), (&b, other)], force, primary, margin);
-        studies.cells.push(ComparedCell { name: cell.name.clone(), outcome });
-    }
-    let is_missing = |cell: &&StudyCell| a.result.cells.iter().all(|known| known.key != cell.key);
-    let missing = b.result.cells.iter().filter(is_missing);
-    studies.left_out.extend(missing.map(|cell| format!("{} is in {} only", cell.name, b.folder.display())));
-    if studies.cells.is_empty() {
+/// Compares the studies in `folders`. Cells that can't be compared are listed as such, or shown without a verdict by
+/// force.
+pub(super) fn compare(folders: &[PathBuf; 2], question: &StoredQuestion) -> Result<Studies, CliError> {
+    let pair = StudyPair::of(&read_study(&folders[0])?, &read_study(&folders[1])?);
+    if pair.cells.is_empty() {
         return Err(CliError::usage("these studies have no load in common").hint(
             "a cell is the same where its value on every axis is: compare two runs of one study file",
         ));
     }
-    Ok(studies)
+    let cells = pair
+        .cells
+        .iter()
+        .map(|cell| ComparedCell { name: cell.names[0].clone(), outcome: of_cell(cell, folders, question) });
+    let left_out = pair.left_out.iter().map(|left_out| match left_out {
+        LeftOut::OnlyInA(name) => format!("{name} is in {} only", folders[0].display()),
+        LeftOut::OnlyInB(name) => format!("{name} is in {} only", folders[1].display()),
+        LeftOut::NoLoad(name) => format!("{name} is no load: only loads are compared"),
+    });
+    Ok(Studies { cells: cells.collect(), left_out: left_out.collect() })
 }
 
-fn side(folder: &Path) -> Result<Side, CliError> {
+fn read_study(folder: &Path) -> Result<StudyResult, CliError> {
     match read::read(folder)?.result {
-        AnyResult::Study(result) => Ok(Side { folder: folder.to_owned(), result: *result }),
+        AnyResult::Study(result) => Ok(*result),
         _ => Err(CliError::usage(format!("the report.json in {} is not that of a study", folder.display()))
             .hint("name two folders that `prony study` wrote")),
     }
 }
 
 fn of_cell(
-    sides: [(&Side, &StudyCell); 2],
-    force: bool,
-    primary: Option<Metric>,
-    margin: f64,
+    cell: &CellPair,
+    folders: &[PathBuf; 2],
+    question: &StoredQuestion,
 ) -> Result<ComparisonResult, String> {
-    let valid = |cell: &StudyCell, repeat: u32| {
-        cell.runs.iter().any(|run| run.repeat == repeat && run.verdict != Verdict::Invalid)
-    };
-    let [(_, a), (_, b)] = sides;
-    let files = sides.map(|(side, cell)| {
-        let paired = cell.runs.iter().filter(|run| valid(a, run.repeat) && valid(b, run.repeat));
-        paired.map(|run| side.folder.join(&run.file)).collect::<Vec<PathBuf>>()
-    });
-    if files.iter().any(Vec::is_empty) {
+    if cell.files.iter().any(Vec::is_empty) {
         return Err("no repeat is valid on both sides".to_owned());
     }
-    let mut result =
-        stored::compare(&files, force, primary, margin).map_err(|cli_error| cli_error.in_a_line())?;
-    for (compared, (side, cell)) in [&mut result.a, &mut result.b].into_iter().zip(sides) {
-        compared.name = format!("{}: {}", side.folder.display(), cell.name);
+    let files = [0, 1].map(|side| cell.files[side].iter().map(|file| folders[side].join(file)).collect());
+    let mut result = stored::compare(&files, question).map_err(|cli_error| cli_error.in_a_line())?;
+    for (side, compared) in [&mut result.a, &mut result.b].into_iter().enumerate() {
+        compared.name = format!("{}: {}", folders[side].display(), cell.names[side]);
     }
     Ok(result)
 }

@@ -1,12 +1,13 @@
 //! Pairs of scripted runs.
 
+use std::convert::Infallible;
+
 use prony_model::{Finding, FindingCode, Severity, from_json};
 
 use super::*;
-use crate::resolve::compare::Live;
 
 /// A short run, with what the tests of the binary need and no more.
-const STORED: &str = include_str!("../../../../tests/it/stored.json");
+const STORED: &str = include_str!("../../../../prony/tests/it/stored.json");
 
 fn stored() -> RunResult {
     let mut result = from_json(STORED).expect("a stored run");
@@ -15,20 +16,12 @@ fn stored() -> RunResult {
     result
 }
 
-fn live(pairs: usize, looks: Looks) -> Live {
+fn live(pairs: usize, looks: Looks) -> LiveComparison {
     let mut plan = stored().plan;
     plan.target.port = 1;
     let mut other = plan.clone();
     other.target.port = 2;
-    Live {
-        plans: [plan, other],
-        pairs,
-        looks,
-        block: None,
-        is_drain_given: false,
-        seed: 7,
-        calibrated: false,
-    }
+    LiveComparison { plans: [plan, other], pairs, looks, block: None, is_drain_given: false, seed: 7 }
 }
 
 const QUESTION: Question =
@@ -37,10 +30,10 @@ const QUESTION: Question =
 /// Measures with runs of a server A, which does 1,000 a second, and a server B, which does `factor` times as much;
 /// `change` is given every run of a block with its number.
 fn measured(
-    live: &Live,
+    live: &LiveComparison,
     factor: f64,
     mut change: impl FnMut(usize, &mut RunResult),
-) -> Result<Measured, CliError> {
+) -> Result<Measured, LiveError<Infallible>> {
     let mut number = 0;
     let mut run = |plan: &RunPlan| {
         let mut result = stored();
@@ -120,15 +113,15 @@ fn half_a_pair_is_no_pair() {
 
 #[test]
 fn a_server_without_a_good_answer_is_not_compared() {
-    let mut run = |plan: &RunPlan| {
+    let mut run = |plan: &RunPlan| -> Result<RunResult, Infallible> {
         let mut result = stored();
         result.plan = plan.clone();
         result.requests.done = if plan.target.port == 1 { 100 } else { 0 };
         Ok(result)
     };
     let measured = measure(&live(6, Looks::Once), &QUESTION, &mut run, &mut |_| {});
-    let text = measured.err().expect("it can't be compared").text();
-    assert!(text.starts_with("error: B, "), "{text}");
+    let Some(LiveError::NoGoodAnswer { side, .. }) = measured.err() else { panic!("it can't be compared") };
+    assert_eq!(side, "B");
 }
 
 #[test]

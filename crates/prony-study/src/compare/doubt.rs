@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 
 use prony_model::{ComparisonOutcome, Evidence, Finding, FindingCode, Metric, MetricComparison, Severity};
 use prony_stats::{LEAST_PAIRS, Looks, signed_rank_p};
-use prony_study::{Block, BlockPair};
 
-use super::live::Measured;
-use crate::resolve::compare::Live;
+use super::block::{Block, BlockPair};
+use super::pairs::{LiveComparison, Measured};
 
 /// The share of blocks made by the client beyond which there is no verdict: fewer move no median of ranks by much.
 const CLIENT_BLOCKS_MAX: f64 = 0.1;
@@ -43,7 +42,12 @@ pub(super) struct Doubt {
 
 impl Doubt {
     /// Looks for it in `measured`, of which `counted` are the pairs that count.
-    pub(super) fn of(measured: &Measured, counted: &[BlockPair], live: &Live, primary: Metric) -> Self {
+    pub(super) fn of(
+        measured: &Measured,
+        counted: &[BlockPair],
+        live: &LiveComparison,
+        primary: Metric,
+    ) -> Self {
         let fault = made_by_client(counted, Block::clients_fault, "the numbers", Severity::Invalid);
         let severity = if primary.is_tail() { Severity::Invalid } else { Severity::Warning };
         let tail = made_by_client(counted, Block::clients_tail, "the slowest responses", severity);
@@ -107,7 +111,7 @@ fn sort(findings: &mut [Finding]) {
 }
 
 /// Why there is too little for a verdict, if so.
-fn not_measured(measured: &Measured, counted: usize, live: &Live) -> Option<String> {
+fn not_measured(measured: &Measured, counted: usize, live: &LiveComparison) -> Option<String> {
     if measured.interrupted {
         return Some(format!("ended by hand after {counted} of {} pairs", live.pairs));
     }

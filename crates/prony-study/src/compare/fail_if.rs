@@ -1,13 +1,10 @@
-//! `--fail-if`: what ends a comparison with exit code 1.
+//! What must not be true of a comparison: `slower:5%`, as `prony compare --fail-if` has it.
 
-use prony_model::{ChangeInterval, ComparisonOutcome, Metric, MetricComparison};
-
-use crate::args::percent;
-use crate::cli_error::CliError;
+use prony_model::{ChangeInterval, ComparisonOutcome, Metric, MetricComparison, Problem, parse_percent};
 
 /// What must not be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Condition {
+pub struct ComparisonCondition {
     /// Of this metric; `None` is the primary one.
     metric: Option<Metric>,
     what: What,
@@ -23,33 +20,33 @@ enum What {
     TooNoisy,
 }
 
-/// Reads `slower`, `slower:5%`, `different`, `too-noisy`, each with a metric before it, if need be.
-pub(crate) fn condition(text: &str) -> Result<Condition, CliError> {
-    let wrong = || {
-        CliError::usage(format!("--fail-if `{text}` is not a condition"))
-            .hint("write slower, slower:5%, different, different:5% or too-noisy, or p99:slower:5%")
-    };
-    let mut parts: Vec<&str> = text.split(':').map(str::trim).collect();
-    let metric = Metric::ALL.into_iter().find(|metric| Some(&metric.name()) == parts.first());
-    if metric.is_some() {
-        parts.remove(0);
+impl ComparisonCondition {
+    /// Reads `slower`, `slower:5%`, `different`, `too-noisy`, each with a metric before it, if need be.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let wrong = || {
+            let advice = "write slower, slower:5%, different, different:5% or too-noisy, or p99:slower:5%";
+            Problem::new(format!("`{text}` is not a condition"), advice)
+        };
+        let mut parts: Vec<&str> = text.split(':').map(str::trim).collect();
+        let metric = Metric::ALL.into_iter().find(|metric| Some(&metric.name()) == parts.first());
+        if metric.is_some() {
+            parts.remove(0);
+        }
+        let size = |text: &str| parse_percent(text).map(Some).map_err(|_| wrong());
+        let what = match parts[..] {
+            ["slower"] => What::Slower(None),
+            ["slower", by] => What::Slower(size(by)?),
+            ["different"] => What::Different(None),
+            ["different", by] => What::Different(size(by)?),
+            ["too-noisy"] => What::TooNoisy,
+            _ => return Err(wrong()),
+        };
+        Ok(Self { metric, what })
     }
-    let size = |text: &str| percent(text).map(Some).map_err(|_| wrong());
-    let what = match parts[..] {
-        ["slower"] => What::Slower(None),
-        ["slower", by] => What::Slower(size(by)?),
-        ["different"] => What::Different(None),
-        ["different", by] => What::Different(size(by)?),
-        ["too-noisy"] => What::TooNoisy,
-        _ => return Err(wrong()),
-    };
-    Ok(Condition { metric, what })
-}
 
-impl Condition {
     /// Whether `metrics`, of which one is primary, are as they must not be; `None` if the metric is not among
     /// them.
-    pub(crate) fn holds(&self, metrics: &[MetricComparison]) -> Option<bool> {
+    pub fn holds(&self, metrics: &[MetricComparison]) -> Option<bool> {
         let comparison = metrics.iter().find(|comparison| match self.metric {
             Some(metric) => comparison.metric == metric,
             None => comparison.primary,
@@ -62,7 +59,7 @@ impl Condition {
     }
 
     /// The metric it names.
-    pub(crate) fn metric(&self) -> Option<Metric> {
+    pub fn metric(&self) -> Option<Metric> {
         self.metric
     }
 }
@@ -112,7 +109,11 @@ mod tests {
     }
 
     fn check(text: &str, metrics: &[MetricComparison], expected: Option<bool>) {
-        assert_eq!(condition(text).expect(text).holds(metrics), expected, "{text}: {metrics:?}");
+        assert_eq!(
+            ComparisonCondition::parse(text).expect(text).holds(metrics),
+            expected,
+            "{text}: {metrics:?}"
+        );
     }
 
     #[test]
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn what_is_no_condition() {
         for text in ["", "slow", "slower:", "slower:0%", "p98:slower", "too-noisy:2%", "slower:2%:p99"] {
-            assert!(condition(text).is_err(), "{text}");
+            assert!(ComparisonCondition::parse(text).is_err(), "{text}");
         }
     }
 }

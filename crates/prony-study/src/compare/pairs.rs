@@ -3,15 +3,16 @@
 
 use std::time::Duration;
 
-use prony_model::{BlockOrder, End, Environment, LatencySummary, Look, Metric, RunPlan, RunResult};
+use prony_model::{BlockOrder, End, Environment, LatencySummary, Look, Metric, Problem, RunPlan, RunResult};
 use prony_stats::{DecodeError, LOOKS, Looks, PairOrder, pair_orders};
-use prony_study::{Block, BlockPair, LEAST_REQUESTS, LEAST_ROUNDS, Question, evaluate_primary, is_final};
 
-use crate::cli_error::CliError;
-use crate::resolve::compare::Live;
+use super::block::{Block, BlockPair};
+use super::evaluate::{Question, evaluate_primary, is_final};
+use super::findings::{LEAST_REQUESTS, LEAST_ROUNDS};
 
-/// Shorter blocks are mostly their own beginning; longer ones share less of the machine's mood.
-const LEAST_BLOCK: Duration = Duration::from_millis(200);
+/// Shorter blocks are mostly their own beginning; longer ones share less of the machine's mood. Where no length is
+/// given, blocks are as long or longer.
+pub const LEAST_BLOCK: Duration = Duration::from_millis(200);
 /// A server too slow for this is evaluated by what came.
 const LONGEST_BLOCK: Duration = Duration::from_secs(10);
 /// The beginning of each block: connections open, caches fill.
@@ -32,6 +33,55 @@ const DRAIN_OVER_LONGEST: u32 = 3;
 const LONGEST_DRAIN: Duration = Duration::from_secs(30);
 /// Of the pairs that are measured, at least one in so many must count.
 const PER_COUNTED_MAX: usize = 2;
+
+/// Two servers to be measured in turn.
+#[derive(Debug)]
+pub struct LiveComparison {
+    /// What is done to A and to B; `warmup` is that of the whole comparison, `end` is of no account.
+    pub plans: [RunPlan; 2],
+    /// Pairs that count; the most of them in a sequential comparison.
+    pub pairs: usize,
+    /// When the verdict may be looked at.
+    pub looks: Looks,
+    /// The measured part of each block; `None` leaves it to the pilot.
+    pub block: Option<Duration>,
+    /// Whether the drain was typed; else it follows from the pilot.
+    pub is_drain_given: bool,
+    /// Of the orders and of the label swaps.
+    pub seed: u64,
+}
+
+/// Why two servers can't be compared.
+#[derive(Debug)]
+pub enum LiveError<E> {
+    /// Whoever puts the load on them can't.
+    Load(E),
+    /// A side gave no good answer.
+    NoGoodAnswer {
+        /// A or B.
+        side: &'static str,
+        /// Its address.
+        target: String,
+        /// What its first request got.
+        example: Option<String>,
+    },
+}
+
+impl<E> LiveError<E> {
+    /// What is wrong, and what to try, where that is not up to whoever puts the load on them.
+    pub fn problem(self) -> Result<Problem, E> {
+        match self {
+            Self::Load(error) => Err(error),
+            Self::NoGoodAnswer { side, target, example } => {
+                let example = example.map(|example| format!(" (first: {example})")).unwrap_or_default();
+                Ok(Problem::new(
+                    format!("{side}, {target}: not one response was good{example}"),
+                    format!("try one request by hand: prony probe {target}"),
+                ))
+            }
+        }
+    }
+}
 
 /// What came of it.
 pub(super) struct Measured {
@@ -61,20 +111,25 @@ pub(super) struct Pair {
 }
 
 /// Puts the load of a plan on its target.
-pub(super) type Runner<'a> = dyn FnMut(&RunPlan) -> Result<RunResult, CliError> + 'a;
+pub type RunLoad<'a, E> = dyn FnMut(&RunPlan) -> Result<RunResult, E> + 'a;
 
 /// Measures warm-ups and pairs with `run`, and passes what counts so far to `on_pair` after each pair.
-pub(super) fn measure(
-    live: &Live,
+pub(super) fn measure<E>(
+    live: &LiveComparison,
     question: &Question,
-    run: &mut Runner<'_>,
+    run: &mut RunLoad<'_, E>,
     on_pair: &mut dyn FnMut(&[BlockPair]),
-) -> Result<Measured, CliError> {
+) -> Result<Measured, LiveError<E>> {
+    let mut run = |plan: &RunPlan| run(plan).map_err(LiveError::Load);
     let pilots = [run(&pilot(&live.plans[0]))?, run(&pilot(&live.plans[1]))?];
     let mut interrupted = pilots.iter().any(|pilot| pilot.timing.interrupted);
-    for (name, pilot) in ["A", "B"].into_iter().zip(&pilots) {
+    for (side, pilot) in ["A", "B"].into_iter().zip(&pilots) {
         if !interrupted && pilot.requests.done == 0 {
-            return Err(hopeless(name, pilot));
+            return Err(LiveError::NoGoodAnswer {
+                side,
+                target: pilot.plan.target.to_string(),
+                example: pilot.errors.first().map(|error| error.first_example.clone()),
+            });
         }
     }
     let block = live.block.unwrap_or_else(|| block_length(question.primary, question.closed_loop, &pilots));
@@ -90,7 +145,7 @@ pub(super) fn measure(
         if interrupted || counted.len() >= live.pairs {
             break;
         }
-        let Some(pair) = pair(order, &plans, run)? else {
+        let Some(pair) = pair(order, &plans, &mut run)? else {
             interrupted = true;
             break;
         };
@@ -126,8 +181,8 @@ pub(super) fn measure(
 }
 
 /// A's and B's block; `None` if it was interrupted.
-fn pair(order: PairOrder, plans: &[RunPlan; 2], run: &mut Runner<'_>) -> Result<Option<Pair>, CliError> {
-    let mut block = |side: usize| -> Result<Option<Block>, CliError> {
+fn pair<E>(order: PairOrder, plans: &[RunPlan; 2], run: &mut RunLoad<'_, E>) -> Result<Option<Pair>, E> {
+    let mut block = |side: usize| -> Result<Option<Block>, E> {
         let result = run(&plans[side])?;
         Ok(if result.timing.interrupted { None } else { Some(of_engine(Block::of(&result, None))) })
     };
@@ -182,16 +237,6 @@ fn block_warmup(pilots: &[RunResult; 2]) -> Duration {
     let slower_ms = median.max(longest_ms(pilots, |pilot| pilot.mean_ms));
     let rounds = Duration::try_from_secs_f64(slower_ms / 1e3 * f64::from(WARMUP_ROUNDS));
     rounds.unwrap_or(LONGEST_BLOCK_WARMUP).clamp(BLOCK_WARMUP, LONGEST_BLOCK_WARMUP)
-}
-
-fn hopeless(name: &str, pilot: &RunResult) -> CliError {
-    let example = pilot.errors.first().map(|error| format!(" (first: {})", error.first_example));
-    let url = &pilot.plan.target;
-    CliError::target_failed(format!(
-        "{name}, {url}: not one response was good{}",
-        example.unwrap_or_default()
-    ))
-    .hint(format!("try one request by hand: prony probe {url}"))
 }
 
 #[cfg(test)]
