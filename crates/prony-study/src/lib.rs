@@ -1,4 +1,5 @@
-//! Studies: from a file that describes what to measure to everything that its report shows.
+//! Studies: from a file that describes what to measure to everything that its report shows. And what studies share with
+//! `prony compare` and `prony calibrate`: how two servers are compared, and what a machine can do as a client.
 //!
 //! A study starts servers, puts several loads on each of them, several times and in an order that the seed decides,
 //! keeps what every run measured at once, and stops what it started. docs/decisions/016-studies.md is the map.
@@ -9,6 +10,7 @@
 //! In reading order: [`Study`] (what is to be done), [`Schedule`] (in which order), [`Runner`] (by whom).
 
 mod aggregate;
+mod calibrate;
 mod clock;
 mod compare;
 mod condition;
@@ -24,6 +26,10 @@ mod study;
 mod target;
 
 pub use aggregate::{AggregateError, Stored, StoredError, aggregate, aggregate_folder};
+pub use calibrate::{
+    CALIBRATION_PAUSE, CalibrationOptions, CalibrationStep, NOISE_BLOCKS, NoiseBlocks, NullServerUse,
+    calibration_load, calibration_noise, calibration_point, calibration_steps, noise_step,
+};
 pub use compare::{
     Block, BlockPair, CellPair, ComparisonCondition, DIFFERENCES_LISTED_MAX, IncomparableRuns, LEAST_BLOCK,
     LeftOut, LiveComparison, LiveError, Question, RunLoad, StoredQuestion, StoredRun, StudyPair,

@@ -1,8 +1,6 @@
 //! `prony calibrate`: what this machine can do as a client, measured against a server that does nothing.
 
-mod grid;
 mod measure;
-mod noise;
 mod server;
 mod steps;
 
@@ -11,8 +9,8 @@ use std::time::Duration;
 use prony_engine::Control;
 use prony_model::{Calibration, CalibrationNoise, CalibrationPoint, Environment, Target, since_1970};
 use prony_report::age;
+use prony_study::{CalibrationOptions, CalibrationStep, calibration_steps};
 
-use self::grid::Step;
 use self::measure::Manner;
 use self::steps::{Steps, name};
 use crate::args::CalibrateArgs;
@@ -74,7 +72,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Exit, CliError> {
 
 /// What was measured, and whether that is all.
 struct Session {
-    measured: Vec<(Step, CalibrationPoint)>,
+    measured: Vec<(CalibrationStep, CalibrationPoint)>,
     noise: Vec<CalibrationNoise>,
     is_whole: bool,
 }
@@ -89,7 +87,7 @@ fn session(args: &CalibrateArgs, environment: &Environment) -> Result<Session, C
         cpus: environment.cpus,
         seed: seed()?,
     };
-    let steps = grid::steps(args, environment.cpus);
+    let steps = calibration_steps(&options(args), environment.cpus);
     manner.check(&steps)?;
     let control = signals::control()?;
     let progress = Steps::new(steps.len(), manner.duration + OVERHEAD, args.quiet);
@@ -104,10 +102,24 @@ fn session(args: &CalibrateArgs, environment: &Environment) -> Result<Session, C
         done.push((step, point));
     }
     // Of the machine, not of a setting: measured with the whole grid only.
-    let noise = if is_whole_grid(args) { noise::noise(&manner, &control)? } else { Some(Vec::new()) };
+    let noise = if is_whole_grid(args) { manner.noise(&control)? } else { Some(Vec::new()) };
     progress.clear();
     let is_whole = noise.is_some();
     Ok(Session { measured: done, noise: noise.unwrap_or_default(), is_whole })
+}
+
+/// The settings that `args` ask for.
+fn options(args: &CalibrateArgs) -> CalibrationOptions {
+    CalibrationOptions {
+        connections: args.connections.clone(),
+        threads: args.threads,
+        no_keepalive: args.connection.no_keepalive,
+        http10: args.connection.http10,
+        pipeline: args.connection.pipeline,
+        request_bytes: args.request_bytes,
+        response_bytes: args.response_bytes,
+        is_elsewhere: args.target.is_some(),
+    }
 }
 
 /// Whether `args` ask for nothing special.
@@ -118,7 +130,7 @@ fn is_whole_grid(args: &CalibrateArgs) -> bool {
 /// Measures `step` until nothing disturbs it, but not forever; `None` if it was interrupted.
 fn undisturbed(
     manner: &Manner,
-    step: &Step,
+    step: &CalibrationStep,
     control: &Control,
 ) -> Result<Option<CalibrationPoint>, CliError> {
     let mut point = manner.measure(step, control)?;
@@ -132,7 +144,7 @@ fn undisturbed(
 
 /// The table, and what became of it.
 fn report(
-    measured: &[(Step, CalibrationPoint)],
+    measured: &[(CalibrationStep, CalibrationPoint)],
     kept: usize,
     is_whole: bool,
     place: &Place,

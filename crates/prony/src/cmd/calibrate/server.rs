@@ -4,9 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use prony_model::Target;
+use prony_study::{CalibrationStep, NullServerUse};
 use prony_targets::{Running, StartError, null};
 
-use super::grid::Step;
 use crate::cli_error::CliError;
 use crate::clock;
 use crate::cmd::serve;
@@ -26,17 +26,9 @@ pub(super) struct Server {
     running: Option<Running>,
 }
 
-/// What the busiest of the server's threads did within the measured part, as shares of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct ServerUse {
-    pub(super) cpu_share: Option<f64>,
-    /// Waiting for a CPU.
-    pub(super) wait_share: Option<f64>,
-}
-
 impl Server {
     /// One for `step` on this machine, which has `cpus` CPUs.
-    pub(super) fn start(step: &Step, cpus: u32) -> Result<Self, CliError> {
+    pub(super) fn start(step: &CalibrationStep, cpus: u32) -> Result<Self, CliError> {
         let workers = (WORKERS_PER_THREAD * step.threads).min(cpus.saturating_sub(step.threads)).max(1);
         let config = null::Config {
             workers: workers as usize,
@@ -80,7 +72,7 @@ struct Times {
 
 impl Sample {
     /// What was done between `before` and this.
-    pub(super) fn since(&self, before: &Self) -> ServerUse {
+    pub(super) fn since(&self, before: &Self) -> NullServerUse {
         let wall_s = self.at.saturating_sub(before.at).as_secs_f64();
         let busiest = |part: fn(&Times) -> Duration| {
             let shares = self.threads.iter().filter_map(|(tid, times)| {
@@ -90,7 +82,7 @@ impl Sample {
             });
             shares.reduce(f64::max)
         };
-        ServerUse { cpu_share: busiest(|times| times.cpu), wait_share: busiest(|times| times.waited) }
+        NullServerUse { cpu_share: busiest(|times| times.cpu), wait_share: busiest(|times| times.waited) }
     }
 }
 
@@ -138,7 +130,7 @@ mod tests {
     fn the_busiest_thread_counts() {
         let before = sample(1_000, &[(7, 100, 0), (8, 400, 5)]);
         let after = sample(3_000, &[(7, 2_000, 0), (8, 400, 25), (9, 999, 999)]);
-        assert_eq!(after.since(&before), ServerUse { cpu_share: Some(0.95), wait_share: Some(0.01) });
-        assert_eq!(sample(2_000, &[]).since(&sample(1_000, &[])), ServerUse::default());
+        assert_eq!(after.since(&before), NullServerUse { cpu_share: Some(0.95), wait_share: Some(0.01) });
+        assert_eq!(sample(2_000, &[]).since(&sample(1_000, &[])), NullServerUse::default());
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use prony_report::{count, rate, seconds};
+use prony_study::CalibrationStep;
 
-use super::grid::Step;
 use crate::{output, terminal};
 
 /// What is shown while settings are measured.
@@ -21,7 +21,7 @@ impl Steps {
     }
 
     /// Shows that `step` begins, after `done` others.
-    pub(super) fn begin(&self, done: usize, step: &Step) {
+    pub(super) fn begin(&self, done: usize, step: &CalibrationStep) {
         let left = self.each * u32::try_from(self.total.saturating_sub(done)).unwrap_or(u32::MAX);
         if self.on_terminal {
             let line = format!(
@@ -37,7 +37,7 @@ impl Steps {
     }
 
     /// Shows what `step`, the last of `done`, gave.
-    pub(super) fn end(&self, done: usize, step: &Step, rate_per_s: f64) {
+    pub(super) fn end(&self, done: usize, step: &CalibrationStep, rate_per_s: f64) {
         if !self.on_terminal {
             self.write(&format!("{done} of {}: {}: {} /s\n", self.total, name(step), rate(rate_per_s)));
         }
@@ -58,7 +58,7 @@ impl Steps {
 }
 
 /// What distinguishes `step` from the others, in words.
-pub(super) fn name(step: &Step) -> String {
+pub(super) fn name(step: &CalibrationStep) -> String {
     let mut name = match step.asked_per_s {
         Some(target) => format!("{} /s", rate(target.as_per_second())),
         None if step.connections == 1 => "1 connection".to_owned(),

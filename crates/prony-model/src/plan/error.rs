@@ -1,0 +1,162 @@
+//! Plans that contradict themselves.
+
+use std::time::Duration;
+
+use crate::problem::shown_as_problem;
+use crate::{Problem, Spelling};
+
+/// A plan that contradicts itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanError {
+    /// No connection at all.
+    NoConnections,
+    /// More connections than [`crate::RunPlan::CONNECTIONS_MAX`].
+    TooManyConnections {
+        /// What was asked.
+        asked: u32,
+        /// The bound.
+        max: u32,
+    },
+    /// No request at all.
+    NoRequests,
+    /// Fewer requests than connections.
+    FewerRequestsThanConnections {
+        /// Requests asked for.
+        requests: u64,
+        /// Connections asked for.
+        connections: u32,
+    },
+    /// No time at all.
+    NoDuration,
+    /// Longer than [`crate::RunPlan::DURATION_MAX`].
+    TooLong {
+        /// The bound.
+        max: Duration,
+    },
+    /// A timeout of zero.
+    NoTimeout {
+        /// Which timeout.
+        what: &'static str,
+        /// The plain name of the setting.
+        setting: &'static str,
+    },
+    /// No thread at all, or more than [`crate::RunPlan::THREADS_MAX`].
+    Threads {
+        /// What was asked.
+        asked: u32,
+        /// The bound.
+        max: u32,
+    },
+    /// More threads than connections.
+    MoreThreadsThanConnections {
+        /// Threads asked for.
+        threads: u32,
+        /// Connections asked for.
+        connections: u32,
+    },
+    /// A pipeline depth outside its bounds.
+    Pipeline {
+        /// What was asked.
+        asked: u32,
+        /// The bound.
+        max: u32,
+    },
+    /// Pipelining over connections that carry one request each.
+    PipelineWithoutKeepAlive,
+    /// More requests than [`crate::ProbePlan::COUNT_MAX`], or none.
+    ProbeCount {
+        /// What was asked.
+        asked: u32,
+        /// The bound.
+        max: u32,
+    },
+    /// Source addresses with a Unix socket.
+    SourceWithUnixSocket,
+    /// Addresses to connect to with a Unix socket.
+    ConnectToWithUnixSocket,
+}
+
+impl PlanError {
+    /// What is wrong, and what to try.
+    pub fn problem(&self, spelled: Spelling) -> Problem {
+        Problem::new(self.what(spelled), self.advice(spelled)).about(self.setting())
+    }
+
+    fn what(&self, spelled: Spelling) -> String {
+        match self {
+            Self::NoConnections => "0 connections can't carry a request".to_owned(),
+            Self::TooManyConnections { asked, max } => {
+                format!("{asked} connections are more than the {max} that one run can hold")
+            }
+            Self::NoRequests => "0 requests are no load".to_owned(),
+            Self::FewerRequestsThanConnections { requests, connections } => {
+                format!("{requests} requests can't use {connections} connections")
+            }
+            Self::NoDuration => "a duration of 0 measures nothing".to_owned(),
+            Self::TooLong { max } => {
+                format!("a duration over {} hours is not supported", max.as_secs() / 3600)
+            }
+            Self::NoTimeout { what, .. } => format!("a {what} timeout of 0 fails every request"),
+            Self::Threads { asked, .. } => format!("{asked} threads"),
+            Self::MoreThreadsThanConnections { threads, connections } => {
+                format!("{threads} threads can't share {connections} connections")
+            }
+            Self::Pipeline { asked, .. } => format!("a pipeline depth of {asked}"),
+            Self::PipelineWithoutKeepAlive => {
+                format!("{} needs connections that stay open", spelled("pipeline"))
+            }
+            Self::ProbeCount { asked, .. } => format!("{asked} requests are not a probe"),
+            Self::SourceWithUnixSocket => {
+                format!("{} names a network address, which a Unix socket doesn't have", spelled("source"))
+            }
+            Self::ConnectToWithUnixSocket => {
+                format!("{} and {} both say where to connect to", spelled("connect-to"), spelled("unix"))
+            }
+        }
+    }
+
+    fn advice(&self, spelled: Spelling) -> String {
+        let setting = spelled(self.setting());
+        match self {
+            Self::NoConnections => format!("use {setting} 1 or more"),
+            Self::TooManyConnections { .. } => "use fewer".to_owned(),
+            Self::NoRequests => format!("use {setting} 1 or more, or {}", spelled("duration")),
+            Self::FewerRequestsThanConnections { requests, .. } => {
+                format!("use {setting} {requests} or fewer")
+            }
+            Self::NoDuration => format!("use {setting} 10s"),
+            Self::TooLong { .. } => "use several runs".to_owned(),
+            Self::NoTimeout { .. } => format!("use {setting} 5s or leave it out"),
+            Self::Threads { max, .. } | Self::Pipeline { max, .. } => format!("use 1 to {max}"),
+            Self::MoreThreadsThanConnections { connections, .. } => {
+                format!("use {setting} {connections} or fewer")
+            }
+            Self::PipelineWithoutKeepAlive => {
+                format!("leave out {} (and {})", spelled("no-keepalive"), spelled("http1.0"))
+            }
+            Self::ProbeCount { max, .. } => {
+                format!("use {setting} 1 to {max}, or put a load on it with prony run")
+            }
+            Self::SourceWithUnixSocket | Self::ConnectToWithUnixSocket => "leave out one of them".to_owned(),
+        }
+    }
+
+    /// The plain name of the setting that it is about.
+    fn setting(&self) -> &'static str {
+        match self {
+            Self::NoConnections
+            | Self::TooManyConnections { .. }
+            | Self::FewerRequestsThanConnections { .. } => "connections",
+            Self::NoRequests => "requests",
+            Self::NoDuration | Self::TooLong { .. } => "duration",
+            Self::NoTimeout { setting, .. } => setting,
+            Self::Threads { .. } | Self::MoreThreadsThanConnections { .. } => "threads",
+            Self::Pipeline { .. } | Self::PipelineWithoutKeepAlive => "pipeline",
+            Self::ProbeCount { .. } => "count",
+            Self::SourceWithUnixSocket => "source",
+            Self::ConnectToWithUnixSocket => "connect-to",
+        }
+    }
+}
+
+shown_as_problem!(PlanError);

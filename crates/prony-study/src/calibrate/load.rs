@@ -1,0 +1,57 @@
+//! The load of a setting.
+
+use std::time::Duration;
+
+use prony_model::{
+    Arrivals, Body, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan, Target,
+    Timeouts,
+};
+
+use super::grid::CalibrationStep;
+
+/// Enough to open the connections and to fill the caches.
+const WARMUP: Duration = Duration::from_millis(300);
+/// The warm-up between two loads of one server: enough to open the connections again.
+pub const CALIBRATION_PAUSE: Duration = Duration::from_millis(50);
+
+/// The load of `step` on `target`.
+pub fn calibration_load(
+    step: &CalibrationStep,
+    target: &Target,
+    duration: Duration,
+    driver: DriverChoice,
+    seed: u64,
+) -> Result<RunPlan, PlanError> {
+    let connections = step.connections;
+    let bytes = usize::try_from(step.request_bytes).unwrap_or(usize::MAX);
+    let plan = RunPlan {
+        target: target.clone(),
+        request: RequestPlan {
+            method: if bytes == 0 { "GET" } else { "POST" }.to_owned(),
+            headers: Vec::new(),
+            body: Body { bytes: vec![b'x'; bytes] },
+            version: step.version,
+            keep_alive: step.keep_alive,
+            verbatim: false,
+            pipeline: step.pipeline,
+        },
+        load: match step.asked_per_s {
+            None => Load::Closed { connections },
+            Some(rate_per_s) => {
+                Load::Open { rate_per_s, arrivals: Arrivals::Constant, max_connections: connections }
+            }
+        },
+        end: End::Duration(duration),
+        warmup: WARMUP,
+        threads: step.threads,
+        timeouts: Timeouts::default(),
+        checks: Checks::default(),
+        sources: Vec::new(),
+        driver,
+        kernel_clock: KernelClock::Auto,
+        samples: false,
+        seed,
+    };
+    plan.check()?;
+    Ok(plan)
+}
