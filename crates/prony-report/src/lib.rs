@@ -15,6 +15,7 @@ mod clean;
 pub mod compare;
 pub mod csv;
 mod distribution;
+mod escaper;
 pub mod exec;
 mod facts;
 mod failures;

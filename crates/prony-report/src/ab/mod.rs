@@ -82,17 +82,14 @@ pub fn heartbeat(requests: u64) -> Option<u64> {
 
 /// The three lines that name the program; `program` is Prony with its version.
 pub fn banner(program: &str, html: bool) -> String {
-    let lines = [
-        format!("This is ApacheBench, Version {AB_VERSION} <{program}>"),
-        "Measured by Prony, which is not ApacheBench but writes its report".to_owned(),
-        "Prony's own verdict and findings go to stderr".to_owned(),
-    ];
-    if !html {
-        return format!("{}\n\n", lines.join("\n"));
+    if html {
+        return html::banner(program);
     }
-    let [first, second, third] = lines;
-    let first = first.replace('<', "<i>&lt;").replace(&format!("{program}>"), &format!("{program}&gt;</i>"));
-    format!("<p>\n {first}<br>\n {second}<br>\n {third}<br>\n</p>\n<p>\n")
+    format!(
+        "This is ApacheBench, Version {AB_VERSION} <{program}>\n\
+         Measured by Prony, which is not ApacheBench but writes its report\n\
+         Prony's own verdict and findings go to stderr\n\n"
+    )
 }
 
 /// What stands on stdout before the load: the banner, and what is loaded.
