@@ -3,7 +3,7 @@
 use askama::Template;
 use prony_model::Bytes;
 
-use super::times::Times;
+use super::times::Row;
 use super::{AB_VERSION, Attributes, Facts, Failures};
 
 #[derive(Template)]
@@ -24,7 +24,8 @@ struct Report<'a> {
     failures: Failures,
     bytes: &'a Bytes,
     rates: Option<Rates>,
-    times: Option<Times<'a>>,
+    /// Each with its name.
+    times: Vec<(&'static str, Row)>,
 }
 
 /// Requests, and bytes in each direction, per second.
@@ -52,6 +53,8 @@ pub(super) fn report(facts: &Facts<'_>, Attributes { table, row, cell }: &Attrib
             total: of(bytes.received + bytes.sent),
         }
     });
-    let (failures, times) = (facts.failures(), facts.requests.times());
-    Report { table, row, cell, facts, failures, bytes, rates, times }.to_string()
+    let times = facts.requests.times().map_or_else(Vec::new, |times| {
+        vec![("Connect", times.connect()), ("Processing", times.processing()), ("Total", times.total())]
+    });
+    Report { table, row, cell, facts, failures: facts.failures(), bytes, rates, times }.to_string()
 }

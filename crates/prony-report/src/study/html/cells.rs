@@ -1,39 +1,32 @@
 //! The cells: what each was, what it measured, with intervals and how much stands behind them.
 
-use std::fmt::Write as _;
-
 use prony_model::{LoadKind, StudyCell, StudyMetric, StudyResult, Verdict};
 
 use super::super::facts::{self, bare, figure};
-use super::format::{figure_cell, paragraphs};
-use super::table::{Column, Html, Table, dash, numbers};
+use super::format::{self, figure_cell};
+use super::table::{Column, Content, Table, numbers, words};
 use crate::number::{count, percent};
-use crate::svg::escaped;
 
-/// Tables, one for each kind of load.
-pub(super) fn section(result: &StudyResult) -> String {
-    let mut html = "<section id=\"measured\">\n<h2>What was measured</h2>\n".to_owned();
-    for kind in [LoadKind::Run, LoadKind::Exec, LoadKind::Probe] {
-        let cells: Vec<(usize, &StudyCell)> =
-            result.cells.iter().enumerate().filter(|(_, cell)| cell.kind == kind).collect();
-        if !cells.is_empty() {
-            html.push_str(&of_kind(kind, &cells));
-        }
-    }
-    html.push_str("</section>\n");
-    for text in &result.texts {
-        // Writing to a `String` can't fail, here and below.
-        let _ = write!(
-            html,
-            "<section>\n<h2>{}</h2>\n{}</section>\n",
-            escaped(&text.title),
-            paragraphs(&text.body)
-        );
-    }
-    html
+/// The cells of one kind of load.
+pub(super) struct Measured {
+    pub(super) table: Table,
+    /// What limited each load, by its name.
+    pub(super) limiters: Vec<(String, String)>,
+    /// Why numbers or intervals are missing.
+    pub(super) notes: Vec<String>,
+    pub(super) runs: Option<Table>,
 }
 
-fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> String {
+/// The cells of each kind of load that the study has.
+pub(super) fn measured(result: &StudyResult) -> Vec<Measured> {
+    let kinds = [LoadKind::Run, LoadKind::Exec, LoadKind::Probe].into_iter().map(|kind| {
+        let cells = result.cells.iter().enumerate().filter(|(_, cell)| cell.kind == kind);
+        (kind, cells.collect::<Vec<_>>())
+    });
+    kinds.filter(|(_, cells)| !cells.is_empty()).map(|(kind, cells)| of_kind(kind, &cells)).collect()
+}
+
+fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> Measured {
     // A column for each number that any of them has.
     let metrics: Vec<StudyMetric> = StudyMetric::ALL
         .into_iter()
@@ -68,35 +61,16 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> String {
         }
         row.extend(metrics.iter().map(|metric| figure_cell(figure(cell, *metric))));
         row.push(count(samples(cell)).into());
-        let head = Html::with_more(&cell.name, "", &cell.load);
-        table.row(&index.to_string(), &head, &row);
+        table.row(&index.to_string(), Content::noted(cell.name.as_str(), cell.load.as_str()), row);
     }
-    let mut html = table.finish();
-    html.push_str(&limiters(cells));
     let shown: Vec<facts::Column> = metrics.iter().map(|metric| facts::Column::Value(*metric)).collect();
-    let notes = facts::notes(&cells.iter().map(|(_, cell)| *cell).collect::<Vec<_>>(), &shown);
-    if !notes.is_empty() {
-        let notes: Vec<String> = notes.iter().map(|note| format!("<li>{}</li>\n", escaped(note))).collect();
-        let _ = write!(
-            html,
-            "<details><summary>Why numbers or intervals are missing</summary>\n<ul>\n{}</ul></details>\n",
-            notes.concat()
-        );
+    let all: Vec<&StudyCell> = cells.iter().map(|(_, cell)| *cell).collect();
+    Measured {
+        table,
+        limiters: all.iter().filter_map(|cell| Some((cell.name.clone(), facts::limiter(cell)?))).collect(),
+        notes: facts::notes(&all, &shown),
+        runs: every_run(kind, cells, &metrics),
     }
-    html.push_str(&every_run(kind, cells, &metrics));
-    html
-}
-
-/// What limited each cell.
-fn limiters(cells: &[(usize, &StudyCell)]) -> String {
-    let named = cells.iter().filter_map(|(_, cell)| Some((*cell, facts::limiter(cell)?)));
-    let items: Vec<String> = named
-        .map(|(cell, limiter)| format!("<dt>{}</dt>\n<dd>{}</dd>\n", escaped(&cell.name), escaped(&limiter)))
-        .collect();
-    if items.is_empty() {
-        return String::new();
-    }
-    format!("<h3>What limited each load</h3>\n<dl class=\"limiters\">\n{}</dl>\n", items.concat())
 }
 
 /// Requests or executions behind the figures: not the connections, those of the warm-up among them.
@@ -118,37 +92,37 @@ fn column(metric: StudyMetric) -> Column {
 }
 
 /// Runs that count, of those that were planned.
-fn runs(cell: &StudyCell) -> Html {
-    let counted = cell.runs.iter().filter(|run| run.verdict != Verdict::Invalid).count() as u64;
-    let doubtful = cell.runs.iter().filter(|run| run.verdict == Verdict::Doubtful).count();
-    let mark = if doubtful > 0 {
-        format!("<span class=\"i care\">▲ {doubtful} doubtful</span>")
-    } else {
-        String::new()
-    };
-    if counted == u64::from(cell.planned) {
-        return Html::markup(format!("{counted}{mark}"));
+fn runs(cell: &StudyCell) -> Content {
+    let of = |verdict| cell.runs.iter().filter(move |run| run.verdict == verdict).count();
+    let counted = cell.runs.len() - of(Verdict::Invalid);
+    let doubtful = of(Verdict::Doubtful);
+    let mut notes = Vec::new();
+    if counted as u64 != u64::from(cell.planned) {
+        notes.push(("i bad", format!("✕ of {}", cell.planned)));
     }
-    Html::markup(format!("{counted}<span class=\"i bad\">✕ of {}</span>{mark}", cell.planned))
+    if doubtful > 0 {
+        notes.push(("i care", format!("▲ {doubtful} doubtful")));
+    }
+    Content::Noted(counted.to_string(), notes)
 }
 
 /// Good of all requests, of every run.
-fn good(cell: &StudyCell) -> Html {
+fn good(cell: &StudyCell) -> Content {
     let requests: u64 = cell.runs.iter().map(|run| run.requests).fold(0, u64::saturating_add);
     let failed: u64 = cell.runs.iter().map(|run| run.failed).fold(0, u64::saturating_add);
     if requests == 0 {
-        return dash();
+        return Content::dash();
     }
     let share = percent(requests.saturating_sub(failed), requests);
     if failed == 0 {
         share.into()
     } else {
-        Html::with_more(&share, "bad", &format!("✕ {} failed", count(failed)))
+        Content::Noted(share, vec![("i bad", format!("✕ {} failed", count(failed)))])
     }
 }
 
-/// Every run, folded.
-fn every_run(kind: LoadKind, cells: &[(usize, &StudyCell)], metrics: &[StudyMetric]) -> String {
+/// Every run; `None` without any.
+fn every_run(kind: LoadKind, cells: &[(usize, &StudyCell)], metrics: &[StudyMetric]) -> Option<Table> {
     let mut columns = vec![
         numbers("repeat", "repeat"),
         numbers("place", "place in order"),
@@ -156,33 +130,28 @@ fn every_run(kind: LoadKind, cells: &[(usize, &StudyCell)], metrics: &[StudyMetr
         numbers("failed", "failed"),
     ];
     columns.extend(metrics.iter().map(|metric| column(*metric)));
-    columns.push(super::table::words("verdict", "verdict"));
-    columns.push(super::table::words("file", "file"));
+    columns.push(words("verdict", "verdict"));
+    columns.push(words("file", "file"));
     let id = match kind {
         LoadKind::Run => "runs-run",
         LoadKind::Exec => "runs-exec",
         LoadKind::Probe => "runs-probe",
     };
     let mut table = Table::new(id, "Every run", "cell", columns);
-    let mut all = 0;
     for (index, cell) in cells {
         for run in &cell.runs {
-            let mut row: Vec<Html> =
+            let mut row: Vec<Content> =
                 [run.repeat.to_string(), run.place.to_string(), count(run.requests), count(run.failed)]
-                    .map(Html::from)
+                    .map(Content::from)
                     .into();
             row.extend(metrics.iter().map(|metric| {
-                run.figures.get(metric).map_or_else(dash, |number| bare(*metric, *number).into())
+                run.figures.get(metric).map_or_else(Content::dash, |number| bare(*metric, *number).into())
             }));
-            row.push(Html::markup(super::format::verdict(run.verdict).to_owned()));
-            row.push(Html::markup(format!("<code>{}</code>", escaped(&run.file))));
+            row.push(Content::Word(format::verdict(run.verdict)));
+            row.push(Content::Code(run.file.clone()));
             let class = if run.verdict == Verdict::Invalid { "unused" } else { "" };
-            table.row_of(&format!("{index}-{}", run.repeat), class, &cell.name.as_str().into(), &row);
-            all += 1;
+            table.row_of(&format!("{index}-{}", run.repeat), class, cell.name.as_str(), row);
         }
     }
-    if all == 0 {
-        return String::new();
-    }
-    format!("<details><summary>Every run ({all})</summary>\n{}</details>\n", table.finish())
+    (table.len() > 0).then_some(table)
 }

@@ -1,80 +1,71 @@
 //! Every reason to doubt, once, with the places where it was seen; and the runs that could not be made.
 
-use prony_model::{FindingPlace, Severity, StudyFailure, StudyFinding, StudyResult};
+use prony_model::{FindingPlace, Severity, StudyResult};
 
 use super::format::{lines, link};
-use crate::svg::escaped;
+use super::table::{Content, Word};
 
 /// Places that stand in the open; more are folded.
 const OPEN_PLACES: usize = 4;
 
-/// Failures and findings; nothing where there are none.
-pub(super) fn section(result: &StudyResult) -> String {
-    let mut html = String::new();
-    if !result.failures.is_empty() {
-        html.push_str(
-            "<section id=\"failures\">\n<h2>Runs that could not be made</h2>\n<ul class=\"plain\">\n",
-        );
-        html.extend(result.failures.iter().map(|failure| missing(result, failure)));
-        html.push_str("</ul>\n</section>\n");
-    }
-    html.push_str("<section id=\"findings\">\n<h2>Reasons to doubt, and how to read the numbers</h2>\n");
-    if result.findings.is_empty() {
-        html.push_str("<p>None.</p>\n");
-    } else {
-        html.push_str("<ul class=\"plain\">\n");
-        html.extend(result.findings.iter().map(|finding| doubt(result, finding)));
-        html.push_str("</ul>\n");
-    }
-    html.push_str("</section>\n");
-    html
+/// A run that could not be made.
+pub(super) struct Failure<'a> {
+    pub(super) place: Content,
+    pub(super) repeat: u32,
+    pub(super) why: &'a str,
+    /// The last lines of the target.
+    pub(super) log: Vec<String>,
 }
 
-fn doubt(result: &StudyResult, doubt: &StudyFinding) -> String {
-    let word = match doubt.finding.severity {
-        Severity::Invalid => "<span class=\"word bad\">✕ invalid</span>",
-        Severity::Warning => "<span class=\"word care\">▲ warning</span>",
-        Severity::Note => "<span class=\"word soft\">• note</span>",
-    };
-    let code = doubt.finding.code.name();
-    format!(
-        "<li id=\"finding-{code}\">{word} <code>{code}</code> {} — {}{}</li>\n",
-        escaped(&doubt.finding.message),
-        escaped(&doubt.finding.advice),
-        places(result, &doubt.places)
-    )
+/// A reason to doubt.
+pub(super) struct Finding<'a> {
+    pub(super) word: Word,
+    pub(super) code: &'static str,
+    pub(super) message: &'a str,
+    pub(super) advice: &'a str,
+    /// The cells where it was seen, each with its runs.
+    pub(super) places: Vec<(Content, String)>,
 }
 
-fn places(result: &StudyResult, places: &[FindingPlace]) -> String {
-    let place = |place: &FindingPlace| {
-        let repeats: Vec<String> = place.repeats.iter().map(ToString::to_string).collect();
-        let noun = if repeats.len() == 1 { "run" } else { "runs" };
-        let runs =
-            if repeats.is_empty() { String::new() } else { format!(" ({noun} {})", repeats.join(", ")) };
-        format!("{}{runs}", link(result, place.cell).as_str())
-    };
-    let links: Vec<String> = places.iter().map(place).collect();
-    match links.len() {
+impl Finding<'_> {
+    pub(super) fn is_folded(&self) -> bool {
+        self.places.len() > OPEN_PLACES
+    }
+}
+
+/// The runs that could not be made.
+pub(super) fn failures(result: &StudyResult) -> Vec<Failure<'_>> {
+    let failures = result.failures.iter().map(|failure| Failure {
+        place: link(result, failure.cell),
+        repeat: failure.repeat,
+        why: &failure.why,
+        log: lines(&failure.log_tail),
+    });
+    failures.collect()
+}
+
+/// The reasons to doubt.
+pub(super) fn findings(result: &StudyResult) -> Vec<Finding<'_>> {
+    let findings = result.findings.iter().map(|found| Finding {
+        word: match found.finding.severity {
+            Severity::Invalid => Word::new("bad", "✕ invalid"),
+            Severity::Warning => Word::new("care", "▲ warning"),
+            Severity::Note => Word::new("soft", "• note"),
+        },
+        code: found.finding.code.name(),
+        message: &found.finding.message,
+        advice: &found.finding.advice,
+        places: found.places.iter().map(|place| (link(result, place.cell), runs(place))).collect(),
+    });
+    findings.collect()
+}
+
+/// The runs of one place, behind its name.
+fn runs(place: &FindingPlace) -> String {
+    let repeats: Vec<String> = place.repeats.iter().map(ToString::to_string).collect();
+    match repeats.len() {
         0 => String::new(),
-        1..=OPEN_PLACES => format!("<br/><span class=\"small soft\">Seen in: {}.</span>", links.join("; ")),
-        many => format!(
-            "<details class=\"small\"><summary>Seen in {many} cells</summary>{}.</details>",
-            links.join("; ")
-        ),
+        1 => format!(" (run {})", repeats[0]),
+        _ => format!(" (runs {})", repeats.join(", ")),
     }
-}
-
-fn missing(result: &StudyResult, failure: &StudyFailure) -> String {
-    let log = if failure.log_tail.trim().is_empty() {
-        String::new()
-    } else {
-        let lines = lines(&failure.log_tail);
-        format!("<details><summary>The last lines of the target</summary>\n<pre>{lines}</pre></details>")
-    };
-    format!(
-        "<li><span class=\"word bad\">✕ missing</span> {}, repeat {}: {}{log}</li>\n",
-        link(result, failure.cell).as_str(),
-        failure.repeat,
-        escaped(&failure.why)
-    )
 }

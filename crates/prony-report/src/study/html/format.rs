@@ -3,9 +3,8 @@
 use prony_model::{FigureBasis, Interval, StudyCell, StudyFigure, StudyMetric, StudyResult, Verdict};
 
 use super::super::facts::{bare, figure};
-use super::table::{Html, dash};
+use super::table::{Content, Word};
 use crate::number::significant;
-use crate::svg::escaped;
 
 /// A value beside a tick: as a value, without zeros that say nothing.
 pub(super) fn tick(metric: StudyMetric, number: f64) -> String {
@@ -69,12 +68,12 @@ pub(super) fn name(metric: StudyMetric) -> &'static str {
     }
 }
 
-/// A verdict word with its shape: never colour alone.
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
+/// A verdict.
+pub(super) fn verdict(verdict: Verdict) -> Word {
     match verdict {
-        Verdict::Valid => "<span class=\"word good\">✓ VALID</span>",
-        Verdict::Doubtful => "<span class=\"word care\">▲ DOUBTFUL</span>",
-        Verdict::Invalid => "<span class=\"word bad\">✕ INVALID</span>",
+        Verdict::Valid => Word::new("good", "✓ VALID"),
+        Verdict::Doubtful => Word::new("care", "▲ DOUBTFUL"),
+        Verdict::Invalid => Word::new("bad", "✕ INVALID"),
     }
 }
 
@@ -101,41 +100,33 @@ pub(super) fn across(cell: &StudyCell, metric: StudyMetric) -> Option<Interval> 
 }
 
 /// A figure as a cell of a table: the value and, below it, its interval.
-pub(super) fn figure_cell(figure: Option<&StudyFigure>) -> Html {
+pub(super) fn figure_cell(figure: Option<&StudyFigure>) -> Content {
     let Some((figure, known)) = figure.and_then(|figure| Some((figure, figure.value?))) else {
-        return dash();
+        return Content::dash();
     };
     let number = bare(figure.metric, known);
     match (figure.interval, figure.basis) {
         (Some(range), FigureBasis::AcrossRuns | FigureBasis::WithinRun) => {
             let within = if figure.basis == FigureBasis::WithinRun { " within the run" } else { "" };
-            Html::with_more(&number, "", &format!("{}{within}", interval(figure.metric, range)))
+            Content::noted(number, format!("{}{within}", interval(figure.metric, range)))
         }
         _ => number.into(),
     }
 }
 
 /// A cell's name, linked to its row.
-pub(super) fn link(result: &StudyResult, cell: u32) -> Html {
-    let index = cell as usize;
-    result.cells.get(index).map_or_else(dash, |found| {
-        Html::markup(format!("<a href=\"#cells-{index}\">{}</a>", escaped(&found.name)))
-    })
+pub(super) fn link(result: &StudyResult, cell: u32) -> Content {
+    let found = result.cells.get(cell as usize);
+    found.map_or_else(Content::dash, |found| Content::Link(cell, found.name.clone()))
 }
 
 /// Paragraphs, which are separated by empty lines in `text`.
-pub(super) fn paragraphs(text: &str) -> String {
+pub(super) fn paragraphs(text: &str) -> Vec<String> {
     let paragraphs = text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
-    let paragraphs: Vec<String> = paragraphs
-        .filter(|part| !part.is_empty())
-        .map(|part| format!("<p>{}</p>\n", escaped(&part)))
-        .collect();
-    paragraphs.concat()
+    paragraphs.filter(|part| !part.is_empty()).collect()
 }
 
 /// Text whose lines stay lines.
-pub(super) fn lines(text: &str) -> String {
-    let lines: Vec<String> =
-        text.trim_end().lines().map(|line| escaped(&line.replace('\t', "    "))).collect();
-    lines.join("\n")
+pub(super) fn lines(text: &str) -> Vec<String> {
+    text.trim_end().lines().map(|line| line.replace('\t', "    ")).collect()
 }

@@ -4,8 +4,9 @@
 //! others published; then pictures, then doubts, then what it takes to do it again. Each chart says its finding, which
 //! is computed, and holds its data as a table.
 //!
-//! In reading order: [`page`] (the frame and its policy), `verdict`, `cells`, `published`, `layout` (which cells share
-//! a chart), `figure` (what every chart has), the charts, `findings`, `record`.
+//! Rust collects what stands on the page; the markup is in `templates/`, which escape every text. In reading order:
+//! `page` (its parts, and its policy), `verdict`, `cells`, `published`, `layout` (which cells share a chart), `figure`
+//! (what every chart has), the charts, `findings`, `record`.
 
 mod cells;
 mod charts;
@@ -22,16 +23,9 @@ mod verdict;
 
 use prony_model::StudyResult;
 
-use layout::Layout;
+use page::Page;
 
 /// The page. Whatever text the study brings is escaped; what can't be drawn is left out, never an error.
 pub fn html(result: &StudyResult) -> String {
-    let layout = Layout::new(result);
-    let mut body = verdict::section(result);
-    body.push_str(&cells::section(result));
-    body.push_str(&published::section(result));
-    body.push_str(&charts::section(&layout));
-    body.push_str(&findings::section(result));
-    body.push_str(&record::sections(result));
-    page::page(&result.title, &body)
+    Page::new(result).to_string()
 }

@@ -1,6 +1,18 @@
-//! The frame of the page and what the browser may do with it: nothing but draw it.
+//! The page: its parts in the order of `templates/study.html`, its style, and what the browser may do with it: nothing
+//! but draw it.
 
-use crate::svg::escaped;
+use askama::Template;
+use prony_model::StudyResult;
+
+use super::cells::{self, Measured};
+use super::charts;
+use super::figure::Figure;
+use super::findings::{self, Failure, Finding};
+use super::format::{self, lines, paragraphs};
+use super::layout::Layout;
+use super::table::{Table, Word};
+use super::verdict::{self, Comparison, Outcome};
+use super::{published, record};
 
 /// The only style of the page.
 const STYLE: &str = include_str!("style.css");
@@ -8,17 +20,53 @@ const STYLE: &str = include_str!("style.css");
 /// The style's SHA-256 in base64, by which the policy of the page admits it and no other; a test prints it anew.
 const STYLE_HASH: &str = "KYuia8GFYgcgTncoweM32Hd/pCGV8BHB2tfA1As8ruk=";
 
-/// A whole page around `body`.
-pub(super) fn page(title: &str, body: &str) -> String {
-    let title = escaped(title);
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; \
-         base-uri 'none'; form-action 'none'\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <meta name=\"color-scheme\" content=\"light dark\"/>\n<meta name=\"referrer\" content=\"no-referrer\"/>\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
-    )
+/// A whole page.
+#[derive(Template)]
+#[template(path = "study.html")]
+pub(super) struct Page<'a> {
+    style: &'static str,
+    style_hash: &'static str,
+    result: &'a StudyResult,
+    verdict: Word,
+    sentence: String,
+    circumstances: String,
+    intro: Vec<String>,
+    thresholds: Option<Table>,
+    comparisons: Vec<Comparison<'a>>,
+    measured: Vec<Measured>,
+    texts: Vec<(&'a str, Vec<String>)>,
+    published: Option<Figure>,
+    figures: Vec<Figure>,
+    failures: Vec<Failure<'a>>,
+    findings: Vec<Finding<'a>>,
+    targets: Option<Table>,
+    machine: Option<Table>,
+    file: Vec<String>,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(result: &'a StudyResult) -> Self {
+        Self {
+            style: STYLE,
+            style_hash: STYLE_HASH,
+            result,
+            verdict: format::verdict(result.verdict),
+            sentence: verdict::sentence(result),
+            circumstances: verdict::circumstances(result),
+            intro: paragraphs(&result.intro),
+            thresholds: verdict::thresholds(result),
+            comparisons: verdict::comparisons(result),
+            measured: cells::measured(result),
+            texts: result.texts.iter().map(|text| (text.title.as_str(), paragraphs(&text.body))).collect(),
+            published: published::figure(result),
+            figures: charts::figures(&Layout::new(result)),
+            failures: findings::failures(result),
+            findings: findings::findings(result),
+            targets: record::targets(result),
+            machine: record::machine(result),
+            file: lines(&result.file),
+        }
+    }
 }
 
 #[cfg(test)]

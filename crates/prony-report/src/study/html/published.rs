@@ -6,9 +6,9 @@ use super::super::facts::{cell_name, value};
 use super::figure::Figure;
 use super::format::{interval, link, name, plain_tick};
 use super::labels;
-use super::table::{Html, Table, dash, numbers, words as text_column};
+use super::table::{Content, Table, numbers, words as text_column};
 use crate::number::{times, two_digits};
-use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape, escaped};
+use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape};
 
 const WIDTH: f64 = 680.0;
 const ROW: f64 = 28.0;
@@ -16,15 +16,12 @@ const ROW: f64 = 28.0;
 const NAMES: f64 = 270.0;
 const RATIOS: f64 = 70.0;
 
-/// The comparison with the write-up; nothing where there is none.
-pub(super) fn section(result: &StudyResult) -> String {
+/// The comparison with the write-up; `None` where there is none.
+pub(super) fn figure(result: &StudyResult) -> Option<Figure> {
     if result.published.is_empty() {
-        return String::new();
+        return None;
     }
-    let source = result.source.as_deref().map_or_else(String::new, |source| {
-        format!("<p>Published figures: {}, unless it says otherwise.</p>\n", escaped(source))
-    });
-    let figure = Figure {
+    Some(Figure {
         id: "published".to_owned(),
         title: title(result),
         caption: "Ours over theirs: right of the line we measured more, which is good for rates and bad for times. The \
@@ -35,11 +32,7 @@ pub(super) fn section(result: &StudyResult) -> String {
         panels: drawing(result).into_iter().map(|drawing| (String::new(), drawing)).collect(),
         table: table(result),
         open: true,
-    };
-    format!(
-        "<section id=\"against\">\n<h2>Published and measured</h2>\n{source}{}</section>\n",
-        figure.html()
-    )
+    })
 }
 
 /// A ratio that can be drawn.
@@ -106,7 +99,7 @@ fn times_finely(ratio: f64) -> String {
     if ratio < 0.995 { format!("{}x", plain_tick(two_digits(ratio))) } else { times(ratio) }
 }
 
-fn table(result: &StudyResult) -> String {
+fn table(result: &StudyResult) -> Table {
     let columns = vec![
         text_column("metric", "number"),
         numbers("published", "published"),
@@ -117,24 +110,20 @@ fn table(result: &StudyResult) -> String {
     let mut table = Table::new("published-data", "Published figures and ours", "cell", columns);
     for (index, figure) in result.published.iter().enumerate() {
         let PublishedFigure { cell, metric, published, source, note, measured, interval: range, .. } = figure;
-        let ours = measured.map_or_else(dash, |number| match range {
-            Some(range) => Html::with_more(&value(*metric, number), "", &interval(*metric, *range)),
+        let noted = |number, note: Option<String>| match note {
+            Some(note) => Content::noted(value(*metric, number), note),
             None => value(*metric, number).into(),
-        });
-        let theirs = value(*metric, *published);
-        table.row(
-            &index.to_string(),
-            &link(result, *cell),
-            &[
-                name(*metric).into(),
-                source
-                    .as_ref()
-                    .map_or_else(|| theirs.as_str().into(), |source| Html::with_more(&theirs, "", source)),
-                ours,
-                figure.ratio.map_or_else(dash, |ratio| times_finely(ratio).into()),
-                note.as_deref().map(Html::from).unwrap_or_default(),
-            ],
-        );
+        };
+        let row = [
+            name(*metric).into(),
+            noted(*published, source.clone()),
+            measured.map_or_else(Content::dash, |number| {
+                noted(number, range.map(|range| interval(*metric, range)))
+            }),
+            figure.ratio.map_or_else(Content::dash, |ratio| times_finely(ratio).into()),
+            note.clone().unwrap_or_default().into(),
+        ];
+        table.row(&index.to_string(), link(result, *cell), row);
     }
-    table.finish()
+    table
 }

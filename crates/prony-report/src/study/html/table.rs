@@ -1,46 +1,56 @@
 //! Tables: each scrolls within itself, and every number in it has an id.
 
-use std::fmt::Write as _;
+use askama::Template;
 
-use crate::svg::escaped;
+/// A word with its shape, never colour alone: `✓ VALID`.
+#[derive(Template)]
+#[template(source = r#"<span class="word {{ class }}">{{ text }}</span>"#, ext = "html")]
+pub(super) struct Word {
+    class: &'static str,
+    text: String,
+}
 
-/// A piece of the page: text that is escaped already, with its markup. Plain text becomes one by `into`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Html(String);
-
-impl Html {
-    /// Markup, in which every foreign text is escaped.
-    pub(super) fn markup(markup: String) -> Self {
-        Self(markup)
-    }
-
-    /// `text` and, below it, small `more`.
-    pub(super) fn with_more(text: &str, class: &str, more: &str) -> Self {
-        let class = if class.is_empty() { "i".to_owned() } else { format!("i {class}") };
-        Self(format!("{}<span class=\"{class}\">{}</span>", escaped(text), escaped(more)))
-    }
-
-    /// As text of a page.
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
+impl Word {
+    pub(super) fn new(class: &'static str, text: impl Into<String>) -> Self {
+        Self { class, text: text.into() }
     }
 }
 
-impl From<&str> for Html {
+/// What stands in a cell of a table.
+#[derive(Template)]
+#[template(path = "content.html")]
+pub(super) enum Content {
+    Text(String),
+    /// Text and, below it, small notes with their classes.
+    Noted(String, Vec<(&'static str, String)>),
+    Code(String),
+    /// The place of a cell of the study and its name, which leads there.
+    Link(u32, String),
+    Word(Word),
+}
+
+impl Content {
+    /// `text` and, below it, small `note`.
+    pub(super) fn noted(text: impl Into<String>, note: impl Into<String>) -> Self {
+        Self::Noted(text.into(), vec![("i", note.into())])
+    }
+
+    /// What stands where there is nothing to say.
+    pub(super) fn dash() -> Self {
+        "–".into()
+    }
+}
+
+impl From<&str> for Content {
     fn from(text: &str) -> Self {
-        Self(escaped(text))
+        Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Html {
+impl From<String> for Content {
     fn from(text: String) -> Self {
-        Self(escaped(&text))
+        Self::Text(text)
     }
-}
-
-/// What stands where there is nothing to say.
-pub(super) fn dash() -> Html {
-    Html("–".to_owned())
 }
 
 /// A column: its key in ids, its heading, and whether it holds numbers.
@@ -60,27 +70,32 @@ pub(super) fn words(key: &str, heading: &str) -> Column {
     Column { key: slug(key), heading: heading.to_owned(), class: "t" }
 }
 
+struct Row {
+    key: String,
+    class: &'static str,
+    head: Content,
+    cells: Vec<Content>,
+}
+
 /// A table under construction.
+#[derive(Template)]
+#[template(path = "table.html")]
 pub(super) struct Table {
     /// Id of the table.
     name: String,
     /// What the ids of rows and cells begin with.
     id: String,
     caption: String,
+    corner: String,
     columns: Vec<Column>,
-    rows: String,
+    rows: Vec<Row>,
 }
 
 impl Table {
     /// A table whose first column, of headings, is `corner`. `id` is the page's only one.
     pub(super) fn new(id: &str, caption: &str, corner: &str, columns: Vec<Column>) -> Self {
-        let mut heading = format!("<tr><th scope=\"col\">{}</th>", escaped(corner));
-        for Column { heading: text, class, .. } in &columns {
-            // Writing to a `String` can't fail, here and below.
-            let _ = write!(heading, "<th scope=\"col\" class=\"{class}\">{}</th>", escaped(text));
-        }
-        let rows = format!("<thead>{heading}</tr></thead>\n<tbody>\n");
-        Self { name: id.to_owned(), id: id.to_owned(), caption: caption.to_owned(), columns, rows }
+        let (name, id) = (id.to_owned(), id.to_owned());
+        Self { name, id, caption: caption.to_owned(), corner: corner.to_owned(), columns, rows: Vec::new() }
     }
 
     /// The same with another id for the table itself, where several tables share the ids of their rows.
@@ -89,36 +104,40 @@ impl Table {
     }
 
     /// A row. Rows differ in their keys.
-    pub(super) fn row(&mut self, key: &str, head: &Html, cells: &[Html]) {
+    pub(super) fn row(
+        &mut self,
+        key: &str,
+        head: impl Into<Content>,
+        cells: impl IntoIterator<Item = Content>,
+    ) {
         self.row_of(key, "", head, cells);
     }
 
     /// A row of a class; none if it is empty.
-    pub(super) fn row_of(&mut self, key: &str, class: &str, head: &Html, cells: &[Html]) {
-        debug_assert_eq!(cells.len(), self.columns.len(), "invariant: a cell for each column of {}", self.id);
-        let row = format!("{}-{}", self.id, slug(key));
-        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-        let _ = write!(self.rows, "<tr id=\"{row}\"{class}><th scope=\"row\">{}</th>", head.as_str());
-        for (Column { key, class, heading }, cell) in self.columns.iter().zip(cells) {
-            // On a narrow screen each cell stands on a line of its own, with its heading before it.
-            let label = escaped(heading);
-            let _ = write!(
-                self.rows,
-                "<td id=\"{row}-{key}\" class=\"{class}\" data-label=\"{label}\"><div>{}</div></td>",
-                cell.as_str()
-            );
-        }
-        self.rows.push_str("</tr>\n");
+    pub(super) fn row_of(
+        &mut self,
+        key: &str,
+        class: &'static str,
+        head: impl Into<Content>,
+        cells: impl IntoIterator<Item = Content>,
+    ) {
+        let row = Row { key: slug(key), class, head: head.into(), cells: cells.into_iter().collect() };
+        debug_assert_eq!(
+            row.cells.len(),
+            self.columns.len(),
+            "invariant: a cell for each column of {}",
+            self.id
+        );
+        self.rows.push(row);
     }
 
-    /// The table as HTML.
-    pub(super) fn finish(self) -> String {
-        let caption = escaped(&self.caption);
-        format!(
-            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"{0}-caption\">\
-             <table id=\"{0}\"><caption id=\"{0}-caption\"><span>{caption}</span></caption>\n{1}</tbody></table></div>\n",
-            self.name, self.rows
-        )
+    /// How many rows it has.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn cells<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = (&'a Column, &'a Content)> {
+        self.columns.iter().zip(&row.cells)
     }
 }
 

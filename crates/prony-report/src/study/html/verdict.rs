@@ -1,46 +1,31 @@
 //! What came of the study: one sentence, then the thresholds and what was compared, as text.
 
-use std::fmt::Write as _;
-
 use prony_model::{
     ComparisonOutcome, MetricComparison, StudyComparison, StudyResult, StudyThreshold, ThresholdOutcome,
 };
 
 use super::super::facts;
-use super::format::{link, paragraphs, verdict};
-use super::table::{Html, Table, dash, numbers, words as text_column};
+use super::format::link;
+use super::table::{Content, Table, Word, numbers, words as text_column};
 use crate::compare;
 use crate::number::{count, plural, signed_percent};
-use crate::svg::escaped;
 
-/// The top of the page.
-pub(super) fn section(result: &StudyResult) -> String {
-    let mut html = format!(
-        "<h1>{}</h1>\n<p class=\"verdict\" id=\"verdict\">{} {}</p>\n",
-        escaped(&result.title),
-        verdict(result.verdict),
-        escaped(&sentence(result))
-    );
-    // Writing to a `String` can't fail.
-    let _ = writeln!(html, "<p class=\"soft small\">{}</p>", escaped(&circumstances(result)));
-    html.push_str(&paragraphs(&result.intro));
-    if !result.thresholds.is_empty() {
-        html.push_str("<section id=\"demands\">\n<h2>Thresholds</h2>\n");
-        html.push_str(&thresholds(result));
-        html.push_str("</section>\n");
-    }
-    if !result.comparisons.is_empty() {
-        html.push_str("<section id=\"differences\">\n<h2>What differs</h2>\n");
-        for (index, compared) in result.comparisons.iter().enumerate() {
-            html.push_str(&comparison(result, index, compared));
-        }
-        html.push_str("</section>\n");
-    }
-    html
+/// What was compared.
+pub(super) struct Comparison<'a> {
+    pub(super) title: &'a str,
+    pub(super) outcome: Outcome,
+}
+
+/// What came of a comparison.
+pub(super) enum Outcome {
+    /// The figures, and why there is no verdict on any.
+    Table(Table, Option<String>),
+    /// Nothing was measured, and why.
+    Nothing(Word, String),
 }
 
 /// Whether it is valid, whether it met its thresholds.
-fn sentence(result: &StudyResult) -> String {
+pub(super) fn sentence(result: &StudyResult) -> String {
     let outcome =
         |outcome| result.thresholds.iter().filter(|threshold| threshold.outcome == outcome).count() as u64;
     let total = result.thresholds.len() as u64;
@@ -54,7 +39,7 @@ fn sentence(result: &StudyResult) -> String {
 }
 
 /// How much was done, when, in which order.
-fn circumstances(result: &StudyResult) -> String {
+pub(super) fn circumstances(result: &StudyResult) -> String {
     let mut parts = facts::choices(result);
     parts.extend(result.started_at.as_ref().map(|start| format!("started {start}")));
     if !result.complete {
@@ -63,36 +48,42 @@ fn circumstances(result: &StudyResult) -> String {
     parts.join(" · ")
 }
 
-fn thresholds(result: &StudyResult) -> String {
+/// The thresholds; `None` without any.
+pub(super) fn thresholds(result: &StudyResult) -> Option<Table> {
+    if result.thresholds.is_empty() {
+        return None;
+    }
     let columns =
         vec![text_column("what", "required"), numbers("measured", "measured"), text_column("cell", "cell")];
     let mut table = Table::new("thresholds", "Demands, and what became of them", "", columns);
     for (index, threshold) in result.thresholds.iter().enumerate() {
         let StudyThreshold { cell, text, metric, measured, outcome, .. } = threshold;
         let word = match outcome {
-            ThresholdOutcome::Met => "<span class=\"word good\">✓ MET</span>",
-            ThresholdOutcome::Missed => "<span class=\"word bad\">✕ MISSED</span>",
-            ThresholdOutcome::Unknown => "<span class=\"word care\">? UNKNOWN</span>",
+            ThresholdOutcome::Met => Word::new("good", "✓ MET"),
+            ThresholdOutcome::Missed => Word::new("bad", "✕ MISSED"),
+            ThresholdOutcome::Unknown => Word::new("care", "? UNKNOWN"),
         };
-        let measured = measured.map_or_else(dash, |value| facts::value(*metric, value).into());
+        let measured = measured.map_or_else(Content::dash, |value| facts::value(*metric, value).into());
         let row = [text.as_str().into(), measured, link(result, *cell)];
-        table.row(&index.to_string(), &Html::markup(word.to_owned()), &row);
+        table.row(&index.to_string(), Content::Word(word), row);
     }
-    table.finish()
+    Some(table)
 }
 
-fn comparison(result: &StudyResult, index: usize, compared: &StudyComparison) -> String {
-    let StudyComparison { title, a, b, margin, metrics } = compared;
+/// The comparisons.
+pub(super) fn comparisons(result: &StudyResult) -> Vec<Comparison<'_>> {
+    let comparisons = result.comparisons.iter().enumerate().map(|(index, compared)| Comparison {
+        title: &compared.title,
+        outcome: outcome(result, index, compared),
+    });
+    comparisons.collect()
+}
+
+fn outcome(result: &StudyResult, index: usize, compared: &StudyComparison) -> Outcome {
+    let StudyComparison { a, b, margin, metrics, .. } = compared;
     let (a, b) = (facts::cell_name(result, *a), facts::cell_name(result, *b));
     if let Some((first, reason)) = compare::nothing_measured(metrics) {
-        return format!(
-            "<h3>{}</h3>\n<p id=\"compare-{index}\">{} {} against {}: {}</p>\n",
-            escaped(title),
-            word(first).as_str(),
-            escaped(b),
-            escaped(a),
-            escaped(reason)
-        );
+        return Outcome::Nothing(word(first), format!("{b} against {a}: {reason}"));
     }
     let columns = vec![
         text_column("metric", "metric"),
@@ -116,15 +107,13 @@ fn comparison(result: &StudyResult, index: usize, compared: &StudyComparison) ->
             count(metric.pairs),
             compare::metric_notes(metric, metrics, *margin).join(", "),
         ];
-        table.row(metric.metric.name(), &word(metric), &row.map(Html::from));
+        table.row(metric.metric.name(), Content::Word(word(metric)), row.map(Content::from));
     }
-    let reason =
-        compare::reason(metrics).map_or_else(String::new, |reason| format!("<p>{}</p>\n", escaped(reason)));
-    format!("<h3>{}</h3>\n{}{reason}", escaped(title), table.finish())
+    Outcome::Table(table, compare::reason(metrics).map(str::to_owned))
 }
 
 /// The verdict on B, with its shape.
-fn word(metric: &MetricComparison) -> Html {
+fn word(metric: &MetricComparison) -> Word {
     let (shape, class) = match metric.outcome {
         ComparisonOutcome::Faster => ("▲", "good"),
         ComparisonOutcome::FasterSizeUncertain => ("△", "good"),
@@ -135,7 +124,7 @@ fn word(metric: &MetricComparison) -> Html {
     };
     let word = metric.outcome.word();
     let word = if metric.primary { word.to_uppercase() } else { word.to_owned() };
-    Html::markup(format!("<span class=\"word {class}\">{shape} {word}</span>"))
+    Word::new(class, format!("{shape} {word}"))
 }
 
 /// As it was typed: 2 %, not 2.0 %.

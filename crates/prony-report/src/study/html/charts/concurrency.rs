@@ -69,7 +69,7 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
         ),
         legend,
         panels: drawn,
-        table: table.finish(),
+        table,
         open: false,
     })
 }
@@ -204,8 +204,8 @@ fn rows(table: &mut Table, panel: usize, lines: &[Line<'_>]) {
             let shown = |metric| figure_cell(of_cell(cell, metric));
             table.row(
                 &format!("{panel}-{number}-{place}"),
-                &cell.name.as_str().into(),
-                &[
+                cell.name.as_str(),
+                [
                     at.to_string().into(),
                     shown(StudyMetric::Rate),
                     shown(StudyMetric::P50),

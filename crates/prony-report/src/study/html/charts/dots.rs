@@ -7,7 +7,7 @@ use super::super::figure::Figure;
 use super::super::format::{across, axis, figure_cell, is_invalid, known, name, of_invalid, tick};
 use super::super::labels;
 use super::super::layout::Layout;
-use super::super::table::{Table, dash, numbers};
+use super::super::table::{Content, Table, numbers};
 use super::lead;
 use crate::number::{count, plural};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale, Shape};
@@ -118,7 +118,7 @@ fn drawing(
     drawing.finish(id, "wide", title, &description)
 }
 
-fn table(cells: &[&StudyCell], metric: StudyMetric, id: &str) -> String {
+fn table(cells: &[&StudyCell], metric: StudyMetric, id: &str) -> Table {
     let columns = vec![
         numbers("median", "median"),
         numbers("least", "least run"),
@@ -129,11 +129,11 @@ fn table(cells: &[&StudyCell], metric: StudyMetric, id: &str) -> String {
     let mut table = Table::new(&format!("{id}-data"), &axis(metric), "cell", columns);
     for (index, cell) in cells.iter().enumerate() {
         let Some(figure) = of_cell(cell, metric) else { continue };
-        let end = |end: Option<f64>| end.map_or_else(dash, |number| bare(metric, number).into());
+        let end = |end: Option<f64>| end.map_or_else(Content::dash, |number| bare(metric, number).into());
         table.row(
             &index.to_string(),
-            &cell.name.as_str().into(),
-            &[
+            cell.name.as_str(),
+            [
                 figure_cell(Some(figure)),
                 end(figure.range.map(|range| range.0)),
                 end(figure.range.map(|range| range.1)),
@@ -142,7 +142,7 @@ fn table(cells: &[&StudyCell], metric: StudyMetric, id: &str) -> String {
             ],
         );
     }
-    table.finish()
+    table
 }
 
 /// `text` as the beginning of a sentence.

@@ -7,7 +7,7 @@ use super::super::figure::Figure;
 use super::super::format::{figure_cell, is_invalid, known, of_invalid, plain_tick};
 use super::super::labels;
 use super::super::layout::Layout;
-use super::super::table::{Html, Table, dash, numbers};
+use super::super::table::{Content, Table, numbers};
 use super::lead;
 use crate::number::{cell as number, count, rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};
@@ -100,7 +100,7 @@ fn slowest(cells: &[&StudyCell]) -> Option<String> {
     ))
 }
 
-fn table(cells: &[&StudyCell]) -> String {
+fn table(cells: &[&StudyCell]) -> Table {
     let columns = vec![
         numbers("n", "executions"),
         numbers("bad", "ended badly"),
@@ -118,11 +118,11 @@ fn table(cells: &[&StudyCell]) -> String {
         // The nearest rank: a time that was measured, not one between two.
         let at = |quarter: usize| times.get((times.len() * quarter).div_ceil(4).saturating_sub(1)).copied();
         let bad = cell.executions.iter().filter(|execution| execution.exit != CommandExit::Code(0)).count();
-        let mut row: Vec<Html> = vec![count(times.len() as u64).into(), count(bad as u64).into()];
-        row.extend((0..=4).map(|quarter| at(quarter).map_or_else(dash, |time| number(time).into())));
-        table.row(&index.to_string(), &cell.name.as_str().into(), &row);
+        let mut row: Vec<Content> = vec![count(times.len() as u64).into(), count(bad as u64).into()];
+        row.extend((0..=4).map(|quarter| at(quarter).map_or_else(Content::dash, |time| number(time).into())));
+        table.row(&index.to_string(), cell.name.as_str(), row);
     }
-    table.finish()
+    table
 }
 
 /// How much of each command's time is its start; `None` where that is not known.
@@ -172,7 +172,7 @@ pub(super) fn shares(layout: &Layout<'_>) -> Option<Figure> {
     );
     for (index, (cell, _, wall)) in known.iter().enumerate() {
         let row = [figure_cell(of_cell(cell, StudyMetric::StartUp)), value(StudyMetric::Wall, *wall).into()];
-        table.row(&index.to_string(), &cell.name.as_str().into(), &row);
+        table.row(&index.to_string(), cell.name.as_str(), row);
     }
     Some(Figure {
         id: "chart-start-up".to_owned(),
@@ -181,7 +181,7 @@ pub(super) fn shares(layout: &Layout<'_>) -> Option<Figure> {
             .to_owned(),
         legend: Vec::new(),
         panels: vec![(String::new(), drawing.finish("chart-start-up-0", "wide", &title, "A bar for each command, the start of the program first."))],
-        table: table.finish(),
+        table,
         open: false,
         title,
     })

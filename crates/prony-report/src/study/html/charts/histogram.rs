@@ -5,7 +5,7 @@ use prony_model::{HistogramBin, LoadKind, StudyCell, StudyMetric};
 use super::super::figure::Figure;
 use super::super::format::{known, plain_tick};
 use super::super::layout::Layout;
-use super::super::table::{Html, Table, numbers};
+use super::super::table::{Content, Table, numbers};
 use crate::number::{cell as number, count, percent, rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};
 
@@ -149,7 +149,7 @@ fn drawing(layout: &Layout<'_>, cells: &[&StudyCell], (least, most): (f64, f64),
     drawing.finish(id, "half", "How often which response time", &description)
 }
 
-fn table(cells: &[&StudyCell]) -> String {
+fn table(cells: &[&StudyCell]) -> Table {
     let columns = vec![
         numbers("from", "from, ms"),
         numbers("to", "to, ms"),
@@ -167,13 +167,13 @@ fn table(cells: &[&StudyCell]) -> String {
         for (place, bin) in cell.bins.iter().enumerate().filter(|(_, bin)| is_good(bin) && bin.count > 0) {
             table.row(
                 &format!("{index}-{place}"),
-                &cell.name.as_str().into(),
-                &[number(bin.from_ms), number(bin.to_ms), count(bin.count), percent(bin.count, total)]
-                    .map(Html::from),
+                cell.name.as_str(),
+                [number(bin.from_ms), number(bin.to_ms), count(bin.count), percent(bin.count, total)]
+                    .map(Content::from),
             );
         }
     }
-    table.finish()
+    table
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@ use prony_model::StudyMetric;
 use super::figure::Figure;
 use super::layout::Layout;
 
-/// The section of charts; nothing where nothing can be drawn.
-pub(super) fn section(layout: &Layout<'_>) -> String {
-    let figures: Vec<Option<Figure>> = vec![
+/// All that can be drawn.
+pub(super) fn figures(layout: &Layout<'_>) -> Vec<Figure> {
+    let figures = [
         dots::figure(layout, StudyMetric::Rate),
         dots::figure(layout, StudyMetric::P50),
         dots::figure(layout, StudyMetric::P99),
@@ -31,9 +31,5 @@ pub(super) fn section(layout: &Layout<'_>) -> String {
         executions::shares(layout),
         phases::figure(layout),
     ];
-    let figures: Vec<String> = figures.iter().flatten().map(Figure::html).collect();
-    if figures.is_empty() {
-        return String::new();
-    }
-    format!("<section id=\"charts\">\n<h2>Pictures</h2>\n{}</section>\n", figures.concat())
+    figures.into_iter().flatten().collect()
 }

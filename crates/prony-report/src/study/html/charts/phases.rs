@@ -7,7 +7,7 @@ use super::super::figure::Figure;
 use super::super::format::{figure_cell, known, name, plain_tick};
 use super::super::labels;
 use super::super::layout::Layout;
-use super::super::table::{Html, Table, numbers};
+use super::super::table::{Content, Table, numbers};
 use crate::number::{rough_percent, seconds};
 use crate::svg::{Anchor, Area, Axis, Drawing, Scale};
 
@@ -50,12 +50,12 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
         PHASES.iter().chain([&StudyMetric::Probe]).map(|metric| numbers(metric.name(), name(*metric)));
     let mut table = Table::new("chart-phases-data", "Medians of the phases, ms", "cell", columns.collect());
     for (index, cell) in probed.iter().enumerate() {
-        let row: Vec<Html> = PHASES
+        let row: Vec<Content> = PHASES
             .iter()
             .chain([&StudyMetric::Probe])
             .map(|metric| figure_cell(of_cell(cell, *metric)))
             .collect();
-        table.row(&index.to_string(), &cell.name.as_str().into(), &row);
+        table.row(&index.to_string(), cell.name.as_str(), row);
     }
     Some(Figure {
         id: "chart-phases".to_owned(),
@@ -64,7 +64,7 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
             .to_owned(),
         legend: PHASES.iter().enumerate().map(|(colour, phase)| (colour, name(*phase).to_owned())).collect(),
         panels: vec![(String::new(), drawing.finish("chart-phases-0", "wide", &title, "A bar for each cell, its phases stacked."))],
-        table: table.finish(),
+        table,
         open: false,
         title,
     })

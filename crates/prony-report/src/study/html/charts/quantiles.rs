@@ -6,7 +6,7 @@ use super::super::figure::Figure;
 use super::super::format::plain_tick;
 use super::super::labels::{self, End};
 use super::super::layout::Layout;
-use super::super::table::{Html, Table, dash, numbers};
+use super::super::table::{Content, Table, numbers};
 use super::lead;
 use crate::number::cell as number;
 use crate::svg::{Area, Axis, Drawing, Plot, Scale, decimated};
@@ -150,7 +150,7 @@ fn drawing(
     plot.drawing.finish(id, "half", "Response time by quantile", &description)
 }
 
-fn table(cells: &[&StudyCell]) -> String {
+fn table(cells: &[&StudyCell]) -> Table {
     let mut columns = Vec::new();
     for (_, name) in &NAMED[1..] {
         columns.push(numbers(name, name));
@@ -161,17 +161,18 @@ fn table(cells: &[&StudyCell]) -> String {
     let mut table = Table::new("chart-quantiles-data", caption, "cell", columns);
     for (index, cell) in cells.iter().enumerate() {
         let figure_cell = |point: Option<&CurvePoint>| {
-            let Some(point) = point else { return dash() };
+            let Some(point) = point else { return Content::dash() };
             let (response, service) = (number(point.response_ms), number(point.service_ms));
-            if response == service { response.into() } else { Html::with_more(&response, "", &service) }
+            if response == service { response.into() } else { Content::noted(response, service) }
         };
         // The first point that is not below the quantile: at least that many were as fast.
         let at = |quantile: f64| {
             cell.curve.iter().filter(|point| is_good(point)).find(|point| point.quantile >= quantile - 1e-9)
         };
-        let mut row: Vec<Html> = NAMED[1..].iter().map(|(quantile, _)| figure_cell(at(*quantile))).collect();
+        let mut row: Vec<Content> =
+            NAMED[1..].iter().map(|(quantile, _)| figure_cell(at(*quantile))).collect();
         row.push(figure_cell(cell.curve.iter().rfind(|point| is_good(point))));
-        table.row(&index.to_string(), &cell.name.as_str().into(), &row);
+        table.row(&index.to_string(), cell.name.as_str(), row);
     }
-    table.finish()
+    table
 }

@@ -5,7 +5,7 @@ use prony_model::{Course, CoursePoint, LoadKind, Severity, StudyCell};
 use super::super::figure::Figure;
 use super::super::format::{is_invalid, of_invalid, plain_tick};
 use super::super::layout::Layout;
-use super::super::table::{Html, Table, numbers, words};
+use super::super::table::{Content, Table, numbers, words};
 use crate::number::{cell as number, count, plural, seconds, significant};
 use crate::svg::{Anchor, Area, Axis, Drawing, Plot, Scale, Shape, decimated};
 
@@ -193,7 +193,7 @@ fn name_marked(plot: &mut Plot, marked: &[(u32, &str)]) {
     }
 }
 
-fn table(cells: &[(usize, &StudyCell)]) -> String {
+fn table(cells: &[(usize, &StudyCell)]) -> Table {
     let columns = vec![
         numbers("run", "run"),
         numbers("length", "length"),
@@ -220,8 +220,8 @@ fn table(cells: &[(usize, &StudyCell)]) -> String {
                 run.map_or_else(Vec::new, |run| run.findings.iter().map(|code| code.name()).collect());
             table.row(
                 &format!("{index}-{}", timeline.repeat),
-                &cell.name.as_str().into(),
-                &[
+                cell.name.as_str(),
+                [
                     timeline.repeat.to_string(),
                     timeline.points.last().map_or_else(|| "–".to_owned(), |point| seconds(point.at_s)),
                     end(rate.map(|rate| rate.0), significant),
@@ -232,9 +232,9 @@ fn table(cells: &[(usize, &StudyCell)]) -> String {
                     count(failed),
                     codes.join(", "),
                 ]
-                .map(Html::from),
+                .map(Content::from),
             );
         }
     }
-    table.finish()
+    table
 }
