@@ -18,11 +18,12 @@ mod ownership;
 mod refusal;
 mod rules;
 
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 pub use address::{Kind, kind};
 pub use caps::{Caps, Unfinished, UserCaps};
-pub use connect::{PolicyResolver, agent};
+pub use connect::{PolicyResolver, agent, agent_to};
 pub use ownership::{Ownership, OwnershipError};
 pub use refusal::Refusal;
 pub use rules::{Rules, RulesError};
@@ -92,9 +93,20 @@ impl Policy {
 
     /// The same for a host and a port.
     pub fn resolve_host(&self, role: Role, host: &str, port: u16) -> Result<Vec<SocketAddr>, Refusal> {
+        self.resolve_with(role, host, port, &|host, port| Ok((host, port).to_socket_addrs()?.collect()))
+    }
+
+    /// The same with another resolver than the system's.
+    fn resolve_with(
+        &self,
+        role: Role,
+        host: &str,
+        port: u16,
+        resolver: &dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
+    ) -> Result<Vec<SocketAddr>, Refusal> {
         let failed = |why: String| Refusal::Resolve { host: host.to_owned(), why };
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let found = (bare, port).to_socket_addrs().map_err(|error| failed(error.to_string()))?;
+        let found = resolver(bare, port).map_err(|error| failed(error.to_string()))?;
         let mut addresses: Vec<SocketAddr> = Vec::new();
         for address in found {
             self.check_named(role, Some(bare), address)?;

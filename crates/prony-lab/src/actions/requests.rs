@@ -2,7 +2,6 @@
 //! are sent.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use prony_model::{Rate, RunOptions, RunPlan, Target};
@@ -133,7 +132,7 @@ impl Lab {
         let plan = load_plan(load).map_err(|mistake| mistake.message)?;
         let found = self.store.read_blocking(|tx| Ok((egress::policy(tx)?, egress::role(tx, by)?)));
         let (policy, role) = found.map_err(|error| format!("failed to {error}"))?;
-        self.check_target(&Arc::new(policy), &plan, &load.url, role).map_err(|refused| match refused {
+        self.check_target(&policy, &plan, &load.url, role).map_err(|refused| match refused {
             Refused::Fields(mistakes) => {
                 mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>().join("; ")
             }
@@ -146,7 +145,7 @@ impl Lab {
     /// Resolves, checks, and asks the owner where that is needed.
     fn check_target(
         &self,
-        policy: &Arc<Policy>,
+        policy: &Policy,
         plan: &RunPlan,
         url: &str,
         role: Role,
@@ -160,7 +159,7 @@ impl Lab {
         if !is_public {
             return Ok(addresses);
         }
-        let proved = self.ownership_blocking()?.prove(policy, role, url);
+        let proved = self.ownership_blocking()?.prove(policy, url, &addresses);
         proved.map_err(|error| refused("url", error.to_string()))
     }
 

@@ -1,5 +1,6 @@
 //! HTTP requests of the lab's own (monitors, webhooks, proofs of ownership), each connection checked against the policy.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,9 +44,30 @@ impl Resolver for PolicyResolver {
     }
 }
 
+/// A resolver that returns one address whatever the name: that of an earlier look-up, which was checked.
+#[derive(Debug)]
+struct Pinned(SocketAddr);
+
+impl Resolver for Pinned {
+    fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let mut addresses = self.empty();
+        addresses.push(self.0);
+        Ok(addresses)
+    }
+}
+
 /// A client whose every connection is checked for `role`. It follows no redirect, uses no proxy, and takes an answer of
 /// any status for an answer. `timeout` is for one whole exchange.
 pub fn agent(policy: Arc<Policy>, role: Role, timeout: Duration) -> ureq::Agent {
+    with_resolver(PolicyResolver::new(policy, role), timeout)
+}
+
+/// The same, but it resolves no name: it connects to `address`, which the caller has checked.
+pub fn agent_to(address: SocketAddr, timeout: Duration) -> ureq::Agent {
+    with_resolver(Pinned(address), timeout)
+}
+
+fn with_resolver(resolver: impl Resolver, timeout: Duration) -> ureq::Agent {
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(timeout))
         .max_redirects(0)
@@ -54,5 +76,5 @@ pub fn agent(policy: Arc<Policy>, role: Role, timeout: Duration) -> ureq::Agent 
         .proxy(None)
         .user_agent(concat!("prony-lab/", env!("CARGO_PKG_VERSION")))
         .build();
-    ureq::Agent::with_parts(config, DefaultConnector::default(), PolicyResolver::new(policy, role))
+    ureq::Agent::with_parts(config, DefaultConnector::default(), resolver)
 }

@@ -67,9 +67,11 @@ fn a_redirect_is_not_followed() {
 fn a_server_of_ones_own_needs_no_agreement() {
     let ownership = Ownership::new([7; 32]);
     let open = policy(|_| {});
-    let found = ownership.prove(&open, Role::Runner, "http://127.0.0.1:9/");
+    let url = "http://127.0.0.1:9/";
+    let addresses = open.resolve(Role::Runner, url).expect("loopback");
+    let found = ownership.prove(&open, url, &addresses);
     assert_eq!(found.expect("no proof is needed"), ["127.0.0.1:9".parse().unwrap()]);
-    let refused = ownership.prove(&open, Role::Runner, "http://8.8.8.8/").expect_err("a public address");
+    let refused = open.resolve(Role::Runner, "http://8.8.8.8/").expect_err("a public address");
     assert!(refused.to_string().contains("only an admin"), "{refused}");
     let refusal = open.resolve(Role::Admin, "http://169.254.169.254/");
     assert!(matches!(refusal, Err(Refusal::Metadata { .. })));
