@@ -81,6 +81,7 @@ fn follow_up(
         let others = series::changes_near(tx, of.project, &of.variant, near.0, near.1)?;
         change.comparison = match others.iter().find_map(|other| other.comparison) {
             Some(known) => Some(known),
+            None if !of.is_comparable() => None,
             None => compare(tx, of.project, &of.variant, change.last_before, change.build, now)?,
         };
     }

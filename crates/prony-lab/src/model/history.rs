@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use prony_model::{LoadKind, StudyMetric};
 use prony_stats::Certainty;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,13 @@ impl Series {
     /// occasions; an alert on it would cry every week.
     pub fn is_gating(&self) -> bool {
         !["p99.9", "max", "min"].contains(&self.metric.as_str())
+    }
+
+    /// Whether two commits can be compared for a change of it: a comparison measures loads in turn, and neither commands
+    /// nor probes.
+    pub fn is_comparable(&self) -> bool {
+        let metric = StudyMetric::ALL.into_iter().find(|metric| metric.name() == self.metric);
+        metric.is_none_or(|metric| metric.kind() == LoadKind::Run)
     }
 
     /// Whether going from `before` to `after` is for the worse.

@@ -99,27 +99,46 @@ pub(crate) fn keep(
     Ok(())
 }
 
-/// The newest good build of `branch` before `build` that measured the same variant on the same kind of machine: good is
-/// what is neither invalid nor misses a threshold.
-pub(crate) fn baseline(
+/// A build that may be a baseline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) build: BuildId,
+    /// Its cells with usable figures, and how many valid runs each has.
+    pub(crate) cells: Vec<(String, u32)>,
+}
+
+/// At most `most` good builds of `branch` before `build` that measured the same variant on the same kind of machine, the
+/// newest first: good is what is neither invalid nor misses a threshold, and has usable figures.
+pub(crate) fn candidates(
     tx: &mut Tx<'_>,
     build: BuildId,
     project: ProjectId,
     variant: &str,
     branch: &str,
     fingerprint: &str,
-) -> Result<Option<BuildId>, StoreError> {
-    let found = tx.first(
+    most: u32,
+) -> Result<Vec<Candidate>, StoreError> {
+    let found = tx.query(
         "SELECT b.id FROM builds b WHERE b.project_id = $1 AND b.id < $2 AND b.kind = 'project' AND b.variant = $3 \
          AND b.branch = $4 AND b.state IN ('completed', 'degraded') AND b.verdict NOT IN ('invalid', \
          'threshold-missed') AND EXISTS (SELECT 1 FROM results r JOIN series s ON s.id = r.series_id \
          WHERE r.build_id = b.id AND s.fingerprint = $5 AND r.is_valid = 1) \
          AND EXISTS (SELECT 1 FROM files f WHERE f.build_id = b.id AND f.name = 'report.json') \
-         ORDER BY b.id DESC LIMIT 1",
-        values![project, build, variant, branch, fingerprint],
-        |row| row.int(0),
+         ORDER BY b.id DESC LIMIT $6",
+        values![project, build, variant, branch, fingerprint, most],
+        |row| row.int(0).map(BuildId),
     )?;
-    Ok(found.map(BuildId))
+    let mut all = Vec::new();
+    for build in found {
+        let cells = tx.query(
+            "SELECT s.cell, MAX(r.runs) FROM results r JOIN series s ON s.id = r.series_id \
+             WHERE r.build_id = $1 AND s.fingerprint = $2 AND r.is_valid = 1 GROUP BY s.cell ORDER BY s.cell",
+            values![build, fingerprint],
+            |row| Ok((row.text(0)?, u32::try_from(row.int(1)?).unwrap_or(0))),
+        )?;
+        all.push(Candidate { build, cells });
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -137,6 +156,17 @@ mod tests {
         verdict: BuildVerdict,
         fingerprint: &'static str,
     ) -> BuildId {
+        finished_with(store, branch, verdict, fingerprint, 6)
+    }
+
+    /// The same of so many valid runs.
+    fn finished_with(
+        store: &Store,
+        branch: &'static str,
+        verdict: BuildVerdict,
+        fingerprint: &'static str,
+        runs: u32,
+    ) -> BuildId {
         let made = store.write_blocking(move |tx| {
             let text = "folder = \"/srv/a\"\nstudy = \"a.toml\"";
             let project = projects::register(tx, &"a".parse().expect("a name"), text, Moment(1))?;
@@ -151,7 +181,7 @@ mod tests {
                 is_better_high: false,
                 value: Some(1.5),
                 interval: Some((1.0, 2.0)),
-                runs: 6,
+                runs,
                 samples: 1000,
                 is_valid: true,
                 note: None,
@@ -235,14 +265,32 @@ mod tests {
             finished(store, "main", BuildVerdict::NoBaseline, "there");
             let other = finished(store, "other", BuildVerdict::Faster, "here");
             let of = |build: BuildId, variant: &'static str, fingerprint: &'static str| {
+                let found = store.read_blocking(|tx| {
+                    candidates(tx, build, ProjectId(1), variant, "main", fingerprint, 10)
+                });
+                found.expect("read").into_iter().map(|one| one.build).collect::<Vec<_>>()
+            };
+            assert_eq!(of(other, "default", "here"), [good]);
+            assert_eq!(of(good, "default", "here"), [], "nothing came before it");
+            assert_eq!(of(other, "small", "here"), []);
+            assert_eq!(of(other, "default", "nowhere"), []);
+        });
+    }
+
+    #[test]
+    fn a_candidate_shows_how_much_of_it_can_be_used() {
+        on_both(|store| {
+            let good = finished_with(store, "main", BuildVerdict::NoBaseline, "here", 10);
+            let poor = finished_with(store, "main", BuildVerdict::TooNoisy, "here", 1);
+            let next = finished_with(store, "main", BuildVerdict::TooNoisy, "here", 10);
+            let found = |most| {
                 store
-                    .read_blocking(|tx| baseline(tx, build, ProjectId(1), variant, "main", fingerprint))
+                    .read_blocking(|tx| candidates(tx, next, ProjectId(1), "default", "main", "here", most))
                     .expect("read")
             };
-            assert_eq!(of(other, "default", "here"), Some(good));
-            assert_eq!(of(good, "default", "here"), None, "nothing came before it");
-            assert_eq!(of(other, "small", "here"), None);
-            assert_eq!(of(other, "default", "nowhere"), None);
+            let expected = |build, runs| Candidate { build, cells: vec![("kv".to_owned(), runs)] };
+            assert_eq!(found(10), [expected(poor, 1), expected(good, 10)]);
+            assert_eq!(found(1), [expected(poor, 1)]);
         });
     }
 }

@@ -8,6 +8,7 @@
 //! `comparison.rs` (what is measured), `verdict.rs` (the verdict), `local_calls.rs` (who asks for builds),
 //! `inspect.rs` (what may become a project), `triggers.rs` (what is due by itself).
 
+mod baseline;
 mod build;
 mod checkout;
 mod comparison;

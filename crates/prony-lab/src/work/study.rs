@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use prony_model::{ComparisonResult, StudyResult, ThresholdOutcome, Verdict, study_from_json};
+use prony_model::{ComparisonResult, MetricComparison, StudyResult, ThresholdOutcome, Verdict, study_from_json};
 use prony_supervisor::{ConfinedFolder, FileType, Limits, QUIET_POLL_INTERVAL};
 
+use super::baseline::{CANDIDATES_MAX, Comparisons};
 use super::build::{Done, Job};
 use super::sandbox::{Network, Scope};
 use super::task::{self, Log, Manner};
-use super::verdict;
+use super::verdict::{self, Primary};
 use super::workspace::LAB;
 use crate::model::{BuildId, BuildVerdict, TaskState};
 use crate::store::results::{self, Measured, NewThreshold, Results};
@@ -118,7 +119,7 @@ pub(super) fn measure(
     (done, Some((study, result)))
 }
 
-/// Sets `result` against the last good build of the project's branch, and notes what follows from all of it.
+/// Sets `result` against the last good builds of the project's branch, and notes what follows from all of it.
 fn against_baseline(
     job: &Job<'_>,
     result: &StudyResult,
@@ -128,29 +129,43 @@ fn against_baseline(
     let build = &job.detail.build;
     let store = &job.tools.lab.store;
     let mut compared = Vec::new();
+    let mut first = None;
     if let (Some(definition), Some(project), Some(of)) = (job.definition, build.project, &study.results) {
         let variant = build.variant.clone().unwrap_or_default();
         let (id, branch, fingerprint) = (build.id, definition.branch.clone(), of.fingerprint.clone());
-        let found =
-            store.read_blocking(|tx| results::baseline(tx, id, project, &variant, &branch, &fingerprint));
-        if let Some(baseline) = found.map_err(|error| format!("failed to {error}"))? {
+        let candidates = store.read_blocking(|tx| {
+            results::candidates(tx, id, project, &variant, &branch, &fingerprint, CANDIDATES_MAX)
+        });
+        let candidates = candidates.map_err(|error| format!("failed to {error}"))?;
+        let mut comparisons = Comparisons::of(of);
+        while let Some(baseline) = comparisons.next(&candidates) {
             log.line(&format!("\ncompared with build {baseline}:"));
-            compared = compare(job, baseline, log)?;
-            study.baseline = Some(baseline);
-            let json = serde_json::to_vec(&compared).expect("invariant: results can be written as JSON");
+            comparisons.add(baseline, compare(job, baseline, log)?);
+        }
+        first = comparisons.first();
+        compared = comparisons.cells;
+        if first.is_some() {
+            let all: Vec<&ComparisonResult> = compared.iter().map(|cell| &cell.result).collect();
+            let json = serde_json::to_vec(&all).expect("invariant: results can be written as JSON");
             study.files.push(("comparison.json".to_owned(), json));
         }
     }
-    let primary = |one: &ComparisonResult| Some((one.b.name.clone(), one.metrics.first()?.clone()));
-    let primaries: Vec<_> = compared.iter().filter_map(primary).collect();
-    let (verdict, words) = verdict::of(result, study.baseline, &primaries);
-    study.verdict = Some(verdict);
-    study.words = words.or(study.words.take());
+    let primaries: Vec<_> = compared
+        .into_iter()
+        .filter_map(|cell| Some(Primary { cell: cell.cell, baseline: cell.baseline, metric: cell.primary? }))
+        .collect();
+    let verdict = verdict::of(result, first, &primaries);
+    study.verdict = Some(verdict.verdict);
+    study.baseline = verdict.baseline;
+    study.words = verdict.words.or(study.words.take());
     Ok(())
 }
 
+/// A cell, its primary metric, and all of its comparison.
+type FoundCell = (String, Option<MetricComparison>, ComparisonResult);
+
 /// The result of `prony compare` for the study and that of the build `baseline`.
-fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<ComparisonResult>, String> {
+fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<FoundCell>, String> {
     // `prony compare` calls the two sides by these names.
     let name = format!("build-{baseline}");
     let workspace = job.workspace.open().map_err(|error| format!("failed to open its files ({error})"))?;
@@ -183,7 +198,12 @@ fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<Co
         .map_err(|error| format!("failed to compare it with build {baseline} ({error})"))?;
     let comparisons = serde_json::Deserializer::from_slice(&text).into_iter::<ComparisonResult>();
     // Where there is nothing to compare, `prony compare` prints a message, which the log has.
-    Ok(comparisons.map_while(Result::ok).collect())
+    let found = comparisons.map_while(Result::ok).map(|one| {
+        // It puts the folder before the name of a cell.
+        let cell = one.b.name.strip_prefix(STUDY).and_then(|rest| rest.strip_prefix(": "));
+        (cell.unwrap_or(&one.b.name).to_owned(), one.metrics.first().cloned(), one)
+    });
+    Ok(found.collect())
 }
 
 /// Puts what build `from` left into the folder `name` of `workspace`, which must be new, as a study leaves it.

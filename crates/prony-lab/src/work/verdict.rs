@@ -5,36 +5,54 @@ use prony_model::{ComparisonOutcome, MetricComparison, StudyResult, ThresholdOut
 use super::study::cell_name;
 use crate::model::{BuildId, BuildVerdict};
 
-/// The verdict on a build with the study `result`, which was compared with that of `baseline` if there is one: the primary
-/// metric of each cell; and a sentence with the reason, where there is one.
+/// The primary metric of a cell that was compared with that of an earlier build.
+#[derive(Debug, Clone)]
+pub(super) struct Primary {
+    pub(super) cell: String,
+    pub(super) baseline: BuildId,
+    pub(super) metric: MetricComparison,
+}
+
+/// A verdict with the build it refers to, and a sentence with the reason, where there is one.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct BuildOutcome {
+    pub(super) verdict: BuildVerdict,
+    pub(super) baseline: Option<BuildId>,
+    pub(super) words: Option<String>,
+}
+
+/// The verdict on a build with the study `result`, whose cells were compared with earlier builds, `first` of them first:
+/// the primary metric of each cell.
 ///
 /// A missed threshold comes first: it is the project's own choice. Then numbers that can't be defended, then the worst
 /// of the outcomes of the cells' primary metrics.
-pub(super) fn of(
-    result: &StudyResult,
-    baseline: Option<BuildId>,
-    compared: &[(String, MetricComparison)],
-) -> (BuildVerdict, Option<String>) {
+pub(super) fn of(result: &StudyResult, first: Option<BuildId>, compared: &[Primary]) -> BuildOutcome {
     if let Some(missed) = result.thresholds.iter().find(|one| one.outcome == ThresholdOutcome::Missed) {
         let measured = missed.measured.map(|value| format!(", measured was {value:.4}")).unwrap_or_default();
         let words = format!("{}: {} is missed{measured}", cell_name(result, missed.cell), missed.text);
-        return (BuildVerdict::ThresholdMissed, Some(words));
+        return BuildOutcome {
+            verdict: BuildVerdict::ThresholdMissed,
+            baseline: first,
+            words: Some(words),
+        };
     }
-    let (verdict, words) = worst(compared.iter().map(|(cell, primary)| (cell.as_str(), primary)));
-    match (verdict, baseline) {
-        (BuildVerdict::NoBaseline | BuildVerdict::TooNoisy, _) if is_invalid(result) => {
-            (BuildVerdict::Invalid, None)
+    let worst = worst(compared.iter().map(|one| (one.cell.as_str(), &one.metric)));
+    let verdict = worst.as_ref().map_or(BuildVerdict::NoBaseline, |worst| worst.verdict);
+    if matches!(verdict, BuildVerdict::NoBaseline | BuildVerdict::TooNoisy) && is_invalid(result) {
+        return BuildOutcome { verdict: BuildVerdict::Invalid, baseline: first, words: None };
+    }
+    match (worst, first) {
+        (Some(worst), _) => {
+            let baseline = compared[worst.place].baseline;
+            let words = format!("{}, against build {baseline}", worst.words);
+            BuildOutcome { verdict, baseline: Some(baseline), words: Some(words) }
         }
-        (BuildVerdict::NoBaseline, Some(baseline)) => {
-            let words = format!(
-                "nothing of it can be compared with build {baseline}: the output of its study says why"
-            );
-            (BuildVerdict::TooNoisy, Some(words))
+        (None, Some(first)) => {
+            let words =
+                format!("nothing of it can be compared with build {first}: the output of its study says why");
+            BuildOutcome { verdict: BuildVerdict::TooNoisy, baseline: Some(first), words: Some(words) }
         }
-        (verdict, Some(baseline)) => {
-            (verdict, words.map(|words| format!("{words}, against build {baseline}")))
-        }
-        (verdict, None) => (verdict, words),
+        (None, None) => BuildOutcome { verdict, baseline: None, words: None },
     }
 }
 
@@ -42,13 +60,16 @@ pub(super) fn of(
 pub(super) fn of_comparison(result: &StudyResult) -> (BuildVerdict, Option<String>) {
     let names: Vec<String> = result.comparisons.iter().map(|one| one.title.clone()).collect();
     let metrics = result.comparisons.iter().map(|one| one.metrics.first());
-    let (verdict, words) =
-        worst(names.iter().zip(metrics).filter_map(|(name, metric)| Some((name.as_str(), metric?))));
+    let named = names.iter().zip(metrics).filter_map(|(name, metric)| {
+        // The target stands before the commits.
+        let commits = name.rsplit_once(": ").map_or(name.as_str(), |(_, commits)| commits);
+        Some((commits, metric?))
+    });
+    let worst = worst(named);
+    let verdict = worst.as_ref().map_or(BuildVerdict::TooNoisy, |worst| worst.verdict);
+    let words = worst.map(|worst| worst.words);
     match verdict {
-        BuildVerdict::NoBaseline | BuildVerdict::TooNoisy if is_invalid(result) => {
-            (BuildVerdict::Invalid, words)
-        }
-        BuildVerdict::NoBaseline => (BuildVerdict::TooNoisy, words),
+        BuildVerdict::TooNoisy if is_invalid(result) => (BuildVerdict::Invalid, words),
         verdict => (verdict, words),
     }
 }
@@ -59,12 +80,18 @@ fn is_invalid(result: &StudyResult) -> bool {
     result.verdict == Verdict::Invalid && !has_value
 }
 
-/// The worst outcome of the primary metrics; nothing at all is [`BuildVerdict::NoBaseline`].
-fn worst<'a>(
-    outcomes: impl Iterator<Item = (&'a str, &'a MetricComparison)>,
-) -> (BuildVerdict, Option<String>) {
-    let mut worst: Option<(u8, BuildVerdict, String)> = None;
-    for (cell, metric) in outcomes {
+/// The outcome that speaks for all.
+struct Worst {
+    verdict: BuildVerdict,
+    /// Among those that were given.
+    place: usize,
+    words: String,
+}
+
+/// The worst outcome of the primary metrics, if there is one.
+fn worst<'a>(outcomes: impl Iterator<Item = (&'a str, &'a MetricComparison)>) -> Option<Worst> {
+    let mut worst: Option<(u8, Worst)> = None;
+    for (place, (cell, metric)) in outcomes.enumerate() {
         let (rank, verdict) = match &metric.outcome {
             outcome if outcome.is_slower() => (4, BuildVerdict::Slower),
             ComparisonOutcome::TooNoisy { .. } => (2, BuildVerdict::TooNoisy),
@@ -72,17 +99,15 @@ fn worst<'a>(
             outcome if outcome.is_faster() => (3, BuildVerdict::Faster),
             _ => (0, BuildVerdict::NoDifference),
         };
-        if worst.as_ref().is_none_or(|(known, _, _)| rank > *known) {
-            worst = Some((rank, verdict, describe(cell, metric)));
+        if worst.as_ref().is_none_or(|(known, _)| rank > *known) {
+            worst = Some((rank, Worst { verdict, place, words: describe(cell, metric) }));
         }
     }
-    worst.map_or((BuildVerdict::NoBaseline, None), |(_, verdict, words)| (verdict, Some(words)))
+    worst.map(|(_, worst)| worst)
 }
 
 /// `kv: p99 slower, +7.9 %`
 fn describe(cell: &str, metric: &MetricComparison) -> String {
-    // `prony compare` names a cell with the folder before it, which means nothing here.
-    let cell = cell.rsplit_once(": ").map_or(cell, |(_, cell)| cell);
     let change = metric.change.map(|change| format!(", {:+.1} %", change * 100.0)).unwrap_or_default();
     let why = match &metric.outcome {
         ComparisonOutcome::NoVerdict { reason } => format!(" ({reason})"),
@@ -132,6 +157,10 @@ mod tests {
         serde_json::from_value(all).expect("a study")
     }
 
+    fn primary(cell: &str, baseline: i64, outcome: ComparisonOutcome, change: f64) -> Primary {
+        Primary { cell: cell.to_owned(), baseline: BuildId(baseline), metric: metric(outcome, change) }
+    }
+
     fn noisy() -> ComparisonOutcome {
         ComparisonOutcome::TooNoisy { smallest_detectable: None, pairs_needed: None }
     }
@@ -142,12 +171,11 @@ mod tests {
             let compared: Vec<_> = outcomes
                 .iter()
                 .enumerate()
-                .map(|(cell, (outcome, change))| {
-                    (format!("folder: kv {cell}"), metric(outcome.clone(), *change))
-                })
+                .map(|(cell, (outcome, change))| primary(&format!("kv {cell}"), 7, outcome.clone(), *change))
                 .collect();
             let result = of(&study("valid", "met"), Some(BuildId(7)), &compared);
-            assert_eq!(result, (expected, Some(words.to_owned())), "{outcomes:?}");
+            assert_eq!((result.verdict, result.words), (expected, Some(words.to_owned())), "{outcomes:?}");
+            assert_eq!(result.baseline, Some(BuildId(7)));
         };
         check(
             &[(NoDifference, 0.001), (Faster, -0.3), (Slower, 0.079)],
@@ -183,20 +211,29 @@ mod tests {
 
     #[test]
     fn thresholds_come_first_and_indefensible_results_are_invalid() {
-        let slower = [("kv".to_owned(), metric(ComparisonOutcome::Slower, 0.1))];
-        let (verdict, words) = of(&study("invalid", "missed"), Some(BuildId(7)), &slower);
-        assert_eq!(verdict, BuildVerdict::ThresholdMissed);
-        assert_eq!(words.as_deref(), Some("kv: p99 at most 1 ms is missed, measured was 1.5000"));
-        assert_eq!(of(&study("invalid", "unknown"), None, &[]), (BuildVerdict::Invalid, None));
-        assert_eq!(of(&study("valid", "met"), None, &[]), (BuildVerdict::NoBaseline, None));
+        let slower = [primary("kv", 7, Slower, 0.1)];
+        let missed = of(&study("invalid", "missed"), Some(BuildId(7)), &slower);
+        assert_eq!(missed.verdict, BuildVerdict::ThresholdMissed);
+        assert_eq!(missed.words.as_deref(), Some("kv: p99 at most 1 ms is missed, measured was 1.5000"));
+        let invalid = of(&study("invalid", "unknown"), None, &[]);
+        assert_eq!((invalid.verdict, invalid.words), (BuildVerdict::Invalid, None));
+        assert_eq!(of(&study("valid", "met"), None, &[]).verdict, BuildVerdict::NoBaseline);
         // Enough runs were valid to compare these.
-        assert_eq!(of(&study("invalid", "unknown"), Some(BuildId(7)), &slower).0, BuildVerdict::Slower);
-        let open = [("kv".to_owned(), metric(noisy(), 0.1))];
-        assert_eq!(of(&study("invalid", "unknown"), Some(BuildId(7)), &open).0, BuildVerdict::Invalid);
+        assert_eq!(of(&study("invalid", "unknown"), Some(BuildId(7)), &slower).verdict, BuildVerdict::Slower);
+        let open = [primary("kv", 7, noisy(), 0.1)];
+        assert_eq!(of(&study("invalid", "unknown"), Some(BuildId(7)), &open).verdict, BuildVerdict::Invalid);
         // Some runs could not be defended, but there are numbers of others.
         let mut partly = study("valid", "met");
         partly.verdict = Verdict::Invalid;
-        assert_eq!(of(&partly, None, &[]).0, BuildVerdict::NoBaseline);
-        assert_eq!(of(&partly, Some(BuildId(7)), &open).0, BuildVerdict::TooNoisy);
+        assert_eq!(of(&partly, None, &[]).verdict, BuildVerdict::NoBaseline);
+        assert_eq!(of(&partly, Some(BuildId(7)), &open).verdict, BuildVerdict::TooNoisy);
+    }
+
+    #[test]
+    fn a_verdict_names_the_build_that_its_cell_was_compared_with() {
+        let compared = [primary("a", 9, NoDifference, 0.0), primary("b", 6, Slower, 0.1)];
+        let result = of(&study("valid", "met"), Some(BuildId(9)), &compared);
+        assert_eq!((result.verdict, result.baseline), (BuildVerdict::Slower, Some(BuildId(6))));
+        assert_eq!(result.words.as_deref(), Some("b: p99 slower, +10.0 %, against build 6"));
     }
 }
