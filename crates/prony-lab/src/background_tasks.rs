@@ -1,11 +1,13 @@
 //! What a lab does beside answering: each a thread of its own, and all of them end with the lab.
 
+use std::sync::Arc;
+
 use crate::background::Background;
 use crate::hooks::{self, Mailer};
 use crate::lab::Lab;
 use crate::lab_error::LabError;
 use crate::store::retention;
-use crate::{history, monitor};
+use crate::{health, history, monitor};
 
 /// What goes on without anybody's asking, until it is dropped.
 pub(crate) struct BackgroundTasks(Vec<Background>);
@@ -21,8 +23,10 @@ pub(crate) fn start(lab: &Lab) -> Result<BackgroundTasks, LabError> {
             history::start(store.clone())?,
             monitor::start(store.clone())?,
             retention::start(store.clone())?,
+            health::start(store.clone(), Arc::clone(&lab.health), lab.options.data.clone())?,
         ]);
-        background.0.extend(hooks::start(store, mailer, address)?);
+        let operator = lab.options.operator_mail.clone();
+        background.0.extend(hooks::start(store, mailer, operator, address)?);
         Ok(background)
     };
     started().map_err(LabError::Threads)

@@ -10,6 +10,7 @@ use crate::capacity::{Downloads, RenderCache, Shares, Turns};
 use crate::clock;
 use crate::definitions::Definitions;
 use crate::egress;
+use crate::health::{Health, HealthLimits};
 use crate::lab_error::LabError;
 use crate::metrics::Metrics;
 use crate::model::{BuildRequest, FieldMistake, NewBuild, Origin, Proposal};
@@ -53,6 +54,8 @@ pub struct Lab {
     pub(crate) pushes: Arc<Semaphore>,
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
+    /// What an operator has to know.
+    pub(crate) health: Arc<Health>,
 }
 
 /// Why a request for a build is refused.
@@ -87,7 +90,10 @@ impl Lab {
         let hashing = Hashing::start().map_err(LabError::Threads)?;
         let access = Arc::new(Access::new(&options, hashing, &device_key)?);
         let metrics = Arc::new(Metrics::new(&store));
+        let limits =
+            HealthLimits { disk_bytes: options.disk_alert_bytes, has_worker: options.has_worker };
         Ok(Self {
+            health: Arc::new(Health::new(limits)),
             options: Arc::new(options),
             store,
             access,

@@ -28,6 +28,7 @@ mod definitions;
 mod egress;
 mod event_cursor;
 mod example;
+mod health;
 mod history;
 mod hooks;
 mod http;

@@ -12,6 +12,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::clock;
+use crate::health::{Condition, Health};
 use crate::store::{Store, StoreError, counts};
 
 /// Bounds of times, seconds: from what a page of a quiet lab takes to what nobody waits for.
@@ -29,6 +30,8 @@ pub(crate) struct Metrics {
     open_alerts: Gauge,
     deliveries: Gauge,
     oldest_queued: Gauge,
+    disk_free: Gauge,
+    conditions: Family<ConditionName, Gauge>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -46,6 +49,11 @@ struct Route {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct State {
     state: StateName,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ConditionName {
+    condition: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -73,6 +81,8 @@ impl Metrics {
             open_alerts: Gauge::default(),
             deliveries: Gauge::default(),
             oldest_queued: Gauge::default(),
+            disk_free: Gauge::default(),
+            conditions: Family::default(),
             registry: Registry::default(),
         };
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
@@ -96,6 +106,16 @@ impl Metrics {
             "How long the oldest build of the queue has waited",
             new.oldest_queued.clone(),
         );
+        registry.register(
+            "disk_free_bytes",
+            "What is left of the lab's disk; -1 where it is not known",
+            new.disk_free.clone(),
+        );
+        registry.register(
+            "condition",
+            "Whether the lab needs an operator: low disk, stuck queue, ended worker, lost database",
+            new.conditions.clone(),
+        );
         Self { registry, ..new }
     }
 
@@ -107,8 +127,8 @@ impl Metrics {
         self.request_seconds.get_or_create(&Route { route }).observe(took.as_secs_f64());
     }
 
-    /// All of it, with the store's current counts.
-    pub(crate) async fn text(&self, store: &Store) -> Result<String, StoreError> {
+    /// All of it, with the store's current counts and the lab's current conditions.
+    pub(crate) async fn text(&self, store: &Store, health: &Health) -> Result<String, StoreError> {
         let counts = store.read(counts::all).await?;
         for (state, count) in counts.builds {
             self.builds.get_or_create(&State { state: StateName(state) }).set(count);
@@ -117,6 +137,14 @@ impl Metrics {
         self.deliveries.set(counts.deliveries);
         let waited = counts.oldest_queued.map_or(Duration::ZERO, |at| clock::wall().since(at));
         self.oldest_queued.set(i64::try_from(waited.as_secs()).unwrap_or(i64::MAX));
+        let free = health.free_bytes().and_then(|bytes| i64::try_from(bytes).ok());
+        self.disk_free.set(free.unwrap_or(-1));
+        let active = health.active();
+        for condition in Condition::ALL {
+            let is_active = active.iter().any(|(found, _)| *found == condition);
+            let name = ConditionName { condition: condition.name() };
+            self.conditions.get_or_create(&name).set(is_active.into());
+        }
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("invariant: a text can be written to");
         Ok(text)
@@ -138,7 +166,9 @@ mod tests {
             let metrics = Metrics::new(store);
             metrics.answered("GET", "/build/{id}", 200, Duration::from_micros(900));
             metrics.answered("BREW", "/", 405, Duration::ZERO);
-            let text = runtime.block_on(metrics.text(store)).expect("text");
+            let limits = crate::health::HealthLimits { disk_bytes: 0, has_worker: true };
+            let health = Health::new(limits);
+            let text = runtime.block_on(metrics.text(store, &health)).expect("text");
             for line in [
                 "prony_lab_requests_total{method=\"GET\",route=\"/build/{id}\",status=\"200\"} 1",
                 "prony_lab_requests_total{method=\"OTHER\",route=\"/\",status=\"405\"} 1",
@@ -146,6 +176,9 @@ mod tests {
                 "prony_lab_builds{state=\"completed\"} 1",
                 "prony_lab_builds{state=\"queued\"} 0",
                 "prony_lab_alerts_open 0",
+                "prony_lab_condition{condition=\"disk\"} 0",
+                "prony_lab_condition{condition=\"database\"} 0",
+                "prony_lab_disk_free_bytes -1",
                 // The project and the build.
                 "prony_lab_store_write_seconds_count 2",
             ] {

@@ -32,6 +32,10 @@ pub struct LabOptions {
     pub search_path: String,
     /// A command that takes a message as sendmail does; without one nobody gets mail.
     pub mail: Option<Vec<String>>,
+    /// Who gets mail about the lab itself: its disk, queue, worker and database.
+    pub operator_mail: Option<String>,
+    /// The room that the disk of `data` should have; with less, the operator is notified. 0 turns that off.
+    pub disk_alert_bytes: u64,
     /// Whether builds are run; a lab without a worker only accepts them.
     pub has_worker: bool,
     /// Whether builds run in a sandbox.

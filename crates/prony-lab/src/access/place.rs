@@ -43,6 +43,8 @@ mod tests {
             program: "/x/prony".into(),
             search_path: String::new(),
             mail: None,
+            operator_mail: None,
+            disk_alert_bytes: 0,
             has_worker: false,
             sandbox: crate::options::SandboxMode::Off,
         };

@@ -27,14 +27,16 @@ use outbox::Outbox;
 /// Where the store keeps what this thread has seen.
 pub(crate) const SEEN: &str = "seen.hooks";
 
-/// Starts the notifications; by e-mail where there is a `mailer`. The lab is reached at `address`, if that is known.
+/// Starts the notifications; by e-mail where there is a `mailer`, and about the lab itself to `operator`. The lab is
+/// reached at `address`, if that is known.
 pub(crate) fn start(
     store: &Store,
     mailer: Option<Mailer>,
+    operator: Option<String>,
     address: String,
 ) -> std::io::Result<[Background; 2]> {
-    let mut fill =
-        Fill { store: store.clone(), cursor: Cursor::new(SEEN), has_mail: mailer.is_some(), address };
+    let senders = Senders { has_mail: mailer.is_some(), operator, address };
+    let mut fill = Fill { store: store.clone(), cursor: Cursor::new(SEEN), senders };
     let mut outbox = Outbox::new(store.clone(), mailer);
     Ok([
         Background::start("lab-outbox", move || fill.pause())?,
@@ -46,7 +48,15 @@ pub(crate) fn start(
 struct Fill {
     store: Store,
     cursor: Cursor,
+    senders: Senders,
+}
+
+/// What notifications need to know of the lab.
+#[derive(Debug, Clone)]
+struct Senders {
     has_mail: bool,
+    /// Who gets mail about the lab itself.
+    operator: Option<String>,
     address: String,
 }
 
@@ -65,11 +75,11 @@ impl Fill {
         let is_meant = |kind: &str| kind != "task.output";
         let events = self.cursor.unseen(&self.store, is_meant)?;
         let Some(last) = events.last().map(|event| event.id) else { return Ok(false) };
-        let (has_mail, address) = (self.has_mail, self.address.clone());
+        let senders = self.senders.clone();
         self.store.write_blocking(move |tx| {
             let hooks = hooks::all(tx)?;
             for event in &events {
-                fill(tx, event, &hooks, has_mail, &address)?;
+                fill(tx, event, &hooks, &senders)?;
             }
             Cursor::write(tx, SEEN, last)
         })?;
@@ -78,15 +88,10 @@ impl Fill {
     }
 }
 
-fn fill(
-    tx: &mut Tx<'_>,
-    event: &Event,
-    hooks: &[Hook],
-    has_mail: bool,
-    address: &str,
-) -> Result<(), StoreError> {
+fn fill(tx: &mut Tx<'_>, event: &Event, hooks: &[Hook], senders: &Senders) -> Result<(), StoreError> {
+    let address = senders.address.as_str();
     let is_wanted = hooks.iter().any(|hook| hook.is_for(&event.kind, hook.project));
-    let is_mailed = has_mail && may_be_mailed(&event.kind);
+    let is_mailed = senders.has_mail && may_be_mailed(&event.kind);
     if !is_wanted && !is_mailed {
         return Ok(());
     }
@@ -95,7 +100,7 @@ fn fill(
     for hook in hooks.iter().filter(|hook| hook.is_for(&event.kind, notification.project())) {
         hooks::queue_for_hook(tx, hook.id, event.id, &notification.body(hook.format, address), now)?;
     }
-    if is_mailed && let Some(to) = recipient(tx, &notification)? {
+    if is_mailed && let Some(to) = recipient(tx, &notification, senders.operator.as_deref())? {
         hooks::queue_mail(tx, &to, event.id, &mail::message(&to, &notification), now)?;
     }
     Ok(())
@@ -107,8 +112,12 @@ fn may_be_mailed(kind: &str) -> bool {
     ends.contains(&kind) || ["alert.active", "alert.closed"].contains(&kind)
 }
 
-/// Whom somebody named when they asked for the build, or for the monitor.
-fn recipient(tx: &mut Tx<'_>, notification: &Notification) -> Result<Option<String>, StoreError> {
+/// Whom somebody named when they asked for the build, or for the monitor; the `operator` for alerts about the lab itself.
+fn recipient(
+    tx: &mut Tx<'_>,
+    notification: &Notification,
+    operator: Option<&str>,
+) -> Result<Option<String>, StoreError> {
     match (&notification.alert, &notification.build) {
         (Some(alert), _) if alert.kind == AlertKind::Monitor => {
             let is_news = matches!(alert.state, AlertState::Active | AlertState::Closed);
@@ -117,6 +126,7 @@ fn recipient(tx: &mut Tx<'_>, notification: &Notification) -> Result<Option<Stri
                 None => Ok(None),
             }
         }
+        (Some(alert), _) if alert.kind == AlertKind::Lab => Ok(operator.map(str::to_owned)),
         (Some(_), _) | (None, None) => Ok(None),
         (None, Some(build)) => Ok(builds::one(tx, build.id)?.and_then(|found| found.email)),
     }

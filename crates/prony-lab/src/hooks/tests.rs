@@ -44,7 +44,9 @@ fn receiver(statuses: &'static [u16]) -> (SocketAddr, Receiver<Received>) {
 
 fn filled(store: &Store, has_mail: bool) {
     // A new one each time, as after a restart.
-    let mut fill = Fill { store: store.clone(), cursor: Cursor::new(SEEN), has_mail, address: String::new() };
+    let operator = Some("operator@example.org".to_owned());
+    let senders = Senders { has_mail, operator, address: String::new() };
+    let mut fill = Fill { store: store.clone(), cursor: Cursor::new(SEEN), senders };
     while fill.turn().expect("filled") {}
 }
 
@@ -171,5 +173,34 @@ fn who_asked_for_a_build_gets_mail() {
         let (head, _) = mail.split_once("\r\n\r\n").expect("a head");
         assert!(!head.contains("Bcc"), "{head}");
         assert_eq!(waiting(store), 0);
+    });
+}
+
+#[test]
+fn the_operator_gets_mail_when_a_condition_of_the_lab_begins_and_ends() {
+    use crate::store::alerts::{self, NewAlert};
+    on_both(|store| {
+        hook(store, "http://127.0.0.1:1/x", "");
+        let new = NewAlert {
+            kind: AlertKind::Lab,
+            subject: "disk".to_owned(),
+            project: None,
+            series: None,
+            build: None,
+            monitor: None,
+            comparison: None,
+            words: "the lab's disk is low".to_owned(),
+        };
+        store.write_blocking(move |tx| alerts::raise(tx, &new, Moment(1)).map(drop)).expect("raised");
+        filled(store, true);
+        store
+            .write_blocking(|tx| alerts::close(tx, AlertKind::Lab, "disk", "over", Moment(2)).map(drop))
+            .expect("closed");
+        filled(store, true);
+        let mails = "SELECT mail_to FROM deliveries WHERE mail_to IS NOT NULL ORDER BY id";
+        let to = store.read_blocking(|tx| tx.query(mails, &[], |row| row.text(0))).expect("read");
+        assert_eq!(to, ["operator@example.org"; 2]);
+        // Each also for the webhook.
+        assert_eq!(waiting(store), 4);
     });
 }

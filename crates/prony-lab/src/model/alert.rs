@@ -20,6 +20,8 @@ pub enum AlertKind {
     Threshold,
     /// A monitored URL doesn't answer well.
     Monitor,
+    /// The lab itself needs an operator: its disk, queue, worker or database.
+    Lab,
 }
 
 impl AlertKind {
@@ -30,6 +32,7 @@ impl AlertKind {
             Self::Change => "change",
             Self::Threshold => "threshold",
             Self::Monitor => "monitor",
+            Self::Lab => "lab",
         }
     }
 }
@@ -38,7 +41,7 @@ impl FromStr for AlertKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        [Self::Build, Self::Change, Self::Threshold, Self::Monitor]
+        [Self::Build, Self::Change, Self::Threshold, Self::Monitor, Self::Lab]
             .into_iter()
             .find(|kind| kind.name() == text)
             .ok_or_else(|| format!("unknown kind of alert `{text}`"))

@@ -341,7 +341,8 @@ fn reference(text: &str, default: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-pub(super) fn email(text: &str) -> Result<Option<String>, String> {
+/// The address in `text`; nothing where it is empty. It is given to a mail command as a word of its own.
+pub fn email(text: &str) -> Result<Option<String>, String> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);

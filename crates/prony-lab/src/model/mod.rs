@@ -21,7 +21,7 @@ pub use alert::{Alert, AlertKind, AlertState};
 pub(crate) use build::describe_mistakes;
 pub use build::{
     AdHocLoad, Build, BuildDetail, BuildKind, BuildRequest, BuildVerdict, Contradiction, FieldMistake,
-    NewBuild, Priority, Task, TaskKind,
+    NewBuild, Priority, Task, TaskKind, email,
 };
 pub use history::{Change, ChangeState, Point, Series};
 pub use hook::{Hook, HookFormat, HookRequest};

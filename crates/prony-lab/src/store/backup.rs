@@ -12,6 +12,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use super::checksum::{self, Checked};
 use super::lock::{self, FileLock};
 use super::session::Session;
 use super::sqlite::{self, Sqlite, from_sqlite};
@@ -46,6 +47,12 @@ pub struct StoreCheck {
     pub faults: Vec<String>,
     /// Builds in it.
     pub builds: u64,
+    /// Builds that are over, files and pieces of outputs that were compared with their checksums.
+    pub compared: u64,
+    /// Those without a checksum: they are older than checksums.
+    pub without: u64,
+    /// Whether the pages of its database were looked at; PostgreSQL does that itself.
+    pub has_pages: bool,
     /// How long it took.
     pub took: Duration,
 }
@@ -124,13 +131,28 @@ pub fn check(address: &StoreAddress) -> Result<StoreCheck, StoreError> {
         // PostgreSQL checks its pages itself (data checksums, pg_amcheck).
         StoreAddress::Postgres(_) => (connect(address)?, Vec::new()),
     };
-    migrate::version(session.as_mut())?;
+    let version = migrate::version(session.as_mut())?;
     let builds = counted(session.as_mut())?;
     session.begin(false)?;
-    if let Some(entry) = audit::check(&mut Tx::new(session.as_mut()))?.broken_at {
+    let mut tx = Tx::new(session.as_mut());
+    if let Some(entry) = audit::check(&mut tx)?.broken_at {
         faults.push(format!("entry {entry} of the audit log was changed, or one before it was removed"));
     }
-    Ok(StoreCheck { faults, builds, took: clock::steady().saturating_sub(begun) })
+    let checked = if version >= migrate::CHECKSUMS {
+        checksum::check(&mut tx, LINES_MAX as usize)?
+    } else {
+        // No lab with checksums has opened it yet.
+        Checked { without: builds, ..Checked::default() }
+    };
+    faults.extend(checked.faults);
+    Ok(StoreCheck {
+        faults,
+        builds,
+        compared: checked.compared,
+        without: checked.without,
+        has_pages: matches!(address, StoreAddress::Sqlite(_)),
+        took: clock::steady().saturating_sub(begun),
+    })
 }
 
 /// The database at `path`, which must be there.

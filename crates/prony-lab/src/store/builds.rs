@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Row, StoreError, Tx, events, tasks, values};
+use super::{Row, StoreError, Tx, checksum, events, tasks, values};
 use crate::clock::Moment;
 use crate::model::{
     AdHocLoad, Build, BuildDetail, BuildId, BuildState, BuildVerdict, Name, NewBuild, Priority, ProjectId,
@@ -82,6 +82,9 @@ pub(crate) fn advance(
     if changed == 0 {
         return Err(StoreError::Conflict(format!("build {id}")));
     }
+    if to.is_final() {
+        checksum::seal(tx, id)?;
+    }
     events::append(tx, now, &format!("build.{}", to.name()), Some(id), &json!({ "reason": reason }))?;
     Ok(())
 }
@@ -97,7 +100,7 @@ pub(crate) fn set_verdict(
         "UPDATE builds SET verdict = $2, baseline_id = $3 WHERE id = $1",
         values![id, verdict.name(), baseline],
     )?;
-    Ok(())
+    checksum::seal(tx, id)
 }
 
 /// How far a build is.

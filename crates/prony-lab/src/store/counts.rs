@@ -19,6 +19,23 @@ pub(crate) struct Counts {
     pub(crate) oldest_queued: Option<Moment>,
 }
 
+/// Whether builds wait, and whether one runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QueueState {
+    pub(crate) has_waiting: bool,
+    pub(crate) has_running: bool,
+}
+
+/// The queue, now.
+pub(crate) fn queue(tx: &mut Tx<'_>) -> Result<QueueState, StoreError> {
+    let running = "SELECT 1 FROM builds WHERE state IN ('assigned', 'arming', 'armed', 'running', 'draining', \
+                   'finalizing', 'cancelling') LIMIT 1";
+    Ok(QueueState {
+        has_waiting: super::queue::has_work(tx)?,
+        has_running: tx.first(running, &[], |row| row.int(0))?.is_some(),
+    })
+}
+
 /// All of it, now.
 pub(crate) fn all(tx: &mut Tx<'_>) -> Result<Counts, StoreError> {
     let mut builds: BTreeMap<String, i64> =

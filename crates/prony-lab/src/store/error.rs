@@ -24,6 +24,20 @@ pub enum StoreError {
     Locked,
     /// There is no room.
     Full,
+    /// There is no room to begin with.
+    #[error(
+        "start on a full disk: {} left for {}, and SQLite needs some even to read; free 100 MB there (what has .before- \
+         or .rescued- in its name beside the store is an older copy) and start again, or copy the folder to another disk \
+         and start there: prony lab --data FOLDER",
+        free.map_or_else(|| "no room is".to_owned(), |bytes| format!("{} kB are", bytes / 1000)),
+        path.display()
+    )]
+    FullAtStart {
+        /// The store.
+        path: PathBuf,
+        /// What is left of its disk, where that is known.
+        free: Option<u64>,
+    },
     /// The connection was lost during a commit: whether that counts is not known.
     Unknown(String),
     /// Another lab uses it.

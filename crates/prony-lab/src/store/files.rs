@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Row, StoreError, Tx, values};
+use super::{Row, StoreError, Tx, checksum, values};
 use crate::model::BuildId;
 
 /// A file of a build, as lists show it.
@@ -25,11 +25,16 @@ pub(crate) fn put(tx: &mut Tx<'_>, build: BuildId, name: &str, bytes: &[u8]) -> 
     let deflated = deflate(bytes);
     let is_smaller = deflated.len() < bytes.len();
     let kept = if is_smaller { &deflated } else { bytes };
+    let mut row = values![build, name, media_type(name), bytes.len() as u64, is_smaller].to_vec();
+    let checksum = checksum::of_row(&row, kept);
+    row.extend_from_slice(values![kept, checksum]);
     tx.execute(
-        "INSERT INTO files (build_id, name, media_type, size_bytes, deflated, bytes) VALUES ($1, $2, $3, $4, $5, $6) \
+        "INSERT INTO files (build_id, name, media_type, size_bytes, deflated, bytes, checksum) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) \
          ON CONFLICT (build_id, name) DO UPDATE SET media_type = excluded.media_type, \
-         size_bytes = excluded.size_bytes, deflated = excluded.deflated, bytes = excluded.bytes",
-        values![build, name, media_type(name), bytes.len() as u64, is_smaller, kept],
+         size_bytes = excluded.size_bytes, deflated = excluded.deflated, bytes = excluded.bytes, \
+         checksum = excluded.checksum",
+        &row,
     )?;
     Ok(())
 }

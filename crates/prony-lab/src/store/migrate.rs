@@ -4,10 +4,11 @@ use super::session::{Dialect, Session};
 use super::{StoreError, lock};
 
 /// The steps from an empty database to the newest, in order. A step that was released is never changed.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
+    include_str!("migrations/0004.sql"),
 ];
 
 /// Makes the table that describes the store itself.
@@ -39,6 +40,9 @@ fn steps(session: &mut dyn Session) -> Result<(), StoreError> {
     }
     Ok(())
 }
+
+/// The version of tables with checksums.
+pub(super) const CHECKSUMS: i64 = 4;
 
 /// How far the tables are; an error where that is farther than this prony knows.
 pub(super) fn version(session: &mut dyn Session) -> Result<i64, StoreError> {

@@ -12,8 +12,10 @@ mod backup;
 pub(crate) mod builds;
 mod changes;
 mod checkpoint;
+mod checksum;
 pub(crate) mod counts;
 mod error;
+pub(crate) mod disk;
 pub(crate) mod events;
 #[cfg(test)]
 mod faults;
@@ -54,6 +56,7 @@ mod value;
 mod writer;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
@@ -140,6 +143,21 @@ impl Store {
 
     fn wrote(&self, start: Duration) {
         self.write_times.observe(clock::steady().saturating_sub(start).as_secs_f64());
+    }
+
+    /// Begins a transaction that would write, and undoes it: whether the database answers and this lab still has it. For
+    /// threads that may wait.
+    pub(crate) fn probe_blocking(&self) -> Result<(), StoreError> {
+        /// What undoes it.
+        const BEGUN: StoreError = StoreError::Closed;
+        let has_begun = Arc::new(AtomicBool::new(false));
+        let begun = Arc::clone(&has_begun);
+        let probe = move |_: &mut Tx<'_>| {
+            begun.store(true, Ordering::Release);
+            Err::<(), _>(BEGUN)
+        };
+        let answered = self.writer.submit(probe)?.blocking_recv().map_err(|_| StoreError::Closed)?;
+        if has_begun.load(Ordering::Acquire) { Ok(()) } else { answered }
     }
 
     /// How long writes took, from asking for one to its being durable.

@@ -77,6 +77,26 @@ impl<'a> Past<'a> {
         self.store.write_blocking(move |tx| tx.execute(statement, values![last])).expect("written");
     }
 
+    /// A build that waits.
+    pub(crate) fn queued(&self) -> BuildId {
+        let project = self.project;
+        let accepted = self.store.write_blocking(move |tx| {
+            let definition = Definition::read(DEFINITION).expect("a definition");
+            let request = BuildRequest::default().checked(project, &definition, "kim", Moment(5));
+            builds::accept(tx, &request.expect("a request"))
+        });
+        accepted.expect("accepted")
+    }
+
+    /// Has a build that waits begin.
+    pub(crate) fn take(&self, id: BuildId) {
+        self.store
+            .write_blocking(move |tx| {
+                builds::advance(tx, id, BuildState::Queued, BuildState::Assigned, None, Moment(6))
+            })
+            .expect("taken");
+    }
+
     /// The comparisons that are queued.
     pub(crate) fn comparisons(&self) -> Vec<crate::model::Build> {
         let all = self.store.read_blocking(|tx| builds::open(tx, 100)).expect("read");

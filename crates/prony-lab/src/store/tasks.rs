@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Row, StoreError, Tx, events, values};
+use super::{Row, StoreError, Tx, checksum, events, values};
 use crate::clock::Moment;
 use crate::model::{BuildId, Task, TaskId, TaskKind, TaskState};
 
@@ -61,6 +61,7 @@ pub(crate) fn end(
         "UPDATE tasks SET state = $2, exit_code = $3, reason = $4, ended_at = $5 WHERE id = $1",
         values![task, state.name(), exit_code, reason, now],
     )?;
+    checksum::seal(tx, build)?;
     let body = json!({ "task": task, "reason": reason });
     events::append(tx, now, &format!("task.{}", state.name()), Some(build), &body)?;
     Ok(())
@@ -91,9 +92,9 @@ fn write_piece(
     now: Moment,
 ) -> Result<(), StoreError> {
     let piece = tx.number(
-        "INSERT INTO outputs (task_id, piece, bytes) VALUES ($1, \
-         (SELECT COALESCE(MAX(piece), 0) + 1 FROM outputs WHERE task_id = $1), $2) RETURNING piece",
-        values![task, bytes],
+        "INSERT INTO outputs (task_id, piece, bytes, checksum) VALUES ($1, \
+         (SELECT COALESCE(MAX(piece), 0) + 1 FROM outputs WHERE task_id = $1), $2, $3) RETURNING piece",
+        values![task, bytes, checksum::of_row(values![task], bytes)],
     )?;
     tx.execute(
         "UPDATE tasks SET output_bytes = output_bytes + $2 WHERE id = $1",

@@ -11,7 +11,7 @@ use super::footing::{self, Footing};
 use super::lock::{self, FileLock};
 use super::log::Log;
 use super::session::Session;
-use super::{StoreError, connect, migrate, sqlite};
+use super::{StoreError, connect, disk, migrate, sqlite};
 use crate::clock;
 use crate::options::StoreAddress;
 
@@ -22,6 +22,10 @@ const ASK: Duration = Duration::from_secs(15);
 
 /// How long a start may be held up by a check of the store: about a gigabyte's worth.
 const CHECK_MAX: Duration = Duration::from_secs(10);
+
+/// What a start writes: the index of SQLite's log and the first pages of the log itself, 32 KiB and some. With less than
+/// this, an error of a file is one of the full disk.
+const START_BYTES_MIN: u64 = 256 << 10;
 
 /// The lab's hold on its store.
 pub(super) struct WriteLease {
@@ -51,7 +55,9 @@ impl WriteLease {
     /// Takes the store over and brings its tables up to date. Notes about its state, for people.
     pub(super) fn open(address: &StoreAddress) -> Result<(Self, Vec<String>), StoreError> {
         match address {
-            StoreAddress::Sqlite(path) => Self::open_files(address, path),
+            StoreAddress::Sqlite(path) => {
+                Self::open_files(address, path).map_err(|error| at_start(error, path))
+            }
             StoreAddress::Postgres(_) => {
                 let taken = || {
                     let mut session = connect(address)?;
@@ -223,6 +229,18 @@ impl WriteLease {
             held => held.map(|()| session),
         }
     }
+}
+
+/// The error of a start, which a full disk has in many forms.
+fn at_start(error: StoreError, path: &Path) -> StoreError {
+    let space = disk::space(path);
+    let is_full = space.is_some_and(|space| space.free_bytes < START_BYTES_MIN);
+    match error {
+        StoreError::Full => {}
+        StoreError::Open { .. } | StoreError::Unavailable(_) if is_full => {}
+        other => return other,
+    }
+    StoreError::FullAtStart { path: path.to_owned(), free: space.map(|space| space.free_bytes) }
 }
 
 /// Checks the database after the lab that had it was killed: a note for the log.

@@ -18,7 +18,7 @@ const NOWHERE: &str = "none";
 
 /// Shows them to whoever may read.
 pub(crate) async fn show(State(lab): State<Lab>, _: Principal) -> Result<Response, WebError> {
-    let text = lab.metrics.text(&lab.store).await?;
+    let text = lab.metrics.text(&lab.store, &lab.health).await?;
     Ok(([(CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
 }
 

@@ -71,10 +71,15 @@ pub(super) fn router(lab: Lab) -> Router {
         .with_state(lab)
 }
 
-/// Whether the lab and its store answer, for whoever watches over it. Says nothing else, and asks for no token.
-async fn health(State(lab): State<Lab>) -> Result<&'static str, WebError> {
+/// Whether the lab and its store answer, for whoever watches over it, and the names of what an operator should look at.
+/// Says nothing else, and asks for no token.
+async fn health(State(lab): State<Lab>) -> Result<String, WebError> {
     lab.store.read(|tx| tx.number("SELECT 1", &[])).await?;
-    Ok("the lab answers\n")
+    let active: Vec<&str> = lab.health.active().iter().map(|(condition, _)| condition.name()).collect();
+    if active.is_empty() {
+        return Ok("the lab answers\n".to_owned());
+    }
+    Ok(format!("the lab answers\ndegraded: {}\n", active.join(", ")))
 }
 
 async fn missing() -> WebError {

@@ -57,6 +57,8 @@ impl Bench {
             program: "/proc/self/exe".into(),
             search_path: String::new(),
             mail: None,
+            operator_mail: None,
+            disk_alert_bytes: 0,
             has_worker: false,
             sandbox: SandboxMode::Off,
         };

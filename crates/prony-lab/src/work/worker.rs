@@ -19,6 +19,7 @@ use super::triggers;
 use super::workspace;
 use crate::background::Background;
 use crate::clock;
+use crate::health::Health;
 use crate::lab::Lab;
 use crate::lab_error::LabError;
 use crate::model::{BuildId, BuildState};
@@ -59,6 +60,7 @@ pub(super) struct Tools {
 /// A worker at work. Dropped, it stops: what runs is ended, and its build fails.
 pub struct Worker {
     shared: Arc<Shared>,
+    health: Arc<Health>,
     sandbox: Sandbox,
     threads: Vec<JoinHandle<()>>,
     _triggers: Background,
@@ -116,8 +118,9 @@ impl Worker {
             closed: database_addresses(&lab.options.store),
         };
         let shared = Arc::new(Shared::default());
+        let health = Arc::clone(&lab.health);
         let mut worker =
-            Self { shared: Arc::clone(&shared), sandbox, threads: Vec::new(), _triggers: triggers };
+            Self { shared: Arc::clone(&shared), health, sandbox, threads: Vec::new(), _triggers: triggers };
         let clerk = (Arc::clone(&shared), lab.store.clone());
         worker.spawn("lab-clerk", move || watch(&clerk.0, &clerk.1))?;
         worker.spawn("lab-worker", move || work(&shared, &tools))?;
@@ -125,6 +128,11 @@ impl Worker {
     }
 
     fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), LabError> {
+        let end = EndReport { shared: Arc::clone(&self.shared), health: Arc::clone(&self.health) };
+        let run = move || {
+            let _end = end;
+            run();
+        };
         let thread =
             std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(LabError::Threads)?;
         self.threads.push(thread);
@@ -151,6 +159,20 @@ impl Drop for Worker {
         for thread in self.threads.drain(..) {
             // It panics only by a fault of ours, which was reported on stderr.
             let _ = thread.join();
+        }
+    }
+}
+
+/// Reports the end of a thread that should go on as long as the lab does: it has panicked.
+struct EndReport {
+    shared: Arc<Shared>,
+    health: Arc<Health>,
+}
+
+impl Drop for EndReport {
+    fn drop(&mut self) {
+        if !self.shared.is_stopping() {
+            self.health.worker_ended();
         }
     }
 }

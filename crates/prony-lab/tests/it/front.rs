@@ -163,6 +163,8 @@ pub(crate) fn options(folder: &std::path::Path) -> LabOptions {
         program: "/nonexistent/prony".into(),
         search_path: String::new(),
         mail: None,
+        operator_mail: None,
+        disk_alert_bytes: 0,
         has_worker: false,
         sandbox: SandboxMode::Off,
     }

@@ -8,6 +8,8 @@ mod secret;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use prony_model::parse_bytes;
+
 pub(crate) use ask::{LabGateArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs};
 pub(crate) use local_admin::{
     LabAuditArgs, LabPolicyArgs, LabTokenArgs, LabUserArgs, PolicyAction, TokenAction, UserAction,
@@ -108,6 +110,12 @@ pub(crate) struct LabServeArgs {
     /// Send mail with this command: it gets the message on stdin and the address as its last word, as `sendmail -i` does
     #[arg(long, value_name = "COMMAND")]
     pub(crate) mail_command: Option<String>,
+    /// Send mail about the lab itself to this address: a low disk, builds that wait in vain, a lost database
+    #[arg(long, value_name = "ADDRESS", requires = "mail_command", value_parser = mail_address, hide_short_help = true)]
+    pub(crate) operator_mail: Option<String>,
+    /// Raise an alert when the disk of the lab's folder has less room than this; 0 turns it off
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes, hide_short_help = true)]
+    pub(crate) disk_alert: u64,
     /// Whether builds run in a sandbox: `auto` does without one only where administrators alone request builds, and never
     /// as root
     #[arg(long, value_name = "MODE", value_parser = ["require", "auto", "off"], default_value = "auto")]
@@ -115,6 +123,10 @@ pub(crate) struct LabServeArgs {
     /// Accept builds, but don't run them
     #[arg(long, hide_short_help = true)]
     pub(crate) no_worker: bool,
+}
+
+fn mail_address(text: &str) -> Result<String, String> {
+    prony_lab::model::email(text)?.ok_or_else(|| "write one address, such as kim@example.org".to_owned())
 }
 
 /// Where a lab keeps everything.

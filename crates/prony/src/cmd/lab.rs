@@ -114,6 +114,8 @@ pub(super) fn example(
         program: prony_supervisor::SELF.into(),
         search_path: String::new(),
         mail: None,
+        operator_mail: None,
+        disk_alert_bytes: 0,
         has_worker: false,
         sandbox: SandboxMode::Off,
     })
@@ -147,6 +149,8 @@ fn options(args: &LabServeArgs) -> Result<LabOptions, CliError> {
         program: prony_supervisor::SELF.into(),
         search_path: std::env::var("PATH").unwrap_or_default(),
         mail: args.mail_command.as_deref().map(mail_command).transpose()?,
+        operator_mail: args.operator_mail.clone(),
+        disk_alert_bytes: args.disk_alert,
         has_worker: !args.no_worker,
         sandbox: match args.sandbox.as_str() {
             "require" => SandboxMode::Require,

@@ -55,7 +55,7 @@ const NEVER: [(&str, &str, Reach, &str); 29] = [
 
 /// The modules of prony-lab, each of which may use those before it: what is kept, what people do, what runs builds, what
 /// people see.
-const LAB_LAYERS: [&str; 29] = [
+const LAB_LAYERS: [&str; 30] = [
     "clock",
     "auth",
     "background",
@@ -66,6 +66,7 @@ const LAB_LAYERS: [&str; 29] = [
     "store",
     "definitions",
     "secrets",
+    "health",
     "metrics",
     "event_cursor",
     "egress",

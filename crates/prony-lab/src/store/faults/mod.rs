@@ -127,9 +127,21 @@ fn on_small_disk(folder: &Path) {
     std::fs::remove_file(&ballast).expect("there");
     store.write_blocking(|tx| accept(tx, "one-more")).expect("it goes on");
     drop(store);
+    let rest = fill(&ballast);
+    let refused = Store::open(&address).err().expect("the disk is full").to_string();
+    assert!(refused.starts_with("start on a full disk: ") && refused.contains("; free 100 MB"), "{refused}");
+    assert!(rest > 0);
+    std::fs::remove_file(&ballast).expect("there");
     let store = Store::open(&address).expect("the store");
     assert_eq!(count(&store), accepted + 1);
     std::io::stdout().write_all(GOOD.as_bytes()).expect("the parent listens");
+}
+
+/// Takes all that is left of a disk; how many bytes.
+fn fill(path: &Path) -> u64 {
+    let mut file = std::fs::File::create(path).expect("an entry needs no room");
+    while file.write_all(&[1; 4096]).is_ok() {}
+    file.metadata().expect("there").len()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Html;
 
-use super::{Frame, format};
+use super::{Frame, conditions, format};
 use crate::ansi_stripper;
 use crate::http::{Principal, WebError};
 use crate::lab::Lab;
@@ -23,6 +23,8 @@ struct Page {
     waiting: usize,
     is_cut: bool,
     sandbox: Option<String>,
+    /// What an operator has to know.
+    conditions: Vec<String>,
     version: &'static str,
     /// Of the machine.
     facts: Vec<(&'static str, String)>,
@@ -39,6 +41,7 @@ pub(crate) async fn show(State(lab): State<Lab>, principal: Principal) -> Result
         busy: open.into_iter().find(|build| build.state.is_active()),
         waiting,
         sandbox: lab.workplace.get().map(|text| ansi_stripper::line(text)),
+        conditions: conditions(&lab),
         version: env!("CARGO_PKG_VERSION"),
         facts: facts(),
     };

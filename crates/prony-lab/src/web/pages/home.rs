@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Html;
 
-use super::{Around, Frame, format, middle};
+use super::{Around, Frame, conditions, format, middle};
 use crate::ansi_stripper;
 use crate::http::{Principal, WebError};
 use crate::lab::Lab;
@@ -44,6 +44,13 @@ struct Home {
     newer: Option<String>,
     older: Option<String>,
     newest: String,
+}
+
+/// What an administrator is shown before everything else.
+#[derive(Template)]
+#[template(path = "conditions.html")]
+struct Conditions {
+    conditions: Vec<String>,
 }
 
 /// Shows it.
@@ -87,8 +94,10 @@ pub(crate) async fn from(
 }
 
 async fn draw(lab: &Lab, principal: &Principal, filter: HomeFilter) -> Result<Html<String>, WebError> {
-    let main = middle(lab, format!("home {filter:?}"), move |tx| filter.read(tx)).await?;
+    let drawn = middle(lab, format!("home {filter:?}"), move |tx| filter.read(tx)).await?;
     let frame = Frame::of(principal).at("/");
+    let conditions = if frame.is_admin() { conditions(lab) } else { Vec::new() };
+    let main = Conditions { conditions }.render()? + &drawn;
     Ok(Html(Around { frame, title: "Builds", has_chart: false, main: &main }.render()?))
 }
 

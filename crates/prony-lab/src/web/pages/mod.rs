@@ -21,6 +21,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 
+use crate::ansi_stripper;
 use crate::http::{Principal, WebError, add_headers};
 use crate::lab::{Lab, Refused};
 use crate::model::describe_mistakes;
@@ -45,6 +46,11 @@ fn as_web_error(refused: Refused) -> WebError {
         Ok(mistakes) => WebError::Query(describe_mistakes(&mistakes)),
         Err(error) => error,
     }
+}
+
+/// What an operator has to know of the lab, a sentence each.
+fn conditions(lab: &Lab) -> Vec<String> {
+    lab.health.active().into_iter().map(|(_, words)| ansi_stripper::line(&words)).collect()
 }
 
 /// What every page has around it.

@@ -38,6 +38,8 @@ pub(super) fn options(data: &Path) -> LabOptions {
         program: PathBuf::from(env!("CARGO_BIN_EXE_prony")),
         search_path: std::env::var("PATH").expect("there is one"),
         mail: None,
+        operator_mail: None,
+        disk_alert_bytes: 0,
         has_worker: true,
         sandbox: SandboxMode::Require,
     }
