@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-pub(crate) use conditions::{Condition, HealthLimits};
 use conditions::{Change, Conditions, Readings};
+pub(crate) use conditions::{Condition, HealthLimits};
 
 use crate::background::Background;
 use crate::clock;
@@ -78,7 +78,8 @@ impl Health {
 
     /// The facts as they are now, on a disk with this `space`.
     fn read(&self, store: &Store, space: Option<disk::Space>) -> Readings {
-        let queue = store.read_blocking(counts::queue).and_then(|queue| store.probe_blocking().map(|()| queue));
+        let queue =
+            store.read_blocking(counts::queue).and_then(|queue| store.probe_blocking().map(|()| queue));
         Readings {
             now: clock::wall(),
             steady: clock::steady(),
@@ -90,8 +91,7 @@ impl Health {
 
     /// Evaluates `readings`, and reports what has changed, or still waits to be reported.
     fn turn(&self, store: &Store, readings: &Readings) {
-        self.free_bytes
-            .store(readings.space.map_or(u64::MAX, |space| space.free_bytes), Ordering::Release);
+        self.free_bytes.store(readings.space.map_or(u64::MAX, |space| space.free_bytes), Ordering::Release);
         let changes = lock(&self.conditions).evaluate(readings, &self.limits);
         let mut pending = lock(&self.pending);
         pending.extend(changes);

@@ -90,8 +90,7 @@ impl Lab {
         let hashing = Hashing::start().map_err(LabError::Threads)?;
         let access = Arc::new(Access::new(&options, hashing, &device_key)?);
         let metrics = Arc::new(Metrics::new(&store));
-        let limits =
-            HealthLimits { disk_bytes: options.disk_alert_bytes, has_worker: options.has_worker };
+        let limits = HealthLimits { disk_bytes: options.disk_alert_bytes, has_worker: options.has_worker };
         Ok(Self {
             health: Arc::new(Health::new(limits)),
             options: Arc::new(options),

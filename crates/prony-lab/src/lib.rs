@@ -6,10 +6,10 @@
 //! before that is committed.
 //!
 //! In reading order, each knowing only those before it: `model/` (the words and the states), `policy/` (which servers may
-//! be loaded), `store/` (what is kept), `history/`, `hooks/` and `monitor/` (what follows from results), `access/` (sessions
-//! and tokens), `lab` (what the parts share), `actions/` (what people do, one function each), `work/` (what runs builds),
-//! `admin/` (what is done at the machine), `http/`, `api/` and `web/` (what scripts and people see). A test of the edges
-//! (crates/prony/tests/it/edges.rs) has the whole order.
+//! be loaded), `store/` (what is kept), `health` (what an operator has to know), `history/`, `hooks/` and `monitor/` (what
+//! follows from results), `access/` (sessions and tokens), `lab` (what the parts share), `actions/` (what people do, one
+//! function each), `work/` (what runs builds), `admin/` (what is done at the machine), `http/`, `api/` and `web/` (what
+//! scripts and people see). A test of the edges (crates/prony/tests/it/edges.rs) has the whole order.
 
 #![forbid(unsafe_code)]
 
@@ -52,5 +52,5 @@ pub use lab::Lab;
 pub use lab_error::LabError;
 pub use options::{LabOptions, SandboxMode, StoreAddress};
 pub use secrets::SecretError;
-pub use store::{Copied, StoreCheck, StoreError, backup, check, restore};
+pub use store::{Copied, DatabaseEnvironment, StoreCheck, StoreError, backup, check, restore};
 pub use web::{Serving, serve};

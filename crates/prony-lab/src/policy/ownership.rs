@@ -47,7 +47,9 @@ pub enum OwnershipError {
         word: String,
     },
     /// The file is there, the word isn't.
-    #[error("{url} at {address} lacks the line `{word}`: its owner puts it there to agree to loads from this lab")]
+    #[error(
+        "{url} at {address} lacks the line `{word}`: its owner puts it there to agree to loads from this lab"
+    )]
     Missing {
         /// Where it should be.
         url: String,
@@ -57,6 +59,9 @@ pub enum OwnershipError {
         word: String,
     },
 }
+
+/// Reads the file at a URL from one address, or returns why it can't be read.
+type ReadProof<'a> = dyn Fn(&str, SocketAddr) -> Result<Vec<u8>, String> + 'a;
 
 /// Makes and finds the words by which owners agree.
 #[derive(Clone)]
@@ -104,7 +109,7 @@ impl Ownership {
         policy: &Policy,
         url: &str,
         addresses: &[SocketAddr],
-        read: &dyn Fn(&str, SocketAddr) -> Result<Vec<u8>, String>,
+        read: &ReadProof<'_>,
     ) -> Result<Vec<SocketAddr>, OwnershipError> {
         let (host, port) = super::host_and_port(url)?;
         let proof_url = proof_url(url)?;

@@ -14,6 +14,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::checksum::{self, Checked};
 use super::lock::{self, FileLock};
+use super::postgres_address::without_password;
 use super::session::Session;
 use super::sqlite::{self, Sqlite, from_sqlite};
 use super::{StoreError, Tx, audit, connect, migrate};
@@ -298,20 +299,4 @@ fn length(path: &Path) -> Result<u64, StoreError> {
 
 fn unfit(path: &Path, why: &str) -> StoreError {
     StoreError::Copy { path: path.to_owned(), message: why.to_owned() }
-}
-
-/// A command is shown on screens, kept in logs and typed again: a password isn't part of it.
-fn without_password(address: &str) -> String {
-    match url::Url::parse(address) {
-        Ok(mut url) => {
-            // It fails only for addresses that have no user either.
-            let _ = url.set_password(None);
-            url.to_string()
-        }
-        Err(_) => address
-            .split_whitespace()
-            .filter(|word| !word.starts_with("password="))
-            .collect::<Vec<_>>()
-            .join(" "),
-    }
 }

@@ -18,6 +18,8 @@ pub enum StoreError {
         /// What the database says.
         message: String,
     },
+    /// The address of a database, or something that it names, can't be used.
+    Address(Problem),
     /// The database doesn't answer; later it may.
     Unavailable(String),
     /// Somebody else writes to it and doesn't stop.
@@ -25,13 +27,6 @@ pub enum StoreError {
     /// There is no room.
     Full,
     /// There is no room to begin with.
-    #[error(
-        "start on a full disk: {} left for {}, and SQLite needs some even to read; free 100 MB there (what has .before- \
-         or .rescued- in its name beside the store is an older copy) and start again, or copy the folder to another disk \
-         and start there: prony lab --data FOLDER",
-        free.map_or_else(|| "no room is".to_owned(), |bytes| format!("{} kB are", bytes / 1000)),
-        path.display()
-    )]
     FullAtStart {
         /// The store.
         path: PathBuf,
@@ -93,6 +88,12 @@ impl StoreError {
     fn what(&self) -> String {
         match self {
             Self::Open { path, message } => format!("open the store {} ({message})", path.display()),
+            Self::Address(problem) => format!("connect to the database: {}", problem.what),
+            Self::FullAtStart { path, free } => format!(
+                "start on a full disk: {} left for {}, and SQLite needs some even to read",
+                free.map_or_else(|| "no room is".to_owned(), |bytes| format!("{} kB are", bytes / 1000)),
+                path.display()
+            ),
             Self::Unavailable(why) => format!("reach the store ({why})"),
             Self::Locked => "write to the store: another program keeps it locked".to_owned(),
             Self::Full => "write to the store: the disk is full".to_owned(),
@@ -117,10 +118,14 @@ impl StoreError {
     fn advice(&self) -> Option<String> {
         let advice = match self {
             Self::Open { .. } => "does its folder exist, and may this user write there?",
+            Self::FullAtStart { .. } => {
+                "free 100 MB there (what has .before- or .rescued- in its name beside the store is an older copy) and start \
+                 again, or copy the folder to another disk and start there: prony lab --data FOLDER"
+            }
             Self::Unavailable(_) | Self::Locked => "nothing was accepted, try again",
             Self::Full => "nothing was accepted, make room and try again",
             Self::Unknown(_) => "look before trying again",
-            Self::InUse(problem) => return problem.advice.clone(),
+            Self::Address(problem) | Self::InUse(problem) => return problem.advice.clone(),
             Self::LogRemoved { path, rescued, .. } => {
                 return Some(match rescued {
                     Some(copy) => format!("stop the lab, then: prony lab restore {}", copy.display()),

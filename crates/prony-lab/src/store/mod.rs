@@ -35,6 +35,8 @@ pub(crate) mod past;
 #[cfg(test)]
 mod plans;
 mod postgres;
+mod postgres_address;
+mod postgres_tls;
 pub(crate) mod projects;
 pub(crate) mod queue;
 mod readers;
@@ -64,6 +66,8 @@ use prometheus_client::metrics::histogram::Histogram;
 pub use backup::{Copied, StoreCheck, backup, check, restore};
 pub(crate) use changes::Tables;
 pub use error::StoreError;
+pub use postgres_address::DatabaseEnvironment;
+pub(crate) use postgres_address::PostgresAddress;
 pub(crate) use tx::Tx;
 pub(crate) use value::{Row, Value, values};
 

@@ -8,6 +8,8 @@ use postgres::error::SqlState;
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, NoTls, SimpleQueryMessage, Statement};
 
+use super::postgres_address::{PostgresAddress, Security};
+use super::postgres_tls::Tls;
 use super::session::{Dialect, Session};
 use super::{Row, StoreError, Value};
 
@@ -25,16 +27,20 @@ pub(super) struct Postgres {
 }
 
 impl Postgres {
-    /// Connects to the database at `url`.
-    pub(super) fn open(url: &str) -> Result<Self, StoreError> {
-        let mut config: postgres::Config =
-            url.parse().map_err(|error: postgres::Error| StoreError::Unavailable(described(&error)))?;
+    /// Connects to the database at `address`.
+    pub(super) fn open(address: &str) -> Result<Self, StoreError> {
+        let PostgresAddress { mut config, security } = PostgresAddress::parse(address)?;
         config
             .connect_timeout(CONNECT)
             .application_name("prony lab")
             .keepalives_idle(SILENCE)
             .tcp_user_timeout(SILENCE);
-        let mut client = config.connect(NoTls).map_err(|error| StoreError::Unavailable(described(&error)))?;
+        let connected = match security {
+            Security::Plain => config.connect(NoTls),
+            Security::Encrypted => config.connect(Tls::unverified()?),
+            Security::Verified(roots) => config.connect(Tls::verified(roots.as_deref())?),
+        };
+        let mut client = connected.map_err(|error| StoreError::Unavailable(described(&error)))?;
         client
             .batch_execute(&format!(
                 "SET synchronous_commit = on; SET client_min_messages = warning; SET tcp_user_timeout = {0}; \

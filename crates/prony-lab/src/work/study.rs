@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use prony_model::{ComparisonResult, MetricComparison, StudyResult, ThresholdOutcome, Verdict, study_from_json};
+use prony_model::{
+    ComparisonResult, MetricComparison, StudyResult, ThresholdOutcome, Verdict, study_from_json,
+};
 use prony_supervisor::{ConfinedFolder, FileType, Limits, QUIET_POLL_INTERVAL};
 
 use super::baseline::{CANDIDATES_MAX, Comparisons};

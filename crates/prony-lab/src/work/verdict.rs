@@ -30,11 +30,7 @@ pub(super) fn of(result: &StudyResult, first: Option<BuildId>, compared: &[Prima
     if let Some(missed) = result.thresholds.iter().find(|one| one.outcome == ThresholdOutcome::Missed) {
         let measured = missed.measured.map(|value| format!(", measured was {value:.4}")).unwrap_or_default();
         let words = format!("{}: {} is missed{measured}", cell_name(result, missed.cell), missed.text);
-        return BuildOutcome {
-            verdict: BuildVerdict::ThresholdMissed,
-            baseline: first,
-            words: Some(words),
-        };
+        return BuildOutcome { verdict: BuildVerdict::ThresholdMissed, baseline: first, words: Some(words) };
     }
     let worst = worst(compared.iter().map(|one| (one.cell.as_str(), &one.metric)));
     let verdict = worst.as_ref().map_or(BuildVerdict::NoBaseline, |worst| worst.verdict);

@@ -24,7 +24,7 @@ use crate::lab::Lab;
 use crate::lab_error::LabError;
 use crate::model::{BuildId, BuildState};
 use crate::options::StoreAddress;
-use crate::store::{Store, StoreError, Tx, builds, queue};
+use crate::store::{PostgresAddress, Store, StoreError, Tx, builds, queue};
 
 /// How soon a new build is seen, and one that is cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -202,7 +202,7 @@ fn database_addresses(store: &StoreAddress) -> Vec<IpAddr> {
     /// Any port does: names are asked for together with one.
     const PORT: u16 = 5432;
     let StoreAddress::Postgres(url) = store else { return Vec::new() };
-    let Ok(config) = url.parse::<postgres::Config>() else { return Vec::new() };
+    let Ok(PostgresAddress { config, .. }) = PostgresAddress::parse(url) else { return Vec::new() };
     let named = config.get_hosts().iter().filter_map(|host| match host {
         postgres::config::Host::Tcp(name) => (name.as_str(), PORT).to_socket_addrs().ok(),
         postgres::config::Host::Unix(_) => None,

@@ -6,6 +6,7 @@ mod account;
 mod api;
 mod front;
 mod guard;
+mod health;
 mod login;
 mod ownership;
 mod push;

@@ -135,7 +135,8 @@ pub(crate) struct LabPlaceArgs {
     /// Folder of the lab [default: $XDG_DATA_HOME/prony/lab]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) data: Option<PathBuf>,
-    /// Keep it in this database instead of a file in the folder: postgres://USER@HOST/DATABASE
+    /// Keep it in this database instead of a file in the folder: postgres://USER@HOST/DATABASE. Its password comes from
+    /// PGPASSWORD or the file PGPASSFILE; ?sslmode= is verify-full for other machines
     #[arg(long, value_name = "URL", hide_short_help = true)]
     pub(crate) database: Option<String>,
 }

@@ -15,7 +15,9 @@ use std::sync::mpsc::sync_channel;
 
 use prony_lab::model::Role;
 use prony_lab::work::{Surroundings, Worker};
-use prony_lab::{AccessError, Lab, LabError, LabOptions, SandboxMode, StoreAddress, serve};
+use prony_lab::{
+    AccessError, DatabaseEnvironment, Lab, LabError, LabOptions, SandboxMode, StoreAddress, serve,
+};
 
 use crate::args::{ExampleLabArgs, LabAction, LabArgs, LabPlaceArgs, LabServeArgs};
 use crate::cli_error::CliError;
@@ -184,9 +186,18 @@ fn place(args: &LabPlaceArgs) -> Result<(PathBuf, StoreAddress), CliError> {
     })?;
     let store = match &args.database {
         None => StoreAddress::Sqlite(data.join("lab.sqlite")),
-        Some(url) => StoreAddress::Postgres(url.clone()),
+        Some(url) => StoreAddress::Postgres(database_environment().apply(url)),
     };
     Ok((data, store))
+}
+
+/// What `--database` may leave to the environment, as libpq does.
+fn database_environment() -> DatabaseEnvironment {
+    let filled = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    DatabaseEnvironment {
+        password: filled("PGPASSWORD").and_then(|value| value.into_string().ok()),
+        passfile: filled("PGPASSFILE").map(PathBuf::from),
+    }
 }
 
 fn cli_error(error: &LabError) -> CliError {

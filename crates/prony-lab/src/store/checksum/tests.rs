@@ -27,7 +27,8 @@ fn fill(store: &Store) -> BuildId {
                 files::put(tx, build, "report.json", text.as_bytes())?;
                 files::put(tx, build, "runs/1.json", format!("{number}").as_bytes())?;
                 let task = tasks::of(tx, build)?[0].id;
-                let output: String = (0..200).map(|line| format!("line {line} of {number}\n")).collect();
+                let lines: Vec<_> = (0..200).map(|line| format!("line {line} of {number}\n")).collect();
+                let output = lines.concat();
                 tasks::write(tx, build, task, output.as_bytes(), Moment(5))
             })
             .expect("written");
@@ -53,7 +54,10 @@ fn each_kind_of_row_is_compared_on_both_databases() {
             ("UPDATE tasks SET command = 'true' WHERE build_id = $1", "a row of build"),
             ("UPDATE results SET value = value + 1 WHERE build_id = $1", "a row of build"),
             ("DELETE FROM thresholds WHERE build_id = $1", "a row of build"),
-            ("UPDATE files SET media_type = 'text/plain' WHERE build_id = $1", "the file report.json of build"),
+            (
+                "UPDATE files SET media_type = 'text/plain' WHERE build_id = $1",
+                "the file report.json of build",
+            ),
             (
                 "DELETE FROM outputs WHERE task_id IN (SELECT id FROM tasks WHERE build_id = $1)",
                 // What retention does, too.
@@ -145,11 +149,11 @@ fn no_bit_of_what_has_a_checksum_flips_unseen() {
         drop(file);
         // What can't be opened, or read, is found, too.
         let checked = super::super::check(&StoreAddress::Sqlite(path.clone()));
-        if !checked.is_ok_and(|check| check.faults.is_empty()) {
-            found += 1;
-        } else {
+        if checked.is_ok_and(|check| check.faults.is_empty()) {
             assert_eq!(contents(&path).expect("read"), expected, "bit {bit} flipped, and nothing was found");
             harmless += 1;
+        } else {
+            found += 1;
         }
         std::fs::remove_file(&path).expect("ours");
     }
