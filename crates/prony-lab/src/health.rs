@@ -20,7 +20,7 @@ pub(crate) use conditions::{Condition, HealthLimits};
 
 use crate::background::Background;
 use crate::clock;
-use crate::model::AlertKind;
+use crate::model::{AlertKind, AlertState};
 use crate::store::alerts::{self, NewAlert};
 use crate::store::{Store, StoreError, Tx, counts, disk};
 
@@ -99,13 +99,24 @@ impl Health {
             pending.pop_front();
         }
         while let Some(change) = pending.front().cloned() {
-            if store.write_blocking(move |tx| report(tx, &change)).is_err() {
+            let is_reported = match store.read_blocking(|tx| is_news(tx, &change)) {
+                Ok(true) => store.write_blocking(move |tx| report(tx, &change)).is_ok(),
+                Ok(false) => true,
+                Err(_) => false,
+            };
+            if !is_reported {
                 // It waits for the next turn.
                 return;
             }
             pending.pop_front();
         }
     }
+}
+
+/// Whether there is something to write: a condition that ends may never have been reported.
+fn is_news(tx: &mut Tx<'_>, change: &Change) -> Result<bool, StoreError> {
+    let last = alerts::last_about(tx, AlertKind::Lab, change.condition.name())?;
+    Ok(change.begins || last.is_some_and(|last| last.state != AlertState::Closed))
 }
 
 /// Raises the alert about a condition that begins, and closes that of one that ends.

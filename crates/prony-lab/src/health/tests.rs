@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::clock::Moment;
-use crate::model::{Alert, AlertState};
+use crate::model::Alert;
 use crate::store::counts::QueueState;
 use crate::store::disk::Space;
 use crate::store::events;
@@ -93,7 +93,9 @@ fn happened(store: &Store) -> Vec<String> {
 fn each_condition_is_one_alert_with_an_event_at_either_end() {
     on_both(|store| {
         let health = Health::new(LIMITS);
+        let version = store.version();
         health.turn(store, &well(0));
+        assert_eq!(store.version(), version, "nothing has happened, and nothing is written");
         assert_eq!((raised(store), health.active()), (Vec::new(), Vec::new()));
         for seconds in 1..4 {
             health.turn(store, &free(seconds, 800));

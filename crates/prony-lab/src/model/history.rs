@@ -158,3 +158,31 @@ impl Change {
         self.after / self.before - 1.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loads_are_compared_in_turn() {
+        let check = |metric: &str, expected: bool| {
+            let series = Series {
+                id: SeriesId(1),
+                project: ProjectId(1),
+                variant: "default".to_owned(),
+                cell: "GET /".to_owned(),
+                metric: metric.to_owned(),
+                unit: "ms".to_owned(),
+                is_better_high: false,
+                fingerprint: "machine".to_owned(),
+            };
+            assert_eq!(series.is_comparable(), expected, "{metric}");
+        };
+        for metric in ["rate", "p50", "p99", "cpu-per-request", "server-memory"] {
+            check(metric, true);
+        }
+        for metric in ["wall", "wall-mean", "user", "memory", "probe", "dns"] {
+            check(metric, false);
+        }
+    }
+}
