@@ -26,7 +26,7 @@ pub(crate) fn start(lab: &Lab) -> Result<BackgroundTasks, LabError> {
             health::start(store.clone(), Arc::clone(&lab.health), lab.options.data.clone())?,
         ]);
         let operator = lab.options.operator_mail.clone();
-        background.0.extend(hooks::start(store, mailer, operator, address)?);
+        background.0.extend(hooks::start(store, mailer, operator, address, lab.options.data.clone())?);
         Ok(background)
     };
     started().map_err(LabError::Threads)

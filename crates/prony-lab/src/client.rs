@@ -10,7 +10,9 @@ use serde::de::DeserializeOwned;
 use crate::auth::{ApiToken, Secret, TokenError};
 use crate::clock;
 use crate::model::describe_mistakes;
-use crate::model::{Build, BuildDetail, BuildId, BuildRequest, BuildState, BuildVerdict, FieldMistake, Role};
+use crate::model::{
+    Build, BuildDetail, BuildId, BuildRequest, BuildState, FieldMistake, Role, is_this_machine,
+};
 
 /// How long one exchange may take.
 const EXCHANGE: Duration = Duration::from_secs(30);
@@ -124,40 +126,6 @@ impl From<TokenError> for ClientError {
     }
 }
 
-/// Whether one may go on after a finished build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gate {
-    /// Nothing speaks against it.
-    Open,
-    /// Nothing speaks for it either: too noisy, nothing to compare with, or some of its numbers can't be used.
-    Undecided,
-    /// It is slower, or misses a threshold.
-    Missed,
-    /// Its numbers can't be used, or there are none where there should be.
-    Invalid,
-    /// It failed, or was never finished.
-    Failed,
-}
-
-impl Gate {
-    /// Of a build that is over.
-    pub fn of(build: &Build) -> Self {
-        use BuildVerdict as V;
-        let is_whole = match build.state {
-            BuildState::Completed => true,
-            BuildState::Degraded => false,
-            _ => return Self::Failed,
-        };
-        match build.verdict {
-            Some(V::Slower | V::ThresholdMissed) => Self::Missed,
-            // Where there is no verdict, nothing was measured.
-            Some(V::Faster | V::NoDifference) | None if is_whole => Self::Open,
-            Some(V::Invalid) | None => Self::Invalid,
-            Some(_) => Self::Undecided,
-        }
-    }
-}
-
 fn url(text: &str) -> Result<url::Url, ClientError> {
     let wrong = || ClientError::Address(text.to_owned());
     let url = url::Url::parse(text).map_err(|_| wrong())?;
@@ -196,12 +164,8 @@ impl Client {
     /// For the lab at `address`. A token goes by plain HTTP to this machine only.
     pub fn new(address: &str, token: &str) -> Result<Self, ClientError> {
         let url = url(address)?;
-        let host = url.host_str().unwrap_or_default();
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let is_here =
-            bare == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-        if url.scheme() == "http" && !is_here {
-            return Err(ClientError::Clear(host.to_owned()));
+        if url.scheme() == "http" && !is_this_machine(&url) {
+            return Err(ClientError::Clear(url.host_str().unwrap_or_default().to_owned()));
         }
         let token = ApiToken::read(token.trim())?;
         let config = ureq::Agent::config_builder()
@@ -335,8 +299,6 @@ impl ClientError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Moment;
-    use crate::model::{BuildKind, Priority};
 
     #[test]
     fn a_token_goes_to_this_machine_or_by_https() {
@@ -363,52 +325,5 @@ mod tests {
         let error = client.build(BuildId(1)).expect_err("nobody is there");
         assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
         assert!(error.to_string().starts_with("no lab answers at http://127.0.0.1:"), "{error}");
-    }
-
-    fn gate(state: BuildState, verdict: Option<BuildVerdict>) -> Gate {
-        Gate::of(&Build {
-            id: BuildId(1),
-            kind: BuildKind::Project,
-            project: None,
-            project_name: None,
-            reference: String::new(),
-            commit: None,
-            base: None,
-            variant: None,
-            state,
-            reason: None,
-            verdict,
-            priority: Priority::Normal,
-            requested_by: String::new(),
-            requested_at: Moment(0),
-            started_at: None,
-            ended_at: None,
-            attempt: 1,
-        })
-    }
-
-    #[test]
-    fn what_a_build_says() {
-        use BuildState::{Cancelled, Completed, Degraded, Expired, Failed};
-        use BuildVerdict as V;
-        for verdict in [None, Some(V::Faster), Some(V::NoDifference)] {
-            assert_eq!(gate(Completed, verdict), Gate::Open, "{verdict:?}");
-        }
-        for verdict in [V::NoBaseline, V::TooNoisy] {
-            assert_eq!(gate(Completed, Some(verdict)), Gate::Undecided, "{verdict:?}");
-        }
-        for verdict in [V::NoBaseline, V::TooNoisy, V::Faster, V::NoDifference] {
-            assert_eq!(gate(Degraded, Some(verdict)), Gate::Undecided, "{verdict:?}");
-        }
-        for verdict in [V::Slower, V::ThresholdMissed] {
-            assert_eq!(gate(Completed, Some(verdict)), Gate::Missed);
-            assert_eq!(gate(Degraded, Some(verdict)), Gate::Missed);
-            assert_eq!(gate(Failed, Some(verdict)), Gate::Failed);
-        }
-        assert_eq!(gate(Completed, Some(V::Invalid)), Gate::Invalid);
-        assert_eq!(gate(Degraded, None), Gate::Invalid);
-        for state in [Failed, Cancelled, Expired] {
-            assert_eq!(gate(state, None), Gate::Failed);
-        }
     }
 }

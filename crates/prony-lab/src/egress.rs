@@ -1,5 +1,5 @@
-//! Requests that the lab itself makes of others' servers: monitors and webhooks. The target policy checks each
-//! connection, for what the person may do who asked for it.
+//! Requests that the lab itself makes of others' servers: monitors, webhooks, statuses of commits. The target policy
+//! checks each connection, for what the person may do who asked for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,11 @@ const WORDS_MAX: usize = 300;
 pub(crate) fn client(store: &Store, by: &str, timeout: Duration) -> Result<ureq::Agent, StoreError> {
     let (policy, role) = store.read_blocking(|tx| Ok((policy(tx)?, role(tx, by)?)))?;
     Ok(policy::agent(Arc::new(policy), role, timeout))
+}
+
+/// A client for what an administrator wrote into a definition, with the policy as it is now.
+pub(crate) fn client_of_lab(store: &Store, timeout: Duration) -> Result<ureq::Agent, StoreError> {
+    Ok(policy::agent(Arc::new(store.read_blocking(policy)?), Role::Admin, timeout))
 }
 
 /// Who has gone, or was kept out, may what a runner may: what they left behind goes on, but not to more places.

@@ -46,10 +46,11 @@ pub mod work;
 
 pub use actions::{AccessError, TokenRow, UserRow};
 pub use admin::LocalAdmin;
-pub use client::{Client, ClientError, Gate, Me};
+pub use client::{Client, ClientError, Me};
 pub use clock::Moment;
 pub use lab::Lab;
 pub use lab_error::LabError;
+pub use model::Gate;
 pub use options::{LabOptions, SandboxMode, StoreAddress};
 pub use secrets::SecretError;
 pub use store::{Copied, DatabaseEnvironment, StoreCheck, StoreError, backup, check, restore};

@@ -7,7 +7,9 @@ use super::builds::{List, rows};
 use super::call::{Answer, Answered, Call, Nothing};
 use super::problem::Problem;
 use crate::clock::Moment;
-use crate::model::{Check, EventId, Hook, HookId, HookRequest, Monitor, MonitorId, MonitorRequest};
+use crate::model::{
+    Check, EventId, Hook, HookId, HookRequest, Monitor, MonitorId, MonitorRequest, ProjectId,
+};
 use crate::store::{hooks, monitors};
 
 /// Deliveries that were given up, in one answer.
@@ -58,6 +60,8 @@ pub(super) struct GivenUp {
     hook: Option<HookId>,
     /// Which address, if it was mail.
     mail_to: Option<String>,
+    /// Of which project, if it was the status of a commit.
+    project: Option<ProjectId>,
     /// What went wrong last.
     error: Option<String>,
 }
@@ -115,8 +119,8 @@ pub(super) async fn remove_hook(call: Call<OneHook, Nothing, Nothing>) -> Answer
 pub(super) async fn given_up(call: Call<Nothing, Nothing, Nothing>) -> Answered<List<GivenUp>> {
     let found = call.lab.store.read(|tx| hooks::given_up(tx, GIVEN_UP)).await?;
     let shown = |one: hooks::GivenUp| {
-        let hooks::GivenUp { id, event, hook, mail_to, error } = one;
-        GivenUp { id, event, hook, mail_to, error }
+        let hooks::GivenUp { id, event, hook, mail_to, project, error } = one;
+        GivenUp { id, event, hook, mail_to, project, error }
     };
     Ok(List { items: found.into_iter().map(shown).collect(), next: None }.into())
 }

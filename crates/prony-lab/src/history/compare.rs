@@ -5,7 +5,7 @@ use crate::model::{BuildId, BuildRequest, Definition, Origin, ProjectId};
 use crate::store::{StoreError, Tx, builds, projects};
 
 /// Who asks for comparisons.
-const LAB: &str = "lab";
+pub(crate) const LAB: &str = "lab";
 
 /// The build that compares the commits of the builds `before` and `after`; it is asked for if there is none yet. `None`
 /// where there are no two commits that could be had again.

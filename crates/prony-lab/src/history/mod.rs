@@ -18,6 +18,8 @@ mod tests;
 
 use std::time::Duration;
 
+pub(crate) use compare::LAB;
+
 use crate::background::Background;
 use crate::clock;
 use crate::event_cursor::{AFTER_ERROR, Cursor, POLL_INTERVAL};

@@ -1,4 +1,4 @@
-//! Notifies others of events: by webhook, signed, and by e-mail.
+//! Notifies others of events: by webhook, signed; by e-mail; and forges by the status of a commit.
 //!
 //! One thread reads new events and puts notifications into an outbox in the store, in the transaction that marks the
 //! events as seen: if the lab ends, nothing is lost or queued twice. Another empties the outbox. A delivery that fails
@@ -6,17 +6,24 @@
 //! with the same `X-Prony-Delivery`.
 
 mod body;
+mod failure;
+mod forge;
 mod mail;
 mod outbox;
 #[cfg(test)]
+mod status_tests;
+mod statuses;
+#[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use mail::Mailer;
 
 use crate::background::Background;
 use crate::clock;
+use crate::definitions::Definitions;
 use crate::event_cursor::{AFTER_ERROR, Cursor, POLL_INTERVAL};
 use crate::model::{AlertKind, AlertState, Hook};
 use crate::store::events::Event;
@@ -27,17 +34,18 @@ use outbox::Outbox;
 /// Where the store keeps what this thread has seen.
 pub(crate) const SEEN: &str = "seen.hooks";
 
-/// Starts the notifications; by e-mail where there is a `mailer`, and about the lab itself to `operator`. The lab is
-/// reached at `address`, if that is known.
+/// Starts the notifications; by e-mail where there is a `mailer`, and about the lab itself to `operator`. The lab, whose
+/// folder is `data`, is reached at `address`, if that is known.
 pub(crate) fn start(
     store: &Store,
     mailer: Option<Mailer>,
     operator: Option<String>,
     address: String,
+    data: PathBuf,
 ) -> std::io::Result<[Background; 2]> {
     let senders = Senders { has_mail: mailer.is_some(), operator, address };
-    let mut fill = Fill { store: store.clone(), cursor: Cursor::new(SEEN), senders };
-    let mut outbox = Outbox::new(store.clone(), mailer);
+    let mut fill = Fill::new(store.clone(), senders);
+    let mut outbox = Outbox::new(store.clone(), mailer, data);
     Ok([
         Background::start("lab-outbox", move || fill.pause())?,
         Background::start("lab-hooks", move || outbox.turn(clock::wall()))?,
@@ -48,6 +56,7 @@ pub(crate) fn start(
 struct Fill {
     store: Store,
     cursor: Cursor,
+    definitions: Definitions,
     senders: Senders,
 }
 
@@ -61,6 +70,10 @@ struct Senders {
 }
 
 impl Fill {
+    fn new(store: Store, senders: Senders) -> Self {
+        Self { store, cursor: Cursor::new(SEEN), definitions: Definitions::default(), senders }
+    }
+
     fn pause(&mut self) -> Duration {
         match self.turn() {
             Ok(true) => Duration::ZERO,
@@ -75,11 +88,12 @@ impl Fill {
         let is_meant = |kind: &str| kind != "task.output";
         let events = self.cursor.unseen(&self.store, is_meant)?;
         let Some(last) = events.last().map(|event| event.id) else { return Ok(false) };
-        let senders = self.senders.clone();
+        let (senders, definitions) = (self.senders.clone(), self.definitions.clone());
         self.store.write_blocking(move |tx| {
             let hooks = hooks::all(tx)?;
             for event in &events {
                 fill(tx, event, &hooks, &senders)?;
+                statuses::queue(tx, event, &definitions, &senders.address, clock::wall())?;
             }
             Cursor::write(tx, SEEN, last)
         })?;

@@ -1,16 +1,19 @@
 //! Empties the outbox.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use hmac::Mac as _;
 
+use super::failure::Failure;
+use super::forge;
 use super::mail::Mailer;
 use crate::auth::{hexadecimal, hmac};
 use crate::clock::{self, Moment};
 use crate::egress;
 use crate::event_cursor::{AFTER_ERROR, POLL_INTERVAL};
 use crate::store::hooks::{self, Delivery, Recipient};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, statuses};
 
 /// Deliveries at once: one that doesn't answer must not hold up all others.
 const AT_ONCE: u32 = 8;
@@ -33,14 +36,16 @@ const IDLE: Duration = Duration::from_secs(1);
 pub(super) struct Outbox {
     store: Store,
     mailer: Option<Mailer>,
+    /// The lab's folder, with the key of its secrets.
+    data: PathBuf,
     /// What of the store was seen when there was nothing to do, and when.
     idle: Option<(u64, Moment)>,
     cleared: Option<Moment>,
 }
 
 impl Outbox {
-    pub(super) fn new(store: Store, mailer: Option<Mailer>) -> Self {
-        Self { store, mailer, idle: None, cleared: None }
+    pub(super) fn new(store: Store, mailer: Option<Mailer>, data: PathBuf) -> Self {
+        Self { store, mailer, data, idle: None, cleared: None }
     }
 
     /// Sends some of what is due `now`; how long to wait before the next turn.
@@ -64,24 +69,27 @@ impl Outbox {
     /// Sends at most [`AT_ONCE`]; how many were tried.
     fn send_due(&self, now: Moment) -> Result<usize, StoreError> {
         let due = self.store.read_blocking(|tx| hooks::due(tx, now, AT_ONCE))?;
-        let ended: Vec<(&Delivery, Result<(), String>)> = std::thread::scope(|scope| {
+        let ended: Vec<(&Delivery, Result<(), Failure>)> = std::thread::scope(|scope| {
             let started: Vec<_> =
                 due.iter().map(|delivery| (delivery, scope.spawn(|| self.one(delivery)))).collect();
-            let ended = |result: std::thread::Result<Result<(), String>>| {
-                result.unwrap_or_else(|_| Err("telling it panicked; this is a fault of prony".to_owned()))
+            let ended = |result: std::thread::Result<Result<(), Failure>>| {
+                result.unwrap_or_else(|_| Err(Failure::passing("it panicked; this is a fault of prony")))
             };
             started.into_iter().map(|(delivery, thread)| (delivery, ended(thread.join()))).collect()
         });
         let count = ended.len();
-        let ended: Vec<_> = ended.into_iter().map(|(it, result)| (it.id, it.attempts, result)).collect();
+        let ended: Vec<_> =
+            ended.into_iter().map(|(it, result)| (it.id, it.project(), it.attempts, result)).collect();
         if count > 0 {
             self.store.write_blocking(move |tx| {
-                for (id, attempts, result) in ended {
-                    match result {
-                        Ok(()) => hooks::delivered(tx, id)?,
-                        Err(error) => {
-                            let next = pause_after(attempts + 1).map(|pause| now.after(pause));
-                            hooks::undelivered(tx, id, &error, now, next)?;
+                for (id, project, attempts, result) in ended {
+                    match (result, project) {
+                        (Ok(()), Some(project)) => statuses::delivered(tx, project, id, now)?,
+                        (Ok(()), None) => hooks::delivered(tx, id)?,
+                        (Err(failure), _) => {
+                            let pause = pause_after(attempts + 1).filter(|_| !failure.is_final);
+                            let next = pause.map(|pause| now.after(pause));
+                            hooks::undelivered(tx, id, &failure.why, now, next)?;
                         }
                     }
                 }
@@ -91,30 +99,32 @@ impl Outbox {
         Ok(count)
     }
 
-    fn one(&self, delivery: &Delivery) -> Result<(), String> {
+    fn one(&self, delivery: &Delivery) -> Result<(), Failure> {
         match &delivery.to {
             Recipient::Mail(to) => match &self.mailer {
-                Some(mailer) => mailer.send(to, &delivery.body),
-                None => Err("the lab was started without --mail-command".to_owned()),
+                Some(mailer) => mailer.send(to, &delivery.body).map_err(Failure::passing),
+                None => Err(Failure::passing("the lab was started without --mail-command")),
             },
+            Recipient::Forge(project) => {
+                forge::send(&self.store, &self.data, *project, &delivery.body, TIMEOUT)
+            }
             Recipient::Hook { url, secret, created_by, .. } => {
-                let client =
-                    egress::client(&self.store, created_by, TIMEOUT).map_err(|error| error.to_string())?;
-                let answer = client
-                    .post(url)
-                    .header("content-type", "application/json")
-                    .header("x-prony-delivery", delivery.id.to_string())
-                    .header("x-prony-signature", signature(secret, delivery.body.as_bytes()))
-                    .header("x-prony-signed", signed(secret, &delivery.body, clock::wall()))
-                    .send(delivery.body.as_bytes())
-                    .map_err(|error| egress::words(&error))?;
-                if answer.status().is_success() {
-                    Ok(())
-                } else {
-                    Err(format!("it answered {}", answer.status()))
-                }
+                self.post(delivery, url, secret, created_by).map_err(Failure::passing)
             }
         }
+    }
+
+    fn post(&self, delivery: &Delivery, url: &str, secret: &str, created_by: &str) -> Result<(), String> {
+        let client = egress::client(&self.store, created_by, TIMEOUT).map_err(|error| error.to_string())?;
+        let answer = client
+            .post(url)
+            .header("content-type", "application/json")
+            .header("x-prony-delivery", delivery.id.to_string())
+            .header("x-prony-signature", signature(secret, delivery.body.as_bytes()))
+            .header("x-prony-signed", signed(secret, &delivery.body, clock::wall()))
+            .send(delivery.body.as_bytes())
+            .map_err(|error| egress::words(&error))?;
+        if answer.status().is_success() { Ok(()) } else { Err(format!("it answered {}", answer.status())) }
     }
 
     fn clear(&mut self, now: Moment) -> Result<(), StoreError> {

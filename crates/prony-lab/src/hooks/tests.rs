@@ -46,7 +46,7 @@ fn filled(store: &Store, has_mail: bool) {
     // A new one each time, as after a restart.
     let operator = Some("operator@example.org".to_owned());
     let senders = Senders { has_mail, operator, address: String::new() };
-    let mut fill = Fill { store: store.clone(), cursor: Cursor::new(SEEN), senders };
+    let mut fill = Fill::new(store.clone(), senders);
     while fill.turn().expect("filled") {}
 }
 
@@ -70,7 +70,7 @@ fn the_end_of_a_build_is_delivered_once_and_signed() {
         filled(store, false);
         filled(store, false);
         assert_eq!(waiting(store), 1);
-        let mut outbox = Outbox::new(store.clone(), None);
+        let mut outbox = Outbox::new(store.clone(), None, PathBuf::new());
         assert_eq!(outbox.turn(clock::wall()), Duration::ZERO);
         let got = received.recv_timeout(Duration::from_secs(10)).expect("delivered");
         let signature = outbox::signature("secret", got.body.as_bytes());
@@ -92,7 +92,7 @@ fn failed_deliveries_are_retried_and_given_up() {
         hook(store, &format!("http://{address}/x"), "build.completed");
         past.build("main", "abc", Measured::default());
         filled(store, false);
-        let mut outbox = Outbox::new(store.clone(), None);
+        let mut outbox = Outbox::new(store.clone(), None, PathBuf::new());
         let now = clock::wall();
         outbox.turn(now);
         assert_eq!(waiting(store), 1);
@@ -164,7 +164,7 @@ fn who_asked_for_a_build_gets_mail() {
         let script = format!("cat > {}", file.display());
         let command = ["/bin/sh", "-c", &script, "sh"].map(str::to_owned).to_vec();
         let mailer = Mailer { command, search_path: "/usr/bin:/bin".to_owned() };
-        Outbox::new(store.clone(), Some(mailer)).turn(clock::wall());
+        Outbox::new(store.clone(), Some(mailer), PathBuf::new()).turn(clock::wall());
         let mail = std::fs::read_to_string(&file).expect("sent");
         assert!(
             mail.starts_with("To: kim@a.example\r\nSubject: prony lab: build 1 of a: expired\r\n"),

@@ -2,6 +2,8 @@
 
 mod alert;
 mod build;
+mod forge;
+mod gate;
 mod history;
 mod hook;
 mod id;
@@ -23,6 +25,8 @@ pub use build::{
     AdHocLoad, Build, BuildDetail, BuildKind, BuildRequest, BuildVerdict, Contradiction, FieldMistake,
     NewBuild, Priority, Task, TaskKind, email,
 };
+pub use forge::{Forge, StatusTarget};
+pub use gate::Gate;
 pub use history::{Change, ChangeState, Point, Series};
 pub use hook::{Hook, HookFormat, HookRequest};
 pub use id::{AlertId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, SeriesId, TaskId, UserId};
@@ -34,6 +38,7 @@ pub(crate) use proposal::{Proposal, project_files};
 pub use role::Role;
 pub use secret::SecretName;
 pub use state::{BuildState, TaskState};
+pub(crate) use status::StatusReport;
 pub use status::{CommitState, CommitStatus};
 pub use trigger::Triggers;
-pub(crate) use web_url::check_url;
+pub(crate) use web_url::{check_url, is_this_machine};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use prony_model::{parse_bytes, parse_duration};
 use serde::{Deserialize, Deserializer};
 
+use super::forge::{StatusFile, StatusTarget};
 use super::trigger::{EVERY_MAX, EVERY_MIN, POLL_MIN};
 use super::{Name, SecretName, Triggers, Variant};
 
@@ -44,6 +45,8 @@ pub struct Definition {
     pub credential: Option<SecretName>,
     /// What has it built without anybody's asking.
     pub triggers: Triggers,
+    /// Where the status of a built commit is sent.
+    pub status: Option<StatusTarget>,
 }
 
 /// Where the files of a project come from.
@@ -140,6 +143,7 @@ struct DefinitionFile {
     credential: Option<SecretName>,
     #[serde(default)]
     trigger: TriggerFile,
+    status: Option<StatusFile>,
 }
 
 #[derive(Default, Deserialize)]
@@ -256,6 +260,7 @@ impl DefinitionFile {
         let origin = self.origin()?;
         let limits = self.limits.checked()?;
         let triggers = self.trigger.checked(&origin)?;
+        let status = self.status.map(|file| file.checked(&origin)).transpose()?;
         let tasks = checked_tasks(self.tasks, limits.time)?;
         if tasks.is_empty() && self.study.is_none() {
             return Err(wrong("study", "there is nothing to do: name a study file or at least one [[task]]"));
@@ -293,6 +298,7 @@ impl DefinitionFile {
             expose: self.expose,
             credential: self.credential,
             triggers,
+            status,
         })
     }
 
@@ -418,7 +424,7 @@ fn check_inside(key: &str, path: &Path) -> Result<(), DefinitionError> {
     }
 }
 
-fn wrong(key: &str, message: &str) -> DefinitionError {
+pub(super) fn wrong(key: &str, message: &str) -> DefinitionError {
     DefinitionError::Value { key: key.to_owned(), message: message.to_owned() }
 }
 

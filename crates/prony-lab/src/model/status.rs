@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, BuildId, BuildKind, BuildState, BuildVerdict};
+use super::{Build, BuildId, BuildKind, Gate};
 
 /// Code hosts cut longer descriptions off.
 const DESCRIPTION_MAX: usize = 140;
@@ -33,9 +33,9 @@ pub enum CommitState {
     Pending,
     /// Nothing speaks against the commit.
     Success,
-    /// It failed, is slower, or misses a threshold.
+    /// It is slower, or misses a threshold.
     Failure,
-    /// It says nothing about the commit.
+    /// The build failed or was never finished, or its numbers can't be used.
     Error,
 }
 
@@ -61,7 +61,7 @@ impl CommitStatus {
             build: build.id,
             commit: build.commit.clone(),
             state: CommitState::of(build),
-            description: description.chars().take(DESCRIPTION_MAX).collect(),
+            description: prony_report::clean(&description).chars().take(DESCRIPTION_MAX).collect(),
             target_url: format!("{address}/build/{}", build.id),
             context: format!("prony/{place}"),
         }
@@ -69,16 +69,74 @@ impl CommitStatus {
 }
 
 impl CommitState {
-    /// That of `build`.
+    /// That of `build`: the same as `prony lab gate` says.
     pub fn of(build: &Build) -> Self {
-        let is_measured = matches!(build.state, BuildState::Completed | BuildState::Degraded);
-        match (build.state, build.verdict) {
-            (BuildState::Failed, _) => Self::Failure,
-            (BuildState::Cancelled | BuildState::Expired, _) => Self::Error,
-            (_, Some(BuildVerdict::Slower | BuildVerdict::ThresholdMissed)) if is_measured => Self::Failure,
-            (_, Some(BuildVerdict::Invalid)) if is_measured => Self::Error,
-            _ if is_measured => Self::Success,
-            _ => Self::Pending,
+        if !build.state.is_final() {
+            return Self::Pending;
         }
+        match Gate::of(build) {
+            Gate::Open | Gate::Undecided => Self::Success,
+            Gate::Missed => Self::Failure,
+            Gate::Invalid | Gate::Failed => Self::Error,
+        }
+    }
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A status on its way to a forge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StatusReport {
+    /// What the forge is to show.
+    pub(crate) status: CommitStatus,
+    /// Whether the build runs, rather than waits: some forges show the difference.
+    pub(crate) is_running: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::gate::tests::build;
+    use super::super::{BuildState, BuildVerdict};
+    use super::*;
+
+    #[test]
+    fn a_status_says_what_the_gate_says() {
+        use BuildState as S;
+        use BuildVerdict as V;
+        for (state, verdict, expected) in [
+            (S::Queued, None, CommitState::Pending),
+            (S::Finalizing, Some(V::Slower), CommitState::Pending),
+            (S::Completed, None, CommitState::Success),
+            (S::Completed, Some(V::Faster), CommitState::Success),
+            (S::Completed, Some(V::TooNoisy), CommitState::Success),
+            (S::Degraded, Some(V::NoBaseline), CommitState::Success),
+            (S::Completed, Some(V::Slower), CommitState::Failure),
+            (S::Degraded, Some(V::ThresholdMissed), CommitState::Failure),
+            (S::Completed, Some(V::Invalid), CommitState::Error),
+            (S::Degraded, None, CommitState::Error),
+            (S::Failed, None, CommitState::Error),
+            (S::Cancelled, None, CommitState::Error),
+            (S::Expired, None, CommitState::Error),
+        ] {
+            assert_eq!(CommitState::of(&build(state, verdict)), expected, "{state:?} {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn a_description_is_one_short_line() {
+        let mut of = build(BuildState::Completed, Some(BuildVerdict::TooNoisy));
+        of.reason = Some(format!("kv: p99\n too noisy \u{202e} {}", "ü".repeat(300)));
+        let status = CommitStatus::of(&of, "https://lab.example");
+        assert_eq!(status.description.chars().count(), DESCRIPTION_MAX);
+        assert!(status.description.starts_with("too noisy: kv: p99\\n too noisy \\u{202e} ü"), "{status:?}");
+        assert_eq!(status.target_url, "https://lab.example/build/1");
     }
 }

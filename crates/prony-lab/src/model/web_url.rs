@@ -20,6 +20,16 @@ pub(crate) fn check_url(text: &str) -> Result<String, String> {
     Ok(url.into())
 }
 
+/// Whether `url` leads to this machine: what is sent there in the clear is read by nobody on the way.
+pub(crate) fn is_this_machine(url: &url::Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,6 +23,13 @@ pub(crate) struct Delivery {
     pub(crate) attempts: u32,
 }
 
+impl Delivery {
+    /// Of which project, where it is the status of a commit.
+    pub(crate) fn project(&self) -> Option<ProjectId> {
+        if let Recipient::Forge(project) = self.to { Some(project) } else { None }
+    }
+}
+
 /// Who gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Recipient {
@@ -30,6 +37,8 @@ pub(crate) enum Recipient {
     Hook { id: HookId, url: String, secret: String, created_by: String },
     /// An e-mail address.
     Mail(String),
+    /// The forge of a project: the body is a status of a commit.
+    Forge(ProjectId),
 }
 
 /// A delivery that was given up.
@@ -39,6 +48,8 @@ pub(crate) struct GivenUp {
     pub(crate) event: EventId,
     pub(crate) hook: Option<HookId>,
     pub(crate) mail_to: Option<String>,
+    /// The project whose forge did not take the status of a commit.
+    pub(crate) project: Option<ProjectId>,
     pub(crate) error: Option<String>,
 }
 
@@ -108,7 +119,7 @@ pub(crate) fn queue_mail(
     now: Moment,
 ) -> Result<bool, StoreError> {
     let waiting =
-        tx.number("SELECT COUNT(*) FROM deliveries WHERE hook_id IS NULL AND state = 'waiting'", &[])?;
+        tx.number("SELECT COUNT(*) FROM deliveries WHERE mail_to IS NOT NULL AND state = 'waiting'", &[])?;
     if waiting >= WAITING_MAX {
         return Ok(false);
     }
@@ -122,7 +133,8 @@ pub(crate) fn queue_mail(
 /// What is to be sent by `now`, at most `most`; what has waited longest first.
 pub(crate) fn due(tx: &mut Tx<'_>, now: Moment, most: u32) -> Result<Vec<Delivery>, StoreError> {
     tx.query(
-        "SELECT d.id, d.event_id, d.mail_to, d.body, d.attempts, h.id, h.url, h.secret, h.created_by \
+        "SELECT d.id, d.event_id, d.mail_to, d.body, d.attempts, h.id, h.url, h.secret, h.created_by, \
+         d.project_id \
          FROM deliveries d LEFT JOIN hooks h ON h.id = d.hook_id \
          WHERE d.state = 'waiting' AND d.next_at <= $1 ORDER BY d.next_at, d.id LIMIT $2",
         values![now, most],
@@ -155,7 +167,7 @@ pub(crate) fn undelivered(
 /// What was given up last, the newest first.
 pub(crate) fn given_up(tx: &mut Tx<'_>, most: u32) -> Result<Vec<GivenUp>, StoreError> {
     tx.query(
-        "SELECT id, event_id, hook_id, mail_to, last_error FROM deliveries WHERE state = 'given-up' \
+        "SELECT id, event_id, hook_id, mail_to, last_error, project_id FROM deliveries WHERE state = 'given-up' \
          ORDER BY id DESC LIMIT $1",
         values![most],
         |row| {
@@ -164,15 +176,16 @@ pub(crate) fn given_up(tx: &mut Tx<'_>, most: u32) -> Result<Vec<GivenUp>, Store
                 event: EventId(row.int(1)?),
                 hook: row.maybe_int(2)?.map(HookId),
                 mail_to: row.maybe_text(3)?,
+                project: row.maybe_int(5)?.map(ProjectId),
                 error: row.maybe_text(4)?,
             })
         },
     )
 }
 
-/// Forgets what was given up before `before`.
+/// Forgets what was given up, or delivered and kept, before `before`.
 pub(crate) fn forget(tx: &mut Tx<'_>, before: Moment) -> Result<u64, StoreError> {
-    tx.execute("DELETE FROM deliveries WHERE state = 'given-up' AND next_at < $1", values![before])
+    tx.execute("DELETE FROM deliveries WHERE state <> 'waiting' AND next_at < $1", values![before])
 }
 
 /// How many deliveries are waiting.
@@ -193,9 +206,10 @@ fn hook(row: &Row) -> Result<Hook, StoreError> {
 }
 
 fn delivery(row: &Row) -> Result<Delivery, StoreError> {
-    let to = match row.maybe_text(2)? {
-        Some(address) => Recipient::Mail(address),
-        None => Recipient::Hook {
+    let to = match (row.maybe_text(2)?, row.maybe_int(9)?) {
+        (Some(address), _) => Recipient::Mail(address),
+        (None, Some(project)) => Recipient::Forge(ProjectId(project)),
+        (None, None) => Recipient::Hook {
             id: HookId(row.int(5)?),
             url: row.text(6)?,
             secret: row.text(7)?,

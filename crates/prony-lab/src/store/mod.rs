@@ -47,6 +47,7 @@ pub(crate) mod series;
 mod session;
 pub(crate) mod settings;
 mod sqlite;
+pub(crate) mod statuses;
 pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;

@@ -156,3 +156,37 @@ fn hmac(key: &str, message: &[u8]) -> String {
         .filter_map(|digit| char::from_digit(digit.into(), 16))
         .collect()
 }
+
+#[test]
+fn a_status_that_can_not_be_sent_is_shown_to_administrators() {
+    let front = Front::with(|options| options.anonymous = Some(Role::Viewer));
+    let cookie = front.admin();
+    let [runner, admin] = [Role::Runner, Role::Admin].map(|role| front.token(&cookie, role));
+    let status = "[status]\nforge = \"gitea\"\ntoken = \"FORGE_TOKEN\"\napi = \"http://127.0.0.1:1\"";
+    let definition =
+        format!("repository = \"https://git.example/o/r.git\"\nstudy = \"prony.toml\"\n{status}");
+    let put = front.call(&admin, "PUT", "/projects/web", Some(&json!({ "definition": definition })));
+    assert_eq!(put.status, 200, "{put:?}");
+    let wrong = definition.replace("gitea", "gitta");
+    let refused = front.call(&admin, "PUT", "/projects/web", Some(&json!({ "definition": wrong })));
+    assert!(refused.status == 422 && refused.body.contains("`status.forge`"), "{refused:?}");
+    let page = |cookie: &str| front.get("/project/web", &[("Cookie", cookie)]).body;
+    assert!(page(&cookie).contains("No build of a known commit"), "{}", page(&cookie));
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let body = json!({ "project": "web", "reference": commit });
+    assert_eq!(front.call(&runner, "POST", "/builds", Some(&body)).status, 201);
+    let step = Duration::from_millis(50);
+    let is_there = |page: &str| page.contains("`prony lab secret set FORGE_TOKEN`");
+    for _ in 0..PATIENCE.as_millis() / step.as_millis() {
+        if is_there(&page(&cookie)) {
+            break;
+        }
+        std::thread::park_timeout(step);
+    }
+    let shown = page(&cookie);
+    assert!(is_there(&shown) && shown.contains("failed, tried again"), "{shown}");
+    assert!(shown.contains("pending: queued") && shown.contains("0123456789ab<"), "{shown}");
+    // Others see the project without it.
+    let others = page("");
+    assert!(others.contains("Project web") && !others.contains("id=\"status\""), "{others}");
+}

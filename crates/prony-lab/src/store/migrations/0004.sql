@@ -3,3 +3,7 @@
 ALTER TABLE builds ADD COLUMN checksum {int};
 ALTER TABLE files ADD COLUMN checksum {int};
 ALTER TABLE outputs ADD COLUMN checksum {int};
+-- The status of a commit, on its way to the forge of its project; `subject` is the commit and which of its statuses.
+ALTER TABLE deliveries ADD COLUMN project_id {int};
+ALTER TABLE deliveries ADD COLUMN subject TEXT;
+CREATE INDEX deliveries_project ON deliveries (project_id, id) WHERE project_id IS NOT NULL;

@@ -7,17 +7,23 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
-use super::{Frame, mistakes};
+use super::{Frame, format, mistakes};
 use crate::access::spawn_blocking;
 use crate::actions::projects::Registration;
 use crate::actions::{self, Ctx};
 use crate::ansi_stripper;
 use crate::http::{Principal, WebError, own_address};
 use crate::lab::Lab;
-use crate::model::{Definition, FieldMistake, Origin, Proposal, Role};
-use crate::store::Tx;
+use crate::model::{BuildId, Definition, FieldMistake, Origin, Proposal, Role};
 use crate::store::projects::{self, Project};
+use crate::store::statuses::{self, Delivery, SentStatus};
+use crate::store::{StoreError, Tx};
 use crate::web::fields::{Fields, PathParam, QueryParams};
+
+/// Statuses of commits on the page of a project.
+const STATUSES: u32 = 5;
+/// Of a commit on the page.
+const COMMIT_DIGITS: usize = 12;
 
 /// What a new definition begins as.
 const BEGINNING: &str = "\
@@ -37,7 +43,7 @@ command = \"make test\"
 /// All that may stand in one; a test reads it.
 const EXAMPLE: &str = "\
 title = \"Our server\"                      # for people
-repository = \"https://example.org/server.git\"  # or: folder = \"/srv/server\"
+repository = \"https://example.org/team/server.git\"  # or: folder = \"/srv/server\"
 branch = \"main\"                           # its good builds are the baseline
 study = \"bench/prony.toml\"                # in the project's files; without one nothing is measured
 variants = [\"release\", \"debug\"]           # tasks and study see the choice as PRONY_VARIANT
@@ -65,6 +71,12 @@ push = \"PUSH\"                            # a secret of the lab that signs a co
 branches = [\"main\", \"release/*\"]         # whose pushes count; without them, those of the branch above
 poll = \"5m\"                               # or: the branch is looked at this often
 every = \"24h\"                             # and built this often in any case
+
+[status]                                  # what the code host shows beside a built commit
+forge = \"gitea\"                           # its API: github, gitlab or gitea; forgejo has that of gitea
+token = \"FORGE_TOKEN\"                     # a secret of the lab: a token that may set statuses
+api = \"https://example.org\"               # not for github.com, gitlab.com, codeberg.org, gitea.com
+context = \"prony\"                         # which of the statuses of a commit it is
 
 [keep]                                    # outputs and files; figures stay
 files = \"4320h\"
@@ -129,6 +141,32 @@ struct One {
     /// The path of its badge, and the lab's address before it.
     badge: String,
     address: String,
+    /// What is sent to its forge, for administrators.
+    status: Option<StatusView>,
+}
+
+/// Where the statuses of its commits are sent, and what became of the last ones.
+struct StatusView {
+    /// `o/r on github, as prony`
+    target: String,
+    api: String,
+    token: String,
+    /// Whether they link to their builds.
+    has_link: bool,
+    sent: Vec<StatusLine>,
+}
+
+/// A status, and what became of it.
+struct StatusLine {
+    build: BuildId,
+    commit: String,
+    state: &'static str,
+    description: String,
+    delivery: &'static str,
+    is_good: bool,
+    /// When that was, or will be.
+    at: String,
+    error: Option<String>,
 }
 
 /// Shows all of them, and the form for a new one.
@@ -217,7 +255,8 @@ pub(crate) async fn show(
     let project = find(&lab, name).await?;
     let is_saved = !query.one("saved").is_empty();
     let address = own_address(&lab, &headers);
-    Ok(Html(draw(&lab, &principal, project, address, FormOutcome { is_saved, ..FormOutcome::default() })?))
+    let outcome = FormOutcome { is_saved, ..FormOutcome::default() };
+    Ok(Html(draw(&lab, &principal, project, address, outcome).await?))
 }
 
 /// Gives one a new definition.
@@ -239,7 +278,7 @@ pub(crate) async fn save(
             let mistakes = mistakes(refused, "definition")?;
             let address = own_address(&lab, &headers);
             let outcome = FormOutcome { is_saved: false, typed: Some(definition), mistakes };
-            let page = draw(&lab, &principal, project, address, outcome)?;
+            let page = draw(&lab, &principal, project, address, outcome).await?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
         }
     }
@@ -287,7 +326,7 @@ struct FormOutcome {
     mistakes: Vec<FieldMistake>,
 }
 
-fn draw(
+async fn draw(
     lab: &Lab,
     principal: &Principal,
     project: Project,
@@ -295,7 +334,9 @@ fn draw(
     outcome: FormOutcome,
 ) -> Result<String, WebError> {
     let FormOutcome { is_saved, typed, mistakes } = outcome;
+    let status = if principal.role == Role::Admin { status(lab, &project).await? } else { None };
     let page = One {
+        status,
         badge: lab.access.badge.path(&project.name),
         address,
         frame: Frame::of(principal).at("/projects"),
@@ -308,6 +349,48 @@ fn draw(
         mistakes,
     };
     Ok(page.render()?)
+}
+
+/// What is sent to the forge of `project`, if something is.
+async fn status(lab: &Lab, project: &Project) -> Result<Option<StatusView>, StoreError> {
+    let target = Definition::read(&project.definition).ok().and_then(|definition| definition.status);
+    let Some(target) = target else { return Ok(None) };
+    let id = project.id;
+    let sent = lab.store.read(move |tx| statuses::last(tx, id, STATUSES)).await?;
+    Ok(Some(StatusView {
+        target: ansi_stripper::line(&format!(
+            "{} on {}, as {}",
+            target.repository,
+            target.forge.name(),
+            target.context
+        )),
+        api: ansi_stripper::line(&target.api),
+        token: target.token.to_string(),
+        has_link: lab.options.public_address.is_some(),
+        sent: sent.into_iter().map(StatusLine::of).collect(),
+    }))
+}
+
+impl StatusLine {
+    fn of(sent: SentStatus) -> Self {
+        let status = sent.report.status;
+        let delivery = match (sent.delivery, sent.attempts) {
+            (Delivery::Delivered, _) => "delivered",
+            (Delivery::GivenUp, _) => "given up",
+            (Delivery::Waiting, 0) => "not sent yet",
+            (Delivery::Waiting, _) => "failed, tried again",
+        };
+        Self {
+            build: status.build,
+            commit: status.commit.unwrap_or_default().chars().take(COMMIT_DIGITS).collect(),
+            state: status.state.name(),
+            description: ansi_stripper::line(&status.description),
+            delivery,
+            is_good: sent.delivery == Delivery::Delivered,
+            at: format::when(sent.at),
+            error: sent.error.map(|error| ansi_stripper::line(&error)),
+        }
+    }
 }
 
 impl Entry {
