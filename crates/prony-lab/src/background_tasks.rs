@@ -7,7 +7,7 @@ use crate::hooks::{self, Mailer};
 use crate::lab::Lab;
 use crate::lab_error::LabError;
 use crate::store::retention;
-use crate::{health, history, monitor};
+use crate::{health, history, journal, monitor};
 
 /// What goes on without anybody's asking, until it is dropped.
 pub(crate) struct BackgroundTasks(Vec<Background>);
@@ -26,6 +26,7 @@ pub(crate) fn start(lab: &Lab) -> Result<BackgroundTasks, LabError> {
             health::start(store.clone(), Arc::clone(&lab.health), lab.options.data.clone())?,
         ]);
         let operator = lab.options.operator_mail.clone();
+        background.0.push(journal::start(store)?);
         background.0.extend(hooks::start(store, mailer, operator, address, lab.options.data.clone())?);
         Ok(background)
     };

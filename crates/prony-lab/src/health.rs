@@ -20,6 +20,7 @@ pub(crate) use conditions::{Condition, HealthLimits};
 
 use crate::background::Background;
 use crate::clock;
+use crate::log::{LogEntry, LogLevel};
 use crate::model::{AlertKind, AlertState};
 use crate::store::alerts::{self, NewAlert};
 use crate::store::{Store, StoreError, Tx, counts, disk};
@@ -66,6 +67,11 @@ impl Health {
         self.is_worker_dead.store(true, Ordering::Release);
     }
 
+    /// Whether it has.
+    pub(crate) fn has_worker_ended(&self) -> bool {
+        self.is_worker_dead.load(Ordering::Acquire)
+    }
+
     /// The conditions that hold now, with a sentence each.
     pub(crate) fn active(&self) -> Vec<(Condition, String)> {
         lock(&self.conditions).active()
@@ -85,14 +91,24 @@ impl Health {
             steady: clock::steady(),
             space,
             queue: queue.map_err(|error| error.to_string()),
-            is_worker_dead: self.is_worker_dead.load(Ordering::Acquire),
+            is_worker_dead: self.has_worker_ended(),
         }
     }
 
     /// Evaluates `readings`, and reports what has changed, or still waits to be reported.
     fn turn(&self, store: &Store, readings: &Readings) {
         self.free_bytes.store(readings.space.map_or(u64::MAX, |space| space.free_bytes), Ordering::Release);
-        let changes = lock(&self.conditions).evaluate(readings, &self.limits);
+        let mut conditions = lock(&self.conditions);
+        let before = conditions.active();
+        let changes = conditions.evaluate(readings, &self.limits);
+        drop(conditions);
+        for change in &changes {
+            // What an earlier lab may have reported is not news, and the writer logs that its database is lost.
+            let is_news = change.begins || before.iter().any(|(condition, _)| *condition == change.condition);
+            if is_news && change.condition != Condition::Database {
+                store.log().add(entry(change));
+            }
+        }
         let mut pending = lock(&self.pending);
         pending.extend(changes);
         while pending.len() > PENDING_MAX {
@@ -117,6 +133,17 @@ impl Health {
 fn is_news(tx: &mut Tx<'_>, change: &Change) -> Result<bool, StoreError> {
     let last = alerts::last_about(tx, AlertKind::Lab, change.condition.name())?;
     Ok(change.begins || last.is_some_and(|last| last.state != AlertState::Closed))
+}
+
+/// The line of the log about a condition that begins or ends.
+fn entry(change: &Change) -> LogEntry {
+    let (level, event) = if change.begins {
+        (LogLevel::Warning, "condition.begun")
+    } else {
+        (LogLevel::Info, "condition.ended")
+    };
+    let message = format!("{}: {}", change.condition.name(), change.words);
+    LogEntry::new(level, event, message).with("condition", change.condition.name())
 }
 
 /// Raises the alert about a condition that begins, and closes that of one that ends.

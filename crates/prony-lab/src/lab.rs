@@ -1,5 +1,6 @@
 //! What the parts of a lab share.
 
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::{Arc, OnceLock};
 
@@ -12,9 +13,10 @@ use crate::definitions::Definitions;
 use crate::egress;
 use crate::health::{Health, HealthLimits};
 use crate::lab_error::LabError;
+use crate::log::{Log, LogEntry, LogLevel};
 use crate::metrics::Metrics;
 use crate::model::{BuildRequest, FieldMistake, NewBuild, Origin, Proposal};
-use crate::options::LabOptions;
+use crate::options::{LabOptions, StoreAddress};
 use crate::policy::{Ownership, Policy, Refusal};
 use crate::store::{Store, StoreError, projects};
 
@@ -86,6 +88,9 @@ impl Lab {
         let mut made = std::fs::DirBuilder::new();
         made.recursive(true).mode(0o700).create(&options.data).map_err(folder)?;
         let store = Store::open(&options.store)?;
+        for note in store.notes() {
+            store.log().add(LogEntry::new(LogLevel::Warning, "store.note", note.as_str()));
+        }
         let device_key = store.write_blocking(|tx| key(tx, DEVICES))?;
         let hashing = Hashing::start().map_err(LabError::Threads)?;
         let access = Arc::new(Access::new(&options, hashing, &device_key)?);
@@ -113,9 +118,37 @@ impl Lab {
         self.store.notes()
     }
 
-    /// Waits for something to happen to the store that people should know, and returns it.
-    pub fn next_message(&self) -> String {
-        self.store.log().next()
+    /// What happens to the lab while it runs; whoever started it writes that down.
+    pub fn log(&self) -> &Log {
+        self.store.log()
+    }
+
+    /// Logs that the lab has begun and listens at `addresses`; `sandbox` is how its builds run, if it runs any.
+    pub fn log_start(&self, addresses: &[SocketAddr], sandbox: Option<&str>) {
+        let version = env!("CARGO_PKG_VERSION");
+        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        let database = match &self.options.store {
+            StoreAddress::Sqlite(_) => "SQLite",
+            StoreAddress::Postgres(_) => "PostgreSQL",
+        };
+        let message = format!("prony {version} has started; it listens on {}", addresses.join(", "));
+        let entry = LogEntry::new(LogLevel::Info, "lab.started", message)
+            .with("version", version)
+            .with("addresses", addresses)
+            .with("database", database)
+            .with("sandbox", sandbox.unwrap_or("builds are not run here"));
+        self.log().add(entry);
+    }
+
+    /// Logs that builds run without a sandbox, for the reason `why`.
+    pub fn log_no_sandbox(&self, why: &str) {
+        self.log().add(LogEntry::new(LogLevel::Warning, "lab.no-sandbox", why));
+    }
+
+    /// Logs that the lab ends, which closes the log.
+    pub fn log_stop(&self) {
+        self.log().add(LogEntry::new(LogLevel::Info, "lab.stopped", "the lab has stopped"));
+        self.log().close();
     }
 
     /// Who has shown this, if it is good.

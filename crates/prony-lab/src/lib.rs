@@ -6,10 +6,11 @@
 //! before that is committed.
 //!
 //! In reading order, each knowing only those before it: `model/` (the words and the states), `policy/` (which servers may
-//! be loaded), `store/` (what is kept), `health` (what an operator has to know), `history/`, `hooks/` and `monitor/` (what
-//! follows from results), `access/` (sessions and tokens), `lab` (what the parts share), `actions/` (what people do, one
-//! function each), `work/` (what runs builds), `admin/` (what is done at the machine), `http/`, `api/` and `web/` (what
-//! scripts and people see). A test of the edges (crates/prony/tests/it/edges.rs) has the whole order.
+//! be loaded), `store/` (what is kept), `health` (what an operator has to know), `journal` (the log of builds), `history/`,
+//! `hooks/` and `monitor/` (what follows from results), `access/` (sessions and tokens), `lab` (what the parts share),
+//! `actions/` (what people do, one function each), `work/` (what runs builds), `admin/` (what is done at the machine),
+//! `http/`, `api/` and `web/` (what scripts and people see). A test of the edges (crates/prony/tests/it/edges.rs) has the
+//! whole order.
 
 #![forbid(unsafe_code)]
 
@@ -32,8 +33,10 @@ mod health;
 mod history;
 mod hooks;
 mod http;
+mod journal;
 mod lab;
 mod lab_error;
+mod log;
 mod metrics;
 pub mod model;
 mod monitor;
@@ -50,6 +53,7 @@ pub use client::{Client, ClientError, Me};
 pub use clock::Moment;
 pub use lab::Lab;
 pub use lab_error::LabError;
+pub use log::{Log, LogEntry, LogLevel};
 pub use model::Gate;
 pub use options::{LabOptions, SandboxMode, StoreAddress};
 pub use secrets::SecretError;

@@ -27,7 +27,6 @@ mod footing;
 pub(crate) mod hooks;
 mod write_lease;
 mod lock;
-mod log;
 mod migrate;
 pub(crate) mod monitors;
 #[cfg(test)]
@@ -73,10 +72,10 @@ pub(crate) use tx::Tx;
 pub(crate) use value::{Row, Value, values};
 
 use crate::clock;
+use crate::log::Log;
 use crate::metrics::times;
 use crate::options::StoreAddress;
 use changes::Changes;
-use log::Log;
 use readers::Readers;
 use session::Session;
 use write_lease::WriteLease;

@@ -9,10 +9,10 @@ use prony_model::Problem;
 use super::checkpoint::{self, Checkpointer};
 use super::footing::{self, Footing};
 use super::lock::{self, FileLock};
-use super::log::Log;
 use super::session::Session;
 use super::{StoreError, connect, disk, migrate, sqlite};
 use crate::clock;
+use crate::log::{Log, LogEntry, LogLevel};
 use crate::options::StoreAddress;
 
 /// Between two attempts to reach a database that is gone: those who write meanwhile hear at once that it is.
@@ -35,12 +35,21 @@ pub(super) struct WriteLease {
     epoch: i64,
     /// Why nothing is written any more, ever.
     gone: Option<StoreError>,
-    /// The last attempt to reach the database: when the next one may be, and its error.
-    missed: Option<(Duration, StoreError)>,
+    /// The last attempt to reach the database, which failed.
+    missed: Option<Missed>,
     checkpointer: Option<Checkpointer>,
     log: Log,
     /// What only a store in files of this machine has.
     held: Option<Held>,
+}
+
+/// An attempt to reach the database that failed.
+struct Missed {
+    /// When the first one failed.
+    since: Duration,
+    /// When the next one may be.
+    next: Duration,
+    error: StoreError,
 }
 
 /// The hold on a store in files.
@@ -143,7 +152,7 @@ impl WriteLease {
         if !held.footing.is_there() {
             let lost = held.footing.lost(self.session.as_mut());
             self.gone = Some(lost.clone());
-            self.log.add(&format!("nothing is written any more: failed to {lost}"));
+            self.log_end(&lost);
             return Err(lost);
         }
         held.commits += 1;
@@ -180,31 +189,53 @@ impl WriteLease {
         if let Some(gone) = &self.gone {
             return Err(gone.clone());
         }
-        if let Some((next, error)) = &self.missed
-            && clock::steady() < *next
+        if let Some(missed) = &self.missed
+            && clock::steady() < missed.next
         {
-            return Err(error.clone());
+            return Err(missed.error.clone());
         }
         match self.retaken() {
             Ok(session) => {
                 self.session = session;
-                self.missed = None;
-                self.log.add("the database answers again, and what comes is accepted again");
+                self.log_recovery();
                 Ok(())
             }
             Err(error @ StoreError::InUse(_)) => {
-                self.log.add(&format!("nothing is written any more: failed to {error}"));
+                self.log_end(&error);
                 self.gone = Some(error.clone());
                 Err(error)
             }
             Err(error) => {
+                let now = clock::steady();
+                let since = self.missed.as_ref().map_or(now, |missed| missed.since);
                 if self.missed.is_none() {
-                    self.log.add(&format!("the database does not answer: failed to {error}"));
+                    let message = format!("the database does not answer: failed to {error}");
+                    self.log.add(LogEntry::new(LogLevel::Error, "database.lost", message));
                 }
-                self.missed = Some((clock::steady() + RETRY, error.clone()));
+                self.missed = Some(Missed { since, next: now + RETRY, error: error.clone() });
                 Err(error)
             }
         }
+    }
+
+    /// Logs that the database is there again: an outage is two entries, one that nobody had to wait for is one.
+    fn log_recovery(&mut self) {
+        let entry = if let Some(missed) = self.missed.take() {
+            let away = clock::steady().saturating_sub(missed.since).as_secs_f64();
+            let message =
+                format!("the database answers again after {away:.1} s; requests are accepted again");
+            LogEntry::new(LogLevel::Info, "database.back", message).with("away_s", away)
+        } else {
+            let message = "the connection to the database was lost and made again";
+            LogEntry::new(LogLevel::Warning, "database.reconnected", message)
+        };
+        self.log.add(entry);
+    }
+
+    /// Logs that nothing is written any more, ever.
+    fn log_end(&self, why: &StoreError) {
+        let message = format!("nothing is written any more: failed to {why}");
+        self.log.add(LogEntry::new(LogLevel::Error, "store.ended", message));
     }
 
     /// A new session that holds the lock, provided that no other lab had it meanwhile.

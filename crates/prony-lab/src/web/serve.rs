@@ -18,6 +18,7 @@ use crate::admin::LocalSocket;
 use crate::background_tasks::{self, BackgroundTasks};
 use crate::lab::Lab;
 use crate::lab_error::LabError;
+use crate::log::{LogEntry, LogLevel};
 
 /// How long the head of a request may take to come, and how long a connection may be quiet between two.
 const HEADER: Duration = Duration::from_secs(10);
@@ -83,11 +84,12 @@ pub fn serve(lab: &Lab) -> Result<Serving, LabError> {
     // A folder on another machine may hold no socket; the lab does without.
     let local = LocalSocket::start(lab)
         .inspect_err(|error| {
-            lab.store.log().add(&format!(
+            let message = format!(
                 "there is no {}/admin.sock ({error}): `prony lab user`, `token`, `policy` and `secret` don't reach this \
                  lab while it runs",
                 lab.options.data.display()
-            ));
+            );
+            lab.log().add(LogEntry::new(LogLevel::Warning, "lab.no-socket", message));
         })
         .ok();
     Ok(Serving { addresses, stop, runtime, background, local })

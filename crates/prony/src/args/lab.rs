@@ -120,6 +120,9 @@ pub(crate) struct LabServeArgs {
     /// as root
     #[arg(long, value_name = "MODE", value_parser = ["require", "auto", "off"], default_value = "auto")]
     pub(crate) sandbox: String,
+    /// How the log on stderr is written: as text, or as JSON, one object a line
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text", hide_short_help = true)]
+    pub(crate) log: String,
     /// Accept builds, but don't run them
     #[arg(long, hide_short_help = true)]
     pub(crate) no_worker: bool,

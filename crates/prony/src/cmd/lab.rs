@@ -53,14 +53,12 @@ fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
         let _ = stop.try_send(());
     })?;
     let lab = Lab::open(options(args)?).map_err(|error| cli_error(&error))?;
-    for note in lab.notes() {
-        output::write_stderr(&format!("note: {note}\n"));
-    }
-    let messages = lab.clone();
-    // It waits for messages until the process ends.
-    std::thread::spawn(move || {
-        loop {
-            output::write_stderr(&format!("{}\n", messages.next_message()));
+    let is_json = args.log == "json";
+    let log = lab.log().clone();
+    let written = std::thread::spawn(move || {
+        while let Some(entry) = log.next() {
+            let line = if is_json { entry.json() } else { entry.text() };
+            output::write_stderr(&format!("{line}\n"));
         }
     });
     let first = lab.first_link().map_err(|error| refused(&error))?;
@@ -75,20 +73,24 @@ fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
         output::print(&format!("log in first at {link}\nthe link is good once, for an hour\n"))?;
     }
     let worker = if args.no_worker { None } else { Some(worker(&lab)?) };
+    lab.log_start(serving.addresses(), worker.as_ref().map(|worker| worker.sandbox().describe()).as_deref());
     stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))?;
     // What it runs is ended while pages still show how far it is.
     drop(worker);
     serving.stop();
+    lab.log_stop();
+    // It panics only by a fault of ours, which was reported on stderr.
+    let _ = written.join();
     Ok(Exit::Good)
 }
 
-/// Runs builds from now on, and prints a note where that is without a sandbox.
+/// Runs builds from now on, and logs where that is without a sandbox.
 fn worker(lab: &Lab) -> Result<Worker, CliError> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let state = UserFolder::State.of_all_programs();
     let worker = Worker::start(lab, &Surroundings { home, state }).map_err(|error| cli_error(&error))?;
     if !worker.sandbox().is_there() {
-        output::write_stderr(&format!("note: {}\n", worker.sandbox().describe()));
+        lab.log_no_sandbox(&worker.sandbox().describe());
     }
     Ok(worker)
 }

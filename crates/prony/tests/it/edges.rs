@@ -55,8 +55,9 @@ const NEVER: [(&str, &str, Reach, &str); 29] = [
 
 /// The modules of prony-lab, each of which may use those before it: what is kept, what people do, what runs builds, what
 /// people see.
-const LAB_LAYERS: [&str; 30] = [
+const LAB_LAYERS: [&str; 32] = [
     "clock",
+    "log",
     "auth",
     "background",
     "ansi_stripper",
@@ -69,6 +70,7 @@ const LAB_LAYERS: [&str; 30] = [
     "health",
     "metrics",
     "event_cursor",
+    "journal",
     "egress",
     "history",
     "hooks",
