@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
 use crate::background::Background;
 use crate::clock;
 use crate::event_cursor::{AFTER_ERROR, POLL_INTERVAL};
 use crate::log::{LogEntry, LogLevel};
-use crate::model::{Build, BuildState, EventId};
+use crate::model::{Build, BuildState, BuildVerdict, EventId};
 use crate::store::events::{self, Event};
 use crate::store::{Store, StoreError, Tx, builds};
 
@@ -20,6 +22,12 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) fn start(store: &Store) -> std::io::Result<Background> {
     let mut builds = BuildLog::new(store.clone());
     Background::start("lab-log", move || builds.turn())
+}
+
+/// The part of an event's own body that matters here.
+#[derive(Deserialize)]
+struct EventBody {
+    reason: Option<String>,
 }
 
 /// Follows the events.
@@ -85,11 +93,13 @@ fn entry(tx: &mut Tx<'_>, event: &Event) -> Result<Option<LogEntry>, StoreError>
     if !(state.is_final() || matches!(state, BuildState::Queued | BuildState::Running)) {
         return Ok(None);
     }
-    Ok(builds::one(tx, id)?.and_then(|found| of_build(&found.build, state)))
+    // A request has no reason; what comes back has one.
+    let is_back = serde_json::from_str::<EventBody>(&event.body).is_ok_and(|body| body.reason.is_some());
+    Ok(builds::one(tx, id)?.and_then(|found| of_build(&found.build, state, is_back)))
 }
 
-/// The entry of a build that came to `state`.
-fn of_build(build: &Build, state: BuildState) -> Option<LogEntry> {
+/// The entry of a build that came to `state`; into the queue perhaps once more.
+fn of_build(build: &Build, state: BuildState, is_back: bool) -> Option<LogEntry> {
     let project = build.project_name.as_deref();
     let of = project.map(|name| format!(" of {name}")).unwrap_or_default();
     let name = format!("build {}{of} ({})", build.id, build.reference);
@@ -101,8 +111,7 @@ fn of_build(build: &Build, state: BuildState) -> Option<LogEntry> {
             .with("state", state.name())
     };
     match state {
-        // A build goes back into the queue where the last lab ended before it began: it was requested before.
-        BuildState::Queued if build.attempt > 0 => {
+        BuildState::Queued if is_back => {
             Some(made(LogLevel::Info, "build.requeued", format!("{name}: in the queue again")))
         }
         BuildState::Queued => {
@@ -116,7 +125,7 @@ fn of_build(build: &Build, state: BuildState) -> Option<LogEntry> {
         }
         state if state.is_final() => {
             let level = if state == BuildState::Failed { LogLevel::Warning } else { LogLevel::Info };
-            let verdict = build.verdict.map(|verdict| verdict.name());
+            let verdict = build.verdict.map(BuildVerdict::name);
             let outcome: Vec<&str> =
                 [Some(state.name()), verdict, build.reason.as_deref().filter(|text| !text.is_empty())]
                     .into_iter()
@@ -133,9 +142,11 @@ fn of_build(build: &Build, state: BuildState) -> Option<LogEntry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{BuildId, BuildVerdict};
+    use crate::clock::Moment;
+    use crate::model::{BuildId, BuildRequest, Definition};
     use crate::store::fixture::on_both;
-    use crate::store::past::{Measured, Past};
+    use crate::store::past::{DEFINITION, Measured, Past};
+    use crate::store::queue;
 
     fn texts(follower: &mut BuildLog) -> Vec<String> {
         while follower.turn() == Duration::ZERO {}
@@ -156,12 +167,32 @@ mod tests {
             assert_eq!(
                 texts(&mut follower),
                 [
-                    "build 2 of a (topic): in the queue again",
+                    "build 2 of a (topic): requested by kim",
                     "build 2 of a (topic): started",
                     "build 2 of a (topic): completed, slower"
                 ]
             );
             assert!(texts(&mut follower).is_empty(), "once");
+        });
+    }
+
+    #[test]
+    fn a_build_that_comes_back_was_not_requested_again() {
+        on_both(|store| {
+            let project = Past::new(store).project;
+            let mut follower = BuildLog::new(store.clone());
+            store
+                .write_blocking(move |tx| {
+                    let definition = Definition::read(DEFINITION).expect("a definition");
+                    let new = BuildRequest::default().checked(project, &definition, "kim", Moment(5));
+                    builds::accept(tx, &new.expect("a request"))?;
+                    queue::take(tx, Moment(6))?;
+                    queue::recover(tx, Moment(7))
+                })
+                .expect("written");
+            let expected =
+                ["build 1 of a (main): requested by kim", "build 1 of a (main): in the queue again"];
+            assert_eq!(texts(&mut follower), expected);
         });
     }
 
@@ -172,10 +203,10 @@ mod tests {
             let id = past.build("main", "abc", Measured::default());
             let mut build =
                 store.read_blocking(|tx| builds::one(tx, id)).expect("read").expect("there").build;
-            (build.attempt, build.reference) = (0, "a\nb".to_owned());
+            build.reference = "a\nb".to_owned();
             build.reason = Some("compile: exit code 2".to_owned());
             let json = |state| {
-                let entry = of_build(&build, state).expect("an entry").json();
+                let entry = of_build(&build, state, false).expect("an entry").json();
                 serde_json::from_str::<serde_json::Value>(&entry).expect("JSON")
             };
             let requested = json(BuildState::Queued);
@@ -188,7 +219,7 @@ mod tests {
             let ended = json(BuildState::Failed);
             assert_eq!((&ended["level"], &ended["state"]), (&"warning".into(), &"failed".into()));
             assert_eq!(ended["reason"], "compile: exit code 2");
-            assert_eq!(of_build(&build, BuildState::Finalizing), None);
+            assert_eq!(of_build(&build, BuildState::Finalizing, false), None);
         });
     }
 }

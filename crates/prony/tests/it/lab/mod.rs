@@ -5,6 +5,7 @@ mod attacks;
 mod checkout;
 mod faults;
 mod killed;
+mod logging;
 mod process;
 mod running;
 mod sandbox;
