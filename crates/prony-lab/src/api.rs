@@ -6,6 +6,7 @@
 mod admin;
 mod builds;
 mod call;
+mod commits;
 mod document;
 mod history;
 mod machine;

@@ -4,6 +4,7 @@
 
 pub(crate) mod alerts;
 pub(crate) mod builds;
+pub(crate) mod commits;
 mod error;
 pub(crate) mod policy;
 pub(crate) mod projects;

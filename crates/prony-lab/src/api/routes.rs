@@ -3,7 +3,7 @@
 use axum::http::Method;
 
 use super::call::Route;
-use super::{admin, builds, history, machine, policy, projects, results, watch};
+use super::{admin, builds, commits, history, machine, policy, projects, results, watch};
 use crate::model::Role;
 
 /// Every route: method, path, least role, what it does, who does it.
@@ -19,6 +19,8 @@ pub(super) fn table() -> Vec<Route> {
         Route::new(get.clone(), "/builds/{id}", Role::Viewer, "One build with its tasks.", builds::one),
         Route::new(post.clone(), "/builds/{id}/cancel", Role::Runner, "Cancels a build.", builds::cancel),
         Route::new(post.clone(), "/builds/{id}/retry", Role::Runner, "Requests the same build again.", builds::retry).creates().keyed(),
+        Route::new(get.clone(), "/builds/{id}/commits", Role::Viewer, "The commits since the baseline of a build, or since another build.", commits::between),
+        Route::new(post.clone(), "/builds/{id}/commits", Role::Runner, "Has the commits since another build listed.", commits::list),
         Route::new(post.clone(), "/stop", Role::Admin, "Cancels everything that is not over.", builds::stop_all),
         Route::new(get.clone(), "/builds/{id}/results", Role::Viewer, "The figures of a build, and its thresholds of it.", results::results),
         Route::new(get.clone(), "/builds/{id}/notes", Role::Viewer, "What people wrote about a build.", results::notes),

@@ -158,6 +158,12 @@ pub struct Build {
     pub reference: String,
     /// The whole commit, once it is known.
     pub commit: Option<String>,
+    /// Name of the commit's author. Builds of earlier versions have none, nor have files that are no commit.
+    pub commit_author: Option<String>,
+    /// First line of the commit's message.
+    pub commit_subject: Option<String>,
+    /// When it was committed.
+    pub commit_at: Option<Moment>,
     /// What it is compared with.
     pub base: Option<String>,
     /// Which variant.

@@ -2,6 +2,8 @@
 
 mod alert;
 mod build;
+mod commit;
+mod commit_page;
 mod forge;
 mod gate;
 mod history;
@@ -25,6 +27,8 @@ pub use build::{
     AdHocLoad, Build, BuildDetail, BuildKind, BuildRequest, BuildVerdict, Contradiction, FieldMistake,
     NewBuild, Priority, Task, TaskKind, email,
 };
+pub use commit::{Commit, CommitRange, RangeState};
+pub(crate) use commit_page::commit_page;
 pub use forge::{Forge, StatusTarget};
 pub use gate::Gate;
 pub use history::{Change, ChangeState, Point, Series};

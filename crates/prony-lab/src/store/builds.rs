@@ -10,7 +10,7 @@ use crate::model::{
 
 const COLUMNS: &str = "b.id, b.kind, b.project_id, p.name, b.reference, b.commit_id, b.base, b.variant, b.state, \
                        b.reason, b.verdict, b.priority, b.requested_by, b.requested_at, b.started_at, b.ended_at, \
-                       b.attempt";
+                       b.attempt, b.commit_author, b.commit_subject, b.commit_at";
 const FROM: &str = "builds b LEFT JOIN projects p ON p.id = b.project_id";
 
 /// Which builds a list is of.
@@ -114,7 +114,7 @@ pub(crate) fn one(tx: &mut Tx<'_>, id: BuildId) -> Result<Option<BuildDetail>, S
     let statement =
         format!("SELECT {COLUMNS}, b.load, b.email, b.expires_at, b.baseline_id FROM {FROM} WHERE b.id = $1");
     let found = tx.first(&statement, values![id], |row| {
-        Ok((build(row)?, row.maybe_text(17)?, row.maybe_text(18)?, row.moment(19)?, row.maybe_int(20)?))
+        Ok((build(row)?, row.maybe_text(20)?, row.maybe_text(21)?, row.moment(22)?, row.maybe_int(23)?))
     })?;
     let Some((build, load, email, expires_at, baseline)) = found else { return Ok(None) };
     let load: Option<AdHocLoad> = load
@@ -239,6 +239,9 @@ fn build(row: &Row) -> Result<Build, StoreError> {
         project_name: row.maybe_text(3)?,
         reference: row.text(4)?,
         commit: row.maybe_text(5)?,
+        commit_author: row.maybe_text(17)?,
+        commit_subject: row.maybe_text(18)?,
+        commit_at: row.maybe_moment(19)?,
         base: row.maybe_text(6)?,
         variant: row.maybe_text(7)?,
         state: row.word(8)?,

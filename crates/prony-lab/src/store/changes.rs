@@ -4,13 +4,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Every table but `lab`, which describes the store itself. A test compares them with the database.
-pub(super) const TABLES: [&str; 24] = [
+pub(super) const TABLES: [&str; 25] = [
     "alerts",
     "audit",
     "builds",
     "changes",
     "check_hours",
     "checks",
+    "commit_ranges",
     "deliveries",
     "events",
     "files",

@@ -13,6 +13,7 @@ pub(crate) mod builds;
 mod changes;
 mod checkpoint;
 mod checksum;
+pub(crate) mod commits;
 pub(crate) mod counts;
 mod error;
 pub(crate) mod disk;

@@ -24,6 +24,7 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/build/{id}/cancel", post(pages::build::cancel))
         .route("/build/{id}/retry", post(pages::build::retry))
         .route("/build/{id}/note", post(pages::build::add_note))
+        .route("/build/{id}/commits", post(pages::commits::list))
         .route("/compare", get(pages::compare::show))
         .route("/history/{project}", get(pages::history::project))
         .route("/history/{project}/{series}", get(pages::history::series))

@@ -15,14 +15,14 @@ use super::study::{self, Study};
 use super::task::Manner;
 use super::worker::{Tools, persist};
 use super::workspace::{self, Workspace};
-use super::{comparison, load, task};
+use super::{commits, comparison, load, task};
 use crate::clock;
 use crate::model::{
-    BuildDetail, BuildId, BuildKind, BuildState, BuildVerdict, Definition, Limits, Role, Task, TaskKind,
-    TaskState,
+    BuildDetail, BuildId, BuildKind, BuildState, BuildVerdict, Commit, CommitRange, Definition, Limits,
+    Origin, RangeState, Role, Task, TaskKind, TaskState,
 };
 use crate::secrets::{self, SecretError};
-use crate::store::{StoreError, builds, files, projects, queue, results, tasks, users};
+use crate::store::{self, StoreError, builds, files, projects, queue, results, tasks, users};
 
 /// What is asked to stop is killed after this long: a server has written its data by then.
 const GRACE: Duration = Duration::from_secs(10);
@@ -260,7 +260,7 @@ impl Job<'_> {
         };
         let references = build.base.iter().map(|base| (base, "base")).chain([(&build.reference, "source")]);
         // A script that asks for the commit that was just pushed means the branch's history, too.
-        let mut branch = None;
+        let (mut branch, mut description) = (None, None);
         for (reference, name) in references {
             let folder = self.workspace.path().join(name);
             let limits = self.limits(definition.limits.time);
@@ -278,6 +278,7 @@ impl Job<'_> {
             match fetched {
                 Ok(revision) => {
                     branch = revision.newest_of.into_iter().find(|name| *name == definition.branch);
+                    description = revision.description;
                     self.sources.push(Source { folder, commit: revision.commit });
                 }
                 Err(super::CheckoutError::Cancelled) => {
@@ -296,13 +297,57 @@ impl Job<'_> {
         if commits.len() == 2 && commits[0] == commits[1] {
             return Done::failed("both are the same commit: there is nothing to compare");
         }
-        let id = build.id;
-        let kept = persist(&self.tools.lab.store, move |tx| match commits.as_slice() {
-            [base, commit] => queue::set_commits(tx, id, commit, Some(base), None),
-            [commit] => queue::set_commits(tx, id, commit, None, branch.as_deref()),
-            _ => Ok(()),
-        });
+        let kept = self.keep_commits(commits, branch, description);
         kept.map_or_else(|error| Done::failed(format!("failed to {error}")), |()| Done::good())
+    }
+
+    /// Notes what was checked out, on which branch, and who made it; of a comparison what lies between the two, too.
+    fn keep_commits(
+        &self,
+        commits: Vec<String>,
+        branch: Option<String>,
+        description: Option<Commit>,
+    ) -> Result<(), StoreError> {
+        let (id, project) = (self.detail.build.id, self.detail.build.project);
+        let between = match commits.as_slice() {
+            [base, commit] => self.between(base, commit),
+            _ => None,
+        };
+        persist(&self.tools.lab.store, move |tx| {
+            match commits.as_slice() {
+                [base, commit] => queue::set_commits(tx, id, commit, Some(base), None)?,
+                [commit] => queue::set_commits(tx, id, commit, None, branch.as_deref())?,
+                _ => {}
+            }
+            if let Some(description) = &description {
+                store::commits::describe(tx, id, description)?;
+            }
+            match (&between, project) {
+                (Some(between), Some(project)) => store::commits::keep(tx, project, between),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// The commits from `base` to `tip`, unless they are listed already. What can't be read or listed fails no build.
+    fn between(&self, base: &str, tip: &str) -> Option<CommitRange> {
+        let (definition, project) = (self.definition?, self.detail.build.project?);
+        if base == tip || matches!(definition.origin, Origin::Folder(_)) {
+            return None;
+        }
+        let store = &self.tools.lab.store;
+        let known = store.read_blocking(|tx| store::commits::range(tx, project, base, tip)).ok()?;
+        if known.is_some_and(|range| range.state == RangeState::Listed) {
+            return None;
+        }
+        let found = commits::list(&self.tools.fetcher, definition, [base, tip], self.cancel);
+        Some(found).filter(|_| !self.cancel.is_cancelled())
+    }
+
+    /// The same since the baseline.
+    fn since(&self, baseline: BuildId) -> Option<CommitRange> {
+        let found = self.tools.lab.store.read_blocking(|tx| builds::one(tx, baseline)).ok()??;
+        self.between(&found.build.commit?, &self.sources.last()?.commit)
     }
 
     fn command(&mut self, task: &Task, log: &mut task::Log<'_>) -> Done {
@@ -405,6 +450,7 @@ impl Job<'_> {
             None if study.is_doubtful => (BuildState::Degraded, study.words.clone()),
             None => (BuildState::Completed, study.words.clone()),
         };
+        let between = study.baseline.and_then(|baseline| self.since(baseline));
         let study = std::sync::Arc::new(study);
         let kept = {
             let (study, reason) = (std::sync::Arc::clone(&study), reason.clone());
@@ -414,6 +460,9 @@ impl Job<'_> {
                 }
                 if let (Some(results), Some(project), true) = (&study.results, project, is_series) {
                     results::keep(tx, id, project, &variant, results)?;
+                }
+                if let (Some(between), Some(project)) = (&between, project) {
+                    store::commits::keep(tx, project, between)?;
                 }
                 builds::set_verdict(
                     tx,

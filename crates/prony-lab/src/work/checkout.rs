@@ -9,7 +9,7 @@ use prony_supervisor::{Cancel, Ended, Limits, StartError, Starter, StopReason};
 use super::folder;
 use super::git::{Credential, Git, GitResult, mirror, redacted, without_secrets};
 use super::{ending, workspace};
-use crate::model::Origin;
+use crate::model::{Commit, Origin};
 
 /// git itself shortens commits to no less.
 const LEAST_DIGITS_OF_GIT: usize = 4;
@@ -27,6 +27,18 @@ const LOOK_LIMITS: Limits = Limits {
     processes: 64,
     poll_interval: prony_supervisor::POLL_INTERVAL,
 };
+
+/// What listing commits may use: the lab's own copy is read, and nobody is asked.
+const LIST_LIMITS: Limits = Limits {
+    time: std::time::Duration::from_secs(30),
+    // More than the longest list of subjects that people write.
+    output_bytes: 4 << 20,
+    ..LOOK_LIMITS
+};
+/// How git is to describe a commit, on one line: [`description`] reads it.
+pub(super) const COMMIT_FORMAT: &str = "--format=%H%x00%ct%x00%an%x00%s";
+/// Whatever a commit is written in.
+pub(super) const ENCODING: &str = "--encoding=UTF-8";
 
 /// Fetches files.
 #[derive(Debug, Clone)]
@@ -48,8 +60,21 @@ pub struct Revision {
     pub commit: String,
     /// First line of its message, or what the digest is of.
     pub subject: String,
+    /// Who made the commit, and when; none of a digest.
+    pub description: Option<Commit>,
     /// The branches whose newest commit it is, as far as is known here.
     pub newest_of: Vec<String>,
+}
+
+/// What lies between two commits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Between {
+    /// What the second has and the first has not, the newest first.
+    pub commits: Vec<Commit>,
+    /// How many these are, with those that are not listed.
+    pub ahead: u64,
+    /// How many the first has and the second has not.
+    pub behind: u64,
 }
 
 /// Why there are no files.
@@ -69,6 +94,9 @@ pub enum CheckoutError {
     /// Several commits begin like this.
     #[error("several commits begin with {0}: write more digits")]
     Ambiguous(String),
+    /// A commit that was built once, in another copy of the repository.
+    #[error("the lab's copy of the repository has no commit {0} any more: build it again")]
+    Gone(String),
     /// A folder has only the files that it has.
     #[error("a folder has no other commits: register the project as a repository to compare two")]
     Folder,
@@ -142,10 +170,11 @@ impl Fetcher {
                     run_git(&git, &mirror, "list branches", &words)?.lines().map(str::to_owned).collect();
                 let git = Git { room, ..git };
                 check_out(&git, &mirror, &commit, into)?;
-                let subject = run_git(&git, into, "read the commit", &["log", "-1", "--format=%s"])?;
-                let subject = subject.trim().to_owned();
+                let text = run_git(&git, into, "read the commit", &["log", "-1", ENCODING, COMMIT_FORMAT])?;
+                let description = text.split('\n').find_map(description);
+                let subject = description.as_ref().map(|found| found.subject.clone()).unwrap_or_default();
                 report(&format!("{commit} {subject}"));
-                Ok(Revision { commit, subject, newest_of })
+                Ok(Revision { commit, subject, description, newest_of })
             }
             Origin::Folder(folder) => {
                 report(&format!("copying {}", folder.display()));
@@ -183,6 +212,45 @@ impl Fetcher {
         let commit =
             result.text.lines().find_map(|line| line.split_once('\t')).map(|(commit, _)| commit.to_owned());
         Ok(commit.filter(|commit| is_commit(commit)))
+    }
+
+    /// The commits that the commit `tip` of the repository at `address` has and `base` has not, the newest `most` of
+    /// them, and how many there are, as far as the lab's own copy has both: nothing is fetched.
+    pub fn commits_between(
+        &self,
+        address: &str,
+        [base, tip]: [&str; 2],
+        most: u32,
+        cancel: &Cancel,
+    ) -> Result<Between, CheckoutError> {
+        let mirror = mirror(&self.mirrors, address);
+        let git = Git {
+            starter: &self.starter,
+            search_path: &self.search_path,
+            home: None,
+            room: &mirror,
+            limits: LIST_LIMITS,
+            cancel,
+            borrowed: None,
+            credential: None,
+        };
+        for commit in [base, tip] {
+            let is_there = mirror.is_dir() && is_commit(commit) && resolved(&git, &mirror, commit)?.is_some();
+            if !is_there {
+                return Err(CheckoutError::Gone(commit.chars().filter(char::is_ascii_hexdigit).collect()));
+            }
+        }
+        let what = "list the commits";
+        let both = format!("{base}...{tip}");
+        let counted = run_git(&git, &mirror, what, &["rev-list", "--left-right", "--count", &both, "--"])?;
+        let counts = |line: &str| {
+            let (behind, ahead) = line.split_once('\t')?;
+            Some((behind.parse().ok()?, ahead.parse().ok()?))
+        };
+        let (behind, ahead) = counted.lines().find_map(counts).unwrap_or_default();
+        let (most, range) = (format!("--max-count={most}"), format!("{base}..{tip}"));
+        let listed = run_git(&git, &mirror, what, &["log", &most, ENCODING, COMMIT_FORMAT, &range, "--"])?;
+        Ok(Between { commits: listed.split('\n').filter_map(description).collect(), ahead, behind })
     }
 
     /// Makes the mirror, if there is none yet.
@@ -326,6 +394,14 @@ fn check(reference: &str) -> Result<(), CheckoutError> {
     if is_hostile { Err(shown()) } else { Ok(()) }
 }
 
+/// A commit as git describes it by [`COMMIT_FORMAT`].
+pub(super) fn description(line: &str) -> Option<Commit> {
+    let mut parts = line.trim_end_matches('\n').splitn(4, '\0');
+    let commit = parts.next().filter(|commit| is_commit(commit))?;
+    let (seconds, author, subject) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(Commit::new(commit, author, subject, seconds.parse().ok()))
+}
+
 fn is_hexadecimal(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -350,6 +426,18 @@ mod tests {
         let expected = "fetch /srv/a: git ended with exit code 128: detected dubious ownership in repository at '/srv/a'";
         assert_eq!(error.summary(), expected);
         assert_eq!(CheckoutError::Cancelled.summary(), "was cancelled");
+    }
+
+    #[test]
+    fn descriptions_of_commits_are_read() {
+        let hash = "0123456789012345678901234567890123456789";
+        let found = description(&format!("{hash}\05\0Kim\0say \0 something\n"));
+        assert_eq!(found, Some(Commit::new(hash, "Kim", "say  something", Some(5))));
+        let undated = description(&format!("{hash}\0never\0\0"));
+        assert_eq!(undated, Some(Commit::new(hash, "", "", None)));
+        for other in ["", "\n", hash, "abc\05\0Kim\0x", "warning: x\05\0Kim\0x"] {
+            assert_eq!(description(other), None, "{other:?}");
+        }
     }
 
     #[test]

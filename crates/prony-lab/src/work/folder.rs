@@ -13,8 +13,11 @@ use std::path::{Path, PathBuf};
 use prony_supervisor::{ConfinedFolder, FileType};
 use sha2::{Digest as _, Sha256};
 
-use super::checkout::{CheckoutError, Revision, good, is_commit};
+use super::checkout::{
+    COMMIT_FORMAT, CheckoutError, ENCODING, Revision, description, good, is_commit,
+};
 use super::git::Git;
+use crate::model::Commit;
 
 /// HEAD, a branch: one line.
 const REFERENCE_BYTES_MAX: u64 = 4 << 10;
@@ -38,13 +41,15 @@ pub(super) fn copy(git: &Git<'_>, folder: &Path, into: &Path, own: &Path) -> Res
     good(git, &what, &git.other(git.room, words.into_iter().chain(paths).collect())?, "")?;
     let files = ConfinedFolder::open(into)?;
     if let Some(commit) = head(&files)
-        && let Some(subject) = subject_if_unchanged(git, into, own, &commit)?
+        && let Some(found) = description_if_unchanged(git, into, own, &commit)?
     {
-        return Ok(Revision { commit, subject, newest_of: Vec::new() });
+        let subject = found.subject.clone();
+        return Ok(Revision { commit, subject, description: Some(found), newest_of: Vec::new() });
     }
     Ok(Revision {
         commit: digest(&files)?,
         subject: "(digest of the files: they are no commit)".to_owned(),
+        description: None,
         newest_of: Vec::new(),
     })
 }
@@ -75,13 +80,13 @@ fn packed(git: &ConfinedFolder, name: &str) -> Option<String> {
     lines.find(|(_, found)| *found == name).map(|(commit, _)| commit.to_owned())
 }
 
-/// The first line of the message of `commit`, if the files of `into` are those of it and nothing else.
-fn subject_if_unchanged(
+/// What git knows of `commit`, if the files of `into` are those of it and nothing else.
+fn description_if_unchanged(
     git: &Git<'_>,
     into: &Path,
     own: &Path,
     commit: &str,
-) -> Result<Option<String>, CheckoutError> {
+) -> Result<Option<Commit>, CheckoutError> {
     std::fs::create_dir_all(own)?;
     let init = git.call(own, false, &["init", "--quiet", "--bare", "--template=", "."])?;
     good(git, "look at the folder", &init, "")?;
@@ -97,8 +102,8 @@ fn subject_if_unchanged(
             return Ok(None);
         }
     }
-    let result = git.call(into, false, &["log", "-1", "--format=%s", commit])?;
-    Ok(result.ended.is_good().then(|| result.text.trim().to_owned()))
+    let result = git.call(into, false, &["log", "-1", ENCODING, COMMIT_FORMAT, commit])?;
+    Ok(result.text.split('\n').find_map(description).filter(|_| result.ended.is_good()))
 }
 
 /// A digest of all files in `folder` but for those of git: their names, what may be done with them, and what is in them.

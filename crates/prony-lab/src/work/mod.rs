@@ -3,14 +3,15 @@
 //! Everything that is started here is started through a guardian (prony-supervisor, docs/decisions/017-guardians.md), so
 //! that nothing of it outlives the lab, however the lab ends.
 //!
-//! Reading order: `workspace.rs` and `sandbox/` (where commands run), `checkout.rs` (what is put there), `worker.rs` (which
-//! build is next), `build.rs` (its way from task to task), `task.rs` and `ending.rs` (one command), `study.rs` and
-//! `comparison.rs` (what is measured), `verdict.rs` (the verdict), `local_calls.rs` (who asks for builds),
-//! `inspect.rs` (what may become a project), `triggers.rs` (what is due by itself).
+//! Reading order: `workspace.rs` and `sandbox/` (where commands run), `checkout.rs` (what is put there), `commits.rs` (what
+//! lies between two commits), `worker.rs` (which build is next), `build.rs` (its way from task to task), `task.rs` and
+//! `ending.rs` (one command), `study.rs` and `comparison.rs` (what is measured), `verdict.rs` (the verdict),
+//! `local_calls.rs` (who asks for builds), `inspect.rs` (what may become a project), `triggers.rs` (what is due by itself).
 
 mod baseline;
 mod build;
 mod checkout;
+mod commits;
 mod comparison;
 pub mod egress;
 mod ending;
@@ -28,7 +29,7 @@ mod verdict;
 mod worker;
 mod workspace;
 
-pub use checkout::{CheckoutError, Fetcher, Revision};
+pub use checkout::{Between, CheckoutError, Fetcher, Revision};
 pub use git::Credential;
 pub use local_calls::LocalCallError;
 pub use sandbox::{Network, Sandbox, Scope, Use};

@@ -13,6 +13,7 @@ use prony_supervisor::{Cancel, Cgroups, Starter};
 
 use super::build;
 use super::checkout::Fetcher;
+use super::commits;
 use super::inspect::Inspector;
 use super::sandbox::Sandbox;
 use super::triggers;
@@ -69,6 +70,8 @@ pub struct Worker {
 #[derive(Default)]
 struct Shared {
     is_stopping: AtomicBool,
+    /// Ends what is done between two builds.
+    stop: Cancel,
     /// What is being worked on.
     now: Mutex<Option<(BuildId, Cancel)>>,
 }
@@ -153,6 +156,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.shared.is_stopping.store(true, Ordering::Release);
+        self.shared.stop.cancel();
         if let Some((_, cancel)) = &*self.shared.now() {
             cancel.cancel();
         }
@@ -214,6 +218,8 @@ fn database_addresses(store: &StoreAddress) -> Vec<IpAddr> {
 fn work(shared: &Shared, tools: &Tools) {
     let store = &tools.lab.store;
     while !shared.is_stopping() {
+        // An error is the store's; the list still waits then.
+        let _ = commits::list_wanted(tools, &shared.stop);
         match next(store) {
             Ok(Some(id)) => {
                 let cancel = Cancel::default();

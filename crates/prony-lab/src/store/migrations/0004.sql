@@ -7,3 +7,24 @@ ALTER TABLE outputs ADD COLUMN checksum {int};
 ALTER TABLE deliveries ADD COLUMN project_id {int};
 ALTER TABLE deliveries ADD COLUMN subject TEXT;
 CREATE INDEX deliveries_project ON deliveries (project_id, id) WHERE project_id IS NOT NULL;
+-- Who made the commit of a build, what it is about, and when. Builds of earlier versions have none.
+ALTER TABLE builds ADD COLUMN commit_author TEXT;
+ALTER TABLE builds ADD COLUMN commit_subject TEXT;
+ALTER TABLE builds ADD COLUMN commit_at {int};
+
+-- The commits from one commit of a project to another: those that the worker is to list, and those that it has listed.
+CREATE TABLE commit_ranges (
+    id {id},
+    project_id {int} NOT NULL REFERENCES projects (id),
+    base TEXT NOT NULL,
+    tip TEXT NOT NULL,
+    state TEXT NOT NULL,
+    -- How many commits the tip has that the base has not, and the other way round.
+    ahead {int} NOT NULL DEFAULT 0,
+    behind {int} NOT NULL DEFAULT 0,
+    -- The newest of them, as JSON.
+    commits TEXT NOT NULL DEFAULT '[]',
+    error TEXT,
+    UNIQUE (project_id, base, tip)
+);
+CREATE INDEX commit_ranges_wanted ON commit_ranges (id) WHERE state = 'wanted';

@@ -8,11 +8,13 @@ use axum::extract::State;
 use axum::response::Html;
 
 use super::build::figure::{change, interval, shown};
+use super::commits::Section;
 use super::{Frame, format};
+use crate::actions;
 use crate::ansi_stripper;
 use crate::http::{Principal, WebError};
-use crate::lab::Lab;
-use crate::model::{Build, BuildId};
+use crate::lab::{Lab, Refused};
+use crate::model::{Build, BuildId, RangeState};
 use crate::store::figures::{self, Figure};
 use crate::store::{StoreError, Tx, builds};
 use crate::web::fields::QueryParams;
@@ -28,6 +30,7 @@ struct Page {
     frame: Frame,
     main: Arc<str>,
     pair: Option<Pair>,
+    commits: Option<Section>,
 }
 
 /// Two commits that can be measured in turn.
@@ -103,8 +106,21 @@ pub(crate) async fn show(
     let found: Result<Vec<Build>, BuildId> = found;
     let found = found.map_err(|id| WebError::Missing(format!("build {id}")))?;
     let pair = Pair::of(&found);
+    let commits = commits(&lab, &found).await?;
     let main = super::middle(&lab, format!("compare {ids:?}"), move |tx| Compare::read(tx, found)).await?;
-    Ok(Html(Page { frame: Frame::of(&principal).at("/"), main, pair }.render()?))
+    Ok(Html(Page { frame: Frame::of(&principal).at("/"), main, pair, commits }.render()?))
+}
+
+/// The commits between two builds, where something can lie between them.
+async fn commits(lab: &Lab, found: &[Build]) -> Result<Option<Section>, WebError> {
+    let [base, tip] = found else { return Ok(None) };
+    let (base, tip, definitions) = (base.id, tip.id, lab.definitions.clone());
+    let read = move |tx: &mut Tx<'_>| match actions::commits::ends(tx, base, tip) {
+        Ok(ends) => Section::between(tx, &definitions, &ends),
+        Err(Refused::Store(error)) => Err(error),
+        Err(_) => Ok(None),
+    };
+    Ok(lab.store.read(read).await?)
 }
 
 impl Pair {

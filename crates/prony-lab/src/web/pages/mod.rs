@@ -6,6 +6,7 @@ pub(super) mod admin;
 pub(super) mod agents;
 pub(super) mod alerts;
 pub(super) mod build;
+pub(super) mod commits;
 pub(super) mod compare;
 mod format;
 pub(super) mod history;

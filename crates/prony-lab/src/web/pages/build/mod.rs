@@ -15,12 +15,13 @@ use axum::response::Html;
 pub(crate) use act::{add_note, cancel, retry};
 pub(crate) use output::{file, whole};
 
+use super::commits::Section;
 use super::{Frame, format};
 use crate::ansi_stripper;
 use crate::clock::Moment;
 use crate::http::{Principal, WebError};
 use crate::lab::Lab;
-use crate::model::{AdHocLoad, Build, BuildDetail, BuildId, BuildKind, EventId, Task, TaskState};
+use crate::model::{AdHocLoad, Build, BuildDetail, BuildId, BuildKind, EventId, RangeState, Task, TaskState};
 use crate::store::figures::{self, Note};
 use crate::store::thresholds::{self, Threshold};
 use crate::store::{StoreError, Tx, builds, events};
@@ -43,6 +44,7 @@ struct Page {
     expires_at: Moment,
     baseline: Option<BuildId>,
     notes: Vec<Note>,
+    commits: Section,
     rest: Arc<str>,
 }
 
@@ -86,16 +88,18 @@ pub(crate) async fn show(
     principal: Principal,
     PathParam(id): PathParam<BuildId>,
 ) -> Result<Html<String>, WebError> {
+    let definitions = lab.definitions.clone();
     let found = lab
         .store
         .read(move |tx| {
             let seen = events::last(tx)?;
             let Some(detail) = builds::one(tx, id)? else { return Ok(None) };
-            Ok(Some((seen, detail, figures::notes(tx, id, NOTES)?)))
+            let commits = Section::of_build(tx, &definitions, &detail)?;
+            Ok(Some((seen, detail, figures::notes(tx, id, NOTES)?, commits)))
         })
         .await?;
     let missing = move || format!("build {id}");
-    let (seen, detail, notes) = found.ok_or_else(|| WebError::Missing(missing()))?;
+    let (seen, detail, notes, commits) = found.ok_or_else(|| WebError::Missing(missing()))?;
     let read = move |tx: &mut Tx<'_>| {
         let detail = builds::one(tx, id)?.ok_or_else(|| StoreError::Missing(missing()))?;
         Rest::read(tx, &detail)
@@ -103,7 +107,7 @@ pub(crate) async fn show(
     let rest = lab.drawn.part(&lab.store, format!("build {id}"), read).await?;
     let BuildDetail { build, load, expires_at, baseline, .. } = detail;
     let frame = Frame::of(&principal).at("/");
-    Ok(Html(Page { frame, seen, build, load, expires_at, baseline, notes, rest }.render()?))
+    Ok(Html(Page { frame, seen, build, load, expires_at, baseline, notes, commits, rest }.render()?))
 }
 
 impl Rest {
