@@ -7,7 +7,7 @@ use crate::hooks::{self, Mailer};
 use crate::lab::Lab;
 use crate::lab_error::LabError;
 use crate::store::retention;
-use crate::{health, history, journal, monitor};
+use crate::{bisect, health, history, journal, monitor};
 
 /// What goes on without anybody's asking, until it is dropped.
 pub(crate) struct BackgroundTasks(Vec<Background>);
@@ -21,6 +21,7 @@ pub(crate) fn start(lab: &Lab) -> Result<BackgroundTasks, LabError> {
     let started = || -> std::io::Result<BackgroundTasks> {
         let mut background = BackgroundTasks(vec![
             history::start(store.clone())?,
+            bisect::start(store.clone())?,
             monitor::start(store.clone())?,
             retention::start(store.clone())?,
             health::start(store.clone(), Arc::clone(&lab.health), lab.options.data.clone())?,

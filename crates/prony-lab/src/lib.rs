@@ -7,10 +7,10 @@
 //!
 //! In reading order, each knowing only those before it: `model/` (the words and the states), `policy/` (which servers may
 //! be loaded), `store/` (what is kept), `health` (what an operator has to know), `journal` (the log of builds), `history/`,
-//! `hooks/` and `monitor/` (what follows from results), `access/` (sessions and tokens), `lab` (what the parts share),
-//! `actions/` (what people do, one function each), `work/` (what runs builds), `admin/` (what is done at the machine),
-//! `http/`, `api/` and `web/` (what scripts and people see). A test of the edges (crates/prony/tests/it/edges.rs) has the
-//! whole order.
+//! `bisect`, `hooks/` and `monitor/` (what follows from results), `access/` (sessions and tokens), `lab` (what the parts
+//! share), `actions/` (what people do, one function each), `work/` (what runs builds), `admin/` (what is done at the
+//! machine), `http/`, `api/` and `web/` (what scripts and people see). A test of the edges
+//! (crates/prony/tests/it/edges.rs) has the whole order.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +22,7 @@ mod api;
 pub mod auth;
 mod background;
 mod background_tasks;
+mod bisect;
 mod capacity;
 mod client;
 mod clock;

@@ -2,7 +2,7 @@
 
 use super::{Ctx, Refused};
 use crate::model::{BuildId, FieldMistake};
-use crate::store::{StoreError, Tx, builds, figures, queue};
+use crate::store::{StoreError, Tx, bisects, builds, figures, queue};
 
 /// Longer notes are documents.
 const NOTE_CHARACTERS_MAX: usize = 2_000;
@@ -19,7 +19,7 @@ pub(crate) fn add_note(tx: &mut Tx<'_>, ctx: &Ctx, id: BuildId, words: &str) -> 
     Ok(figures::add_note(tx, id, &ctx.who.name, words, ctx.now)?)
 }
 
-/// Cancels every build that is not over; how many these were.
+/// Cancels every build that is not over, and every bisect, which would request more; how many builds these were.
 pub(crate) fn stop_all(tx: &mut Tx<'_>, ctx: &Ctx) -> Result<u64, StoreError> {
     let mut stopped = 0;
     loop {
@@ -32,6 +32,9 @@ pub(crate) fn stop_all(tx: &mut Tx<'_>, ctx: &Ctx) -> Result<u64, StoreError> {
         if cancelled == 0 {
             break;
         }
+    }
+    for bisect in bisects::open(tx)? {
+        super::bisects::cancel(tx, ctx, bisect.id)?;
     }
     ctx.note(tx, "stop", "everything", &format!("{stopped} builds"))?;
     Ok(stopped)

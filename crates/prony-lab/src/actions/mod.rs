@@ -3,6 +3,7 @@
 //! itself.
 
 pub(crate) mod alerts;
+pub(crate) mod bisects;
 pub(crate) mod builds;
 pub(crate) mod commits;
 mod error;

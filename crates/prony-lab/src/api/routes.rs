@@ -3,7 +3,7 @@
 use axum::http::Method;
 
 use super::call::Route;
-use super::{admin, builds, commits, history, machine, policy, projects, results, watch};
+use super::{admin, bisects, builds, commits, history, machine, policy, projects, results, watch};
 use crate::model::Role;
 
 /// Every route: method, path, least role, what it does, who does it.
@@ -35,6 +35,10 @@ pub(super) fn table() -> Vec<Route> {
         Route::new(put.clone(), "/projects/{name}", Role::Admin, "Registers a project, or gives it a new definition.", projects::register),
         Route::new(delete.clone(), "/projects/{name}", Role::Admin, "Takes a project out of the forms; its builds stay.", projects::archive),
         Route::new(get.clone(), "/projects/{name}/series", Role::Viewer, "The figures of a project that are followed.", history::series),
+        Route::new(get.clone(), "/projects/{name}/bisects", Role::Viewer, "The newest bisects of a project.", bisects::list),
+        Route::new(post.clone(), "/projects/{name}/bisects", Role::Runner, "Searches for the first slow commit between two builds.", bisects::request).creates(),
+        Route::new(get.clone(), "/bisects/{id}", Role::Viewer, "One bisect with its commits.", bisects::one),
+        Route::new(post.clone(), "/bisects/{id}/cancel", Role::Runner, "Cancels a bisect.", bisects::cancel),
         Route::new(get.clone(), "/series/{id}", Role::Viewer, "A series with its points and changes.", history::points),
         Route::new(get.clone(), "/alerts", Role::Viewer, "Alerts, the newest first.", history::alerts),
         Route::new(get.clone(), "/alerts/{id}", Role::Viewer, "One alert.", history::alert),

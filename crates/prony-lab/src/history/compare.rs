@@ -4,7 +4,7 @@ use crate::clock::Moment;
 use crate::model::{BuildId, BuildRequest, Definition, Origin, ProjectId};
 use crate::store::{StoreError, Tx, builds, projects};
 
-/// Who asks for comparisons.
+/// Who asks for comparisons that follow from results.
 pub(crate) const LAB: &str = "lab";
 
 /// The build that compares the commits of the builds `before` and `after`; it is asked for if there is none yet. `None`
@@ -27,6 +27,20 @@ pub(super) fn compare(
     if let Some(known) = builds::comparison(tx, project, variant, &base, &commit)? {
         return Ok(Some(known));
     }
+    request(tx, project, variant, [&base, &commit], &[], LAB, now)
+}
+
+/// Accepts a build for `by` that compares two commits, of low priority, with these tasks, or all. `None` where the project
+/// has no commits, or can't be compared any more.
+pub(crate) fn request(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    variant: &str,
+    [base, commit]: [&str; 2],
+    tasks: &[&str],
+    by: &str,
+    now: Moment,
+) -> Result<Option<BuildId>, StoreError> {
     let found = projects::by_id(tx, project)?.filter(|project| project.archived_at.is_none());
     let Some(found) = found else { return Ok(None) };
     // A definition that was changed since may no longer have the study, or the variant: then there is nothing to do.
@@ -36,13 +50,14 @@ pub(super) fn compare(
     }
     let request = BuildRequest {
         project: found.name,
-        reference: commit,
-        base,
+        reference: commit.to_owned(),
+        base: base.to_owned(),
         variant: variant.to_owned(),
+        tests: tasks.iter().copied().map(str::to_owned).collect(),
         priority: "low".to_owned(),
         ..BuildRequest::default()
     };
-    match request.checked(project, &definition, LAB, now) {
+    match request.checked(project, &definition, by, now) {
         Ok(new) => Ok(Some(builds::accept(tx, &new)?)),
         Err(_) => Ok(None),
     }

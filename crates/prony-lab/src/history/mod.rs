@@ -18,7 +18,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub(crate) use compare::LAB;
+pub(crate) use compare::{LAB, request as request_comparison};
 
 use crate::background::Background;
 use crate::clock;

@@ -41,6 +41,8 @@ ids! {
     SeriesId,
     /// An alert.
     AlertId,
+    /// A bisect.
+    BisectId,
     /// A URL that is looked at on a schedule.
     MonitorId,
     /// Somebody who may log in.

@@ -1,6 +1,7 @@
 //! The types of the lab: plain data, without SQL, HTML or processes.
 
 mod alert;
+mod bisect;
 mod build;
 mod commit;
 mod commit_page;
@@ -22,6 +23,8 @@ mod trigger;
 mod web_url;
 
 pub use alert::{Alert, AlertKind, AlertState};
+pub use bisect::{Bisect, BisectRequest, BisectState, Candidate, Outcome};
+pub(crate) use bisect::{CANDIDATES_MAX, Step};
 pub(crate) use build::describe_mistakes;
 pub use build::{
     AdHocLoad, Build, BuildDetail, BuildKind, BuildRequest, BuildVerdict, Contradiction, FieldMistake,
@@ -33,7 +36,9 @@ pub use forge::{Forge, StatusTarget};
 pub use gate::Gate;
 pub use history::{Change, ChangeState, Point, Series};
 pub use hook::{Hook, HookFormat, HookRequest};
-pub use id::{AlertId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, SeriesId, TaskId, UserId};
+pub use id::{
+    AlertId, BisectId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, SeriesId, TaskId, UserId,
+};
 pub use monitor::{Check, Monitor, MonitorRequest};
 pub(crate) use name::ANONYMOUS;
 pub use name::{Name, Variant};

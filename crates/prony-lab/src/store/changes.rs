@@ -4,9 +4,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Every table but `lab`, which describes the store itself. A test compares them with the database.
-pub(super) const TABLES: [&str; 25] = [
+pub(super) const TABLES: [&str; 26] = [
     "alerts",
     "audit",
+    "bisects",
     "builds",
     "changes",
     "check_hours",

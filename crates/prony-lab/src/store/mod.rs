@@ -9,6 +9,7 @@
 pub(crate) mod alerts;
 pub(crate) mod audit;
 mod backup;
+pub(crate) mod bisects;
 pub(crate) mod builds;
 mod changes;
 mod checkpoint;

@@ -9,12 +9,16 @@ use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
 use super::routes;
+use crate::actions;
 use crate::clock::Moment;
 use crate::lab::Lab;
-use crate::model::{BuildId, BuildRequest, BuildState, Definition, ProjectId, Role, TaskState};
+use crate::model::{
+    BuildId, BuildRequest, BuildState, BuildVerdict, Commit, CommitRange, Definition, ProjectId, RangeState, Role,
+    TaskState,
+};
 use crate::options::{LabOptions, SandboxMode, StoreAddress};
 use crate::store::results::{self, Measured, NewThreshold, Results};
-use crate::store::{StoreError, Tx, builds, figures, files, projects, tasks};
+use crate::store::{StoreError, Tx, builds, commits, figures, files, projects, queue, tasks};
 
 /// What somebody writes who wants a page to do something else; and what turns the writing around it.
 const HOSTILE: &str =
@@ -153,6 +157,91 @@ fn hostile_words_are_shown_and_do_nothing() {
         // Our own, and that of charts.
         assert!(page.matches("<script").count() <= 2, "{path}\n{page}");
     }
+}
+
+/// Two builds of a repository at GitHub, whose commits begin with `a` and `b`; the first is the baseline of the second.
+fn two_builds(tx: &mut Tx<'_>) -> Result<(ProjectId, [BuildId; 2]), StoreError> {
+    let text = "repository = \"https://github.com/a/b.git\"\nstudy = \"prony.toml\"";
+    let project = projects::register(tx, &"site".parse().expect("a name"), text, Moment(1))?;
+    let definition = Definition::read(text).expect("a definition");
+    let mut ids = Vec::new();
+    for digit in ["a", "b"] {
+        let new = BuildRequest::default().checked(project, &definition, "kim", Moment(5)).expect("a request");
+        let id = builds::accept(tx, &new)?;
+        queue::set_commits(tx, id, &digit.repeat(40), None, None)?;
+        ids.push(id);
+    }
+    builds::set_verdict(tx, ids[1], BuildVerdict::Slower, Some(ids[0]))?;
+    Ok((project, [ids[0], ids[1]]))
+}
+
+fn range(commits: Vec<Commit>, ahead: u64) -> CommitRange {
+    let (base, tip) = ("a".repeat(40), "b".repeat(40));
+    CommitRange { base, tip, state: RangeState::Listed, commits, ahead, behind: 0, error: None }
+}
+
+#[test]
+fn commits_are_shown_with_their_pages_and_do_nothing() {
+    let bench = Bench::new();
+    let (project, [first, second]) = bench.write(two_builds);
+    let (_, page) = bench.text(&format!("/build/{second}"));
+    assert!(page.contains("Commits since the baseline, build 1") && page.contains("not listed yet"), "{page}");
+    bench.write(move |tx| {
+        let tip = Commit::new(&"b".repeat(40), HOSTILE, HOSTILE, Some(7));
+        commits::describe(tx, second, &tip)?;
+        let all = vec![tip, Commit::new(&"c".repeat(40), "Kim", "tidy up", Some(6))];
+        commits::keep(tx, project, &range(all, 52))
+    });
+    let between = format!("/compare?a={first}&b={second}");
+    for path in ["/", &format!("/build/{second}"), &between] {
+        let (status, page) = bench.text(path);
+        assert_eq!(status, StatusCode::OK, "{path}");
+        for bad in ["<script>", "<img", "\u{202e}", "\u{1b}"] {
+            assert!(!page.contains(bad), "{path}: {bad}\n{page}");
+        }
+        if path != "/" {
+            let link = format!("href=\"https://github.com/a/b/commit/{}\"", "c".repeat(40));
+            assert!(page.contains(&link) && page.contains("tidy up") && page.contains("and 50 more"), "{page}");
+        }
+    }
+    let (_, json) = bench.text(&format!("/api/v1/builds/{second}/commits"));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["ahead"], &json["commits"][1]["author"]), (&52.into(), &"Kim".into()), "{json}");
+    // Nothing is known of the other direction.
+    let (status, _) = bench.text(&format!("/api/v1/builds/{first}/commits?base={second}"));
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    let (_, build) = bench.text(&format!("/api/v1/builds/{second}"));
+    let build: serde_json::Value = serde_json::from_str(&build).expect("JSON");
+    assert_eq!(build["build"]["commit_at"], 7_000, "{build}");
+}
+
+#[test]
+fn lists_of_commits_are_made_by_the_worker() {
+    let bench = Bench::new();
+    let (project, [first, second]) = bench.write(two_builds);
+    let ask = |base: BuildId, tip: BuildId| {
+        bench.lab.store.write_blocking(move |tx| Ok(actions::commits::list(tx, base, tip))).expect("written")
+    };
+    assert!(ask(first, first).is_err(), "there is nothing between a commit and itself");
+    assert!(ask(first, BuildId(99)).is_err());
+    assert!(ask(first, second).is_ok_and(|range| range.state == RangeState::Wanted));
+    let (_, page) = bench.text(&format!("/compare?a={first}&b={second}"));
+    assert!(page.contains("The worker lists them"), "{page}");
+    let wanted = bench.lab.store.read_blocking(commits::wanted).expect("read");
+    assert_eq!(wanted.map(|(of, range)| (of, range.base)), Some((project, "a".repeat(40))));
+    let failed = CommitRange {
+        state: RangeState::Failed,
+        error: Some("git is <b>gone</b>".to_owned()),
+        ..range(Vec::new(), 0)
+    };
+    bench.write(move |tx| commits::keep(tx, project, &failed));
+    let (_, page) = bench.text(&format!("/compare?a={first}&b={second}"));
+    assert!(page.contains("git is &#60;b&#62;gone") && page.contains("List the commits"), "{page}");
+    // Of a folder there is none.
+    let folder = "folder = \"/srv/a\"\nstudy = \"prony.toml\"";
+    bench.write(move |tx| projects::register(tx, &"site".parse().expect("a name"), folder, Moment(9)));
+    assert!(ask(first, second).is_err());
+    assert!(!bench.text(&format!("/build/{second}")).1.contains("Commits since"));
 }
 
 #[test]

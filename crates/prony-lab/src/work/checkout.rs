@@ -215,12 +215,13 @@ impl Fetcher {
     }
 
     /// The commits that the commit `tip` of the repository at `address` has and `base` has not, the newest `most` of
-    /// them, and how many there are, as far as the lab's own copy has both: nothing is fetched.
+    /// them, and how many there are, as far as the lab's own copy has both: nothing is fetched. `in_line`: of what was
+    /// merged only the merge.
     pub fn commits_between(
         &self,
         address: &str,
         [base, tip]: [&str; 2],
-        most: u32,
+        (most, in_line): (u32, bool),
         cancel: &Cancel,
     ) -> Result<Between, CheckoutError> {
         let mirror = mirror(&self.mirrors, address);
@@ -240,16 +241,17 @@ impl Fetcher {
                 return Err(CheckoutError::Gone(commit.chars().filter(char::is_ascii_hexdigit).collect()));
             }
         }
-        let what = "list the commits";
-        let both = format!("{base}...{tip}");
-        let counted = run_git(&git, &mirror, what, &["rev-list", "--left-right", "--count", &both, "--"])?;
-        let counts = |line: &str| {
-            let (behind, ahead) = line.split_once('\t')?;
-            Some((behind.parse().ok()?, ahead.parse().ok()?))
+        let line: &[&str] = if in_line { &["--first-parent"] } else { &[] };
+        let count = |from: &str, to: &str, line: &[&str]| {
+            let range = format!("{from}..{to}");
+            let words = [&["rev-list", "--count"][..], line, &[range.as_str(), "--"][..]].concat();
+            let text = run_git(&git, &mirror, "count the commits", &words)?;
+            Ok::<u64, CheckoutError>(text.lines().find_map(|line| line.parse().ok()).unwrap_or(0))
         };
-        let (behind, ahead) = counted.lines().find_map(counts).unwrap_or_default();
+        let (ahead, behind) = (count(base, tip, line)?, count(tip, base, &[])?);
         let (most, range) = (format!("--max-count={most}"), format!("{base}..{tip}"));
-        let listed = run_git(&git, &mirror, what, &["log", &most, ENCODING, COMMIT_FORMAT, &range, "--"])?;
+        let words = [&["log", most.as_str(), ENCODING, COMMIT_FORMAT][..], line, &[range.as_str(), "--"][..]].concat();
+        let listed = run_git(&git, &mirror, "list the commits", &words)?;
         Ok(Between { commits: listed.split('\n').filter_map(description).collect(), ahead, behind })
     }
 

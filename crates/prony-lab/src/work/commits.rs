@@ -5,8 +5,11 @@ use prony_supervisor::Cancel;
 
 use super::checkout::Fetcher;
 use super::worker::{Tools, persist};
-use crate::model::{CommitRange, Definition, Origin, ProjectId, RangeState};
-use crate::store::{StoreError, commits, projects};
+use crate::clock;
+use crate::model::{
+    Bisect, BisectState, CANDIDATES_MAX, Candidate, CommitRange, Definition, Origin, RangeState,
+};
+use crate::store::{StoreError, bisects, commits, projects};
 
 /// Commits of a list: who reads on reads at the code host.
 const LISTED_MAX: u32 = 50;
@@ -20,7 +23,7 @@ pub(super) fn list(
 ) -> CommitRange {
     let found = match &definition.origin {
         Origin::Repository(address) => fetcher
-            .commits_between(address, [base, tip], LISTED_MAX, cancel)
+            .commits_between(address, [base, tip], (LISTED_MAX, false), cancel)
             .map_err(|error| error.summary()),
         Origin::Folder(_) => {
             Err("a folder has no list of commits: register the project as a repository".to_owned())
@@ -43,27 +46,80 @@ pub(super) fn list(
     }
 }
 
-/// Makes the list that has waited longest, if one waits.
+/// Makes the lists that have waited longest, if some wait: one for pages, and one for a bisect.
 pub(super) fn list_wanted(tools: &Tools, cancel: &Cancel) -> Result<(), StoreError> {
+    list_range(tools, cancel)?;
+    begin_bisect(tools, cancel)
+}
+
+fn list_range(tools: &Tools, cancel: &Cancel) -> Result<(), StoreError> {
     let store = &tools.lab.store;
     let Some((id, wanted)) = store.read_blocking(commits::wanted)? else { return Ok(()) };
     let project = store.read_blocking(|tx| projects::by_id(tx, id))?;
     let definition = project.map(|project| Definition::read(&project.definition));
-    let found = match definition {
-        Some(Ok(definition)) => list(&tools.fetcher, &definition, [&wanted.base, &wanted.tip], cancel),
-        _ => {
-            let error = "the definition of its project can't be read: correct it".to_owned();
-            CommitRange { state: RangeState::Failed, error: Some(error), ..wanted }
-        }
+    let found = if let Some(Ok(definition)) = definition {
+        list(&tools.fetcher, &definition, [&wanted.base, &wanted.tip], cancel)
+    } else {
+        let error = "the definition of its project can't be read: correct it".to_owned();
+        CommitRange { state: RangeState::Failed, error: Some(error), ..wanted }
     };
     // The lab ends: the next one makes the list.
     if cancel.is_cancelled() {
         return Ok(());
     }
-    keep(tools, id, found)
+    persist(store, move |tx| commits::keep(tx, id, &found))
 }
 
-/// Keeps a list; one that can't be kept now is made again when somebody wants it.
-pub(super) fn keep(tools: &Tools, project: ProjectId, found: CommitRange) -> Result<(), StoreError> {
-    persist(&tools.lab.store, move |tx| commits::keep(tx, project, &found))
+/// Gives a bisect the commits that it is to choose from.
+fn begin_bisect(tools: &Tools, cancel: &Cancel) -> Result<(), StoreError> {
+    let store = &tools.lab.store;
+    let Some(bisect) = store.read_blocking(bisects::listing)? else { return Ok(()) };
+    let project = store.read_blocking(|tx| projects::by_id(tx, bisect.project))?;
+    let definition = project.and_then(|project| Definition::read(&project.definition).ok());
+    let found = candidates(&tools.fetcher, definition.as_ref(), &bisect, cancel);
+    if cancel.is_cancelled() {
+        return Ok(());
+    }
+    let now = clock::wall();
+    let next = match found {
+        Ok(candidates) => Bisect { state: BisectState::Running, candidates, ..bisect },
+        Err(reason) => {
+            Bisect { state: BisectState::Failed, reason: Some(reason), ended_at: Some(now), ..bisect }
+        }
+    };
+    match persist(store, move |tx| bisects::advance(tx, BisectState::Listing, &next, now)) {
+        // Somebody cancelled it meanwhile.
+        Err(StoreError::Conflict(_)) => Ok(()),
+        done => done,
+    }
+}
+
+/// The commits that may be the first slow one, the oldest first; or why there is no choosing.
+fn candidates(
+    fetcher: &Fetcher,
+    definition: Option<&Definition>,
+    of: &Bisect,
+    cancel: &Cancel,
+) -> Result<Vec<Candidate>, String> {
+    let Some(Definition { origin: Origin::Repository(address), .. }) = definition else {
+        return Err("its project is no repository any more: correct its definition".to_owned());
+    };
+    let most = (CANDIDATES_MAX, true);
+    let found = fetcher.commits_between(address, [&of.base, &of.tip], most, cancel);
+    let found = found.map_err(|error| error.summary())?;
+    if found.behind > 0 {
+        return Err(format!(
+            "the commit of build {} is no descendant of that of build {}: choose two builds of one branch",
+            of.bad, of.good
+        ));
+    }
+    if found.ahead > u64::from(CANDIDATES_MAX) || found.commits.is_empty() {
+        return Err(format!(
+            "{} commits lie between the two builds, and 1 to {CANDIDATES_MAX} can be bisected: choose builds that are \
+             closer to each other",
+            found.ahead
+        ));
+    }
+    let candidate = |commit| Candidate { commit, build: None, outcome: None };
+    Ok(found.commits.into_iter().rev().map(candidate).collect())
 }

@@ -85,11 +85,13 @@ fn bodies_and_heads_have_bounds() {
 }
 
 /// Every address of a page to which something is sent, and what whoever sends it must be at least.
-const SENT: [(&str, Option<Role>); 29] = [
+const SENT: [(&str, Option<Role>); 31] = [
     ("/build/1/cancel", Some(Role::Runner)),
     ("/build/1/retry", Some(Role::Runner)),
     ("/build/1/note", Some(Role::Runner)),
     ("/build/1/commits", Some(Role::Runner)),
+    ("/bisects", Some(Role::Runner)),
+    ("/bisect/1/cancel", Some(Role::Runner)),
     ("/alert/1", Some(Role::Runner)),
     ("/add_job", Some(Role::Runner)),
     ("/monitors", Some(Role::Runner)),

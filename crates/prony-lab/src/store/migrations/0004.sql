@@ -28,3 +28,26 @@ CREATE TABLE commit_ranges (
     UNIQUE (project_id, base, tip)
 );
 CREATE INDEX commit_ranges_wanted ON commit_ranges (id) WHERE state = 'wanted';
+
+-- Which of the commits between two builds is the first slow one.
+CREATE TABLE bisects (
+    id {id},
+    project_id {int} NOT NULL REFERENCES projects (id),
+    variant TEXT NOT NULL,
+    good_id {int} NOT NULL REFERENCES builds (id),
+    bad_id {int} NOT NULL REFERENCES builds (id),
+    base TEXT NOT NULL,
+    tip TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    -- The commits with what is known of them, as JSON.
+    candidates TEXT NOT NULL DEFAULT '[]',
+    -- The comparison that it waits for.
+    build_id {int} REFERENCES builds (id),
+    requested_by TEXT NOT NULL,
+    requested_at {int} NOT NULL,
+    ended_at {int}
+);
+CREATE INDEX bisects_project ON bisects (project_id, id);
+CREATE INDEX bisects_bad ON bisects (bad_id, id);
+CREATE INDEX bisects_open ON bisects (state, id) WHERE state IN ('listing', 'running');

@@ -11,12 +11,14 @@ use crate::definitions::Definitions;
 use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{
-    BuildDetail, BuildId, Commit, CommitRange, Definition, Origin, ProjectId, RangeState, Role, commit_page,
+    BisectId, BuildDetail, BuildId, BuildKind, Commit, CommitRange, Definition, Origin, ProjectId, RangeState,
+    Role, commit_page,
 };
-use crate::store::{StoreError, Tx, commits, projects};
+use crate::store::{StoreError, Tx, bisects, commits, projects};
 use crate::web::fields::{Fields, PathParam};
 
 /// What a page shows of commits; `commits.html` draws it.
+#[derive(Default)]
 pub(super) struct Section {
     /// The commit of the build itself, on its own page.
     pub(super) own: Option<Line>,
@@ -27,6 +29,10 @@ pub(super) struct Section {
     /// As far as they are known.
     pub(super) range: Option<CommitRange>,
     pub(super) rows: Vec<Line>,
+    /// The newest bisect between the two builds, and its state as markup.
+    pub(super) bisect: Option<(BisectId, String)>,
+    /// Whether both builds measured the same variant, of one commit each.
+    are_alike: bool,
 }
 
 /// A commit in a row.
@@ -59,7 +65,7 @@ impl Section {
         });
         let span = commits::span(tx, build.id)?.filter(|(base, tip)| base != tip && address.is_repository);
         let Some(((base, tip), project)) = span.zip(build.project) else {
-            return Ok(Self { own, title: None, ends: None, range: None, rows: Vec::new() });
+            return Ok(Self { own, ..Self::default() });
         };
         let range = commits::range(tx, project, &base, &tip)?;
         let title = match detail.baseline {
@@ -67,7 +73,9 @@ impl Section {
             None => "Commits between the two".to_owned(),
         };
         let ends = detail.baseline.map(|baseline| (baseline, build.id));
-        Ok(Self { own, ends, ..Self::of(&address, title, range) })
+        // A baseline is of the same variant.
+        let are_alike = detail.baseline.is_some();
+        Ok(Self { own, ends, are_alike, bisect: bisect(tx, ends)?, ..Self::of(&address, title, range) })
     }
 
     /// On the page that has two builds side by side.
@@ -81,13 +89,17 @@ impl Section {
         let (base, tip) = (ends.base.id, ends.tip.id);
         let range = commits::range(tx, project, &ends.commits.0, &ends.commits.1)?;
         let title = format!("Commits in build {tip} that are not in build {base}");
-        Ok(Some(Self { ends: Some((base, tip)), ..Self::of(&address, title, range) }))
+        let kinds = (ends.base.kind, ends.tip.kind);
+        let are_alike = ends.base.variant == ends.tip.variant && kinds == (BuildKind::Project, BuildKind::Project);
+        let both = Some((base, tip));
+        let bisect = bisect(tx, both)?;
+        Ok(Some(Self { ends: both, are_alike, bisect, ..Self::of(&address, title, range) }))
     }
 
     fn of(address: &Address, title: String, range: Option<CommitRange>) -> Self {
         let listed = range.iter().flat_map(|range| &range.commits);
         let rows = listed.map(|commit| address.line(commit)).collect();
-        Self { own: None, title: Some(title), ends: None, range, rows }
+        Self { title: Some(title), range, rows, ..Self::default() }
     }
 
     /// The builds whose commits somebody may have listed now.
@@ -95,6 +107,23 @@ impl Section {
         let is_open = self.range.as_ref().is_none_or(|range| range.state == RangeState::Failed);
         self.ends.filter(|_| is_open)
     }
+
+    /// The builds between which somebody may bisect now: of one commit alone there is nothing to find out.
+    pub(super) fn bisectable(&self) -> Option<(BuildId, BuildId)> {
+        let is_line = |range: &CommitRange| range.behind == 0 && range.ahead > 1;
+        let is_useful = self.are_alike && self.bisect.is_none() && self.range.as_ref().is_some_and(is_line);
+        self.ends.filter(|_| is_useful)
+    }
+}
+
+/// The newest bisect between two builds, if it is of use still.
+fn bisect(
+    tx: &mut Tx<'_>,
+    ends: Option<(BuildId, BuildId)>,
+) -> Result<Option<(BisectId, String)>, StoreError> {
+    let Some((good, bad)) = ends else { return Ok(None) };
+    let found = bisects::between(tx, good, bad)?;
+    Ok(found.map(|(id, state)| (id, super::bisects::state(state))))
 }
 
 /// Where the commits of a project come from.

@@ -5,6 +5,7 @@ pub(super) mod add_job;
 pub(super) mod admin;
 pub(super) mod agents;
 pub(super) mod alerts;
+pub(super) mod bisects;
 pub(super) mod build;
 pub(super) mod commits;
 pub(super) mod compare;

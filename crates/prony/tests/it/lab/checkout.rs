@@ -117,6 +117,64 @@ fn a_commit_is_found_by_each_of_its_names() {
 }
 
 #[test]
+fn the_commits_between_two_are_listed_from_the_labs_own_copy() {
+    let mut source = Source::new("between");
+    let first = commit(&source.repository, "file", "one");
+    git(&source.repository, &["branch", "other"]);
+    for number in 0..4 {
+        commit(&source.repository, &format!("file-{number}"), "more");
+    }
+    // What is in a commit is a stranger's; a hook and settings of the source run nothing here.
+    let mark = source.bench.room.path().join("mark");
+    git(&source.repository, &["config", "core.pager", &format!("touch {}", mark.display())]);
+    git(&source.repository, &["config", "log.showSignature", "true"]);
+    let subject = format!("\u{1b}[31m{}\ttab", "x".repeat(5_000));
+    git(&source.repository, &["commit", "--quiet", "--allow-empty", "--author", "Eve <e@example.org>", "-m", &subject]);
+    let tip = git(&source.repository, &["rev-parse", "HEAD"]);
+    git(&source.repository, &["checkout", "--quiet", "other"]);
+    let side = commit(&source.repository, "side", "x");
+    let fetched = source.fetch("main").expect("there");
+    let described = fetched.description.expect("it is a commit");
+    assert_eq!((described.commit.as_str(), described.author.as_str()), (tip.as_str(), "Eve"));
+    assert!(described.at.is_some() && described.subject.ends_with('…'), "{described:?}");
+    let address = source.repository.to_str().expect("text").to_owned();
+    let between = |base: &str, tip: &str, most: u32| {
+        let found = source.fetcher.commits_between(&address, [base, tip], (most, false), &Cancel::default());
+        found.map_err(|error| error.to_string())
+    };
+    let whole = between(&first, &tip, 50).expect("both are there");
+    assert_eq!((whole.ahead, whole.behind, whole.commits.len()), (5, 0, 5));
+    assert_eq!(whole.commits[0], described, "the newest first");
+    assert_eq!(whole.commits[4].subject, "write file-0");
+    let cut = between(&first, &tip, 2).expect("both are there");
+    assert_eq!((cut.ahead, cut.commits.as_slice()), (5, &whole.commits[..2]));
+    let apart = between(&side, &tip, 50).expect("both were fetched");
+    assert_eq!((apart.ahead, apart.behind), (5, 1));
+    let back = between(&tip, &first, 50).expect("both are there");
+    assert_eq!((back.ahead, back.behind, back.commits.len()), (0, 5, 0));
+    // Nothing but whole commits that the copy has, and nothing is fetched for it.
+    let unknown = "0".repeat(40);
+    for bad in ["main", "--output=x", "HEAD", "", unknown.as_str(), &first[..10]] {
+        assert!(between(bad, &tip, 50).expect_err(bad).contains("has no commit"), "{bad}");
+        assert!(between(&first, bad, 50).expect_err(bad).contains("has no commit"), "{bad}");
+    }
+    // Of a branch that was merged a line has the merge alone.
+    git(&source.repository, &["checkout", "--quiet", "main"]);
+    git(&source.repository, &["merge", "--quiet", "--no-ff", "--message", "merge it", "other"]);
+    let merge = source.fetch("main").expect("there").commit;
+    let count = |in_line: bool| {
+        let most = (50, in_line);
+        let found = source.fetcher.commits_between(&address, [&tip, &merge], most, &Cancel::default());
+        let found = found.expect("both are there");
+        (found.ahead, found.behind, found.commits.len())
+    };
+    assert_eq!((count(false), count(true)), ((2, 0, 2), (1, 0, 1)));
+    let elsewhere = source.fetcher.commits_between("/no/such/repository", [&first, &tip], (50, false), &Cancel::default());
+    assert!(elsewhere.is_err());
+    assert!(!mark.exists());
+}
+
+#[test]
 fn what_is_not_there_is_reported() {
     let mut source = Source::new("missing");
     commit(&source.repository, "file", "one");

@@ -183,6 +183,9 @@ fn a_build_checks_out_runs_its_tasks_and_says_what_they_wrote() {
     let head = git(&bench.repository, &["rev-parse", "HEAD"]);
     assert_eq!(build.build.commit.as_deref(), Some(head.as_str()));
     assert!(bench.output(&build, "checkout").ends_with(&format!("{head} write file\n")));
+    let made = (build.build.commit_author.as_deref(), build.build.commit_subject.as_deref());
+    assert_eq!(made, (Some("Kim"), Some("write file")));
+    assert!(build.build.commit_at.is_some());
     assert_eq!(bench.output(&build, "compile"), "one\nlarge tiny\n");
     assert_eq!(bench.output(&build, "test"), "made\nbad\n");
     let test = &build.tasks[2];
