@@ -128,7 +128,8 @@ fn result(bisect: &Bisect, step: Step) -> (BisectState, String) {
             format!("measured in turn, build {} is not slower than build {}", bisect.bad, bisect.good),
         ),
         Step::Unclear | Step::Measure(_) => {
-            let reason = "its last commits have no clear result: measure them for longer, or choose another build";
+            let reason =
+                "its last commits have no clear result: measure them for longer, or choose another build";
             (BisectState::Failed, reason.to_owned())
         }
     }
@@ -290,9 +291,7 @@ mod tests {
             assert_eq!(course.bisect().state, BisectState::Refuted);
             let course = Course::new(store, 6);
             let project = course.past.project;
-            store
-                .write_blocking(move |tx| projects::archive(tx, project, Moment(9)))
-                .expect("archived");
+            store.write_blocking(move |tx| projects::archive(tx, project, Moment(9))).expect("archived");
             course.turn();
             assert_eq!(course.bisect().state, BisectState::Failed);
             assert_eq!(course.past.comparisons(), []);

@@ -25,7 +25,10 @@ pub(crate) fn request(
     let definition = Definition::read(&found.definition)
         .map_err(|error| StoreError::Damaged(format!("project {}: {error}", found.name)))?;
     if found.archived_at.is_some() || definition.study.is_none() {
-        return Err(refused("bad", "its project is archived or has no study, so there is nothing to measure"));
+        return Err(refused(
+            "bad",
+            "its project is archived or has no study, so there is nothing to measure",
+        ));
     }
     if matches!(definition.origin, Origin::Folder(_)) {
         return Err(refused("bad", "a folder has no commits: register the project as a repository"));

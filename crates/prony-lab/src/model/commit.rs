@@ -81,7 +81,8 @@ impl CommitRange {
 
 /// `text` on one line, of at most `most` characters.
 fn cleaned(text: &str, most: usize) -> String {
-    let plain = || text.trim().chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control());
+    let plain =
+        || text.trim().chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control());
     let mut cleaned: String = plain().take(most).collect();
     if plain().nth(most).is_some() {
         cleaned.pop();

@@ -7,7 +7,8 @@ use url::Url;
 pub(crate) fn commit_page(address: &str, commit: &str) -> Option<String> {
     let url = Url::parse(address).ok().filter(|url| url.scheme() == "https")?;
     let host = url.host_str()?;
-    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
+    let is_plain =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
     let path = url.path().trim_matches('/');
     let path = path.strip_suffix(".git").unwrap_or(path);
     let parts: Vec<&str> = path.split('/').collect();
@@ -39,7 +40,10 @@ mod tests {
         check("https://github.com/a/b.git", Some("https://github.com/a/b/commit/abc123"));
         check("https://github.com/a/b/", Some("https://github.com/a/b/commit/abc123"));
         check("https://gitlab.com/a/b/c.git", Some("https://gitlab.com/a/b/c/-/commit/abc123"));
-        check("https://gitlab.example.org:8443/a/b", Some("https://gitlab.example.org:8443/a/b/-/commit/abc123"));
+        check(
+            "https://gitlab.example.org:8443/a/b",
+            Some("https://gitlab.example.org:8443/a/b/-/commit/abc123"),
+        );
         check("https://codeberg.org/a/b.c", Some("https://codeberg.org/a/b.c/commit/abc123"));
         check("https://bitbucket.org/a/b.git", Some("https://bitbucket.org/a/b/commits/abc123"));
         check("https://git.sr.ht/~a/b", Some("https://git.sr.ht/~a/b/commit/abc123"));

@@ -71,13 +71,8 @@ pub(crate) fn one(tx: &mut Tx<'_>, id: BisectId) -> Result<Option<Bisect>, Store
 }
 
 /// The newest of a project, at most `most`.
-pub(crate) fn of_project(
-    tx: &mut Tx<'_>,
-    project: ProjectId,
-    most: u32,
-) -> Result<Vec<Bisect>, StoreError> {
-    let statement =
-        format!("SELECT {COLUMNS} FROM bisects WHERE project_id = $1 ORDER BY id DESC LIMIT $2");
+pub(crate) fn of_project(tx: &mut Tx<'_>, project: ProjectId, most: u32) -> Result<Vec<Bisect>, StoreError> {
+    let statement = format!("SELECT {COLUMNS} FROM bisects WHERE project_id = $1 ORDER BY id DESC LIMIT $2");
     tx.query(&statement, values![project, most], read)
 }
 

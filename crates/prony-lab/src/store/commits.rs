@@ -42,12 +42,7 @@ pub(crate) fn range(
 
 /// Has the worker list the commits from `base` to `tip`, unless they are listed; those that could not be listed are tried
 /// again. False where too many lists wait already.
-pub(crate) fn want(
-    tx: &mut Tx<'_>,
-    project: ProjectId,
-    base: &str,
-    tip: &str,
-) -> Result<bool, StoreError> {
+pub(crate) fn want(tx: &mut Tx<'_>, project: ProjectId, base: &str, tip: &str) -> Result<bool, StoreError> {
     if tx.number("SELECT COUNT(*) FROM commit_ranges WHERE state = 'wanted'", &[])? >= WANTED_MAX {
         return Ok(false);
     }
@@ -62,9 +57,8 @@ pub(crate) fn want(
 
 /// The list that has waited longest.
 pub(crate) fn wanted(tx: &mut Tx<'_>) -> Result<Option<(ProjectId, CommitRange)>, StoreError> {
-    let statement = format!(
-        "SELECT {COLUMNS}, project_id FROM commit_ranges WHERE state = 'wanted' ORDER BY id LIMIT 1"
-    );
+    let statement =
+        format!("SELECT {COLUMNS}, project_id FROM commit_ranges WHERE state = 'wanted' ORDER BY id LIMIT 1");
     tx.first(&statement, &[], |row| Ok((ProjectId(row.int(7)?), read(row)?)))
 }
 
@@ -97,7 +91,8 @@ fn read(row: &Row) -> Result<CommitRange, StoreError> {
         state: row.word::<RangeState>(2)?,
         ahead: row.int(3)?.cast_unsigned(),
         behind: row.int(4)?.cast_unsigned(),
-        commits: serde_json::from_str(&row.text(5)?).map_err(|error| StoreError::Damaged(error.to_string()))?,
+        commits: serde_json::from_str(&row.text(5)?)
+            .map_err(|error| StoreError::Damaged(error.to_string()))?,
         error: row.maybe_text(6)?,
     })
 }

@@ -183,4 +183,6 @@ macro_rules! from_ids {
         }
     )+};
 }
-from_ids!(AlertId, BisectId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, SeriesId, TaskId, UserId);
+from_ids!(
+    AlertId, BisectId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, SeriesId, TaskId, UserId
+);

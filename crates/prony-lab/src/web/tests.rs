@@ -10,15 +10,16 @@ use tower::ServiceExt as _;
 
 use super::routes;
 use crate::actions;
+use crate::bisect;
 use crate::clock::Moment;
 use crate::lab::Lab;
 use crate::model::{
-    BuildId, BuildRequest, BuildState, BuildVerdict, Commit, CommitRange, Definition, ProjectId, RangeState, Role,
-    TaskState,
+    Bisect, BisectState, BuildId, BuildKind, BuildRequest, BuildState, BuildVerdict, Candidate, Commit,
+    CommitRange, Definition, ProjectId, RangeState, Role, TaskState,
 };
 use crate::options::{LabOptions, SandboxMode, StoreAddress};
 use crate::store::results::{self, Measured, NewThreshold, Results};
-use crate::store::{StoreError, Tx, builds, commits, figures, files, projects, queue, tasks};
+use crate::store::{StoreError, Tx, bisects, builds, commits, figures, files, projects, queue, tasks};
 
 /// What somebody writes who wants a page to do something else; and what turns the writing around it.
 const HOSTILE: &str =
@@ -79,6 +80,20 @@ impl Bench {
 
     fn text(&self, path: &str) -> (StatusCode, String) {
         let answer = self.ask(path);
+        let status = answer.status();
+        let body = self.runtime.block_on(answer.into_body().collect()).expect("a body").to_bytes();
+        (status, String::from_utf8(body.to_vec()).expect("text"))
+    }
+
+    /// Sends JSON as a page of this lab does.
+    fn post(&self, path: &str, body: &str) -> (StatusCode, String) {
+        let request = Request::post(path)
+            .header("host", "127.0.0.1")
+            .header("content-type", "application/json")
+            .body(Body::from(body.to_owned()))
+            .expect("a request");
+        let answer =
+            self.runtime.block_on(routes::router(self.lab.clone()).oneshot(request)).expect("an answer");
         let status = answer.status();
         let body = self.runtime.block_on(answer.into_body().collect()).expect("a body").to_bytes();
         (status, String::from_utf8(body.to_vec()).expect("text"))
@@ -185,7 +200,10 @@ fn commits_are_shown_with_their_pages_and_do_nothing() {
     let bench = Bench::new();
     let (project, [first, second]) = bench.write(two_builds);
     let (_, page) = bench.text(&format!("/build/{second}"));
-    assert!(page.contains("Commits since the baseline, build 1") && page.contains("not listed yet"), "{page}");
+    assert!(
+        page.contains("Commits since the baseline, build 1") && page.contains("not listed yet"),
+        "{page}"
+    );
     bench.write(move |tx| {
         let tip = Commit::new(&"b".repeat(40), HOSTILE, HOSTILE, Some(7));
         commits::describe(tx, second, &tip)?;
@@ -201,7 +219,10 @@ fn commits_are_shown_with_their_pages_and_do_nothing() {
         }
         if path != "/" {
             let link = format!("href=\"https://github.com/a/b/commit/{}\"", "c".repeat(40));
-            assert!(page.contains(&link) && page.contains("tidy up") && page.contains("and 50 more"), "{page}");
+            assert!(
+                page.contains(&link) && page.contains("tidy up") && page.contains("and 50 more"),
+                "{page}"
+            );
         }
     }
     let (_, json) = bench.text(&format!("/api/v1/builds/{second}/commits"));
@@ -213,6 +234,102 @@ fn commits_are_shown_with_their_pages_and_do_nothing() {
     let (_, build) = bench.text(&format!("/api/v1/builds/{second}"));
     let build: serde_json::Value = serde_json::from_str(&build).expect("JSON");
     assert_eq!(build["build"]["commit_at"], 7_000, "{build}");
+}
+
+/// From a request to the first slow commit, over the API and the page, with a worker that is made up.
+#[test]
+fn a_bisect_ends_with_the_first_slow_commit() {
+    let bench = Bench::new();
+    let (_, [first, second]) = bench.write(two_builds);
+    let hash = |number: usize| format!("{number:040x}");
+    let body = serde_json::json!({ "good": first, "bad": second }).to_string();
+    let made = bench.post("/api/v1/projects/site/bisects", &body);
+    assert_eq!(made.0, StatusCode::CREATED, "{}", made.1);
+    assert!(bench.text("/bisect/1").1.contains("Nothing is measured yet"));
+    // The worker lists the commits.
+    let tip = "b".repeat(40);
+    let candidates: Vec<Candidate> = (1..=9)
+        .map(|number| Candidate {
+            commit: Commit::new(&hash(number), HOSTILE, &format!("change {number}"), Some(5)),
+            build: None,
+            outcome: None,
+        })
+        .chain([Candidate { commit: Commit::new(&tip, "Kim", "last", Some(6)), build: None, outcome: None }])
+        .collect();
+    bench.write(move |tx| {
+        let bisect = bisects::listing(tx)?.expect("it waits");
+        let running = Bisect { state: BisectState::Running, candidates, ..bisect };
+        bisects::advance(tx, BisectState::Listing, &running, Moment(8))
+    });
+    for count in 0.. {
+        bisect::turn(&bench.lab.store).expect("moved on");
+        let open = bench.lab.store.read_blocking(|tx| builds::open(tx, 10)).expect("read");
+        let Some(build) = open.into_iter().find(|build| build.kind == BuildKind::Comparison) else { break };
+        assert!(count < 6, "{build:?}");
+        let (_, page) = bench.text("/bisect/1");
+        assert!(page.contains("is measured") && page.contains(&format!("/build/{}", build.id)), "{page}");
+        let is_slow = build.reference == tip
+            || usize::from_str_radix(&build.reference, 16).is_ok_and(|number| number >= 4);
+        let verdict = if is_slow { BuildVerdict::Slower } else { BuildVerdict::NoDifference };
+        bench.write(move |tx| {
+            use BuildState::{Assigned, Completed, Finalizing, Queued, Running};
+            builds::set_verdict(tx, build.id, verdict, None)?;
+            for (from, to) in
+                [(Queued, Assigned), (Assigned, Running), (Running, Finalizing), (Finalizing, Completed)]
+            {
+                builds::advance(tx, build.id, from, to, None, Moment(9))?;
+            }
+            Ok(())
+        });
+    }
+    let (_, page) = bench.text("/bisect/1");
+    assert!(page.contains("id=\"first-slow\"") && page.contains("change 4"), "{page}");
+    assert!(!page.contains("<img") && !page.contains("\u{202e}"), "{page}");
+    let (_, json) = bench.text("/api/v1/bisects/1");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["state"], "found", "{json}");
+    assert!(json["reason"].as_str().is_some_and(|reason| reason.contains("change 4)")), "{json}");
+    let (_, page) = bench.text(&format!("/build/{second}"));
+    assert!(page.contains("href=\"/bisect/1\""), "{page}");
+    assert_eq!(bench.post("/api/v1/bisects/1/cancel", "{}").0, StatusCode::CONFLICT, "it is over");
+}
+
+#[test]
+fn bisects_have_their_bounds_and_can_be_cancelled() {
+    let bench = Bench::new();
+    let (_, [first, second]) = bench.write(two_builds);
+    let request = |project: &str, good: i64, bad: i64| {
+        let body = serde_json::json!({ "good": good, "bad": bad }).to_string();
+        bench.post(&format!("/api/v1/projects/{project}/bisects"), &body)
+    };
+    let (good, bad) = (first.0, second.0);
+    for (project, good, bad, status) in [
+        ("site", good, good, StatusCode::UNPROCESSABLE_ENTITY),
+        ("other", good, bad, StatusCode::UNPROCESSABLE_ENTITY),
+        ("site", 99, bad, StatusCode::NOT_FOUND),
+        ("site", good, 99, StatusCode::NOT_FOUND),
+    ] {
+        let (found, text) = request(project, good, bad);
+        assert_eq!(found, status, "{project} {good} {bad}: {text}");
+    }
+    assert_eq!(request("site", good, bad).0, StatusCode::CREATED);
+    assert_eq!(request("site", good, bad).0, StatusCode::CREATED);
+    assert_eq!(request("site", good, bad).0, StatusCode::UNPROCESSABLE_ENTITY, "two at once");
+    assert_eq!(bench.post("/api/v1/bisects/1/cancel", "{}").0, StatusCode::OK);
+    assert!(bench.text("/bisect/1").1.contains("cancelled by"));
+    assert_eq!(request("site", good, bad).0, StatusCode::CREATED);
+    // Stopping everything stops them, too.
+    let who = actions::Actor::at_machine("eli");
+    let stopped = actions::act_blocking(&bench.lab.store, who, actions::builds::stop_all);
+    assert_eq!(stopped, Ok(2));
+    assert_eq!(bench.lab.store.read_blocking(bisects::open), Ok(Vec::new()));
+    let (_, json) = bench.text("/api/v1/projects/site/bisects");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["items"].as_array().map(Vec::len), Some(3), "{json}");
+    // A folder has no commits.
+    let folder = "folder = \"/srv/a\"\nstudy = \"prony.toml\"";
+    bench.write(move |tx| projects::register(tx, &"site".parse().expect("a name"), folder, Moment(9)));
+    assert_eq!(request("site", good, bad).0, StatusCode::UNPROCESSABLE_ENTITY);
 }
 
 #[test]

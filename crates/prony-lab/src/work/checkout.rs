@@ -250,7 +250,8 @@ impl Fetcher {
         };
         let (ahead, behind) = (count(base, tip, line)?, count(tip, base, &[])?);
         let (most, range) = (format!("--max-count={most}"), format!("{base}..{tip}"));
-        let words = [&["log", most.as_str(), ENCODING, COMMIT_FORMAT][..], line, &[range.as_str(), "--"][..]].concat();
+        let words = [&["log", most.as_str(), ENCODING, COMMIT_FORMAT][..], line, &[range.as_str(), "--"][..]]
+            .concat();
         let listed = run_git(&git, &mirror, "list the commits", &words)?;
         Ok(Between { commits: listed.split('\n').filter_map(description).collect(), ahead, behind })
     }
@@ -437,7 +438,7 @@ mod tests {
         assert_eq!(found, Some(Commit::new(hash, "Kim", "say  something", Some(5))));
         let undated = description(&format!("{hash}\0never\0\0"));
         assert_eq!(undated, Some(Commit::new(hash, "", "", None)));
-        for other in ["", "\n", hash, "abc\05\0Kim\0x", "warning: x\05\0Kim\0x"] {
+        for other in ["", "\n", hash, "abc\x005\0Kim\0x", "warning: x\x005\0Kim\0x"] {
             assert_eq!(description(other), None, "{other:?}");
         }
     }

@@ -13,9 +13,7 @@ use std::path::{Path, PathBuf};
 use prony_supervisor::{ConfinedFolder, FileType};
 use sha2::{Digest as _, Sha256};
 
-use super::checkout::{
-    COMMIT_FORMAT, CheckoutError, ENCODING, Revision, description, good, is_commit,
-};
+use super::checkout::{COMMIT_FORMAT, CheckoutError, ENCODING, Revision, description, good, is_commit};
 use super::git::Git;
 use crate::model::Commit;
 

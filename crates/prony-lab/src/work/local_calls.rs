@@ -2,14 +2,15 @@
 //! may be called from asynchronous code.
 
 use crate::actions::requests::again;
+use crate::actions::{self, Actor, act_blocking};
 use crate::clock;
-use crate::lab::Lab;
+use crate::lab::{Lab, Refused};
 use crate::model::describe_mistakes;
 use crate::model::{
-    Build, BuildDetail, BuildId, BuildRequest, Contradiction, Definition, DefinitionError, Name, NewBuild,
-    TaskId,
+    Bisect, BisectId, BisectRequest, Build, BuildDetail, BuildId, BuildRequest, CommitRange, Contradiction,
+    Definition, DefinitionError, Name, NewBuild, TaskId,
 };
-use crate::store::{StoreError, builds, files, projects, queue, tasks};
+use crate::store::{StoreError, bisects, builds, commits, files, projects, queue, tasks};
 
 /// Pieces of an output that are read at once.
 const PIECES: u32 = 64;
@@ -88,6 +89,36 @@ impl Lab {
     pub fn file(&self, id: BuildId, name: &str) -> Result<Option<Vec<u8>>, LocalCallError> {
         let found = self.store.read_blocking(|tx| files::one(tx, id, name))?;
         Ok(found.map(|(_, bytes)| bytes))
+    }
+
+    /// The commits between which a build stands, as far as somebody wanted to know them.
+    pub fn commits(&self, id: BuildId) -> Result<Option<CommitRange>, LocalCallError> {
+        Ok(self.store.read_blocking(|tx| {
+            let project = builds::one(tx, id)?.and_then(|found| found.build.project);
+            match commits::span(tx, id)?.zip(project) {
+                Some(((base, tip), project)) => commits::range(tx, project, &base, &tip),
+                None => Ok(None),
+            }
+        })?)
+    }
+
+    /// Requests a bisect between the builds `good` and `bad`.
+    pub fn request_bisect(&self, good: BuildId, bad: BuildId, by: &str) -> Result<BisectId, LocalCallError> {
+        let request = BisectRequest { good, bad };
+        let who = Actor::at_machine(by);
+        let made =
+            act_blocking(&self.store, who, move |tx, ctx| actions::bisects::request(tx, ctx, None, &request));
+        made.map(|bisect| bisect.id).map_err(|refused| match refused {
+            Refused::Fields(mistakes) => LocalCallError::Request(mistakes),
+            Refused::Store(error) => LocalCallError::Store(error),
+            // A bisect loads nothing, and has no key.
+            Refused::Target(_) | Refused::KeyReused => LocalCallError::Request(Vec::new()),
+        })
+    }
+
+    /// One bisect, if there is one.
+    pub fn bisect(&self, id: BisectId) -> Result<Option<Bisect>, LocalCallError> {
+        Ok(self.store.read_blocking(|tx| bisects::one(tx, id))?)
     }
 
     /// Cancels a build for `by`; whether it could be.

@@ -1,5 +1,7 @@
 //! `/bisect/{id}`: which commit was the first slow one, and how that was found.
 
+use std::borrow::Borrow;
+
 use askama::Template;
 use axum::extract::State;
 use axum::response::{Html, Redirect};
@@ -10,7 +12,9 @@ use crate::actions::{self, Ctx};
 use crate::ansi_stripper;
 use crate::http::{Principal, WebError};
 use crate::lab::Lab;
-use crate::model::{Bisect, BisectId, BisectRequest, BisectState, BuildId, Outcome, Role};
+use crate::model::{
+    Bisect, BisectId, BisectRequest, BisectState, BuildId, Candidate, EventId, Outcome, Role,
+};
 use crate::store::{StoreError, Tx, bisects, events, projects};
 use crate::web::fields::{Fields, PathParam};
 
@@ -18,7 +22,7 @@ use crate::web::fields::{Fields, PathParam};
 #[template(path = "bisect.html")]
 struct Page {
     frame: Frame,
-    seen: crate::model::EventId,
+    seen: EventId,
     bisect: Bisect,
     project: String,
     /// Commits that were measured, or are.
@@ -63,7 +67,7 @@ pub(crate) async fn show(
 fn rows(bisect: &Bisect, address: &Address) -> Vec<Line> {
     let found = bisect.found().map(|found| found.commit.commit.as_str());
     let measured = bisect.candidates.iter().filter(|candidate| candidate.build.is_some());
-    let line = |candidate: &crate::model::Candidate| {
+    let line = |candidate: &Candidate| {
         let commit = &candidate.commit;
         Line {
             short: format::short_commit(&commit.commit),
@@ -90,8 +94,9 @@ fn outcome(outcome: Option<Outcome>) -> String {
 }
 
 /// How far it is: markup.
-pub(super) fn state(state: BisectState) -> String {
+pub(super) fn state(state: impl Borrow<BisectState>) -> String {
     use BisectState as S;
+    let state = *state.borrow();
     let (class, shape) = match state {
         S::Listing => ("calm", "○"),
         S::Running => ("busy", "◐"),

@@ -11,8 +11,8 @@ use crate::definitions::Definitions;
 use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{
-    BisectId, BuildDetail, BuildId, BuildKind, Commit, CommitRange, Definition, Origin, ProjectId, RangeState,
-    Role, commit_page,
+    BisectId, BisectState, BuildDetail, BuildId, BuildKind, Commit, CommitRange, Definition, Origin,
+    ProjectId, RangeState, Role, commit_page,
 };
 use crate::store::{StoreError, Tx, bisects, commits, projects};
 use crate::web::fields::{Fields, PathParam};
@@ -29,8 +29,8 @@ pub(super) struct Section {
     /// As far as they are known.
     pub(super) range: Option<CommitRange>,
     pub(super) rows: Vec<Line>,
-    /// The newest bisect between the two builds, and its state as markup.
-    pub(super) bisect: Option<(BisectId, String)>,
+    /// The newest bisect between the two builds.
+    pub(super) bisect: Option<(BisectId, BisectState)>,
     /// Whether both builds measured the same variant, of one commit each.
     are_alike: bool,
 }
@@ -75,7 +75,8 @@ impl Section {
         let ends = detail.baseline.map(|baseline| (baseline, build.id));
         // A baseline is of the same variant.
         let are_alike = detail.baseline.is_some();
-        Ok(Self { own, ends, are_alike, bisect: bisect(tx, ends)?, ..Self::of(&address, title, range) })
+        let bisect = ends.map(|(good, bad)| bisects::between(tx, good, bad)).transpose()?.flatten();
+        Ok(Self { own, ends, bisect, are_alike, ..Self::of(&address, title, range) })
     }
 
     /// On the page that has two builds side by side.
@@ -90,10 +91,10 @@ impl Section {
         let range = commits::range(tx, project, &ends.commits.0, &ends.commits.1)?;
         let title = format!("Commits in build {tip} that are not in build {base}");
         let kinds = (ends.base.kind, ends.tip.kind);
-        let are_alike = ends.base.variant == ends.tip.variant && kinds == (BuildKind::Project, BuildKind::Project);
-        let both = Some((base, tip));
-        let bisect = bisect(tx, both)?;
-        Ok(Some(Self { ends: both, are_alike, bisect, ..Self::of(&address, title, range) }))
+        let are_alike =
+            ends.base.variant == ends.tip.variant && kinds == (BuildKind::Project, BuildKind::Project);
+        let bisect = bisects::between(tx, base, tip)?;
+        Ok(Some(Self { ends: Some((base, tip)), are_alike, bisect, ..Self::of(&address, title, range) }))
     }
 
     fn of(address: &Address, title: String, range: Option<CommitRange>) -> Self {
@@ -111,19 +112,10 @@ impl Section {
     /// The builds between which somebody may bisect now: of one commit alone there is nothing to find out.
     pub(super) fn bisectable(&self) -> Option<(BuildId, BuildId)> {
         let is_line = |range: &CommitRange| range.behind == 0 && range.ahead > 1;
-        let is_useful = self.are_alike && self.bisect.is_none() && self.range.as_ref().is_some_and(is_line);
-        self.ends.filter(|_| is_useful)
+        let has_answer = |(_, state): (_, BisectState)| state.is_open() || state == BisectState::Found;
+        let is_useful = self.are_alike && self.range.as_ref().is_some_and(is_line);
+        self.ends.filter(|_| is_useful && !self.bisect.is_some_and(has_answer))
     }
-}
-
-/// The newest bisect between two builds, if it is of use still.
-fn bisect(
-    tx: &mut Tx<'_>,
-    ends: Option<(BuildId, BuildId)>,
-) -> Result<Option<(BisectId, String)>, StoreError> {
-    let Some((good, bad)) = ends else { return Ok(None) };
-    let found = bisects::between(tx, good, bad)?;
-    Ok(found.map(|(id, state)| (id, super::bisects::state(state))))
 }
 
 /// Where the commits of a project come from.

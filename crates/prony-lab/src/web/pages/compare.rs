@@ -9,7 +9,7 @@ use axum::response::Html;
 
 use super::build::figure::{change, interval, shown};
 use super::commits::Section;
-use super::{Frame, format};
+use super::{Frame, bisects, format};
 use crate::actions;
 use crate::ansi_stripper;
 use crate::http::{Principal, WebError};

@@ -129,7 +129,10 @@ fn the_commits_between_two_are_listed_from_the_labs_own_copy() {
     git(&source.repository, &["config", "core.pager", &format!("touch {}", mark.display())]);
     git(&source.repository, &["config", "log.showSignature", "true"]);
     let subject = format!("\u{1b}[31m{}\ttab", "x".repeat(5_000));
-    git(&source.repository, &["commit", "--quiet", "--allow-empty", "--author", "Eve <e@example.org>", "-m", &subject]);
+    git(
+        &source.repository,
+        &["commit", "--quiet", "--allow-empty", "--author", "Eve <e@example.org>", "-m", &subject],
+    );
     let tip = git(&source.repository, &["rev-parse", "HEAD"]);
     git(&source.repository, &["checkout", "--quiet", "other"]);
     let side = commit(&source.repository, "side", "x");
@@ -169,7 +172,12 @@ fn the_commits_between_two_are_listed_from_the_labs_own_copy() {
         (found.ahead, found.behind, found.commits.len())
     };
     assert_eq!((count(false), count(true)), ((2, 0, 2), (1, 0, 1)));
-    let elsewhere = source.fetcher.commits_between("/no/such/repository", [&first, &tip], (50, false), &Cancel::default());
+    let elsewhere = source.fetcher.commits_between(
+        "/no/such/repository",
+        [&first, &tip],
+        (50, false),
+        &Cancel::default(),
+    );
     assert!(elsewhere.is_err());
     assert!(!mark.exists());
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prony_lab::model::{BuildDetail, BuildId, BuildRequest, BuildState, TaskState};
+use prony_lab::model::{BisectState, BuildDetail, BuildId, BuildRequest, BuildState, RangeState, TaskState};
 use prony_lab::work::{Surroundings, Worker};
 use prony_lab::{Lab, LabOptions, SandboxMode, StoreAddress};
 
@@ -197,6 +197,39 @@ fn a_build_checks_out_runs_its_tasks_and_says_what_they_wrote() {
     let id = bench.submit(|request| request.tests = vec!["lint".to_owned()]);
     let build = bench.finished(id);
     assert_eq!((build.build.state, states(&build).len()), (BuildState::Completed, 2));
+}
+
+#[test]
+fn commits_between_builds_are_listed() {
+    // The study is missing, so that nothing is measured: what was checked out is known all the same.
+    let bench = Bench::new("commits", "study = \"prony.toml\"\n");
+    let good = bench.built();
+    let hashes = ["a", "b", "c"].map(|name| commit(&bench.repository, name, "x"));
+    let bad = bench.built();
+    let [from, to] = [&good, &bad].map(|build| build.build.commit.clone().expect("it was checked out"));
+    assert_eq!(to, hashes[2]);
+    assert_eq!(bench.lab().commits(bad.build.id).expect("read"), None, "there is no baseline");
+    let compared =
+        bench.submit(|request| (request.base, request.reference) = (from.clone(), "main".to_owned()));
+    let compared = bench.finished(compared);
+    assert_eq!(compared.build.commit_author.as_deref(), Some("Kim"));
+    let range = bench.lab().commits(compared.build.id).expect("read").expect("it is known");
+    assert_eq!((range.state, range.ahead, range.behind), (RangeState::Listed, 3, 0), "{range:?}");
+    let listed: Vec<_> = range.commits.iter().map(|commit| commit.commit.as_str()).collect();
+    assert_eq!(listed, [&hashes[2], &hashes[1], &hashes[0]], "the newest first");
+    // A bisect gets them from the worker, the oldest first.
+    let bisect = |good: &BuildDetail, bad: &BuildDetail| {
+        let id = bench.lab().request_bisect(good.build.id, bad.build.id, "kim").expect("accepted");
+        let one = || bench.lab().bisect(id).expect("read").expect("there");
+        bench.wait_for("the list of a bisect", || one().state != BisectState::Listing);
+        one()
+    };
+    let begun = bisect(&good, &bad);
+    assert_eq!((begun.state, begun.candidates.len()), (BisectState::Running, 3), "{begun:?}");
+    assert_eq!(begun.candidates[0].commit.commit, hashes[0]);
+    let backwards = bisect(&bad, &good);
+    assert_eq!(backwards.state, BisectState::Failed);
+    assert!(backwards.reason.is_some_and(|reason| reason.contains("no descendant")));
 }
 
 #[test]

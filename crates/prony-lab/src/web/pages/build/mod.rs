@@ -16,7 +16,7 @@ pub(crate) use act::{add_note, cancel, retry};
 pub(crate) use output::{file, whole};
 
 use super::commits::Section;
-use super::{Frame, format};
+use super::{Frame, bisects, format};
 use crate::ansi_stripper;
 use crate::clock::Moment;
 use crate::http::{Principal, WebError};
