@@ -158,7 +158,7 @@ fn end(
 mod tests {
     use super::*;
     use crate::model::{BuildVerdict, Commit};
-    use crate::store::fixture::on_both;
+    use crate::store::fixture::{on_both, on_both_addresses};
     use crate::store::past::{Measured, Past};
     use crate::store::projects;
 
@@ -295,6 +295,25 @@ mod tests {
             course.turn();
             assert_eq!(course.bisect().state, BisectState::Failed);
             assert_eq!(course.past.comparisons(), []);
+        });
+    }
+
+    #[test]
+    fn a_lab_that_begins_again_goes_on_where_it_was() {
+        on_both_addresses(|address| {
+            let store = Store::open(address).expect("a store");
+            let course = Course::new(&store, 5);
+            course.turn();
+            let (id, project, waits) = (course.id, course.past.project, course.bisect().build);
+            drop(store);
+            let store = Store::open(address).expect("the same store");
+            let course = Course { past: Past { store: &store, project }, id };
+            course.turn();
+            let waiting: Vec<_> = course.past.comparisons().iter().map(|build| build.id).collect();
+            assert_eq!(waiting, Vec::from_iter(waits));
+            let slow = |number| if number >= 2 { BuildVerdict::Slower } else { BuildVerdict::NoDifference };
+            course.follow(|number| Some(slow(number)));
+            assert_eq!(course.bisect().found().map(|found| found.commit.commit.clone()), Some(hash(2)));
         });
     }
 
