@@ -1,4 +1,8 @@
-//! The client of a lab for scripts: requests a build, waits for it, returns its result.
+//! The client of a lab for scripts: requests a build, waits for it, returns its result (`gate.rs`).
+
+mod gate;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::time::Duration;
@@ -10,9 +14,9 @@ use serde::de::DeserializeOwned;
 use crate::auth::{ApiToken, Secret, TokenError};
 use crate::clock;
 use crate::model::describe_mistakes;
-use crate::model::{
-    Build, BuildDetail, BuildId, BuildRequest, BuildState, FieldMistake, Role, is_this_machine,
-};
+use crate::model::{Build, BuildDetail, BuildId, BuildRequest, BuildState, FieldMistake, Role, is_this_machine};
+
+pub use gate::GateStep;
 
 /// How long one exchange may take.
 const EXCHANGE: Duration = Duration::from_secs(30);
@@ -204,17 +208,22 @@ impl Client {
 
     /// Requests a build. Where the answer gets lost it asks again, and the lab knows it for the same request.
     pub fn submit(&self, request: &BuildRequest) -> Result<BuildDetail, ClientError> {
-        let key = Secret::new().text();
         let body = serde_json::to_string(request).expect("invariant: a request is plain data");
+        self.post("/builds", &body)
+    }
+
+    /// Sends `body` until there is an answer; the lab knows it for the same request.
+    fn post<T: DeserializeOwned>(&self, path: &str, body: &str) -> Result<T, ClientError> {
+        let key = Secret::new().text();
         let mut tries = 1;
         loop {
             let sent = self
                 .agent
-                .post(format!("{}/api/v1/builds", self.base))
+                .post(format!("{}/api/v1{path}", self.base))
                 .header("Authorization", &self.bearer)
                 .header("Content-Type", "application/json")
                 .header("Idempotency-Key", &key)
-                .send(&body);
+                .send(body);
             match self.read(sent) {
                 Err(error) if error.may_pass() && tries < TRIES => std::thread::sleep(LOOK_EVERY * tries),
                 answer => return answer,
@@ -293,37 +302,5 @@ impl ClientError {
     /// Whether it may go by itself.
     fn may_pass(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Refused { status: 503 | 429, .. })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_goes_to_this_machine_or_by_https() {
-        let token = ApiToken::new().text();
-        for good in
-            ["http://127.0.0.1:3000", "http://localhost:3000/", "http://[::1]:1", "https://lab.example.org"]
-        {
-            assert!(Client::new(good, &token).is_ok(), "{good}");
-        }
-        let refused = |address: &str| Client::new(address, &token).expect_err(address);
-        assert!(matches!(refused("http://lab.example.org"), ClientError::Clear(_)));
-        assert!(matches!(refused("http://10.0.0.1:3000"), ClientError::Clear(_)));
-        for bad in ["", "127.0.0.1:3000", "ftp://localhost/", "http://localhost/x", "http://a:b@localhost/"] {
-            assert!(matches!(refused(bad), ClientError::Address(_)), "{bad}");
-        }
-        assert!(matches!(Client::new("http://127.0.0.1:1", "secret"), Err(ClientError::Token(_))));
-    }
-
-    #[test]
-    fn nothing_answers() {
-        let free =
-            std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number");
-        let client = Client::new(&format!("http://{free}"), &ApiToken::new().text()).expect("a client");
-        let error = client.build(BuildId(1)).expect_err("nobody is there");
-        assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
-        assert!(error.to_string().starts_with("no lab answers at http://127.0.0.1:"), "{error}");
     }
 }

@@ -50,7 +50,7 @@ pub mod work;
 
 pub use actions::{AccessError, TokenRow, UserRow};
 pub use admin::LocalAdmin;
-pub use client::{Client, ClientError, Me};
+pub use client::{Client, ClientError, GateStep, Me};
 pub use clock::Moment;
 pub use lab::Lab;
 pub use lab_error::LabError;

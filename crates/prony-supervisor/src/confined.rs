@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid, chownat, fchown, fstat, mkdirat,
-    openat2, readlinkat, statat,
+    openat2, readlinkat, statat, symlinkat,
 };
 
 /// No `..` out of the folder, no link of any kind, none of /proc either.
@@ -70,6 +70,25 @@ impl ConfinedFolder {
         let made = self.folder(path)?;
         give(&made.folder, self.owner)?;
         Ok(made)
+    }
+
+    /// Opens the folder `path`; what is missing of it is made.
+    pub fn make_folders(&self, path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        match self.folder(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+                    self.make_folders(parent)?;
+                }
+                self.make_folder(path)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Makes the link `name` to `target` in this folder, where nothing may be yet.
+    pub fn make_link(&self, name: &OsStr, target: &Path) -> io::Result<()> {
+        Ok(symlinkat(target, &self.folder, name)?)
     }
 
     /// Writes the file `path`, which must not be there yet.
@@ -218,6 +237,26 @@ mod tests {
         assert_eq!(fs::read_to_string(files.join("inner/new/file")).expect("there"), "new");
         let names: Vec<_> = fs::read_dir(&outside).expect("there").flatten().collect();
         assert_eq!(names.len(), 1, "{names:?}");
+    }
+
+    #[test]
+    fn folders_and_links_are_made_where_nothing_is() {
+        let room = tempfile::tempdir().expect("room");
+        let outside = tempfile::tempdir().expect("room");
+        let confined = ConfinedFolder::open(room.path()).expect("a folder");
+        for _ in 0..2 {
+            confined.make_folders("a/b/c").expect("made, or there");
+        }
+        symlink(outside.path(), room.path().join("a/link")).expect("room");
+        fs::write(room.path().join("a/file"), "").expect("room");
+        for path in ["a/link", "a/link/new", "a/file", "a/file/new", "../new", "/new"] {
+            assert!(confined.make_folders(path).is_err(), "{path}");
+        }
+        assert!(fs::read_dir(outside.path()).expect("there").next().is_none());
+        let inner = confined.folder("a/b").expect("there");
+        inner.make_link(OsStr::new("new"), Path::new("/nowhere")).expect("made");
+        assert_eq!(inner.link_text("new").expect("a link"), b"/nowhere");
+        assert!(inner.make_link(OsStr::new("c"), Path::new("/nowhere")).is_err(), "it is there");
     }
 
     #[test]

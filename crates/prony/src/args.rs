@@ -33,9 +33,10 @@ pub(crate) use egress::EgressArgs;
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
 pub(crate) use lab::{
-    LabAction, LabArgs, LabAuditArgs, LabCheckArgs, LabCopyArgs, LabGateArgs, LabLoginArgs, LabLogoutArgs,
-    LabPlaceArgs, LabPolicyArgs, LabSecretArgs, LabServeArgs, LabSubmitArgs, LabThereArgs, LabTokenArgs,
-    LabUserArgs, LabWaitArgs, PolicyAction, SecretAction, TokenAction, UserAction,
+    LabAction, LabArgs, LabAuditArgs, LabCheckArgs, LabClearCachesArgs, LabCopyArgs, LabGateArgs,
+    LabLoginArgs, LabLogoutArgs, LabPlaceArgs, LabPolicyArgs, LabSecretArgs, LabServeArgs, LabSubmitArgs,
+    LabThereArgs, LabTokenArgs, LabUserArgs, LabWaitArgs, PolicyAction, SecretAction, TokenAction,
+    UserAction,
 };
 pub(crate) use postgres::PostgresArgs;
 pub(crate) use probe::ProbeArgs;

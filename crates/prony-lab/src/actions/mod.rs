@@ -9,6 +9,7 @@ pub(crate) mod commits;
 mod error;
 pub(crate) mod policy;
 pub(crate) mod projects;
+mod repeats;
 pub(crate) mod requests;
 pub(crate) mod sessions;
 pub(crate) mod tokens;

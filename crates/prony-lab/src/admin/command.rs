@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::actions::tokens::NewToken;
-use crate::actions::{AccessError, Actor, Ctx, act_blocking, policy, tokens, users};
+use crate::actions::{AccessError, Actor, Ctx, act_blocking, policy, projects, tokens, users};
 use crate::egress::{self, rules};
 use crate::model::{Name, Role, SecretName};
 use crate::secrets::SecretAdmin;
@@ -60,6 +60,9 @@ pub(super) enum Command {
     RemoveSecret {
         name: SecretName,
     },
+    ClearCaches {
+        project: String,
+    },
 }
 
 /// Whether a URL may be loaded: its addresses, or why not.
@@ -111,6 +114,9 @@ impl Command {
             Self::SecretNames => value(secrets().names()?),
             Self::SetSecret { name, value: bytes } => value(secrets().set(&name, &bytes)?),
             Self::RemoveSecret { name } => value(secrets().remove(&name)?),
+            Self::ClearCaches { project } => {
+                value(act.run(move |tx, ctx| Ok(projects::clear_caches(tx, ctx, &project)?))?)
+            }
         }
     }
 }

@@ -119,6 +119,11 @@ impl LocalAdmin {
         self.ask(Command::RemoveSecret { name: name.clone() })
     }
 
+    /// Empties the caches of a project, for builds that begin from now on; how many these were.
+    pub fn clear_caches(&self, project: &str) -> Result<u64, AccessError> {
+        self.ask(Command::ClearCaches { project: project.to_owned() })
+    }
+
     fn ask<T: DeserializeOwned>(&self, command: Command) -> Result<T, AccessError> {
         answer(match &self.place {
             Place::Stopped(data, store) => command.execute(store, data, &self.by)?,

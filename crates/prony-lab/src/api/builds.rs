@@ -10,7 +10,8 @@ use crate::actions::requests::Asker;
 use crate::clock::Moment;
 use crate::lab::Refused;
 use crate::model::{
-    AdHocLoad, Build, BuildDetail, BuildId, BuildRequest, BuildState, CommitStatus, EventId, TaskId,
+    AdHocLoad, Build, BuildDetail, BuildId, BuildRequest, BuildState, CommitStatus, EventId, Repetition,
+    TaskId,
 };
 use crate::store::files::FileInfo;
 use crate::store::{builds, events, files, projects, tasks};
@@ -108,6 +109,15 @@ pub(super) struct Stopped {
     stopped: u64,
 }
 
+/// Which repeat.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WantedRepeat {
+    /// Repeats of the first build, of which this may be one; absent: as many as the project allows.
+    #[schemars(range(max = 10))]
+    at_most: Option<u32>,
+}
+
 pub(super) fn rows(limit: Option<u32>) -> Result<u32, Problem> {
     match limit.unwrap_or(ROWS) {
         limit @ 1..=ROWS_MAX => Ok(limit),
@@ -165,6 +175,10 @@ pub(super) async fn retry(call: Call<OneBuild, Nothing, Nothing>) -> Answered<Bu
     let asker = asker(&call);
     let accepted = call.lab.retry_build(call.path.id, call.who.role, asker).await;
     made(&call.lab, accepted).await
+}
+
+pub(super) async fn repeat(call: Call<OneBuild, Nothing, WantedRepeat>) -> Answered<Repetition> {
+    Ok(call.lab.repeat_build(call.path.id, call.body.at_most, &call.who.name).await?.into())
 }
 
 fn asker<P, Q, B>(call: &Call<P, Q, B>) -> Asker {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
-use super::{BuildId, BuildState, Definition, ProjectId, TaskId, TaskState, Variant};
+use super::{BuildId, BuildState, Definition, ProjectId, Repeat, TaskId, TaskState, Variant};
 use crate::clock::Moment;
 
 /// A longer reference is no branch, tag or commit that anybody named.
@@ -203,6 +203,12 @@ pub struct BuildDetail {
     pub expires_at: Moment,
     /// The build whose results it was compared with.
     pub baseline: Option<BuildId>,
+    /// The first build of those that it repeats, and why it was requested.
+    #[serde(default)]
+    pub repeat_of: Option<Repeat>,
+    /// The builds that repeat it, in their order, each with the reason.
+    #[serde(default)]
+    pub repeats: Vec<Repeat>,
 }
 
 /// A task of a build.

@@ -34,6 +34,11 @@ impl Gate {
             Some(_) => Self::Undecided,
         }
     }
+
+    /// Whether another measurement may decide what this one did not.
+    pub(crate) fn is_open_question(self) -> bool {
+        matches!(self, Self::Undecided | Self::Invalid)
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 mod alert;
 mod bisect;
 mod build;
+mod cache;
 mod commit;
 mod commit_page;
+mod environment;
 mod forge;
 mod gate;
 mod history;
@@ -15,6 +17,7 @@ mod name;
 mod named;
 mod project;
 mod proposal;
+mod repeat;
 mod role;
 mod secret;
 mod state;
@@ -30,6 +33,7 @@ pub use build::{
     AdHocLoad, Build, BuildDetail, BuildKind, BuildRequest, BuildVerdict, Contradiction, FieldMistake,
     NewBuild, Priority, Task, TaskKind, email,
 };
+pub use cache::{Cache, CacheDefinition, CachePlace};
 pub use commit::{Commit, CommitRange, RangeState};
 pub(crate) use commit_page::commit_page;
 pub use forge::{Forge, StatusTarget};
@@ -41,9 +45,11 @@ pub use id::{
 };
 pub use monitor::{Check, Monitor, MonitorRequest};
 pub(crate) use name::ANONYMOUS;
-pub use name::{Name, Variant};
+pub use name::{Name, NameError, Variant};
+pub(crate) use project::GATE_REPEATS_MAX;
 pub use project::{Definition, DefinitionError, Limits, Origin, Retention, TaskDefinition};
 pub(crate) use proposal::{Proposal, project_files};
+pub use repeat::{Repeat, Repetition};
 pub use role::Role;
 pub use secret::SecretName;
 pub use state::{BuildState, TaskState};

@@ -1,15 +1,17 @@
 //! What a project is: what an administrator wrote down on the lab's side. A form never decides what is run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use prony_model::{parse_bytes, parse_duration};
 use serde::{Deserialize, Deserializer};
 
+use super::cache::{self, CacheFile};
+use super::environment;
 use super::forge::{StatusFile, StatusTarget};
 use super::trigger::{EVERY_MAX, EVERY_MIN, POLL_MIN};
-use super::{Name, SecretName, Triggers, Variant};
+use super::{CacheDefinition, Name, SecretName, Triggers, Variant};
 
 /// A definition is written by hand: what is larger is none.
 const DEFINITION_BYTES_MAX: usize = 64 << 10;
@@ -17,6 +19,11 @@ const DEFINITION_BYTES_MAX: usize = 64 << 10;
 const TASKS_MAX: usize = 64;
 /// A build that takes longer has gone wrong; a day's endurance run fits.
 const LONGEST: Duration = Duration::from_hours(48);
+
+/// How often a gate repeats a result that is neither for nor against a commit, where nothing else is written.
+const GATE_REPEATS: u32 = 2;
+/// A machine that is too noisy ten times stays so.
+pub(crate) const GATE_REPEATS_MAX: u32 = 10;
 
 /// A project as defined, with every default filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +54,12 @@ pub struct Definition {
     pub triggers: Triggers,
     /// Where the status of a built commit is sent.
     pub status: Option<StatusTarget>,
+    /// What its commands find in their environment, beside what all builds do; by name.
+    pub environment: Vec<(String, String)>,
+    /// Folders that are kept between its builds.
+    pub caches: Vec<CacheDefinition>,
+    /// How often `prony lab gate` repeats a result that is neither for nor against a commit.
+    pub gate_repeats: u32,
 }
 
 /// Where the files of a project come from.
@@ -144,6 +157,18 @@ struct DefinitionFile {
     #[serde(default)]
     trigger: TriggerFile,
     status: Option<StatusFile>,
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
+    #[serde(default, rename = "cache")]
+    caches: Vec<CacheFile>,
+    #[serde(default)]
+    gate: GateFile,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct GateFile {
+    repeats: Option<u32>,
 }
 
 #[derive(Default, Deserialize)]
@@ -200,7 +225,7 @@ fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, 
     parse_duration(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
-fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse_bytes(&text).map(Some).map_err(serde::de::Error::custom)
 }
@@ -282,6 +307,13 @@ impl DefinitionFile {
         if variants.iter().collect::<BTreeSet<_>>().len() < variants.len() {
             return Err(wrong("variants", "each may stand there once"));
         }
+        let secrets = tasks.iter().flat_map(|task| &task.secrets);
+        let environment = environment::checked(self.environment, &secrets)?;
+        let caches = cache::checked(self.caches, limits.disk_bytes, self.study.as_deref())?;
+        let gate_repeats = self.gate.repeats.unwrap_or(GATE_REPEATS);
+        if gate_repeats > GATE_REPEATS_MAX {
+            return Err(wrong("gate.repeats", &format!("at most {GATE_REPEATS_MAX}; 0 is none")));
+        }
         Ok(Definition {
             title: self.title.unwrap_or_default(),
             origin,
@@ -299,6 +331,9 @@ impl DefinitionFile {
             credential: self.credential,
             triggers,
             status,
+            environment,
+            caches,
+            gate_repeats,
         })
     }
 
@@ -439,6 +474,8 @@ mod tests {
         assert_eq!(read.branch, "main");
         assert_eq!(read.variants.iter().map(Name::as_str).collect::<Vec<_>>(), ["default"]);
         assert_eq!(read.limits.output_bytes, 8 << 20);
+        assert!(read.environment.is_empty() && read.caches.is_empty());
+        assert_eq!(read.gate_repeats, GATE_REPEATS);
     }
 
     #[test]
@@ -446,14 +483,16 @@ mod tests {
         let read = Definition::read(
             "title = \"A\"\nfolder = \"/srv/a\"\nvariants = [\"x\", \"y\"]\nqueue = \"1h\"\n\
              [[task]]\nname = \"compile\"\ncommand = \"make\"\ntime = \"5m\"\nalways = true\nnetwork = true\n\
-             [limits]\ntime = \"1h\"\nmemory = \"1GiB\"\n[keep]\nfiles = \"24h\"\nbuilds = 3\n",
+             [limits]\ntime = \"1h\"\nmemory = \"1GiB\"\n[keep]\nfiles = \"24h\"\nbuilds = 3\n\
+             [gate]\nrepeats = 0\n[environment]\nA = \"b\"\n[[cache]]\nname = \"c\"\npath = \"~/c\"\n",
         )
         .expect("read");
         let task = read.task("compile").expect("there");
         assert!(task.is_always_run && task.has_network);
         assert_eq!(task.time, Duration::from_mins(5));
         assert_eq!(read.limits.memory_bytes, 1 << 30);
-        assert_eq!(read.retention.builds, 3);
+        assert_eq!((read.retention.builds, read.gate_repeats), (3, 0));
+        assert_eq!((read.environment.len(), read.caches.len()), (1, 1));
     }
 
     #[test]
@@ -494,6 +533,7 @@ mod tests {
             ("repository = \"/a\"\nstudy = \"x\"\n[trigger]\npoll = \"5s\"", "`trigger.poll`"),
             ("folder = \"/a\"\nstudy = \"x\"\n[trigger]\nevery = \"1m\"", "`trigger.every`"),
             ("folder = \"/a\"\nstudy = \"x\"\n[trigger]\nbranches = [\"a\"]", "`trigger.branches`"),
+            ("folder = \"/a\"\nstudy = \"x\"\n[gate]\nrepeats = 11", "`gate.repeats`"),
         ] {
             let error = Definition::read(text).expect_err(text).to_string();
             assert!(error.contains(where_to_look), "{text}: {error}");

@@ -13,6 +13,11 @@ const TAKEN: [&str; 6] = ["PATH", "HOME", "TMPDIR", "LANG", "CI", "TERM"];
 /// What the lab itself, the linker and the shell read.
 const TAKEN_BEGINNINGS: [&str; 4] = ["PRONY_", "LD_", "XDG_", "GIT_"];
 
+/// Whether something else gives a variable of that name to commands, or relies on its absence.
+pub(super) fn is_reserved(name: &str) -> bool {
+    TAKEN.contains(&name) || TAKEN_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
 /// Capital letters, digits and `_`, beginning with a letter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -32,8 +37,7 @@ impl FromStr for SecretName {
         let fits = (1..=NAME_BYTES_MAX).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
             && text.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase())
-            && !TAKEN.contains(&text)
-            && !TAKEN_BEGINNINGS.iter().any(|beginning| text.starts_with(beginning));
+            && !is_reserved(text);
         if fits {
             return Ok(Self(text.to_owned()));
         }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Row, StoreError, Tx, checksum, events, tasks, values};
+use super::{Row, StoreError, Tx, checksum, events, repeats, tasks, values};
 use crate::clock::Moment;
 use crate::model::{
     AdHocLoad, Build, BuildDetail, BuildId, BuildState, BuildVerdict, Name, NewBuild, Priority, ProjectId,
@@ -122,7 +122,9 @@ pub(crate) fn one(tx: &mut Tx<'_>, id: BuildId) -> Result<Option<BuildDetail>, S
         .transpose()
         .map_err(|error| StoreError::Damaged(error.to_string()))?;
     let tasks = tasks::of(tx, id)?;
-    Ok(Some(BuildDetail { build, tasks, load, email, expires_at, baseline: baseline.map(BuildId) }))
+    let (repeat_of, repeats) = (repeats::first(tx, id)?, repeats::of(tx, id)?);
+    let baseline = baseline.map(BuildId);
+    Ok(Some(BuildDetail { build, tasks, load, email, expires_at, baseline, repeat_of, repeats }))
 }
 
 /// The last build of a project's branch that is over and was not cancelled.

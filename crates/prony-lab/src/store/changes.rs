@@ -4,11 +4,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Every table but `lab`, which describes the store itself. A test compares them with the database.
-pub(super) const TABLES: [&str; 26] = [
+pub(super) const TABLES: [&str; 27] = [
     "alerts",
     "audit",
     "bisects",
     "builds",
+    "caches",
     "changes",
     "check_hours",
     "checks",

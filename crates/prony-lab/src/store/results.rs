@@ -108,7 +108,8 @@ pub(crate) struct Candidate {
 }
 
 /// At most `most` good builds of `branch` before `build` that measured the same variant on the same kind of machine, the
-/// newest first: good is what is neither invalid nor misses a threshold, and has usable figures.
+/// newest first: good is what is neither invalid nor misses a threshold, and has usable figures. A build that repeats
+/// another has the candidates of that one: it is not compared with what it repeats, nor with what was built meanwhile.
 pub(crate) fn candidates(
     tx: &mut Tx<'_>,
     build: BuildId,
@@ -119,9 +120,10 @@ pub(crate) fn candidates(
     most: u32,
 ) -> Result<Vec<Candidate>, StoreError> {
     let found = tx.query(
-        "SELECT b.id FROM builds b WHERE b.project_id = $1 AND b.id < $2 AND b.kind = 'project' AND b.variant = $3 \
-         AND b.branch = $4 AND b.state IN ('completed', 'degraded') AND b.verdict NOT IN ('invalid', \
-         'threshold-missed') AND EXISTS (SELECT 1 FROM results r JOIN series s ON s.id = r.series_id \
+        "SELECT b.id FROM builds b WHERE b.project_id = $1 AND b.id < (SELECT COALESCE(o.repeat_of, o.id) FROM builds o \
+         WHERE o.id = $2) AND b.kind = 'project' AND b.variant = $3 AND b.branch = $4 \
+         AND b.state IN ('completed', 'degraded') AND b.verdict NOT IN ('invalid', 'threshold-missed') \
+         AND EXISTS (SELECT 1 FROM results r JOIN series s ON s.id = r.series_id \
          WHERE r.build_id = b.id AND s.fingerprint = $5 AND r.is_valid = 1) \
          AND EXISTS (SELECT 1 FROM files f WHERE f.build_id = b.id AND f.name = 'report.json') \
          ORDER BY b.id DESC LIMIT $6",
@@ -144,7 +146,7 @@ pub(crate) fn candidates(
 #[cfg(test)]
 mod tests {
     use super::super::fixture::on_both;
-    use super::super::{Store, builds, files, projects};
+    use super::super::{Store, builds, files, projects, repeats};
     use super::*;
     use crate::clock::Moment;
     use crate::model::{BuildRequest, BuildState, BuildVerdict, Definition};
@@ -291,6 +293,30 @@ mod tests {
             let expected = |build, runs| Candidate { build, cells: vec![("kv".to_owned(), runs)] };
             assert_eq!(found(10), [expected(poor, 1), expected(good, 10)]);
             assert_eq!(found(1), [expected(poor, 1)]);
+        });
+    }
+
+    #[test]
+    fn a_repeat_has_the_baseline_of_the_first() {
+        on_both(|store| {
+            let noisy = BuildVerdict::TooNoisy;
+            let [base, first, meanwhile, second, third, later] =
+                std::array::from_fn(|_| finished(store, "main", noisy, "here"));
+            let linked = store.write_blocking(move |tx| {
+                repeats::link(tx, second, first, "its result was too noisy")?;
+                repeats::link(tx, third, first, "its result was too noisy")?;
+                repeats::of(tx, first)
+            });
+            let linked: Vec<_> = linked.expect("written").iter().map(|repeat| repeat.build).collect();
+            assert_eq!(linked, [second, third]);
+            let of = |build: BuildId| {
+                let found = store
+                    .read_blocking(|tx| candidates(tx, build, ProjectId(1), "default", "main", "here", 1));
+                found.expect("read").first().map(|one| one.build)
+            };
+            let baselines = [base, first, meanwhile, second, third, later].map(of);
+            let expected = [None, Some(base), Some(first), Some(base), Some(base), Some(third)];
+            assert_eq!(baselines, expected);
         });
     }
 }

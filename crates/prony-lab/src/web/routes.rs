@@ -40,6 +40,7 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/projects/inspect", post(pages::projects::inspect))
         .route("/project/{name}", get(pages::projects::show).post(pages::projects::save))
         .route("/project/{name}/archive", post(pages::projects::archive))
+        .route("/project/{name}/clear-caches", post(pages::projects::clear_caches))
         .route("/account", get(pages::account::show))
         .route("/account/password", post(pages::account::set_password))
         .route("/account/tokens", post(pages::account::add_token))

@@ -34,6 +34,11 @@ branch = "<script>"
 [[task]]
 name = "compile"
 command = "echo '</pre><script>alert(1)</script>'"
+[environment]
+VARIABLE = "</code><script>alert(1)</script>"
+[[cache]]
+name = "hostile"
+path = "<script>alert(1)</script>"
 "#;
 
 struct Bench {

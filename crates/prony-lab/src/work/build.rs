@@ -15,7 +15,7 @@ use super::study::{self, Study};
 use super::task::Manner;
 use super::worker::{Tools, persist};
 use super::workspace::{self, Workspace};
-use super::{commits, comparison, load, task};
+use super::{cache, commits, comparison, load, task};
 use crate::clock;
 use crate::model::{
     BuildDetail, BuildId, BuildKind, BuildState, BuildVerdict, Commit, CommitRange, Definition, Limits,
@@ -52,6 +52,8 @@ pub(super) struct Job<'a> {
     pub(super) sources: Vec<Source>,
     /// What nothing that is kept of the build may show.
     mask: Mask,
+    /// The caches of the project, while its commands run.
+    pub(super) caches: Option<cache::Caches>,
     /// What the study, or the load, has left.
     pub(super) study: Option<Study>,
 }
@@ -166,6 +168,7 @@ fn run(tools: &Tools, id: BuildId, cancel: &Cancel) -> Result<(), Broken> {
         deadline: clock::steady() + limits.time,
         sources: Vec::new(),
         mask: mask(tools, definition.as_ref())?,
+        caches: None,
         study: None,
     };
     let outcome = job.tasks().and_then(|failed| job.finish(failed));
@@ -210,7 +213,8 @@ impl Job<'_> {
     fn tasks(&mut self) -> Result<Option<String>, Broken> {
         let (store, id) = (&self.tools.lab.store, self.detail.build.id);
         let mut failed: Option<String> = None;
-        for task in &self.detail.tasks {
+        let last_command = self.detail.tasks.iter().rposition(|task| task.kind == TaskKind::Command);
+        for (place, task) in self.detail.tasks.iter().enumerate() {
             let task_id = task.id;
             if self.cancel.is_cancelled() {
                 return Err(Broken::Moved);
@@ -223,6 +227,10 @@ impl Job<'_> {
             persist(store, move |tx| tasks::begin(tx, id, task_id, clock::wall()))?;
             let mut log = task::Log::new(store, id, task_id, &self.mask);
             let mut done = self.one(task, &mut log);
+            // What is measured finds no cache, and no copy of one.
+            if done.state != TaskState::Success || Some(place) == last_command {
+                cache::close(self, &mut log);
+            }
             log.finish();
             done.reason = done.reason.map(|reason| self.shown(&reason));
             if let Some(error) = log.error() {
@@ -364,13 +372,23 @@ impl Job<'_> {
             Ok(egress) => egress,
             Err(error) => return Done::failed(format!("failed to open a way out ({error})")),
         };
+        if self.caches.is_none() {
+            self.caches = match cache::open(self, log) {
+                Ok(caches) => Some(caches),
+                Err(done) => return done,
+            };
+        }
         let mut done = Done::good();
-        for source in &self.sources {
+        for source in self.sources.clone() {
             if self.sources.len() > 1 {
                 log.line(&format!("in {}", source.commit));
             }
             let words = ["/bin/sh", "-c", &task.command].map(Into::into).to_vec();
             let words = if egress.is_some() { self.behind_proxy(words) } else { words };
+            let mounts = match cache::mounts(self, &source) {
+                Ok(mounts) => mounts,
+                Err(done) => return done,
+            };
             let manner = Manner {
                 scope: Scope::Task,
                 network: Network::Own,
@@ -378,8 +396,12 @@ impl Job<'_> {
                 limits: self.limits(time),
                 secrets: &secrets,
                 egress: egress.as_ref().map(Egress::path),
+                caches: &mounts,
             };
-            done = task::run(self, words, source, manner, log);
+            done = task::run(self, words, &source, manner, log);
+            if let Some(caches) = &mut self.caches {
+                caches.note(&done);
+            }
             if done.state != TaskState::Success {
                 break;
             }
@@ -422,6 +444,11 @@ impl Job<'_> {
     /// Where the files of the build are.
     pub(super) fn source_folders(&self) -> Vec<PathBuf> {
         self.sources.iter().map(|source| source.folder.clone()).collect()
+    }
+
+    /// What the project puts into the environment of its commands.
+    pub(super) fn environment(&self) -> &[(String, String)] {
+        self.definition.map_or(&[], |definition| &definition.environment)
     }
 
     /// What an administrator shows to the builds of this project.

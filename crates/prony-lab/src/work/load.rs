@@ -39,6 +39,7 @@ pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
         limits: Limits { poll_interval: QUIET_POLL_INTERVAL, ..job.limits(std::time::Duration::MAX) },
         secrets: &[],
         egress: None,
+        caches: &[],
     };
     let done = task::run(job, words, &source, manner, log);
     let bytes = job.workspace.open().and_then(|workspace| workspace.read(RESULT, RESULT_BYTES_MAX));

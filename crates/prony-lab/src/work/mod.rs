@@ -5,11 +5,13 @@
 //!
 //! Reading order: `workspace.rs` and `sandbox/` (where commands run), `checkout.rs` (what is put there), `commits.rs` (what
 //! lies between two commits), `worker.rs` (which build is next), `build.rs` (its way from task to task), `task.rs` and
-//! `ending.rs` (one command), `study.rs` and `comparison.rs` (what is measured), `verdict.rs` (the verdict),
-//! `local_calls.rs` (who asks for builds), `inspect.rs` (what may become a project), `triggers.rs` (what is due by itself).
+//! `ending.rs` (one command), `cache/` (what is kept for the next build), `study.rs` and `comparison.rs` (what is
+//! measured), `verdict.rs` (the verdict), `local_calls.rs` (who asks for builds), `inspect.rs` (what may become a project),
+//! `triggers.rs` (what is due by itself).
 
 mod baseline;
 mod build;
+mod cache;
 mod checkout;
 mod commits;
 mod comparison;
@@ -32,6 +34,6 @@ mod workspace;
 pub use checkout::{Between, CheckoutError, Fetcher, Revision};
 pub use git::Credential;
 pub use local_calls::LocalCallError;
-pub use sandbox::{Network, Sandbox, Scope, Use};
+pub use sandbox::{Mount, Network, Sandbox, Scope, Use};
 pub use worker::{Surroundings, Worker};
 pub use workspace::Workspace;

@@ -85,6 +85,7 @@ pub(super) fn measure(
         limits,
         secrets: &[],
         egress: None,
+        caches: &[],
     };
     let mut done = task::run(job, words, source, manner, log);
     // The public table of exit codes: a missed threshold and doubtful numbers are results, too.
@@ -192,6 +193,7 @@ fn compare(job: &Job<'_>, baseline: BuildId, log: &mut Log<'_>) -> Result<Vec<Fo
         limits,
         secrets: &[],
         egress: None,
+        caches: &[],
     };
     // Its exit code is the verdict, or that they can't be compared: both are read below.
     task::run(job, words, &source, manner, log);

@@ -8,7 +8,7 @@ use prony_supervisor::{CommandSpec, Limits};
 
 use super::build::{Done, Job, Source};
 use super::mask::{Mask, MaskedStream};
-use super::sandbox::{Network, Scope, Use};
+use super::sandbox::{Mount, Network, Scope, Use};
 use crate::clock;
 use crate::model::{BuildId, SecretName, TaskId};
 use crate::store::{Store, StoreError, tasks};
@@ -76,6 +76,8 @@ pub(super) struct Manner<'a> {
     pub(super) secrets: &'a [(SecretName, Vec<u8>)],
     /// The socket of its way out, if it has one.
     pub(super) egress: Option<&'a Path>,
+    /// Caches that it finds.
+    pub(super) caches: &'a [Mount],
 }
 
 /// Runs `words` in the folder of `source`, in the sandbox if there is one.
@@ -86,13 +88,15 @@ pub(super) fn run(
     manner: Manner<'_>,
     log: &mut Log<'_>,
 ) -> Done {
-    let Manner { scope, network, tree, limits, secrets, egress } = manner;
+    let Manner { scope, network, tree, limits, secrets, egress, caches } = manner;
     let sandbox = &job.tools.sandbox;
     let sources = job.source_folders();
-    let used = Use { scope, network, sources: &sources, expose: job.exposed(), egress };
+    let used = Use { scope, network, sources: &sources, expose: job.exposed(), egress, caches };
     // In a sandbox the folder is entered inside: what is there outside may have become a link.
     let folder = if sandbox.is_there() { job.workspace.path() } else { &source.folder };
     let mut environment = job.workspace.environment(&job.tools.lab.options.search_path, &own(job, source));
+    let variables = job.environment().iter();
+    environment.extend(variables.map(|(name, value)| (OsString::from(name), OsString::from(value))));
     let secret = |(name, value): &(SecretName, Vec<u8>)| {
         (OsString::from(name.as_str()), OsString::from_vec(value.clone()))
     };

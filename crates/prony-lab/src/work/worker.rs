@@ -12,6 +12,7 @@ use std::time::Duration;
 use prony_supervisor::{Cancel, Cgroups, Starter};
 
 use super::build;
+use super::cache;
 use super::checkout::Fetcher;
 use super::commits;
 use super::inspect::Inspector;
@@ -31,6 +32,8 @@ use crate::store::{PostgresAddress, Store, StoreError, Tx, builds, queue};
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often to check for builds that have waited too long: they count their time in hours.
 const EXPIRY: Duration = Duration::from_secs(1);
+/// How soon the space of caches that were cleared is free again.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// After an error of the store: time for a database to come back.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 /// What must be written is tried for so long; after that the build is left to the next start of the lab.
@@ -53,6 +56,8 @@ pub(super) struct Tools {
     pub(super) fetcher: Fetcher,
     /// Where workspaces are made.
     pub(super) workspaces: PathBuf,
+    /// Where caches of projects are kept.
+    pub(super) caches: PathBuf,
     pub(super) state: Option<PathBuf>,
     /// Addresses that no build gets to.
     pub(super) closed: Vec<IpAddr>,
@@ -90,6 +95,8 @@ impl Worker {
         workspace::remove(&workspaces)
             .and_then(|()| std::fs::create_dir_all(&workspaces))
             .map_err(folder(&workspaces))?;
+        let caches = data.join("caches");
+        std::fs::create_dir_all(&caches).map_err(folder(&caches))?;
         // In a sandbox the name of "the program that runs now" means another.
         let program = std::fs::canonicalize(&lab.options.program).map_err(folder(&lab.options.program))?;
         let search_path = lab.options.search_path.clone();
@@ -117,6 +124,7 @@ impl Worker {
             starter,
             sandbox: sandbox.clone(),
             workspaces,
+            caches,
             state: surroundings.state.clone(),
             closed: database_addresses(&lab.options.store),
         };
@@ -217,9 +225,14 @@ fn database_addresses(store: &StoreAddress) -> Vec<IpAddr> {
 /// Takes builds until the lab ends.
 fn work(shared: &Shared, tools: &Tools) {
     let store = &tools.lab.store;
+    let mut next_sweep = clock::steady();
     while !shared.is_stopping() {
         // An error is the store's; the list still waits then.
         let _ = commits::list_wanted(tools, &shared.stop);
+        if clock::steady() >= next_sweep {
+            cache::sweep(tools);
+            next_sweep = clock::steady() + SWEEP_INTERVAL;
+        }
         match next(store) {
             Ok(Some(id)) => {
                 let cancel = Cancel::default();
@@ -283,5 +296,28 @@ pub(super) fn persist<T: Send + 'static>(
             return written;
         }
         std::thread::sleep(AFTER_ERROR);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::HealthLimits;
+
+    #[test]
+    fn a_worker_that_panics_is_reported_and_one_that_is_stopped_is_not() {
+        let ended = |is_stopping: bool| {
+            let health = Arc::new(Health::new(HealthLimits { disk_bytes: 0, has_worker: true }));
+            let shared = Arc::new(Shared::default());
+            shared.is_stopping.store(is_stopping, Ordering::Release);
+            let report = EndReport { shared, health: Arc::clone(&health) };
+            let thread = std::thread::spawn(move || {
+                let _report = report;
+                assert!(is_stopping, "a panic that this test wants");
+            });
+            assert_eq!(thread.join().is_ok(), is_stopping);
+            health.has_worker_ended()
+        };
+        assert_eq!((ended(false), ended(true)), (true, false));
     }
 }

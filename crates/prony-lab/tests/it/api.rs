@@ -226,6 +226,60 @@ fn monitors_and_hooks_go_where_the_policy_says() {
 }
 
 #[test]
+fn a_project_with_variables_and_caches() {
+    let (front, [viewer, runner, admin]) = prepared();
+    let plain = front.call(&viewer, "GET", "/projects/web", None).json();
+    assert_eq!((&plain["environment"], &plain["caches"]), (&json!({}), &json!([])), "{plain}");
+    let definition = format!(
+        "{DEFINITION}\n[environment]\nRUSTFLAGS = \"-g\"\n[[cache]]\nname = \"cargo\"\npath = \"~/.cargo/registry\"\n"
+    );
+    let put = |definition: &str| {
+        front.call(&admin, "PUT", "/projects/web", Some(&json!({ "definition": definition })))
+    };
+    let changed = put(&definition).json();
+    assert_eq!(changed["environment"], json!({ "RUSTFLAGS": "-g" }), "{changed}");
+    let cache = json!({
+        "name": "cargo", "path": "~/.cargo/registry", "limit_bytes": 4_u64 << 30,
+        "size_bytes": null, "build": null, "changed_at": null, "note": null,
+    });
+    assert_eq!(changed["caches"], json!([cache]));
+    let one = front.call(&viewer, "GET", "/projects/web", None).json();
+    assert_eq!(
+        (&one, &front.call(&viewer, "GET", "/projects", None).json()["items"][0]),
+        (&changed, &changed)
+    );
+    let refused = put(&definition.replace("RUSTFLAGS", "LD_PRELOAD"));
+    assert!(refused.status == 422 && refused.body.contains("environment.LD_PRELOAD"), "{refused:?}");
+    let refused = put(&definition.replace("~/.cargo/registry", "../registry"));
+    assert!(refused.status == 422 && refused.body.contains("cache.path"), "{refused:?}");
+    assert_eq!(front.call(&viewer, "DELETE", "/projects/web/caches", None).status, 403);
+    assert_eq!(front.call(&runner, "DELETE", "/projects/none/caches", None).status, 404);
+    assert_eq!(front.call(&runner, "DELETE", "/projects/web/caches", None).json(), json!({ "cleared": 0 }));
+    let entries = front.call(&admin, "GET", "/audit", None).json();
+    assert_eq!(entries["items"][0]["action"], "project.clear-caches");
+}
+
+#[test]
+fn repeats_have_bounds() {
+    let (front, [viewer, runner, _]) = prepared();
+    assert_eq!(front.call(&runner, "POST", "/builds", Some(&json!({ "project": "web" }))).status, 201);
+    let repeat = |token: &str, id: u32, body: Value| {
+        front.call(token, "POST", &format!("/builds/{id}/repeat"), Some(&body))
+    };
+    assert_eq!(repeat(&viewer, 1, json!({})).status, 403);
+    assert_eq!(repeat(&runner, 9, json!({})).status, 404);
+    let refused = repeat(&runner, 1, json!({ "at_most": 11 }));
+    assert_eq!((refused.status, &refused.json()["mistakes"][0]["field"]), (422, &json!("at_most")));
+    for (body, why) in [(json!({ "at_most": 0 }), "switched off"), (json!({}), "from a folder")] {
+        let not = repeat(&runner, 1, body).json();
+        assert!(
+            not["build"].is_null() && not["why"].as_str().is_some_and(|words| words.contains(why)),
+            "{not}"
+        );
+    }
+}
+
+#[test]
 fn alerts_and_series() {
     let (front, [viewer, runner, _]) = prepared();
     assert_eq!(front.call(&viewer, "GET", "/alerts?state=active", None).json(), json!({ "items": [] }));

@@ -85,7 +85,7 @@ fn bodies_and_heads_have_bounds() {
 }
 
 /// Every address of a page to which something is sent, and what whoever sends it must be at least.
-const SENT: [(&str, Option<Role>); 31] = [
+const SENT: [(&str, Option<Role>); 32] = [
     ("/build/1/cancel", Some(Role::Runner)),
     ("/build/1/retry", Some(Role::Runner)),
     ("/build/1/note", Some(Role::Runner)),
@@ -100,6 +100,7 @@ const SENT: [(&str, Option<Role>); 31] = [
     ("/projects/inspect", Some(Role::Admin)),
     ("/project/web", Some(Role::Admin)),
     ("/project/web/archive", Some(Role::Admin)),
+    ("/project/web/clear-caches", Some(Role::Runner)),
     ("/admin/users", Some(Role::Admin)),
     ("/admin/user/ada", Some(Role::Admin)),
     ("/admin/tokens", Some(Role::Admin)),

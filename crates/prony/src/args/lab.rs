@@ -46,6 +46,8 @@ pub(crate) enum LabAction {
     Policy(LabPolicyArgs),
     /// Secrets, which tasks get that name them: list, set, remove
     Secret(LabSecretArgs),
+    /// Empty the caches of a project: folders that are kept between its builds
+    ClearCaches(LabClearCachesArgs),
     /// Look whether the audit log is whole
     Audit(LabAuditArgs),
     /// Log in at a lab: have a token made on its page, and keep it for submit, wait and gate
@@ -58,6 +60,16 @@ pub(crate) enum LabAction {
     Wait(LabWaitArgs),
     /// Wait until a build is over, and end as it says: 0 good, 1 slower, 3 invalid, 4 failed
     Gate(LabGateArgs),
+}
+
+/// `prony lab clear-caches`
+#[derive(Debug, clap::Args)]
+pub(crate) struct LabClearCachesArgs {
+    /// Name of the project
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    #[command(flatten)]
+    pub(crate) place: LabPlaceArgs,
 }
 
 /// `prony lab backup` and `prony lab restore`

@@ -2,6 +2,7 @@
 
 mod ask;
 mod backup;
+mod caches;
 mod check;
 mod local_admin;
 mod login;
@@ -36,6 +37,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<Exit, CliError> {
         Some(LabAction::Token(args)) => local_admin::token(args),
         Some(LabAction::Policy(args)) => local_admin::policy(args),
         Some(LabAction::Secret(args)) => secret::secret(args),
+        Some(LabAction::ClearCaches(args)) => caches::clear(args),
         Some(LabAction::Audit(args)) => local_admin::audit(args),
         Some(LabAction::Login(args)) => login::login(args),
         Some(LabAction::Logout(args)) => login::logout(args),

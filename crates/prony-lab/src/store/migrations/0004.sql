@@ -51,3 +51,20 @@ CREATE TABLE bisects (
 CREATE INDEX bisects_project ON bisects (project_id, id);
 CREATE INDEX bisects_bad ON bisects (bad_id, id);
 CREATE INDEX bisects_open ON bisects (state, id) WHERE state IN ('listing', 'running');
+-- Folders that are kept between builds of a project. Each is the one that the row names, and empty where it names none:
+-- so a folder is emptied by forgetting its name, and removed later.
+CREATE TABLE caches (
+    project_id {int} NOT NULL REFERENCES projects (id),
+    name TEXT NOT NULL,
+    folder TEXT NOT NULL,
+    size_bytes {int},
+    build_id {int},
+    changed_at {int} NOT NULL,
+    note TEXT,
+    PRIMARY KEY (project_id, name)
+) {compact};
+
+-- Builds that repeat another: the first of them all, and why.
+ALTER TABLE builds ADD COLUMN repeat_of {int};
+ALTER TABLE builds ADD COLUMN repeat_why TEXT;
+CREATE INDEX builds_repeat ON builds (repeat_of, id) WHERE repeat_of IS NOT NULL;

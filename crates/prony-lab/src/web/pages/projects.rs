@@ -14,10 +14,10 @@ use crate::actions::{self, Ctx};
 use crate::ansi_stripper;
 use crate::http::{Principal, WebError, own_address};
 use crate::lab::Lab;
-use crate::model::{BuildId, Definition, FieldMistake, Origin, Proposal, Role};
+use crate::model::{BuildId, Cache, Definition, FieldMistake, Origin, Proposal, Role};
 use crate::store::projects::{self, Project};
 use crate::store::statuses::{self, Delivery, SentStatus};
-use crate::store::{StoreError, Tx};
+use crate::store::{StoreError, Tx, caches};
 use crate::web::fields::{Fields, PathParam, QueryParams};
 
 /// Statuses of commits on the page of a project.
@@ -65,6 +65,17 @@ memory = \"4GiB\"
 disk = \"8GiB\"
 output = \"8MiB\"
 processes = 1024
+
+[environment]                             # of every task, the study and what it starts; secrets stand elsewhere
+RUSTFLAGS = \"-C target-cpu=native\"
+
+[[cache]]                                 # a folder that is kept between builds; the study does not see it
+name = \"cargo\"
+path = \"~/.cargo/registry\"              # below the home of builds, or below the project's files
+limit = \"4GiB\"                          # one with more after a build is emptied
+
+[gate]                                    # prony lab gate
+repeats = 2                               # how often a result is repeated that is neither for nor against the commit
 
 [trigger]                                 # builds that nobody asks for
 push = \"PUSH\"                            # a secret of the lab that signs a code host's webhook to /push/PROJECT
@@ -138,6 +149,10 @@ struct One {
     definition: String,
     example: &'static str,
     mistakes: Vec<FieldMistake>,
+    environment: Vec<(String, String)>,
+    caches: Vec<Cache>,
+    /// Whether they were just cleared.
+    is_cleared: bool,
     /// The path of its badge, and the lab's address before it.
     badge: String,
     address: String,
@@ -253,9 +268,10 @@ pub(crate) async fn show(
     headers: HeaderMap,
 ) -> Result<Html<String>, WebError> {
     let project = find(&lab, name).await?;
-    let is_saved = !query.one("saved").is_empty();
+    let is_set = |name: &str| !query.one(name).is_empty();
+    let outcome =
+        FormOutcome { is_saved: is_set("saved"), is_cleared: is_set("cleared"), ..FormOutcome::default() };
     let address = own_address(&lab, &headers);
-    let outcome = FormOutcome { is_saved, ..FormOutcome::default() };
     Ok(Html(draw(&lab, &principal, project, address, outcome).await?))
 }
 
@@ -277,7 +293,7 @@ pub(crate) async fn save(
         Err(refused) => {
             let mistakes = mistakes(refused, "definition")?;
             let address = own_address(&lab, &headers);
-            let outcome = FormOutcome { is_saved: false, typed: Some(definition), mistakes };
+            let outcome = FormOutcome { typed: Some(definition), mistakes, ..FormOutcome::default() };
             let page = draw(&lab, &principal, project, address, outcome).await?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
         }
@@ -295,6 +311,20 @@ pub(crate) async fn archive(
     let path = format!("/project/{project}");
     let archive = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::projects::archive(tx, ctx, &project);
     lab.act(principal.actor(), archive).await?;
+    Ok(Redirect::to(&path))
+}
+
+/// Empties its caches.
+pub(crate) async fn clear_caches(
+    State(lab): State<Lab>,
+    principal: Principal,
+    PathParam(name): PathParam<String>,
+) -> Result<Redirect, WebError> {
+    principal.require(Role::Runner)?;
+    let project = find(&lab, name).await?.name;
+    let path = format!("/project/{project}?cleared=yes#caches");
+    let clear = move |tx: &mut Tx<'_>, ctx: &Ctx| actions::projects::clear_caches(tx, ctx, &project);
+    lab.act(principal.actor(), clear).await?;
     Ok(Redirect::to(&path))
 }
 
@@ -322,6 +352,7 @@ async fn draw_list(lab: &Lab, principal: &Principal, typed: Typed) -> Result<Str
 #[derive(Default)]
 struct FormOutcome {
     is_saved: bool,
+    is_cleared: bool,
     typed: Option<String>,
     mistakes: Vec<FieldMistake>,
 }
@@ -333,10 +364,19 @@ async fn draw(
     address: String,
     outcome: FormOutcome,
 ) -> Result<String, WebError> {
-    let FormOutcome { is_saved, typed, mistakes } = outcome;
+    let FormOutcome { is_saved, is_cleared, typed, mistakes } = outcome;
     let status = if principal.role == Role::Admin { status(lab, &project).await? } else { None };
+    let (mut environment, mut caches) = (Vec::new(), Vec::new());
+    if let Ok(definition) = lab.definitions.of(&project) {
+        environment = definition.environment.clone();
+        let id = project.id;
+        caches = lab.store.read(move |tx| caches::shown(tx, id, &definition.caches)).await?;
+    }
     let page = One {
         status,
+        environment,
+        caches,
+        is_cleared,
         badge: lab.access.badge.path(&project.name),
         address,
         frame: Frame::of(principal).at("/projects"),

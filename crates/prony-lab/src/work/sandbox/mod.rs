@@ -79,6 +79,17 @@ pub struct Use<'a> {
     pub expose: &'a [PathBuf],
     /// The socket of its way out, if it has one.
     pub egress: Option<&'a Path>,
+    /// Caches, for a task.
+    pub caches: &'a [Mount],
+}
+
+/// A folder of the workspace that commands find elsewhere in it, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// Where it is.
+    pub from: PathBuf,
+    /// Where it is found: a folder that is there, and to which no link leads.
+    pub to: PathBuf,
 }
 
 impl Sandbox {
@@ -197,7 +208,8 @@ impl Sandbox {
     /// network, and out of sight of what measures. By default where there is no sandbox.
     pub fn confinement(&self, workspace: &Workspace, sources: &[PathBuf], expose: &[PathBuf]) -> Confinement {
         let Ok(program) = &self.program else { return Confinement::default() };
-        let used = Use { scope: Scope::Task, network: Network::Machine, sources, expose, egress: None };
+        let used =
+            Use { scope: Scope::Task, network: Network::Machine, sources, expose, egress: None, caches: &[] };
         let mut all = own_spaces(program, false);
         all.push("--disable-userns".into());
         all.extend(self.view(workspace, used).finished());
@@ -215,6 +227,11 @@ impl Sandbox {
             Scope::Task => {
                 for path in used.sources.iter().chain([&workspace.home(), &workspace.tmp()]) {
                     view.writable(path);
+                }
+                for Mount { from, to } in used.caches {
+                    // A second sandbox in there takes it from where it is.
+                    view.writable(from);
+                    view.writable_at(from, to);
                 }
                 if let Some(socket) = used.egress {
                     view.socket(socket, egress::SOCKET);

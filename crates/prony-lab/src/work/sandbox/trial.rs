@@ -36,14 +36,18 @@ impl Sandbox {
         let tried = fs::write(&marker, "").map_err(|error| failed(&error)).and_then(|()| {
             let words = ["/bin/sh", "-c", SCRIPT].map(OsString::from).into_iter();
             let words = words.chain([marker.clone().into(), workspace.home().into()]).collect();
-            let used =
-                Use { scope: Scope::Task, network: Network::Own, sources: &[], expose: &[], egress: None };
+            let used = nothing_special();
             finish(self.wrapped(&workspace, &workspace.home(), used, words))
         });
         let _ = fs::remove_file(marker);
         let _ = workspace.remove();
         tried
     }
+}
+
+/// A task that is shown nothing but its own.
+fn nothing_special() -> Use<'static> {
+    Use { scope: Scope::Task, network: Network::Own, sources: &[], expose: &[], egress: None, caches: &[] }
 }
 
 fn finish(words: Vec<OsString>) -> Result<(), String> {
@@ -103,7 +107,7 @@ mod tests {
         );
         let workspace = Workspace::make(data.path(), "7", None).expect("room");
         let words = vec![OsString::from("true")];
-        let used = Use { scope: Scope::Task, network: Network::Own, sources: &[], expose: &[], egress: None };
+        let used = nothing_special();
         assert_eq!(sandbox.wrapped(&workspace, workspace.path(), used, words.clone()), words);
         assert!(
             sandbox.refusal(SandboxMode::Require, false).expect("refused").what.contains("--sandbox require")

@@ -79,6 +79,11 @@ impl View {
         self.add(&[&"--bind", &path, &path]);
     }
 
+    /// Shows `path`, to be changed, at `place`: a folder that is in view already.
+    pub(super) fn writable_at(&mut self, path: &Path, place: &Path) {
+        self.add(&[&"--bind", &path, &place]);
+    }
+
     /// Shows the socket `path`, to be connected to, also by the name `name`, which is shorter.
     pub(super) fn socket(&mut self, path: &Path, name: &str) {
         self.writable(path);

@@ -47,6 +47,9 @@ pub(crate) struct LabGateArgs {
     /// can't be used
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Have such a result measured again, at most this often; 0 is never [default: gate.repeats of the project, or 2]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(..=10))]
+    pub(crate) repeats: Option<u32>,
     #[command(flatten)]
     pub(crate) wait: LabWaitArgs,
 }

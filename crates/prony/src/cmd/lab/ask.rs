@@ -1,7 +1,7 @@
 //! `prony lab submit`, `wait` and `gate`: requests to a lab from elsewhere.
 
 use prony_lab::model::{Build, BuildId, BuildRequest};
-use prony_lab::{Client, ClientError, Gate};
+use prony_lab::{Client, ClientError, Gate, GateStep};
 use prony_report::clean;
 
 use super::tokens::Tokens;
@@ -31,14 +31,34 @@ pub(super) fn submit(args: &LabSubmitArgs) -> Result<Exit, CliError> {
     Ok(Exit::Good)
 }
 
-/// Waits until a build is over.
+/// Waits until a build is over; what became of it is on stdout.
 pub(super) fn wait(args: &LabWaitArgs) -> Result<Exit, CliError> {
-    ended(args).map(|_| Exit::Good)
+    let client = client(&args.there)?;
+    let build = client.wait(BuildId(args.build), args.timeout, print_state);
+    output::print(&format!("{}\n", line(&build.map_err(|error| cli_error(&error))?)))?;
+    Ok(Exit::Good)
 }
 
-/// The same, and ends with the outcome of the build.
+/// The same, and ends with the outcome of the build, or with that of builds that repeat it.
 pub(super) fn gate(args: &LabGateArgs) -> Result<Exit, CliError> {
-    Ok(match Gate::of(&ended(&args.wait)?) {
+    let LabWaitArgs { build, timeout, there } = &args.wait;
+    let client = client(there)?;
+    let mut printed = Ok(());
+    let decided = client.gate(BuildId(*build), args.repeats, *timeout, |step| match step {
+        GateStep::State(build) => print_state(build),
+        GateStep::Ended(build) => keep_first(&mut printed, output::print(&format!("{}\n", line(build)))),
+        GateStep::Repeated { build, by, why } => {
+            let words = format!("build {build}: repeated as build {by} because {}\n", clean(why));
+            keep_first(&mut printed, output::print(&words));
+            output::write_stderr(&format!("{}\n", client.page(by)));
+        }
+        GateStep::NotRepeated { build, why } => {
+            output::write_stderr(&format!("build {build}: not repeated: {}\n", clean(why)));
+        }
+    });
+    let decided = decided.map_err(|error| cli_error(&error))?;
+    printed?;
+    Ok(match decided {
         Gate::Open => Exit::Good,
         Gate::Undecided if args.strict => Exit::Invalid,
         Gate::Undecided => {
@@ -53,18 +73,17 @@ pub(super) fn gate(args: &LabGateArgs) -> Result<Exit, CliError> {
     })
 }
 
-/// The build that was waited for; what became of it is on stdout.
-fn ended(args: &LabWaitArgs) -> Result<Build, CliError> {
-    let client = client(&args.there)?;
-    let id = BuildId(args.build);
-    let print_state = |build: &Build| {
-        if !build.state.is_final() {
-            output::write_stderr(&format!("build {id}: {}\n", build.state.name()));
-        }
-    };
-    let build = client.wait(id, args.timeout, print_state).map_err(|error| cli_error(&error))?;
-    output::print(&format!("{}\n", line(&build)))?;
-    Ok(build)
+fn print_state(build: &Build) {
+    if !build.state.is_final() {
+        output::write_stderr(&format!("build {}: {}\n", build.id, build.state.name()));
+    }
+}
+
+/// Keeps the first error of several.
+fn keep_first<E>(kept: &mut Result<(), E>, new: Result<(), E>) {
+    if kept.is_ok() {
+        *kept = new;
+    }
 }
 
 /// `build 7: completed, no difference`, in a line.

@@ -2,6 +2,7 @@
 
 mod ask;
 mod attacks;
+mod caches;
 mod checkout;
 mod faults;
 mod killed;

@@ -1,7 +1,7 @@
 //! Commands in a sandbox. The machine of the tests has bubblewrap (`./test` installs it).
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use prony_lab::SandboxMode;
@@ -22,9 +22,14 @@ fn bench(name: &str) -> (Bench, Sandbox) {
     (bench, sandbox)
 }
 
+/// A task that also sees `expose`.
+fn used(expose: &[PathBuf]) -> Use<'_> {
+    Use { scope: Scope::Task, network: Network::Own, sources: &[], expose, egress: None, caches: &[] }
+}
+
 /// `script` in the sandbox, as a task of a build.
 fn order(bench: &Bench, sandbox: &Sandbox, script: &str) -> CommandSpec {
-    let used = Use { scope: Scope::Task, network: Network::Own, sources: &[], expose: &[], egress: None };
+    let used = used(&[]);
     let mut order = bench.order(script);
     order.words = sandbox.wrapped(&bench.room, &bench.room.home(), used, order.words);
     order
@@ -59,7 +64,7 @@ fn what_an_administrator_exposes_can_be_read_and_nothing_else() {
         fs::write(outside.join(folder).join("tool"), "text\n").expect("room");
     }
     let expose = [outside.join("bin")];
-    let used = Use { scope: Scope::Task, network: Network::Own, sources: &[], expose: &expose, egress: None };
+    let used = used(&expose);
     let mut order = bench.order(&format!("cd {}; cat bin/tool; echo x >bin/tool; ls", outside.display()));
     order.words = sandbox.wrapped(&bench.room, &bench.room.home(), used, order.words);
     let (_, output) = bench.run(&order);

@@ -59,7 +59,18 @@ impl Bench {
 
     /// With a repository that is there, in `folder`.
     pub(super) fn with(folder: Folder, repository: PathBuf, definition: &str) -> Self {
-        let lab = Lab::open(options(&folder.0.join("data"))).expect("a lab");
+        let options = options(&folder.0.join("data"));
+        Self::with_options(folder, repository, definition, options)
+    }
+
+    /// The same for a lab with `options`.
+    pub(super) fn with_options(
+        folder: Folder,
+        repository: PathBuf,
+        definition: &str,
+        options: LabOptions,
+    ) -> Self {
+        let lab = Lab::open(options).expect("a lab");
         lab.register(&"tiny".parse().expect("a name"), definition).expect("a definition");
         let mut bench = Self { folder, lab: Some(lab), worker: None, repository };
         bench.start();

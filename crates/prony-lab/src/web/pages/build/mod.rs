@@ -21,7 +21,9 @@ use crate::ansi_stripper;
 use crate::clock::Moment;
 use crate::http::{Principal, WebError};
 use crate::lab::Lab;
-use crate::model::{AdHocLoad, Build, BuildDetail, BuildId, BuildKind, EventId, RangeState, Task, TaskState};
+use crate::model::{
+    AdHocLoad, Build, BuildDetail, BuildId, BuildKind, EventId, RangeState, Repeat, Task, TaskState,
+};
 use crate::store::figures::{self, Note};
 use crate::store::thresholds::{self, Threshold};
 use crate::store::{StoreError, Tx, builds, events};
@@ -43,6 +45,8 @@ struct Page {
     load: Option<AdHocLoad>,
     expires_at: Moment,
     baseline: Option<BuildId>,
+    repeat_of: Option<Repeat>,
+    repeats: Vec<Repeat>,
     notes: Vec<Note>,
     commits: Section,
     rest: Arc<str>,
@@ -105,9 +109,11 @@ pub(crate) async fn show(
         Rest::read(tx, &detail)
     };
     let rest = lab.drawn.part(&lab.store, format!("build {id}"), read).await?;
-    let BuildDetail { build, load, expires_at, baseline, .. } = detail;
+    let BuildDetail { build, load, expires_at, baseline, repeat_of, repeats, .. } = detail;
     let frame = Frame::of(&principal).at("/");
-    Ok(Html(Page { frame, seen, build, load, expires_at, baseline, notes, commits, rest }.render()?))
+    let page =
+        Page { frame, seen, build, load, expires_at, baseline, repeat_of, repeats, notes, commits, rest };
+    Ok(Html(page.render()?))
 }
 
 impl Rest {
