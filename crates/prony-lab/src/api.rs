@@ -16,6 +16,7 @@ mod problem;
 mod projects;
 mod results;
 mod routes;
+mod search;
 mod watch;
 
 use axum::Router;

@@ -14,7 +14,9 @@ use serde::de::DeserializeOwned;
 use crate::auth::{ApiToken, Secret, TokenError};
 use crate::clock;
 use crate::model::describe_mistakes;
-use crate::model::{Build, BuildDetail, BuildId, BuildRequest, BuildState, FieldMistake, Role, is_this_machine};
+use crate::model::{
+    Build, BuildDetail, BuildId, BuildRequest, BuildState, FieldMistake, Role, SearchResults, is_this_machine,
+};
 
 pub use gate::GateStep;
 
@@ -236,6 +238,25 @@ impl Client {
     pub fn build(&self, id: BuildId) -> Result<BuildDetail, ClientError> {
         let url = format!("{}/api/v1/builds/{id}", self.base);
         self.read(self.agent.get(url).header("Authorization", &self.bearer).call())
+    }
+
+    /// What the lab finds for `query`: at most `limit` builds, those before `before` only.
+    pub fn search(
+        &self,
+        query: &str,
+        before: Option<BuildId>,
+        limit: u32,
+    ) -> Result<SearchResults, ClientError> {
+        let mut call = self
+            .agent
+            .get(format!("{}/api/v1/search", self.base))
+            .header("Authorization", &self.bearer)
+            .query("q", query)
+            .query("limit", limit.to_string());
+        if let Some(before) = before {
+            call = call.query("before", before.to_string());
+        }
+        self.read(call.call())
     }
 
     /// Waits until a build is over, at most `patience`; `on_change` gets every change of its state. A lab that is away for

@@ -43,6 +43,7 @@ pub mod model;
 mod monitor;
 mod options;
 pub mod policy;
+mod search;
 mod secrets;
 mod store;
 mod web;

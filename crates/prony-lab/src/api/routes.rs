@@ -3,7 +3,7 @@
 use axum::http::Method;
 
 use super::call::Route;
-use super::{admin, bisects, builds, commits, history, machine, policy, projects, results, watch};
+use super::{admin, bisects, builds, commits, history, machine, policy, projects, results, search, watch};
 use crate::model::Role;
 
 /// Every route: method, path, least role, what it does, who does it.
@@ -31,6 +31,7 @@ pub(super) fn table() -> Vec<Route> {
         Route::new(get.clone(), "/builds/{id}/tasks/{task}/output", Role::Viewer, "What a task wrote.", builds::output),
         Route::new(get.clone(), "/builds/{id}/events", Role::Viewer, "What happened to a build.", builds::events_of),
         Route::new(get.clone(), "/events", Role::Viewer, "What happened.", builds::events),
+        Route::new(get.clone(), "/search", Role::Viewer, "Finds builds, projects, branches, monitors and, for administrators, users.", search::find),
         Route::new(get.clone(), "/projects", Role::Viewer, "Every project.", projects::list),
         Route::new(get.clone(), "/projects/{name}", Role::Viewer, "One project.", projects::one),
         Route::new(put.clone(), "/projects/{name}", Role::Admin, "Registers a project, or gives it a new definition.", projects::register),

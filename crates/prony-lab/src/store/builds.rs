@@ -127,6 +127,16 @@ pub(crate) fn one(tx: &mut Tx<'_>, id: BuildId) -> Result<Option<BuildDetail>, S
     Ok(Some(BuildDetail { build, tasks, load, email, expires_at, baseline, repeat_of, repeats }))
 }
 
+/// The builds of these numbers, in their order, as far as they are there.
+pub(crate) fn of_numbers(tx: &mut Tx<'_>, ids: &[BuildId]) -> Result<Vec<Build>, StoreError> {
+    let statement = format!("SELECT {COLUMNS} FROM {FROM} WHERE b.id = $1");
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        found.extend(tx.first(&statement, values![*id], build)?);
+    }
+    Ok(found)
+}
+
 /// The last build of a project's branch that is over and was not cancelled.
 pub(crate) fn last_of_branch(
     tx: &mut Tx<'_>,

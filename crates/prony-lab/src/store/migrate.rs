@@ -65,6 +65,7 @@ fn spelled(step: &str, dialect: Dialect) -> String {
         .replace("{real}", real)
         .replace("{bytes}", bytes)
         .replace("{compact}", compact)
+        .replace("{bytewise}", dialect.bytewise())
 }
 
 #[cfg(test)]

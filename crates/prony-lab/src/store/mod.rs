@@ -45,6 +45,7 @@ mod readers;
 pub(crate) mod repeats;
 pub(crate) mod results;
 pub(crate) mod retention;
+pub(crate) mod search;
 pub(crate) mod secrets;
 pub(crate) mod series;
 mod session;

@@ -68,3 +68,14 @@ pub(super) enum Dialect {
     Sqlite,
     Postgres,
 }
+
+impl Dialect {
+    /// What stands after a text that is to be compared byte by byte, so that all that begins alike stands together.
+    pub(super) fn bytewise(self) -> &'static str {
+        match self {
+            // That is how it compares unless asked for something else.
+            Self::Sqlite => "",
+            Self::Postgres => "COLLATE \"C\"",
+        }
+    }
+}

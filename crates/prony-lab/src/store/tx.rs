@@ -1,7 +1,7 @@
 //! A transaction, as the functions of the store see it.
 
 use super::changes::Tables;
-use super::session::Session;
+use super::session::{Dialect, Session};
 use super::{Row, StoreError, Value};
 
 /// A transaction. It is committed or undone by who began it.
@@ -26,8 +26,8 @@ impl<'a> Tx<'a> {
         self.written
     }
 
-    #[cfg(test)]
-    pub(super) fn dialect(&self) -> super::session::Dialect {
+    /// Which database it is, for the few statements that differ.
+    pub(super) fn dialect(&self) -> Dialect {
         self.session.dialect()
     }
 

@@ -28,6 +28,7 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/bisects", post(pages::bisects::request))
         .route("/bisect/{id}", get(pages::bisects::show))
         .route("/bisect/{id}/cancel", post(pages::bisects::cancel))
+        .route("/search", get(pages::search::show))
         .route("/compare", get(pages::compare::show))
         .route("/history/{project}", get(pages::history::project))
         .route("/history/{project}/{series}", get(pages::history::series))

@@ -19,7 +19,7 @@ use crate::model::{
 };
 use crate::options::{LabOptions, SandboxMode, StoreAddress};
 use crate::store::results::{self, Measured, NewThreshold, Results};
-use crate::store::{StoreError, Tx, bisects, builds, commits, figures, files, projects, queue, tasks};
+use crate::store::{StoreError, Tx, bisects, builds, commits, figures, files, projects, queue, tasks, values};
 
 /// What somebody writes who wants a page to do something else; and what turns the writing around it.
 const HOSTILE: &str =
@@ -154,6 +154,8 @@ fn hostile_words_are_shown_and_do_nothing() {
         results::keep(tx, id, project, "default", &results)?;
         files::put(tx, id, HOSTILE, b"x")?;
         figures::add_note(tx, id, HOSTILE, HOSTILE, Moment(9))?;
+        let hostile = "UPDATE builds SET commit_author = $2, commit_subject = $2, branch = $2 WHERE id = $1";
+        tx.execute(hostile, values![id, HOSTILE])?;
         builds::advance(tx, id, BuildState::Running, BuildState::Failed, Some(HOSTILE), Moment(9))
     });
     for path in [
@@ -168,6 +170,9 @@ fn hostile_words_are_shown_and_do_nothing() {
         "/project/web",
         "/monitors",
         "/alerts",
+        "/search",
+        "/search?q=alert",
+        "/search?q=%22%3Cscript%3Ealert%281%29%3C%2Fscript%3E%22",
     ] {
         let (status, page) = bench.text(path);
         assert_eq!(status, StatusCode::OK, "{path}");
@@ -384,11 +389,44 @@ fn what_leads_nowhere_says_so_as_a_page() {
         ("/?before=x", StatusCode::BAD_REQUEST),
         ("/admin", StatusCode::FORBIDDEN),
         ("/admin/hooks", StatusCode::FORBIDDEN),
+        ("/search?q=a&before=x", StatusCode::BAD_REQUEST),
     ] {
         let (found, page) = bench.text(path);
         assert_eq!(found, status, "{path}");
         assert!(page.contains("<h1>") && page.contains("class=\"notice bad\""), "{path}: {page}");
     }
+}
+
+#[test]
+fn a_search_shows_builds_and_mistakes() {
+    let bench = Bench::new();
+    bench.running("kim");
+    let (status, page) = bench.text("/search?q=%23x+web");
+    assert_eq!(status, StatusCode::OK);
+    assert!(page.contains("No build matches."), "{page}");
+    let (_, page) = bench.text("/search?q=WEB");
+    assert!(page.contains("href=\"/build/1\"") && page.contains("href=\"/project/web\""), "{page}");
+    assert!(page.contains("name=\"q\" value=\"WEB\""), "{page}");
+    for number in ["1", "%231"] {
+        let answer = bench.ask(&format!("/search?q={number}"));
+        assert_eq!(
+            (answer.status(), &answer.headers()["location"]),
+            (StatusCode::SEE_OTHER, &"/build/1".parse().expect("a value"))
+        );
+    }
+    for (query, words) in [
+        ("autor%3A%3Cb%3E", "there is no operator `autor:`; there are author:"),
+        ("%22open", "not closed"),
+        ("after%3A%E2%80%AEx", "write a day as"),
+    ] {
+        let (status, page) = bench.text(&format!("/search?q={query}"));
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{page}");
+        assert!(page.contains("id=\"q-mistake\"") && page.contains(words) && !page.contains("<b>"), "{page}");
+    }
+    assert!(bench.text("/").1.contains("action=\"/search\""), "every page has the field");
+    let nobody = Bench::with(|options| options.anonymous = None);
+    assert_eq!(nobody.text("/search?q=web").0, StatusCode::UNAUTHORIZED);
+    assert!(!nobody.text("/login").1.contains("action=\"/search\""));
 }
 
 #[test]

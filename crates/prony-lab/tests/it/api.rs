@@ -151,6 +151,47 @@ fn pages_and_tags() {
 }
 
 #[test]
+fn a_search_finds_what_one_may_see() {
+    let (front, [viewer, runner, admin]) = prepared();
+    for reference in ["main", "release/1"] {
+        let made = front.call(
+            &runner,
+            "POST",
+            "/builds",
+            Some(&json!({ "project": "web", "reference": reference })),
+        );
+        assert_eq!(made.status, 201, "{made:?}");
+    }
+    let search =
+        |token: &str, query: &str| front.call(token, "GET", &format!("/search?q={query}"), None).json();
+    let numbers = |found: &Value| -> Vec<i64> {
+        found["items"].as_array().expect("rows").iter().filter_map(|build| build["id"].as_i64()).collect()
+    };
+    let found = search(&viewer, "web");
+    assert_eq!((numbers(&found), &found["projects"][0]["name"]), (vec![2, 1], &json!("web")), "{found}");
+    assert_eq!(numbers(&search(&viewer, "branch:release/*")), [2]);
+    assert_eq!(search(&viewer, "%232")["number"], json!(2));
+    let first = search(&viewer, "web&limit=1");
+    assert_eq!((numbers(&first), &first["next"]), (vec![2], &json!(2)), "{first}");
+    assert_eq!(numbers(&search(&viewer, "web&limit=1&before=2")), [1]);
+    assert_eq!(search(&admin, "ADMIN")["users"], json!(["admin"]));
+    for token in [&viewer, &runner] {
+        assert_eq!(search(token, "admin").get("users"), None, "administrators alone see users");
+    }
+    for (query, words) in [
+        ("", "write what"),
+        ("x:y", "there is no operator"),
+        ("a&limit=0", "1 to 500"),
+        ("a&colour=red", "colour"),
+    ] {
+        let refused = front.call(&viewer, "GET", &format!("/search?q={query}"), None);
+        assert!(refused.status == 400 && refused.body.contains(words), "{refused:?}");
+    }
+    let long = front.call(&viewer, "GET", &format!("/search?q={}", "x".repeat(201)), None);
+    assert!(long.status == 400 && long.body.contains("200 characters"), "{long:?}");
+}
+
+#[test]
 fn loads_go_where_the_policy_says() {
     let (front, [_, runner, admin]) = prepared();
     let load = |url: &str| json!({ "url": url, "connections": 2, "rate_per_s": null, "duration_s": 1.0 });

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use prony_model::parse_bytes;
 
-pub(crate) use ask::{LabGateArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs};
+pub(crate) use ask::{LabGateArgs, LabSearchArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs, SearchFormat};
 pub(crate) use local_admin::{
     LabAuditArgs, LabPolicyArgs, LabTokenArgs, LabUserArgs, PolicyAction, TokenAction, UserAction,
 };
@@ -60,6 +60,8 @@ pub(crate) enum LabAction {
     Wait(LabWaitArgs),
     /// Wait until a build is over, and end as it says: 0 good, 1 slower, 3 invalid, 4 failed
     Gate(LabGateArgs),
+    /// Search a lab for builds, and whatever else has a name
+    Search(LabSearchArgs),
 }
 
 /// `prony lab clear-caches`

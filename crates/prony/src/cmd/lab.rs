@@ -44,6 +44,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<Exit, CliError> {
         Some(LabAction::Submit(args)) => ask::submit(args),
         Some(LabAction::Wait(args)) => ask::wait(args),
         Some(LabAction::Gate(args)) => ask::gate(args),
+        Some(LabAction::Search(args)) => ask::search(args),
     }
 }
 

@@ -66,6 +66,7 @@ const LAB_LAYERS: [&str; 33] = [
     "policy",
     "store",
     "definitions",
+    "search",
     "secrets",
     "health",
     "metrics",

@@ -16,7 +16,7 @@ use crate::folder::Folder;
 const BUILDS: &str = "60";
 
 /// Pages of the example that everybody may see.
-const PAGES: [&str; 17] = [
+const PAGES: [&str; 19] = [
     "/",
     "/?before=20",
     "/?project=example&state=failed&variant=release",
@@ -34,6 +34,8 @@ const PAGES: [&str; 17] = [
     "/projects",
     "/monitors",
     "/agents",
+    "/search",
+    "/search?q=example+state%3Acompleted",
 ];
 
 /// A lab, ended with the test.

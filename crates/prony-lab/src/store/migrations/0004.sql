@@ -68,3 +68,7 @@ CREATE TABLE caches (
 ALTER TABLE builds ADD COLUMN repeat_of {int};
 ALTER TABLE builds ADD COLUMN repeat_why TEXT;
 CREATE INDEX builds_repeat ON builds (repeat_of, id) WHERE repeat_of IS NOT NULL;
+-- Searches by the beginning of a commit or of a branch, whatever the case; and the notes of a build.
+CREATE INDEX builds_commit_id ON builds (commit_id {bytewise}, id) WHERE commit_id IS NOT NULL;
+CREATE INDEX builds_branch ON builds (LOWER(branch {bytewise}), id) WHERE branch IS NOT NULL;
+CREATE INDEX notes_build ON notes (build_id, id);

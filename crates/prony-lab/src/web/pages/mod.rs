@@ -16,6 +16,7 @@ pub(super) mod hooks;
 mod load;
 pub(super) mod monitors;
 pub(super) mod projects;
+pub(super) mod search;
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The flags of those who ask a lab from elsewhere: `prony lab submit`, `wait`, `gate`.
+//! The flags of those who ask a lab from elsewhere: `prony lab submit`, `wait`, `gate`, `search`.
 
 use std::time::Duration;
 
@@ -52,6 +52,42 @@ pub(crate) struct LabGateArgs {
     pub(crate) repeats: Option<u32>,
     #[command(flatten)]
     pub(crate) wait: LabWaitArgs,
+}
+
+/// `prony lab search`
+#[derive(Debug, clap::Args)]
+pub(crate) struct LabSearchArgs {
+    /// Words, "phrases" and operators: author:ann branch:release/* state:failed after:2026-01-31; 12 is build 12
+    #[arg(value_name = "WORDS", required = true)]
+    pub(crate) words: Vec<String>,
+    /// Print at most this many builds
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=500), default_value = "50")]
+    pub(crate) limit: u32,
+    /// Search builds before this one only
+    #[arg(long, value_name = "BUILD")]
+    pub(crate) before: Option<i64>,
+    /// text or json [default: text]
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value = "text",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub(crate) output: SearchFormat,
+    #[command(flatten)]
+    pub(crate) there: LabThereArgs,
+}
+
+/// How `prony lab search` prints what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SearchFormat {
+    /// A line for each build.
+    Text,
+    /// As the API answers.
+    Json,
 }
 
 /// `prony lab wait` and `prony lab gate`

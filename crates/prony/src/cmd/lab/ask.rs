@@ -1,15 +1,17 @@
-//! `prony lab submit`, `wait` and `gate`: requests to a lab from elsewhere.
+//! `prony lab submit`, `wait`, `gate` and `search`: requests to a lab from elsewhere.
 
-use prony_lab::model::{Build, BuildId, BuildRequest};
+use prony_lab::model::{Build, BuildId, BuildRequest, SearchResults};
 use prony_lab::{Client, ClientError, Gate, GateStep};
 use prony_report::clean;
 
 use super::tokens::Tokens;
-use crate::args::{LabGateArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs};
+use crate::args::{LabGateArgs, LabSearchArgs, LabSubmitArgs, LabThereArgs, LabWaitArgs, SearchFormat};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::output;
 
+/// Digits of a commit in a line of text.
+const SHORT_COMMIT: usize = 10;
 /// Where a lab is by default.
 const HERE: &str = "http://127.0.0.1:3000";
 
@@ -71,6 +73,78 @@ pub(super) fn gate(args: &LabGateArgs) -> Result<Exit, CliError> {
         Gate::Invalid => Exit::Invalid,
         Gate::Failed => Exit::TargetFailed,
     })
+}
+
+/// Prints what a lab finds.
+pub(super) fn search(args: &LabSearchArgs) -> Result<Exit, CliError> {
+    let client = client(&args.there)?;
+    let words = args.words.join(" ");
+    let found =
+        client.search(&words, args.before.map(BuildId), args.limit).map_err(|error| cli_error(&error))?;
+    if args.output == SearchFormat::Json {
+        let text = serde_json::to_string_pretty(&found)
+            .map_err(|error| CliError::internal(format!("can't write the answer ({error})")))?;
+        output::print(&format!("{text}\n"))?;
+        return Ok(Exit::Good);
+    }
+    output::print(&found_lines(&found))?;
+    if found.is_empty() {
+        output::write_stderr("nothing was found\n");
+    }
+    if let Some(next) = found.next {
+        let why = if found.is_stopped {
+            format!("the search stopped after {} builds", found.looked_at)
+        } else {
+            "there are more".to_owned()
+        };
+        output::write_stderr(&format!("{why}; for older builds add --before {next}\n"));
+    }
+    Ok(Exit::Good)
+}
+
+/// What was found, a line for each: `build 12  completed, slower  web  main  3f2a9c1d20  Ann Lee: Use less memory`.
+fn found_lines(found: &SearchResults) -> String {
+    let mut lines = String::new();
+    let mut line = |parts: &[String]| {
+        lines += &parts.join("  ");
+        lines.push('\n');
+    };
+    for project in &found.projects {
+        let title = Some(clean(&project.title)).filter(|title| !title.is_empty());
+        line(&[vec![format!("project {}", clean(&project.name))], title.into_iter().collect()].concat());
+    }
+    for branch in &found.branches {
+        line(&[format!("branch {}", clean(branch))]);
+    }
+    for monitor in &found.monitors {
+        line(&[format!("monitor {}", clean(&monitor.name))]);
+    }
+    for user in &found.users {
+        line(&[format!("user {}", clean(user))]);
+    }
+    for build in &found.items {
+        line(&found_build(build));
+    }
+    lines
+}
+
+fn found_build(build: &Build) -> Vec<String> {
+    let verdict = build.verdict.map(|verdict| format!(", {}", verdict.name().replace('-', " ")));
+    let mut parts = vec![
+        format!("build {}", build.id),
+        format!("{}{}", build.state.name(), verdict.unwrap_or_default()),
+        clean(build.project_name.as_deref().unwrap_or("load")),
+        clean(&build.reference),
+    ];
+    parts.extend(
+        build.commit.as_ref().map(|commit| clean(&commit.chars().take(SHORT_COMMIT).collect::<String>())),
+    );
+    let commit = [build.commit_author.as_deref(), build.commit_subject.as_deref()];
+    let commit: Vec<String> = commit.into_iter().flatten().map(clean).collect();
+    if !commit.is_empty() {
+        parts.push(commit.join(": "));
+    }
+    parts
 }
 
 fn print_state(build: &Build) {

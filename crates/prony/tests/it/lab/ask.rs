@@ -200,6 +200,15 @@ fn a_script_asks_for_builds() {
         "{timed_out:?}"
     );
     assert_eq!(ask(&["gate", "7"]).code, Some(2), "there is none");
+    let found = ask(&["search", "MAIN", "project:web"]);
+    assert_eq!((found.code, found.out.as_str()), (Some(0), "build 1  queued  web  main\n"), "{found:?}");
+    let found = ask(&["search", "web", "-o", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&found.out).expect("JSON");
+    assert_eq!((json["items"][0]["id"].as_i64(), &json["projects"][0]["name"]), (Some(1), &"web".into()));
+    let none = ask(&["search", "nothing"]);
+    assert_eq!((none.code, none.out.as_str(), none.err.as_str()), (Some(0), "", "nothing was found\n"));
+    let wrong = ask(&["search", "autor:ann"]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("there is no operator `autor:`"), "{wrong:?}");
 
     let cancelled = send(&running, "POST", "/api/v1/builds/1/cancel", &headers, "");
     assert!(cancelled.starts_with("HTTP/1.1 200"), "{cancelled}");
