@@ -55,7 +55,7 @@ const NEVER: [(&str, &str, Reach, &str); 29] = [
 
 /// The modules of prony-lab, each of which may use those before it: what is kept, what people do, what runs builds, what
 /// people see.
-const LAB_LAYERS: [&str; 33] = [
+const LAB_LAYERS: [&str; 34] = [
     "clock",
     "log",
     "auth",
