@@ -1,5 +1,6 @@
 """What is measured of a lab that runs: answers, their time, its CPU and memory, the disk beside it."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -13,8 +14,12 @@ from lib import child
 
 # What a run of prony takes beside the run itself.
 SLACK_S = 20
-# Requests that the server times itself.
-TIMED = 2_000
+# What requests may take of which it is known how many there are, but not how long they take.
+REQUESTS_S = 300
+# Requests that the server times itself; and those before each of which something changes.
+TIMED, TIMED_AFTER_CHANGE = 2_000, 500
+# Of a slow page fewer are timed: what fits into this, but as many as a 99th percentile needs.
+TIMED_S, TIMED_LEAST = 10.0, 100
 # Flushes: enough for a 99th percentile.
 FLUSHES = 1_000
 # What a commit of one build writes, about: five pages.
@@ -42,19 +47,20 @@ class Run:
         return self.answered / self.server_cpu_s if self.server_cpu_s else None
 
 
-def load(prony, server, path, connections, seconds, cores, *, what=None, body=None, headers=(), status="200"):
-    """Loads one page with prony's own engine, as fast as it goes."""
+def load(prony, server, path, connections, seconds, cores, *, what=None, body=None, headers=(), status="200", requests=None):
+    """Loads one page with prony's own engine, as fast as it goes: for so long, or with so many requests."""
     run = Run(what or path, connections)
     with tempfile.TemporaryDirectory() as folder:
         result = pathlib.Path(folder, "run.json")
-        argv = [prony, "run", server.url.rstrip("/") + path, "-c", str(connections), "-d", f"{seconds}s", "--warmup", "500ms"]
+        argv = [prony, "run", server.url.rstrip("/") + path, "-c", str(connections)]
+        argv += ["-d", f"{seconds}s", "--warmup", "500ms"] if requests is None else ["-n", str(requests), "--warmup", "0s"]
         argv += ["-q", "--expect-status", status, "--json", str(result)]
         for header in headers:
             argv += ["-H", header]
         if body is not None:
             argv += ["-b", body]
         before_s = own_cpu_s(server.process.pid)
-        finished = child.run(argv, cores, seconds + SLACK_S)
+        finished = child.run(argv, cores, (seconds if requests is None else REQUESTS_S) + SLACK_S)
         after_s = own_cpu_s(server.process.pid)
         text = result.read_text(encoding="utf-8") if result.exists() else ""
     if not text:
@@ -74,22 +80,36 @@ def load(prony, server, path, connections, seconds, cores, *, what=None, body=No
     return run
 
 
-def own_time_ms(server, path, *, body=None, headers=None, count=TIMED):
-    """What the server says each answer took it (`Server-Timing: total;dur=…`): median, 99th percentile, and status."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+def own_time_ms(server, path, *, body=None, headers=None, change=None):
+    """What the server says each answer took it (`Server-Timing: total;dur=…`): median, 99th percentile, and status.
+
+    `change`, path and body of a form, is sent before each request and not timed: what was drawn before is then of no use.
+    """
     times, status = [], 0
-    for _ in range(count):
-        connection.request("GET" if body is None else "POST", path, body=body, headers=headers or {})
-        response = connection.getresponse()
-        response.read()
-        status = response.status
-        found = re.search(r"total;dur=([0-9.]+)", response.getheader("Server-Timing") or "")
-        if found is None or status >= 400:
-            return None, None, status
-        times.append(float(found.group(1)))
-    connection.close()
+    until = time.monotonic() + TIMED_S
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
+        for _ in range(TIMED if change is None else TIMED_AFTER_CHANGE):
+            if change is not None:
+                status, _ = _exchange(connection, *change, headers)
+                if status >= 400:
+                    return None, None, status
+            status, timing = _exchange(connection, path, body, headers)
+            found = re.search(r"total;dur=([0-9.]+)", timing or "")
+            if found is None or status >= 400:
+                return None, None, status
+            times.append(float(found.group(1)))
+            if len(times) >= TIMED_LEAST and time.monotonic() > until:
+                break
     times.sort()
     return times[len(times) // 2], times[len(times) * 99 // 100], status
+
+
+def _exchange(connection, path, body, headers):
+    """Status and `Server-Timing` of an answer."""
+    connection.request("GET" if body is None else "POST", path, body=body, headers=headers or {})
+    response = connection.getresponse()
+    response.read()
+    return response.status, response.getheader("Server-Timing")
 
 
 def flush_ms(folder):
@@ -126,7 +146,7 @@ def rss_mb(pid):
 
 
 def commands_ms(prony, commands, runs, cores):
-    """Whole processes, timed in turn by `prony exec`: the mean of each, milliseconds."""
+    """Whole processes, timed in turn by `prony exec`: the mean of each, milliseconds, in their order."""
     with tempfile.TemporaryDirectory() as folder:
         result = pathlib.Path(folder, "exec.json")
         argv = [prony, "exec", "-N", "-w", "3", "-r", str(runs), "--export-json", str(result), *commands]
@@ -134,4 +154,5 @@ def commands_ms(prony, commands, runs, cores):
         text = result.read_text(encoding="utf-8") if result.exists() else ""
     if not text:
         raise SystemExit(f"prony exec failed: {finished.stderr.strip()[-300:]}")
-    return {one["command"]: one["mean"] * 1e3 for one in json.loads(text)["results"]}
+    # Not by their texts: the token in them is stored nowhere.
+    return [one["mean"] * 1e3 for one in json.loads(text)["results"]]

@@ -27,14 +27,17 @@ def programs():
 
 
 class Postgres:
-    """A running cluster. `url` is how clients reach it; `process` is its first process, the parent of all others."""
+    """A running cluster. `url` is how clients reach it; `folder` is where it keeps everything; `process` is its first
+    process, the parent of all others."""
 
-    def __init__(self, cores):
+    def __init__(self, cores, parent=None):
         folder = programs()
         if folder is None:
             raise SystemExit("PostgreSQL is missing: apt-get install postgresql")
         user = _user()
-        self._home = tempfile.TemporaryDirectory(prefix="prony-bench-postgres-")
+        # Its user must be able to reach it.
+        self._home = tempfile.TemporaryDirectory(prefix="prony-bench-postgres-", dir=parent and os.path.abspath(parent))
+        self.folder = self._home.name
         self.port = servers.free_port()
         self.url = f"postgresql://bench@127.0.0.1:{self.port}/postgres"
         if user:
