@@ -100,7 +100,7 @@ fn known(tx: &mut Tx<'_>, definitions: &Definitions) -> Result<Vec<Known>, Store
     let known = all.into_iter().map(|project| {
         // One that can't be read has its name still.
         let title = definitions.of(&project).map(|definition| definition.title.clone()).unwrap_or_default();
-        // No word has a line's end in it, so that none stands in both.
+        // On two lines, so that no word stands half in each.
         let text = fold(&format!("{}\n{title}", project.name));
         Known { id: project.id, name: project.name, title, text }
     });

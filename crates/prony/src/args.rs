@@ -34,9 +34,9 @@ pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
 pub(crate) use lab::{
     LabAction, LabArgs, LabAuditArgs, LabCheckArgs, LabClearCachesArgs, LabCopyArgs, LabGateArgs,
-    LabLoginArgs, LabLogoutArgs, LabPlaceArgs, LabPolicyArgs, LabSecretArgs, LabServeArgs, LabSubmitArgs,
-    LabThereArgs, LabTokenArgs, LabUserArgs, LabWaitArgs, PolicyAction, SecretAction, TokenAction,
-    UserAction,
+    LabLoginArgs, LabLogoutArgs, LabPlaceArgs, LabPolicyArgs, LabSearchArgs, LabSecretArgs, LabServeArgs,
+    LabSubmitArgs, LabThereArgs, LabTokenArgs, LabUserArgs, LabWaitArgs, PolicyAction, SearchFormat,
+    SecretAction, TokenAction, UserAction,
 };
 pub(crate) use postgres::PostgresArgs;
 pub(crate) use probe::ProbeArgs;

@@ -204,7 +204,8 @@ fn a_script_asks_for_builds() {
     assert_eq!((found.code, found.out.as_str()), (Some(0), "build 1  queued  web  main\n"), "{found:?}");
     let found = ask(&["search", "web", "-o", "json"]);
     let json: serde_json::Value = serde_json::from_str(&found.out).expect("JSON");
-    assert_eq!((json["items"][0]["id"].as_i64(), &json["projects"][0]["name"]), (Some(1), &"web".into()));
+    let names = (json["items"][0]["id"].as_i64(), json["projects"][0]["name"].as_str());
+    assert_eq!(names, (Some(1), Some("web")), "{found:?}");
     let none = ask(&["search", "nothing"]);
     assert_eq!((none.code, none.out.as_str(), none.err.as_str()), (Some(0), "", "nothing was found\n"));
     let wrong = ask(&["search", "autor:ann"]);
