@@ -3,6 +3,9 @@
 'use strict';
 
 const OUTPUT_MOST = 512 * 1024; // characters of one output that a page keeps
+// From one tick of a time axis to the next, seconds: points are no nearer to each other than the least.
+const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+  ...[1, 2, 5, 10, 20, 30, 60, 91, 182, 365, 730, 1826].map((days) => days * 86400)];
 
 function localise(root) {
   const two = (number) => String(number).padStart(2, '0');
@@ -15,7 +18,30 @@ function localise(root) {
   for (const zone of root.querySelectorAll('.utc')) zone.remove();
 }
 
-// Puts what the server says now in the place of what it said before; what is chosen stays chosen.
+// The `details` inside a part by what their summaries say: those that say the same are told apart by their number.
+function detailsOf(part) {
+  const found = new Map();
+  for (const details of part.querySelectorAll('details')) {
+    const words = details.querySelector('summary')?.textContent.trim() ?? '';
+    let key = words;
+    for (let number = 2; found.has(key); number += 1) key = `${words} ${number}`;
+    found.set(key, details);
+  }
+  return found;
+}
+
+// An output opens when its task begins or fails. It is opened once, and never closed: the reader may have closed it, or may
+// be reading.
+function openOutputs(fresh) {
+  for (const now of fresh.querySelectorAll('details[data-opens]')) {
+    const old = document.getElementById(now.id);
+    if (!old || now.dataset.opens === old.dataset.opens) continue;
+    old.dataset.opens = now.dataset.opens;
+    if (now.open) old.open = true;
+  }
+}
+
+// Puts what the server says now in the place of what it said before; what is chosen stays chosen, what is open stays open.
 function replaceParts(text) {
   const fresh = new DOMParser().parseFromString(text, 'text/html');
   localise(fresh);
@@ -23,16 +49,17 @@ function replaceParts(text) {
     const old = document.getElementById(now.id);
     if (!old || old.innerHTML === now.innerHTML) continue;
     const chosen = [...old.querySelectorAll('input:checked')].map((input) => input.id);
-    const open = [...old.querySelectorAll('details')].map((details) => details.open);
+    const before = detailsOf(old);
     const focused = old.contains(document.activeElement) ? document.activeElement.id : '';
     old.replaceWith(now);
     for (const id of chosen) {
       const input = document.getElementById(id);
       if (input) input.checked = true;
     }
-    now.querySelectorAll('details').forEach((details, place) => { if (open[place]) details.open = true; });
+    for (const [key, details] of detailsOf(now)) if (before.has(key)) details.open = before.get(key).open;
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   }
+  openOutputs(fresh);
 }
 
 function showLive(words, isLost) {
@@ -111,7 +138,7 @@ async function drawChart(figure) {
   if (typeof uPlot === 'undefined') return;
   const answer = await fetch(figure.dataset.points);
   if (!answer.ok) return;
-  const { at, build, value, low, high, unused, unit, changes } = await answer.json();
+  const { at, build, value, low, high, unused, unit, label, changes } = await answer.json();
   if (at.length < 2) return;
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const style = () => ({ ink: colour('--ink'), soft: colour('--soft'), rule: colour('--rule'), line: colour('--s0'), care: colour('--care'), bad: colour('--bad') });
@@ -141,30 +168,55 @@ async function drawChart(figure) {
     const two = (part) => String(part).padStart(2, '0');
     const day = (date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
     const hour = (date) => `${two(date.getHours())}:${two(date.getMinutes())}`;
-    const moment = (plot, found) => (found == null ? '–' : `${day(new Date(found * 1000))} ${hour(new Date(found * 1000))}`);
-    // The hour, and the day below it where a new one begins.
+    const moment = (seconds) => `${day(new Date(seconds * 1000))} ${hour(new Date(seconds * 1000))}`;
+    const named = (plot, found, series, place) => (place == null || found == null ? '–' : `build ${build[place]}, ${moment(found)}`);
+    // The hour, with seconds where they tell two ticks apart, and the day below it where a new one begins.
     const ticks = (plot, splits, axis, space, step) => splits.map((split, place) => {
       const [date, before] = [new Date(split * 1000), place > 0 ? new Date(splits[place - 1] * 1000) : null];
       const isNew = before === null || day(before) !== day(date);
       if (step >= 86400) return day(date);
-      return isNew ? `${hour(date)}\n${day(date)}` : hour(date);
+      const time = step < 60 ? `${hour(date)}:${two(date.getSeconds())}` : hour(date);
+      return isNew ? `${time}\n${day(date)}` : time;
     });
+    // As many decimals as the step has: no two ticks have the same label.
+    const values = (plot, splits, axis, space, step) => {
+      let digits = 0;
+      while (digits < 12 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6) digits += 1;
+      return splits.map((split) => split.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+    };
     const number = (plot, found) => (found == null ? '–' : `${found.toPrecision(4)} ${unit}`);
+    // Beside the cursor: which build it is, and its value.
+    const tip = document.createElement('p');
+    tip.className = 'tip';
+    tip.hidden = true;
+    const follow = (plot) => {
+      const { idx, left, top } = plot.cursor;
+      tip.hidden = idx == null || left < 0;
+      if (tip.hidden) return;
+      const interval = low[idx] == null || high[idx] == null ? '' : ` (${low[idx].toPrecision(4)} to ${high[idx].toPrecision(4)})`;
+      tip.textContent = `build ${build[idx]}, ${moment(at[idx])}: ${number(plot, value[idx])}${interval}`;
+      const room = plot.over.clientWidth - tip.offsetWidth;
+      tip.style.transform = `translate(${Math.max(0, Math.min(room, left + 12))}px, ${Math.max(0, top - tip.offsetHeight - 8)}px)`;
+    };
     const size = () => ({ width: Math.max(280, figure.clientWidth), height: 320 });
     const plot = new uPlot({
       ...size(),
       series: [
-        { label: 'Requested', value: moment },
+        { label: 'Build', value: named },
         { label: 'value', stroke: now.line, width: 1.5, spanGaps: true, value: number, points: { show: at.length < 400, size: 5 } },
         { label: 'low', stroke: 'transparent', value: number, points: { show: false } },
         { label: 'high', stroke: 'transparent', value: number, points: { show: false } },
         { label: 'not used', stroke: now.soft, paths: () => null, value: number, points: { show: true, size: 6, fill: 'transparent' } },
       ],
       bands: [{ series: [3, 2], fill: now.line + '33' }],
-      axes: [{ ...axis, values: ticks }, { ...axis, size: 64 }],
-      hooks: { draw: [marks] },
+      axes: [
+        { ...axis, label: 'requested, local time', incrs: STEPS_S, values: ticks },
+        { ...axis, label, size: 64, values },
+      ],
+      hooks: { draw: [marks], setCursor: [follow] },
       cursor: { drag: { x: true, y: false } },
     }, [at, good, low, high, hollow], holder);
+    plot.over.append(tip);
     plot.over.addEventListener('dblclick', () => plot.setScale('x', { min: at[0], max: at[at.length - 1] }));
     plot.over.addEventListener('click', (event) => {
       if (event.ctrlKey || event.metaKey) location.assign(`/build/${build[plot.cursor.idx]}`);

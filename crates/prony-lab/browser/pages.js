@@ -31,6 +31,28 @@ function look() {
   return found;
 }
 
+// On a narrow screen a column out of sight must not make its rows higher than those in sight; runs inside the page.
+function stretched() {
+  const LINES_PX = 56; // two lines of a cell and its padding
+  const height = (cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getBoundingClientRect().height;
+  };
+  const found = [];
+  for (const region of document.querySelectorAll('.scroll')) {
+    const end = region.getBoundingClientRect().right;
+    for (const row of region.querySelectorAll('tbody tr')) {
+      const cells = [...row.cells];
+      const inSight = cells.filter((cell) => cell.getBoundingClientRect().left < end);
+      const seen = Math.max(LINES_PX, ...inSight.map(height));
+      const hidden = cells.find((cell) => !inSight.includes(cell) && height(cell) > seen);
+      if (hidden) found.push(`a row is stretched by a hidden cell: ${hidden.textContent.trim().slice(0, 40)}`);
+    }
+  }
+  return found;
+}
+
 browse(base, faults, async (open) => {
   const kinds = [
     { name: 'wide', viewport: { width: 1280, height: 800 }, colorScheme: 'light' },
@@ -46,6 +68,7 @@ browse(base, faults, async (open) => {
       const policy = (await answer.allHeaders())['content-security-policy'] ?? '';
       expect(faults, policy.startsWith("default-src 'none'; script-src 'self'"), `${at}: policy ${policy}`);
       for (const fault of await page.evaluate(look)) faults.add(`${at} ${name}: ${fault}`);
+      if (name === 'narrow') for (const fault of await page.evaluate(stretched)) faults.add(`${at}: ${fault}`);
       if (name === 'wide') {
         fs.writeFileSync(path.join(folder, `${String(place).padStart(2, '0')}.html`), await answer.text());
         await page.keyboard.press('Tab');
@@ -68,6 +91,11 @@ async function charts(open) {
     await page.waitForSelector(javaScriptEnabled ? '.zoom canvas' : '.static svg path.l', { state: 'visible' });
     const isStatic = await page.isVisible('.static svg');
     expect(faults, isStatic !== javaScriptEnabled, `${history}: the wrong chart, scripts ${javaScriptEnabled}`);
+    if (javaScriptEnabled) {
+      await page.hover('.zoom .u-over', { position: { x: 100, y: 100 } });
+      const tip = await page.textContent('.zoom .tip');
+      expect(faults, /^build \d+, \d{4}-\d\d-\d\d \d\d:\d\d: /.test(tip), `${history}: the tooltip is ${tip}`);
+    }
     await context.close();
   }
 }

@@ -18,6 +18,7 @@ browse(base, faults, async (open) => {
   await register(page);
   const first = await build(page, true);
   const second = await build(page, false);
+  await failing(page);
   await compare(page, first, second);
   await withoutScripts(open, context, second);
   await alert(page);
@@ -110,6 +111,24 @@ async function build(page, isWatched) {
   const text = await page.textContent('main');
   expect(faults, !text.includes('\u001b'), 'codes of a terminal stand on the page');
   return id;
+}
+
+// Who watches a build that fails sees the output of what failed, and what they close stays closed.
+async function failing(page) {
+  await page.goto(base + '/add_job?project=tiny&reference=no-such-branch');
+  await page.click('#build-form button.main');
+  await page.waitForURL(/\/build\/\d+$/);
+  await page.evaluate(() => { window.isTheSamePage = true; });
+  await page.waitForFunction(() => document.querySelector('#state').title === 'state: failed', null, { timeout: PATIENCE_MS });
+  await page.waitForSelector('#task-checkout-output[open]');
+  expect(faults, await page.evaluate(() => window.isTheSamePage === true), 'the page was loaded anew');
+  expect(faults, (await page.locator('#task-study-output[open]').count()) === 0, 'the output of a task that never ran is open');
+  const closed = await page.evaluate(async () => {
+    document.querySelector('#task-checkout-output').open = false;
+    replaceParts(await (await fetch(location.href)).text());
+    return !document.querySelector('#task-checkout-output').open;
+  });
+  expect(faults, closed, 'an output that the reader closed is open again');
 }
 
 async function compare(page, first, second) {

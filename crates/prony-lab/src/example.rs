@@ -1,5 +1,7 @@
 //! A lab with a past: builds that were never run, to look at and to measure the pages on.
 
+mod report;
+
 use crate::clock::{self, Moment};
 use crate::lab::Lab;
 use crate::model::{
@@ -8,7 +10,7 @@ use crate::model::{
 };
 use crate::store::alerts::{self, NewAlert};
 use crate::store::results::{self, Measured, NewThreshold, Results};
-use crate::store::{StoreError, Tx, builds, projects, queue, series, tasks};
+use crate::store::{StoreError, Tx, builds, figures, files, projects, queue, series, tasks};
 use crate::{event_cursor, history, hooks};
 
 /// The example's only project.
@@ -39,6 +41,8 @@ const APART_MS: i64 = 3_600_000;
 const TASK_MS: i64 = 4_000;
 /// More fill a disk, not an example.
 const MOST: u32 = 100_000;
+/// Builds among which two good ones are looked for.
+const NEWEST: u32 = 10;
 /// Builds of one transaction.
 const TOGETHER: u32 = 100;
 
@@ -70,12 +74,27 @@ impl Lab {
                 Ok(())
             })?;
         }
-        self.store.write_blocking(move |tx| change(tx, project, now))?;
+        self.store.write_blocking(move |tx| {
+            measure(tx, project, number)?;
+            change(tx, project, now)
+        })?;
         // What never happened is nothing to follow up, nor to notify anybody of.
         self.store.write_blocking(|tx| {
             [history::SEEN, hooks::SEEN].into_iter().try_for_each(|key| event_cursor::skip(tx, key))
         })
     }
+}
+
+/// Gives the newest build with results what its study would have left, so that its page has charts.
+fn measure(tx: &mut Tx<'_>, project: ProjectId, number: u32) -> Result<(), StoreError> {
+    let last = BuildId(number.into());
+    let good = builds::finished_of_branch(tx, project, "main", last, NEWEST)?;
+    let mut good = good.into_iter().filter(|build| build.state == BuildState::Completed);
+    let (Some(newest), Some(before)) = (good.next(), good.next()) else { return Ok(()) };
+    let found = figures::of(tx, newest.id, 100)?;
+    files::put(tx, newest.id, "report.json", report::study(&found).to_string().as_bytes())?;
+    files::put(tx, newest.id, "comparison.json", report::comparison(&found).to_string().as_bytes())?;
+    builds::set_verdict(tx, newest.id, BuildVerdict::NoDifference, Some(before.id))
 }
 
 /// Forty digits that look like a commit.

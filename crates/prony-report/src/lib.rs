@@ -1,6 +1,7 @@
 //! Draws what a run found out: as text for a terminal, as Markdown, as ab and wrk would, and for other tools as
 //! CSV and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, timed commands
-//! ([`exec`]), these also as hyperfine would, studies ([`study`]), these also as a page with charts, and series of figures over time ([`series`]).
+//! ([`exec`]), these also as hyperfine would, studies ([`study`]), these also as a page with charts, series of figures over time
+//! ([`series`]), and when the parts of something ran ([`schedule`]).
 //!
 //! This crate turns a [`prony_model::RunResult`] into text and never evaluates it: verdicts, findings and withheld
 //! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
@@ -28,6 +29,7 @@ mod number;
 mod page;
 pub mod probe;
 mod record;
+pub mod schedule;
 pub mod series;
 mod server;
 pub mod study;

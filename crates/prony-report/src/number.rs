@@ -18,6 +18,12 @@ pub(crate) fn significant(value: f64) -> String {
     fixed(value, decimals)
 }
 
+/// A round number beside a tick: as [`significant`], without zeros that say nothing.
+pub(crate) fn plain_tick(number: f64) -> String {
+    let text = significant(number);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// As [`significant`], with at most three decimals, so that a column stays calm; what would round to nothing
 /// is shown as less than the last decimal.
 pub(crate) fn cell(value: f64) -> String {
@@ -30,7 +36,7 @@ pub(crate) fn cell(value: f64) -> String {
 }
 
 /// `decimals` decimals, the whole part in groups.
-fn fixed(value: f64, decimals: usize) -> String {
+pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = text.split_once('.').map_or((text.as_str(), None), |(w, f)| (w, Some(f)));
     let sign = if value < 0.0 { "−" } else { "" };

@@ -47,12 +47,23 @@ pub struct SeriesChange {
     pub levels: (f64, f64),
 }
 
-/// The chart as an SVG element: `id` is a prefix of its ids, `title` says what it shows, `label` names the values with
-/// their unit. Points are in the order of their time. `None` for fewer than two: there is nothing to draw.
+/// The words of a chart.
+pub struct SeriesWords<'a> {
+    /// What it shows.
+    pub title: &'a str,
+    /// The name of the values, with their unit: `p99, ms`.
+    pub values: &'a str,
+    /// The name of the time axis: `requested, UTC`.
+    pub time: &'a str,
+    /// The name of the point at a place, as a tooltip shows it: `build 57`.
+    pub point: &'a dyn Fn(usize) -> String,
+}
+
+/// The chart as an SVG element: `id` is a prefix of its ids. Points are in the order of their time. `None` for fewer than
+/// two: there is nothing to draw.
 pub fn chart(
     id: &str,
-    title: &str,
-    label: &str,
+    words: &SeriesWords<'_>,
     points: &[SeriesPoint],
     changes: &[SeriesChange],
 ) -> Option<String> {
@@ -60,7 +71,7 @@ pub fn chart(
     if points.len() < 2 {
         return None;
     }
-    let (x, y) = (time_axis(first.at_s, last.at_s), value_axis(label, points));
+    let (x, y) = (time_axis(words.time, first.at_s, last.at_s), value_axis(words.values, points));
     let mut plot = Plot::new(Drawing::new(WIDTH, HEIGHT), AREA, x, y);
     levels(&mut plot, points, changes);
     for change in changes {
@@ -75,9 +86,11 @@ pub fn chart(
                 plot.interval("k s0", point.at_s, low, high);
             }
         }
-        for point in points {
+        for (place, point) in points.iter().enumerate().filter(|(_, point)| point.value.is_finite()) {
             let class = if point.is_valid { "d s0" } else { "d unused" };
-            plot.point(class, Shape::Circle, (point.at_s, point.value), 3.2);
+            let tip = format!("{}: {}", (words.point)(place), number::significant(point.value));
+            let at = plot.place((point.at_s, point.value));
+            plot.drawing.with_tip(&tip, |drawing| drawing.point(class, Shape::Circle, at, 3.2));
         }
     }
     let description = format!(
@@ -87,7 +100,7 @@ pub fn chart(
         number::significant(most(points)),
         changes.len()
     );
-    Some(plot.drawing.finish(id, "wide", title, &description))
+    Some(plot.drawing.finish(id, "wide", words.title, &description))
 }
 
 /// A few of the last values as a line beside words that say the same.
@@ -157,10 +170,23 @@ fn value_axis(label: &str, points: &[SeriesPoint]) -> Axis {
     let begin = if low >= 0.0 && low <= high / 4.0 { 0.0 } else { begin };
     let scale = Scale::exact(begin, high + padding, AREA.upwards());
     let label = if begin == 0.0 { label.to_owned() } else { format!("{label} (does not begin at zero)") };
-    Axis::new(scale, &label, 5, number::significant)
+    let ticks = scale.ticks(5);
+    let labels = distinct(&ticks);
+    Axis { scale, label, ticks: ticks.into_iter().zip(labels).collect() }
 }
 
-fn time_axis(first_s: f64, last_s: f64) -> Axis {
+/// Three significant digits, or as many decimals as it takes that no two are the same.
+fn distinct(ticks: &[f64]) -> Vec<String> {
+    /// More than a number has.
+    const DECIMALS_MAX: usize = 17;
+    let differ = |labels: &Vec<String>| labels.windows(2).all(|pair| pair[0] != pair[1]);
+    let short: Vec<String> = ticks.iter().map(|tick| number::significant(*tick)).collect();
+    let longer = (0..=DECIMALS_MAX)
+        .map(|decimals| ticks.iter().map(|tick| number::fixed(*tick, decimals)).collect::<Vec<_>>());
+    std::iter::once(short.clone()).chain(longer).find(differ).unwrap_or(short)
+}
+
+fn time_axis(label: &str, first_s: f64, last_s: f64) -> Axis {
     const HOUR: f64 = 3_600.0;
     const DAY: f64 = 24.0 * HOUR;
     let last_s = if last_s > first_s { last_s } else { first_s + 1.0 };
@@ -187,7 +213,7 @@ fn time_axis(first_s: f64, last_s: f64) -> Axis {
         .take_while(|at| *at <= last_s)
         .map(|at| (at, moment(at, step < DAY)))
         .collect();
-    Axis { scale: Scale::exact(first_s, last_s, AREA.across()), label: "requested, UTC".to_owned(), ticks }
+    Axis { scale: Scale::exact(first_s, last_s, AREA.across()), label: label.to_owned(), ticks }
 }
 
 /// `2026-11-22`, or `11-22 13:05`.
@@ -211,12 +237,20 @@ mod tests {
         values.into_iter().enumerate().map(point).collect()
     }
 
+    fn words<'a>(title: &'a str, values: &'a str) -> SeriesWords<'a> {
+        SeriesWords { title, values, time: "requested, UTC", point: &name }
+    }
+
+    fn name(place: usize) -> String {
+        format!("build {}", place + 40)
+    }
+
     #[test]
     fn a_change_is_marked_and_named() {
         let values = (0..20).map(|at| if at < 10 { 2.0 } else { 2.2 });
         let change =
             SeriesChange { place: 10, name: "+10 %".to_owned(), is_confirmed: true, levels: (2.0, 2.2) };
-        let svg = chart("c", "p99 <of> all", "p99, ms", &points(values), &[change]).expect("a chart");
+        let svg = chart("c", &words("p99 <of> all", "p99, ms"), &points(values), &[change]).expect("a chart");
         for part in [
             "change confirmed",
             "+10 %",
@@ -224,6 +258,8 @@ mod tests {
             "does not begin at zero",
             "d unused",
             "20 points",
+            ">requested, UTC</text>",
+            "<title>build 50: 2.20</title>",
         ] {
             assert!(svg.contains(part), "{part}\n{svg}");
         }
@@ -231,9 +267,24 @@ mod tests {
     }
 
     #[test]
+    fn no_two_ticks_have_the_same_label() {
+        assert_eq!(distinct(&[0.0, 5_000.0, 10_000.0]), ["0", "5,000", "10,000"]);
+        assert_eq!(distinct(&[0.998, 1.0, 1.002]), ["0.998", "1.000", "1.002"]);
+        assert_eq!(distinct(&[17_420.0, 17_420.5, 17_421.0]), ["17,420.0", "17,420.5", "17,421.0"]);
+        let svg = chart("c", &words("t", "ms"), &points([1.000_1, 1.000_2, 1.000_4]), &[]).expect("a chart");
+        let labels: Vec<&str> = svg
+            .split("class=\"tick end\"")
+            .skip(1)
+            .filter_map(|part| part.split(['>', '<']).nth(1))
+            .collect();
+        let different: std::collections::BTreeSet<&str> = labels.iter().copied().collect();
+        assert!(labels.len() >= 3 && different.len() == labels.len(), "{labels:?}");
+    }
+
+    #[test]
     fn many_points_are_few_on_paper_and_extremes_stay() {
         let values = (0..100_000).map(|at| if at == 54_321 { 99.0 } else { f64::from(at % 10) });
-        let svg = chart("c", "t", "ms", &points(values), &[]).expect("a chart");
+        let svg = chart("c", &words("t", "ms"), &points(values), &[]).expect("a chart");
         assert!(svg.len() < 60_000, "{}", svg.len());
         assert!(!svg.contains("<circle"));
     }
@@ -244,11 +295,11 @@ mod tests {
             [vec![f64::NAN, 1.0], vec![0.0, 0.0], vec![f64::INFINITY, f64::NEG_INFINITY], vec![-1.0, 1e300]]
         {
             let same = points(values.clone());
-            let svg = chart("c", "t", "ms", &same, &[]).expect("a chart");
+            let svg = chart("c", &words("t", "ms"), &same, &[]).expect("a chart");
             assert!(!svg.contains("NaN") && !svg.contains("inf\""), "{svg}");
             assert!(spark(&values).starts_with("<svg"));
         }
-        assert_eq!(chart("c", "t", "ms", &points([1.0]), &[]), None);
+        assert_eq!(chart("c", &words("t", "ms"), &points([1.0]), &[]), None);
         assert!(spark(&[]).starts_with("<svg"));
     }
 }

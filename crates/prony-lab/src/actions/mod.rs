@@ -14,7 +14,7 @@ pub(crate) mod requests;
 pub(crate) mod sessions;
 pub(crate) mod tokens;
 pub(crate) mod users;
-mod watches;
+pub(crate) mod watches;
 
 pub use error::AccessError;
 pub use tokens::TokenRow;

@@ -7,10 +7,23 @@ use crate::clock;
 use crate::egress;
 use crate::lab::{Lab, Refused};
 use crate::model::{FieldMistake, Hook, HookId, HookRequest, Monitor, MonitorId, MonitorRequest, Role};
-use crate::store::{StoreError, audit, hooks, monitors, projects};
+use crate::store::{StoreError, Tx, audit, hooks, monitors, projects};
 
 fn refused(field: &str, message: impl Into<String>) -> Refused {
     Refused::Fields(vec![FieldMistake { field: field.to_owned(), message: message.into() }])
+}
+
+/// Whether `by`, who is `role`, may take `monitor` out: it is their own, or its owner may do no more than they.
+pub(crate) fn may_remove_monitor(
+    tx: &mut Tx<'_>,
+    monitor: &Monitor,
+    by: &str,
+    role: Role,
+) -> Result<bool, StoreError> {
+    if role < Role::Runner {
+        return Ok(false);
+    }
+    Ok(monitor.created_by == by || egress::role(tx, &monitor.created_by)? <= role)
 }
 
 impl Lab {
@@ -46,9 +59,9 @@ impl Lab {
         let by = by.to_owned();
         let removed = self.store.write(move |tx| {
             let monitor = monitors::all(tx)?.into_iter().find(|monitor| monitor.id == id);
-            let others = monitor.filter(|monitor| monitor.created_by != by);
-            let owner = others.map(|monitor| egress::role(tx, &monitor.created_by)).transpose()?;
-            if owner.is_some_and(|owner| owner > role) {
+            if let Some(monitor) = monitor
+                && !may_remove_monitor(tx, &monitor, &by, role)?
+            {
                 return Ok(Err(AccessError::Role(Role::Admin)));
             }
             let now = clock::wall();

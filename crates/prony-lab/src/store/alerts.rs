@@ -1,5 +1,7 @@
 //! Alerts: raised and closed by the lab, answered by people.
 
+use std::collections::HashMap;
+
 use serde_json::json;
 
 use super::{Row, StoreError, Tx, events, values};
@@ -239,6 +241,17 @@ pub(crate) fn open_alerts(
         alert,
     )?;
     Ok(found.into_iter().filter(|alert| alert.subject.starts_with(prefix)).collect())
+}
+
+/// How many alerts of each project are open; a project without any is left out.
+pub(crate) fn open_of_projects(tx: &mut Tx<'_>) -> Result<HashMap<ProjectId, i64>, StoreError> {
+    let found = tx.query(
+        "SELECT project_id, COUNT(*) FROM alerts WHERE state IN ('active', 'acknowledged', 'silenced') \
+         AND project_id IS NOT NULL GROUP BY project_id",
+        &[],
+        |row| Ok((ProjectId(row.int(0)?), row.int(1)?)),
+    )?;
+    Ok(found.into_iter().collect())
 }
 
 /// How many alerts are in each state that is open.

@@ -150,6 +150,60 @@ pub(crate) fn last_of_branch(
     tx.first(&statement, values![project, branch], build)
 }
 
+/// A build of a branch that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finished {
+    pub(crate) id: BuildId,
+    pub(crate) state: BuildState,
+    pub(crate) verdict: Option<BuildVerdict>,
+    pub(crate) variant: Option<String>,
+    pub(crate) commit: Option<String>,
+    pub(crate) requested_at: Moment,
+}
+
+impl Finished {
+    /// Whether it ran, is not invalid, and misses no threshold: what a later build may be compared with.
+    pub(crate) fn is_good(&self) -> bool {
+        self.state != BuildState::Failed
+            && !matches!(self.verdict, Some(BuildVerdict::Invalid | BuildVerdict::ThresholdMissed))
+    }
+}
+
+/// The last `most` builds of a project's branch that are over and were not cancelled, up to `last`: the newest first.
+pub(crate) fn finished_of_branch(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    branch: &str,
+    last: BuildId,
+    most: u32,
+) -> Result<Vec<Finished>, StoreError> {
+    tx.query(
+        "SELECT id, state, verdict, variant, commit_id, requested_at FROM builds WHERE project_id = $1 AND branch = $2 \
+         AND kind = 'project' AND state IN ('completed', 'degraded', 'failed') AND id <= $3 ORDER BY id DESC LIMIT $4",
+        values![project, branch, last, most],
+        |row| {
+            Ok(Finished {
+                id: BuildId(row.int(0)?),
+                state: row.word(1)?,
+                verdict: row.maybe_word(2)?,
+                variant: row.maybe_text(3)?,
+                commit: row.maybe_text(4)?,
+                requested_at: row.moment(5)?,
+            })
+        },
+    )
+}
+
+/// The newest build of each project that is not archived, whatever became of it; nothing where there is none.
+pub(crate) fn newest_of_projects(tx: &mut Tx<'_>) -> Result<Vec<(ProjectId, Option<BuildId>)>, StoreError> {
+    tx.query(
+        "SELECT p.id, (SELECT MAX(b.id) FROM builds b WHERE b.project_id = p.id) FROM projects p \
+         WHERE p.archived_at IS NULL",
+        &[],
+        |row| Ok((ProjectId(row.int(0)?), row.maybe_int(1)?.map(BuildId))),
+    )
+}
+
 /// A page of at most `most` builds, the newest first.
 pub(crate) fn list(
     tx: &mut Tx<'_>,

@@ -36,15 +36,24 @@ pub(crate) struct Note {
     pub(crate) words: String,
 }
 
+const COLUMNS: &str = "r.build_id, s.id, s.cell, s.metric, s.unit, s.is_better_high, s.fingerprint, r.value, r.low, \
+                       r.high, r.runs, r.samples, r.is_valid, r.note";
+const FROM: &str = "results r JOIN series s ON s.id = r.series_id";
+
 /// At most `most` figures of a build, in the order in which its study has them.
 pub(crate) fn of(tx: &mut Tx<'_>, build: BuildId, most: u32) -> Result<Vec<Figure>, StoreError> {
-    tx.query(
-        "SELECT r.build_id, s.id, s.cell, s.metric, s.unit, s.is_better_high, s.fingerprint, r.value, r.low, r.high, \
-         r.runs, r.samples, r.is_valid, r.note FROM results r JOIN series s ON s.id = r.series_id \
-         WHERE r.build_id = $1 ORDER BY s.id LIMIT $2",
-        values![build, most],
-        figure,
-    )
+    let statement = format!("SELECT {COLUMNS} FROM {FROM} WHERE r.build_id = $1 ORDER BY s.id LIMIT $2");
+    tx.query(&statement, values![build, most], figure)
+}
+
+/// The figure of a build in one series, if it has one.
+pub(crate) fn of_series(
+    tx: &mut Tx<'_>,
+    build: BuildId,
+    series: SeriesId,
+) -> Result<Option<Figure>, StoreError> {
+    let statement = format!("SELECT {COLUMNS} FROM {FROM} WHERE r.series_id = $1 AND r.build_id = $2");
+    tx.first(&statement, values![series, build], figure)
 }
 
 /// The newest notes on a build, the oldest of them first.

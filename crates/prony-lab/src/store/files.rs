@@ -57,12 +57,30 @@ pub(crate) fn one(
     tx.first(
         "SELECT name, media_type, size_bytes, deflated, bytes FROM files WHERE build_id = $1 AND name = $2",
         values![build, name],
-        |row| {
-            let (info, bytes) = (info(row)?, row.bytes(4)?);
-            let bytes = if row.int(3)? == 0 { bytes } else { inflate(&bytes, info.size_bytes)? };
-            Ok((info, bytes))
-        },
+        inflated,
     )
+}
+
+/// The bytes of one file, unless it is longer than `bytes_max`.
+pub(crate) fn bytes_up_to(
+    tx: &mut Tx<'_>,
+    build: BuildId,
+    name: &str,
+    bytes_max: u64,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let found = tx.first(
+        "SELECT name, media_type, size_bytes, deflated, bytes FROM files WHERE build_id = $1 AND name = $2 \
+         AND size_bytes <= $3",
+        values![build, name, bytes_max],
+        inflated,
+    )?;
+    Ok(found.map(|(_, bytes)| bytes))
+}
+
+fn inflated(row: &Row) -> Result<(FileInfo, Vec<u8>), StoreError> {
+    let (info, bytes) = (info(row)?, row.bytes(4)?);
+    let bytes = if row.int(3)? == 0 { bytes } else { inflate(&bytes, info.size_bytes)? };
+    Ok((info, bytes))
 }
 
 /// A file as it is stored.
@@ -172,6 +190,10 @@ mod tests {
                 [("empty", "application/octet-stream"), ("report.json", json), ("runs/1.json", json)]
             );
             assert_eq!(store.read_blocking(|tx| one(tx, build, "nothing")), Ok(None));
+            let up_to =
+                |bytes| store.read_blocking(|tx| bytes_up_to(tx, build, "report.json", bytes)).expect("read");
+            assert_eq!(up_to(69_999), None, "one byte too long");
+            assert_eq!(up_to(70_000).map(|bytes| bytes.len()), Some(70_000));
             let size = "SELECT SUM(LENGTH(bytes)) FROM files";
             assert!(store.read_blocking(|tx| tx.number(size, &[])).expect("read") < 1000);
         });

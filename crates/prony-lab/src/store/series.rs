@@ -9,6 +9,9 @@ const SERIES: &str =
 const CHANGES: &str = "c.id, c.series_id, c.build_id, c.last_before_id, c.state, c.before, c.after, c.p, c.found_at, \
                        c.alert_id, c.comparison_id";
 
+/// Results of other builds that are passed over to find one.
+const BETWEEN_MAX: u64 = 10;
+
 /// The series of that number.
 pub(crate) fn one(tx: &mut Tx<'_>, id: SeriesId) -> Result<Option<Series>, StoreError> {
     tx.first(&format!("SELECT {SERIES} FROM series s WHERE s.id = $1"), values![id], series)
@@ -54,6 +57,27 @@ pub(crate) fn points(
     )?;
     found.reverse();
     Ok(found)
+}
+
+/// The values of a series in `builds`, the oldest first: those that count. Of builds in between, such as those of other
+/// branches, at most [`BETWEEN_MAX`] times as many are passed over; what lies beyond is left out.
+///
+/// It names no table but that of results, so that what is drawn from it stays good while builds come and go.
+pub(crate) fn values_in(
+    tx: &mut Tx<'_>,
+    series: SeriesId,
+    builds: &[BuildId],
+) -> Result<Vec<f64>, StoreError> {
+    let (Some(first), Some(last)) = (builds.iter().min(), builds.iter().max()) else { return Ok(Vec::new()) };
+    let most = BETWEEN_MAX.saturating_mul(builds.len() as u64);
+    let mut found = tx.query(
+        "SELECT build_id, value FROM results WHERE series_id = $1 AND build_id BETWEEN $2 AND $3 AND is_valid = 1 \
+         AND value IS NOT NULL ORDER BY build_id DESC LIMIT $4",
+        values![series, *first, *last, most],
+        |row| Ok((BuildId(row.int(0)?), row.real(1)?)),
+    )?;
+    found.retain(|(build, _)| builds.contains(build));
+    Ok(found.into_iter().rev().map(|(_, value)| value).collect())
 }
 
 /// Where a series changed, the oldest first.
@@ -181,4 +205,46 @@ fn change(row: &Row) -> Result<Change, StoreError> {
         alert: row.maybe_int(9)?.map(AlertId),
         comparison: row.maybe_int(10)?.map(BuildId),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::on_both;
+    use super::super::past::{Measured, Past};
+    use super::*;
+
+    #[test]
+    fn values_are_those_of_the_builds_that_count() {
+        on_both(|store| {
+            let past = Past::new(store);
+            let with = |p99: f64| Measured { results: vec![("p99", p99)], ..Measured::default() };
+            let build = |branch: &str, p99| past.build(branch, "c", with(p99));
+            let (first, _, second) = (build("main", 1.0), build("other", 9.0), build("main", 2.0));
+            let unused = past.build("main", "c", Measured { is_invalid: true, ..with(3.0) });
+            let last = build("main", 4.0);
+            let series = store.read_blocking(|tx| of_build(tx, first)).expect("read")[0].id;
+            let values =
+                |builds: &[BuildId]| store.read_blocking(|tx| values_in(tx, series, builds)).expect("read");
+            assert_eq!(values(&[last, unused, second, first]), [1.0, 2.0, 4.0], "the oldest first");
+            assert_eq!(values(&[second]), [2.0]);
+            assert_eq!(values(&[]), Vec::<f64>::new());
+        });
+    }
+
+    #[test]
+    fn results_of_other_branches_are_passed_over_but_not_without_end() {
+        on_both(|store| {
+            let past = Past::new(store);
+            let one = |branch: &str| {
+                let measured = Measured { results: vec![("p99", 1.0)], ..Measured::default() };
+                (branch.to_owned(), "c".to_owned(), measured)
+            };
+            let first = past.builds(vec![one("main")])[0];
+            past.builds((0..3 * BETWEEN_MAX).map(|_| one("other")).collect());
+            let last = past.builds(vec![one("main")])[0];
+            let series = store.read_blocking(|tx| of_build(tx, first)).expect("read")[0].id;
+            let values = store.read_blocking(|tx| values_in(tx, series, &[first, last])).expect("read");
+            assert_eq!(values, [1.0], "the first lies too far back");
+        });
+    }
 }

@@ -6,6 +6,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use http_body_util::BodyExt as _;
+use serde_json::json;
 use tower::ServiceExt as _;
 
 use super::routes;
@@ -19,7 +20,9 @@ use crate::model::{
 };
 use crate::options::{LabOptions, SandboxMode, StoreAddress};
 use crate::store::results::{self, Measured, NewThreshold, Results};
-use crate::store::{StoreError, Tx, bisects, builds, commits, figures, files, projects, queue, tasks, values};
+use crate::store::{
+    StoreError, Tx, bisects, builds, commits, figures, files, projects, queue, tasks, values,
+};
 
 /// What somebody writes who wants a page to do something else; and what turns the writing around it.
 const HOSTILE: &str =
@@ -149,10 +152,14 @@ fn hostile_words_are_shown_and_do_nothing() {
         };
         let threshold =
             NewThreshold { words: hostile(), cell: hostile(), metric: hostile(), value: None, is_met: None };
-        let results =
-            Results { fingerprint: hostile(), measured: vec![measured], thresholds: vec![threshold] };
+        let compared = Measured { metric: "p99".to_owned(), ..measured.clone() };
+        let measured = vec![measured, compared];
+        let results = Results { fingerprint: hostile(), measured, thresholds: vec![threshold] };
         results::keep(tx, id, project, "default", &results)?;
         files::put(tx, id, HOSTILE, b"x")?;
+        files::put(tx, id, "report.json", hostile_report().as_bytes())?;
+        files::put(tx, id, "comparison.json", hostile_comparison().as_bytes())?;
+        builds::set_verdict(tx, id, BuildVerdict::Slower, Some(id))?;
         figures::add_note(tx, id, HOSTILE, HOSTILE, Moment(9))?;
         let hostile = "UPDATE builds SET commit_author = $2, commit_subject = $2, branch = $2 WHERE id = $1";
         tx.execute(hostile, values![id, HOSTILE])?;
@@ -182,6 +189,97 @@ fn hostile_words_are_shown_and_do_nothing() {
         // Our own, and that of charts.
         assert!(page.matches("<script").count() <= 2, "{path}\n{page}");
     }
+    let (_, page) = bench.text("/build/1");
+    for part in
+        ["id=\"chart-quantiles\"", "id=\"chart-course\"", "id=\"lead-1-difference\"", "slower</span> +8.0 %"]
+    {
+        assert!(page.contains(part), "{part}\n{page}");
+    }
+}
+
+/// A study's report with hostile names, and enough in it for charts.
+fn hostile_report() -> String {
+    let point = |number: u32| json!({ "quantile": f64::from(number) / 10.0, "response_ms": 1.0 + f64::from(number), "service_ms": 1.0 });
+    let second = |number: u32| json!({ "at_s": number, "rate_per_s": 5.0, "failed_per_s": 1.0, "p50_ms": 1.0, "p99_ms": 2.0, "max_ms": 3.0 });
+    let cell = json!({ "name": HOSTILE, "key": { HOSTILE: HOSTILE }, "kind": "run", "load": HOSTILE, "planned": 1, "runs": [],
+        "figures": [], "failed_by_kind": {}, "statuses": {}, "curve": (0..9).map(point).collect::<Vec<_>>(), "bins": [],
+        "courses": [{ "repeat": 1, "points": (0..9).map(second).collect::<Vec<_>>() }], "executions": [] });
+    let report = json!({ "format": "prony.study", "version": 1, "verdict": "valid", "name": HOSTILE, "title": HOSTILE,
+        "source": null, "intro": "", "texts": [], "short": false, "complete": true, "seed": 1, "repeats": 1,
+        "started_at": null, "took_s": 1.0, "axes": [{ "name": HOSTILE, "values": [HOSTILE] }], "targets": [],
+        "cells": [cell], "comparisons": [], "thresholds": [], "published": [], "findings": [], "failures": [],
+        "environment": null, "file": HOSTILE });
+    report.to_string()
+}
+
+/// What `prony compare` would have found of the same cell.
+fn hostile_comparison() -> String {
+    let metric = json!({ "metric": "p99", "primary": true, "method": "signed-ranks", "pairs": 10, "a": 1.0, "b": 1.08,
+        "change": 0.08, "interval": { "low": 0.05, "high": 0.11 }, "spread": null, "p": null, "differs": true,
+        "outcome": { "word": "slower" } });
+    json!([{ "b": { "name": format!("{HOSTILE}: {HOSTILE}") }, "metrics": [metric] }]).to_string()
+}
+
+#[test]
+fn what_a_build_left_in_place_of_a_report_does_no_harm() {
+    let bench = Bench::new();
+    let (_, id) = bench.running("kim");
+    for text in ["", "{", "[[[[", "null", "{\"format\":\"prony.study\",\"version\":99}", "[{\"b\":1}]"] {
+        for name in ["report.json", "comparison.json"] {
+            bench.write(move |tx| files::put(tx, id, name, text.as_bytes()));
+        }
+        let (status, page) = bench.text("/build/1");
+        assert_eq!(status, StatusCode::OK, "{text}");
+        assert!(page.contains("<div id=\"charts\" data-live></div>"), "{text}: {page}");
+    }
+}
+
+#[test]
+fn outputs_of_tasks_say_how_far_they_are() {
+    let bench = Bench::new();
+    let (_, id) = bench.running("kim");
+    let tasks = bench.lab.store.read_blocking(|tx| tasks::of(tx, id)).expect("read");
+    let (first, second) = (tasks[0].id, tasks[1].id);
+    let (_, page) = bench.text("/build/1");
+    // By this the script that watches a build sees which outputs have to be opened.
+    assert!(page.contains("<details id=\"task-checkout-output\" data-opens=\"pending\"><summary>"), "{page}");
+    assert!(!page.contains("When its tasks ran"), "none has begun: {page}");
+    bench.write(move |tx| {
+        tasks::begin(tx, id, first, Moment(1_000))?;
+        tasks::end(tx, id, first, TaskState::Failed, Some(1), None, Moment(5_200))?;
+        tasks::begin(tx, id, second, Moment(5_200))
+    });
+    let (_, page) = bench.text("/build/1");
+    assert!(page.contains("<details id=\"task-checkout-output\" data-opens=\"failed\" open>"), "{page}");
+    assert!(page.contains("<details id=\"task-compile-output\" data-opens=\"running\" open>"), "{page}");
+    for part in ["stretch bad", "stretch busy", "failed, 4.2 s", "pending</text>"] {
+        assert!(page.contains(part), "{part}\n{page}");
+    }
+}
+
+#[test]
+fn what_is_drawn_of_a_build_is_drawn_once() {
+    let bench = Bench::new();
+    let (_, id) = bench.running("kim");
+    bench.write(move |tx| files::put(tx, id, "report.json", hostile_report().as_bytes()));
+    let key = || format!("charts of build {id}");
+    let drawn = |work: fn() -> String| {
+        let part = bench.lab.drawn.part(&bench.lab.store, key(), move |_| Ok(Words { words: work() }));
+        bench.runtime.block_on(part).expect("drawn").to_string()
+    };
+    let (_, page) = bench.text("/build/1");
+    assert!(page.contains("chart-course"));
+    // Builds come and go, and the charts stay.
+    bench.running("ben");
+    assert!(drawn(|| "anew".to_owned()).contains("chart-course"));
+    bench.write(move |tx| files::put(tx, id, "other", b"x"));
+    assert_eq!(drawn(|| "anew".to_owned()), "anew");
+}
+
+#[derive(askama::Template)]
+#[template(source = "{{ words }}", ext = "txt")]
+struct Words {
+    words: String,
 }
 
 /// Two builds of a repository at GitHub, whose commits begin with `a` and `b`; the first is the baseline of the second.

@@ -4,6 +4,7 @@
 
 mod account;
 mod api;
+mod forms;
 mod front;
 mod guard;
 mod health;

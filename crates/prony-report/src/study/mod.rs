@@ -7,7 +7,7 @@ mod markdown;
 mod text;
 
 pub use facts::value;
-pub use html::html;
+pub use html::{LoadCharts, html, load_charts};
 pub use markdown::markdown;
 pub use prony_model::study_to_json as json;
 pub use text::text;

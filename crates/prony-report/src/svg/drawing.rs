@@ -112,6 +112,13 @@ impl Drawing {
         };
     }
 
+    /// What `draw` draws, with `tip` as its tooltip.
+    pub(crate) fn with_tip(&mut self, tip: &str, draw: impl FnOnce(&mut Self)) {
+        let _ = write!(self.text, "<g><title>{}</title>", escaped(tip));
+        draw(self);
+        self.text.push_str("</g>");
+    }
+
     /// `text`, cut to `room` units with an ellipsis where it is longer.
     pub(crate) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str, room: f64) {
         let anchor = match anchor {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use prony_model::{StudyResult, study_from_json, study_to_json};
-use prony_report::study::html;
+use prony_report::study::{html, load_charts};
 use serde_json::{Value, json};
 
 use crate::study_fixture::{Chance, Server, journal, loaded, probed, study, timed};
@@ -238,4 +238,30 @@ fn extreme_numbers_are_drawn_or_left_out() {
         }
     }
     assert!(drawn >= 44, "{drawn}");
+}
+
+#[test]
+fn charts_of_loads_fit_into_another_page() {
+    let mut result = large(3, 4, 3);
+    result.cells.push(timed(&[("target", "kv")], 2.4, 0.8, &mut Chance(5)));
+    let charts = load_charts(result.clone(), 5, 3_000);
+    assert_eq!((charts.shown, charts.loads), (5, 12));
+    roxmltree::Document::parse(&format!("<div>{}</div>", charts.html)).expect("well-formed");
+    for part in [
+        "id=\"chart-quantiles\"",
+        "share of responses that were at least as fast",
+        "response time, ms (log scale)",
+        "id=\"chart-course\"",
+        "good responses, per second",
+        ">time, s</text>",
+        "<figcaption>",
+        "The data as a table",
+    ] {
+        assert!(charts.html.contains(part), "{part}");
+    }
+    let all = load_charts(result.clone(), 100, 3_000);
+    assert_eq!((all.shown, all.loads), (12, 12));
+    assert!(all.html.len() > charts.html.len());
+    result.cells.retain(|cell| cell.executions.len() > 1);
+    assert_eq!(load_charts(result, 5, 3_000).html, "", "commands have neither");
 }

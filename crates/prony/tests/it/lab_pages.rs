@@ -16,13 +16,14 @@ use crate::folder::Folder;
 const BUILDS: &str = "60";
 
 /// Pages of the example that everybody may see.
-const PAGES: [&str; 19] = [
+const PAGES: [&str; 20] = [
     "/",
     "/?before=20",
     "/?project=example&state=failed&variant=release",
     "/?project=nothing",
     "/list_max_id/20",
     "/build/60",
+    "/build/59",
     "/build/4",
     "/add_job",
     "/add_job?project=example&reference=%3Cb%3E&tests=study",

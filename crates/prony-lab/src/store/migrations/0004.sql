@@ -72,3 +72,6 @@ CREATE INDEX builds_repeat ON builds (repeat_of, id) WHERE repeat_of IS NOT NULL
 CREATE INDEX builds_commit_id ON builds (commit_id {bytewise}, id) WHERE commit_id IS NOT NULL;
 CREATE INDEX builds_branch ON builds (LOWER(branch {bytewise}), id) WHERE branch IS NOT NULL;
 CREATE INDEX notes_build ON notes (build_id, id);
+-- The last builds of a branch that are over, whatever waits: for the project's card and its badge.
+CREATE INDEX builds_project_branch ON builds (project_id, branch, id)
+    WHERE kind = 'project' AND state IN ('completed', 'degraded', 'failed');

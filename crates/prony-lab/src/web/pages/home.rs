@@ -1,10 +1,13 @@
-//! `/`: what runs, what waits, and the newest builds.
+//! `/`: the projects that were built last, what runs, what waits, and the newest builds.
+
+use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Html;
 
-use super::{Around, Frame, conditions, format, middle};
+use super::cards::Cards;
+use super::{Frame, conditions, format, middle};
 use crate::ansi_stripper;
 use crate::http::{Principal, WebError};
 use crate::lab::Lab;
@@ -28,6 +31,17 @@ struct HomeFilter {
 }
 
 #[derive(Template)]
+#[template(path = "home_page.html")]
+struct HomePage {
+    frame: Frame,
+    /// What an administrator has to know of the lab, a sentence each.
+    conditions: Vec<String>,
+    /// Where all builds are listed.
+    cards: Option<Arc<str>>,
+    builds: Arc<str>,
+}
+
+#[derive(Template)]
 #[template(path = "home.html")]
 struct Home {
     seen: EventId,
@@ -44,13 +58,6 @@ struct Home {
     newer: Option<String>,
     older: Option<String>,
     newest: String,
-}
-
-/// What an administrator is shown before everything else.
-#[derive(Template)]
-#[template(path = "conditions.html")]
-struct Conditions {
-    conditions: Vec<String>,
 }
 
 /// Shows it.
@@ -94,11 +101,16 @@ pub(crate) async fn from(
 }
 
 async fn draw(lab: &Lab, principal: &Principal, filter: HomeFilter) -> Result<Html<String>, WebError> {
-    let drawn = middle(lab, format!("home {filter:?}"), move |tx| filter.read(tx)).await?;
+    let cards = if filter == HomeFilter::default() {
+        let definitions = lab.definitions.clone();
+        Some(middle(lab, "cards".to_owned(), move |tx| Cards::read(tx, &definitions)).await?)
+    } else {
+        None
+    };
+    let builds = middle(lab, format!("home {filter:?}"), move |tx| filter.read(tx)).await?;
     let frame = Frame::of(principal).at("/");
     let conditions = if frame.is_admin() { conditions(lab) } else { Vec::new() };
-    let main = Conditions { conditions }.render()? + &drawn;
-    Ok(Html(Around { frame, title: "Builds", has_chart: false, main: &main }.render()?))
+    Ok(Html(HomePage { frame, conditions, cards, builds }.render()?))
 }
 
 impl HomeFilter {

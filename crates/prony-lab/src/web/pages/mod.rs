@@ -7,6 +7,7 @@ pub(super) mod agents;
 pub(super) mod alerts;
 pub(super) mod bisects;
 pub(super) mod build;
+mod cards;
 pub(super) mod commits;
 pub(super) mod compare;
 mod format;

@@ -7,9 +7,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use prony_report::series::{SeriesPoint, chart, spark};
+use prony_report::series::{SeriesPoint, SeriesWords, chart, spark};
 
 use super::{Frame, format, mistakes};
+use crate::actions::watches;
 use crate::ansi_stripper;
 use crate::clock::{self, Moment};
 use crate::http::{Principal, WebError};
@@ -56,6 +57,7 @@ struct One {
     state: String,
     chart: Option<String>,
     checks: Vec<Check>,
+    may_remove: bool,
 }
 
 /// Shows all of them.
@@ -94,14 +96,15 @@ pub(crate) async fn show(
     PathParam(id): PathParam<MonitorId>,
 ) -> Result<Html<String>, WebError> {
     let (monitor, mut checks) = find(&lab, id).await?;
-    let points: Vec<SeriesPoint> = checks.iter().filter_map(point).collect();
-    let title = format!("latency of {}", monitor.name);
-    let chart = chart("latency", &title, "latency, ms", &points, &[]);
+    let chart = latencies(&monitor.name, &checks);
     let state = checks.last().map_or_else(String::new, answer);
     checks.reverse();
     checks.truncate(ROWS);
+    let (name, role, looked_at) = (principal.name.clone(), principal.role, monitor.clone());
+    let may = move |tx: &mut Tx<'_>| watches::may_remove_monitor(tx, &looked_at, &name, role);
+    let may_remove = lab.store.read(may).await?;
     let frame = Frame::of(&principal).at("/monitors");
-    Ok(Html(One { frame, monitor, state, chart, checks }.render()?))
+    Ok(Html(One { frame, monitor, state, chart, checks, may_remove }.render()?))
 }
 
 /// Sends the checks of the last day.
@@ -192,6 +195,16 @@ fn answer(check: &Check) -> String {
 
 fn latency(check: &Check) -> String {
     check.latency_us.map_or_else(|| "–".to_owned(), |us| prony_report::rate(us as f64 / 1000.0))
+}
+
+/// The latencies of `checks` over time.
+fn latencies(name: &str, checks: &[Check]) -> Option<String> {
+    let valued: Vec<&Check> = checks.iter().filter(|check| check.latency_us.is_some()).collect();
+    let points: Vec<SeriesPoint> = valued.iter().filter_map(|check| point(check)).collect();
+    let title = format!("latency of {name}");
+    let point = |place: usize| valued.get(place).map_or_else(String::new, |check| check.at.utc());
+    let words = SeriesWords { title: &title, values: "latency, ms", time: "checked, UTC", point: &point };
+    chart("latency", &words, &points, &[])
 }
 
 fn point(check: &Check) -> Option<SeriesPoint> {

@@ -4,7 +4,7 @@ use prony_model::{FigureBasis, Interval, StudyCell, StudyFigure, StudyMetric, St
 
 use super::super::facts::{bare, figure};
 use super::table::{Content, Word};
-use crate::number::significant;
+pub(super) use crate::number::plain_tick;
 
 /// A value beside a tick: as a value, without zeros that say nothing.
 pub(super) fn tick(metric: StudyMetric, number: f64) -> String {
@@ -12,12 +12,6 @@ pub(super) fn tick(metric: StudyMetric, number: f64) -> String {
         "share" => bare(metric, number),
         _ => plain_tick(number),
     }
-}
-
-/// A round number beside a tick.
-pub(super) fn plain_tick(number: f64) -> String {
-    let text = significant(number);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Both ends of an interval, without the unit.

@@ -37,6 +37,36 @@ pub(in crate::web::pages) struct Line {
     pub(in crate::web::pages) note: String,
 }
 
+/// Metrics that stand for all others of their cell: how much, how slow at the worst usual case, how long a command or a probe.
+const MAIN_METRICS: [&str; 4] = ["rate", "p99", "wall", "probe"];
+
+/// At most `most` of `found`: those of main metrics and others that are `wanted`; where there is none, the first.
+pub(in crate::web::pages) fn main(
+    mut found: Vec<Figure>,
+    wanted: impl Fn(&Figure) -> bool,
+    most: usize,
+) -> Vec<Figure> {
+    let is_main = |figure: &Figure| MAIN_METRICS.contains(&figure.metric.as_str()) || wanted(figure);
+    if found.iter().any(is_main) {
+        found.retain(is_main);
+    }
+    found.truncate(most);
+    found
+}
+
+/// What a figure is of: "p99 of GET /, ms".
+pub(in crate::web::pages) fn title(figure: &Figure) -> String {
+    let metric = ansi_stripper::line(&figure.metric);
+    let cell = if figure.cell.is_empty() {
+        String::new()
+    } else {
+        format!(" of {}", ansi_stripper::line(&figure.cell))
+    };
+    let unit =
+        if figure.unit.is_empty() { String::new() } else { format!(", {}", format::unit(&figure.unit)) };
+    format!("{metric}{cell}{unit}")
+}
+
 /// `found` as rows, in its order, each beside the figure of the same series in `before`.
 pub(in crate::web::pages) fn groups(
     found: &[Figure],
@@ -73,18 +103,10 @@ fn free(wanted: &str, taken: &mut HashSet<String>) -> String {
 }
 
 fn line(figure: &Figure, id: String, before: Option<&Figure>, project: Option<&str>) -> Line {
-    let metric = ansi_stripper::line(&figure.metric);
-    let cell = if figure.cell.is_empty() {
-        String::new()
-    } else {
-        format!(" of {}", ansi_stripper::line(&figure.cell))
-    };
-    let unit =
-        if figure.unit.is_empty() { String::new() } else { format!(", {}", format::unit(&figure.unit)) };
     Line {
         id,
-        title: format!("{metric}{cell}{unit}"),
-        metric,
+        title: title(figure),
+        metric: ansi_stripper::line(&figure.metric),
         unit: format::unit(&figure.unit),
         link: project.map(|project| format!("/history/{project}/{}", figure.series)),
         exact: figure.value.map_or_else(String::new, |value| value.to_string()),
@@ -169,6 +191,17 @@ pub(in crate::web::pages) mod tests {
         assert!(markup([2.0, 2.2, 2.4]).contains("within the intervals"));
         let invalid = Figure { is_valid: false, ..figure("a", "p99", [5.0, 6.0, 7.0]) };
         assert_eq!((change(Some(&before), &invalid).as_str(), change(None, &before).as_str()), ("–", "–"));
+    }
+
+    #[test]
+    fn the_main_figures_are_chosen_or_the_first() {
+        let all =
+            || ["p50", "p99", "max", "rate"].map(|metric| figure("a", metric, [1.0, 2.0, 3.0])).to_vec();
+        let names = |found: Vec<Figure>| found.into_iter().map(|figure| figure.metric).collect::<Vec<_>>();
+        assert_eq!(names(main(all(), |_| false, 9)), ["p99", "rate"]);
+        assert_eq!(names(main(all(), |figure| figure.metric == "p50", 2)), ["p50", "p99"]);
+        let other = vec![figure("a", "x", [1.0, 2.0, 3.0]), figure("a", "y", [1.0, 2.0, 3.0])];
+        assert_eq!(names(main(other, |_| false, 1)), ["x"]);
     }
 
     #[test]

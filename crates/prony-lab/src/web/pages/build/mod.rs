@@ -1,9 +1,12 @@
-//! `/build/{id}`: one build. Whether it is valid and its verdict first, then its figures, then a block for each
-//! of its tasks.
+//! `/build/{id}`: one build. Whether it is valid and its verdict first, then its main figures, charts, all figures, when its
+//! tasks ran, and a block for each of them.
 
 mod act;
+mod charts;
 pub(super) mod figure;
+pub(super) mod main_figures;
 mod output;
+mod times;
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -15,10 +18,13 @@ use axum::response::Html;
 pub(crate) use act::{add_note, cancel, retry};
 pub(crate) use output::{file, whole};
 
+use charts::Charts;
+use main_figures::{MainFigures, Past};
+
 use super::commits::Section;
-use super::{Frame, bisects, format};
+use super::{Frame, bisects, format, middle};
 use crate::ansi_stripper;
-use crate::clock::Moment;
+use crate::clock::{self, Moment};
 use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{
@@ -49,6 +55,8 @@ struct Page {
     repeats: Vec<Repeat>,
     notes: Vec<Note>,
     commits: Section,
+    main: Arc<str>,
+    charts: Arc<str>,
     rest: Arc<str>,
 }
 
@@ -70,6 +78,7 @@ struct Rest {
     /// The address of the study's own page.
     report: Option<String>,
     files: Vec<File>,
+    times: Option<times::Times>,
     blocks: Vec<Block>,
 }
 
@@ -99,20 +108,40 @@ pub(crate) async fn show(
             let seen = events::last(tx)?;
             let Some(detail) = builds::one(tx, id)? else { return Ok(None) };
             let commits = Section::of_build(tx, &definitions, &detail)?;
-            Ok(Some((seen, detail, figures::notes(tx, id, NOTES)?, commits)))
+            let past = Past::read(tx, &definitions, &detail)?;
+            Ok(Some((seen, detail, past, figures::notes(tx, id, NOTES)?, commits)))
         })
         .await?;
     let missing = move || format!("build {id}");
-    let (seen, detail, notes, commits) = found.ok_or_else(|| WebError::Missing(missing()))?;
+    let (seen, detail, past, notes, commits) = found.ok_or_else(|| WebError::Missing(missing()))?;
+    let main = {
+        let detail = detail.clone();
+        let read = move |tx: &mut Tx<'_>| MainFigures::read(tx, &detail, &past);
+        middle(&lab, format!("main figures of build {id}"), read).await?
+    };
+    let charts = middle(&lab, format!("charts of build {id}"), move |tx| Charts::read(tx, id)).await?;
     let read = move |tx: &mut Tx<'_>| {
         let detail = builds::one(tx, id)?.ok_or_else(|| StoreError::Missing(missing()))?;
         Rest::read(tx, &detail)
     };
-    let rest = lab.drawn.part(&lab.store, format!("build {id}"), read).await?;
+    let rest = middle(&lab, format!("build {id}"), read).await?;
     let BuildDetail { build, load, expires_at, baseline, repeat_of, repeats, .. } = detail;
     let frame = Frame::of(&principal).at("/");
-    let page =
-        Page { frame, seen, build, load, expires_at, baseline, repeat_of, repeats, notes, commits, rest };
+    let page = Page {
+        frame,
+        seen,
+        build,
+        load,
+        expires_at,
+        baseline,
+        repeat_of,
+        repeats,
+        notes,
+        commits,
+        main,
+        charts,
+        rest,
+    };
     Ok(Html(page.render()?))
 }
 
@@ -149,6 +178,7 @@ impl Rest {
             groups: figure::groups(&found, &before, project),
             report: report.map(|file| format!("/build/{id}/files/{}", file.address)),
             files,
+            times: times::times(&detail.build, &detail.tasks, clock::wall()),
             blocks,
         })
     }

@@ -6,7 +6,7 @@ mod points;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Html;
-use prony_report::series::{SeriesChange, SeriesPoint, chart};
+use prony_report::series::{SeriesChange, SeriesPoint, SeriesWords, chart};
 
 pub(crate) use list::project;
 pub(crate) use points::{points_csv, points_json};
@@ -219,7 +219,10 @@ fn draw(whole: &Whole, title: &str, label: &str) -> Option<String> {
             })
         })
         .collect();
-    chart("series", title, label, &drawn, &changes)
+    let name =
+        |place: usize| valued.get(place).map_or_else(String::new, |point| format!("build {}", point.build));
+    let words = SeriesWords { title, values: label, time: "requested, UTC", point: &name };
+    chart("series", &words, &drawn, &changes)
 }
 
 impl ChangeRow {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::super::format;
 use super::super::projects::find;
-use super::Whole;
+use super::{Whole, with_unit};
 use crate::http::{Principal, WebError};
 use crate::lab::Lab;
 use crate::model::{BuildId, ChangeState, Point, SeriesId};
@@ -20,6 +20,8 @@ use crate::web::fields::PathParam;
 #[derive(Serialize)]
 struct Columns {
     unit: String,
+    /// The name of the values, with the unit.
+    label: String,
     /// Seconds since 1970-01-01 UTC.
     at: Vec<i64>,
     build: Vec<BuildId>,
@@ -56,6 +58,7 @@ pub(crate) async fn points_json(
     });
     let columns = Columns {
         unit: format::unit(&whole.series.unit),
+        label: with_unit(&whole.series),
         at: points.iter().map(|point| point.at.0.div_euclid(1000)).collect(),
         build: points.iter().map(|point| point.build).collect(),
         value: points.iter().map(|point| drawn(point.value)).collect(),

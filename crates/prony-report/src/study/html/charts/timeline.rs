@@ -11,8 +11,6 @@ use crate::svg::{Anchor, Area, Axis, Drawing, Plot, Scale, Shape, decimated};
 
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 170.0;
-/// Points of all lines of the page together, about ten bytes each: the page stays below 5 MB, whatever the study.
-const POINTS: usize = 150_000;
 /// Lines of a timeline: rate, p50, p99.
 const LINES: usize = 3;
 /// A line is never drawn with less: 20 stretches still show where a run changed.
@@ -20,14 +18,14 @@ const LEAST_POINTS: usize = 40;
 /// Runs whose findings are named in one chart.
 const MARKED_MAX: usize = 3;
 
-/// The chart; `None` where no run has a timeline.
-pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
+/// The chart, with at most about `points_max` points in all lines together; `None` where no run has a timeline.
+pub(super) fn figure(layout: &Layout<'_>, points_max: usize) -> Option<Figure> {
     let cells = &layout.result().cells;
     let all: Vec<usize> =
         layout.of_kind(LoadKind::Run).filter(|index| has_timeline(&cells[*index])).collect();
     let timelines: usize = all.iter().map(|index| cells[*index].courses.len()).sum();
     let title = title(&all.iter().map(|index| &cells[*index]).collect::<Vec<_>>())?;
-    let points = (POINTS / LINES / timelines.max(1)).max(LEAST_POINTS);
+    let points = (points_max / LINES / timelines.max(1)).max(LEAST_POINTS);
     let mut panels = Vec::new();
     for index in &all {
         let cell = &cells[*index];
