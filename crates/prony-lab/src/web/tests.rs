@@ -513,7 +513,7 @@ fn a_search_shows_builds_and_mistakes() {
         );
     }
     for (query, words) in [
-        ("autor%3A%3Cb%3E", "there is no operator `autor:`; there are author:"),
+        ("writer%3A%3Cb%3E", "there is no operator `writer:`; there are author:"),
         ("%22open", "not closed"),
         ("after%3A%E2%80%AEx", "write a day as"),
     ] {

@@ -345,7 +345,7 @@ mod tests {
         check(&"x ".repeat(TERMS_MAX + 1), "12 words");
         check("\"open", "not closed");
         check("author:\"open", "not closed");
-        check("autor:ann", "there is no operator `autor:`; there are author:, branch:, commit:");
+        check("writer:ann", "there is no operator `writer:`; there are author:, branch:, commit:");
         check("http://x", "put it into quotes");
         check("author:", "`author:` needs a value");
         check("author:\" \" x", "`author:` needs a value");

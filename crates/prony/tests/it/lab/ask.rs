@@ -208,8 +208,8 @@ fn a_script_asks_for_builds() {
     assert_eq!(names, (Some(1), Some("web")), "{found:?}");
     let none = ask(&["search", "nothing"]);
     assert_eq!((none.code, none.out.as_str(), none.err.as_str()), (Some(0), "", "nothing was found\n"));
-    let wrong = ask(&["search", "autor:ann"]);
-    assert!(wrong.code == Some(2) && wrong.err.contains("there is no operator `autor:`"), "{wrong:?}");
+    let wrong = ask(&["search", "writer:ann"]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("there is no operator `writer:`"), "{wrong:?}");
 
     let cancelled = send(&running, "POST", "/api/v1/builds/1/cancel", &headers, "");
     assert!(cancelled.starts_with("HTTP/1.1 200"), "{cancelled}");
