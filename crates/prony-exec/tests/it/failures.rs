@@ -59,7 +59,7 @@ fn a_command_that_is_not_there() {
     shell.shell = Some(vec!["false".to_owned()]);
     check(
         &shell,
-        "the shell `false` can't run an empty command: name another with --shell, or use none with -N",
+        "the shell `false` can't run an empty command: name another with `shell`, or use none with -N",
     );
     check(
         &direct(&["echo 'open"], 1),

@@ -179,7 +179,7 @@ fn a_search_finds_what_one_may_see() {
         assert_eq!(search(token, "admin").get("users"), None, "administrators alone see users");
     }
     for (query, words) in [
-        ("", "write what"),
+        ("", "nothing to search for"),
         ("x:y", "there is no operator"),
         ("a&limit=0", "1 to 500"),
         ("a&colour=red", "colour"),

@@ -157,7 +157,7 @@ fn what_can_not_be_sent() {
     socket.target.unix = Some("/nonexistent/prony.socket".into());
     refused(&socket, nothing, "no such file");
     let no_plan = |error: &RunError| matches!(error, RunError::Plan(_));
-    refused(&ProbePlan { count: 0, ..plan(&address) }, no_plan, "use --count 1 to 1000");
+    refused(&ProbePlan { count: 0, ..plan(&address) }, no_plan, "use `count` 1 to 1000");
     let request = RequestPlan { headers: vec![("a b".to_owned(), String::new())], ..get() };
     let no_request = |error: &RunError| matches!(error, RunError::Request(_));
     refused(&ProbePlan { request, ..plan(&address) }, no_request, "can't be sent");
