@@ -1,6 +1,6 @@
 //! What a lab is started with.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::model::Role;
@@ -40,6 +40,31 @@ pub struct LabOptions {
     pub has_worker: bool,
     /// Whether builds run in a sandbox.
     pub sandbox: SandboxMode,
+}
+
+impl LabOptions {
+    /// A lab with everything in the folder `data`, on a free port of this machine, that runs no builds and that nobody may
+    /// enter without logging in.
+    pub fn new(data: PathBuf) -> Self {
+        Self {
+            store: StoreAddress::Sqlite(data.join("lab.sqlite")),
+            data,
+            listen: vec![SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)],
+            hosts: Vec::new(),
+            anonymous: None,
+            tls: None,
+            is_behind_proxy: false,
+            proxies: Vec::new(),
+            public_address: None,
+            program: prony_supervisor::SELF.into(),
+            search_path: String::new(),
+            mail: None,
+            operator_mail: None,
+            disk_alert_bytes: 0,
+            has_worker: false,
+            sandbox: SandboxMode::Off,
+        }
+    }
 }
 
 /// Whether builds run in a sandbox.

@@ -22,7 +22,6 @@ pub(crate) fn check_place(options: &LabOptions) -> Result<(), LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::StoreAddress;
 
     fn check(
         listen: &str,
@@ -31,22 +30,11 @@ mod tests {
         anonymous: Option<Role>,
     ) -> Option<String> {
         let options = LabOptions {
-            data: "/x".into(),
-            store: StoreAddress::Sqlite("/x/lab.sqlite".into()),
             listen: listen.split(' ').map(|address| address.parse().expect(address)).collect(),
-            hosts: Vec::new(),
             anonymous,
             tls: is_secured.then(|| ("/c".into(), "/k".into())),
             is_behind_proxy,
-            proxies: Vec::new(),
-            public_address: None,
-            program: "/x/prony".into(),
-            search_path: String::new(),
-            mail: None,
-            operator_mail: None,
-            disk_alert_bytes: 0,
-            has_worker: false,
-            sandbox: crate::options::SandboxMode::Off,
+            ..LabOptions::new("/x".into())
         };
         check_place(&options).err().map(|error| error.to_string())
     }

@@ -13,7 +13,7 @@ use crate::model::{BuildKind, BuildVerdict, Definition, ProjectId, Repeat};
 use crate::store::results::{self, NewThreshold, Results};
 use crate::store::{StoreError, Tx, builds, projects, queue};
 use crate::web::{Serving, serve};
-use crate::{Gate, Lab, LabOptions, SandboxMode, StoreAddress};
+use crate::{Gate, Lab, LabOptions};
 
 /// Longer than any build here takes.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -36,24 +36,7 @@ impl Bench {
     /// A lab whose project has a good build of [`BASE`], and a token of a runner.
     fn new(definition: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let lab = Lab::open(LabOptions {
-            data: folder.path().to_owned(),
-            store: StoreAddress::Sqlite(folder.path().join("lab.sqlite")),
-            listen: vec!["127.0.0.1:0".parse().expect("an address")],
-            hosts: Vec::new(),
-            anonymous: None,
-            tls: None,
-            is_behind_proxy: false,
-            proxies: Vec::new(),
-            public_address: None,
-            program: "/proc/self/exe".into(),
-            search_path: String::new(),
-            mail: None,
-            operator_mail: None,
-            disk_alert_bytes: 0,
-            has_worker: false,
-            sandbox: SandboxMode::Off,
-        });
+        let lab = Lab::open(LabOptions::new(folder.path().to_owned()));
         let lab = lab.expect("a lab");
         let serving = serve(&lab).expect("a lab that answers");
         let address = format!("http://{}", serving.addresses()[0]);

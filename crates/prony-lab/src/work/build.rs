@@ -18,8 +18,8 @@ use super::workspace::{self, Workspace};
 use super::{cache, commits, comparison, load, task};
 use crate::clock;
 use crate::model::{
-    BuildDetail, BuildId, BuildKind, BuildState, BuildVerdict, Commit, CommitRange, Definition, Limits,
-    Origin, RangeState, Role, Task, TaskKind, TaskState,
+    BuildDetail, BuildId, BuildKind, BuildState, BuildVerdict, Commit, Definition, Limits, Role, Task,
+    TaskKind, TaskState,
 };
 use crate::secrets::{self, SecretError};
 use crate::store::{self, StoreError, builds, files, projects, queue, results, tasks, users};
@@ -318,7 +318,7 @@ impl Job<'_> {
     ) -> Result<(), StoreError> {
         let (id, project) = (self.detail.build.id, self.detail.build.project);
         let between = match commits.as_slice() {
-            [base, commit] => self.between(base, commit),
+            [base, commit] => commits::between(self, base, commit),
             _ => None,
         };
         persist(&self.tools.lab.store, move |tx| {
@@ -335,27 +335,6 @@ impl Job<'_> {
                 _ => Ok(()),
             }
         })
-    }
-
-    /// The commits from `base` to `tip`, unless they are listed already. What can't be read or listed fails no build.
-    fn between(&self, base: &str, tip: &str) -> Option<CommitRange> {
-        let (definition, project) = (self.definition?, self.detail.build.project?);
-        if base == tip || matches!(definition.origin, Origin::Folder(_)) {
-            return None;
-        }
-        let store = &self.tools.lab.store;
-        let known = store.read_blocking(|tx| store::commits::range(tx, project, base, tip)).ok()?;
-        if known.is_some_and(|range| range.state == RangeState::Listed) {
-            return None;
-        }
-        let found = commits::list(&self.tools.fetcher, definition, [base, tip], self.cancel);
-        Some(found).filter(|_| !self.cancel.is_cancelled())
-    }
-
-    /// The same since the baseline.
-    fn since(&self, baseline: BuildId) -> Option<CommitRange> {
-        let found = self.tools.lab.store.read_blocking(|tx| builds::one(tx, baseline)).ok()??;
-        self.between(&found.build.commit?, &self.sources.last()?.commit)
     }
 
     fn command(&mut self, task: &Task, log: &mut task::Log<'_>) -> Done {
@@ -477,7 +456,7 @@ impl Job<'_> {
             None if study.is_doubtful => (BuildState::Degraded, study.words.clone()),
             None => (BuildState::Completed, study.words.clone()),
         };
-        let between = study.baseline.and_then(|baseline| self.since(baseline));
+        let between = study.baseline.and_then(|baseline| commits::since(self, baseline));
         let study = std::sync::Arc::new(study);
         let kept = {
             let (study, reason) = (std::sync::Arc::clone(&study), reason.clone());

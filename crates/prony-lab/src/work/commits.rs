@@ -3,24 +3,20 @@
 
 use prony_supervisor::Cancel;
 
+use super::build::Job;
 use super::checkout::Fetcher;
 use super::worker::{Tools, persist};
 use crate::clock;
 use crate::model::{
-    Bisect, BisectState, CANDIDATES_MAX, Candidate, CommitRange, Definition, Origin, RangeState,
+    Bisect, BisectState, BuildId, CANDIDATES_MAX, Candidate, CommitRange, Definition, Origin, RangeState,
 };
-use crate::store::{StoreError, bisects, commits, projects};
+use crate::store::{StoreError, bisects, builds, commits, projects};
 
 /// Commits of a list: who reads on reads at the code host.
 const LISTED_MAX: u32 = 50;
 
 /// The commits from `base` to `tip`, or why they can't be listed.
-pub(super) fn list(
-    fetcher: &Fetcher,
-    definition: &Definition,
-    [base, tip]: [&str; 2],
-    cancel: &Cancel,
-) -> CommitRange {
+fn list(fetcher: &Fetcher, definition: &Definition, [base, tip]: [&str; 2], cancel: &Cancel) -> CommitRange {
     let found = match &definition.origin {
         Origin::Repository(address) => fetcher
             .commits_between(address, [base, tip], (LISTED_MAX, false), cancel)
@@ -44,6 +40,26 @@ pub(super) fn list(
         }
         Err(error) => CommitRange { state: RangeState::Failed, error: Some(error), ..range },
     }
+}
+
+/// The commits from `base` to `tip` of a build, unless they are listed already. What can't be read or listed fails no build.
+pub(super) fn between(job: &Job<'_>, base: &str, tip: &str) -> Option<CommitRange> {
+    let (definition, project) = (job.definition?, job.detail.build.project?);
+    if base == tip || matches!(definition.origin, Origin::Folder(_)) {
+        return None;
+    }
+    let known = job.tools.lab.store.read_blocking(|tx| commits::range(tx, project, base, tip)).ok()?;
+    if known.is_some_and(|range| range.state == RangeState::Listed) {
+        return None;
+    }
+    let found = list(&job.tools.fetcher, definition, [base, tip], job.cancel);
+    Some(found).filter(|_| !job.cancel.is_cancelled())
+}
+
+/// The same since the baseline.
+pub(super) fn since(job: &Job<'_>, baseline: BuildId) -> Option<CommitRange> {
+    let found = job.tools.lab.store.read_blocking(|tx| builds::one(tx, baseline)).ok()??;
+    between(job, &found.build.commit?, &job.sources.last()?.commit)
 }
 
 /// Makes the lists that have waited longest, if some wait: one for pages, and one for a bisect.

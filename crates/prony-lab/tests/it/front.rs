@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use prony_lab::model::Role;
-use prony_lab::{Lab, LabOptions, SandboxMode, Serving, StoreAddress, serve};
+use prony_lab::{Lab, LabOptions, Serving, serve};
 use serde_json::Value;
 
 /// A test that waits longer than this has failed.
@@ -150,24 +150,7 @@ impl Front {
 
 /// A lab on loopback with nothing special about it.
 pub(crate) fn options(folder: &std::path::Path) -> LabOptions {
-    LabOptions {
-        data: folder.to_owned(),
-        store: StoreAddress::Sqlite(folder.join("lab.sqlite")),
-        listen: vec!["127.0.0.1:0".parse().unwrap()],
-        hosts: Vec::new(),
-        anonymous: None,
-        tls: None,
-        is_behind_proxy: false,
-        proxies: Vec::new(),
-        public_address: None,
-        program: "/nonexistent/prony".into(),
-        search_path: String::new(),
-        mail: None,
-        operator_mail: None,
-        disk_alert_bytes: 0,
-        has_worker: false,
-        sandbox: SandboxMode::Off,
-    }
+    LabOptions { program: "/nonexistent/prony".into(), ..LabOptions::new(folder.to_owned()) }
 }
 
 /// Reads an answer that ends with its connection; chunks are put together.

@@ -1,7 +1,5 @@
 //! The lab from outside: real sockets, real stores.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
-
 mod account;
 mod api;
 mod forms;

@@ -109,22 +109,9 @@ pub(super) fn example(
             .hint("set TMPDIR to one with room")
     })?;
     let lab = Lab::open(LabOptions {
-        store: StoreAddress::Sqlite(folder.path().join("lab.sqlite")),
-        data: folder.path().to_owned(),
         listen: vec![SocketAddr::new(Ipv4Addr::LOCALHOST.into(), args.port)],
-        hosts: Vec::new(),
         anonymous: Some(Role::Runner),
-        tls: None,
-        is_behind_proxy: false,
-        proxies: Vec::new(),
-        public_address: None,
-        program: prony_supervisor::SELF.into(),
-        search_path: String::new(),
-        mail: None,
-        operator_mail: None,
-        disk_alert_bytes: 0,
-        has_worker: false,
-        sandbox: SandboxMode::Off,
+        ..LabOptions::new(folder.path().to_owned())
     })
     .map_err(|error| cli_error(&error))?;
     lab.fill_example(args.builds).map_err(|error| cli_error(&error.into()))?;

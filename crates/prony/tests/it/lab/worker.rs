@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prony_lab::model::{BisectState, BuildDetail, BuildId, BuildRequest, BuildState, RangeState, TaskState};
 use prony_lab::work::{Surroundings, Worker};
-use prony_lab::{Lab, LabOptions, SandboxMode, StoreAddress};
+use prony_lab::{Lab, LabOptions, SandboxMode};
 
 use super::checkout::{commit, git};
 use crate::folder::Folder;
@@ -26,22 +26,12 @@ pub(super) struct Bench {
 
 pub(super) fn options(data: &Path) -> LabOptions {
     LabOptions {
-        data: data.to_owned(),
-        store: StoreAddress::Sqlite(data.join("lab.sqlite")),
         listen: Vec::new(),
-        hosts: Vec::new(),
-        anonymous: None,
-        tls: None,
-        is_behind_proxy: false,
-        proxies: Vec::new(),
-        public_address: None,
         program: PathBuf::from(env!("CARGO_BIN_EXE_prony")),
         search_path: std::env::var("PATH").expect("there is one"),
-        mail: None,
-        operator_mail: None,
-        disk_alert_bytes: 0,
         has_worker: true,
         sandbox: SandboxMode::Require,
+        ..LabOptions::new(data.to_owned())
     }
 }
 
