@@ -14,9 +14,11 @@ use crate::args::{
 };
 use crate::cli_error::CliError;
 use crate::output::Destination;
+use crate::resolve::curl::{WithCurl, with_curl};
 
 pub(crate) mod ab;
 pub(crate) mod compare;
+mod curl;
 mod exec;
 mod outputs;
 mod parameters;
@@ -44,12 +46,15 @@ pub(crate) struct ResolvedArgs {
     pub(crate) destination: Option<Destination>,
     pub(crate) samples: Option<Destination>,
     pub(crate) quiet: bool,
+    /// What whoever typed it should know before the load.
+    pub(crate) notes: Vec<String>,
 }
 
 /// What `args` mean. `seed` stands in for one that was not typed.
 pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliError> {
     let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
-    let plan = plan(args, seed)?;
+    let WithCurl { args, body, notes } = with_curl(args)?;
+    let plan = plan(&args, body, seed)?;
     let (format, file) = outputs::outputs(args.json.as_deref(), "--output", args.output)?;
     let clock = clock(args.clock, format)?;
     if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples.as_deref() == file) {
@@ -59,17 +64,20 @@ pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliErro
     let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
     let prepare = |path: &Path| Destination::prepare("--samples", path, args.force);
     let samples = args.samples.as_deref().map(prepare).transpose()?;
-    Ok(ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet: args.quiet })
+    Ok(ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet: args.quiet, notes })
 }
 
-fn plan(args: &RunArgs, seed: u64) -> Result<RunPlan, CliError> {
-    let target = target(&args.url, args.unix.as_deref(), &args.connect_to)?;
+/// The plan of `args`, with `curl_body` where no body was typed.
+fn plan(args: &RunArgs, curl_body: Option<Vec<u8>>, seed: u64) -> Result<RunPlan, CliError> {
+    let url = args.url.as_deref().unwrap_or_default();
+    let target = target(url, args.unix.as_deref(), &args.connect_to)?;
     let seed = args.means.seed.unwrap_or(seed);
     let without_body = options(args)?;
     let plan = |options: &RunOptions| options.plan(target.clone(), seed).map_err(CliError::from);
     // The body comes last, because it may be read from stdin: everything that can be refused without it is.
     plan(&without_body)?;
-    let request = RequestOptions { body: body(&args.request)?, ..without_body.request };
+    let body = body(&args.request)?.or(curl_body);
+    let request = RequestOptions { body, ..without_body.request };
     plan(&RunOptions { request, ..without_body })
 }
 

@@ -14,8 +14,11 @@ use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs}
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct RunArgs {
     /// The server; `http://` may be left out
-    #[arg(value_name = "URL")]
-    pub(crate) url: String,
+    #[arg(value_name = "URL", required_unless_present = "curl")]
+    pub(crate) url: Option<String>,
+    /// The request of this curl command, as browsers copy it; `-` reads it from stdin
+    #[arg(long, value_name = "COMMAND", hide_short_help = true)]
+    pub(crate) curl: Option<String>,
     /// Connections [default: 50; with --rate, 1000 at most]
     #[arg(short, long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) connections: Option<u32>,

@@ -14,8 +14,11 @@ use crate::{calibration, commit, output, signals};
 
 /// Runs what `args` mean.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
-    let ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet } =
+    let ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet, notes } =
         resolve(args, seed()?)?;
+    for note in notes {
+        output::write_stderr(&format!("{note}\n"));
+    }
     let mut samples = samples.as_ref().map(SampleFile::new).transpose()?;
     let control = signals::control()?;
     let mut progress = ProgressLine::new(&plan, quiet);

@@ -159,7 +159,7 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
     }
     let other = target(b, None, &[])?;
     let seed = args.means.seed.unwrap_or(seed);
-    let plan = run_plan(&run_args(args, a), seed)?;
+    let plan = run_plan(&run_args(args, a), None, seed)?;
     if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {
         return Err(CliError::usage("with --rate both sides have the same rate: it can't be what decides")
             .hint("name a response time, such as --primary p50, or leave out --rate"));
@@ -192,7 +192,7 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
 /// The same load as `prony run` would put on `url`.
 fn run_args(args: &CompareArgs, url: &str) -> RunArgs {
     RunArgs {
-        url: url.to_owned(),
+        url: Some(url.to_owned()),
         connections: args.connections,
         load: args.load,
         warmup: args.warmup,

@@ -6,6 +6,7 @@ mod bad_servers;
 mod binary;
 mod calibration;
 mod compare;
+mod curl;
 mod docs;
 mod edges;
 mod error_messages;
