@@ -32,6 +32,7 @@ mod source;
 mod status;
 mod study;
 mod target;
+mod tls;
 mod traffic;
 mod units;
 pub mod words;
@@ -93,5 +94,6 @@ pub use study::{
     StudyThreshold, ThresholdOutcome, study_from_json, study_json_schema, study_to_json,
 };
 pub use target::{Target, TargetError};
+pub use tls::{ClientCertificate, Handshakes, ServerCertificate, TlsOptions, TlsUse, TlsVersions};
 pub use traffic::{Traffic, TrafficPart};
 pub use units::{Rate, parse_bytes, parse_count, parse_count_u32, parse_duration, parse_percent};

@@ -81,11 +81,15 @@ pub enum ErrorKind {
     Other,
     /// The server closed a connection that had carried requests before, without a byte of this one's answer.
     ClosedReused,
+    /// The TLS handshake failed, or a record was not what its keys allow.
+    Tls,
+    /// The server's certificate failed verification.
+    Certificate,
 }
 
 impl ErrorKind {
     /// Every kind, in the order in which reports list them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Status,
         Self::CheckFailed,
         Self::Refused,
@@ -99,6 +103,8 @@ impl ErrorKind {
         Self::Unreachable,
         Self::Other,
         Self::ClosedReused,
+        Self::Tls,
+        Self::Certificate,
     ];
 
     /// The stable name, as in JSON.
@@ -117,6 +123,8 @@ impl ErrorKind {
             Self::Unreachable => "unreachable",
             Self::Other => "other",
             Self::ClosedReused => "closed-reused",
+            Self::Tls => "tls",
+            Self::Certificate => "certificate",
         }
     }
 
@@ -136,6 +144,8 @@ impl ErrorKind {
             Self::Unreachable => "host or network unreachable",
             Self::Other => "other system error",
             Self::ClosedReused => "closed before the first byte, on a reused connection",
+            Self::Tls => "TLS failed",
+            Self::Certificate => "certificate refused",
         }
     }
 

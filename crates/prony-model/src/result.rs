@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CleanParts, Environment, ErrorKind, Finding, Limiter, RunPlan, ServerUse, SoloRequests, Traffic, Verdict,
+    CleanParts, Environment, ErrorKind, Finding, Limiter, RunPlan, ServerUse, SoloRequests, TlsUse, Traffic,
+    Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to judge it.
@@ -37,6 +38,9 @@ pub struct RunResult {
     /// What was sent in all, for a server's log; absent in results of older versions.
     #[serde(default)]
     pub traffic: Option<Traffic>,
+    /// TLS, for an `https://` server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsUse>,
     /// Throughput over the measured part.
     pub rate: RateSummary,
     /// Bytes on the wire, headers included, over the measured part.
@@ -243,7 +247,7 @@ pub struct Latencies {
     pub service: LatencySummary,
     /// first byte − sent.
     pub first_byte: LatencySummary,
-    /// Of every connection of the run, warm-up included.
+    /// Of every connection of the run, warm-up included; without the TLS handshake, which [`TlsUse`] has.
     pub connect: LatencySummary,
     /// sent − the moment from which it could have been sent: the client's own lateness.
     pub lag: LatencySummary,

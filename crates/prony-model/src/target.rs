@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Problem;
+use crate::{Problem, TlsOptions};
 
 /// A text that is not the URL of a server that can be loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub enum TargetError {
         /// The scheme that was asked for.
         scheme: String,
     },
-    /// HTTPS, which is not built yet.
-    Tls,
+    /// HTTPS through a forward proxy, which is not built yet.
+    TlsThroughProxy,
     /// User name or password in the URL.
     UserInfo,
     /// Port 0.
@@ -39,10 +39,12 @@ impl TargetError {
             Self::Malformed { text, why } => {
                 Problem::new(format!("`{text}` is not a URL ({why})"), "write it as http://HOST:PORT/PATH")
             }
-            Self::Scheme { scheme } => Problem::new(format!("unsupported scheme `{scheme}`"), "use http://"),
-            Self::Tls => Problem::new(
-                "https is not supported yet",
-                "use http://, or bypass the TLS proxy and load the backend",
+            Self::Scheme { scheme } => {
+                Problem::new(format!("unsupported scheme `{scheme}`"), "use http:// or https://")
+            }
+            Self::TlsThroughProxy => Problem::new(
+                "https through a proxy is not supported yet",
+                "load the server directly, without the proxy",
             ),
             Self::UserInfo => Problem::new(
                 "the URL holds a user name or password",
@@ -72,7 +74,7 @@ pub struct Target {
     pub port: u16,
     /// What stands in the request line: path and query, or the whole URL where a proxy is asked.
     pub path: String,
-    /// The `Host` header: host, with the port unless it is 80.
+    /// The `Host` header: host, with the port unless it is the scheme's own (80, or 443 for https).
     pub authority: String,
     /// A Unix-domain socket to connect to instead of host and port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,6 +85,9 @@ pub struct Target {
     /// The forward proxy that host and port name, as it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
+    /// TLS, for an `https://` URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsOptions>,
 }
 
 impl Target {
@@ -95,11 +100,11 @@ impl Target {
         }
         let full = if typed.contains("://") { typed.to_owned() } else { format!("http://{typed}") };
         let url = url::Url::parse(&full).map_err(|error| malformed(&error.to_string()))?;
-        match url.scheme() {
-            "http" => {}
-            "https" => return Err(TargetError::Tls),
+        let tls = match url.scheme() {
+            "http" => None,
+            "https" => Some(TlsOptions::default()),
             other => return Err(TargetError::Scheme { scheme: other.to_owned() }),
-        }
+        };
         if !url.username().is_empty() || url.password().is_some() {
             return Err(TargetError::UserInfo);
         }
@@ -114,7 +119,7 @@ impl Target {
         };
         let authority = url.port().map_or_else(|| bracketed.to_owned(), |port| format!("{bracketed}:{port}"));
         Ok(Self {
-            url: format!("http://{authority}{path}"),
+            url: format!("{}://{authority}{path}", url.scheme()),
             host: bracketed.trim_start_matches('[').trim_end_matches(']').to_owned(),
             port,
             path,
@@ -122,6 +127,7 @@ impl Target {
             unix: None,
             connect_to: Vec::new(),
             proxy: None,
+            tls,
         })
     }
 
@@ -131,15 +137,17 @@ impl Target {
     }
 
     /// The same URL, asked of the forward proxy that listens where `proxy` points to (RFC 9112 section 3.2.2).
-    #[must_use]
-    pub fn through(self, proxy: &Self) -> Self {
-        Self {
+    pub fn through(self, proxy: &Self) -> Result<Self, TargetError> {
+        if self.tls.is_some() || proxy.tls.is_some() {
+            return Err(TargetError::TlsThroughProxy);
+        }
+        Ok(Self {
             host: proxy.host.clone(),
             port: proxy.port,
             path: self.url.clone(),
             proxy: Some(format!("{}:{}", proxy.host, proxy.port)),
             ..self
-        }
+        })
     }
 }
 
@@ -182,6 +190,27 @@ mod tests {
     }
 
     #[test]
+    fn https_has_tls_and_a_port_of_its_own() {
+        check("https://h/a?b", "h", 443, "/a?b", "h");
+        check("https://h:443/", "h", 443, "/", "h");
+        check("https://h:80/", "h", 80, "/", "h:80");
+        check("HTTPS://[::1]:8443", "::1", 8443, "/", "[::1]:8443");
+        let target = Target::parse("https://h:443/x").expect("a URL");
+        assert_eq!((target.url.as_str(), &target.tls), ("https://h/x", &Some(TlsOptions::default())));
+        assert_eq!(Target::parse("http://h:443/").expect("a URL").tls, None);
+        assert_eq!(target.redirected("/y").as_deref(), Some("https://h/y"));
+    }
+
+    #[test]
+    fn https_goes_through_no_proxy() {
+        let parse = |url| Target::parse(url).expect("a URL");
+        for (target, proxy) in [("https://h/", "http://p:3128/"), ("http://h/", "https://p/")] {
+            let refused = parse(target).through(&parse(proxy));
+            assert_eq!(refused, Err(TargetError::TlsThroughProxy), "{target} {proxy}");
+        }
+    }
+
+    #[test]
     fn addresses_to_connect_to_are_shown() {
         let mut target = Target::parse("http://example.org/").expect("a URL");
         target.connect_to = ["127.0.0.1:3000", "[::1]:3000"].map(|text| text.parse().expect(text)).to_vec();
@@ -206,7 +235,7 @@ mod tests {
     fn a_proxy_is_asked_for_the_whole_url() {
         let [target, proxy] =
             ["http://h:8080/a?b", "127.0.0.1:3128"].map(|url| Target::parse(url).expect(url));
-        let target = target.through(&proxy);
+        let target = target.through(&proxy).expect("neither is https");
         let got = (target.host.as_str(), target.port, target.path.as_str(), target.authority.as_str());
         assert_eq!(got, ("127.0.0.1", 3128, "http://h:8080/a?b", "h:8080"));
         assert_eq!(target.to_string(), "http://h:8080/a?b through the proxy 127.0.0.1:3128");
@@ -220,7 +249,6 @@ mod tests {
         assert!(matches!(refused("http://h:99999/"), TargetError::Malformed { .. }));
         assert!(matches!(refused("http://[::1/"), TargetError::Malformed { .. }));
         assert!(matches!(refused("ftp://h/"), TargetError::Scheme { .. }));
-        assert_eq!(refused("https://h/"), TargetError::Tls);
         assert_eq!(refused("http://user:secret@h/"), TargetError::UserInfo);
         assert_eq!(refused("http://h:0/"), TargetError::PortZero);
     }

@@ -200,8 +200,8 @@ mod tests {
     #[test]
     fn a_librarys_advice_gets_a_line_of_its_own() {
         check(
-            TargetError::Tls.problem(),
-            "error: https is not supported yet\n       use http://, or bypass the TLS proxy and load the backend\n",
+            TargetError::TlsThroughProxy.problem(),
+            "error: https through a proxy is not supported yet\n       load the server directly, without the proxy\n",
         );
         check(
             prony_model::parse_count("a: b").expect_err("no count"),

@@ -62,6 +62,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         },
         timing: timing(run),
         traffic: Some(traffic(run)),
+        tls: None,
         rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {
             sent: totals.all.counters.sent_bytes,

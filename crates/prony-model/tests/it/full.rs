@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prony_model::{
-    Arrivals, Body, BodyCheck, Bytes, CalibrationUse, Checks, CleanParts, Client, Connections, CutReason,
-    DriverChoice, DriverUsed, End, Environment, ErrorKind, ErrorSummary, Evidence, FORMAT, Finding,
-    FindingCode, FirstResponse, HistogramData, Histograms, Interval, KernelClock, KernelClockUse, Latencies,
-    LatencySummary, Limiter, LimiterKind, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote,
-    Rate, RateSummary, RequestPlan, Requests, RunPlan, RunResult, SecondPoint, Severity, SoloRequests,
-    StatusSet, Target, ThreadUse, Timeouts, Timing, Traffic, TrafficPart, VERSION, Verdict, Version,
+    Arrivals, Body, BodyCheck, Bytes, CalibrationUse, Checks, CleanParts, Client, ClientCertificate,
+    Connections, CutReason, DriverChoice, DriverUsed, End, Environment, ErrorKind, ErrorSummary, Evidence,
+    FORMAT, Finding, FindingCode, FirstResponse, Handshakes, HistogramData, Histograms, Interval,
+    KernelClock, KernelClockUse, Latencies, LatencySummary, Limiter, LimiterKind, Load, MachineUse, Outcome,
+    OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests, RunPlan, RunResult,
+    SecondPoint, ServerCertificate, Severity, SoloRequests, StatusSet, Target, ThreadUse, Timeouts, Timing,
+    TlsOptions, TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -71,6 +72,7 @@ pub(crate) fn result() -> RunResult {
             never_sent: 5,
             failed_by_kind: ErrorKind::ALL.into_iter().map(|kind| (kind, 2)).collect(),
         },
+        tls: Some(tls()),
         rate: rate(Some(Interval { low: 5.5, high: 6.5, indicative: true })),
         bytes: Bytes { sent: 9_000, received: 12_000, body_received: 720 },
         connections: Connections {
@@ -138,6 +140,14 @@ pub(crate) fn open_loop() -> RunResult {
     result.plan.load = Load::Open { rate_per_s, arrivals: Arrivals::Poisson, max_connections: 1000 };
     result.plan.end = End::Requests(100);
     result.plan.checks.body = Some(BodyCheck::Exact("Hello World!".to_owned()));
+    result.plan.target.tls = Some(TlsOptions {
+        insecure: true,
+        ca_files: vec!["/etc/ca.pem".into()],
+        client_certificate: Some(ClientCertificate { chain: "c.pem".into(), key: "k.pem".into() }),
+        server_name: Some("other".to_owned()),
+        versions: TlsVersions::Tls13,
+        resumption: false,
+    });
     result.plan.target.unix = Some("/run/app.sock".into());
     result.plan.driver = DriverChoice::IoUring;
     result.rate.asked_per_s = Some(0.25);
@@ -171,11 +181,38 @@ pub(crate) fn bare() -> RunResult {
     result.series.clear();
     result.findings.clear();
     result.first_response = None;
+    result.tls = None;
     result.machine = MachineUse::default();
     result.calibration = None;
     result.plan.checks = Checks::default();
     result.plan.request.headers.clear();
     result
+}
+
+fn tls() -> TlsUse {
+    TlsUse {
+        version: "TLS 1.3".to_owned(),
+        cipher_suite: "TLS13_AES_128_GCM_SHA256".to_owned(),
+        key_exchange: Some("X25519".to_owned()),
+        alpn: Some("http/1.1".to_owned()),
+        verified: true,
+        certificate: Some(ServerCertificate {
+            key: "RSA".to_owned(),
+            key_bits: Some(2048),
+            subject: Some("localhost".to_owned()),
+            issuer: Some("tests".to_owned()),
+            not_after: Some("2099-12-31T23:59:59Z".to_owned()),
+        }),
+        handshakes: Handshakes {
+            full: 5,
+            resumed: 50,
+            failed: 1,
+            full_latency: summary(),
+            resumed_latency: summary(),
+            full_histogram: histogram(),
+            resumed_histogram: histogram(),
+        },
+    }
 }
 
 fn plan() -> RunPlan {

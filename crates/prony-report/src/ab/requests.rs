@@ -141,6 +141,7 @@ fn is_unconnected(kind: ErrorKind) -> bool {
             | ErrorKind::NoPort
             | ErrorKind::NoDescriptor
             | ErrorKind::Unreachable
+            | ErrorKind::Certificate
     )
 }
 

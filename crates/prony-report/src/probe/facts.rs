@@ -2,7 +2,7 @@
 
 use prony_model::{
     BodyFraming, ErrorKind, LaterPhases, PhaseTimes, ProbePhase, ProbeResult, ProbedRequest, Target,
-    TargetError, Timeouts, Version, status_name,
+    Timeouts, Version, status_name,
 };
 
 use crate::facts::good_statuses;
@@ -290,7 +290,6 @@ fn redirect(request: &ProbedRequest) -> Option<String> {
     let points = format!("{} to {location}", response.status);
     Some(match Target::parse(location) {
         Ok(_) => format!("{points}: prony probe {}", pasted(location)),
-        Err(TargetError::Tls) => format!("{points}: https is not supported yet"),
         Err(_) => format!("{points}, which can't be probed"),
     })
 }

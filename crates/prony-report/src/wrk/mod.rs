@@ -126,11 +126,13 @@ impl SocketErrors {
                 | ErrorKind::ConnectTimeout
                 | ErrorKind::NoPort
                 | ErrorKind::NoDescriptor
-                | ErrorKind::Unreachable => errors.connect += count,
+                | ErrorKind::Unreachable
+                | ErrorKind::Certificate => errors.connect += count,
                 ErrorKind::Reset
                 | ErrorKind::ClosedEarly
                 | ErrorKind::ClosedReused
                 | ErrorKind::Protocol
+                | ErrorKind::Tls
                 | ErrorKind::Other => errors.read += count,
                 ErrorKind::RequestTimeout => errors.timeout += count,
             }

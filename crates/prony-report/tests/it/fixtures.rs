@@ -79,6 +79,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         errors: Vec::new(),
         series: Vec::new(),
         first_response: None,
+        tls: None,
         server: None,
         server_unknown_because: None,
         machine: MachineUse::default(),

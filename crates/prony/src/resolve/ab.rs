@@ -60,7 +60,7 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
     let request = request(args, &target)?;
     let plan = RunPlan {
         target: match &proxy {
-            Some(proxy) => target.through(proxy),
+            Some(proxy) => target.through(proxy)?,
             None => target,
         },
         request,
