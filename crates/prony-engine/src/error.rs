@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::{fmt, io};
 
+use prony_http::tls::{CertificateFault, SetupError, TlsError};
 use prony_model::{PlanError, Problem, Spelling, plain_spelling};
 
 /// Why no load was put on anything.
@@ -28,6 +29,17 @@ pub enum RunError {
         address: String,
         /// The system's words.
         why: String,
+    },
+    /// What TLS needs can't be read.
+    TlsSetup(SetupError),
+    /// The TLS handshake failed at every address that answers.
+    Tls {
+        /// The address tried last.
+        address: String,
+        /// In words.
+        why: String,
+        /// By kind.
+        error: TlsError,
     },
     /// A source address that is not this machine's.
     Source {
@@ -81,6 +93,14 @@ impl RunError {
             Self::NothingAnswers { address, why } => {
                 Problem::without_advice(format!("nothing answers at {address} ({why})"))
             }
+            Self::TlsSetup(error) => setup_problem(error, spelled),
+            Self::Tls { address, why, error } => {
+                let what = format!("no TLS connection to {address}: {why}");
+                match tls_advice(error, spelled) {
+                    Some((advice, setting)) => Problem::new(what, advice).about(setting),
+                    None => Problem::without_advice(what),
+                }
+            }
             Self::Source { address, source } => Problem::new(
                 format!("can't send from {address} ({source})"),
                 "name an address of this machine",
@@ -114,6 +134,69 @@ impl RunError {
             Self::System { action, source } => Problem::without_advice(format!("can't {action}: {source}")),
         }
     }
+}
+
+fn setup_problem(error: &SetupError, spelled: Spelling) -> Problem {
+    let what = error.to_string();
+    match error {
+        SetupError::ServerName(_) => {
+            Problem::new(what, format!("name another one with {}", spelled("sni"))).about("sni")
+        }
+        SetupError::CaFile { .. } => {
+            Problem::new(what, "name a PEM file with at least one certificate").about("cacert")
+        }
+        SetupError::NoSystemRoots(_) => {
+            let (cacert, insecure) = (spelled("cacert"), spelled("insecure"));
+            let advice = format!(
+                "install the package ca-certificates, or use {cacert} FILE, or {insecure} to verify nothing"
+            );
+            Problem::new(what, advice).about("cacert")
+        }
+        SetupError::ClientCertificate { .. } => {
+            Problem::new(what, "name a PEM file with the certificate and those between it and its CA")
+                .about("cert")
+        }
+        SetupError::ClientKey { .. } => {
+            Problem::new(what, "name a PEM file with the certificate's key, without a password").about("key")
+        }
+        SetupError::Config(_) => Problem::without_advice(what),
+    }
+}
+
+/// What to try, and the setting that it is about.
+fn tls_advice(error: &TlsError, spelled: Spelling) -> Option<(String, &'static str)> {
+    let insecure = spelled("insecure");
+    Some(match error {
+        TlsError::NotTls => ("use http:// for a server without TLS".to_owned(), "url"),
+        TlsError::Certificate(fault) => match fault {
+            CertificateFault::UnknownIssuer | CertificateFault::SelfSigned => {
+                let cacert = spelled("cacert");
+                (format!("trust it with {cacert} FILE, or verify nothing with {insecure}"), "cacert")
+            }
+            CertificateFault::NotYetValid => (
+                format!("check the clocks of server and client, or verify nothing with {insecure}"),
+                "insecure",
+            ),
+            CertificateFault::WrongName => {
+                let sni = spelled("sni");
+                (format!("use a name that it is for, in the URL or with {sni} NAME; or {insecure}"), "sni")
+            }
+            CertificateFault::WrongPurpose => (
+                format!("issue one for the server, not a CA's own, or verify nothing with {insecure}"),
+                "insecure",
+            ),
+            _ => (format!("renew it, or verify nothing with {insecure}"), "insecure"),
+        },
+        TlsError::Alert(70) | TlsError::Incompatible(_) => {
+            (format!("offer any version: leave out {}", spelled("tls")), "tls")
+        }
+        TlsError::Alert(112) => (format!("ask for another name with {} NAME", spelled("sni")), "sni"),
+        alert if alert.wants_client_certificate() => (
+            format!("give one that it accepts with {} FILE and {} FILE", spelled("cert"), spelled("key")),
+            "cert",
+        ),
+        _ => return None,
+    })
 }
 
 impl fmt::Display for RunError {

@@ -28,6 +28,7 @@ mod control;
 mod error;
 mod resolve;
 mod sys;
+mod tls;
 
 pub use control::Control;
 pub use error::RunError;

@@ -5,12 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use prony_model::{RunPlan, Target};
+use prony_http::tls::{Negotiated, TlsClient};
+use prony_model::{RunPlan, Target, TlsUse};
 use rustix::net::SocketAddrAny;
 
 use crate::RunError;
 use crate::clock;
 use crate::load::driver::{network_address, unix_address};
+use crate::tls;
 
 /// Addresses of one name that are tried at most.
 const ADDRESSES_MAX: usize = 64;
@@ -25,12 +27,15 @@ pub(crate) struct Peers {
     pub took: Duration,
     /// Whether one of them is an address of this machine.
     pub here: bool,
+    /// What was negotiated with the first of them, over TLS.
+    pub tls: Option<TlsUse>,
 }
 
-/// Resolves the plan's target and finds out which of its addresses accept a connection. No request is sent.
-pub(crate) fn resolve(plan: &RunPlan) -> Result<Peers, RunError> {
+/// Resolves the plan's target and finds out which of its addresses accept a connection, and a TLS handshake where there is
+/// a `client` for that. No request is sent.
+pub(crate) fn resolve(plan: &RunPlan, client: Option<&TlsClient>) -> Result<Peers, RunError> {
     if let Some(path) = &plan.target.unix {
-        return unix(path);
+        return unix(path, plan, client);
     }
     let began = clock::now();
     let found = look_up(&plan.target)?;
@@ -38,23 +43,38 @@ pub(crate) fn resolve(plan: &RunPlan) -> Result<Peers, RunError> {
     let usable = of_family(found, &plan.sources)?;
     let mut failure = None;
     let mut answering = Vec::new();
+    let mut negotiated = None;
     for address in usable {
-        match TcpStream::connect_timeout(&address, plan.timeouts.connect) {
-            Ok(_) => answering.push(address),
-            Err(error) => failure = Some((address, error)),
+        match answers(address, plan, client) {
+            Ok(with) => {
+                answering.push(address);
+                negotiated = negotiated.or(with);
+            }
+            Err(error) => failure = Some(error),
         }
     }
     match failure {
-        Some((address, error)) if answering.is_empty() => {
-            Err(RunError::NothingAnswers { address: address.to_string(), why: plain(&error) })
-        }
+        Some(error) if answering.is_empty() => Err(error),
         _ => Ok(Peers {
             addresses: answering.iter().copied().map(network_address).collect(),
             names: answering.iter().map(ToString::to_string).collect(),
             took,
             here: answering.iter().any(is_here),
+            tls: negotiated.map(|negotiated| tls::used(&negotiated, &plan.target)),
         }),
     }
+}
+
+/// Whether a server is at `address`, and what it negotiates.
+fn answers(
+    address: SocketAddr,
+    plan: &RunPlan,
+    client: Option<&TlsClient>,
+) -> Result<Option<Negotiated>, RunError> {
+    let limit = plan.timeouts.connect;
+    let mut stream = TcpStream::connect_timeout(&address, limit)
+        .map_err(|error| RunError::NothingAnswers { address: address.to_string(), why: plain(&error) })?;
+    client.map(|client| tls::greet(&mut stream, client, &address.to_string(), limit)).transpose()
 }
 
 /// Whether `address` is one of this machine: the kernel then chooses the same one to send from. A connected
@@ -102,15 +122,20 @@ pub(crate) fn of_family(
     Ok(addresses)
 }
 
-fn unix(path: &Path) -> Result<Peers, RunError> {
+fn unix(path: &Path, plan: &RunPlan, client: Option<&TlsClient>) -> Result<Peers, RunError> {
     let address = unix_address(path).map_err(|_| RunError::UnixPath { path: path.to_owned() })?;
     let name = path.display().to_string();
-    match UnixStream::connect(path) {
-        Ok(_) => {
-            Ok(Peers { addresses: Box::new([address]), names: vec![name], took: Duration::ZERO, here: true })
-        }
-        Err(error) => Err(RunError::NothingAnswers { address: name, why: plain(&error) }),
-    }
+    let mut stream = UnixStream::connect(path)
+        .map_err(|error| RunError::NothingAnswers { address: name.clone(), why: plain(&error) })?;
+    let negotiated =
+        client.map(|client| tls::greet(&mut stream, client, &name, plan.timeouts.connect)).transpose()?;
+    Ok(Peers {
+        addresses: Box::new([address]),
+        names: vec![name],
+        took: Duration::ZERO,
+        here: true,
+        tls: negotiated.map(|negotiated| tls::used(&negotiated, &plan.target)),
+    })
 }
 
 /// The system's words without its number, in lower case.

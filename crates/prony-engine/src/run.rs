@@ -9,6 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use prony_http::tls::TlsClient;
 use prony_http::{EncodedRequest, HeadCache, Limits, Request};
 use prony_model::{DriverUsed, Load, RequestPlan, RunEvent, RunPlan, RunResult, ServerHint, Target, Version};
 
@@ -16,6 +17,7 @@ use crate::clock::{self, NEVER, Nanos, span};
 use crate::kernel::kernel_clock::Stamping;
 use crate::load::checks::Checker;
 use crate::load::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
+use crate::load::layer::Layer;
 use crate::load::pacer::{Part, Schedule, share};
 use crate::load::worker::{Assignment, Pace, Worker};
 use crate::machine::environment;
@@ -27,7 +29,7 @@ use crate::record::samples::Samples;
 use crate::record::slice::Slice;
 use crate::record::summary::{Run, summarize};
 use crate::resolve::{Peers, resolve};
-use crate::{Control, RunError, sys};
+use crate::{Control, RunError, sys, tls};
 
 /// Slices that go round between a worker and the collector: one being filled, one being merged, and one for
 /// a collector that is late.
@@ -70,7 +72,8 @@ pub fn run_with_server(
     let driver = pick(plan.driver)?;
     let stamping = Stamping::pick(plan, driver.name == "io_uring");
     let kernel = Kernel { driver, stamping };
-    let peers = resolve(plan)?;
+    let tls = tls::client(&plan.target)?;
+    let peers = resolve(plan, tls.as_ref())?;
     let mut environment = environment::before();
     if !peers.here {
         environment.link_mbit_per_s = environment::link::mbit_per_s(&peers.names);
@@ -81,7 +84,7 @@ pub fn run_with_server(
     let started_at = clock::wall() + Duration::from_nanos(START_DELAY);
     let window = window(plan);
     server.start(window);
-    let (workers, pipes) = start(plan, &request, &checker, &kernel, &peers, control, window)?;
+    let (workers, pipes) = start(plan, &request, &checker, &kernel, tls.as_ref(), &peers, control, window)?;
     let mut collector =
         Collector::new(plan, window, server, workers.iter().map(|worker| Arc::clone(&worker.tid)).collect());
     collector.collect(&pipes, sink);
@@ -144,11 +147,13 @@ fn window(plan: &RunPlan) -> Window {
 
 /// Starts the workers. Their slices come out of the first end until the last worker has ended, and go back
 /// through the others.
+#[expect(clippy::too_many_arguments, reason = "each is needed once, for each worker")]
 fn start(
     plan: &RunPlan,
     request: &EncodedRequest,
     checker: &Checker,
     kernel: &Kernel,
+    tls: Option<&TlsClient>,
     peers: &Peers,
     control: &Control,
     window: Window,
@@ -171,7 +176,9 @@ fn start(
             stamps: kernel.stamping.sampling,
             peers: peers.addresses.clone(),
             sources: plan.sources.iter().map(|source| network_address((*source, 0).into())).collect(),
+            writes: tls.is_some(),
         };
+        let layer = tls.map(|client| Layer::new(client.for_thread(), request.bytes(), assignment.slots));
         let (spare, taken) = sync_channel(SLICES_PER_WORKER);
         for _ in 1..SLICES_PER_WORKER {
             spare.send(slice(plan, thread)).expect("invariant: the other end is in this function");
@@ -182,7 +189,7 @@ fn start(
         let recorder = Recorder::new(slice(plan, thread), full.clone(), taken, open_loop, asks_kernel);
         let heads = HeadCache::new(request.kind(), Limits::default());
         let worker =
-            Worker::new(assignment, heads, checker.clone(), recorder, control.clone(), abort.clone());
+            Worker::new(assignment, layer, heads, checker.clone(), recorder, control.clone(), abort.clone());
         let uring = kernel.driver.name == "io_uring";
         workers.push(spawn(thread, worker, setup, uring, window.start, abort.clone())?);
     }

@@ -37,6 +37,7 @@ pub mod response;
 mod scan;
 pub mod server_timing;
 mod syntax;
+pub mod tls;
 
 pub use cache::HeadCache;
 pub use error::{Part, ProtocolError};

@@ -12,6 +12,8 @@ pub(crate) enum State {
     Closed,
     /// On its way.
     Connecting,
+    /// Connected, in the handshake of the layer between socket and HTTP.
+    Securing,
     /// Open, with or without requests in flight.
     Open,
 }
@@ -28,13 +30,13 @@ pub(crate) struct Connection {
     oldest: u16,
     /// Requests in flight.
     in_flight: u16,
-    /// When it began to connect, while connecting; afterwards, when it was last free for a request.
+    /// When it began to connect, while it is not open; afterwards, when it was last free for a request.
     pub since: Nanos,
     /// When the request that waits for this connection was due (closed loop only); 0 for none.
     pub waiting: Nanos,
     /// When the first byte of the current answer was seen; 0 before.
     pub first_byte: Nanos,
-    /// How long it took to open, until its first request has ended; 0 afterwards.
+    /// How long it took to open, until its first request has ended; 0 afterwards. While securing: how long TCP took.
     pub took: Nanos,
     /// Requests that have ended, modulo 2^32: the number of the oldest one in flight.
     ended: u32,
@@ -122,6 +124,9 @@ impl Connection {
 /// The requests in flight of all connections of a worker: `depth` places each, used in turn.
 pub(crate) struct Flights {
     places: Box<[Flight]>,
+    /// Bytes that were sent on the connection up to the end of each request, modulo 2^32; none where all requests have
+    /// the same length.
+    ends: Box<[u32]>,
     depth: u16,
 }
 
@@ -131,8 +136,15 @@ impl Flights {
         let depth = u16::try_from(depth).expect("invariant: RunPlan::PIPELINE_MAX");
         Self {
             places: vec![Flight::default(); slots as usize * usize::from(depth)].into_boxed_slice(),
+            ends: Box::new([]),
             depth,
         }
+    }
+
+    /// The same for requests that differ in length on the wire.
+    pub(crate) fn of_any_length(slots: u32, depth: u32) -> Self {
+        let flights = Self::new(slots, depth);
+        Self { ends: vec![0; flights.places.len()].into_boxed_slice(), ..flights }
     }
 
     /// Requests in flight on one connection at most.
@@ -192,6 +204,34 @@ impl Flights {
         let place = self.place(slot, connection.oldest, index);
         self.places[place].departed = now;
         true
+    }
+
+    /// The newest request in flight ends with the byte before number `end`; see [`Self::of_any_length`].
+    #[inline]
+    pub(crate) fn mark_end(&mut self, slot: u32, connection: &Connection, end: u32) {
+        if let Some(newest) = connection.in_flight.checked_sub(1) {
+            let place = self.place(slot, connection.oldest, newest);
+            self.ends[place] = end;
+        }
+    }
+
+    /// As [`Self::departed`], for requests of any length.
+    pub(crate) fn departed_at_end(
+        &mut self,
+        slot: u32,
+        connection: &Connection,
+        key: u32,
+        now: Nanos,
+    ) -> bool {
+        let end = key.wrapping_add(1);
+        for index in 0..connection.in_flight {
+            let place = self.place(slot, connection.oldest, index);
+            if self.ends[place] == end {
+                self.places[place].departed = now;
+                return true;
+            }
+        }
+        false
     }
 
     /// The newest request in flight was picked for stamps.
@@ -297,6 +337,26 @@ mod tests {
         check(100, 7, 699, None);
         check(100, 7, 799, Some(0));
         check(100, 7, 0, None);
+    }
+
+    #[test]
+    fn requests_of_any_length_are_known_by_their_ends() {
+        let mut flights = Flights::of_any_length(2, 3);
+        let mut connection = Connection::new();
+        // The count wraps within the second one.
+        for end in [u32::MAX - 9, 90, 200] {
+            flights.push(1, &mut connection, Flight { intended: 1, ready: 1, sent: 1, departed: 0 });
+            flights.mark_end(1, &connection, end);
+        }
+        let mut departed = |key| flights.departed_at_end(1, &connection, key, 77);
+        assert_eq!(
+            [u32::MAX - 10, u32::MAX, 0, 89, 90, 150].map(&mut departed),
+            [true, false, false, true, false, false]
+        );
+        let marks: Vec<Nanos> =
+            (0..3).filter_map(|_| flights.pop(1, &mut connection)).map(|flight| flight.departed).collect();
+        assert_eq!(marks, [77, 77, 0]);
+        assert!(!flights.departed_at_end(1, &connection, 199, 77), "it is no longer in flight");
     }
 
     #[test]

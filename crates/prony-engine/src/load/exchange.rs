@@ -1,5 +1,6 @@
 //! What happens to a connection: begun, connected, answered, closed, broken, timed out.
 
+use prony_http::tls::TlsError;
 use prony_http::{End, Event, Finish, ProtocolError};
 use prony_model::{ErrorKind, Outcome};
 use rustix::io::Errno;
@@ -16,27 +17,8 @@ impl<I: Io> Handler<I> for Worker {
     fn connected(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         self.note_event(now);
         let connection = &mut self.connections[slot as usize];
-        let took = now.saturating_sub(connection.since);
-        connection.state = State::Open;
-        connection.since = now;
-        connection.took = took;
-        if self.recorder.keeps_samples() {
-            connection.port = io.local_port(slot);
-        }
-        self.connecting -= 1;
-        self.open += 1;
-        self.recorder.connected(took, u64::from(self.open));
-        match self.pace {
-            Pace::Closed { .. } => {
-                let intended = std::mem::take(&mut self.connections[slot as usize].waiting);
-                self.send(io, slot, intended, now);
-                self.refill(io, slot, now);
-            }
-            Pace::Open(_) => {
-                self.free.push_back(slot);
-                self.dispatch(io, now);
-            }
-        }
+        connection.took = now.saturating_sub(connection.since);
+        if self.layer.is_some() { self.secure(io, slot, now) } else { self.opened(io, slot, now) }
     }
 
     fn connect_failed(&mut self, slot: Slot, error: Errno, now: Nanos) {
@@ -50,6 +32,93 @@ impl<I: Io> Handler<I> for Worker {
         self.note_event(now);
         self.recorder.received(bytes.len());
         self.arrived = self.recorder.moment(arrived);
+        if self.layer.is_some() {
+            self.received_secured(io, slot, bytes, now);
+        } else {
+            self.answers(io, slot, bytes, now);
+        }
+    }
+
+    fn finished(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.note_event(now);
+        if self.connections[slot as usize].state == State::Securing {
+            let detail = Detail::Tls(TlsError::ClosedInHandshake, Piece::of(&[]));
+            return self.not_secured(io, slot, ErrorKind::Tls, detail, now);
+        }
+        // Over TLS only close_notify says that nothing is missing.
+        let clean = self.layer.is_none();
+        self.ended(io, slot, clean, now);
+    }
+
+    fn broken(&mut self, io: &mut I, slot: Slot, error: Errno, now: Nanos) {
+        self.note_event(now);
+        if self.connections[slot as usize].state == State::Securing {
+            return self.not_secured(io, slot, kind_of(error), Detail::System(error), now);
+        }
+        let kind = match kind_of(error) {
+            // The kernel gave up sending it again and again.
+            ErrorKind::ConnectTimeout => ErrorKind::RequestTimeout,
+            kind => kind,
+        };
+        if self.connections[slot as usize].state == State::Open {
+            self.lose_or_drop(io, slot, kind, Detail::System(error), now);
+        }
+    }
+
+    fn departed(&mut self, slot: Slot, key: u32, at: Wall) -> bool {
+        let at = self.recorder.moment(at);
+        let connection = &self.connections[slot as usize];
+        if self.layer.is_some() {
+            return self.flights.departed_at_end(slot, connection, key, at);
+        }
+        let bytes = u32::try_from(self.plan.request_bytes).expect("invariant: Payload::new asks for as much");
+        self.flights.departed(slot, connection, bytes, key, at)
+    }
+
+    fn flushed(&mut self, slots: &[Slot], now: Nanos) {
+        for &slot in slots {
+            self.flights.stamp(slot, &self.connections[slot as usize], now);
+        }
+    }
+}
+
+impl Worker {
+    #[inline]
+    fn note_event(&mut self, now: Nanos) {
+        if self.woken == 0 {
+            self.woken = now;
+        }
+    }
+
+    /// A connection is ready for requests.
+    pub(crate) fn opened<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        let whole = now.saturating_sub(connection.since);
+        let connect = std::mem::replace(&mut connection.took, whole);
+        connection.state = State::Open;
+        connection.since = now;
+        if self.recorder.keeps_samples() {
+            connection.port = io.local_port(slot);
+        }
+        self.connecting -= 1;
+        self.open += 1;
+        self.recorder.connected(connect, u64::from(self.open));
+        match self.pace {
+            Pace::Closed { .. } => {
+                let intended = std::mem::take(&mut self.connections[slot as usize].waiting);
+                self.send(io, slot, intended, now);
+                self.refill(io, slot, now);
+            }
+            Pace::Open(_) => {
+                self.free.push_back(slot);
+                self.dispatch(io, now);
+            }
+        }
+    }
+
+    /// Handles what a server says in HTTP.
+    #[inline]
+    pub(crate) fn answers<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let connection = &mut self.connections[slot as usize];
@@ -76,8 +145,8 @@ impl<I: Io> Handler<I> for Worker {
         }
     }
 
-    fn finished(&mut self, io: &mut I, slot: Slot, now: Nanos) {
-        self.note_event(now);
+    /// The server will say no more. `clean`: it may end a body in this way.
+    pub(crate) fn ended<I: Io>(&mut self, io: &mut I, slot: Slot, clean: bool, now: Nanos) {
         let connection = &mut self.connections[slot as usize];
         if connection.state != State::Open {
             return;
@@ -89,8 +158,12 @@ impl<I: Io> Handler<I> for Worker {
         // The end of a connection has no stamp.
         self.arrived = 0;
         match connection.parser.finish() {
-            Ok(Finish::BodyEnd(end)) => {
+            Ok(Finish::BodyEnd(end)) if clean => {
                 self.complete(io, slot, End { keep_alive: false, ..end }, None, &[], now);
+            }
+            Ok(Finish::BodyEnd(_)) => {
+                let detail = Detail::Tls(TlsError::Truncated, Piece::of(&[]));
+                self.lose(io, slot, ErrorKind::ClosedEarly, detail, now);
             }
             Ok(Finish::Idle) | Err(ProtocolError::ClosedEarly { .. }) => {
                 self.lose(io, slot, ErrorKind::ClosedEarly, Detail::None, now);
@@ -98,46 +171,6 @@ impl<I: Io> Handler<I> for Worker {
             Err(error) => {
                 self.lose(io, slot, ErrorKind::Protocol, Detail::Protocol(error, Piece::of(&[])), now);
             }
-        }
-    }
-
-    fn broken(&mut self, io: &mut I, slot: Slot, error: Errno, now: Nanos) {
-        self.note_event(now);
-        let connection = &self.connections[slot as usize];
-        if connection.state != State::Open {
-            return;
-        }
-        if connection.in_flight() == 0 {
-            self.recorder.closed_by_server();
-            return self.drop_idle(io, slot, now);
-        }
-        let kind = match kind_of(error) {
-            // The kernel gave up sending it again and again.
-            ErrorKind::ConnectTimeout => ErrorKind::RequestTimeout,
-            kind => kind,
-        };
-        self.lose(io, slot, kind, Detail::System(error), now);
-    }
-
-    fn departed(&mut self, slot: Slot, key: u32, at: Wall) -> bool {
-        let at = self.recorder.moment(at);
-        let connection = &self.connections[slot as usize];
-        let bytes = u32::try_from(self.plan.request_bytes).expect("invariant: Payload::new asks for as much");
-        self.flights.departed(slot, connection, bytes, key, at)
-    }
-
-    fn flushed(&mut self, slots: &[Slot], now: Nanos) {
-        for &slot in slots {
-            self.flights.stamp(slot, &self.connections[slot as usize], now);
-        }
-    }
-}
-
-impl Worker {
-    #[inline]
-    fn note_event(&mut self, now: Nanos) {
-        if self.woken == 0 {
-            self.woken = now;
         }
     }
 
@@ -192,14 +225,22 @@ impl Worker {
         // A driver that sends at once says when; the other one stamps the flight later.
         let flight = Flight { intended, ready, sent: 0, departed: 0 };
         self.flights.push(slot, connection, flight);
-        if let Some(sent) = io.send(slot) {
+        let (sent, bytes) = match &mut self.layer {
+            None => (io.send(slot), self.plan.request_bytes),
+            Some(layer) => {
+                let (sent, bytes, end) = layer.send(io, slot);
+                self.flights.mark_end(slot, connection, end);
+                (sent, bytes)
+            }
+        };
+        if let Some(sent) = sent {
             self.flights.stamp(slot, connection, sent);
         }
         if io.sampled() {
             self.flights.mark_sampled(slot, connection);
         }
         self.in_flight += 1;
-        self.recorder.sent(intended, self.plan.request_bytes, reused, now);
+        self.recorder.sent(intended, bytes, reused, now);
     }
 
     /// Fills an open connection of a closed loop with as many requests as it may carry at once.
@@ -295,6 +336,9 @@ impl Worker {
             self.recorder.other_length(sample.intended, first, end.body_bytes);
         }
         self.recorder.answered(sample, outcome, answer, detail);
+        if self.layer.as_ref().is_some_and(|layer| layer.is_worn(slot)) {
+            return self.hang_up(io, slot, now);
+        }
         if !(end.keep_alive && self.plan.keep_alive) {
             if self.plan.keep_alive {
                 self.recorder.closed_by_server();
@@ -334,6 +378,22 @@ impl Worker {
         self.hang_up(io, slot, now);
     }
 
+    /// As [`Self::lose`]; a connection without requests in flight was closed by the server.
+    pub(crate) fn lose_or_drop<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        kind: ErrorKind,
+        detail: Detail,
+        now: Nanos,
+    ) {
+        if self.connections[slot as usize].in_flight() == 0 {
+            self.recorder.closed_by_server();
+            return self.drop_idle(io, slot, now);
+        }
+        self.lose(io, slot, kind, detail, now);
+    }
+
     fn lose_flights(&mut self, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
         let connection = &mut self.connections[slot as usize];
         while let Some(flight) = self.flights.pop(slot, connection) {
@@ -367,6 +427,7 @@ impl Worker {
     fn replace<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         self.open -= 1;
         self.connections[slot as usize].reset();
+        self.forget_layer(slot);
         if let Some(body) = self.bodies.get_mut(slot as usize) {
             body.clear();
         }
@@ -381,7 +442,8 @@ impl Worker {
     }
 
     /// `slot` did not get a connection: the request that waited for it has failed.
-    fn not_connected(&mut self, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+    pub(crate) fn not_connected(&mut self, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+        self.forget_layer(slot);
         let connection = &mut self.connections[slot as usize];
         let began = connection.since;
         connection.reset();
@@ -445,6 +507,9 @@ impl Worker {
 
     /// No connection in time.
     pub(crate) fn connect_timed_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        if self.connections[slot as usize].state == State::Securing {
+            return self.not_secured(io, slot, ErrorKind::ConnectTimeout, Detail::None, now);
+        }
         io.close(slot);
         self.connecting -= 1;
         self.not_connected(slot, ErrorKind::ConnectTimeout, Detail::None, now);

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::Control;
 use crate::clock::{NEVER, Nanos};
 use crate::load::checks::Checker;
-use crate::load::driver::{Handler as _, Io, Slot};
+use crate::load::driver::{Carries, Handler as _, Io, Slot};
 use crate::load::pacer::{Part, Schedule};
 use crate::load::worker::{Assignment, Pace, Worker};
 use crate::record::recorder::Recorder;
@@ -65,6 +65,10 @@ impl Io for ScriptedIo {
     fn send(&mut self, slot: Slot) -> Option<Nanos> {
         self.calls.push(Call::Send(slot));
         Some(self.now.max(1))
+    }
+
+    fn write(&mut self, slot: Slot, _: &[u8], _: Carries) -> Option<Nanos> {
+        self.send(slot)
     }
 
     fn sampled(&self) -> bool {
@@ -123,5 +127,5 @@ fn worker(pace: Pace, slots: u32) -> Worker {
     let recorder = Recorder::new(slice, full, spare, open, false);
     let checker = Checker::new(&Checks::default()).expect("no checks");
     let heads = HeadCache::new(RequestKind::Normal, Limits::default());
-    Worker::new(plan, heads, checker, recorder, Control::default(), Control::default())
+    Worker::new(plan, None, heads, checker, recorder, Control::default(), Control::default())
 }

@@ -23,7 +23,7 @@ impl Worker {
         let (connecting, since) = match connection.state {
             // Connecting again sets the next check.
             State::Closed => return,
-            State::Connecting => (true, connection.since),
+            State::Connecting | State::Securing => (true, connection.since),
             State::Open => {
                 let sent = self.flights.oldest(slot, connection).map_or(0, |flight| flight.sent);
                 (false, if sent == 0 { now } else { sent })

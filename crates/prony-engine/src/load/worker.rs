@@ -17,6 +17,7 @@ use crate::load::connect_limiter::ConnectLimiter;
 use crate::load::deadlines::Deadlines;
 use crate::load::driver::{Driver, Io, Slot};
 use crate::load::first::Watch;
+use crate::load::layer::Layer;
 use crate::load::pacer::Schedule;
 use crate::load::slot_list::SlotList;
 use crate::load::wake::WakeUp;
@@ -96,6 +97,8 @@ pub(crate) struct Worker {
     pub(crate) open: u32,
     pub(crate) in_flight: u64,
     pub(crate) attempts: u64,
+    /// What lies between the sockets and HTTP; none over plain TCP.
+    pub(crate) layer: Option<Box<Layer>>,
     /// Shared by all connections: answers are nearly always alike.
     pub(crate) heads: HeadCache,
     /// Bodies that came in pieces and are to be checked, by slot.
@@ -125,6 +128,7 @@ impl Worker {
     /// A worker that has not begun.
     pub(crate) fn new(
         mut plan: Assignment,
+        layer: Option<Layer>,
         heads: HeadCache,
         checker: Checker,
         recorder: Recorder,
@@ -138,7 +142,12 @@ impl Worker {
         Self {
             pace: std::mem::replace(&mut plan.pace, Pace::Closed { left: 0 }),
             connections: (0..slots).map(|_| Connection::new()).collect(),
-            flights: Flights::new(plan.slots, plan.depth),
+            flights: if layer.is_some() {
+                Flights::of_any_length(plan.slots, plan.depth)
+            } else {
+                Flights::new(plan.slots, plan.depth)
+            },
+            layer: layer.map(Box::new),
             free: SlotList::new(free),
             closed: (0..plan.slots).rev().collect(),
             paused: VecDeque::with_capacity(slots),

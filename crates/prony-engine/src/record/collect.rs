@@ -15,6 +15,7 @@ use crate::kernel::stamps::Stamps;
 use crate::kernel::waits::Waits;
 use crate::machine::observe::Observer;
 use crate::machine::server::ServerWatch;
+use crate::record::handshakes::Handshakes;
 use crate::record::samples::Samples;
 use crate::record::series::Series;
 use crate::record::slice::{Clocks, Counters, SLICE, Slice};
@@ -51,6 +52,8 @@ pub(crate) struct Totals {
     pub clean: CleanTotals,
     /// What the kernel reported of them.
     pub stamps: Box<Stamps>,
+    /// TLS handshakes of all connections.
+    pub handshakes: Handshakes,
     /// Counters of the whole run, warm-up included.
     pub whole_run: Counters,
     /// By thread.
@@ -107,6 +110,7 @@ impl Collector {
             all: Slice::new(0, Samples::none()),
             clean: CleanTotals::new(0),
             stamps: Box::new(Stamps::new()),
+            handshakes: Handshakes::default(),
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads),
@@ -141,6 +145,9 @@ impl Collector {
                 Ok(mut slice) => {
                     self.merge(&slice, sink);
                     self.totals.add_stamps(slice.stamps.take());
+                    if let Some(handshakes) = slice.handshakes.take() {
+                        self.totals.handshakes.add(&handshakes);
+                    }
                     let spare = self.sorter.hold(slice);
                     // A worker that has ended takes nothing back.
                     let _gone = pipes.spares[spare.thread as usize].try_send(spare);

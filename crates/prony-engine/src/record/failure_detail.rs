@@ -1,5 +1,6 @@
 //! The first example of each kind of failure, kept without allocating.
 
+use prony_http::tls::TlsError;
 use prony_http::{Excerpt, ProtocolError};
 use prony_model::{ErrorKind, status_name};
 use rustix::io::Errno;
@@ -30,6 +31,8 @@ pub(crate) enum Detail {
     System(Errno),
     /// What was wrong with the answer, and its beginning.
     Protocol(ProtocolError, Piece),
+    /// What was wrong with TLS, and the beginning of the bytes that showed it.
+    Tls(TlsError, Piece),
     /// More bytes than the answer had announced.
     StrayBytes(Piece),
     /// A body that did not match.
@@ -80,6 +83,8 @@ impl Detail {
             Self::Status(status) => format!("{} for {method} {path}", status_name(*status)),
             Self::System(error) => std::io::Error::from(*error).to_string(),
             Self::Protocol(error, piece) => format!("{error}; it began with {}", piece.text()),
+            Self::Tls(error @ TlsError::NotTls, piece) => format!("{error}; it began with {}", piece.text()),
+            Self::Tls(error, _) => error.to_string(),
             Self::StrayBytes(piece) => format!("bytes after the end of the answer: {}", piece.text()),
             Self::Body(piece) => format!("the body began with {}", piece.text()),
             Self::BodyTooLong(bytes) => {

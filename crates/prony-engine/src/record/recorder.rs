@@ -9,6 +9,7 @@ use crate::kernel::kernel_clock::Conversion;
 use crate::kernel::stamps::Stamps;
 use crate::load::first::First;
 use crate::record::failure_detail::{Detail, Example};
+use crate::record::handshakes::Handshakes;
 use crate::record::slice::{SLICE, Slice, WaitCause};
 use crate::sys::TcpInfo;
 
@@ -33,7 +34,7 @@ pub(crate) struct Sample {
     pub first_byte: Nanos,
     /// When it had ended.
     pub done: Nanos,
-    /// How long its connection took to open, if it was the first request on it; else 0.
+    /// How long its connection took to open, TLS included, if it was the first request on it; else 0.
     pub connect: Nanos,
     /// The local port of its connection, where single samples are kept; else 0.
     pub port: u16,
@@ -93,6 +94,7 @@ pub(crate) struct Recorder {
     asks_kernel: bool,
     kernel_clock: Conversion,
     stamps: Box<Stamps>,
+    handshakes: Box<Handshakes>,
 }
 
 impl Recorder {
@@ -109,6 +111,7 @@ impl Recorder {
             asks_kernel,
             kernel_clock: Conversion::new(),
             stamps: Box::new(Stamps::new()),
+            handshakes: Box::default(),
             current: first,
             full,
             spare,
@@ -182,8 +185,9 @@ impl Recorder {
         self.distrust_moved_clock(now);
         self.close(now);
         // An empty slice in its place would be fifty histograms, made to be dropped.
-        let Self { mut current, stamps, full, .. } = self;
+        let Self { mut current, stamps, handshakes, full, .. } = self;
         current.stamps = Some(stamps);
+        current.handshakes = Some(handshakes);
         hand_over(&full, current);
     }
 
@@ -238,6 +242,12 @@ impl Recorder {
     #[inline]
     pub(crate) fn received(&mut self, bytes: usize) {
         self.current.counters.received_bytes += bytes as u64;
+    }
+
+    /// Bytes were sent that are of no request.
+    #[inline]
+    pub(crate) fn wrote(&mut self, bytes: usize) {
+        self.current.counters.sent_bytes += bytes as u64;
     }
 
     /// A request in flight has got its answer, good or not.
@@ -418,12 +428,22 @@ impl Recorder {
         self.current.counters.attempted += 1;
     }
 
-    /// An attempt to connect that took `took` succeeded; `open` connections are open now.
+    /// An attempt to connect succeeded, of which TCP took `took`; `open` connections are open now.
     pub(crate) fn connected(&mut self, took: Nanos, open: u64) {
         let slice = &mut *self.current;
         slice.counters.opened += 1;
         slice.counters.open_peak = slice.counters.open_peak.max(open);
         slice.connect.record(took);
+    }
+
+    /// A TLS handshake that took `took` is complete.
+    pub(crate) fn secured(&mut self, resumed: bool, took: Nanos) {
+        if resumed { &mut self.handshakes.resumed } else { &mut self.handshakes.full }.record(took);
+    }
+
+    /// A TLS handshake ended without a secure connection.
+    pub(crate) fn handshake_failed(&mut self) {
+        self.handshakes.failed += 1;
     }
 
     /// `open` connections are open now; reported once for each slice.

@@ -8,6 +8,7 @@ use crate::kernel::stamps::Stamps;
 use crate::kernel::tcp_sampling::TcpSamples;
 use crate::load::first::First;
 use crate::record::failure_detail::Example;
+use crate::record::handshakes::Handshakes;
 use crate::record::own_delay::OwnDelay;
 use crate::record::samples::Samples;
 
@@ -61,6 +62,8 @@ pub(crate) struct Slice {
     pub first_response: Option<First>,
     /// What the kernel reported of all of the worker's requests, in its last slice.
     pub stamps: Option<Box<Stamps>>,
+    /// What the handshakes of all of the worker's connections took, in its last slice.
+    pub handshakes: Option<Box<Handshakes>>,
 }
 
 /// Both clocks of one outcome.
@@ -203,6 +206,7 @@ impl Slice {
             samples,
             first_response: None,
             stamps: None,
+            handshakes: None,
         }
     }
 
@@ -231,6 +235,7 @@ impl Slice {
         self.samples.clear();
         self.first_response = None;
         self.stamps = None;
+        self.handshakes = None;
     }
 }
 

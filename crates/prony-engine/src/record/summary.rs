@@ -7,7 +7,7 @@ use prony_http::EncodedRequest;
 use prony_model::{
     Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
     Histograms, Interval, KernelClockUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
-    SoloRequests, ThreadUse, Timing, Traffic, VERSION, Verdict,
+    SoloRequests, ThreadUse, Timing, TlsUse, Traffic, VERSION, Verdict,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 
@@ -62,7 +62,11 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         },
         timing: timing(run),
         traffic: Some(traffic(run)),
-        tls: None,
+        tls: run
+            .peers
+            .tls
+            .as_ref()
+            .map(|used| TlsUse { handshakes: totals.handshakes.summary(), ..used.clone() }),
         rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {
             sent: totals.all.counters.sent_bytes,

@@ -7,6 +7,7 @@
 mod buffers;
 mod cpu_clock;
 mod entrance;
+mod lent;
 mod memory;
 mod perf;
 mod priority;

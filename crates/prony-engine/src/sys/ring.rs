@@ -10,6 +10,7 @@ use rustix::net::addr::SocketAddrArg as _;
 
 use super::buffers::{BufferGroups, GROUP, STAMPED_GROUP};
 use super::entrance::Entrance;
+use super::lent::Lent;
 use super::refusals::Refusals;
 use super::timestamping::{CONTROL_BYTES, arrival};
 use crate::clock::{self, NEVER, Nanos, Wall};
@@ -20,6 +21,8 @@ pub(crate) struct RingSetup {
     pub connections: u32,
     /// The bytes that every send takes its part of.
     pub payload: Box<[u8]>,
+    /// Whether connections send bytes of their own, too.
+    pub writes: bool,
     /// Where connections may go.
     pub peers: Box<[SocketAddrAny]>,
     /// Whether sockets stay for long, so that it pays to register them with the ring.
@@ -70,6 +73,7 @@ pub(crate) struct Ring {
     entrance: Entrance,
     ticker: Ticker,
     payload: Box<[u8]>,
+    lent: Lent,
     peers: Box<[SocketAddrAny]>,
     /// What receives that report when they arrived look like: no name, and room for a stamp.
     stamped: Box<libc::msghdr>,
@@ -131,6 +135,7 @@ impl Ring {
                 entrance,
                 ticker: Ticker { length: Box::new(Timespec::new().nsec(TICK_NS)), runs: false, last: 0 },
                 payload: setup.payload,
+                lent: Lent::new(if setup.writes { setup.connections } else { 0 }),
                 peers: setup.peers,
                 stamped,
                 batch,
@@ -161,19 +166,39 @@ impl Ring {
         user_data: u64,
         report: bool,
     ) {
-        let bytes = &self.payload[start..start + length];
-        let length = u32::try_from(bytes.len()).expect("invariant: the driver sends pieces below 4 GiB");
         let flags = if report { squeue::Flags::empty() } else { squeue::Flags::SKIP_SUCCESS };
-        let send = if self.registered {
-            opcode::Send::new(Fixed(socket.slot), bytes.as_ptr(), length)
-        } else {
-            opcode::Send::new(Fd(socket.fd.as_raw_fd()), bytes.as_ptr(), length)
-        };
-        let send = send.flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL).build();
         // `flags` adds to those of a registered file.
-        let entry = send.user_data(user_data).flags(flags);
+        let entry =
+            sending(self.registered, socket, &self.payload[start..start + length], user_data).flags(flags);
         // SAFETY: the bytes are part of `self.payload`, which is never changed and is dropped after the ring.
         let _queued = unsafe { self.push(&entry) };
+    }
+
+    /// Queues the sending of a copy of `bytes`, which is kept until [`Self::given_back`].
+    pub(crate) fn write(&mut self, socket: Socket<'_>, bytes: &[u8], user_data: u64) {
+        let entry =
+            sending(self.registered, socket, self.lent.lend(socket.slot, bytes, user_data), user_data);
+        self.push_lent(socket.slot, &entry, user_data);
+    }
+
+    /// The same of what was written last on this connection and is given back, without its first `taken` bytes.
+    pub(crate) fn write_rest(&mut self, socket: Socket<'_>, taken: usize, user_data: u64) {
+        let entry =
+            sending(self.registered, socket, self.lent.lend_rest(socket.slot, taken, user_data), user_data);
+        self.push_lent(socket.slot, &entry, user_data);
+    }
+
+    fn push_lent(&mut self, slot: u32, entry: &squeue::Entry, user_data: u64) {
+        // SAFETY: `self.lent` neither changes nor frees the bytes before the request completes, and is dropped after
+        // the ring.
+        if !unsafe { self.push(entry) } {
+            self.lent.give_back(slot, user_data);
+        }
+    }
+
+    /// The writing with the number `user_data` of a connection of `slot` has completed. Returns how many bytes it had.
+    pub(crate) fn given_back(&mut self, slot: u32, user_data: u64) -> usize {
+        self.lent.give_back(slot, user_data)
     }
 
     /// Queues a receive into a provided buffer.
@@ -350,6 +375,18 @@ impl Drop for Ring {
         }
         self.entrance.leave(&self.io);
     }
+}
+
+/// A request to send all of `bytes`.
+#[inline]
+fn sending(registered: bool, socket: Socket<'_>, bytes: &[u8], user_data: u64) -> squeue::Entry {
+    let length = u32::try_from(bytes.len()).expect("invariant: the driver sends pieces below 4 GiB");
+    let send = if registered {
+        opcode::Send::new(Fixed(socket.slot), bytes.as_ptr(), length)
+    } else {
+        opcode::Send::new(Fd(socket.fd.as_raw_fd()), bytes.as_ptr(), length)
+    };
+    send.flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL).build().user_data(user_data)
 }
 
 /// Bytes of `struct io_uring_recvmsg_out`: the lengths of name, control data and payload, and flags, of 32 bits each.

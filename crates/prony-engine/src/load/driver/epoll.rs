@@ -13,8 +13,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, connect, recv, send, sockopt};
 
 use super::late_close::LateClose;
+use super::outbox::Outbox;
 use super::sampling::{DEPARTURES_AT_ONCE, Sampling};
-use super::{Driver, Handler, Io, Setup, Slot, route, tag};
+use super::{Carries, Driver, Handler, Io, Setup, Slot, route, tag};
 use crate::clock::{self, NEVER, Nanos, Wall};
 use crate::load::payload::Payload;
 use crate::load::socket;
@@ -41,6 +42,8 @@ pub(crate) struct EpollIo {
     epoll: OwnedFd,
     slots: Box<[Socket]>,
     payload: Payload,
+    /// What connections send of their own, by slot; none where all send the same.
+    outboxes: Box<[Outbox]>,
     peers: Box<[SocketAddrAny]>,
     sources: Box<[SocketAddrAny]>,
     unpaced: bool,
@@ -76,6 +79,7 @@ impl Driver for Epoll {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             slots: slots.into_boxed_slice(),
             payload: Payload::new(&setup.request, setup.depth),
+            outboxes: super::outboxes(setup),
             peers: setup.peers.clone(),
             sources: setup.sources.clone(),
             unpaced: setup.unpaced,
@@ -151,8 +155,8 @@ impl Epoll {
                     return handler.connect_failed(slot, error, now);
                 }
             }
-        } else if flags.contains(EventFlags::OUT) && socket.unsent > 0 {
-            self.io.push(slot);
+        } else if flags.contains(EventFlags::OUT) && (socket.unsent > 0 || !self.io.outboxes.is_empty()) {
+            self.io.push_more(slot);
         }
         // An error alone may be a stamp in the error queue; a connection that broke hangs up as well.
         let stamped = flags.contains(EventFlags::ERR) && self.departures(handler, slot);
@@ -277,12 +281,7 @@ impl Io for EpollIo {
 
     #[inline]
     fn send(&mut self, slot: Slot) -> Option<Nanos> {
-        let covered = self.sampling.covers(slot);
-        let picked = covered && self.sampling.picks();
-        self.sampled = picked || (covered && self.sampling.every());
-        if picked {
-            self.ask_for_departures(slot, true);
-        }
+        let picked = self.sample(slot);
         let now = clock::now();
         let socket = &mut self.slots[slot as usize];
         let waiting = socket.unsent > 0;
@@ -297,19 +296,35 @@ impl Io for EpollIo {
     }
 
     #[inline]
+    fn write(&mut self, slot: Slot, bytes: &[u8], carries: Carries) -> Option<Nanos> {
+        let picked = carries == Carries::Request && self.sample(slot);
+        let now = clock::now();
+        let outbox = &mut self.outboxes[slot as usize];
+        if outbox.is_empty() {
+            let taken = self.send_own(slot, bytes);
+            self.outboxes[slot as usize].push(&bytes[taken..]);
+        } else {
+            outbox.push(bytes);
+        }
+        if picked {
+            self.ask_for_departures(slot, false);
+        }
+        Some(now)
+    }
+
+    #[inline]
     fn sampled(&self) -> bool {
         self.sampled
     }
 
     fn close(&mut self, slot: Slot) {
         // Closing also takes the socket out of the epoll set.
-        drop(self.slots[slot as usize].vacate());
+        drop(self.vacate(slot));
     }
 
     fn release(&mut self, slot: Slot, now: Nanos) {
-        let socket = &mut self.slots[slot as usize];
-        let tag = tag(socket.generation, slot);
-        if let Some(fd) = socket.vacate() {
+        let tag = tag(self.slots[slot as usize].generation, slot);
+        if let Some(fd) = self.vacate(slot) {
             drop(self.late.hold(fd, tag, now));
         }
     }
@@ -332,6 +347,57 @@ impl Socket {
 }
 
 impl EpollIo {
+    /// Makes room for the slot's next connection.
+    fn vacate(&mut self, slot: Slot) -> Option<OwnedFd> {
+        if let Some(outbox) = self.outboxes.get_mut(slot as usize) {
+            outbox.clear();
+        }
+        self.slots[slot as usize].vacate()
+    }
+
+    /// Asks when the next request leaves, if it is one of those that are picked; returns whether it is one of a few.
+    #[inline]
+    fn sample(&mut self, slot: Slot) -> bool {
+        let covered = self.sampling.covers(slot);
+        let picked = covered && self.sampling.picks();
+        self.sampled = picked || (covered && self.sampling.every());
+        if picked {
+            self.ask_for_departures(slot, true);
+        }
+        picked
+    }
+
+    /// The socket is writable again: sends what waits.
+    fn push_more(&mut self, slot: Slot) {
+        if self.outboxes.is_empty() {
+            return self.push(slot);
+        }
+        let mut outbox = std::mem::take(&mut self.outboxes[slot as usize]);
+        let taken = self.send_own(slot, outbox.left());
+        outbox.advance(taken);
+        self.outboxes[slot as usize] = outbox;
+    }
+
+    /// Sends as much of `bytes` as the kernel takes; returns how much that is.
+    #[inline]
+    fn send_own(&mut self, slot: Slot, bytes: &[u8]) -> usize {
+        let socket = &self.slots[slot as usize];
+        let Some(fd) = socket.fd.as_ref() else { return 0 };
+        let mut taken = 0;
+        while taken < bytes.len() {
+            match send(fd, &bytes[taken..], SendFlags::NOSIGNAL) {
+                Ok(count) => taken += count,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    self.failures.push((slot, socket.generation, error));
+                    break;
+                }
+            }
+        }
+        taken
+    }
+
     /// Closes what the server had its time for.
     fn close_late(&mut self) {
         if !self.late.is_empty() {

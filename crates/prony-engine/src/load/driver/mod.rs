@@ -5,6 +5,7 @@
 
 mod epoll;
 pub(crate) mod late_close;
+mod outbox;
 mod sampling;
 mod uring;
 
@@ -48,6 +49,8 @@ pub(crate) struct Setup {
     pub peers: Box<[SocketAddrAny]>,
     /// Where they come from, in turn; empty lets the system choose.
     pub sources: Box<[SocketAddrAny]>,
+    /// Whether connections send bytes of their own, by `Io::write`, instead of `request`.
+    pub writes: bool,
 }
 
 /// The kernel behind a worker.
@@ -66,6 +69,15 @@ pub(crate) trait Driver: Sized {
     fn io(&mut self) -> &mut Self::Io;
 }
 
+/// What bytes of a connection's own are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carries {
+    /// The whole of one more request, which ends with them.
+    Request,
+    /// What a protocol below HTTP needs: a handshake, new keys.
+    Control,
+}
+
 /// What a worker asks of the kernel.
 pub(crate) trait Io {
     /// Starts to connect `slot`, the `attempt`-th connection of this worker, which picks peer and source.
@@ -77,6 +89,9 @@ pub(crate) trait Io {
     /// Returns the moment of the sending, or `None` if that comes with the next poll, which then calls
     /// `Handler::flushed`.
     fn send(&mut self, slot: Slot) -> Option<Nanos>;
+
+    /// Sends bytes of `slot`'s own, behind those that it was given before. Otherwise as [`Self::send`].
+    fn write(&mut self, slot: Slot, bytes: &[u8], carries: Carries) -> Option<Nanos>;
 
     /// Whether the request that was sent last was picked for stamps, before it was sent.
     fn sampled(&self) -> bool;
@@ -112,6 +127,12 @@ pub(crate) trait Handler<I: Io> {
     fn broken(&mut self, io: &mut I, slot: Slot, error: Errno, now: Nanos);
     /// The requests that were queued on these slots since the last call are on their way.
     fn flushed(&mut self, slots: &[Slot], now: Nanos);
+}
+
+/// A queue for each connection that sends bytes of its own.
+fn outboxes(setup: &Setup) -> Box<[outbox::Outbox]> {
+    let count = if setup.writes { setup.slots } else { 0 };
+    (0..count).map(|_| outbox::Outbox::default()).collect()
 }
 
 /// Whether `slot`'s event is of the connection that is there now: slots are used again, and the kernel may

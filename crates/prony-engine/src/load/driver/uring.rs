@@ -10,8 +10,9 @@ use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
 use super::late_close::LateClose;
+use super::outbox::Outbox;
 use super::sampling::{DEPARTURES_AT_ONCE, Sampling};
-use super::{Driver, Handler, Io, Setup, Slot, route};
+use super::{Carries, Driver, Handler, Io, Setup, Slot, route};
 use crate::clock::{self, Nanos, Wall};
 use crate::load::payload::Payload;
 use crate::load::socket;
@@ -45,6 +46,8 @@ pub(crate) struct UringIo {
     /// How many of them were handed over early, and when.
     early: Vec<(usize, Nanos)>,
     payload: Payload,
+    /// What connections send of their own behind what is under way, by slot; none where all send the same.
+    outboxes: Box<[Outbox]>,
     peers: Box<[SocketAddrAny]>,
     sources: Box<[SocketAddrAny]>,
     unpaced: bool,
@@ -94,6 +97,7 @@ pub(crate) fn probe() -> Result<(), String> {
     let setup = RingSetup {
         connections: 1,
         payload: Box::new([]),
+        writes: false,
         peers: Box::new([]),
         long_lived: true,
         stamped: 0,
@@ -120,6 +124,7 @@ impl Driver for Uring {
         let (mut ring, buffers) = Ring::new(RingSetup {
             connections: setup.slots,
             payload: payload.bytes().into(),
+            writes: setup.writes,
             peers: setup.peers.clone(),
             long_lived: setup.keep_alive,
             stamped: sampling.sampled_slots(setup.slots),
@@ -129,13 +134,14 @@ impl Driver for Uring {
         }
         let mut slots = Vec::new();
         slots.resize_with(setup.slots as usize, Socket::default);
-        let silent = setup.depth == 1 && payload.request_bytes() <= SILENT_MAX_BYTES;
+        let silent = setup.depth == 1 && payload.request_bytes() <= SILENT_MAX_BYTES && !setup.writes;
         let io = UringIo {
             ring,
             slots: slots.into_boxed_slice(),
             queued: Vec::with_capacity(setup.slots as usize * setup.depth as usize),
             early: Vec::with_capacity(EARLY_MAX),
             payload,
+            outboxes: super::outboxes(setup),
             peers: setup.peers.clone(),
             sources: setup.sources.clone(),
             unpaced: setup.unpaced,
@@ -183,8 +189,8 @@ impl Uring {
                 let buffers = self.buffers.of(self.io.sampling.covers(slot));
                 buffers.release(buffer, length, completion.buffer_more);
             }
-        } else if current(Kind::Send) {
-            self.io.sent(handler, slot, completion.result);
+        } else if kind == Kind::Send as u64 {
+            self.io.send_completed(handler, slot, completion);
         } else if current(Kind::Connect) {
             self.io.connected(handler, slot, completion.result);
         } else if kind == Kind::Tick as u64 {
@@ -266,6 +272,31 @@ impl Io for UringIo {
     }
 
     #[inline]
+    fn write(&mut self, slot: Slot, bytes: &[u8], carries: Carries) -> Option<Nanos> {
+        self.note_early();
+        if carries == Carries::Request {
+            self.sample(slot);
+        }
+        let socket = &mut self.slots[slot as usize];
+        if socket.sending {
+            self.outboxes[slot as usize].push(bytes);
+        } else if let Some(fd) = &socket.fd {
+            socket.sending = true;
+            socket.position = 0;
+            let to = sys::Socket { slot, fd: fd.as_fd() };
+            self.ring.write(to, bytes, number(Kind::Send, socket.generation, slot));
+        }
+        if !self.slots[slot as usize].receiving {
+            self.receive(slot);
+        }
+        self.note_early();
+        if carries == Carries::Request {
+            self.queued.push(slot);
+        }
+        None
+    }
+
+    #[inline]
     fn sampled(&self) -> bool {
         self.sampled
     }
@@ -308,6 +339,9 @@ impl UringIo {
             self.ring.cancel(number(kind, generation, slot), number(Kind::Ignored, 0, 0));
         }
         self.ring.unregister(slot);
+        if let Some(outbox) = self.outboxes.get_mut(slot as usize) {
+            outbox.clear();
+        }
         *socket = Socket { generation: generation.wrapping_add(1) & 0xff_ffff, ..Socket::default() };
         Some(fd)
     }
@@ -408,6 +442,41 @@ impl UringIo {
                 self.receive(slot);
             }
             handler.connected(self, slot, now);
+        }
+    }
+
+    /// A send has completed, of the connection that is there or of one before.
+    #[inline]
+    fn send_completed<H: Handler<Self>>(&mut self, handler: &mut H, slot: Slot, completion: Completion) {
+        let writes = !self.outboxes.is_empty();
+        // Also of the connection before: its memory comes back all the same.
+        let length = if writes { self.ring.given_back(slot, completion.user_data) } else { 0 };
+        if completion.user_data != number(Kind::Send, self.slots[slot as usize].generation, slot) {
+            return;
+        }
+        if writes && completion.result >= 0 {
+            self.wrote(slot, length, completion.result);
+        } else {
+            self.sent(handler, slot, completion.result);
+        }
+    }
+
+    /// The kernel took so many bytes of a connection's own: goes on with the rest, or with what waits behind them.
+    fn wrote(&mut self, slot: Slot, length: usize, taken: i32) {
+        let socket = &mut self.slots[slot as usize];
+        let Some(fd) = &socket.fd else { return };
+        let to = sys::Socket { slot, fd: fd.as_fd() };
+        let number = number(Kind::Send, socket.generation, slot);
+        socket.position += u32::try_from(taken).expect("invariant: it is no error");
+        let outbox = &mut self.outboxes[slot as usize];
+        if (socket.position as usize) < length {
+            self.ring.write_rest(to, socket.position as usize, number);
+        } else if outbox.is_empty() {
+            socket.sending = false;
+        } else {
+            socket.position = 0;
+            self.ring.write(to, outbox.left(), number);
+            outbox.clear();
         }
     }
 
