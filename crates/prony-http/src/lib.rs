@@ -7,7 +7,8 @@
 //! Reading order: [`request`] and [`request_error`], [`limits`], [`event`] and [`response`] (the parser), then
 //! what it is made of: `scan` (where a head begins and ends), [`cache`] (heads that repeat), `framing` (what a
 //! head says about its body), `chunked`, [`head`] (the header fields for whoever wants them), [`error`] and
-//! [`excerpt`]; and on its own [`server_timing`], for whoever reads one response rather than many.
+//! [`excerpt`]; and on their own [`server_timing`], for whoever reads one response rather than many, and [`tls`], which
+//! lies between the socket and all of this.
 //!
 //! # What is accepted
 //!

@@ -42,7 +42,7 @@ impl<I: Io> Handler<I> for Worker {
     fn finished(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         self.note_event(now);
         if self.connections[slot as usize].state == State::Securing {
-            let detail = Detail::Tls(TlsError::ClosedInHandshake, Piece::of(&[]));
+            let detail = Detail::Tls(TlsError::ClosedInHandshake);
             return self.not_secured(io, slot, ErrorKind::Tls, detail, now);
         }
         // Over TLS only close_notify says that nothing is missing.
@@ -162,7 +162,7 @@ impl Worker {
                 self.complete(io, slot, End { keep_alive: false, ..end }, None, &[], now);
             }
             Ok(Finish::BodyEnd(_)) => {
-                let detail = Detail::Tls(TlsError::Truncated, Piece::of(&[]));
+                let detail = Detail::Tls(TlsError::Truncated);
                 self.lose(io, slot, ErrorKind::ClosedEarly, detail, now);
             }
             Ok(Finish::Idle) | Err(ProtocolError::ClosedEarly { .. }) => {
@@ -271,7 +271,10 @@ impl Worker {
                             let room = (BODY_MAX_BYTES + 1).saturating_sub(kept.len());
                             kept.extend_from_slice(&body[..body.len().min(room)]);
                         }
-                        Some(Event::Head(head)) => self.first.head(slot, &head),
+                        Some(Event::Head(head)) => {
+                            self.wants_tls |= head.status == 400 && wants_tls(rest);
+                            self.first.head(slot, &head);
+                        }
                         Some(Event::Interim { .. } | Event::Body(_)) => {}
                         Some(Event::End(end)) => {
                             self.complete(io, slot, end, None, &rest[consumed..], now);
@@ -325,6 +328,10 @@ impl Worker {
             evaluated
         } else {
             self.checker.evaluate(end.status, end.body_bytes, &[])
+        };
+        let detail = match detail {
+            Detail::Status(400) if self.wants_tls || body.is_some_and(wants_tls) => Detail::WantsTls,
+            detail => detail,
         };
         let answer = Answer { status: end.status, body_bytes: end.body_bytes };
         if let Some(first) = self.first.complete(slot, now, answer.status, answer.body_bytes) {
@@ -519,4 +526,14 @@ impl Worker {
     pub(crate) fn request_timed_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         self.lose(io, slot, ErrorKind::RequestTimeout, Detail::None, now);
     }
+}
+
+/// Whether a 400 says that TLS is wanted: nginx's words, Go's, Apache's. They come in the first piece.
+#[cold]
+fn wants_tls(answer: &[u8]) -> bool {
+    const WORDS: [&[u8]; 3] =
+        [b"request was sent to HTTPS port", b"to an HTTPS server", b"to an SSL-enabled server"];
+    const SEARCHED_BYTES: usize = 2048;
+    let answer = &answer[..answer.len().min(SEARCHED_BYTES)];
+    WORDS.iter().any(|words| answer.windows(words.len()).any(|window| window == *words))
 }

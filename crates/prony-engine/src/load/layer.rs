@@ -105,7 +105,7 @@ impl Worker {
                 let bytes = layer.flush(io, slot);
                 self.recorder.wrote(bytes);
             }
-            Err(error) => self.not_secured(io, slot, kind(error), Detail::Tls(error, Piece::of(&[])), now),
+            Err(error) => self.not_secured(io, slot, kind(error), Detail::Tls(error), now),
         }
     }
 
@@ -136,7 +136,11 @@ impl Worker {
                 if state == State::Open {
                     self.received_plain(io, slot, now);
                 }
-                self.failed_secured(io, slot, error, Piece::of(bytes), now);
+                let detail = match error {
+                    TlsError::NotTls => Detail::NotTls(Piece::of(bytes)),
+                    error => Detail::Tls(error),
+                };
+                self.failed_secured(io, slot, kind(error), detail, now);
             }
         }
     }
@@ -167,11 +171,10 @@ impl Worker {
     }
 
     /// A session has failed, in the handshake or later.
-    fn failed_secured<I: Io>(&mut self, io: &mut I, slot: Slot, error: TlsError, began: Piece, now: Nanos) {
-        let detail = Detail::Tls(error, began);
+    fn failed_secured<I: Io>(&mut self, io: &mut I, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
         match self.connections[slot as usize].state {
-            State::Securing => self.not_secured(io, slot, kind(error), detail, now),
-            State::Open => self.lose_or_drop(io, slot, kind(error), detail, now),
+            State::Securing => self.not_secured(io, slot, kind, detail, now),
+            State::Open => self.lose_or_drop(io, slot, kind, detail, now),
             State::Closed | State::Connecting => {}
         }
     }

@@ -106,6 +106,8 @@ pub(crate) struct Worker {
     pub(crate) checker: Checker,
     pub(crate) recorder: Recorder,
     pub(crate) first: Watch,
+    /// A 400 has said that the server speaks TLS.
+    pub(crate) wants_tls: bool,
     /// No request is begun from here on.
     pub(crate) stop_at: Nanos,
     stopped: bool,
@@ -164,6 +166,7 @@ impl Worker {
             checker,
             recorder,
             first: Watch::Head,
+            wants_tls: false,
             stop_at: plan.measure_to,
             stopped: false,
             next_control: 0,

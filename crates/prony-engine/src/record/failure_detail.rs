@@ -31,8 +31,12 @@ pub(crate) enum Detail {
     System(Errno),
     /// What was wrong with the answer, and its beginning.
     Protocol(ProtocolError, Piece),
-    /// What was wrong with TLS, and the beginning of the bytes that showed it.
-    Tls(TlsError, Piece),
+    /// What was wrong with TLS.
+    Tls(TlsError),
+    /// What came instead of TLS began with this.
+    NotTls(Piece),
+    /// A server that speaks TLS answered, with a 400, that a request came without.
+    WantsTls,
     /// More bytes than the answer had announced.
     StrayBytes(Piece),
     /// A body that did not match.
@@ -83,8 +87,11 @@ impl Detail {
             Self::Status(status) => format!("{} for {method} {path}", status_name(*status)),
             Self::System(error) => std::io::Error::from(*error).to_string(),
             Self::Protocol(error, piece) => format!("{error}; it began with {}", piece.text()),
-            Self::Tls(error @ TlsError::NotTls, piece) => format!("{error}; it began with {}", piece.text()),
-            Self::Tls(error, _) => error.to_string(),
+            Self::Tls(error) => error.to_string(),
+            Self::NotTls(piece) => format!("{}; it began with {}", TlsError::NotTls, piece.text()),
+            Self::WantsTls => {
+                format!("{} for {method} {path}: {}", status_name(400), ProtocolError::Tls)
+            }
             Self::StrayBytes(piece) => format!("bytes after the end of the answer: {}", piece.text()),
             Self::Body(piece) => format!("the body began with {}", piece.text()),
             Self::BodyTooLong(bytes) => {

@@ -32,5 +32,6 @@ mod protocol;
 mod spikes;
 mod stop;
 mod timeline;
+mod tls;
 mod traffic;
 mod truth;

@@ -12,6 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// What a server does with a connection, from accept to close.
 type Handler = dyn Fn(&mut Peer) + Send + Sync;
@@ -55,8 +56,20 @@ pub(crate) struct Request {
     pub body: Vec<u8>,
 }
 
-trait Stream: Read + Write + AsFd + Send {}
-impl<S: Read + Write + AsFd + Send> Stream for S {}
+trait Stream: Read + Write + AsFd + Send {
+    /// The TLS of it.
+    fn tls(&mut self) -> Option<&mut TlsStream> {
+        None
+    }
+}
+
+impl Stream for TcpStream {}
+impl Stream for UnixStream {}
+impl Stream for TlsStream {
+    fn tls(&mut self) -> Option<&mut TlsStream> {
+        Some(self)
+    }
+}
 
 impl Server {
     /// On a free port of 127.0.0.1.
@@ -93,6 +106,23 @@ impl Server {
             // Answers written in two pieces must not wait for the first to be acknowledged.
             stream.set_nodelay(true)?;
             let open = OwnedFd::from(stream.try_clone()?);
+            Ok((Box::new(stream) as Box<dyn Stream>, open, Some(address.ip())))
+        };
+        Self::spawn(shared, url, accept)
+    }
+
+    /// The same over TLS on a free port of 127.0.0.1.
+    pub(crate) fn over_tls(config: ServerConfig, script: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+        let url = format!("https://{}/", listener.local_addr().expect("it is bound"));
+        let shared = Shared::new(listener.as_fd(), script);
+        let config = Arc::new(config);
+        let accept = move || {
+            let (stream, address) = listener.accept()?;
+            stream.set_nodelay(true)?;
+            let open = OwnedFd::from(stream.try_clone()?);
+            let session = ServerConnection::new(Arc::clone(&config)).map_err(std::io::Error::other)?;
+            let stream = TlsStream(StreamOwned::new(session, stream));
             Ok((Box::new(stream) as Box<dyn Stream>, open, Some(address.ip())))
         };
         Self::spawn(shared, url, accept)
@@ -141,7 +171,8 @@ impl Server {
 
     /// Its address; TCP only.
     pub(crate) fn address(&self) -> SocketAddr {
-        self.url.trim_start_matches("http://").trim_end_matches('/').parse().expect("made of an address")
+        let authority = self.url.trim_start_matches("http://").trim_start_matches("https://");
+        authority.trim_end_matches('/').parse().expect("made of an address")
     }
 
     /// Requests that came whole.
@@ -224,7 +255,7 @@ impl Peer {
 
     /// Sends `bytes`; false when the client has gone.
     pub(crate) fn answer(&mut self, bytes: &[u8]) -> bool {
-        self.stream.write_all(bytes).is_ok()
+        self.stream.write_all(bytes).and_then(|()| self.stream.flush()).is_ok()
     }
 
     /// Answers all requests that have come at once, for as long as they come. They must be alike.
@@ -255,6 +286,16 @@ impl Peer {
         rustix::net::sockopt::set_tcp_nodelay(&self.stream, false).expect("a TCP socket");
     }
 
+    /// Sends `bytes` past the TLS that it speaks.
+    pub(crate) fn answer_in_plain(&mut self, bytes: &[u8]) {
+        let _gone = self.stream.tls().expect("a server over TLS").0.sock.write_all(bytes);
+    }
+
+    /// The TLS that it speaks.
+    pub(crate) fn tls(&mut self) -> &mut ServerConnection {
+        &mut self.stream.tls().expect("a server over TLS").0.conn
+    }
+
     /// Says nothing more until the client goes.
     pub(crate) fn hold(&mut self) {
         while self.read_more().is_some() {
@@ -271,7 +312,7 @@ impl Peer {
     /// Closes the connection at once; where bytes are unread, that resets it.
     pub(crate) fn leave(&mut self) {
         // Only the last descriptor closes it; the server keeps one of each connection.
-        self.shared.open.lock().expect("no panic").retain(|open| !same_socket(open, &self.stream));
+        self.shared.open.lock().expect("no panic").retain(|open| !same_socket(open, &*self.stream));
         let spare = UnixStream::pair().expect("a descriptor is free").0;
         self.stream = Box::new(spare);
     }
@@ -290,6 +331,31 @@ impl Peer {
             self.shared.peers.lock().expect("no panic").extend(self.address);
         }
         Some(())
+    }
+}
+
+/// A TCP connection with TLS on it.
+pub(crate) struct TlsStream(StreamOwned<ServerConnection, TcpStream>);
+
+impl Read for TlsStream {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for TlsStream {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl AsFd for TlsStream {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.sock.as_fd()
     }
 }
 

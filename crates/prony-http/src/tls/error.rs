@@ -192,11 +192,11 @@ fn alert_hint(code: u8) -> &'static str {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Words {
     bytes: [u8; WORDS_MAX],
-    length: usize,
+    length: u8,
 }
 
 /// Bytes of [`Words`].
-const WORDS_MAX: usize = 96;
+const WORDS_MAX: usize = 80;
 
 impl Words {
     fn of(text: &dyn fmt::Display) -> Self {
@@ -211,19 +211,20 @@ impl Words {
     }
 
     fn text(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
     }
 }
 
 impl fmt::Write for Words {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for letter in text.chars().filter(|letter| !letter.is_control()) {
-            let end = self.length + letter.len_utf8();
+            let start = usize::from(self.length);
+            let end = start + letter.len_utf8();
             if end > WORDS_MAX {
                 return Err(fmt::Error);
             }
-            letter.encode_utf8(&mut self.bytes[self.length..end]);
-            self.length = end;
+            letter.encode_utf8(&mut self.bytes[start..end]);
+            self.length = u8::try_from(end).expect("invariant: WORDS_MAX fits");
         }
         Ok(())
     }

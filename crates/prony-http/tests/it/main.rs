@@ -4,4 +4,5 @@ mod allocations;
 mod responses;
 mod splits;
 mod streams;
+mod tls;
 mod transcript;

@@ -94,8 +94,9 @@ const LAB_LAYERS: [&str; 34] = [
 /// Modules of prony-lab that must not meet, whatever the layers: what runs builds, and what answers requests.
 const LAB_NEVER: [(&str, &str); 3] = [("http", "work"), ("api", "work"), ("web", "work")];
 
-/// All that the protocol core may be built from: none of it opens a socket or reads a clock.
-const HTTP_MAY_USE: [&str; 3] = ["httparse", "memchr", "thiserror"];
+/// All that the protocol core may be built from: none of it opens a socket. For TLS, rustls reads the clock when it
+/// verifies a certificate, and rustls-native-certs reads files before the load.
+const HTTP_MAY_USE: [&str; 5] = ["httparse", "memchr", "rustls", "rustls-native-certs", "thiserror"];
 
 /// The owners of `unsafe`: a folder, and a file that need not exist.
 const UNSAFE_OWNERS: [&str; 2] = ["crates/prony-engine/src/sys/", "crates/prony-targets/src/sys.rs"];
