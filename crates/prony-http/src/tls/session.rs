@@ -96,13 +96,7 @@ impl TlsSession {
         buffers.work.clear();
         buffers.work.extend_from_slice(&self.pending);
         buffers.work.extend_from_slice(bytes);
-        let result = self.advance(buffers);
-        if result.is_err() {
-            // The alert that says why.
-            buffers.work.clear();
-            let _same = self.drain_messages(buffers);
-        }
-        result
+        self.advance(buffers)
     }
 
     /// Encrypts `plain` behind what is in `out`; the handshake must be complete.
@@ -222,10 +216,23 @@ impl TlsSession {
         let TlsBuffers { work, plain, out } = buffers;
         let mut start = 0;
         let mut ended = false;
+        let mut failure = None;
         loop {
             let UnbufferedStatus { discard, state } = self.connection.process_tls_records(&mut work[start..]);
             start += discard;
-            match state? {
+            let state = match state {
+                Ok(state) => state,
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    // What is left to write is the alert that tells the server why. Beyond that rustls must not read the
+                    // same bytes again.
+                    if self.connection.wants_write() {
+                        continue;
+                    }
+                    break;
+                }
+            };
+            match state {
                 ConnectionState::ReadTraffic(mut traffic) => {
                     while let Some(record) = traffic.next_record() {
                         plain.extend_from_slice(record?.payload);
@@ -241,6 +248,12 @@ impl TlsSession {
                 ConnectionState::PeerClosed => ended = true,
                 _ => break,
             }
+            if failure.is_some() && !self.connection.wants_write() {
+                break;
+            }
+        }
+        if let Some(error) = failure {
+            return Err(error);
         }
         self.keep(&work[start..]);
         let secured = !self.secured && !self.connection.is_handshaking();

@@ -7,6 +7,8 @@ use super::{VERSIONS, config, config_of, trusting, with};
 use crate::plans::{closed, failures, get, impatient, open, post, requests, run};
 use crate::server::{Peer, Server, ok};
 
+const ANSWER_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+
 /// Answers each request with `hello`, on connections that stay open.
 fn serve(peer: &mut Peer) {
     while peer.request().is_some() && peer.answer(&ok("hello")) {}
@@ -15,9 +17,15 @@ fn serve(peer: &mut Peer) {
 /// Answers one request and ends the connection as TLS does.
 fn serve_once(peer: &mut Peer) {
     if peer.request().is_some() {
-        peer.tls().send_close_notify();
-        peer.answer(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+        peer.answer(ANSWER_AND_CLOSE);
+        end(peer);
     }
+}
+
+/// Says that nothing follows.
+fn end(peer: &mut Peer) {
+    peer.tls().send_close_notify();
+    peer.answer(b"");
 }
 
 /// What every run over TLS says: a handshake for each connection, none failed.
@@ -167,8 +175,7 @@ on_both_drivers! {
                 if peer.request().is_some() {
                     peer.answer(b"HTTP/1.1 200 OK\r\n\r\nhello");
                     if clean {
-                        peer.tls().send_close_notify();
-                        peer.answer(b"");
+                        end(peer);
                     }
                 }
             });
@@ -186,7 +193,7 @@ on_both_drivers! {
     fn a_body_with_a_length_needs_no_close_notify(driver) {
         let server = Server::over_tls(config("server"), |peer| {
             if peer.request().is_some() {
-                peer.answer(&ok("hello"));
+                peer.answer(ANSWER_AND_CLOSE);
             }
         });
         let result = run(driver, RunPlan { end: requests(5), ..trusting(server.url()) });
@@ -194,8 +201,8 @@ on_both_drivers! {
         // A body that is cut short is a failure, with close_notify or without.
         let server = Server::over_tls(config("server"), |peer| {
             if peer.request().is_some() {
-                peer.tls().send_close_notify();
                 peer.answer(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello");
+                end(peer);
             }
         });
         let result = run(driver, RunPlan { end: requests(2), ..trusting(server.url()) });
