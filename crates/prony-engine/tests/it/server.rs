@@ -296,6 +296,12 @@ impl Peer {
         &mut self.stream.tls().expect("a server over TLS").0.conn
     }
 
+    /// Reads nothing more until the client has gone.
+    pub(crate) fn wait_until_the_client_goes(&self) {
+        let mut polled = [PollFd::new(&self.stream, PollFlags::RDHUP | PollFlags::HUP)];
+        let _gone = rustix::event::poll(&mut polled, None);
+    }
+
     /// Says nothing more until the client goes.
     pub(crate) fn hold(&mut self) {
         while self.read_more().is_some() {

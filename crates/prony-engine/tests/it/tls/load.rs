@@ -209,6 +209,20 @@ on_both_drivers! {
         assert_eq!(failures(&result, ErrorKind::ClosedEarly).count, 2);
     }
 
+    fn requests_that_are_given_up_while_they_are_under_way(driver) {
+        // More than the buffers of both sides hold, and nobody reads it: the kernel still has memory of ours when the
+        // connection is closed and its slot has the next one.
+        let server = Server::over_tls(config("server"), |peer| {
+            if peer.head().is_some() {
+                peer.wait_until_the_client_goes();
+            }
+        });
+        let request = post(vec![b'x'; 20_000_000]);
+        let plan = RunPlan { request, timeouts: impatient(300), ..trusting(server.url()) };
+        let result = run(driver, RunPlan { load: closed(2), end: requests(6), ..plan });
+        assert_eq!(failures(&result, ErrorKind::RequestTimeout).count, 6, "{:?}", result.errors);
+    }
+
     fn a_server_that_stops_answering(driver) {
         let server = Server::over_tls(config("server"), |peer| {
             if peer.request().is_some() {

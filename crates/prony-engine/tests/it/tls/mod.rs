@@ -3,6 +3,7 @@
 mod broken;
 mod certificates;
 mod load;
+mod truth;
 
 use std::path::PathBuf;
 use std::sync::Arc;
