@@ -24,6 +24,7 @@ use crate::listen::{self, DEFAULT_BACKLOG};
 use crate::running::Running;
 use crate::service::{self, Options, Owed, Request, Service, Then, Worker};
 use crate::stop::Stop;
+use crate::tls::Tls;
 
 /// How long a head may take to come, before it is answered 408.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,6 +47,8 @@ pub struct Config {
     pub hold: Duration,
     /// Serve addresses that other machines can reach. Default false.
     pub allow_remote: bool,
+    /// Serve HTTPS. Default none: HTTP.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Config {
@@ -57,6 +60,7 @@ impl Default for Config {
             burn: Duration::ZERO,
             hold: Duration::ZERO,
             allow_remote: false,
+            tls: None,
         }
     }
 }
@@ -73,8 +77,8 @@ pub fn start(config: Config) -> Result<Running, StartError> {
             reason: "choose from 1 to the number of workers",
         });
     }
-    let options = listen::Options { address, backlog: DEFAULT_BACKLOG, allow_remote };
-    let (listeners, local_addr) = listen::many(options, busy)?;
+    let options = listen::Options { address, backlog: DEFAULT_BACKLOG, allow_remote, tls: config.tls };
+    let (listeners, local_addr) = listen::many(&options, busy)?;
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);
     let lock = Arc::new(Mutex::new(()));

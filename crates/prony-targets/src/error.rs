@@ -98,6 +98,28 @@ pub enum StartError {
         /// The resolver's error.
         source: io::Error,
     },
+    /// A certificate or a key can't be used.
+    #[error("use {}: {reason}", path.display())]
+    TlsFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it and what would be right.
+        reason: &'static str,
+    },
+    /// The file of a certificate or of a key can't be read.
+    #[error("read {}; name a file that may be read", path.display())]
+    TlsFileUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// No certificate could be made.
+    #[error("make a certificate")]
+    Tls {
+        /// What refused it.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A private PostgreSQL could not be started.
     #[error(transparent)]
     Postgres(#[from] PostgresError),

@@ -16,7 +16,8 @@
 //!
 //! In reading order: [`Running`] (what every `start` gives back), `listen`, `head` (where a request ends),
 //! `reader` (requests out of pieces), `poller` (sockets in epoll), `timed` (the loop of `rudy`'s asynchronous model
-//! and of `truth`), `service` (the loop of `dashboard`, `kv` and `express`), and the servers.
+//! and of `truth`), `service` (the loop of `dashboard`, `kv` and `express`), `tls` (between any loop and its sockets),
+//! and the servers.
 
 mod error;
 mod running;
@@ -43,6 +44,7 @@ pub mod kv;
 pub mod null;
 pub mod postgres;
 pub mod rudy;
+pub mod tls;
 pub mod truth;
 
 pub use counters::Counts;

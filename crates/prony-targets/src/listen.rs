@@ -1,7 +1,7 @@
 //! Listening sockets: who may be served, and a clear error when it can't be.
 
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -10,6 +10,7 @@ use rustix::net::{
 };
 
 use crate::StartError;
+use crate::tls::{Socket, Tls};
 
 /// The queue of connections not accepted yet, where the caller has no wish: the kernel cuts it down to
 /// `net.core.somaxconn`, 4,096 by default, so this asks for as much as there is.
@@ -19,35 +20,43 @@ pub(crate) const DEFAULT_BACKLOG: u32 = 65_535;
 const UNPACED: &str = "reno";
 
 /// How to listen.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) address: SocketAddr,
     pub(crate) backlog: u32,
     pub(crate) allow_remote: bool,
+    pub(crate) tls: Option<Tls>,
 }
 
-/// One listening, non-blocking socket, and the address it got.
-pub(crate) fn one(options: Options) -> Result<(OwnedFd, SocketAddr), StartError> {
+/// A listening, non-blocking socket.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    fd: OwnedFd,
+    tls: Option<Tls>,
+}
+
+/// One listener, and the address it got.
+pub(crate) fn one(options: &Options) -> Result<(Listener, SocketAddr), StartError> {
     check_reach(options)?;
-    let listener = open(options, false)?;
+    let listener = open(options, options.address, false)?;
     let address = address_of(&listener, options.address)?;
     Ok((listener, address))
 }
 
 /// `count` sockets on one port, among which the kernel spreads new connections by a hash (SO_REUSEPORT).
-pub(crate) fn many(options: Options, count: usize) -> Result<(Vec<OwnedFd>, SocketAddr), StartError> {
+pub(crate) fn many(options: &Options, count: usize) -> Result<(Vec<Listener>, SocketAddr), StartError> {
     check_reach(options)?;
     if count == 1 {
         return one(options).map(|(listener, address)| (vec![listener], address));
     }
     // A second server that shares its port too would be let in silently, and take half of the connections. A
     // socket that does not share finds it out.
-    drop(open(options, false)?);
-    let first = open(options, true)?;
+    drop(open(options, options.address, false)?);
+    let first = open(options, options.address, true)?;
     let address = address_of(&first, options.address)?;
     let mut listeners = vec![first];
     for _ in 1..count {
-        listeners.push(open(Options { address, ..options }, true)?);
+        listeners.push(open(options, address, true)?);
     }
     Ok((listeners, address))
 }
@@ -55,20 +64,19 @@ pub(crate) fn many(options: Options, count: usize) -> Result<(Vec<OwnedFd>, Sock
 /// An accepted connection.
 #[derive(Debug)]
 pub(crate) struct Accepted {
-    /// Non-blocking.
-    pub(crate) socket: OwnedFd,
+    pub(crate) socket: Socket,
     /// The client's end; the kernel returns it with the connection, even when the client has left already.
     pub(crate) peer: Option<SocketAddr>,
 }
 
 /// The next connection that waits. `None`: none is left, or the machine has no room for one (MFILE, NFILE,
 /// NOBUFS), and the next look tries again.
-pub(crate) fn accept(listener: &OwnedFd) -> Option<Accepted> {
+pub(crate) fn accept(listener: &Listener) -> Option<Accepted> {
     loop {
         match acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
             Ok((socket, peer)) => {
                 return Some(Accepted {
-                    socket,
+                    socket: listener.socket(socket),
                     peer: peer.and_then(|peer| SocketAddr::try_from(peer).ok()),
                 });
             }
@@ -79,7 +87,24 @@ pub(crate) fn accept(listener: &OwnedFd) -> Option<Accepted> {
     }
 }
 
-fn check_reach(options: Options) -> Result<(), StartError> {
+impl Listener {
+    /// What serves a connection that was accepted here.
+    pub(crate) fn socket(&self, accepted: OwnedFd) -> Socket {
+        Socket::new(accepted, self.tls.as_ref())
+    }
+
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn check_reach(options: &Options) -> Result<(), StartError> {
     if options.allow_remote || options.address.ip().is_loopback() {
         Ok(())
     } else {
@@ -87,8 +112,8 @@ fn check_reach(options: Options) -> Result<(), StartError> {
     }
 }
 
-fn open(options: Options, share_port: bool) -> Result<OwnedFd, StartError> {
-    let Options { address, backlog, .. } = options;
+fn open(options: &Options, address: SocketAddr, share_port: bool) -> Result<Listener, StartError> {
+    let backlog = options.backlog;
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let attempt = || {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -106,10 +131,11 @@ fn open(options: Options, share_port: bool) -> Result<OwnedFd, StartError> {
         listen(&listener, i32::try_from(backlog).unwrap_or(i32::MAX))?;
         Ok(listener)
     };
-    attempt().map_err(|errno| explain(errno, address))
+    let fd = attempt().map_err(|errno| explain(errno, address))?;
+    Ok(Listener { fd, tls: options.tls.clone() })
 }
 
-fn address_of(listener: &OwnedFd, asked: SocketAddr) -> Result<SocketAddr, StartError> {
+fn address_of(listener: &Listener, asked: SocketAddr) -> Result<SocketAddr, StartError> {
     let name = getsockname(listener).map_err(|errno| explain(errno, asked))?;
     Ok(SocketAddr::try_from(name).expect("invariant: the socket was made for IP"))
 }
@@ -128,32 +154,32 @@ mod tests {
     use super::*;
 
     fn options(address: &str) -> Options {
-        Options { address: address.parse().unwrap(), backlog: 16, allow_remote: false }
+        Options { address: address.parse().unwrap(), backlog: 16, allow_remote: false, tls: None }
     }
 
     #[test]
     fn other_machines_are_kept_out_unless_allowed() {
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
-            let error = one(options(address)).unwrap_err();
+            let error = one(&options(address)).unwrap_err();
             assert!(matches!(error, StartError::NotLoopback { .. }), "{address}: {error}");
         }
         let (_listener, address) =
-            one(Options { allow_remote: true, ..options("0.0.0.0:0") }).expect("a free port");
+            one(&Options { allow_remote: true, ..options("0.0.0.0:0") }).expect("a free port");
         assert_ne!(address.port(), 0);
     }
 
     #[test]
     fn a_taken_port_is_named_even_when_it_is_shared() {
-        let (_held, address) = many(options("127.0.0.1:0"), 2).unwrap();
+        let (_held, address) = many(&options("127.0.0.1:0"), 2).unwrap();
         for count in [1, 2] {
-            let error = many(Options { address, ..options("127.0.0.1:0") }, count).unwrap_err();
+            let error = many(&Options { address, ..options("127.0.0.1:0") }, count).unwrap_err();
             assert!(matches!(error, StartError::PortTaken { .. }), "{count}: {error}");
         }
     }
 
     #[test]
     fn an_address_of_another_machine_is_named() {
-        let error = one(Options { allow_remote: true, ..options("192.0.2.1:0") }).unwrap_err();
+        let error = one(&Options { allow_remote: true, ..options("192.0.2.1:0") }).unwrap_err();
         assert!(matches!(error, StartError::NoSuchAddress { .. }), "{error}");
     }
 }

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::StartError;
 use crate::clock::to_timespec;
-use crate::listen::{self, Accepted};
+use crate::listen::{self, Accepted, Listener};
 use crate::stop::Stop;
 
 /// Tokens of what is no connection; slots are far below.
@@ -37,7 +37,7 @@ pub(crate) enum Woken {
 #[derive(Debug)]
 pub(crate) struct Poller<C> {
     epoll: OwnedFd,
-    listener: Option<OwnedFd>,
+    listener: Option<Listener>,
     /// The listener may have more connections: edge-triggered polling won't report it again.
     accept_again: bool,
     slots: Vec<Option<C>>,
@@ -45,7 +45,7 @@ pub(crate) struct Poller<C> {
 }
 
 impl<C: AsFd> Poller<C> {
-    pub(crate) fn new(listener: OwnedFd, stop: &Stop) -> Result<Self, StartError> {
+    pub(crate) fn new(listener: Listener, stop: &Stop) -> Result<Self, StartError> {
         let polled = || {
             let epoll = epoll::create(CreateFlags::CLOEXEC)?;
             epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN | EventFlags::ET)?;

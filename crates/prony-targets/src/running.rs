@@ -1,7 +1,6 @@
 //! A started server, and its end.
 
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use rustix::net::{Shutdown, shutdown};
 
 use crate::StartError;
 use crate::counters::{Counters, Counts};
+use crate::listen::Listener;
 use crate::stop::Stop;
 
 /// How long a stop waits for requests in flight. Longer than any delay a study uses, shorter than a person's
@@ -23,7 +23,7 @@ pub struct Running {
     counters: Arc<Counters>,
     stop: Arc<Stop>,
     /// Closed to new connections by the stop itself, where the threads that accept may be busy with a request.
-    listener: Option<Arc<OwnedFd>>,
+    listener: Option<Arc<Listener>>,
     /// In the order in which they are joined: those that serve before those that write down what they served.
     threads: Vec<JoinHandle<()>>,
 }
@@ -44,7 +44,7 @@ impl Running {
     }
 
     /// Leaves it to the stop to refuse new connections.
-    pub(crate) fn close_on_stop(&mut self, listener: Arc<OwnedFd>) {
+    pub(crate) fn close_on_stop(&mut self, listener: Arc<Listener>) {
         self.listener = Some(listener);
     }
 

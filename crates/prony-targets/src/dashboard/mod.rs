@@ -31,6 +31,7 @@ use crate::listen::{self, DEFAULT_BACKLOG};
 use crate::running::Running;
 use crate::service::{self, Options, Worker};
 use crate::stop::Stop;
+use crate::tls::Tls;
 use monitor::Monitor;
 use reports::Reports;
 use routes::Dashboard;
@@ -58,6 +59,8 @@ pub struct Config {
     pub backlog: u32,
     /// Serve addresses that other machines can reach. Default false.
     pub allow_remote: bool,
+    /// Serve HTTPS. Default none: HTTP.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Config {
@@ -71,6 +74,7 @@ impl Default for Config {
             head_timeout: Duration::from_secs(10),
             backlog: DEFAULT_BACKLOG,
             allow_remote: false,
+            tls: None,
         }
     }
 }
@@ -87,7 +91,7 @@ struct Board {
 /// A stop closes idle connections at once, gives requests that have begun
 /// [`DRAIN_LIMIT`](crate::DRAIN_LIMIT), and breaks off checks.
 pub fn start(config: Config) -> Result<Running, StartError> {
-    let Config { listen: address, workers, backlog, allow_remote, head_timeout, check_every, .. } = config;
+    let Config { listen: address, workers, backlog, allow_remote, tls, head_timeout, check_every, .. } = config;
     service::check(workers, head_timeout)?;
     if check_every.is_zero() {
         let reason = "leave some time between two rounds; 30 s is usual";
@@ -97,7 +101,7 @@ pub fn start(config: Config) -> Result<Running, StartError> {
         return Err(StartError::Setting { setting: "check", reason: "choose at most 100 sites" });
     }
     let monitor = Monitor::new(&config.sites)?;
-    let (listeners, local_addr) = listen::many(listen::Options { address, backlog, allow_remote }, workers)?;
+    let (listeners, local_addr) = listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);
     let board = Arc::new(Board { reports: Reports::default(), monitor });

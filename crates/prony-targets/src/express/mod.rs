@@ -44,6 +44,7 @@ use crate::postgres::{self, DatabaseUrl};
 use crate::running::Running;
 use crate::service::{self, Mailbox, Options, Worker};
 use crate::stop::Stop;
+use crate::tls::Tls;
 use reply::Replies;
 use routes::Express;
 
@@ -80,6 +81,8 @@ pub struct Config {
     pub backlog: u32,
     /// Serve addresses that other machines can reach. Default false.
     pub allow_remote: bool,
+    /// Serve HTTPS. Default none: HTTP.
+    pub tls: Option<Tls>,
 }
 
 /// The database behind the server. A table `users` with ten rows is made in it, if it has none.
@@ -106,6 +109,7 @@ impl Default for Config {
             head_timeout: Duration::from_secs(10),
             backlog: DEFAULT_BACKLOG,
             allow_remote: false,
+            tls: None,
         }
     }
 }
@@ -117,7 +121,8 @@ impl Default for Config {
 pub fn start(config: Config) -> Result<Running, StartError> {
     check(&config)?;
     let Config { listen: address, workers, backlog, allow_remote, head_timeout, errors_500, .. } = config;
-    let (listeners, local_addr) = listen::many(listen::Options { address, backlog, allow_remote }, workers)?;
+    let tls = config.tls.clone();
+    let (listeners, local_addr) = listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);
     let mut running = Running::new(local_addr, Arc::clone(&counters), Arc::clone(&stop));

@@ -36,6 +36,7 @@ use crate::listen::{self, DEFAULT_BACKLOG};
 use crate::running::Running;
 use crate::service::{self, Mailbox, Options, Worker};
 use crate::stop::Stop;
+use crate::tls::Tls;
 use durable::Durable;
 use routes::KeyValue;
 use store::Store;
@@ -63,6 +64,8 @@ pub struct Config {
     pub backlog: u32,
     /// Serve addresses that other machines can reach. Default false.
     pub allow_remote: bool,
+    /// Serve HTTPS. Default none: HTTP.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Config {
@@ -78,6 +81,7 @@ impl Default for Config {
             head_timeout: Duration::from_secs(10),
             backlog: DEFAULT_BACKLOG,
             allow_remote: false,
+            tls: None,
         }
     }
 }
@@ -87,9 +91,9 @@ impl Default for Config {
 /// A stop closes idle connections at once, ends the streams of events, gives requests that have begun
 /// [`DRAIN_LIMIT`](crate::DRAIN_LIMIT), and then closes the durable store.
 pub fn start(config: Config) -> Result<Running, StartError> {
-    let Config { listen: address, workers, backlog, allow_remote, head_timeout, keep_alive, .. } = config;
+    let Config { listen: address, workers, backlog, allow_remote, tls, head_timeout, keep_alive, .. } = config;
     service::check(workers, head_timeout)?;
-    let (listeners, local_addr) = listen::many(listen::Options { address, backlog, allow_remote }, workers)?;
+    let (listeners, local_addr) = listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);
     let store = Arc::new(Store::new(config.memory_limit_bytes));

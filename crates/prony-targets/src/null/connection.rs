@@ -1,22 +1,22 @@
 //! One connection: bytes in, answers out, nothing kept unless something is half done.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::answers::{Answers, Kind};
 use crate::head::{self, Reject};
 use crate::reply::rejection;
+use crate::tls::Socket;
 
 /// How much is read at once. Larger than a head may be, so a whole head always fits.
 pub(super) const INPUT_BYTES: usize = 16 * 1024;
 const _: () = assert!(INPUT_BYTES > head::HEAD_LIMIT_BYTES);
 
-/// An open connection. Between requests it is these 16 bytes.
+/// An open connection. Between requests it is these 24 bytes.
 #[derive(Debug)]
 pub(super) struct Connection {
-    socket: OwnedFd,
+    socket: Socket,
     half_done: Option<Box<HalfDone>>,
 }
 
@@ -67,7 +67,7 @@ enum Pause {
 }
 
 impl Connection {
-    pub(super) fn new(socket: OwnedFd) -> Self {
+    pub(super) fn new(socket: Socket) -> Self {
         Self { socket, half_done: None }
     }
 
@@ -102,7 +102,7 @@ impl Connection {
     }
 
     fn read_and_answer(
-        &self,
+        &mut self,
         turn: &mut Turn<'_>,
         half: &mut HalfDone,
         filled: &mut usize,
@@ -115,10 +115,10 @@ impl Connection {
                 Pause::End(result) => return result,
             }
             let room = INPUT_BYTES - *filled;
-            match recv(&self.socket, &mut turn.input[*filled..], RecvFlags::empty()) {
-                Ok((0, _)) if half.is_under_way(*filled) => return TurnResult::Broken,
-                Ok((0, _)) => return TurnResult::Done,
-                Ok((count, _)) => {
+            match self.socket.recv(&mut turn.input[*filled..]) {
+                Ok(0) if half.is_under_way(*filled) => return TurnResult::Broken,
+                Ok(0) => return TurnResult::Done,
+                Ok(count) => {
                     *filled += count;
                     if count < room && !until_empty {
                         return match self.answer(turn, half, filled) {
@@ -135,7 +135,7 @@ impl Connection {
     }
 
     /// Answers the whole requests in the first `filled` bytes of the input and moves what is left to its start.
-    fn answer(&self, turn: &mut Turn<'_>, half: &mut HalfDone, filled: &mut usize) -> Pause {
+    fn answer(&mut self, turn: &mut Turn<'_>, half: &mut HalfDone, filled: &mut usize) -> Pause {
         // What had been blocked goes first: it may be the last answer.
         let unblocked = self.settle(turn, half, Pause::NeedInput);
         if !matches!(unblocked, Pause::NeedInput) {
@@ -189,9 +189,9 @@ impl Connection {
     }
 
     /// Sends what is owed; `then` if all went out.
-    fn settle(&self, turn: &Turn<'_>, half: &mut HalfDone, then: Pause) -> Pause {
+    fn settle(&mut self, turn: &Turn<'_>, half: &mut HalfDone, then: Pause) -> Pause {
         while let Some(kind) = half.owed {
-            match send(&self.socket, turn.answers.piece(kind, half.owed_bytes), SendFlags::NOSIGNAL) {
+            match self.socket.send(turn.answers.piece(kind, half.owed_bytes)) {
                 Ok(count) => half.owed_bytes -= count as u64,
                 Err(Errno::AGAIN) => return Pause::Blocked,
                 Err(Errno::INTR) => {}
@@ -209,8 +209,8 @@ impl Connection {
     }
 
     /// Best effort: who sends nonsense may miss the reply when the kernel resets the connection.
-    fn reject(&self, reject: Reject) -> Pause {
-        let _ = send(&self.socket, &rejection(reject), SendFlags::NOSIGNAL);
+    fn reject(&mut self, reject: Reject) -> Pause {
+        let _ = self.socket.send(&rejection(reject));
         Pause::End(TurnResult::Rejected)
     }
 }
@@ -242,7 +242,7 @@ mod tests {
         let (mut client, server) = UnixStream::pair().unwrap();
         client.set_nonblocking(true).unwrap();
         server.set_nonblocking(true).unwrap();
-        let mut connection = Connection::new(server.into());
+        let mut connection = Connection::new(Socket::new(server.into(), None));
         let answers = Answers::new(12);
         let mut input = [0; INPUT_BYTES];
         let (mut output, mut answered, mut result) = (Vec::new(), 0, TurnResult::Open);

@@ -1,6 +1,5 @@
 //! A worker thread: one edge-triggered epoll loop over its listener and its connections.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,6 +10,7 @@ use super::connection::{Connection, INPUT_BYTES, Turn, TurnResult};
 use crate::StartError;
 use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::counters::{Counters, count};
+use crate::listen::Listener;
 use crate::poller::{Poller, Woken};
 use crate::stop::Stop;
 
@@ -36,7 +36,7 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(
-        listener: OwnedFd,
+        listener: Listener,
         answers: Arc<Answers>,
         counters: Arc<Counters>,
         stop: Arc<Stop>,

@@ -1,6 +1,5 @@
 //! The model `Async`: the evented loop with one constant delay.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use super::Config;
 use super::page::Pages;
 use crate::StartError;
 use crate::counters::Counters;
+use crate::listen::Listener;
 use crate::reader::Request;
 use crate::running::Running;
 use crate::stop::Stop;
@@ -15,7 +15,7 @@ use crate::timed::{Act, Came, End, Options, TimedHandler, Worker};
 
 pub(super) fn spawn(
     running: &mut Running,
-    listener: OwnedFd,
+    listener: Listener,
     config: &Config,
     pages: Arc<Pages>,
     counters: Arc<Counters>,

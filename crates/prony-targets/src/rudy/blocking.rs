@@ -1,6 +1,5 @@
 //! The models in which a thread handles one connection at a time: who accepts, and who handles.
 
-use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +14,9 @@ use super::refused::Refused;
 use crate::StartError;
 use crate::clock::{SECOND_NS, monotonic_ns, to_timespec};
 use crate::counters::count;
+use crate::listen::Listener;
 use crate::running::Running;
+use crate::tls::Socket;
 
 /// A handler's stack: its deepest frame holds 8 KiB of buffers, the rest is calls.
 const STACK_BYTES: usize = 128 * 1024;
@@ -26,7 +27,7 @@ const RETRY_NS: u64 = SECOND_NS / 10;
 /// With one worker it is the original server.
 pub(super) fn spawn_holding(
     running: &mut Running,
-    listener: OwnedFd,
+    listener: Listener,
     handler: &Arc<Handler>,
     workers: usize,
 ) -> Result<(), StartError> {
@@ -35,8 +36,8 @@ pub(super) fn spawn_holding(
     for _ in 0..workers {
         let (listener, handler) = (Arc::clone(&listener), Arc::clone(handler));
         running.spawn("rudy", move || {
-            while let Some(socket) = accept(&listener, &handler, &mut Refused::default()) {
-                handler.serve(&socket);
+            while let Some(mut socket) = accept(&listener, &handler, &mut Refused::default()) {
+                handler.serve(&mut socket);
             }
         })?;
     }
@@ -46,7 +47,7 @@ pub(super) fn spawn_holding(
 /// One thread that accepts, and one more for each connection.
 pub(super) fn spawn_per_connection(
     running: &mut Running,
-    listener: OwnedFd,
+    listener: Listener,
     handler: Arc<Handler>,
 ) -> Result<(), StartError> {
     let listener = Arc::new(listener);
@@ -55,10 +56,10 @@ pub(super) fn spawn_per_connection(
         let gate = Gate::new(THREAD_LIMIT);
         loop {
             let permit = gate.pass();
-            let Some(socket) = accept(&listener, &handler, &mut Refused::default()) else { break };
+            let Some(mut socket) = accept(&listener, &handler, &mut Refused::default()) else { break };
             let server = Arc::clone(&handler);
             let body = move || {
-                server.serve(&socket);
+                server.serve(&mut socket);
                 drop(socket);
                 drop(permit);
             };
@@ -75,18 +76,18 @@ pub(super) fn spawn_per_connection(
 /// One thread that accepts and turns away, and `workers` that handle.
 pub(super) fn spawn_refusing(
     running: &mut Running,
-    listener: OwnedFd,
+    listener: Listener,
     handler: &Arc<Handler>,
     workers: usize,
 ) -> Result<(), StartError> {
     // Its bound is never reached: who is sent holds one of as many permits.
-    let (give, take) = sync_channel::<(OwnedFd, Permit)>(workers);
+    let (give, take) = sync_channel::<(Socket, Permit)>(workers);
     let take = Arc::new(Mutex::new(take));
     for _ in 0..workers {
         let (take, handler) = (Arc::clone(&take), Arc::clone(handler));
         running.spawn("rudy", move || {
-            while let Some((socket, permit)) = next_of(&take) {
-                handler.serve(&socket);
+            while let Some((mut socket, permit)) = next_of(&take) {
+                handler.serve(&mut socket);
                 drop(socket);
                 drop(permit);
             }
@@ -109,12 +110,12 @@ pub(super) fn spawn_refusing(
     })
 }
 
-fn next_of(take: &Mutex<Receiver<(OwnedFd, Permit)>>) -> Option<(OwnedFd, Permit)> {
+fn next_of(take: &Mutex<Receiver<(Socket, Permit)>>) -> Option<(Socket, Permit)> {
     take.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
 /// The next connection; `None` when the server stops. Meanwhile it looks after the refused.
-fn accept(listener: &OwnedFd, handler: &Handler, refused: &mut Refused) -> Option<OwnedFd> {
+fn accept(listener: &Listener, handler: &Handler, refused: &mut Refused) -> Option<Socket> {
     loop {
         if handler.stop.is_raised() {
             return None;
@@ -125,7 +126,7 @@ fn accept(listener: &OwnedFd, handler: &Handler, refused: &mut Refused) -> Optio
         match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
             Ok(socket) => {
                 count(&handler.counters.connections);
-                return Some(socket);
+                return Some(listener.socket(socket));
             }
             Err(Errno::AGAIN) if handler.accept_every_ns > 0 => {
                 handler.stop.comes_before(now_ns.saturating_add(handler.accept_every_ns));

@@ -1,11 +1,9 @@
 //! One connection, handled by a thread that has nothing else to do meanwhile.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use super::Config;
 use super::page::Pages;
@@ -15,6 +13,7 @@ use crate::head::Reject;
 use crate::reader::{Event, Reader, Request};
 use crate::reply::{CONTINUE, rejection};
 use crate::stop::{RUNNING, Stop};
+use crate::tls::Socket;
 
 /// How long a client may take to take its reply.
 const SEND_LIMIT_NS: u64 = 10 * SECOND_NS;
@@ -61,7 +60,7 @@ impl Handler {
     }
 
     /// Serves the connection to its end.
-    pub(super) fn serve(&self, socket: &OwnedFd) {
+    pub(super) fn serve(&self, socket: &mut Socket) {
         wake_exactly();
         let mut reader = Reader::default();
         loop {
@@ -87,7 +86,7 @@ impl Handler {
     }
 
     /// Waits and answers; false when the connection ends here.
-    fn reply(&self, socket: &OwnedFd, request: &Request) -> bool {
+    fn reply(&self, socket: &mut Socket, request: &Request) -> bool {
         let read_ns = monotonic_ns();
         self.counters.enter();
         if !self.stop.sleep_until(read_ns.saturating_add(self.delay_ns)) {
@@ -103,7 +102,7 @@ impl Handler {
         delivered && !close
     }
 
-    fn next_request(&self, socket: &OwnedFd, reader: &mut Reader) -> Next {
+    fn next_request(&self, socket: &mut Socket, reader: &mut Reader) -> Next {
         let deadline_ns = monotonic_ns().saturating_add(self.request_timeout_ns);
         let mut input = [0; INPUT_BYTES];
         loop {
@@ -116,9 +115,9 @@ impl Handler {
                 Ok(None) => {}
                 Err(reject) => return Next::Reject(reject),
             }
-            match recv(socket, &mut input[..], RecvFlags::empty()) {
-                Ok((0, _)) => return Next::End { midway: !reader.is_idle() },
-                Ok((count, _)) => reader.feed(&input[..count]),
+            match socket.recv(&mut input[..]) {
+                Ok(0) => return Next::End { midway: !reader.is_idle() },
+                Ok(count) => reader.feed(&input[..count]),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) if monotonic_ns() >= deadline_ns && reader.is_idle() => {
                     return Next::End { midway: false };
@@ -137,7 +136,7 @@ impl Handler {
     }
 
     /// Waits for the socket, the deadline, or the stop (and, if that has come, the cutoff).
-    fn wait(&self, socket: &OwnedFd, readiness: PollFlags, deadline_ns: u64) {
+    fn wait(&self, socket: &Socket, readiness: PollFlags, deadline_ns: u64) {
         let cutoff_ns = self.stop.cutoff_ns();
         let span_ns = deadline_ns.min(cutoff_ns).saturating_sub(monotonic_ns());
         let of_socket = PollFd::new(socket, readiness);
@@ -150,11 +149,11 @@ impl Handler {
     }
 
     /// False when the client did not take it all.
-    fn send_all(&self, socket: &OwnedFd, bytes: &[u8]) -> bool {
+    fn send_all(&self, socket: &mut Socket, bytes: &[u8]) -> bool {
         let deadline_ns = monotonic_ns() + SEND_LIMIT_NS;
         let mut left = bytes;
         while !left.is_empty() {
-            match send(socket, left, SendFlags::NOSIGNAL) {
+            match socket.send(left) {
                 Ok(count) => left = &left[count..],
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) if monotonic_ns() < deadline_ns.min(self.stop.cutoff_ns()) => {
@@ -166,13 +165,13 @@ impl Handler {
         true
     }
 
-    fn linger(&self, socket: &OwnedFd) {
-        let _ = shutdown(socket, Shutdown::Write);
+    fn linger(&self, socket: &mut Socket) {
+        socket.finish_sending();
         let deadline_ns = monotonic_ns() + LINGER_LIMIT_NS;
         let mut input = [0; INPUT_BYTES];
         while monotonic_ns() < deadline_ns.min(self.stop.cutoff_ns()) {
-            match recv(socket, &mut input[..], RecvFlags::empty()) {
-                Ok((0, _)) => return,
+            match socket.recv(&mut input[..]) {
+                Ok(0) => return,
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.wait(socket, PollFlags::IN, deadline_ns),
                 Err(_) => return,

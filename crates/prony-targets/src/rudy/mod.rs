@@ -26,6 +26,7 @@ use crate::counters::Counters;
 use crate::listen::{self, DEFAULT_BACKLOG};
 use crate::running::Running;
 use crate::stop::Stop;
+use crate::tls::Tls;
 
 /// The most threads, for a thread per connection and for a pool. Past it the model `Thread` lets connections
 /// wait in the listen queue.
@@ -84,6 +85,8 @@ pub struct Config {
     pub accept_every: Duration,
     /// Serve addresses that other machines can reach. Default false.
     pub allow_remote: bool,
+    /// Serve HTTPS. Default none: HTTP.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Config {
@@ -99,6 +102,7 @@ impl Default for Config {
             backlog: DEFAULT_BACKLOG,
             accept_every: Duration::ZERO,
             allow_remote: false,
+            tls: None,
         }
     }
 }
@@ -110,6 +114,7 @@ impl Default for Config {
 #[expect(clippy::needless_pass_by_value, reason = "as every server's: whoever starts one is done with it")]
 pub fn start(config: Config) -> Result<Running, StartError> {
     let Config { listen: address, model, backlog, allow_remote, .. } = config;
+    let tls = config.tls.clone();
     let files = config.files.as_deref().map(files::Files::read).transpose()?;
     let pages = Arc::new(page::Pages { files, leak_bytes: config.leak_bytes, ..page::Pages::default() });
     if let Model::Pool { workers, .. } = model
@@ -129,7 +134,7 @@ pub fn start(config: Config) -> Result<Running, StartError> {
             reason: "the model `async` accepts at once; choose another model",
         });
     }
-    let (listener, local_addr) = listen::one(listen::Options { address, backlog, allow_remote })?;
+    let (listener, local_addr) = listen::one(&listen::Options { address, backlog, allow_remote, tls })?;
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);
     let mut running = Running::new(local_addr, Arc::clone(&counters), Arc::clone(&stop));

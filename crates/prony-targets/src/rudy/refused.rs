@@ -1,13 +1,12 @@
 //! Connections that were turned away and are not quite gone.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use crate::clock::SECOND_NS;
 use crate::reply::refusal;
+use crate::tls::Socket;
 
 /// How many are kept at once; the oldest goes first.
 const LIMIT: usize = 256;
@@ -18,14 +17,14 @@ const LINGER_LIMIT_NS: u64 = SECOND_NS;
 /// connection, and the client might lose the reply. So each is kept until the client closes, or for a second.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
-    sockets: VecDeque<(OwnedFd, u64)>,
+    sockets: VecDeque<(Socket, u64)>,
 }
 
 impl Refused {
-    pub(super) fn turn_away(&mut self, socket: OwnedFd, now_ns: u64) {
+    pub(super) fn turn_away(&mut self, mut socket: Socket, now_ns: u64) {
         // A fresh connection has room for 200 bytes.
-        let _ = send(&socket, &refusal(), SendFlags::NOSIGNAL);
-        let _ = shutdown(&socket, Shutdown::Write);
+        let _ = socket.send(&refusal());
+        socket.finish_sending();
         if self.sockets.len() == LIMIT {
             self.sockets.pop_front();
         }
@@ -34,10 +33,10 @@ impl Refused {
 
     /// Throws away what they sent and lets go of those that are done or overdue.
     pub(super) fn tidy(&mut self, now_ns: u64) {
-        self.sockets.retain(|(socket, until_ns)| now_ns < *until_ns && !has_ended(socket));
+        self.sockets.retain_mut(|(socket, until_ns)| now_ns < *until_ns && !has_ended(socket));
     }
 
-    pub(super) fn sockets(&self) -> impl Iterator<Item = &OwnedFd> {
+    pub(super) fn sockets(&self) -> impl Iterator<Item = &Socket> {
         self.sockets.iter().map(|(socket, _)| socket)
     }
 
@@ -47,11 +46,11 @@ impl Refused {
     }
 }
 
-fn has_ended(socket: &OwnedFd) -> bool {
+fn has_ended(socket: &mut Socket) -> bool {
     let mut input = [0; 4096];
     loop {
-        match recv(socket, &mut input[..], RecvFlags::empty()) {
-            Ok((0, _)) => return true,
+        match socket.recv(&mut input[..]) {
+            Ok(0) => return true,
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return error != Errno::AGAIN,
         }

@@ -1,15 +1,15 @@
 //! One connection: requests in, replies and events out, nothing kept unless something is half done.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use super::request_decoder::{Next, RequestDecoder};
 use super::{Options, Owed, Request, Service, Stream, Then, Ticket};
 use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::head::{HEAD_LIMIT_BYTES, Head, Reject};
 use crate::reply::{CONTINUE, rejection};
+use crate::tls::Socket;
 
 /// How much is read at once. Larger than a head may be, so a whole head always fits.
 pub(super) const INPUT_BYTES: usize = 16 * 1024;
@@ -30,7 +30,7 @@ const HEARTBEAT_NS: u64 = 15 * SECOND_NS;
 /// An open connection.
 #[derive(Debug)]
 pub(super) struct Connection<S> {
-    socket: OwnedFd,
+    socket: Socket,
     number: u64,
     intake: RequestDecoder,
     /// Read and not understood yet: part of a head, or requests behind a reply that is not made or not taken.
@@ -118,7 +118,7 @@ enum Sent {
 }
 
 impl<S: Stream> Connection<S> {
-    pub(super) fn new(socket: OwnedFd, number: u64, since_ns: u64) -> Self {
+    pub(super) fn new(socket: Socket, number: u64, since_ns: u64) -> Self {
         Self {
             socket,
             number,
@@ -244,7 +244,7 @@ impl<S: Stream> Connection<S> {
                 Phase::Streaming(_) => self.stream(input, turn),
                 Phase::Ending { linger: false } => return TurnResult::Done,
                 Phase::Ending { linger: true } => {
-                    let _ = shutdown(&self.socket, Shutdown::Write);
+                    self.socket.finish_sending();
                     self.phase = Phase::Lingering;
                     None
                 }
@@ -292,9 +292,9 @@ impl<S: Stream> Connection<S> {
                 return Some(if turn.stopping && !is_midway { TurnResult::Done } else { TurnResult::Open });
             }
             let room = INPUT_BYTES - filled;
-            match recv(&self.socket, &mut input[filled..], RecvFlags::empty()) {
-                Ok((0, _)) => return Some(if is_midway { TurnResult::Broken } else { TurnResult::Done }),
-                Ok((count, _)) => {
+            match self.socket.recv(&mut input[filled..]) {
+                Ok(0) => return Some(if is_midway { TurnResult::Broken } else { TurnResult::Done }),
+                Ok(count) => {
                     filled += count;
                     read_ns = monotonic_ns();
                     // A read that does not fill the buffer is the last one, which saves a system call per request;
@@ -368,10 +368,10 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Throws away what has come; done when the client is.
-    fn discard(&self, input: &mut [u8; INPUT_BYTES]) -> TurnResult {
+    fn discard(&mut self, input: &mut [u8; INPUT_BYTES]) -> TurnResult {
         loop {
-            match recv(&self.socket, &mut input[..], RecvFlags::empty()) {
-                Ok((0, _)) => return TurnResult::Done,
+            match self.socket.recv(&mut input[..]) {
+                Ok(0) => return TurnResult::Done,
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return TurnResult::Open,
                 Err(_) => return TurnResult::Done,
@@ -385,7 +385,7 @@ impl<S: Stream> Connection<S> {
             self.unsent.append(out);
             return self.send_rest();
         }
-        let (taken, sent) = send_all(&self.socket, out);
+        let (taken, sent) = send_all(&mut self.socket, out);
         self.sent_bytes += taken as u64;
         if sent == Sent::Blocked {
             self.unsent = out[taken..].to_vec();
@@ -398,7 +398,7 @@ impl<S: Stream> Connection<S> {
         if self.unsent.is_empty() {
             return Sent::All;
         }
-        let (taken, sent) = send_all(&self.socket, &self.unsent);
+        let (taken, sent) = send_all(&mut self.socket, &self.unsent);
         self.sent_bytes += taken as u64;
         if sent == Sent::Blocked {
             self.unsent.drain(..taken);
@@ -437,10 +437,10 @@ impl<V: Service> Turn<'_, V> {
 }
 
 /// How much the kernel took.
-fn send_all(socket: &OwnedFd, bytes: &[u8]) -> (usize, Sent) {
+fn send_all(socket: &mut Socket, bytes: &[u8]) -> (usize, Sent) {
     let mut taken = 0;
     while taken < bytes.len() {
-        match send(socket, &bytes[taken..], SendFlags::NOSIGNAL) {
+        match socket.send(&bytes[taken..]) {
             Ok(count) => taken += count,
             Err(Errno::AGAIN) => return (taken, Sent::Blocked),
             Err(Errno::INTR) => {}
@@ -503,7 +503,7 @@ mod tests {
             let (client, server) = UnixStream::pair().unwrap();
             client.set_nonblocking(true).unwrap();
             server.set_nonblocking(true).unwrap();
-            Self { client, connection: Connection::new(server.into(), 0, 0) }
+            Self { client, connection: Connection::new(Socket::new(server.into(), None), 0, 0) }
         }
 
         fn turn(

@@ -1,6 +1,5 @@
 //! A worker thread: sleep until something comes, then do all that can be done.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +10,7 @@ use super::{Mailbox, Note, Options, Service, Ticket};
 use crate::StartError;
 use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::counters::{Counters, count};
-use crate::listen::Accepted;
+use crate::listen::{Accepted, Listener};
 use crate::poller::{Poller, Woken};
 use crate::stop::Stop;
 
@@ -46,7 +45,7 @@ impl<S: Service> Worker<S> {
     pub(crate) fn new(
         service: S,
         options: Options,
-        listener: OwnedFd,
+        listener: Listener,
         mailbox: Option<Arc<Mailbox<S::Outcome>>>,
         counters: Arc<Counters>,
         stop: Arc<Stop>,

@@ -1,9 +1,8 @@
 //! One connection of the loop, and what the kernel does for it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::stamps::{Arrival, Stamps};
 use super::{Act, End};
@@ -12,6 +11,7 @@ use crate::head::Reject;
 use crate::listen::Accepted;
 use crate::reader::{Event, Reader, Request};
 use crate::reply::CONTINUE;
+use crate::tls::Socket;
 
 /// How much is read at once. A request larger than that takes more than one read.
 pub(super) const INPUT_BYTES: usize = 16 * 1024;
@@ -19,7 +19,7 @@ pub(super) const INPUT_BYTES: usize = 16 * 1024;
 /// An open connection.
 #[derive(Debug)]
 pub(super) struct Connection<T> {
-    pub(super) socket: OwnedFd,
+    pub(super) socket: Socket,
     pub(super) number: u64,
     /// The client's port; 0 if unknown.
     pub(super) peer_port: u16,
@@ -125,7 +125,7 @@ impl<T> Connection<T> {
                 Ok(Some(Event::Request(request))) => return Read::Request(request, self.last_arrival),
                 Ok(Some(Event::Continue)) => {
                     // It is a courtesy: without it the client goes on after a while.
-                    let _ = send(&self.socket, CONTINUE, SendFlags::NOSIGNAL);
+                    let _ = self.socket.send(CONTINUE);
                     continue;
                 }
                 Ok(None) => {}
@@ -134,10 +134,10 @@ impl<T> Connection<T> {
             if self.incoming == Incoming::Nothing {
                 return Read::Empty;
             }
-            match stamps.receive(&self.socket, input) {
+            match stamps.receive(&mut self.socket, input) {
                 Ok((0, _)) => return Read::Gone { midway: !self.reader.is_idle() },
                 Ok((count, arrival)) => {
-                    self.last_arrival = arrival;
+                    self.last_arrival = arrival.unwrap_or(self.last_arrival);
                     if count < INPUT_BYTES {
                         self.is_read_empty();
                     }
@@ -170,8 +170,8 @@ impl<T> Connection<T> {
     /// Throws away what has come; false when the client is done.
     pub(super) fn discard(&mut self, input: &mut [u8; INPUT_BYTES]) -> bool {
         loop {
-            match recv(&self.socket, &mut input[..], RecvFlags::empty()) {
-                Ok((0, _)) => return false,
+            match self.socket.recv(&mut input[..]) {
+                Ok(0) => return false,
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return true,
                 Err(_) => return false,
@@ -210,7 +210,7 @@ impl<T> Replying<T> {
     }
 
     /// Sends up to the end of the piece.
-    pub(super) fn send(&mut self, socket: &OwnedFd, out: &[u8]) -> Sent {
+    pub(super) fn send(&mut self, socket: &mut Socket, out: &[u8]) -> Sent {
         self.blocked = false;
         let open_bytes = self.open_bytes.min(out.len());
         while self.sent_bytes < open_bytes {
@@ -218,7 +218,7 @@ impl<T> Replying<T> {
             if self.sent_bytes == 0 {
                 self.first_ns = self.last_ns;
             }
-            match send(socket, &out[self.sent_bytes..open_bytes], SendFlags::NOSIGNAL) {
+            match socket.send(&out[self.sent_bytes..open_bytes]) {
                 Ok(count) => self.sent_bytes += count,
                 Err(Errno::AGAIN) => {
                     self.blocked = true;

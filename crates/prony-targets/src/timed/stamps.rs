@@ -10,6 +10,7 @@ use rustix::net::{RecvFlags, recv};
 
 use crate::clock::{Clocks, clocks, monotonic_ns};
 use crate::sys;
+use crate::tls::Socket;
 
 /// A realtime clock that moves further than this between two reads (a second at most) is worth a mark.
 const MOVE_LIMIT_NS: u64 = 10_000;
@@ -46,15 +47,22 @@ impl Stamps {
         self.reference_offset_ns = clocks().offset_ns();
     }
 
-    /// Reads what has come, and when that was.
-    pub(super) fn receive(&self, socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Arrival), Errno> {
-        if self.asked {
-            let (count, stamp_ns) = sys::recv_stamped(socket, buffer)?;
-            return Ok((count, self.date(stamp_ns)));
-        }
-        let (count, _) = recv(socket, buffer, RecvFlags::empty())?;
-        let read_ns = monotonic_ns();
-        Ok((count, Arrival { at_ns: read_ns, read_ns, stamped: false, clock_moved: false }))
+    /// Reads what has come, and when that was: with TLS when its last record came, and `None` for what had been read
+    /// with an earlier one.
+    pub(super) fn receive(
+        &self,
+        socket: &mut Socket,
+        buffer: &mut [u8],
+    ) -> Result<(usize, Option<Arrival>), Errno> {
+        socket.recv_with(buffer, |fd, bytes| {
+            if self.asked {
+                let (count, stamp_ns) = sys::recv_stamped(fd, bytes)?;
+                return Ok((count, self.date(stamp_ns)));
+            }
+            let (count, _) = recv(fd, bytes, RecvFlags::empty())?;
+            let read_ns = monotonic_ns();
+            Ok((count, Arrival { at_ns: read_ns, read_ns, stamped: false, clock_moved: false }))
+        })
     }
 
     /// When bytes came that are being read now.

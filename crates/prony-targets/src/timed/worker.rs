@@ -1,11 +1,9 @@
 //! The loop itself: sleep until something comes or is due, then do that.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use rustix::event::epoll::Event;
-use rustix::net::{Shutdown, send, shutdown, sockopt};
 
 use super::connection::{Connection, INPUT_BYTES, Incoming, Phase, Read, Replying, Sent};
 use super::due::DueTimes;
@@ -16,6 +14,7 @@ use crate::StartError;
 use crate::clock::monotonic_ns;
 use crate::counters::{Counters, count};
 use crate::head::Reject;
+use crate::listen::Listener;
 use crate::poller::{Poller, Woken};
 use crate::reader::Request;
 use crate::reply::rejection;
@@ -51,13 +50,13 @@ impl<S: TimedHandler> Worker<S> {
     pub(crate) fn new(
         script: S,
         options: Options,
-        listener: OwnedFd,
+        listener: Listener,
         counters: Arc<Counters>,
         stop: Arc<Stop>,
     ) -> Result<Self, StartError> {
         if options.kernel_stamps {
             // Accepted sockets inherit it. Without it arrivals are dated when they are read, and marked so.
-            let _ = sys::stamp_arrivals(&listener);
+            let _ = sys::stamp_arrivals(listener.fd());
         }
         let poller = Poller::new(listener, &stop)?;
         Ok(Self {
@@ -236,8 +235,7 @@ impl<S: TimedHandler> Worker<S> {
         connection.out.clear();
         let act = self.script.answer(&ticket, now_ns, close, &mut connection.out);
         if act == Act::Reset {
-            // A linger time of zero makes closing a reset.
-            let _ = sockopt::set_socket_linger(&connection.socket, Some(std::time::Duration::ZERO));
+            connection.socket.reset_on_close();
             self.close(slot);
             self.over(ticket, End { first_ns: now_ns, last_ns: now_ns, delivered: true });
             return;
@@ -251,7 +249,7 @@ impl<S: TimedHandler> Worker<S> {
     fn send_on(&mut self, slot: usize) {
         let Some(connection) = self.poller.connection(slot) else { return };
         let Phase::Replying(replying) = &mut connection.phase else { return };
-        match replying.send(&connection.socket, &connection.out) {
+        match replying.send(&mut connection.socket, &connection.out) {
             Sent::Blocked => {}
             Sent::Piece => self.due.push(monotonic_ns() + replying.every_ns, slot),
             sent @ (Sent::All | Sent::Failed) => self.finish(slot, sent == Sent::All),
@@ -286,8 +284,8 @@ impl<S: TimedHandler> Worker<S> {
         count(&self.counters.rejected);
         let Some(connection) = self.poller.connection(slot) else { return };
         // A fresh reply of 200 bytes fits the socket's buffer unless the client doesn't read; then it is lost.
-        let _ = send(&connection.socket, &rejection(reject), rustix::net::SendFlags::NOSIGNAL);
-        let _ = shutdown(&connection.socket, Shutdown::Write);
+        let _ = connection.socket.send(&rejection(reject));
+        connection.socket.finish_sending();
         connection.phase = Phase::Lingering;
         connection.since_ns = monotonic_ns();
         self.wake(slot);

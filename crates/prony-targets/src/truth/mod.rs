@@ -40,6 +40,7 @@ use crate::counters::Counters;
 use crate::listen::{self, DEFAULT_BACKLOG};
 use crate::running::Running;
 use crate::stop::Stop;
+use crate::tls::Tls;
 use crate::timed::{Options, Worker, wait_until_stamped};
 use recorder::Sinks;
 use schedule::Schedule;
@@ -97,6 +98,8 @@ pub struct Config {
     pub backlog: u32,
     /// Serve addresses that other machines can reach. Default false.
     pub allow_remote: bool,
+    /// Serve HTTPS. Default none: HTTP.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Config {
@@ -117,6 +120,7 @@ impl Default for Config {
             request_timeout: Duration::from_secs(10),
             backlog: DEFAULT_BACKLOG,
             allow_remote: false,
+            tls: None,
         }
     }
 }
@@ -127,8 +131,8 @@ impl Default for Config {
 /// then ends the log.
 pub fn start(config: Config) -> Result<Running, StartError> {
     check(&config)?;
-    let Config { listen: address, workers, backlog, allow_remote, seed, .. } = config;
-    let (listeners, local_addr) = listen::many(listen::Options { address, backlog, allow_remote }, workers)?;
+    let Config { listen: address, workers, backlog, allow_remote, tls, seed, .. } = config;
+    let (listeners, local_addr) = listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);
     let began = clocks();

@@ -11,4 +11,5 @@ mod kv;
 mod null;
 mod routed;
 mod rudy;
+mod tls;
 mod truth;
