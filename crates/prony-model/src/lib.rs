@@ -33,6 +33,7 @@ mod status;
 mod study;
 mod target;
 mod tls;
+mod tls_choices;
 mod traffic;
 mod units;
 pub mod words;
@@ -95,5 +96,6 @@ pub use study::{
 };
 pub use target::{Target, TargetError};
 pub use tls::{ClientCertificate, Handshakes, ServerCertificate, TlsOptions, TlsUse, TlsVersions};
+pub use tls_choices::{TlsChoices, TlsChoicesError};
 pub use traffic::{Traffic, TrafficPart};
 pub use units::{Rate, parse_bytes, parse_count, parse_count_u32, parse_duration, parse_percent};

@@ -44,9 +44,9 @@ pub(crate) use report::{ReportArgs, ReportFormat};
 pub(crate) use run::{Format, PageFormat, RunArgs};
 pub(crate) use serve::{
     BottleneckArgs, DashboardArgs, ExampleLabArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs,
-    ServeArgs, Served, WhenFull,
+    ServeArgs, ServeTlsArgs, Served, WhenFull,
 };
-pub(crate) use shared::{BodyLength, CheckArgs, ConnectionArgs, Driver, KernelStamps, RequestArgs};
+pub(crate) use shared::{BodyLength, CheckArgs, ConnectionArgs, Driver, KernelStamps, RequestArgs, TlsArgs};
 pub(crate) use study::StudyArgs;
 pub(crate) use supervise::SuperviseArgs;
 pub(crate) use truth::{TruthArgs, TruthLogArgs};

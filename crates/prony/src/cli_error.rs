@@ -6,6 +6,7 @@ use prony_engine::RunError;
 use prony_exec::{ExecError, How};
 use prony_model::{
     CommandExit, ExecPlan, ExecPlanError, OptionsError, PlanError, Problem, SourceError, TargetError,
+    TlsChoicesError,
 };
 use prony_report::clean;
 
@@ -112,6 +113,12 @@ impl From<SourceError> for CliError {
 
 impl From<OptionsError> for CliError {
     fn from(error: OptionsError) -> Self {
+        error.problem(flag).into()
+    }
+}
+
+impl From<TlsChoicesError> for CliError {
+    fn from(error: TlsChoicesError) -> Self {
         error.problem(flag).into()
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
+mod serve_tls;
 pub(crate) mod study;
 pub(crate) mod supervise;
 pub(crate) mod truth_log;

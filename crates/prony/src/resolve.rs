@@ -10,7 +10,7 @@ use prony_model::{
 };
 
 use crate::args::{
-    BodyLength, CheckArgs, ConnectionArgs, Driver, Format, KernelStamps, RequestArgs, RunArgs,
+    BodyLength, CheckArgs, ConnectionArgs, Driver, Format, KernelStamps, RequestArgs, RunArgs, TlsArgs,
 };
 use crate::cli_error::CliError;
 use crate::output::Destination;
@@ -70,7 +70,7 @@ pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliErro
 /// The plan of `args`, with `curl_body` where no body was typed.
 fn plan(args: &RunArgs, curl_body: Option<Vec<u8>>, seed: u64) -> Result<RunPlan, CliError> {
     let url = args.url.as_deref().unwrap_or_default();
-    let target = target(url, args.unix.as_deref(), &args.connect_to)?;
+    let target = target(url, &args.tls, args.unix.as_deref(), &args.connect_to)?;
     let seed = args.means.seed.unwrap_or(seed);
     let without_body = options(args)?;
     let plan = |options: &RunOptions| options.plan(target.clone(), seed).map_err(CliError::from);
@@ -112,8 +112,13 @@ fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
     })
 }
 
-fn target(url: &str, unix: Option<&Path>, connect_to: &[SocketAddr]) -> Result<Target, CliError> {
-    let target = Target::parse(url)?;
+fn target(
+    url: &str,
+    tls: &TlsArgs,
+    unix: Option<&Path>,
+    connect_to: &[SocketAddr],
+) -> Result<Target, CliError> {
+    let target = tls.choices().applied_to(Target::parse(url)?)?;
     let mut addresses: Vec<SocketAddr> = Vec::new();
     for address in connect_to {
         if address.port() == 0 {

@@ -254,7 +254,7 @@ mod tests {
         check(|_| {}, None);
         check(|load| load.rate_per_s = Some(100.0), None);
         check(|load| load.url = "127.0.0.1".to_owned(), Some("url"));
-        check(|load| load.url = "https://127.0.0.1/".to_owned(), Some("url"));
+        check(|load| load.url = "https://127.0.0.1/".to_owned(), None);
         check(|load| load.url = "http://a:b@h/".to_owned(), Some("url"));
         check(|load| load.rate_per_s = Some(-1.0), Some("rate_per_s"));
         check(|load| load.rate_per_s = Some(f64::NAN), Some("rate_per_s"));

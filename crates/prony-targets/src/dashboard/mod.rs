@@ -91,7 +91,8 @@ struct Board {
 /// A stop closes idle connections at once, gives requests that have begun
 /// [`DRAIN_LIMIT`](crate::DRAIN_LIMIT), and breaks off checks.
 pub fn start(config: Config) -> Result<Running, StartError> {
-    let Config { listen: address, workers, backlog, allow_remote, tls, head_timeout, check_every, .. } = config;
+    let Config { listen: address, workers, backlog, allow_remote, tls, head_timeout, check_every, .. } =
+        config;
     service::check(workers, head_timeout)?;
     if check_every.is_zero() {
         let reason = "leave some time between two rounds; 30 s is usual";
@@ -101,7 +102,8 @@ pub fn start(config: Config) -> Result<Running, StartError> {
         return Err(StartError::Setting { setting: "check", reason: "choose at most 100 sites" });
     }
     let monitor = Monitor::new(&config.sites)?;
-    let (listeners, local_addr) = listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
+    let (listeners, local_addr) =
+        listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);
     let board = Arc::new(Board { reports: Reports::default(), monitor });

@@ -122,7 +122,8 @@ pub fn start(config: Config) -> Result<Running, StartError> {
     check(&config)?;
     let Config { listen: address, workers, backlog, allow_remote, head_timeout, errors_500, .. } = config;
     let tls = config.tls.clone();
-    let (listeners, local_addr) = listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
+    let (listeners, local_addr) =
+        listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);
     let mut running = Running::new(local_addr, Arc::clone(&counters), Arc::clone(&stop));

@@ -91,9 +91,11 @@ impl Default for Config {
 /// A stop closes idle connections at once, ends the streams of events, gives requests that have begun
 /// [`DRAIN_LIMIT`](crate::DRAIN_LIMIT), and then closes the durable store.
 pub fn start(config: Config) -> Result<Running, StartError> {
-    let Config { listen: address, workers, backlog, allow_remote, tls, head_timeout, keep_alive, .. } = config;
+    let Config { listen: address, workers, backlog, allow_remote, tls, head_timeout, keep_alive, .. } =
+        config;
     service::check(workers, head_timeout)?;
-    let (listeners, local_addr) = listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
+    let (listeners, local_addr) =
+        listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);
     let store = Arc::new(Store::new(config.memory_limit_bytes));

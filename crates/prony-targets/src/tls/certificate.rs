@@ -1,5 +1,6 @@
 //! A certificate for this machine's own addresses, and the authority that signs it.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use rcgen::{
@@ -25,12 +26,17 @@ pub(super) struct Made {
 }
 
 /// Makes both, with keys on P-256: the fastest signature that every client accepts.
-pub(super) fn make() -> Result<Made, rcgen::Error> {
-    let mut authority = params(&[], "Prony reference servers")?;
+pub(super) fn make(listen: IpAddr) -> Result<Made, rcgen::Error> {
+    let mut authority = params(Vec::new(), "Prony reference servers")?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
-    let mut leaf = params(&NAMES, "localhost")?;
+    let mut names = NAMES.map(str::to_owned).to_vec();
+    let listen = listen.to_string();
+    if !names.contains(&listen) {
+        names.push(listen);
+    }
+    let mut leaf = params(names, "localhost")?;
     leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let key = KeyPair::generate()?;
@@ -38,8 +44,7 @@ pub(super) fn make() -> Result<Made, rcgen::Error> {
     Ok(Made { certificate: certificate.into(), key: key.into(), authority_pem: authority.pem() })
 }
 
-fn params(names: &[&str], common_name: &str) -> Result<CertificateParams, rcgen::Error> {
-    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+fn params(names: Vec<String>, common_name: &str) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name.push(DnType::CommonName, common_name);
     let now = Duration::from_secs(clocks().realtime_ns / SECOND_NS);

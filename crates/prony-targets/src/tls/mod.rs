@@ -9,6 +9,7 @@ mod socket;
 
 use std::fs::File;
 use std::io::Read as _;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -61,10 +62,10 @@ struct HandshakeCounters {
 }
 
 impl Tls {
-    /// A new certificate for localhost, 127.0.0.1 and ::1, valid for some weeks, signed by a new authority, whose key
-    /// is forgotten.
-    pub fn self_signed() -> Result<SelfSigned, StartError> {
-        let made = certificate::make().map_err(|source| StartError::Tls { source: source.into() })?;
+    /// A new certificate for localhost, 127.0.0.1, ::1 and `listen`, valid for some weeks, signed by a new authority,
+    /// whose key is forgotten.
+    pub fn self_signed(listen: IpAddr) -> Result<SelfSigned, StartError> {
+        let made = certificate::make(listen).map_err(|source| StartError::Tls { source: source.into() })?;
         let tls = Self::new(vec![made.certificate], made.key)
             .map_err(|source| StartError::Tls { source: source.into() })?;
         Ok(SelfSigned { tls, authority_pem: made.authority_pem })
@@ -98,10 +99,7 @@ impl Tls {
         })
     }
 
-    fn new(
-        chain: Vec<CertificateDer<'static>>,
-        key: PrivateKeyDer<'static>,
-    ) -> Result<Self, rustls::Error> {
+    fn new(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Result<Self, rustls::Error> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(DEFAULT_VERSIONS)?
             .with_no_client_auth()

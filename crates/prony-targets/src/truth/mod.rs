@@ -40,8 +40,8 @@ use crate::counters::Counters;
 use crate::listen::{self, DEFAULT_BACKLOG};
 use crate::running::Running;
 use crate::stop::Stop;
-use crate::tls::Tls;
 use crate::timed::{Options, Worker, wait_until_stamped};
+use crate::tls::Tls;
 use recorder::Sinks;
 use schedule::Schedule;
 use script::{Shared, Truth};
@@ -132,7 +132,8 @@ impl Default for Config {
 pub fn start(config: Config) -> Result<Running, StartError> {
     check(&config)?;
     let Config { listen: address, workers, backlog, allow_remote, tls, seed, .. } = config;
-    let (listeners, local_addr) = listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
+    let (listeners, local_addr) =
+        listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
     let counters = Arc::new(Counters::default());
     let stop = Arc::new(Stop::new()?);
     let began = clocks();

@@ -1,7 +1,7 @@
 //! All servers over TLS, as a client of rustls sees them.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,10 +83,8 @@ fn all(tls: &Tls) -> Vec<(&'static str, Running)> {
 
 #[test]
 fn every_server_speaks_both_versions_and_resumes() {
-    for (version, name) in
-        [(&rustls::version::TLS12, "localhost"), (&rustls::version::TLS13, "127.0.0.1")]
-    {
-        let made = Tls::self_signed().unwrap();
+    for (version, name) in [(&rustls::version::TLS12, "localhost"), (&rustls::version::TLS13, "127.0.0.1")] {
+        let made = Tls::self_signed(Ipv4Addr::LOCALHOST.into()).unwrap();
         for (server_name, server) in all(&made.tls) {
             let before = made.tls.handshakes();
             let config = client(&made.authority_pem, &[version]);
@@ -111,7 +109,7 @@ fn every_server_speaks_both_versions_and_resumes() {
 
 #[test]
 fn a_connection_that_closes_behind_its_answer_says_so() {
-    let made = Tls::self_signed().unwrap();
+    let made = Tls::self_signed(Ipv4Addr::LOCALHOST.into()).unwrap();
     let config = client(&made.authority_pem, &[&rustls::version::TLS13]);
     for (name, server) in all(&made.tls) {
         let mut stream = connect(server.local_addr(), &config, "localhost");
@@ -127,7 +125,7 @@ fn a_connection_that_closes_behind_its_answer_says_so() {
 #[test]
 fn a_client_that_reads_late_gets_every_byte() {
     const BODY_BYTES: usize = 16 * 1024 * 1024;
-    let made = Tls::self_signed().unwrap();
+    let made = Tls::self_signed(Ipv4Addr::LOCALHOST.into()).unwrap();
     let tls = Some(made.tls.clone());
     let config = null::Config { body_bytes: BODY_BYTES, tls, ..null::Config::default() };
     let server = null::start(config).unwrap();
@@ -144,7 +142,7 @@ fn a_client_that_reads_late_gets_every_byte() {
 /// Bytes in pieces of any size, some of them one at a time, and many requests in one record.
 #[test]
 fn records_may_be_cut_anywhere() {
-    let made = Tls::self_signed().unwrap();
+    let made = Tls::self_signed(Ipv4Addr::LOCALHOST.into()).unwrap();
     let config = client(&made.authority_pem, &[&rustls::version::TLS13]);
     for (name, server) in all(&made.tls) {
         let mut stream = connect(server.local_addr(), &config, "localhost");
@@ -168,7 +166,7 @@ fn records_may_be_cut_anywhere() {
 
 #[test]
 fn a_busy_pool_refuses_over_tls_too() {
-    let made = Tls::self_signed().unwrap();
+    let made = Tls::self_signed(Ipv4Addr::LOCALHOST.into()).unwrap();
     let model = rudy::Model::Pool { workers: 1, when_full: rudy::WhenFull::Refuse };
     let delay = Duration::from_hours(1);
     let config = rudy::Config { model, delay, tls: Some(made.tls.clone()), ..rudy::Config::default() };
@@ -185,7 +183,7 @@ fn a_busy_pool_refuses_over_tls_too() {
 
 #[test]
 fn plain_http_gets_an_alert_and_nonsense_harms_nobody() {
-    let made = Tls::self_signed().unwrap();
+    let made = Tls::self_signed(Ipv4Addr::LOCALHOST.into()).unwrap();
     for (name, server) in all(&made.tls) {
         for bytes in [GET, b"\x16\x03\x01\x00\x05hello", b"\x16\x03", b"\0", b""] {
             let mut socket = TcpStream::connect(server.local_addr()).unwrap();
@@ -212,8 +210,8 @@ fn plain_http_gets_an_alert_and_nonsense_harms_nobody() {
 
 #[test]
 fn a_client_that_does_not_trust_the_certificate_is_counted_as_failed() {
-    let made = Tls::self_signed().unwrap();
-    let other = Tls::self_signed().unwrap();
+    let made = Tls::self_signed(Ipv4Addr::LOCALHOST.into()).unwrap();
+    let other = Tls::self_signed(Ipv4Addr::LOCALHOST.into()).unwrap();
     let tls = Some(made.tls.clone());
     let server = null::start(null::Config { tls, ..null::Config::default() }).unwrap();
     let config = client(&other.authority_pem, &[&rustls::version::TLS13]);

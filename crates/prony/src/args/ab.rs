@@ -9,7 +9,7 @@ use clap::{ArgAction, ArgMatches};
 #[command(
     // As getopt has it: the last of several wins.
     args_override_self = true,
-    override_usage = "prony ab [OPTIONS] http://HOST[:PORT]/PATH",
+    override_usage = "prony ab [OPTIONS] http[s]://HOST[:PORT]/PATH",
     after_help = EXAMPLES,
     after_long_help = DETAILS
 )]
@@ -114,18 +114,24 @@ pub(crate) struct AbArgs {
     /// Refused: socket buffers are the kernel's
     #[arg(short = 'b', value_name = "BYTES", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) window: Option<String>,
-    /// Refused, as is https: not supported yet
+    /// Refused: TLS asks for the name of the URL
     #[arg(short = 'I', action = ArgAction::SetTrue, hide_short_help = true)]
     pub(crate) tls_no_sni: bool,
-    /// Refused, as is https
+    /// Refused: all cipher suites of TLS 1.2 and 1.3 that are not known to be weak are offered
     #[arg(short = 'Z', value_name = "CIPHERS", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) tls_ciphers: Option<String>,
-    /// Refused, as is https
+    /// Offer this version of TLS only: TLS1.2 or TLS1.3; ALL is both [default: ALL]
     #[arg(short = 'f', value_name = "PROTOCOL", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) tls_protocol: Option<String>,
-    /// Refused, as is https
+    /// Client certificate and its key, in one PEM file
     #[arg(short = 'E', value_name = "FILE", allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) tls_certificate: Option<PathBuf>,
+    /// Trust the certificates in this PEM file instead of the system's; may be repeated
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) cacert: Vec<PathBuf>,
+    /// Accept any certificate, as ab does
+    #[arg(long, hide_short_help = true)]
+    pub(crate) insecure: bool,
     /// End with prony's exit codes: 3 if the run is invalid, 4 if no answer was good
     #[arg(long)]
     pub(crate) strict: bool,
@@ -152,24 +158,13 @@ What differs from ab:
   load that was made ends with 0, as ab's does, whatever was answered.
   Files that exist are not replaced without --force.
   -T without -p or -u changes nothing, as in ab, and is told.
-  Refused: https and its flags -I -Z -f -E; -b; -v from 2 on.";
+  Certificates are verified; ab accepts any, as prony does with --insecure.
+  Refused: -b; -I; -Z; -f below TLS1.2; -v from 2 on.";
 
 impl AbArgs {
     /// Fills in what depends on the order of the words.
     pub(super) fn note_order(&mut self, matches: &ArgMatches) {
         let last = |name: &str| matches.indices_of(name).and_then(Iterator::max);
         self.requests_follow_limit = last("requests") > last("time_limit");
-    }
-
-    /// The first flag of those that only https has.
-    pub(crate) fn tls_flag(&self) -> Option<&'static str> {
-        [
-            ("-I", self.tls_no_sni),
-            ("-Z", self.tls_ciphers.is_some()),
-            ("-f", self.tls_protocol.is_some()),
-            ("-E", self.tls_certificate.is_some()),
-        ]
-        .into_iter()
-        .find_map(|(flag, is_there)| is_there.then_some(flag))
     }
 }

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use prony_model::{Metric, parse_count_u32, parse_duration, parse_percent};
 
 use super::run::PageFormat;
-use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs};
+use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs, TlsArgs};
 
 /// `prony compare`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -88,6 +88,8 @@ pub(crate) struct CompareArgs {
     /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
     #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
     pub(crate) sources: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
     #[command(flatten)]
     pub(crate) means: MeansArgs,
     #[command(flatten)]

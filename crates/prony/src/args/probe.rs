@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use prony_model::{StatusSet, parse_count_u32};
 
 use super::run::PageFormat;
-use super::shared::RequestArgs;
+use super::shared::{RequestArgs, TlsArgs};
 
 /// `prony probe`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -41,6 +41,8 @@ pub(crate) struct ProbeArgs {
     /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
     #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
     pub(crate) sources: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
     /// Accept these status codes: `200`, `2xx`, `200-299`, lists with commas [default: 200-399]
     #[arg(long, value_name = "STATUS", value_parser = StatusSet::parse, hide_short_help = true)]
     pub(crate) expect_status: Option<StatusSet>,

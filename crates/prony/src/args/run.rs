@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use prony_model::{Clock, ServerHint, parse_count, parse_count_u32, parse_duration};
 use prony_study::Condition;
 
-use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs};
+use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs, TlsArgs};
 
 /// `prony run`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -49,6 +49,8 @@ pub(crate) struct RunArgs {
     /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
     #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
     pub(crate) sources: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
     #[command(flatten)]
     pub(crate) means: MeansArgs,
     #[command(flatten)]

@@ -15,11 +15,27 @@ use super::{ExpressArgs, PostgresArgs, TruthArgs};
 #[command(
     subcommand_value_name = "NAME",
     subcommand_help_heading = "Servers",
-    after_help = "Examples:\n  prony serve null\n  prony serve rudy --model pool --workers 4 --delay 10ms\n  prony serve kv --port 3000 --durable data"
+    after_help = "Examples:\n  prony serve null\n  prony serve rudy --model pool --workers 4 --delay 10ms\n  prony serve kv --port 3000 --durable data\n  prony serve null --tls"
 )]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
     pub(crate) server: Served,
+}
+
+impl ServeArgs {
+    /// Where the server listens, if it is one that speaks HTTP and can speak HTTPS.
+    pub(crate) fn listen(&self) -> Option<&ListenArgs> {
+        Some(match &self.server {
+            Served::Null(args) => &args.listen,
+            Served::Rudy(args) => &args.listen,
+            Served::Bottleneck(args) => &args.listen,
+            Served::Dashboard(args) => &args.listen,
+            Served::Kv(args) => &args.listen,
+            Served::Express(args) => &args.listen,
+            Served::Truth(args) => &args.listen,
+            Served::Lab(_) | Served::Postgres(_) => return None,
+        })
+    }
 }
 
 /// The reference servers.
@@ -46,7 +62,7 @@ pub(crate) enum Served {
 }
 
 /// Where to listen.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ListenArgs {
     /// Port; 0 takes a free one
     #[arg(short, long, value_name = "PORT", default_value_t = 3000)]
@@ -57,10 +73,29 @@ pub(crate) struct ListenArgs {
     /// Let other machines connect; needed for any address that is not loopback
     #[arg(long)]
     pub(crate) allow_remote: bool,
+    #[command(flatten)]
+    pub(crate) tls: ServeTlsArgs,
+}
+
+/// Whether and how to serve HTTPS.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ServeTlsArgs {
+    /// Serve HTTPS, with a certificate made for localhost at the start
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// Serve HTTPS with this certificate chain, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Write the authority of the certificate that is made to this file [default: a temporary file]
+    #[arg(long, value_name = "FILE", requires = "tls", conflicts_with = "tls_cert")]
+    pub(crate) tls_ca: Option<PathBuf>,
 }
 
 /// `prony serve null`
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct NullArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
@@ -118,7 +153,7 @@ pub(crate) struct RudyArgs {
 }
 
 /// `prony serve bottleneck`
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:\n  \
     prony serve bottleneck --burn 500us --workers 2            # all of two cores\n  \
     prony serve bottleneck --burn 500us --workers 4 --busy 1   # one thread of four\n  \

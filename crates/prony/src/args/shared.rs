@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use prony_model::{Rate, StatusSet, parse_count_u32, parse_duration};
+use prony_model::{Rate, StatusSet, TlsChoices, TlsVersions, parse_count_u32, parse_duration};
 
 /// What is sent, and how long it may take.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -27,6 +27,61 @@ pub(crate) struct RequestArgs {
     /// Wait this long for a connection [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) connect_timeout: Option<Duration>,
+}
+
+/// How an https server is reached.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct TlsArgs {
+    /// Trust the certificates in this PEM file instead of the system's; may be repeated
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) cacert: Vec<PathBuf>,
+    /// Client certificate, PEM
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its key, PEM [default: in the file of --cert]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) key: Option<PathBuf>,
+    /// Accept any certificate: every report says so
+    #[arg(short = 'k', long, hide_short_help = true)]
+    pub(crate) insecure: bool,
+    /// Ask for this name and verify it, instead of the URL's host
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(crate) sni: Option<String>,
+    /// Offer this version of TLS only [default: both]
+    #[arg(long, value_name = "VERSION", value_enum, hide_short_help = true)]
+    pub(crate) tls: Option<Tls>,
+    /// A full TLS handshake for every connection
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_resumption: bool,
+}
+
+impl TlsArgs {
+    /// What was asked for.
+    pub(crate) fn choices(&self) -> TlsChoices {
+        TlsChoices {
+            ca_files: self.cacert.clone(),
+            certificate: self.cert.clone(),
+            key: self.key.clone(),
+            insecure: self.insecure,
+            server_name: self.sni.clone(),
+            versions: self.tls.map_or(TlsVersions::Any, |version| match version {
+                Tls::V12 => TlsVersions::Tls12,
+                Tls::V13 => TlsVersions::Tls13,
+            }),
+            no_resumption: self.no_resumption,
+        }
+    }
+}
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tls {
+    /// TLS 1.2.
+    #[value(name = "1.2")]
+    V12,
+    /// TLS 1.3.
+    #[value(name = "1.3")]
+    V13,
 }
 
 /// How much load, and by how many threads; the number of connections has another default in each command.

@@ -1,12 +1,14 @@
 //! The flags of `prony wrk`: those of wrk 4.
 
+use super::shared::TlsArgs;
+
 /// `prony wrk`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(
     // As getopt has it: the last of several wins, and a long flag may be cut short.
     args_override_self = true,
     infer_long_args = true,
-    override_usage = "prony wrk [OPTIONS] http://HOST[:PORT]/PATH",
+    override_usage = "prony wrk [OPTIONS] http[s]://HOST[:PORT]/PATH",
     after_help = EXAMPLES,
     after_long_help = DETAILS
 )]
@@ -32,6 +34,8 @@ pub(crate) struct WrkArgs {
     /// Wait this long for a response [default: 2s]
     #[arg(short = 'T', long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) timeout: Option<String>,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
     /// Print the version
     #[arg(short, long)]
     pub(crate) version: bool,
@@ -62,4 +66,5 @@ What differs from wrk:
   Answers to what was sent in time are awaited for up to a second.
   With --strict exit codes are prony's own (prony --help-all); without it, a
   load that was made ends with 0, as wrk's does, whatever was answered.
-  Refused: https; scripts (-s). For a body or a method: prony run --body.";
+  Certificates are verified; wrk accepts any, as prony does with --insecure.
+  Refused: scripts (-s). For a body or a method: prony run --body.";

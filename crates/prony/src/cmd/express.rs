@@ -2,6 +2,7 @@
 
 use prony_targets::express::{self, Config, Database, DatabaseError};
 use prony_targets::postgres::PostgresError;
+use prony_targets::tls::Tls;
 use prony_targets::{Running, StartError};
 
 use super::postgres;
@@ -30,9 +31,13 @@ pub(super) fn database(args: &ExpressArgs) -> Result<Option<Database>, CliError>
     Ok(Some(Database::Url(url)))
 }
 
-pub(super) fn start(args: &ExpressArgs, database: Option<Database>) -> Result<Running, StartError> {
+pub(super) fn start(
+    args: &ExpressArgs,
+    database: Option<Database>,
+    tls: Option<Tls>,
+) -> Result<Running, StartError> {
     express::start(Config {
-        listen: address(args.listen),
+        listen: address(&args.listen),
         workers: args.workers as usize,
         database,
         pool: args.pool as usize,
@@ -42,6 +47,7 @@ pub(super) fn start(args: &ExpressArgs, database: Option<Database>) -> Result<Ru
         pg_sleep: args.pg_sleep,
         errors_500: args.errors_500,
         allow_remote: args.listen.allow_remote,
+        tls,
         ..Config::default()
     })
 }

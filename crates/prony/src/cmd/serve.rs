@@ -7,9 +7,11 @@ use std::os::fd::AsFd as _;
 use std::sync::mpsc::sync_channel;
 
 use prony_report::count;
+use prony_targets::tls::{Handshakes, Tls};
 use prony_targets::{Running, StartError, StopReport, bottleneck, dashboard, kv, null, rudy, truth};
 
 use super::express;
+use super::serve_tls::ServingTls;
 use crate::args::{
     BottleneckArgs, DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served,
     TruthArgs, WhenFull,
@@ -25,6 +27,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
         // The receiver is gone only when the server has ended already.
         let _ = stop.try_send(());
     })?;
+    let serving = args.listen().map(|listen| ServingTls::new(&listen.tls, listen.listen)).transpose()?;
+    let serving = serving.unwrap_or_default();
+    let tls = serving.tls();
     let running = match &args.server {
         Served::Postgres(args) => {
             // It ends with this thread, which has nothing else to do.
@@ -39,36 +44,42 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
                 stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))
             });
         }
-        Served::Null(args) => start_null(*args),
-        Served::Rudy(args) => start_rudy(args),
-        Served::Bottleneck(args) => start_bottleneck(*args),
-        Served::Dashboard(args) => start_dashboard(args, log(&args.access_log)?),
+        Served::Null(args) => start_null(args, tls),
+        Served::Rudy(args) => start_rudy(args, tls),
+        Served::Bottleneck(args) => start_bottleneck(args, tls),
+        Served::Dashboard(args) => start_dashboard(args, log(&args.access_log)?, tls),
         Served::Kv(args) => {
             let log_to = if args.log_connections { LogTo::Stdout } else { LogTo::Off };
-            start_kv(args, log(&log_to)?)
+            start_kv(args, log(&log_to)?, tls)
         }
-        Served::Express(args) => express::start(args, express::database(args)?),
-        Served::Truth(args) => start_truth(args),
+        Served::Express(args) => express::start(args, express::database(args)?, tls),
+        Served::Truth(args) => start_truth(args, tls),
     }
     .map_err(|error| cli_error(&error))?;
-    // A script waits for this line, and takes the port from it.
-    output::print(&format!("listening on http://{}/\n", running.local_addr()))?;
+    // A script waits for the first line, and takes the port from it.
+    output::print(&format!(
+        "listening on {}://{}/\n{}",
+        serving.scheme(),
+        running.local_addr(),
+        serving.trusted_with()
+    ))?;
     stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))?;
-    print_stop_report(&running.stop());
+    print_stop_report(&running.stop(), serving.handshakes());
     Ok(Exit::Good)
 }
 
-fn start_null(args: NullArgs) -> Result<Running, StartError> {
+fn start_null(args: &NullArgs, tls: Option<Tls>) -> Result<Running, StartError> {
     null::start(null::Config {
-        listen: address(args.listen),
+        listen: address(&args.listen),
         workers: args.workers as usize,
         body_bytes: usize::try_from(args.body_bytes).unwrap_or(usize::MAX),
         allow_remote: args.listen.allow_remote,
+        tls,
         ..null::Config::default()
     })
 }
 
-fn start_rudy(args: &RudyArgs) -> Result<Running, StartError> {
+fn start_rudy(args: &RudyArgs, tls: Option<Tls>) -> Result<Running, StartError> {
     let model = match args.model {
         Model::Sequential => rudy::Model::Sequential,
         Model::Thread => rudy::Model::Thread,
@@ -82,7 +93,7 @@ fn start_rudy(args: &RudyArgs) -> Result<Running, StartError> {
         },
     };
     rudy::start(rudy::Config {
-        listen: address(args.listen),
+        listen: address(&args.listen),
         model,
         delay: args.delay,
         keep_alive: args.keepalive,
@@ -91,36 +102,43 @@ fn start_rudy(args: &RudyArgs) -> Result<Running, StartError> {
         accept_every: args.accept_every,
         leak_bytes: usize::try_from(args.leak).unwrap_or(usize::MAX),
         allow_remote: args.listen.allow_remote,
+        tls,
         ..rudy::Config::default()
     })
 }
 
-fn start_bottleneck(args: BottleneckArgs) -> Result<Running, StartError> {
+fn start_bottleneck(args: &BottleneckArgs, tls: Option<Tls>) -> Result<Running, StartError> {
     bottleneck::start(bottleneck::Config {
-        listen: address(args.listen),
+        listen: address(&args.listen),
         workers: args.workers as usize,
         busy: args.busy.map(|busy| busy as usize),
         burn: args.burn,
         hold: args.hold,
         allow_remote: args.listen.allow_remote,
+        tls,
     })
 }
 
-fn start_dashboard(args: &DashboardArgs, access_log: Option<File>) -> Result<Running, StartError> {
+fn start_dashboard(
+    args: &DashboardArgs,
+    access_log: Option<File>,
+    tls: Option<Tls>,
+) -> Result<Running, StartError> {
     dashboard::start(dashboard::Config {
-        listen: address(args.listen),
+        listen: address(&args.listen),
         workers: args.workers as usize,
         access_log,
         sites: args.checks.clone(),
         check_every: args.check_every,
         allow_remote: args.listen.allow_remote,
+        tls,
         ..dashboard::Config::default()
     })
 }
 
-fn start_kv(args: &KvArgs, connection_log: Option<File>) -> Result<Running, StartError> {
+fn start_kv(args: &KvArgs, connection_log: Option<File>, tls: Option<Tls>) -> Result<Running, StartError> {
     kv::start(kv::Config {
-        listen: address(args.listen),
+        listen: address(&args.listen),
         workers: args.workers as usize,
         memory_limit_bytes: args.memory,
         durable: args.durable.clone(),
@@ -128,6 +146,7 @@ fn start_kv(args: &KvArgs, connection_log: Option<File>) -> Result<Running, Star
         connection_log,
         keep_alive: !args.no_keepalive,
         allow_remote: args.listen.allow_remote,
+        tls,
         ..kv::Config::default()
     })
 }
@@ -150,9 +169,9 @@ fn log(to: &LogTo) -> Result<Option<File>, CliError> {
     opened.map(Some).map_err(failed)
 }
 
-fn start_truth(args: &TruthArgs) -> Result<Running, StartError> {
+fn start_truth(args: &TruthArgs, tls: Option<Tls>) -> Result<Running, StartError> {
     truth::start(truth::Config {
-        listen: address(args.listen),
+        listen: address(&args.listen),
         workers: args.workers as usize,
         delay: args.delay,
         seed: args.seed,
@@ -164,11 +183,12 @@ fn start_truth(args: &TruthArgs) -> Result<Running, StartError> {
         spin: args.spin,
         log: args.log.clone(),
         allow_remote: args.listen.allow_remote,
+        tls,
         ..truth::Config::default()
     })
 }
 
-pub(super) fn address(args: ListenArgs) -> SocketAddr {
+pub(super) fn address(args: &ListenArgs) -> SocketAddr {
     SocketAddr::new(args.listen, args.port)
 }
 
@@ -200,6 +220,13 @@ pub(crate) fn cli_error(error: &StartError) -> CliError {
             CliError::usage(format!("can't use the store {} ({source})", path.display()))
                 .hint("check that the folder may be written and that no other server uses it")
         }
+        StartError::TlsFile { path, reason } => {
+            CliError::usage(format!("can't use {}", path.display())).hint(*reason)
+        }
+        StartError::TlsFileUnreadable { path, source } => {
+            CliError::usage(format!("can't read {} ({source})", path.display()))
+                .hint("name a file that this user may read, or leave --tls-cert and --tls-key out")
+        }
         StartError::Postgres(error) => express::no_postgres(error),
         StartError::Database(error) => express::no_database(error),
         other => match std::error::Error::source(other) {
@@ -210,7 +237,7 @@ pub(crate) fn cli_error(error: &StartError) -> CliError {
 }
 
 /// What the server did, on stderr, in one line.
-fn print_stop_report(report: &StopReport) {
+fn print_stop_report(report: &StopReport, handshakes: Option<Handshakes>) {
     let counts = report.counts;
     let mut line =
         format!("{} requests answered on {} connections", count(counts.requests), count(counts.connections));
@@ -228,6 +255,12 @@ fn print_stop_report(report: &StopReport) {
     for (number, what) in rest {
         if number > 0 {
             line = format!("{line}; {} {what}", count(number));
+        }
+    }
+    if let Some(Handshakes { full, resumed, failed, .. }) = handshakes {
+        line = format!("{line}; {} TLS handshakes in full, {} resumed", count(full), count(resumed));
+        if failed > 0 {
+            line = format!("{line}, {} failed", count(failed));
         }
     }
     // Whoever closed stderr does not want to know.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_model::{
-    Body, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, Target, Timeouts, Version,
-    is_token, source_addresses,
+    Body, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, Target, Timeouts, TlsChoices,
+    TlsVersions, Version, is_token, source_addresses,
 };
 use prony_report::ab::{Attributes, Options, heartbeat};
 
@@ -42,7 +42,7 @@ pub(crate) struct Ab {
 pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
     refuse(args)?;
     let typed = args.url.as_deref().unwrap_or_default();
-    let target = Target::parse(typed)?;
+    let target = tls(args)?.applied_to(Target::parse(typed)?).map_err(|error| error.problem(flag))?;
     let (end, connections) = amounts(args)?;
     let timeout = Duration::from_secs(match &args.timeout {
         None => TIMEOUT_S,
@@ -82,9 +82,15 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
 
 /// Refuses what ab can and prony can't: nothing is left out in silence.
 fn refuse(args: &AbArgs) -> Result<(), CliError> {
-    if let Some(flag) = args.tls_flag() {
-        return Err(CliError::usage(format!("{flag} is for https, which is not supported yet"))
-            .hint("bypass the TLS proxy and load the backend, over http://"));
+    if args.tls_no_sni {
+        return Err(CliError::usage("-I is not supported: the server is always asked for by its name")
+            .hint("leave it out; for another name: prony run URL --sni NAME"));
+    }
+    if args.tls_ciphers.is_some() {
+        return Err(CliError::usage(
+            "-Z is not supported: every cipher suite that is not known to be weak is offered",
+        )
+        .hint("leave it out, and choose the cipher suite on the server"));
     }
     if args.window.is_some() {
         return Err(CliError::usage("-b is not supported: the kernel sizes socket buffers as it needs them")
@@ -109,6 +115,42 @@ fn refuse(args: &AbArgs) -> Result<(), CliError> {
 
 fn two_methods(first: &str, second: &str) -> CliError {
     CliError::usage(format!("{first} and {second} both say the method")).hint("leave out one of them")
+}
+
+/// ab's flags for TLS, and those of prony that it takes.
+fn tls(args: &AbArgs) -> Result<TlsChoices, CliError> {
+    let versions = match args.tls_protocol.as_deref() {
+        None => TlsVersions::Any,
+        Some(typed) => match typed.to_ascii_uppercase().as_str() {
+            "ALL" => TlsVersions::Any,
+            "TLS1.2" => TlsVersions::Tls12,
+            "TLS1.3" => TlsVersions::Tls13,
+            "SSL2" | "SSL3" | "TLS1" | "TLS1.1" => {
+                return Err(CliError::usage(format!("-f {typed} is not supported: it is broken (RFC 8996)"))
+                    .hint("use -f TLS1.2, -f TLS1.3 or -f ALL"));
+            }
+            _ => {
+                return Err(CliError::usage(format!("-f `{typed}` is not a version of TLS"))
+                    .hint("use -f TLS1.2, -f TLS1.3 or -f ALL"));
+            }
+        },
+    };
+    Ok(TlsChoices {
+        ca_files: args.cacert.clone(),
+        certificate: args.tls_certificate.clone(),
+        insecure: args.insecure,
+        versions,
+        ..TlsChoices::default()
+    })
+}
+
+/// How ab writes a setting.
+fn flag(name: &str) -> String {
+    match name {
+        "cert" | "key" => "-E".to_owned(),
+        "tls" => "-f".to_owned(),
+        other => format!("--{other}"),
+    }
 }
 
 /// When the run ends, and how many connections it has.

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prony_model::{ExecPlan, Load, Metric, RunPlan};
+use prony_model::{ExecPlan, Load, Metric, RunPlan, Target};
 use prony_stats::{DEFAULT_MARGIN, DEFAULT_PAIRS, LEAST_PAIRS, Looks};
 use prony_study::{ComparisonCondition, LiveComparison};
 
 use super::outputs::outputs;
 use super::{plan as run_plan, resolve_exec, target};
-use crate::args::{CompareArgs, ExecArgs, PageFormat, RunArgs};
+use crate::args::{CompareArgs, ExecArgs, PageFormat, RunArgs, TlsArgs};
 use crate::cli_error::CliError;
 use crate::output::Destination;
 
@@ -157,9 +157,9 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
                 .hint("name two commands, each in quotes, or two URLs"));
         }
     }
-    let other = target(b, None, &[])?;
+    let (other, tls) = sides(args, a, b)?;
     let seed = args.means.seed.unwrap_or(seed);
-    let plan = run_plan(&run_args(args, a), None, seed)?;
+    let plan = run_plan(&RunArgs { tls, ..run_args(args, a) }, None, seed)?;
     if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {
         return Err(CliError::usage("with --rate both sides have the same rate: it can't be what decides")
             .hint("name a response time, such as --primary p50, or leave out --rate"));
@@ -187,6 +187,16 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
         seed,
     };
     Ok(Live { comparison, calibrated: !args.no_calibration })
+}
+
+/// The candidate, and TLS of the baseline: what was asked for goes to those sides that are https.
+fn sides(args: &CompareArgs, a: &str, b: &str) -> Result<(Target, TlsArgs), CliError> {
+    let is_https = [a, b].map(|url| Target::parse(url).is_ok_and(|target| target.tls.is_some()));
+    let of = |side: usize| match is_https {
+        [false, true] | [true, false] if !is_https[side] => TlsArgs::default(),
+        _ => args.tls.clone(),
+    };
+    Ok((target(b, &of(1), None, &[])?, of(0)))
 }
 
 /// The same load as `prony run` would put on `url`.
@@ -228,6 +238,21 @@ mod tests {
         assert_eq!((a.target.port, b.target.port, *seed, *pairs), (3000, 3001, 7, 20));
         assert_eq!(RunPlan { target: b.target.clone(), ..a.clone() }, *b);
         assert!((resolved.margin - 0.02).abs() < 1e-12);
+    }
+
+    #[test]
+    fn both_sides_are_reached_as_was_asked_for_if_they_are_https() {
+        let tls = TlsArgs { insecure: true, ..TlsArgs::default() };
+        let insecure = |sides: [&str; 2]| {
+            let [a, b] = sides.map(|scheme| Some(format!("{scheme}://127.0.0.1:3000/")));
+            let args = CompareArgs { a, b, tls: tls.clone(), ..CompareArgs::default() };
+            let What::Live(live) = resolve(&args, 7).expect("a comparison").what else { panic!("two URLs") };
+            live.comparison.plans.map(|plan| plan.target.tls.map(|tls| tls.insecure))
+        };
+        assert_eq!(insecure(["https", "https"]), [Some(true), Some(true)]);
+        assert_eq!(insecure(["http", "https"]), [None, Some(true)]);
+        assert_eq!(insecure(["https", "http"]), [Some(true), None]);
+        refused(&CompareArgs { tls, ..args() }, "--insecure is for https");
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn plan(args: &ProbeArgs) -> Result<ProbePlan, CliError> {
         no_keepalive: args.http10 && !args.reuse,
         pipeline: None,
     };
-    let target = target(&args.url, args.unix.as_deref(), &args.connect_to)?;
+    let target = target(&args.url, &args.tls, args.unix.as_deref(), &args.connect_to)?;
     let without_body = request(&args.request, connection, &args.sources, args.expect_status.as_ref())?;
     let count = args.count.unwrap_or(1);
     let plan =
@@ -55,6 +55,7 @@ fn plan(args: &ProbeArgs) -> Result<ProbePlan, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::TlsArgs;
 
     fn args() -> ProbeArgs {
         ProbeArgs { url: "127.0.0.1:3000/a".to_owned(), ..ProbeArgs::default() }
@@ -99,7 +100,8 @@ mod tests {
     #[test]
     fn contradictions() {
         refused(&ProbeArgs { count: Some(0), ..args() }, "0 requests are not a probe");
-        refused(&ProbeArgs { url: "https://h/".to_owned(), ..args() }, "https is not supported yet");
+        let tls = TlsArgs { insecure: true, ..TlsArgs::default() };
+        refused(&ProbeArgs { tls, ..args() }, "--insecure is for https, and http://127.0.0.1:3000/a is not");
         let unix = ProbeArgs {
             unix: Some("/run/app.socket".into()),
             sources: vec!["127.0.0.2".to_owned()],

@@ -35,7 +35,7 @@ pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, CliError> {
             .hint("requests that differ from each other are not supported yet"));
     }
     let url = args.url.clone().unwrap_or_default();
-    let target = Target::parse(&url)?;
+    let target = args.tls.choices().applied_to(Target::parse(&url)?)?;
     let connections = number("-c", args.connections.as_deref(), CONNECTIONS)?;
     let threads = number("-t", args.threads.as_deref(), THREADS)?;
     if connections < threads {
