@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use prony_model::{
     Environment, ExecEvent, ExecPlan, ExecResult, PROBE_FORMAT, PROBE_VERSION, ProbePlan, ProbeResult,
-    ProbedRequest, ProbedResponse, RequestOptions, RunEvent, RunPlan, RunResult, StatusSet,
+    ProbedRequest, ProbedResponse, RequestOptions, RunEvent, RunPlan, RunResult, StatusSet, TlsChoices,
 };
 
 use crate::{
@@ -67,6 +67,7 @@ fn target(name: &str) -> Target {
         key: BTreeMap::new(),
         launch: Launch::Running,
         url: Template(format!("http://{name}:1")),
+        tls: TlsChoices::default(),
         port: None,
         needs: Vec::new(),
         ready: Ready {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use prony_model::{
-    ExecPlan, LoadKind, RequestOptions, RunOptions, StatusSet, StudyAxis, StudyMetric, StudyText,
+    ExecPlan, LoadKind, RequestOptions, RunOptions, StatusSet, StudyAxis, StudyMetric, StudyText, TlsChoices,
 };
 
 /// A study. Indices (`usize`) of targets and cells are into its own lists.
@@ -94,8 +94,10 @@ pub struct Target {
     pub key: BTreeMap<String, String>,
     /// How it comes to be.
     pub launch: Launch,
-    /// `http://127.0.0.1:{port}` unless the file says otherwise.
+    /// `http://127.0.0.1:{port}`, or https, unless the file says otherwise.
     pub url: Template,
+    /// How it is reached over TLS.
+    pub tls: TlsChoices,
     /// A port of its own; absent: a free one.
     pub port: Option<u16>,
     /// Services that must run before it, by index.
@@ -113,7 +115,8 @@ pub struct Target {
 /// How a target comes to be.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Launch {
-    /// `prony serve` with these arguments; `--port {port}` is added unless they name one.
+    /// `prony serve` with these arguments; `--port {port}` is added unless they name one, and `--tls-ca` with
+    /// `--tls` where nothing else says whom to trust.
     Serve(Vec<Template>),
     /// A command of one's own.
     Command {

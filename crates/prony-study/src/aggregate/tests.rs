@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use prony_model::{
     ComparisonOutcome, Evidence, Finding, FindingCode, KERNEL_P99, Load, Metric, RunOptions, RunResult,
-    Severity, StatusSet, StudyAxis, StudyMetric, ThresholdOutcome, Verdict, from_json,
+    Severity, StatusSet, StudyAxis, StudyMetric, ThresholdOutcome, TlsChoices, Verdict, from_json,
 };
 use prony_stats::Histogram;
 
@@ -67,6 +67,7 @@ fn target(version: &str) -> Target {
         key: BTreeMap::from([("version".to_owned(), version.to_owned())]),
         launch: Launch::Serve(vec![Template("rudy".to_owned()), Template(format!("--{version}"))]),
         url: Template("http://127.0.0.1:{port}".to_owned()),
+        tls: TlsChoices::default(),
         port: None,
         needs: Vec::new(),
         ready: Ready { path: None, status: StatusSet::default(), within: Duration::from_secs(1) },

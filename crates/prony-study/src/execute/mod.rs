@@ -218,9 +218,10 @@ impl Conductor<'_> {
             self.targets.prepare(target, watch)?;
         }
         let values = cell.target.map(|target| self.targets.values(target)).unwrap_or_default();
+        let tls = cell.target.map(|target| self.targets.tls(target)).unwrap_or_default();
         let commit = cell.target.and_then(|target| self.study.targets[target].commit.as_deref());
         let seed = self.study.seed.wrapping_add(u64::from(step.place));
-        let measured = measure(&cell.load, &cell.name, &values, seed, commit, watch);
+        let measured = measure(&cell.load, &cell.name, (&values, &tls), seed, commit, watch);
         if let Some(target) = cell.target.filter(|_| !watch.is_stopped()) {
             let lives = self.targets.still_lives(target, "during the run");
             lives.map_err(|failure| NoResult::Failed(TargetOrRun::Target(failure)))?;

@@ -1,10 +1,12 @@
 //! One run: the plan of its cell with everything filled in, measured, as it is stored.
 
-use prony_model::{ExecPlan, Finding, FindingCode, Severity, Verdict, exec_to_json, probe_to_json, to_json};
+use prony_model::{
+    ExecPlan, Finding, FindingCode, Severity, TlsChoices, Verdict, exec_to_json, probe_to_json, to_json,
+};
 
 use super::{StudyEvent, Watch};
 use crate::study::CellLoad;
-use crate::target::{TargetError, Values, fill};
+use crate::target::{Values, fill, parsed};
 
 /// What a run brought.
 #[derive(Debug)]
@@ -17,11 +19,11 @@ pub(super) struct Measured {
     pub(super) interrupted: bool,
 }
 
-/// Runs `load` with `values` for its placeholders. `name` is the cell's. An error is in words for people.
+/// Runs `load` with `values` for its placeholders, and `tls` to reach an https target. `name` is the cell's. An error is in words for people.
 pub(super) fn measure(
     load: &CellLoad,
     name: &str,
-    values: &Values,
+    (values, tls): (&Values, &TlsChoices),
     seed: u64,
     commit: Option<&str>,
     watch: &mut Watch<'_>,
@@ -29,7 +31,7 @@ pub(super) fn measure(
     let Watch { runner, sink, .. } = watch;
     match load {
         CellLoad::Run { url, options, calibration } => {
-            let target = url_of(name, &url.filled(values))?;
+            let target = url_of(name, &url.filled(values), tls)?;
             let plan = options.plan(target, seed).map_err(|error| error.to_string())?;
             let mut on_event = |event| sink(StudyEvent::Run(&event));
             let mut result =
@@ -43,7 +45,7 @@ pub(super) fn measure(
             })
         }
         CellLoad::Probe { url, options, count, reuse } => {
-            let target = url_of(name, &url.filled(values))?;
+            let target = url_of(name, &url.filled(values), tls)?;
             let plan = options.probe(target, *count, *reuse).map_err(|error| error.to_string())?;
             let result = runner.probe(&plan).map_err(|error| error.to_string())?;
             Ok(Measured {
@@ -75,11 +77,8 @@ fn passing_causes(findings: &[Finding]) -> Vec<FindingCode> {
     if causes.iter().all(|code| code.is_passing()) { causes } else { Vec::new() }
 }
 
-fn url_of(name: &str, url: &str) -> Result<prony_model::Target, String> {
-    prony_model::Target::parse(url).map_err(|error| {
-        let (target, url, why) = (name.to_owned(), url.to_owned(), error.to_string());
-        TargetError::Url { target, url, why }.to_string()
-    })
+fn url_of(name: &str, url: &str, tls: &TlsChoices) -> Result<prony_model::Target, String> {
+    parsed(name, url, tls).map_err(|error| error.to_string())
 }
 
 /// `plan` with everything filled in.

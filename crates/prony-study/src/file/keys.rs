@@ -17,6 +17,7 @@ pub(super) use load::{
 };
 
 use super::scalar::{CountU32, DurationArg, Scalar, Share, Statuses};
+use super::tls::TlsKeys;
 
 /// A study of web servers for `prony study`, in TOML.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -156,10 +157,12 @@ pub(super) struct TargetKeys {
     pub(super) serve: Option<String>,
     /// A program with its arguments; no shell.
     pub(super) command: Option<String>,
-    /// Its address; `http://127.0.0.1:{port}` if absent.
+    /// Its address; `http://127.0.0.1:{port}`, or `https://…` with `serve = "… --tls"`, if absent.
     pub(super) url: Option<String>,
     /// A port of its own; a free one if absent.
     pub(super) port: Option<u16>,
+    /// How it is reached over TLS.
+    pub(super) tls: Option<TlsKeys>,
     /// Commands that make it, once for the study.
     pub(super) build: Option<OneOrMore>,
     /// All of `build` at most this long; 10m if absent.

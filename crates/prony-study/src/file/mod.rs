@@ -18,6 +18,7 @@ mod schema;
 mod select;
 mod target;
 pub(crate) mod template;
+mod tls;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
+use prony_model::TlsChoices;
 use toml::de::DeTable;
 
 use super::keys::{AskKeys, OneOrMore, ReadyKeys, SignalKey, StopKeys, TargetKeys};
@@ -13,7 +14,7 @@ use super::mistake::Mistakes;
 use super::schema::help;
 use super::template::{Placeholder, filled, placeholders, plain};
 use super::tree::Section;
-use super::{Host, exec};
+use super::{Host, exec, tls};
 use crate::study::{Ask, Build, Launch, Ready, Stop, Target, Template};
 
 /// Targets and services of one file: each is a process.
@@ -259,7 +260,19 @@ fn target(
 ) -> Option<Target> {
     let section = Section::new(table, &entry.section.at());
     let keys: TargetKeys = section.read(mistakes)?;
-    let url = url(&section, keys.url.as_deref(), entry.is_service, mistakes)?;
+    let words = keys.serve.as_deref().map(plain).unwrap_or_default();
+    let is_tls = words.split_whitespace().any(|word| word == "--tls" || word.starts_with("--tls-cert"));
+    let tls = keys.tls.as_ref().map(|keys| tls::choices(keys, context.folder)).transpose();
+    let tls = match tls {
+        Ok(tls) => tls.unwrap_or_default(),
+        Err(problem) => {
+            mistakes.add_problem(section.span("tls"), problem);
+            return None;
+        }
+    };
+    let default = if is_tls { "https://127.0.0.1:{port}" } else { "http://127.0.0.1:{port}" };
+    let address = Address { typed: keys.url.as_deref(), default, is_service: entry.is_service, tls: &tls };
+    let url = url(&section, &address, mistakes)?;
     if keys.port == Some(0) {
         mistakes.add(section.span("port"), "port 0 is nobody's", "leave it out for a free one");
         return None;
@@ -268,6 +281,7 @@ fn target(
         name: entry.name.to_owned(),
         key,
         url,
+        tls,
         port: keys.port,
         needs,
         ready: ready(keys.ready.as_ref()),
@@ -357,20 +371,28 @@ fn command(
     })
 }
 
-/// Where it answers; that of a service need not be HTTP.
-fn url(
-    section: &Section<'_>,
-    typed: Option<&str>,
+/// Where a target answers, as its keys say.
+struct Address<'a> {
+    typed: Option<&'a str>,
+    default: &'a str,
     is_service: bool,
-    mistakes: &mut Mistakes,
-) -> Option<Template> {
+    tls: &'a TlsChoices,
+}
+
+/// Where it answers; that of a service need not be HTTP.
+fn url(section: &Section<'_>, address: &Address<'_>, mistakes: &mut Mistakes) -> Option<Template> {
     const ANY_PORT: &str = "1";
-    let typed = typed.unwrap_or("http://127.0.0.1:{port}").trim_end_matches('/');
+    let typed = address.typed.unwrap_or(address.default).trim_end_matches('/');
     let somewhere = typed.replace("{port}", ANY_PORT);
-    let is_whole = !is_service && !somewhere.contains('{');
-    if let Some(error) = is_whole.then(|| prony_model::Target::parse(&somewhere).err()).flatten() {
-        mistakes.add_problem(section.span("url"), error.problem());
-        return None;
+    if !address.is_service && !somewhere.contains('{') {
+        let checked = match prony_model::Target::parse(&somewhere) {
+            Err(error) => Err(("url", error.problem())),
+            Ok(target) => tls::check(address.tls, target).map_err(|problem| ("tls", problem)),
+        };
+        if let Err((key, problem)) = checked {
+            mistakes.add_problem(section.span(key), problem);
+            return None;
+        }
     }
     Some(Template(typed.to_owned()))
 }

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use prony_model::RequestOptions;
+use prony_model::{RequestOptions, TlsChoices};
 
 pub use confinement::{Confinement, ConfinementError};
 pub use error::{TargetError, TargetFailure};
@@ -24,6 +24,7 @@ pub(crate) use fill::{Values, fill};
 use port::Ports;
 use process::{Order, Process};
 use ready::Door;
+pub(crate) use ready::parsed;
 
 use crate::clock;
 use crate::execute::{StudyEvent, Watch};
@@ -72,6 +73,8 @@ struct Live {
     lent: Option<u16>,
     /// `port` and `url`.
     values: Values,
+    /// How it is reached over TLS.
+    tls: TlsChoices,
 }
 
 impl<'a> Targets<'a> {
@@ -102,9 +105,9 @@ impl<'a> Targets<'a> {
     /// Sends the requests that come before every load of target `index`.
     pub(crate) fn prepare(&self, index: usize, watch: &mut Watch<'_>) -> Result<(), NoTarget> {
         let target = &self.study.targets[index];
-        let url = self.live.get(&index).map(|live| live.values["url"].as_str()).unwrap_or_default();
+        let Some(live) = self.live.get(&index) else { return Ok(()) };
         for ask in &target.prepare {
-            send(&target.name, url, ask, watch)?;
+            send(&target.name, live, ask, watch)?;
         }
         Ok(())
     }
@@ -129,6 +132,11 @@ impl<'a> Targets<'a> {
         let mut values = self.services(&self.study.targets[index]);
         values.extend(self.live.get(&index).map(|live| live.values.clone()).unwrap_or_default());
         values
+    }
+
+    /// How target `index` is reached over TLS.
+    pub(crate) fn tls(&self, index: usize) -> TlsChoices {
+        self.live.get(&index).map(|live| live.tls.clone()).unwrap_or_default()
     }
 
     /// The last lines that target `index` wrote.
@@ -223,6 +231,7 @@ impl<'a> Targets<'a> {
             environment: BTreeMap::new(),
             stop: &STOP_BUILD,
             log: self.next_log(&format!("{name}-build")),
+            authority: None,
         };
         let target = name.to_owned();
         let mut process = started(&order, self.confinement, &target, &line)?;
@@ -291,14 +300,21 @@ impl<'a> Targets<'a> {
             Some(order) => Some(started(order, self.confinement, &target.name, &line)?),
             None => None,
         };
-        let door = Door::of(&target.name, &target.ready, &url, port, own_log)?;
+        let authority = order.as_ref().and_then(|order| order.authority.clone());
+        let tls = TlsChoices {
+            ca_files: authority.map_or_else(|| target.tls.ca_files.clone(), |authority| vec![authority]),
+            ..target.tls.clone()
+        };
+        let door = Door::of(target, &url, &tls, port, own_log)?;
         until_ready(target, &line, &door, process.as_mut(), watch)?;
         values.retain(|name, _| name == "port" || name == "url");
-        Ok(Live { process, line, lent, values })
+        Ok(Live { process, line, lent, values, tls })
     }
 
     /// What is to be started for `target`; nothing where it runs already.
     fn order<'b>(&mut self, target: &'b Target, values: &Values) -> Option<Order<'b>> {
+        let log = self.next_log(&target.name);
+        let mut authority = None;
         let (words, folder, environment) = match &target.launch {
             Launch::Running => return None,
             Launch::Serve(arguments) => {
@@ -309,6 +325,14 @@ impl<'a> Targets<'a> {
                 if let Some(port) = values.get("port").filter(|_| !has_port) {
                     words.extend(["--port".to_owned(), port.clone()]);
                 }
+                // Its certificate is new at each start: it is trusted unless the file says whom to trust.
+                let is = |flag: &str| words.iter().any(|word| word.split('=').next() == Some(flag));
+                let trusts = target.tls.insecure || !target.tls.ca_files.is_empty();
+                if is("--tls") && !is("--tls-cert") && !is("--tls-ca") && !trusts {
+                    let file = log.with_extension("pem");
+                    words.extend(["--tls-ca".to_owned(), file.display().to_string()]);
+                    authority = Some(file);
+                }
                 (words, None, BTreeMap::new())
             }
             Launch::Command { line, folder, environment, .. } => {
@@ -318,7 +342,7 @@ impl<'a> Targets<'a> {
                 (words, Some(folder.as_path()), environment.iter().map(filled).collect())
             }
         };
-        Some(Order { words, folder, environment, stop: &target.stop, log: self.next_log(&target.name) })
+        Some(Order { words, folder, environment, stop: &target.stop, log, authority })
     }
 
     /// `NAME.port` and `NAME.url` of everything that `target` needs.
@@ -413,7 +437,7 @@ fn until_ready(
 }
 
 /// Sends one request before a load.
-fn send(target: &str, url: &str, ask: &Ask, watch: &mut Watch<'_>) -> Result<(), NoTarget> {
+fn send(target: &str, live: &Live, ask: &Ask, watch: &mut Watch<'_>) -> Result<(), NoTarget> {
     let options = RequestOptions {
         method: Some(ask.method.clone()),
         headers: ask.headers.clone(),
@@ -421,7 +445,7 @@ fn send(target: &str, url: &str, ask: &Ask, watch: &mut Watch<'_>) -> Result<(),
         expect_status: Some(ask.status.clone()),
         ..RequestOptions::default()
     };
-    let plan = ready::probe(target, &ready::joined(url, &ask.path), &options)?;
+    let plan = ready::probe(target, &ready::joined(&live.values["url"], &ask.path), &live.tls, &options)?;
     let answer = watch.runner().probe(&plan).map_err(|error| error.to_string());
     if watch.is_stopped() {
         return Err(NoTarget::Interrupted);

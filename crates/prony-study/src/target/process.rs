@@ -30,6 +30,8 @@ pub(super) struct Order<'a> {
     pub(super) stop: &'a Stop,
     /// Where its output goes.
     pub(super) log: PathBuf,
+    /// Where it will write the authority of its certificate.
+    pub(super) authority: Option<PathBuf>,
 }
 
 /// A process with its log. Dropped, everything is killed.

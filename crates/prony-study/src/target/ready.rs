@@ -6,11 +6,11 @@ use std::net::{Ipv4Addr, TcpStream, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prony_model::{ProbePlan, ProbeResult, RequestOptions, StatusSet, Target as Url};
+use prony_model::{ProbePlan, ProbeResult, RequestOptions, StatusSet, Target as Url, TlsChoices};
 
 use super::error::TargetError;
 use crate::runner::Runner;
-use crate::study::Ready;
+use crate::study::Target;
 
 /// The first pause between polls; a quick server is ready within milliseconds.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -38,14 +38,15 @@ pub(super) enum Door {
 }
 
 impl Door {
-    /// The one that `ready` names. `url` and `port`: the target's own; `own_log`: that of one of prony's own servers.
+    /// The one that `target` names. `url` and `port`: its own; `own_log`: that of one of prony's own servers.
     pub(super) fn of(
-        target: &str,
-        ready: &Ready,
+        target: &Target,
         url: &str,
+        tls: &TlsChoices,
         port: Option<u16>,
         own_log: Option<PathBuf>,
     ) -> Result<Self, TargetError> {
+        let (name, ready) = (&target.name, &target.ready);
         let plan = |path: &str| {
             let options = RequestOptions {
                 timeout: Some(PATIENCE),
@@ -53,14 +54,14 @@ impl Door {
                 expect_status: Some(ready.status.clone()),
                 ..RequestOptions::default()
             };
-            probe(target, &joined(url, path), &options)
+            probe(name, &joined(url, path), tls, &options)
         };
         Ok(match (&ready.path, own_log, port) {
             (Some(path), _, _) => Self::Request(Box::new(plan(path)?), ready.status.clone()),
             (None, Some(log), _) => Self::Log(log),
             (None, None, Some(port)) => Self::Port(port),
             (None, None, None) => {
-                let url = parsed(target, url)?;
+                let url = parsed(name, url, tls)?;
                 Self::Address(url.host, url.port)
             }
         })
@@ -95,8 +96,13 @@ pub(super) fn joined(url: &str, path: &str) -> String {
 }
 
 /// One request of `target`.
-pub(super) fn probe(target: &str, url: &str, options: &RequestOptions) -> Result<ProbePlan, TargetError> {
-    let plan = options.probe(parsed(target, url)?, 1, false);
+pub(super) fn probe(
+    target: &str,
+    url: &str,
+    tls: &TlsChoices,
+    options: &RequestOptions,
+) -> Result<ProbePlan, TargetError> {
+    let plan = options.probe(parsed(target, url, tls)?, 1, false);
     plan.map_err(|error| TargetError::Url {
         target: target.to_owned(),
         url: url.to_owned(),
@@ -104,13 +110,14 @@ pub(super) fn probe(target: &str, url: &str, options: &RequestOptions) -> Result
     })
 }
 
-/// `url` for a request.
-pub(super) fn parsed(target: &str, url: &str) -> Result<Url, TargetError> {
-    Url::parse(url).map_err(|error| TargetError::Url {
-        target: target.to_owned(),
-        url: url.to_owned(),
-        why: error.to_string(),
-    })
+/// `url` for a request, reached as `tls` has it. `target` is whose it is, for messages.
+pub(crate) fn parsed(target: &str, url: &str, tls: &TlsChoices) -> Result<Url, TargetError> {
+    let failed = |why: String| {
+        let (target, url) = (target.to_owned(), url.to_owned());
+        TargetError::Url { target, url, why }
+    };
+    let parsed = Url::parse(url).map_err(|error| failed(error.to_string()))?;
+    tls.applied_to(parsed).map_err(|error| failed(error.to_string()))
 }
 
 /// What is wrong with the one request of `result`.
