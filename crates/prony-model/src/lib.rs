@@ -73,7 +73,7 @@ pub use plan::{
 pub use probe::{
     BodyFraming, FailedAddress, InterimResponse, KernelTcp, LaterPhases, PROBE_FORMAT, PROBE_VERSION,
     PhaseSummary, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan, ProbeResult, ProbedRequest,
-    ProbedResponse, ServerMetric, ServerTimes, probe_from_json, probe_json_schema, probe_to_json,
+    ProbedResponse, ProbedTls, ServerMetric, ServerTimes, probe_from_json, probe_json_schema, probe_to_json,
 };
 pub use problem::{Problem, Spelling, plain_spelling};
 pub use redact::without_secrets;

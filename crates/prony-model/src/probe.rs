@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::format::{self, FormatError};
 use crate::plan::check_unix;
-use crate::{Environment, ErrorKind, PlanError, RequestPlan, StatusSet, Target, Timeouts};
+use crate::{Environment, ErrorKind, PlanError, RequestPlan, ServerCertificate, StatusSet, Target, Timeouts};
 
 /// The value of `format` in every stored probe.
 pub const PROBE_FORMAT: &str = "prony.probe";
@@ -91,6 +91,9 @@ pub struct ProbedRequest {
     pub sent_bytes: u64,
     /// Bytes of the request, head and body.
     pub request_bytes: u64,
+    /// What the TLS handshake of its connection came to; absent without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<ProbedTls>,
     /// Where the time went.
     pub phases: PhaseTimes,
     /// Interim responses (1xx).
@@ -102,6 +105,25 @@ pub struct ProbedRequest {
     pub failure: Option<ProbeFailure>,
     /// What the kernel says of the connection after the response; absent for Unix sockets.
     pub kernel: Option<KernelTcp>,
+}
+
+/// What a TLS handshake came to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbedTls {
+    /// `TLS 1.2` or `TLS 1.3`.
+    pub version: String,
+    /// IANA's name, such as `TLS13_AES_128_GCM_SHA256`.
+    pub cipher_suite: String,
+    /// Key exchange group, such as `X25519`.
+    pub key_exchange: Option<String>,
+    /// The protocol that the server chose (ALPN); null where it chose none.
+    pub alpn: Option<String>,
+    /// Whether it resumed the session of an earlier connection.
+    pub resumed: bool,
+    /// Whether the certificate was verified.
+    pub verified: bool,
+    /// What the server showed.
+    pub certificate: Option<ServerCertificate>,
 }
 
 /// The phases of one request, milliseconds. They follow each other without a gap; absent: it did not take place,

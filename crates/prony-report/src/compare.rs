@@ -7,11 +7,11 @@ use prony_model::{
     LookPlan, Metric, MetricComparison, RunPlan, Severity, Verdict,
 };
 
-use crate::Style;
 use crate::markdown::{escaped, findings};
 use crate::number::{plural, rate, seconds, signed_percent, significant};
 use crate::page::{Colour, Page};
 use crate::text::{finding, severity_word};
+use crate::{Style, tls};
 
 /// Columns of the verdict word; `no difference` and a space fit.
 const WORD: usize = 14;
@@ -131,6 +131,14 @@ fn split(findings: &[Finding]) -> (Option<&Finding>, &[Finding]) {
 /// How both were measured.
 fn manner(result: &ComparisonResult) -> Vec<String> {
     let mut parts = load(&result.a.plan);
+    let sides = [&result.a.plan, &result.b.plan].map(|plan| tls::choices(&plan.target));
+    if sides[0] == sides[1] {
+        parts.extend(sides[0].clone());
+    } else {
+        for (side, name) in sides.iter().zip(["A", "B"]) {
+            parts.extend(side.iter().map(|choice| format!("{name}: {choice}")));
+        }
+    }
     let each = result.block_s.map(|block_s| format!(" of {}", seconds(block_s))).unwrap_or_default();
     let counted = result.metrics.first().map_or(0, |metric| metric.pairs);
     match result.kind {

@@ -18,6 +18,10 @@ pub fn rows(file: &str, result: &RunResult) -> String {
             summary_rows(&format!("{run},,{}", clock.name()), summary, &mut text);
         }
     }
+    if let Some(tls) = &result.tls {
+        summary_rows(&format!("{run},,handshake"), &tls.handshakes.full_latency, &mut text);
+        summary_rows(&format!("{run},,resumed"), &tls.handshakes.resumed_latency, &mut text);
+    }
     for entry in &result.outcomes {
         let run = format!("{run},{}", field(&entry.outcome));
         summary_rows(&format!("{run},response"), &entry.response, &mut text);

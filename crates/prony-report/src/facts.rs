@@ -8,11 +8,13 @@ use prony_model::{
 };
 
 use crate::number::{age, bytes, count, duration, percent, plural, rate, rough_percent, seconds, times};
+use crate::tls;
 
 /// What was asked, also where nobody asked for it by hand; each part is one choice.
 pub(crate) fn choices(result: &RunResult) -> Vec<String> {
     let plan = &result.plan;
     let mut parts = vec![format!("{} {}", plan.request.method, plan.target)];
+    parts.extend(tls::choices(&plan.target));
     parts.extend(result.target_commit.clone());
     parts.extend(request(result));
     parts.push(load(&plan.load, plan.threads));

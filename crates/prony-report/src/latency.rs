@@ -87,6 +87,11 @@ pub(crate) fn table(result: &RunResult, kernel: KernelRows) -> Table {
     if latency.connect.count > 0 {
         shown.push(("connect", &latency.connect));
     }
+    if let Some(tls) = &result.tls {
+        let handshakes = &tls.handshakes;
+        let rows = [("handshake", &handshakes.full_latency), ("resumed", &handshakes.resumed_latency)];
+        shown.extend(rows.into_iter().filter(|(_, summary)| summary.count > 0));
+    }
     if is_lag_worth_a_row(result) {
         shown.push(("lag", figures.lag));
     }

@@ -36,6 +36,7 @@ pub mod study;
 mod style;
 mod svg;
 pub mod text;
+mod tls;
 pub mod wrk;
 
 pub use clean::clean;

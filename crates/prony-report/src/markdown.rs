@@ -6,7 +6,7 @@ use prony_model::{Finding, RunResult};
 
 use crate::clean::clean;
 use crate::latency::{KernelRows, Table, headings, table};
-use crate::{facts, failures, record, server};
+use crate::{facts, failures, record, server, tls};
 
 /// The report of one run.
 pub fn run(result: &RunResult) -> String {
@@ -34,6 +34,10 @@ pub fn run(result: &RunResult) -> String {
     }
     if let Some(connections) = facts::connections(result) {
         lines.push(format!("- connections: {connections}"));
+    }
+    let tls = tls::lines(result);
+    if !tls.is_empty() {
+        lines.push(format!("- {}", escaped(&tls.join("; "))));
     }
     if let Some(parts) = server::parts(result) {
         lines.push(format!("- server {}", escaped(&parts.join(", "))));

@@ -6,7 +6,7 @@ use crate::bars::{bars, drawn};
 use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
-use crate::{Style, facts, failures, server};
+use crate::{Style, facts, failures, server, tls};
 
 /// Columns of a row's name in the latency table: as wide as the label column.
 const NAME: usize = 10;
@@ -108,6 +108,9 @@ pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     }
     if let Some(text) = facts::connections(result) {
         page.labelled("sockets", None, &text);
+    }
+    for (index, line) in tls::lines(result).iter().enumerate() {
+        page.labelled(if index == 0 { "TLS" } else { "" }, None, line);
     }
     if let Some(parts) = server::parts(result) {
         page.labelled("server", None, &parts.join("   "));

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use prony_http::ResponseParser;
+use prony_http::tls::TlsClient;
 use prony_model::{ErrorKind, FailedAddress, PhaseTimes, ProbePhase, ProbePlan};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -11,6 +12,7 @@ use rustix::net::{RecvFlags, SocketAddrAny, getsockname, recv, sockopt};
 
 use super::ms;
 use super::wait::{Waited, wait};
+use super::wire::{NoSession, Wire};
 use crate::clock::{self, Nanos, span};
 use crate::load::driver::{network_address, unix_address};
 use crate::load::socket;
@@ -20,18 +22,18 @@ use crate::{Control, RunError};
 
 /// A connection and the parser of its responses.
 pub(super) struct Connection {
-    pub(super) socket: OwnedFd,
+    pub(super) wire: Wire,
     pub(super) parser: ResponseParser,
     /// Address and port, or the path of the socket.
     pub(super) remote: String,
-    /// When it stood.
+    /// When it stood, and was secure.
     pub(super) connected: Nanos,
 }
 
 /// A new connection and what it took.
 pub(super) struct Connected {
     pub(super) connection: Connection,
-    /// `dns_ms` and `connect_ms`.
+    /// `dns_ms`, `connect_ms` and `tls_ms`.
     pub(super) phases: PhaseTimes,
     /// What was tried before.
     pub(super) failed_addresses: Vec<FailedAddress>,
@@ -45,6 +47,8 @@ pub(super) struct NoConnection {
     pub(super) after_ms: f64,
     /// The look-up, where it came to an end.
     pub(super) dns_ms: Option<f64>,
+    /// Connecting, where it came to an end.
+    pub(super) connect_ms: Option<f64>,
     pub(super) failed_addresses: Vec<FailedAddress>,
     pub(super) kind: Option<ErrorKind>,
     /// In words; none where it was stopped by hand.
@@ -57,9 +61,10 @@ struct Peer {
     name: String,
 }
 
-/// Connects for request `number`, which began at `start`.
+/// Connects for request `number`, which began at `start`; with a handshake where there is a `client` for TLS.
 pub(super) fn connect(
     plan: &ProbePlan,
+    client: Option<&TlsClient>,
     number: u32,
     start: Nanos,
     control: &Control,
@@ -76,11 +81,23 @@ pub(super) fn connect(
         let deadline = began.saturating_add(span(plan.timeouts.connect));
         match open(&peer.address, source.as_ref(), deadline, control) {
             Ok(Some(socket)) => {
+                let opened = clock::now();
+                let connect_ms = Some(ms(opened - resolved));
+                let mut phases = PhaseTimes { dns_ms, connect_ms, ..PhaseTimes::default() };
+                let deadline = opened.saturating_add(span(plan.timeouts.connect));
+                let wire = match client {
+                    None => Ok(Wire::plain(socket)),
+                    Some(client) => Wire::secured(socket, client, deadline, control),
+                };
                 let connected = clock::now();
-                let connect_ms = Some(ms(connected - resolved));
-                let phases = PhaseTimes { dns_ms, connect_ms, ..PhaseTimes::default() };
+                let wire = wire.map_err(|none| {
+                    let after_ms = ms(connected - opened);
+                    insecure(none, &peer.name, &phases, after_ms, std::mem::take(&mut failed_addresses))
+                })?;
+                phases.tls_ms = client.map(|_| ms(connected - opened));
+                let connected = if client.is_some() { connected } else { opened };
                 let parser = ResponseParser::new();
-                let connection = Connection { socket, parser, remote: peer.name, connected };
+                let connection = Connection { wire, parser, remote: peer.name, connected };
                 return Ok(Connected { connection, phases, failed_addresses });
             }
             Ok(None) => {
@@ -98,6 +115,7 @@ pub(super) fn connect(
         phase: ProbePhase::Connect,
         after_ms: ms(clock::now() - resolved),
         dns_ms,
+        connect_ms: None,
         kind: last.map(kind_of),
         error: last.and_then(|_| nothing_answers(&failed_addresses)),
         failed_addresses,
@@ -108,14 +126,45 @@ impl Connection {
     /// Whether it is still open and nothing has come on it since the last response.
     pub(super) fn is_quiet(&self) -> bool {
         let mut byte = [0];
-        let peeked = recv(&self.socket, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        let peeked = recv(self.wire.socket(), &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT);
         matches!(peeked, Err(Errno::AGAIN))
     }
 
     /// The client's own address and port.
     pub(super) fn local(&self) -> Option<String> {
-        let address = SocketAddr::try_from(getsockname(&self.socket).ok()?).ok()?;
+        let address = SocketAddr::try_from(getsockname(self.wire.socket()).ok()?).ok()?;
         Some(address.to_string())
+    }
+}
+
+/// Why a connection to `address` has no TLS.
+fn insecure(
+    none: NoSession,
+    address: &str,
+    phases: &PhaseTimes,
+    after_ms: f64,
+    failed_addresses: Vec<FailedAddress>,
+) -> NoConnection {
+    let (kind, error) = match none {
+        NoSession::Broken(broken) => {
+            let (kind, _) = broken.describe();
+            (Some(kind), Some(broken.run_error(address)))
+        }
+        NoSession::TimedOut => {
+            let why = "no TLS handshake in time".to_owned();
+            let error = RunError::NothingAnswers { address: address.to_owned(), why };
+            (Some(ErrorKind::ConnectTimeout), Some(error))
+        }
+        NoSession::Stopped => (None, None),
+    };
+    NoConnection {
+        phase: ProbePhase::Tls,
+        after_ms,
+        dns_ms: phases.dns_ms,
+        connect_ms: phases.connect_ms,
+        failed_addresses,
+        kind,
+        error,
     }
 }
 
@@ -135,6 +184,7 @@ fn peers(
         phase,
         after_ms: ms(clock::now() - looked_up.unwrap_or(start)),
         dns_ms: looked_up.map(|moment| ms(moment - start)),
+        connect_ms: None,
         failed_addresses: Vec::new(),
         kind: Some(ErrorKind::Other),
         error: Some(error),

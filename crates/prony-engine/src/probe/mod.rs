@@ -1,7 +1,7 @@
 //! One request looked at closely, or a few, one after the other: where the time went, by phases.
 //!
 //! Nothing here is in a hurry: it blocks, allocates and reads names, which the worker loop never does. Reading
-//! order: this file, then [`connect`] (name, addresses, socket), [`transaction`] (a request and its response on
+//! order: this file, then [`connect`] (name, addresses, socket), [`wire`] (bytes over TLS or not), [`transaction`] (a request and its response on
 //! one clock), [`response`] (what the head says) and [`summary`] (the later requests together).
 
 mod body;
@@ -10,9 +10,11 @@ mod response;
 mod summary;
 mod transaction;
 mod wait;
+mod wire;
 
 use std::os::fd::AsFd as _;
 
+use prony_http::tls::TlsClient;
 use prony_http::{EncodedRequest, HeadCache, Limits};
 use prony_model::{
     ErrorKind, KernelTcp, PROBE_FORMAT, PROBE_VERSION, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan,
@@ -28,7 +30,7 @@ use crate::clock::{self, Nanos};
 use crate::machine::environment;
 use crate::record::failure_detail::Detail;
 use crate::run::encode;
-use crate::{Control, RunError, sys};
+use crate::{Control, RunError, sys, tls};
 
 /// Sends the requests of `plan`, one after the other, and says where the time of each went. Blocks the calling
 /// thread. Before each request `progress` gets its number, from 0. `body` gets the body of the first response.
@@ -43,6 +45,7 @@ pub fn probe(
 ) -> Result<ProbeResult, RunError> {
     plan.check()?;
     let request = encode(&plan.target, &plan.request)?;
+    let tls = tls::client(&plan.target)?;
     // On a busy machine the wait for a core would be taken for the server's time.
     sys::ask_for_short_slices();
     let mut environment = environment::before();
@@ -52,6 +55,7 @@ pub fn probe(
         control,
         heads: HeadCache::new(request.kind(), Limits::default()),
         request: &request,
+        tls: tls.as_ref(),
         began: None,
         connection: None,
     };
@@ -80,6 +84,7 @@ struct Session<'a> {
     control: &'a Control,
     request: &'a EncodedRequest,
     heads: HeadCache,
+    tls: Option<&'a TlsClient>,
     /// When the first request began.
     began: Option<Nanos>,
     /// Open and free, where connections are used again.
@@ -99,7 +104,7 @@ impl Session<'_> {
         };
         let mut connection = match kept {
             Some(connection) => connection,
-            None => match connect(self.plan, number, start, self.control) {
+            None => match connect(self.plan, self.tls, number, start, self.control) {
                 Ok(connected) => {
                     probed.phases = connected.phases;
                     probed.failed_addresses = connected.failed_addresses;
@@ -113,11 +118,12 @@ impl Session<'_> {
         };
         let from = if probed.reused { start } else { connection.connected };
         let transaction =
-            Transaction::new(&connection.socket, self.request, self.plan, self.control, from, body);
+            Transaction::new(&mut connection.wire, self.request, self.plan, self.control, from, body);
         let (seen, ended) = transaction.run(&mut connection.parser, &mut self.heads);
         probed.remote = Some(connection.remote.clone());
         probed.local = connection.local();
         probed.kernel = kernel(&connection);
+        probed.tls = connection.wire.negotiated(&self.plan.target);
         seen.record(&mut probed, start, from);
         match ended {
             Ended::Complete { reusable } => {
@@ -146,7 +152,7 @@ impl Session<'_> {
 
 /// A request that found no connection.
 fn unconnected(probed: ProbedRequest, none: NoConnection) -> ProbedRequest {
-    let phases = PhaseTimes { dns_ms: none.dns_ms, ..PhaseTimes::default() };
+    let phases = PhaseTimes { dns_ms: none.dns_ms, connect_ms: none.connect_ms, ..PhaseTimes::default() };
     let message = match none.error {
         Some(error) => error.to_string(),
         None => "stopped by hand before there was a connection".to_owned(),
@@ -158,7 +164,7 @@ fn unconnected(probed: ProbedRequest, none: NoConnection) -> ProbedRequest {
 
 /// What the kernel says of the connection; nothing of a Unix socket.
 fn kernel(connection: &Connection) -> Option<KernelTcp> {
-    let info = sys::tcp_info(connection.socket.as_fd())?;
+    let info = sys::tcp_info(connection.wire.as_fd())?;
     Some(KernelTcp {
         round_trip_ms: f64::from(info.round_trip_us) / 1e3,
         round_trip_deviation_ms: f64::from(info.round_trip_deviation_us) / 1e3,

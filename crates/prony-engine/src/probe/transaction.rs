@@ -1,24 +1,20 @@
 //! One request and its response on an open connection, with the moment of everything that happens.
 
-use std::os::fd::OwnedFd;
-
+use prony_http::tls::TlsError;
 use prony_http::{EncodedRequest, End, Event, Finish, HeadCache, ProtocolError, ResponseParser};
 use prony_model::{
     ErrorKind, InterimResponse, ProbeFailure, ProbePhase, ProbePlan, ProbedRequest, ProbedResponse,
 };
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::wait::{Waited, wait};
+use super::wire::{Broken, Received, Wire};
 use super::{KeptBody, ms, response, stopped};
 use crate::Control;
 use crate::clock::{self, Nanos, span};
 use crate::record::failure_detail::{Detail, Piece, kind_of};
 use crate::resolve::plain;
-
-/// Bytes that one read takes at most: as much as the kernel gives at once on most connections.
-const READ_BYTES: usize = 64 * 1024;
 
 /// How it ended.
 pub(super) enum Ended {
@@ -48,7 +44,7 @@ pub(super) struct Seen {
 
 /// A request under way.
 pub(super) struct Transaction<'a> {
-    socket: &'a OwnedFd,
+    wire: &'a mut Wire,
     request: &'a EncodedRequest,
     plan: &'a ProbePlan,
     control: &'a Control,
@@ -68,16 +64,16 @@ enum Stop {
 }
 
 impl<'a> Transaction<'a> {
-    /// For a request on `socket`, which was there for it at the moment `from`.
+    /// For a request on `wire`, which was there for it at the moment `from`.
     pub(super) fn new(
-        socket: &'a OwnedFd,
+        wire: &'a mut Wire,
         request: &'a EncodedRequest,
         plan: &'a ProbePlan,
         control: &'a Control,
         from: Nanos,
         body: Option<&'a mut KeptBody>,
     ) -> Self {
-        Self { socket, request, plan, control, from, body, unsendable: None, seen: Seen::default() }
+        Self { wire, request, plan, control, from, body, unsendable: None, seen: Seen::default() }
     }
 
     /// Sends the request and reads the response, both at once where the server answers early.
@@ -99,10 +95,10 @@ impl<'a> Transaction<'a> {
 
     fn converse(&mut self, parser: &mut ResponseParser, heads: &mut HeadCache) -> Result<End, Stop> {
         let deadline = self.from.saturating_add(span(self.plan.timeouts.request));
-        let mut buffer = vec![0; READ_BYTES];
+        let mut buffer = Vec::new();
         loop {
             let unsent = if self.send() { PollFlags::OUT } else { PollFlags::empty() };
-            match wait(self.socket, PollFlags::IN | unsent, deadline, self.control).map_err(broken)? {
+            match wait(self.wire.socket(), PollFlags::IN | unsent, deadline, self.control).map_err(broken)? {
                 Waited::Ready(PollFlags::OUT) => {}
                 Waited::Ready(_) => {
                     if let Some(end) = self.receive(parser, heads, &mut buffer)? {
@@ -120,7 +116,7 @@ impl<'a> Transaction<'a> {
         let bytes = self.request.bytes();
         while self.unsendable.is_none() && self.seen.sent_bytes < bytes.len() {
             let now = clock::now();
-            match send(self.socket, &bytes[self.seen.sent_bytes..], SendFlags::NOSIGNAL) {
+            match self.wire.send(&bytes[self.seen.sent_bytes..]) {
                 Ok(count) => self.seen.sent_bytes += count,
                 Err(Errno::AGAIN) => return true,
                 Err(Errno::INTR) => {}
@@ -140,18 +136,20 @@ impl<'a> Transaction<'a> {
         &mut self,
         parser: &mut ResponseParser,
         heads: &mut HeadCache,
-        buffer: &mut [u8],
+        buffer: &mut Vec<u8>,
     ) -> Result<Option<End>, Stop> {
-        let count = match recv(self.socket, &mut *buffer, RecvFlags::empty()) {
-            Ok((count, _)) => count,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
-            Err(error) => return Err(broken(self.unsendable.unwrap_or(error))),
-        };
+        let received = self.wire.receive(buffer);
         let now = clock::now();
-        if count == 0 {
-            return self.finished(parser, now).map(Some);
-        }
-        let piece = &buffer[..count];
+        let piece = match received {
+            Ok(Received::Bytes(count)) => &buffer[..count],
+            Ok(Received::Nothing) => return Ok(None),
+            Ok(Received::End { clean }) => return self.finished(parser, clean, now).map(Some),
+            Err(Broken::System(error)) => return Err(broken(self.unsendable.unwrap_or(error))),
+            Err(error) => {
+                let (kind, words) = error.describe();
+                return Err(Stop::Failed(kind, words));
+            }
+        };
         let is_first = self.seen.head_began.is_none();
         self.seen.head_began.get_or_insert(now);
         self.read(parser, heads, piece, now).map_err(|error| {
@@ -205,8 +203,11 @@ impl<'a> Transaction<'a> {
     }
 
     /// The server will send no more.
-    fn finished(&mut self, parser: &mut ResponseParser, now: Nanos) -> Result<End, Stop> {
+    fn finished(&mut self, parser: &mut ResponseParser, clean: bool, now: Nanos) -> Result<End, Stop> {
         let words = match (parser.finish(), self.unsendable) {
+            (Ok(Finish::BodyEnd(_)), _) if !clean => {
+                return Err(Stop::Failed(ErrorKind::ClosedEarly, TlsError::Truncated.to_string()));
+            }
             (Ok(Finish::BodyEnd(end)), _) => {
                 self.seen.done = Some(now);
                 return Ok(end);

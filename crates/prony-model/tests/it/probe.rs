@@ -3,8 +3,8 @@
 use prony_model::{
     Body, BodyFraming, Environment, ErrorKind, FailedAddress, InterimResponse, KernelTcp, LaterPhases,
     PROBE_FORMAT, PROBE_VERSION, PhaseSummary, PhaseTimes, PlanError, ProbeFailure, ProbePhase, ProbePlan,
-    ProbeResult, ProbedRequest, ProbedResponse, RequestPlan, ServerMetric, ServerTimes, StatusSet, Target,
-    Timeouts, Version, probe_to_json,
+    ProbeResult, ProbedRequest, ProbedResponse, ProbedTls, RequestPlan, ServerCertificate, ServerMetric,
+    ServerTimes, StatusSet, Target, Timeouts, Version, probe_to_json,
 };
 use serde_json::Value;
 
@@ -23,6 +23,15 @@ fn full() -> ProbeResult {
         }],
         sent_bytes: 90,
         request_bytes: 90,
+        tls: Some(ProbedTls {
+            version: "TLS 1.3".to_owned(),
+            cipher_suite: "TLS13_AES_128_GCM_SHA256".to_owned(),
+            key_exchange: Some("X25519".to_owned()),
+            alpn: Some("http/1.1".to_owned()),
+            resumed: true,
+            verified: true,
+            certificate: Some(ServerCertificate::default()),
+        }),
         phases: PhaseTimes {
             dns_ms: Some(0.4),
             connect_ms: Some(0.1),

@@ -7,6 +7,7 @@ use prony_model::{
 
 use crate::facts::good_statuses;
 use crate::number::{bytes, cell, count, duration, percent, plural};
+use crate::tls;
 
 /// How much longer a wait is advised to be than the one that was too short.
 const LONGER: f64 = 4.0;
@@ -61,6 +62,7 @@ pub(super) fn choices(result: &ProbeResult) -> Vec<String> {
         Version::Http11 => "HTTP/1.1",
     };
     let mut parts = vec![format!("{} {}", plan.request.method, plan.target), version.to_owned()];
+    parts.extend(tls::choices(&plan.target));
     parts.push(match (plan.count, plan.reuse) {
         (1, _) => "1 request".to_owned(),
         (requests, false) => format!("{}, each on a new connection", plural(requests.into(), "request")),
@@ -216,6 +218,10 @@ pub(super) fn traffic(request: &ProbedRequest) -> Vec<(&'static str, String)> {
             format!("{} of {all}", bytes(request.sent_bytes as f64))
         };
         lines.push(("sent", format!("{sent}{from} to {remote}{again}")));
+    }
+    if let Some(tls) = &request.tls {
+        let labels = ["TLS", "cert"];
+        lines.extend(labels.into_iter().zip(tls::probed(tls)));
     }
     if let Some(response) = &request.response {
         let ended = match response.framing {

@@ -42,6 +42,21 @@ fn csv_in_the_long_form() {
 }
 
 #[test]
+fn handshakes_have_rows_of_their_own() {
+    let rows = csv::rows("run.json", &crate::text::over_tls());
+    for clock in ["handshake", "resumed"] {
+        let of_it: Vec<&str> = rows.lines().filter(|row| row.contains(&format!(",{clock},"))).collect();
+        assert_eq!(of_it.len(), prony_model::QUANTILES.len() + 2, "{rows}");
+        assert!(
+            of_it[0].starts_with("run.json,") && of_it[0].contains(",https://localhost:3000/,,"),
+            "{rows}"
+        );
+    }
+    let plain = csv::rows("run.json", &crate::text::healthy());
+    assert!(!plain.contains("handshake"), "{plain}");
+}
+
+#[test]
 fn a_percentile_distribution() {
     check("hgrm", &hgrm::run(&run(), Clock::Response).expect("a distribution"));
     let empty = hgrm::run(&run(), Clock::Network).expect("a table without lines");

@@ -1,6 +1,6 @@
 //! The report for issues and pull requests.
 
-use crate::text::{all, healthy, late_client, mixed, not_found, stamped};
+use crate::text::{all, healthy, late_client, mixed, not_found, over_tls, stamped};
 use prony_model::{Environment, RunResult};
 use prony_report::markdown;
 
@@ -14,6 +14,7 @@ fn check(name: &str, result: &RunResult) {
 #[test]
 fn reports() {
     check("markdown-healthy", &healthy());
+    check("markdown-over-tls", &over_tls());
     check("markdown-stamped", &stamped());
     check("markdown-late-client", &late_client());
     check("markdown-mixed", &mixed());

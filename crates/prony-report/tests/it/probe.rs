@@ -3,8 +3,8 @@
 use prony_model::{
     Body, BodyFraming, Environment, ErrorKind, FailedAddress, InterimResponse, KernelTcp, LaterPhases,
     PROBE_FORMAT, PROBE_VERSION, PhaseSummary, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan, ProbeResult,
-    ProbedRequest, ProbedResponse, RequestPlan, ServerMetric, ServerTimes, StatusSet, Target, Timeouts,
-    Version,
+    ProbedRequest, ProbedResponse, ProbedTls, RequestPlan, ServerCertificate, ServerMetric, ServerTimes,
+    StatusSet, Target, Timeouts, Version,
 };
 use prony_report::{Style, probe};
 
@@ -209,6 +209,22 @@ fn unix_socket() -> ProbeResult {
 
 fn with_tls() -> ProbeResult {
     let mut result = good();
+    result.plan.target = Target::parse("https://localhost:3000/").expect("a URL");
+    result.requests[0].tls = Some(ProbedTls {
+        version: "TLS 1.2".to_owned(),
+        cipher_suite: "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384".to_owned(),
+        key_exchange: Some("secp256r1".to_owned()),
+        alpn: None,
+        resumed: false,
+        verified: true,
+        certificate: Some(ServerCertificate {
+            key: "RSA".to_owned(),
+            key_bits: Some(2048),
+            subject: Some("localhost".to_owned()),
+            issuer: Some("Some CA".to_owned()),
+            not_after: Some("2099-12-31T23:59:59Z".to_owned()),
+        }),
+    });
     result.requests[0].phases.tls_ms = Some(3.21);
     result.requests[0].phases.total_ms = Some(15.8189);
     result

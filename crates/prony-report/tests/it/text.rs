@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use prony_model::{
-    Body, BodyCheck, End, ErrorKind, ErrorSummary, FindingCode, Interval, LatencySummary, Load, QUANTILES,
-    QuantileNote, RunResult, Severity, StatusSet, Verdict, Version,
+    Body, BodyCheck, End, ErrorKind, ErrorSummary, FindingCode, Handshakes, Interval, LatencySummary, Load,
+    QUANTILES, QuantileNote, RunResult, ServerCertificate, Severity, StatusSet, Target, TlsChoices, TlsUse,
+    TlsVersions, Verdict, Version,
 };
 use prony_report::{Style, text};
 
@@ -28,6 +29,48 @@ pub(crate) fn healthy() -> RunResult {
         let interval = Interval { low, high, indicative: key == "0.99" };
         result.latency.response.intervals_ms.insert(key.to_owned(), interval);
     }
+    result
+}
+
+/// A run over TLS that verified nothing, with every choice made.
+pub(crate) fn over_tls() -> RunResult {
+    let mut result = healthy();
+    let target = Target::parse("https://localhost:3000/").expect("a URL");
+    let choices = TlsChoices {
+        insecure: true,
+        certificate: Some("client.pem".into()),
+        server_name: Some("other.example".to_owned()),
+        versions: TlsVersions::Tls13,
+        no_resumption: true,
+        ..TlsChoices::default()
+    };
+    result.plan.target = choices.applied_to(target).expect("they fit together");
+    result.tls = Some(TlsUse {
+        version: "TLS 1.3".to_owned(),
+        cipher_suite: "TLS13_AES_128_GCM_SHA256".to_owned(),
+        key_exchange: Some("X25519".to_owned()),
+        alpn: Some("http/1.1".to_owned()),
+        verified: false,
+        certificate: Some(ServerCertificate {
+            key: "ECDSA".to_owned(),
+            key_bits: Some(256),
+            ..ServerCertificate::default()
+        }),
+        handshakes: Handshakes {
+            full: 1_250,
+            resumed: 18_000,
+            failed: 2,
+            full_latency: summary(&tailed(1_250, 1.2)),
+            resumed_latency: summary(&tailed(18_000, 0.5)),
+            ..Handshakes::default()
+        },
+    });
+    result.findings = vec![finding(
+        FindingCode::NotVerified,
+        Severity::Note,
+        "the server's certificate was not verified: whoever answered may be another",
+        "trust its CA with --cacert FILE, and leave out --insecure",
+    )];
     result
 }
 
@@ -237,6 +280,7 @@ pub(crate) fn unix_socket() -> RunResult {
 #[test]
 fn reports() {
     check("healthy", &healthy(), plain());
+    check("over-tls", &over_tls(), plain());
     check("stamped", &stamped(), plain());
     check("late-client", &late_client(), plain());
     check("few-stamps", &few_stamps(), plain());
