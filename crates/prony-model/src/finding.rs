@@ -128,6 +128,14 @@ pub enum FindingCode {
     OutlierSlices,
     /// Every request opened a connection of its own.
     ConnectionPerRequest,
+    /// The server's certificate was not verified.
+    NotVerified,
+    /// TLS handshakes take most of the response time.
+    HandshakesDominate,
+    /// Connections were opened anew without resuming a TLS session.
+    NoResumption,
+    /// The server signed many handshakes with an RSA key.
+    RsaKeyCost,
     /// Good responses differ in length.
     MixedLengths,
     /// The clock of the report is too coarse for the number.
@@ -164,7 +172,7 @@ pub enum FindingCode {
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 54] = [
+    pub const ALL: [Self; 58] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -203,6 +211,10 @@ impl FindingCode {
         Self::WarmUp,
         Self::OutlierSlices,
         Self::ConnectionPerRequest,
+        Self::NotVerified,
+        Self::HandshakesDominate,
+        Self::NoResumption,
+        Self::RsaKeyCost,
         Self::MixedLengths,
         Self::Resolution,
         Self::Overlap,
@@ -281,6 +293,10 @@ impl FindingCode {
             Self::WarmUp => "warm-up",
             Self::OutlierSlices => "outlier-slices",
             Self::ConnectionPerRequest => "connection-per-request",
+            Self::NotVerified => "not-verified",
+            Self::HandshakesDominate => "handshakes-dominate",
+            Self::NoResumption => "no-resumption",
+            Self::RsaKeyCost => "rsa-key-cost",
             Self::MixedLengths => "mixed-lengths",
             Self::Resolution => "resolution",
             Self::Overlap => "overlap",

@@ -11,6 +11,7 @@ mod network;
 mod server;
 mod spikes;
 mod timeline;
+mod tls;
 
 use prony_http::EncodedRequest;
 use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity};
@@ -104,7 +105,7 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     .iter()
     .filter_map(|rule| rule(facts))
     .collect();
-    for rules in [timeline::findings, network::findings, spikes::findings, machine::findings] {
+    for rules in [timeline::findings, network::findings, spikes::findings, machine::findings, tls::findings] {
         findings.extend(rules(facts));
     }
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
