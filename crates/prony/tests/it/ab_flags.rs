@@ -130,11 +130,13 @@ fn slips_are_explained() {
 /// Nothing that prony can't do is left out in silence.
 #[test]
 fn what_ab_can_and_prony_cant() {
-    refused(&["https://h:1/"], "https is not supported yet\n");
-    for words in [["-Z", "x"], ["-f", "TLS1.2"], ["-E", "x"]] {
+    for words in [["-f", "TLS1.2"], ["-E", "x"]] {
         refused(&[words[0], words[1], "h:1"], &format!("{} is for https", words[0]));
     }
-    refused(&["-I", "h:1"], "-I is for https");
+    refused(&["-Z", "x", "https://h:1/"], "-Z is not supported");
+    refused(&["-I", "https://h:1/"], "-I is not supported");
+    refused(&["-f", "SSL3", "https://h:1/"], "-f SSL3 is not supported: it is broken");
+    refused(&["-f", "x", "https://h:1/"], "-f `x` is not a version of TLS");
     refused(&["-b", "8192", "h:1"], "-b is not supported");
     let output = refused(&["-v", "2", "h:1"], "-v 2 prints every response");
     assert!(output.err.contains("curl -v URL"), "{output:?}");

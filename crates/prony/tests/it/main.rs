@@ -32,6 +32,7 @@ mod studies;
 mod study;
 mod study_file;
 mod supervise;
+mod tls;
 mod usage;
 mod write_ups;
 mod wrk;

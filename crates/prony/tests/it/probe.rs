@@ -180,8 +180,6 @@ fn what_is_refused() {
         assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{output:?}");
         assert!(output.err.starts_with(err), "{output:?}");
     };
-    let https = "error: https is not supported yet\n       use http://";
-    check(&["probe", "https://127.0.0.1/"], https);
     check(
         &["probe", "h:1", "--count", "0"],
         "error: 0 requests are not a probe\n       use --count 1 to 1000",

@@ -36,8 +36,16 @@ impl Served {
         let mut out = BufReader::new(process.stdout.take().expect("it is piped"));
         out.read_line(&mut line).expect("a line");
         let url = line.strip_prefix("listening on ").expect("the ready line").trim_end().to_owned();
-        assert!(url.starts_with("http://127.0.0.1:") && url.ends_with('/'), "{line}");
+        let scheme = if words.iter().any(|word| word.starts_with("--tls")) { "https" } else { "http" };
+        assert!(url.starts_with(&format!("{scheme}://127.0.0.1:")) && url.ends_with('/'), "{line}");
         Self { process, url, out }
+    }
+
+    /// The next line that it prints.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("a line");
+        line
     }
 
     fn connect(&self) -> TcpStream {

@@ -64,7 +64,7 @@ fn what_is_refused() {
     refused(&["-d", "0", "h:1"], "-d `0` is not a time above 0");
     refused(&["-d", "1.5s", "h:1"], "-d `1.5s` is not a time above 0");
     refused(&["--time", "2x", "h:1"], "--timeout `2x` is not a time above 0");
-    refused(&["https://h:1/"], "https is not supported yet");
+    refused(&["-k", "h:1"], "--insecure is for https, and http://h:1/ is not");
     refused(&["-j", "h:1"], "there is no flag -j");
     refused(&["-H", "no colon", "h:1"], "`no colon` is not a header");
     refused(&[], "<URL> is missing");
