@@ -66,7 +66,6 @@ impl Default for Config {
 }
 
 /// Starts the server.
-#[expect(clippy::needless_pass_by_value, reason = "as every server's: whoever starts one is done with it")]
 pub fn start(config: Config) -> Result<Running, StartError> {
     let Config { listen: address, workers, allow_remote, burn, hold, .. } = config;
     service::check(workers, HEAD_TIMEOUT)?;

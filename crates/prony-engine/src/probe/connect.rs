@@ -52,7 +52,7 @@ pub(super) struct NoConnection {
     pub(super) failed_addresses: Vec<FailedAddress>,
     pub(super) kind: Option<ErrorKind>,
     /// In words; none where it was stopped by hand.
-    pub(super) error: Option<RunError>,
+    pub(super) error: Option<Box<RunError>>,
 }
 
 /// One place to connect to.
@@ -117,7 +117,7 @@ pub(super) fn connect(
         dns_ms,
         connect_ms: None,
         kind: last.map(kind_of),
-        error: last.and_then(|_| nothing_answers(&failed_addresses)),
+        error: last.and_then(|_| nothing_answers(&failed_addresses)).map(Box::new),
         failed_addresses,
     })
 }
@@ -164,7 +164,7 @@ fn insecure(
         connect_ms: phases.connect_ms,
         failed_addresses,
         kind,
-        error,
+        error: error.map(Box::new),
     }
 }
 
@@ -187,7 +187,7 @@ fn peers(
         connect_ms: None,
         failed_addresses: Vec::new(),
         kind: Some(ErrorKind::Other),
-        error: Some(error),
+        error: Some(Box::new(error)),
     };
     if let Some(path) = &plan.target.unix {
         let address = unix_address(path)

@@ -111,7 +111,7 @@ impl Session<'_> {
                     connected.connection
                 }
                 Err(none) if number == 0 && none.error.is_some() => {
-                    return Err(none.error.expect("invariant: just seen"));
+                    return Err(*none.error.expect("invariant: just seen"));
                 }
                 Err(none) => return Ok(unconnected(probed, none)),
             },

@@ -33,6 +33,8 @@ struct Secure {
     /// Bytes that were encrypted while the kernel had no room for all of them. They are reported as sent when it has:
     /// until then the caller offers them again.
     unreported: usize,
+    /// The server has ended its side as it should (close_notify).
+    ended: bool,
 }
 
 /// What a read brought.
@@ -106,7 +108,7 @@ impl Wire {
         let broken = |error| NoSession::Broken(Broken::Tls(error, None));
         let mut buffers = TlsBuffers::default();
         let session = TlsSession::new(client, &mut buffers).map_err(broken)?;
-        let mut secure = Secure { session, buffers, input: Vec::new(), unreported: 0 };
+        let mut secure = Secure { session, buffers, input: Vec::new(), unreported: 0, ended: false };
         while !secure.session.is_secured() {
             let unsent = match secure.flush(&socket) {
                 Ok(()) => PollFlags::empty(),
@@ -198,7 +200,7 @@ impl Secure {
     fn read(&mut self, socket: &OwnedFd) -> Result<Received, Broken> {
         self.input.resize(READ_BYTES, 0);
         let count = match recv(socket, &mut self.input[..], RecvFlags::empty()) {
-            Ok((0, _)) => return Ok(Received::End { clean: false }),
+            Ok((0, _)) => return Ok(Received::End { clean: self.ended }),
             Ok((count, _)) => count,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(Received::Nothing),
             Err(error) => return Err(Broken::System(error)),
@@ -207,8 +209,9 @@ impl Secure {
         // The server is to know why, and gets what the session owes it; whether it takes that shows with the next write.
         let _unsent = self.flush(socket);
         let progress = progress.map_err(|error| Broken::Tls(error, self.session.details()))?;
+        self.ended |= progress.ended;
         Ok(match self.buffers.plain.len() {
-            0 if progress.ended => Received::End { clean: true },
+            0 if self.ended => Received::End { clean: true },
             0 => Received::Nothing,
             count => Received::Bytes(count),
         })

@@ -33,6 +33,7 @@ mod study;
 mod study_file;
 mod supervise;
 mod tls;
+mod tls_peers;
 mod usage;
 mod write_ups;
 mod wrk;

@@ -25,7 +25,7 @@ fn a_malformed_url() {
 
 #[test]
 fn an_unknown_scheme() {
-    check(&["gopher://h/"], "error: unsupported scheme `gopher`\n       use http://\n");
+    check(&["gopher://h/"], "error: unsupported scheme `gopher`\n       use http:// or https://\n");
 }
 
 #[test]
