@@ -15,7 +15,7 @@ use super::{ExpressArgs, PostgresArgs, TruthArgs};
 #[command(
     subcommand_value_name = "NAME",
     subcommand_help_heading = "Servers",
-    after_help = "Examples:\n  prony serve null\n  prony serve rudy --model pool --workers 4 --delay 10ms\n  prony serve kv --port 3000 --durable data\n  prony serve null --tls"
+    after_help = "Examples:\n  prony serve null --tls\n  prony serve rudy --model pool --workers 4 --delay 10ms\n  prony serve kv --port 3000 --durable data"
 )]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
