@@ -80,17 +80,17 @@ pub(crate) struct ListenArgs {
 /// Whether and how to serve HTTPS.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ServeTlsArgs {
-    /// Serve HTTPS, with a certificate made for localhost at the start
+    /// Serve HTTPS, with a certificate made for localhost
     #[arg(long)]
     pub(crate) tls: bool,
     /// Serve HTTPS with this certificate chain, PEM
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", requires = "tls_key", hide_short_help = true)]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The private key of --tls-cert, PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", hide_short_help = true)]
     pub(crate) tls_key: Option<PathBuf>,
     /// Write the authority of the certificate that is made to this file [default: a temporary file]
-    #[arg(long, value_name = "FILE", requires = "tls", conflicts_with = "tls_cert")]
+    #[arg(long, value_name = "FILE", requires = "tls", conflicts_with = "tls_cert", hide_short_help = true)]
     pub(crate) tls_ca: Option<PathBuf>,
 }
 
