@@ -262,6 +262,7 @@ fn assign(plan: &RunPlan, request: &EncodedRequest, window: Window, thread: u32)
         depth: plan.request.pipeline,
         keep_alive: request.keep_alive(),
         request_bytes: request.bytes().len() as u64,
+        events: plan.events,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The clocks of a run by name, for all that go through them or choose one.
 
-use crate::{HistogramData, LatencySummary, RunResult};
+use crate::{EventStreams, HistogramData, LatencySummary, RunResult};
 
 /// One distribution of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,6 +14,12 @@ pub enum Clock {
     Service,
     /// first byte − sent.
     FirstByte,
+    /// First event of a response − intended.
+    FirstEvent,
+    /// First event of a response − sent.
+    FirstEventService,
+    /// From one event of a response to the next.
+    BetweenEvents,
     /// Connecting.
     Connect,
     /// The client's own lateness.
@@ -32,11 +38,14 @@ pub enum Clock {
 
 impl Clock {
     /// Every clock, the most important first.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Response,
         Self::KernelResponse,
         Self::Service,
         Self::FirstByte,
+        Self::FirstEvent,
+        Self::FirstEventService,
+        Self::BetweenEvents,
         Self::Connect,
         Self::Lag,
         Self::Blocked,
@@ -53,6 +62,9 @@ impl Clock {
             Self::KernelResponse => "kernel-response",
             Self::Service => "service",
             Self::FirstByte => "first-byte",
+            Self::FirstEvent => "first-event",
+            Self::FirstEventService => "first-event-service",
+            Self::BetweenEvents => "between-events",
             Self::Connect => "connect",
             Self::Lag => "lag",
             Self::Blocked => "blocked",
@@ -67,6 +79,10 @@ impl Clock {
 /// The evidence of a finding that names the p99 by the kernel's clock as the one to quote, milliseconds.
 pub const KERNEL_P99: &str = "kernel_response_p99";
 
+/// The distribution of events where the plan does not ask for them.
+static NO_EVENTS: HistogramData =
+    HistogramData { encoding: String::new(), unit: String::new(), count: 0, data: String::new() };
+
 impl RunResult {
     /// Whether the client made the tail of its own clock, p99 and above, so that only [`Clock::KernelResponse`] has
     /// one to quote.
@@ -76,7 +92,7 @@ impl RunResult {
             .any(|finding| finding.evidence.iter().any(|evidence| evidence.name == KERNEL_P99))
     }
 
-    /// The numbers of `clock`; none for [`Clock::Censored`].
+    /// The numbers of `clock`; none for [`Clock::Censored`], and of events where the plan does not ask for them.
     pub fn summary(&self, clock: Clock) -> Option<&LatencySummary> {
         let latency = &self.latency;
         Some(match clock {
@@ -84,6 +100,9 @@ impl RunResult {
             Clock::KernelResponse => &latency.kernel_response,
             Clock::Service => &latency.service,
             Clock::FirstByte => &latency.first_byte,
+            Clock::FirstEvent => &self.events.as_ref()?.first_response,
+            Clock::FirstEventService => &self.events.as_ref()?.first_service,
+            Clock::BetweenEvents => &self.events.as_ref()?.between,
             Clock::Connect => &latency.connect,
             Clock::Lag => &latency.lag,
             Clock::Blocked => &latency.blocked,
@@ -97,11 +116,16 @@ impl RunResult {
     /// The distribution of `clock`.
     pub fn histogram(&self, clock: Clock) -> &HistogramData {
         let histograms = &self.histograms;
+        let of_events =
+            |choose: fn(&EventStreams) -> &HistogramData| self.events.as_ref().map_or(&NO_EVENTS, choose);
         match clock {
             Clock::Response => &histograms.response,
             Clock::KernelResponse => &histograms.kernel_response,
             Clock::Service => &histograms.service,
             Clock::FirstByte => &histograms.first_byte,
+            Clock::FirstEvent => of_events(|events| &events.first_response_histogram),
+            Clock::FirstEventService => of_events(|events| &events.first_service_histogram),
+            Clock::BetweenEvents => of_events(|events| &events.between_histogram),
             Clock::Connect => &histograms.connect,
             Clock::Lag => &histograms.lag,
             Clock::Blocked => &histograms.blocked,

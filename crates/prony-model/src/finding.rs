@@ -168,11 +168,13 @@ pub enum FindingCode {
     FewRounds,
     /// The server's memory grew all along.
     MemoryGrowth,
+    /// No response was the stream of events that was expected.
+    NoEvents,
 }
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 58] = [
+    pub const ALL: [Self; 59] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -231,6 +233,7 @@ impl FindingCode {
         Self::UnevenPairs,
         Self::FewRounds,
         Self::MemoryGrowth,
+        Self::NoEvents,
     ];
 
     /// Whether the machine or the client caused it, so that the same run may go well at another moment. What the server
@@ -313,6 +316,7 @@ impl FindingCode {
             Self::UnevenPairs => "uneven-pairs",
             Self::FewRounds => "few-rounds",
             Self::MemoryGrowth => "memory-growth",
+            Self::NoEvents => "no-events",
         }
     }
 }

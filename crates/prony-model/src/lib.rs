@@ -15,6 +15,7 @@ mod core_use;
 pub mod duration;
 mod environment;
 mod event;
+mod event_streams;
 mod exec;
 mod finding;
 mod format;
@@ -54,6 +55,7 @@ pub use comparison::{
 pub use core_use::CoreUse;
 pub use environment::Environment;
 pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
+pub use event_streams::EventStreams;
 pub use exec::{
     CommandComparison, CommandExit, CommandResult, CommandRun, EXEC_FORMAT, EXEC_VERSION, ExecCommand,
     ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,

@@ -56,6 +56,8 @@ pub struct RunOptions {
     pub expect_same_length: bool,
     /// Whether every request is reported one by one.
     pub samples: bool,
+    /// Whether responses are streams of events.
+    pub events: bool,
 }
 
 /// The request of a load or a probe as it was asked for.
@@ -175,6 +177,7 @@ impl RunOptions {
             driver: self.driver,
             kernel_clock: self.kernel_clock,
             samples: self.samples,
+            events: self.events,
             seed,
             request: self.request.plan(self.pipeline.unwrap_or(1))?,
         };

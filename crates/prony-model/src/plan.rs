@@ -44,6 +44,9 @@ pub struct RunPlan {
     /// Whether every request is also told one by one ([`crate::RunEvent::Samples`]).
     #[serde(default)]
     pub samples: bool,
+    /// Whether responses are streams of events, whose moments are measured, too ([`crate::EventStreams`]).
+    #[serde(default)]
+    pub events: bool,
     /// Seed of everything random in the run (PCG-64, one stream per thread).
     pub seed: u64,
 }

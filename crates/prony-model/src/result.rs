@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CleanParts, Environment, ErrorKind, Finding, Limiter, RunPlan, ServerUse, SoloRequests, TlsUse, Traffic,
-    Verdict,
+    CleanParts, Environment, ErrorKind, EventStreams, Finding, Limiter, RunPlan, ServerUse, SoloRequests,
+    TlsUse, Traffic, Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to judge it.
@@ -41,6 +41,9 @@ pub struct RunResult {
     /// TLS, for an `https://` server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsUse>,
+    /// When events of the responses came, where the plan asks for it.
+    #[serde(default)]
+    pub events: Option<EventStreams>,
     /// Throughput over the measured part.
     pub rate: RateSummary,
     /// Bytes on the wire, headers included, over the measured part.

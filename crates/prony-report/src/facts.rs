@@ -61,6 +61,31 @@ fn request(result: &RunResult) -> Vec<String> {
     parts
 }
 
+/// The events of responses that are streams of them.
+pub(crate) fn events(result: &RunResult) -> Option<String> {
+    let events = result.events.as_ref().filter(|events| events.events > 0)?;
+    let each = if events.events_min == events.events_max {
+        format!("{} each", count(events.events_p50))
+    } else {
+        let [low, high] = [events.events_min, events.events_max].map(count);
+        format!("{} in the median, {low} to {high}", count(events.events_p50))
+    };
+    let mut text = format!(
+        "{} /s     {} in {}, {each}",
+        rate(events.events_per_s),
+        count(events.events),
+        plural(events.streams, "good response")
+    );
+    if events.together > 0 {
+        let share = percent(events.together, events.events);
+        text.push_str(&format!("; {share} came together with the one before"));
+    }
+    if events.without_events > 0 {
+        text.push_str(&format!("; {} without events", plural(events.without_events, "good response")));
+    }
+    Some(text)
+}
+
 /// The loop and how wide it is.
 fn load(load: &Load, threads: u32) -> String {
     let threads = plural(threads.into(), "thread");

@@ -84,6 +84,11 @@ pub(crate) fn table(result: &RunResult, kernel: KernelRows) -> Table {
     if is_early(&latency.first_byte, figures.service) {
         shown.push(("1st byte", &latency.first_byte));
     }
+    if let Some(events) = result.events.as_ref().filter(|events| events.events > 0) {
+        shown.push(("1st event", &events.first_response));
+        shown.push(("1st, sent", &events.first_service));
+        shown.push(("between", &events.between));
+    }
     if latency.connect.count > 0 {
         shown.push(("connect", &latency.connect));
     }

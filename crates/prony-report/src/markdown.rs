@@ -32,6 +32,9 @@ pub fn run(result: &RunResult) -> String {
         let more: Vec<String> = more.iter().map(|part| format!(", {part}")).collect();
         lines.push(format!("- {} **{rate}**{}{note}", throughput.label, more.concat()));
     }
+    if let Some(events) = facts::events(result) {
+        lines.push(format!("- events: {events}"));
+    }
     if let Some(connections) = facts::connections(result) {
         lines.push(format!("- connections: {connections}"));
     }

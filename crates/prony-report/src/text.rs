@@ -106,6 +106,9 @@ pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     if let Some(note) = throughput.note {
         page.labelled("", None, &note);
     }
+    if let Some(text) = facts::events(result) {
+        page.labelled("events", None, &text);
+    }
     if let Some(text) = facts::connections(result) {
         page.labelled("sockets", None, &text);
     }

@@ -109,6 +109,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
         expect_body: expected_body(&args.checks)?,
         expect_same_length: matches!(args.checks.expect_length, Some(BodyLength::Same)),
         samples: args.samples.is_some(),
+        events: args.events,
     })
 }
 

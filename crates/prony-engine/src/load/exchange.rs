@@ -132,7 +132,10 @@ impl Worker {
             if connection.first_byte == 0 {
                 connection.first_byte = now;
             }
-            if let Some(whole) = connection.parser.whole(&mut self.heads, rest) {
+            // The events of a stream are looked for piece by piece.
+            if self.events.is_none()
+                && let Some(whole) = connection.parser.whole(&mut self.heads, rest)
+            {
                 rest = &rest[whole.consumed..];
                 let (end, body) = (whole.end(), whole.body);
                 self.complete(io, slot, end, Some(body), rest, now);
@@ -258,6 +261,7 @@ impl Worker {
     /// One step of the parser over `rest`; the bytes it used, or `None` if the connection was given up.
     fn step<I: Io>(&mut self, io: &mut I, slot: Slot, rest: &[u8], now: Nanos) -> Option<usize> {
         let connection = &mut self.connections[slot as usize];
+        let flight = self.events.as_ref().and_then(|_| self.flights.oldest(slot, connection));
         let mut consumed = 0;
         loop {
             match connection.parser.next(&mut self.heads, &rest[consumed..]) {
@@ -265,17 +269,26 @@ impl Worker {
                     consumed += step.consumed;
                     match step.event {
                         None => return Some(consumed),
-                        Some(Event::Body(body)) if self.checker.needs_body() => {
-                            let kept = &mut self.bodies[slot as usize];
-                            // One byte too many is enough to know that it is too long.
-                            let room = (BODY_MAX_BYTES + 1).saturating_sub(kept.len());
-                            kept.extend_from_slice(&body[..body.len().min(room)]);
+                        Some(Event::Body(body)) => {
+                            if let Some(kept) = self.bodies.get_mut(slot as usize) {
+                                // One byte too many is enough to know that it is too long.
+                                let room = (BODY_MAX_BYTES + 1).saturating_sub(kept.len());
+                                kept.extend_from_slice(&body[..body.len().min(room)]);
+                            }
+                            if let Some(events) = &mut self.events
+                                && let Some(flight) = flight
+                            {
+                                events.body(slot, flight, body, now, &mut self.recorder);
+                            }
                         }
                         Some(Event::Head(head)) => {
                             self.wants_tls |= head.status == 400 && wants_tls(rest);
                             self.first.head(slot, &head);
+                            if let Some(events) = &mut self.events {
+                                events.begin(slot, &head);
+                            }
                         }
-                        Some(Event::Interim { .. } | Event::Body(_)) => {}
+                        Some(Event::Interim { .. }) => {}
                         Some(Event::End(end)) => {
                             self.complete(io, slot, end, None, &rest[consumed..], now);
                             return Some(consumed);
@@ -334,6 +347,12 @@ impl Worker {
             detail => detail,
         };
         let answer = Answer { status: end.status, body_bytes: end.body_bytes };
+        if let Some(events) = &mut self.events {
+            let count = events.end(slot, flight, now, &mut self.recorder);
+            if matches!(outcome, Outcome::Done(_)) {
+                self.recorder.stream_complete(flight.intended, count);
+            }
+        }
         if let Some(first) = self.first.complete(slot, now, answer.status, answer.body_bytes) {
             self.recorder.first_response(first);
         }
@@ -437,6 +456,9 @@ impl Worker {
         self.forget_layer(slot);
         if let Some(body) = self.bodies.get_mut(slot as usize) {
             body.clear();
+        }
+        if let Some(events) = &mut self.events {
+            events.forget(slot);
         }
         match self.pace {
             Pace::Closed { .. } => self.begin(io, slot, now),

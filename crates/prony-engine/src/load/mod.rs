@@ -6,6 +6,7 @@ pub(crate) mod wake;
 pub(crate) mod exchange;
 pub(crate) mod conn;
 pub(crate) mod layer;
+pub(crate) mod streams;
 pub(crate) mod connect_limiter;
 pub(crate) mod slot_list;
 pub(crate) mod deadlines;

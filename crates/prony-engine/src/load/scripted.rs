@@ -120,6 +120,7 @@ fn worker(pace: Pace, slots: u32) -> Worker {
         depth: 1,
         keep_alive: true,
         request_bytes: 40,
+        events: false,
     };
     let (full, _) = sync_channel(1);
     let (_, spare) = sync_channel(1);

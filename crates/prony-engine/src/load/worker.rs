@@ -20,6 +20,7 @@ use crate::load::first::Watch;
 use crate::load::layer::Layer;
 use crate::load::pacer::Schedule;
 use crate::load::slot_list::SlotList;
+use crate::load::streams::EventWatch;
 use crate::load::wake::WakeUp;
 use crate::record::recorder::Recorder;
 use crate::record::slice::WaitCause;
@@ -65,6 +66,8 @@ pub(crate) struct Assignment {
     pub keep_alive: bool,
     /// Bytes of one request.
     pub request_bytes: u64,
+    /// Whether responses are streams of events.
+    pub events: bool,
 }
 
 /// What decides when a request is begun.
@@ -104,6 +107,8 @@ pub(crate) struct Worker {
     /// Bodies that came in pieces and are to be checked, by slot.
     pub(crate) bodies: Box<[Vec<u8>]>,
     pub(crate) checker: Checker,
+    /// Watches responses that are streams of events; none where nobody asks for it.
+    pub(crate) events: Option<EventWatch>,
     pub(crate) recorder: Recorder,
     pub(crate) first: Watch,
     /// A 400 has said that the server speaks TLS.
@@ -164,6 +169,7 @@ impl Worker {
             heads,
             bodies: vec![Vec::new(); bodies].into_boxed_slice(),
             checker,
+            events: plan.events.then(|| EventWatch::new(plan.slots)),
             recorder,
             first: Watch::Head,
             wants_tls: false,

@@ -19,6 +19,7 @@ use crate::record::handshakes::Handshakes;
 use crate::record::samples::Samples;
 use crate::record::series::Series;
 use crate::record::slice::{Clocks, Counters, SLICE, Slice};
+use crate::record::streams::Streams;
 
 /// When load, measurement and end are.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +55,8 @@ pub(crate) struct Totals {
     pub stamps: Box<Stamps>,
     /// TLS handshakes of all connections.
     pub handshakes: Handshakes,
+    /// Events of all responses that are streams of them.
+    pub streams: Streams,
     /// Counters of the whole run, warm-up included.
     pub whole_run: Counters,
     /// By thread.
@@ -111,6 +114,7 @@ impl Collector {
             clean: CleanTotals::new(0),
             stamps: Box::new(Stamps::new()),
             handshakes: Handshakes::default(),
+            streams: Streams::default(),
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads),
@@ -147,6 +151,9 @@ impl Collector {
                     self.totals.add_stamps(slice.stamps.take());
                     if let Some(handshakes) = slice.handshakes.take() {
                         self.totals.handshakes.add(&handshakes);
+                    }
+                    if let Some(streams) = slice.streams.take() {
+                        self.totals.streams.add(&streams);
                     }
                     let spare = self.sorter.hold(slice);
                     // A worker that has ended takes nothing back.

@@ -11,6 +11,7 @@ use crate::load::first::First;
 use crate::record::failure_detail::{Detail, Example};
 use crate::record::handshakes::Handshakes;
 use crate::record::slice::{SLICE, Slice, WaitCause};
+use crate::record::streams::Streams;
 use crate::sys::TcpInfo;
 
 /// The moments of one request that has ended.
@@ -95,6 +96,7 @@ pub(crate) struct Recorder {
     kernel_clock: Conversion,
     stamps: Box<Stamps>,
     handshakes: Box<Handshakes>,
+    streams: Box<Streams>,
 }
 
 impl Recorder {
@@ -112,6 +114,7 @@ impl Recorder {
             kernel_clock: Conversion::new(),
             stamps: Box::new(Stamps::new()),
             handshakes: Box::default(),
+            streams: Box::default(),
             current: first,
             full,
             spare,
@@ -185,9 +188,10 @@ impl Recorder {
         self.distrust_moved_clock(now);
         self.close(now);
         // An empty slice in its place would be fifty histograms, made to be dropped.
-        let Self { mut current, stamps, handshakes, full, .. } = self;
+        let Self { mut current, stamps, handshakes, streams, full, .. } = self;
         current.stamps = Some(stamps);
         current.handshakes = Some(handshakes);
+        current.streams = Some(streams);
         hand_over(&full, current);
     }
 
@@ -444,6 +448,27 @@ impl Recorder {
     /// A TLS handshake ended without a secure connection.
     pub(crate) fn handshake_failed(&mut self) {
         self.handshakes.failed += 1;
+    }
+
+    /// The first event of a response came at `now`.
+    pub(crate) fn first_event(&mut self, intended: Nanos, sent: Nanos, now: Nanos) {
+        if self.counts(intended) {
+            self.streams.first(now.saturating_sub(intended), now.saturating_sub(sent));
+        }
+    }
+
+    /// `count` events of a response that was due at `intended` came in one read, `since` its last one.
+    pub(crate) fn events(&mut self, intended: Nanos, count: u64, since: Option<Nanos>) {
+        if self.counts(intended) {
+            self.streams.came(count, since);
+        }
+    }
+
+    /// A good response that was due at `intended` is complete, with so many events.
+    pub(crate) fn stream_complete(&mut self, intended: Nanos, events: u64) {
+        if self.counts(intended) {
+            self.streams.complete(events);
+        }
     }
 
     /// `open` connections are open now; reported once for each slice.

@@ -11,6 +11,7 @@ use crate::record::failure_detail::Example;
 use crate::record::handshakes::Handshakes;
 use crate::record::own_delay::OwnDelay;
 use crate::record::samples::Samples;
+use crate::record::streams::Streams;
 
 /// The length of a slice: 200 parts in a run of ten seconds, which the statistics of tails ask for. A worker
 /// that can't hand over a slice makes it longer instead.
@@ -64,6 +65,8 @@ pub(crate) struct Slice {
     pub stamps: Option<Box<Stamps>>,
     /// What the handshakes of all of the worker's connections took, in its last slice.
     pub handshakes: Option<Box<Handshakes>>,
+    /// The events of all responses of the worker that are streams of them, in its last slice.
+    pub streams: Option<Box<Streams>>,
 }
 
 /// Both clocks of one outcome.
@@ -207,6 +210,7 @@ impl Slice {
             first_response: None,
             stamps: None,
             handshakes: None,
+            streams: None,
         }
     }
 
@@ -236,6 +240,7 @@ impl Slice {
         self.first_response = None;
         self.stamps = None;
         self.handshakes = None;
+        self.streams = None;
     }
 }
 

@@ -67,6 +67,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             .tls
             .as_ref()
             .map(|used| TlsUse { handshakes: totals.handshakes.summary(), ..used.clone() }),
+        events: run.plan.events.then(|| totals.streams.summary(measured_s(totals))),
         rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {
             sent: totals.all.counters.sent_bytes,

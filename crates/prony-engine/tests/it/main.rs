@@ -31,6 +31,7 @@ mod probe;
 mod protocol;
 mod spikes;
 mod stop;
+mod streams;
 mod timeline;
 mod tls;
 mod traffic;

@@ -25,6 +25,7 @@ pub(crate) fn plan(url: &str) -> RunPlan {
         driver: DriverChoice::Auto,
         kernel_clock: KernelClock::Auto,
         samples: false,
+        events: false,
         seed: 7,
     }
 }

@@ -241,6 +241,7 @@ fn plan() -> RunPlan {
         driver: DriverChoice::Epoll,
         kernel_clock: KernelClock::Auto,
         samples: false,
+        events: false,
         seed: u64::MAX,
     }
 }

@@ -139,6 +139,7 @@ pub(crate) fn plan(url: &str, load: Load) -> RunPlan {
         driver: DriverChoice::Auto,
         kernel_clock: KernelClock::Auto,
         samples: false,
+        events: false,
         seed: 42,
     }
 }

@@ -50,6 +50,7 @@ pub fn calibration_load(
         driver,
         kernel_clock: KernelClock::Auto,
         samples: false,
+        events: false,
         seed,
     };
     plan.check()?;

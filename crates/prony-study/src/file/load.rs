@@ -161,6 +161,7 @@ fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<
         expect_body: body_check(section, keys.expect_body, keys.expect_body_regex, mistakes)?,
         expect_same_length: matches!(keys.expect_length, Some(BodyLength::Same)),
         samples: false,
+        events: keys.events,
     };
     let plan = match options.plan(somewhere(&path)?, 0) {
         Ok(plan) => plan,

@@ -53,6 +53,9 @@ pub(crate) struct RunArgs {
     pub(crate) tls: TlsArgs,
     #[command(flatten)]
     pub(crate) means: MeansArgs,
+    /// Responses are streams of events (SSE, JSON lines): measure each event
+    #[arg(long, hide_short_help = true)]
+    pub(crate) events: bool,
     #[command(flatten)]
     pub(crate) checks: CheckArgs,
     #[command(flatten)]

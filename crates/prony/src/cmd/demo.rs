@@ -79,6 +79,7 @@ fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) ->
         driver: DriverChoice::Auto,
         kernel_clock: KernelClock::Auto,
         samples: false,
+        events: false,
         seed,
     };
     plan.check()?;

@@ -74,6 +74,7 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
         driver: DriverChoice::Auto,
         kernel_clock: KernelClock::Auto,
         samples: true,
+        events: false,
         seed,
     };
     plan.check()?;

@@ -57,6 +57,7 @@ pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, CliError> {
         driver: DriverChoice::Auto,
         kernel_clock: KernelClock::Auto,
         samples: false,
+        events: false,
         seed,
     };
     plan.check()?;

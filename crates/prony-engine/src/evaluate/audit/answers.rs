@@ -48,6 +48,22 @@ pub(super) fn no_success(facts: &Facts<'_>) -> Option<Finding> {
     ))
 }
 
+/// Events were expected, and no good response had one.
+pub(super) fn no_events(facts: &Facts<'_>) -> Option<Finding> {
+    let events = facts.result.events.as_ref()?;
+    if events.streams > 0 || events.without_events == 0 {
+        return None;
+    }
+    Some(finding(
+        FindingCode::NoEvents,
+        Severity::Warning,
+        &[("without_events", events.without_events as f64, "count")],
+        format!("none of {} had an event", plural(events.without_events, "good response")),
+        "streams have the content type text/event-stream or application/x-ndjson: many servers send one only where the \
+         request asks for it, -H 'Accept: text/event-stream'; else leave out --events",
+    ))
+}
+
 /// Too many requests failed.
 pub(super) fn error_share(facts: &Facts<'_>) -> Option<Finding> {
     let requests = &facts.result.requests;

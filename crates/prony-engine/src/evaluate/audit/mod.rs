@@ -86,6 +86,7 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         answers::few_samples,
         answers::mixed_lengths,
         answers::interrupted,
+        answers::no_events,
         client::client_cpu,
         client::run_queue_wait,
         client::send_lag,

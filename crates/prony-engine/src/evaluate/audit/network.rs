@@ -183,6 +183,7 @@ mod tests {
             driver: DriverChoice::Auto,
             kernel_clock: KernelClock::Auto,
             samples: false,
+            events: false,
             seed: 1,
         }
     }

@@ -112,6 +112,9 @@ pub(in crate::file) struct RunKeys {
     pub(in crate::file) expect_body_regex: Option<String>,
     /// Good is a body as long as the first one.
     pub(in crate::file) expect_length: Option<BodyLength>,
+    /// Whether responses are streams of events (server-sent events, JSON lines), each of which is measured
+    #[serde(default)]
+    pub(in crate::file) events: bool,
     /// Whether the result is set against what `prony calibrate` measured; true if absent.
     pub(in crate::file) calibration: Option<bool>,
 }
