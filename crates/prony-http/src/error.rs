@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::h2::Http2Error;
+
 /// Why an answer could not be read. The connection it came from is of no more use.
 ///
 /// Small and `Copy`, so that a worker can count it without allocating. The text is a lower-case fragment for
@@ -117,6 +119,9 @@ pub enum ProtocolError {
         /// Where in the response.
         during: Part,
     },
+    /// What was wrong with a server's HTTP/2, as far as it was HTTP/2.
+    #[error(transparent)]
+    InHttp2(#[from] Http2Error),
     /// The parser was asked again after it had failed and before it was reset: a fault of the caller.
     #[error("the connection had already failed: reset its parser before using it again")]
     Failed,
@@ -173,6 +178,7 @@ impl ProtocolError {
             Self::ClosedEarly { during: Part::Head } => "closed-in-head",
             Self::ClosedEarly { during: Part::Body { .. } } => "closed-in-body",
             Self::ClosedEarly { during: Part::Chunks } => "closed-in-chunks",
+            Self::InHttp2(error) => error.code(),
             Self::Failed => "parser-failed",
         }
     }

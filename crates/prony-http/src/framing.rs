@@ -114,15 +114,8 @@ struct BodyFields {
 }
 
 impl BodyFields {
-    /// Section 6.3 rule 5: a list or repeated fields of one same number count as that number.
     fn read_length(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
-        for element in list(value) {
-            let length = decimal(element).ok_or(ProtocolError::ContentLength)?;
-            if self.length.is_some_and(|earlier| earlier != length) {
-                return Err(ProtocolError::ContentLengthConflict);
-            }
-            self.length = Some(length);
-        }
+        self.length = Some(content_length(self.length, value)?);
         Ok(())
     }
 
@@ -157,6 +150,19 @@ impl BodyFields {
             (false, Some(length)) => Ok(Framing::Length(length)),
         }
     }
+}
+
+/// Section 6.3 rule 5: a list or repeated fields of one same number count as that number.
+pub(crate) fn content_length(earlier: Option<u64>, value: &[u8]) -> Result<u64, ProtocolError> {
+    let mut found = earlier;
+    for element in list(value) {
+        let length = decimal(element).ok_or(ProtocolError::ContentLength)?;
+        if found.is_some_and(|earlier| earlier != length) {
+            return Err(ProtocolError::ContentLengthConflict);
+        }
+        found = Some(length);
+    }
+    found.ok_or(ProtocolError::ContentLength)
 }
 
 /// The options of all `Connection` fields that matter to a client.

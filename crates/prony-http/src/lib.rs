@@ -1,4 +1,4 @@
-//! The HTTP/1.1 and HTTP/1.0 client core: bytes in, bytes and events out.
+//! The HTTP client cores: bytes in, bytes and events out. HTTP/2 is in [`h2`], HTTP/1.1 and 1.0 are here.
 //!
 //! It turns a [`Request`] into the bytes to send and the bytes a server answers into [`Event`]s, whatever
 //! way the network cut them. It must never open a socket, read a clock, decode or keep a body, or allocate
@@ -31,6 +31,7 @@ pub mod event;
 pub mod events;
 pub mod excerpt;
 mod framing;
+pub mod h2;
 pub mod head;
 pub mod limits;
 pub mod request;

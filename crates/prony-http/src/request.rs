@@ -103,8 +103,7 @@ impl Request {
 
     /// Checks the request and writes it as bytes, once for a whole run.
     pub fn encode(&self) -> Result<EncodedRequest, RequestError> {
-        self.check_line()?;
-        self.check_headers()?;
+        self.check()?;
         let host = self.header("host").unwrap_or(&self.authority);
         check_authority(host)?;
 
@@ -129,10 +128,8 @@ impl Request {
                 field(name, trimmed(value));
             }
         }
-        // RFC 9110 section 8.6: a length is due with a body, and for methods that usually have one.
-        let expects_body = !self.verbatim && matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
-        if self.header("content-length").is_none() && (expects_body || !self.body.is_empty()) {
-            field("Content-Length", &self.body.len().to_string());
+        if let Some(length) = self.missing_content_length() {
+            field("Content-Length", &length);
         }
         match (self.header("connection"), self.version) {
             _ if self.verbatim => {}
@@ -149,8 +146,22 @@ impl Request {
         Ok(EncodedRequest { bytes, head_bytes, kind, keep_alive: self.effective_keep_alive() })
     }
 
+    /// Whether the request may be sent, but for its host.
+    pub(crate) fn check(&self) -> Result<(), RequestError> {
+        self.check_line()?;
+        self.check_headers()
+    }
+
+    /// The length that has to be sent besides the fields given. RFC 9110 section 8.6: it is due with a body, and for
+    /// methods that usually have one.
+    pub(crate) fn missing_content_length(&self) -> Option<String> {
+        let expects_body = !self.verbatim && matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
+        let is_due = self.header("content-length").is_none() && (expects_body || !self.body.is_empty());
+        is_due.then(|| self.body.len().to_string())
+    }
+
     /// The trimmed value of the first field of that name that the user gave.
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let (_, value) = self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name))?;
         Some(trimmed(value))
     }
@@ -225,7 +236,7 @@ impl Request {
 }
 
 /// RFC 9112 section 3.2: host and port only, so no user information, path or space.
-fn check_authority(authority: &str) -> Result<(), RequestError> {
+pub(crate) fn check_authority(authority: &str) -> Result<(), RequestError> {
     let is_allowed = |byte: u8| byte.is_ascii_graphic() && !b"/?#@\\\"<>^`{|}".contains(&byte);
     if authority.is_empty() || !authority.bytes().all(is_allowed) {
         return Err(RequestError::Authority { authority: authority.to_owned() });
@@ -234,7 +245,7 @@ fn check_authority(authority: &str) -> Result<(), RequestError> {
 }
 
 /// A field value without the spaces and tabs around it, which are no part of it (RFC 9110 section 5.5).
-fn trimmed(value: &str) -> &str {
+pub(crate) fn trimmed(value: &str) -> &str {
     value.trim_matches([' ', '\t'])
 }
 

@@ -66,6 +66,12 @@ pub enum RequestError {
         /// The name of the field.
         name: String,
     },
+    /// A field that describes a connection of HTTP/1.1 (RFC 9113 section 8.2.2).
+    #[error("send the header {name} in HTTP/2, whose connections have no such fields: remove it")]
+    NotInHttp2 {
+        /// The name as given.
+        name: String,
+    },
     /// The content-length given is not that of the body.
     #[error(
         "send the content-length {given:?} with a body of {body_bytes} bytes: remove the header, it is added"

@@ -1,0 +1,152 @@
+//! What a client sends: request heads that were encoded once, and bodies as far as the windows allow.
+
+use thiserror::Error;
+
+use crate::h2::connection::{Connection, Shared};
+use crate::h2::event::Stream;
+use crate::h2::frame::{END_STREAM, FrameKind, PAYLOAD_BYTES_MAX, write_block, write_head};
+use crate::h2::frame_reader::Phase;
+use crate::h2::hpack::encoder;
+use crate::h2::limits::OUT_BYTES_MAX;
+use crate::h2::windows::{ReceiveWindow, SendWindow};
+
+/// Why no request can be sent at present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
+pub enum Blocked {
+    /// As many are in flight as the limits or the server allow.
+    #[error("as many requests are in flight as this connection may carry")]
+    Streams,
+    /// The server has announced that it takes no more.
+    #[error("the server takes no more requests on this connection (GOAWAY)")]
+    GoingAway,
+    /// 2^30 requests were sent on this connection.
+    #[error("this connection has used all stream identifiers")]
+    IdsSpent,
+    /// The connection has failed.
+    #[error("the connection has failed")]
+    Failed,
+}
+
+impl Blocked {
+    /// Whether another connection is needed.
+    pub fn is_final(self) -> bool {
+        self != Self::Streams
+    }
+}
+
+/// How the next request is written: see [`encoder::EncodedBlock`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    First,
+    Again,
+    Plain,
+}
+
+impl Connection {
+    /// Appends the request to `out`, on a new stream: its head, and its body as far as the windows allow.
+    ///
+    /// The rest of the body follows in [`next`](Self::next) when the server opens its windows, and in
+    /// [`send_more`](Self::send_more).
+    #[inline]
+    pub fn send_request(&mut self, shared: &Shared, out: &mut Vec<u8>) -> Result<Stream, Blocked> {
+        if self.streams.open() >= self.streams.places() || u32::from(self.streams.open()) >= self.peer.streams
+        {
+            return Err(Blocked::Streams);
+        }
+        if matches!(self.phase, Phase::Failed) {
+            return Err(Blocked::Failed);
+        }
+        if self.last_stream.is_some() {
+            return Err(Blocked::GoingAway);
+        }
+        if self.streams.ids_are_spent() {
+            return Err(Blocked::IdsSpent);
+        }
+        let body_bytes = shared.request.body().len();
+        let receive = ReceiveWindow::new(shared.limits.stream_window_bytes);
+        let send = SendWindow::new(self.peer.initial_window);
+        let stream = self.streams.open_next(body_bytes, receive, send);
+        self.write_request_head(stream.id, shared, out);
+        if body_bytes > 0 {
+            self.send_bodies(shared, out);
+        }
+        Ok(stream)
+    }
+
+    /// Whether [`send_more`](Self::send_more) would append something to an empty buffer.
+    #[inline]
+    pub fn has_more(&self) -> bool {
+        self.streams.unsent() > 0
+            && self.send.room() > 0
+            && (0..self.streams.places()).any(|place| self.piece_bytes(place) > 0)
+    }
+
+    /// Appends more of the requests' bodies, once the caller has sent what was in `out`.
+    pub fn send_more(&mut self, shared: &Shared, out: &mut Vec<u8>) {
+        if !matches!(self.phase, Phase::Failed) {
+            self.send_bodies(shared, out);
+        }
+    }
+
+    /// One frame of each body in turn, as long as windows and `out` have room.
+    pub(super) fn send_bodies(&mut self, shared: &Shared, out: &mut Vec<u8>) {
+        let places = self.streams.places();
+        let mut without_progress = 0;
+        while self.streams.unsent() > 0 && without_progress < places && out.len() < OUT_BYTES_MAX {
+            let place = self.next_turn % places;
+            self.next_turn = (place + 1) % places;
+            let bytes = self.piece_bytes(place);
+            let Some((stream, _)) = self.streams.at(place).filter(|_| bytes > 0) else {
+                without_progress += 1;
+                continue;
+            };
+            without_progress = 0;
+            self.barren_frames = 0;
+            self.send.take(bytes);
+            let left = self.streams.sent(stream, bytes);
+            let body = shared.request.body();
+            let start = body.len() - left - bytes;
+            let flags = if left == 0 { END_STREAM } else { 0 };
+            write_head(out, bytes, FrameKind::DATA, flags, stream.id);
+            out.extend_from_slice(&body[start..start + bytes]);
+        }
+    }
+
+    /// How many bytes of its body the stream at `place` may send in one frame.
+    #[inline]
+    fn piece_bytes(&self, place: u16) -> usize {
+        let Some((_, state)) = self.streams.at(place) else { return 0 };
+        state.unsent_bytes.min(state.send.room()).min(self.send.room()).min(PAYLOAD_BYTES_MAX)
+    }
+
+    #[inline]
+    fn write_request_head(&mut self, stream_id: u32, shared: &Shared, out: &mut Vec<u8>) {
+        let block = &shared.request.block;
+        let ends_stream = shared.request.body().is_empty();
+        if self.peer.table_bytes < self.table_bytes {
+            // RFC 9113 section 4.3.1: a block must begin with the smaller size once we have acknowledged it.
+            let keeps_fields = block.table_bytes <= self.peer.table_bytes;
+            self.form = if keeps_fields { self.form } else { Form::Plain };
+            self.table_bytes = self.peer.table_bytes;
+            let mut prefixed = Vec::new();
+            encoder::write_table_size(&mut prefixed, self.table_bytes);
+            prefixed.extend_from_slice(self.block_to_send(shared));
+            write_block(out, &prefixed, ends_stream, stream_id);
+        } else {
+            write_block(out, self.block_to_send(shared), ends_stream, stream_id);
+        }
+        if self.form == Form::First {
+            self.form = Form::Again;
+        }
+    }
+
+    #[inline]
+    fn block_to_send<'a>(&self, shared: &'a Shared) -> &'a [u8] {
+        let block = &shared.request.block;
+        match self.form {
+            Form::First => &block.first,
+            Form::Again => &block.again,
+            Form::Plain => &block.plain,
+        }
+    }
+}
