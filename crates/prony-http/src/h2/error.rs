@@ -178,14 +178,6 @@ pub enum Http2Error {
     /// A window of 2^31 bytes or more; for a stream it fails that stream alone.
     #[error("a window grows beyond 2147483647 bytes (RFC 9113 section 6.9.1)")]
     WindowOverflow,
-    /// More bytes than a window had room for.
-    #[error(
-        "the server sent more than the window of stream {stream} allows (RFC 9113 section 6.9.1; 0 is the connection)"
-    )]
-    FlowControl {
-        /// The stream, or 0 for the connection.
-        stream: u32,
-    },
     /// A second GOAWAY that takes back the first.
     #[error("the last stream of a second GOAWAY is {last_stream}, after a lower one (RFC 9113 section 6.8)")]
     GoAwayRaised {
@@ -313,7 +305,6 @@ impl Http2Error {
             Self::MaxFrameSize => "h2-max-frame-size",
             Self::WindowZero => "h2-window-zero",
             Self::WindowOverflow => "h2-window-overflow",
-            Self::FlowControl { .. } => "h2-flow-control",
             Self::GoAwayRaised { .. } => "h2-goaway-raised",
             Self::Compression(_) => "h2-compression",
             Self::BlockTooLong { .. } => "h2-block-too-long",
@@ -346,9 +337,7 @@ impl Http2Error {
         match self {
             Self::FrameTooLong { .. } | Self::FrameLength { .. } => ErrorCode::FRAME_SIZE_ERROR,
             Self::ClosedStream { .. } => ErrorCode::STREAM_CLOSED,
-            Self::InitialWindow | Self::WindowOverflow | Self::FlowControl { .. } => {
-                ErrorCode::FLOW_CONTROL_ERROR
-            }
+            Self::InitialWindow | Self::WindowOverflow => ErrorCode::FLOW_CONTROL_ERROR,
             Self::Compression(_) => ErrorCode::COMPRESSION_ERROR,
             Self::BlockTooLong { .. }
             | Self::TooManyContinuations { .. }

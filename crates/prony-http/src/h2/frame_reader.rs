@@ -129,7 +129,7 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Result<Option<Found>, Http2Error> {
         let stream = self.target(head)?;
-        self.take_window(head, stream, shared, out)?;
+        self.take_window(head, stream, shared, out);
         if head.has(PADDED) {
             if head.length == 0 {
                 return Err(Http2Error::FrameLength { kind: head.kind, bytes: 0 });

@@ -69,24 +69,16 @@ impl Connection {
         stream: Option<Stream>,
         shared: &Shared,
         out: &mut Vec<u8>,
-    ) -> Result<(), Http2Error> {
-        if !self.receive.take(head.length) {
-            return Err(Http2Error::FlowControl { stream: 0 });
-        }
-        if let Some(added) = self.receive.refill(shared.limits.connection_window_bytes) {
+    ) {
+        if let Some(added) = self.receive.take(head.length, shared.limits.connection_window_bytes) {
             write_window_update(out, 0, added);
         }
-        if let Some(state) = stream.and_then(|stream| self.streams.state(stream)) {
-            if !state.receive.take(head.length) {
-                return Err(Http2Error::FlowControl { stream: head.stream });
-            }
-            if !head.has(END_STREAM)
-                && let Some(added) = state.receive.refill(shared.limits.stream_window_bytes)
-            {
-                write_window_update(out, head.stream, added);
-            }
+        if !head.has(END_STREAM)
+            && let Some(state) = stream.and_then(|stream| self.streams.state(stream))
+            && let Some(added) = state.receive.take(head.length, shared.limits.stream_window_bytes)
+        {
+            write_window_update(out, head.stream, added);
         }
-        Ok(())
     }
 
     /// Counts `data` bytes of the body of `stream`; returns the rule that they break.

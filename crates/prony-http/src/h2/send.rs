@@ -76,9 +76,7 @@ impl Connection {
     /// Whether [`send_more`](Self::send_more) would append something to an empty buffer.
     #[inline]
     pub fn has_more(&self) -> bool {
-        self.streams.unsent() > 0
-            && self.send.room() > 0
-            && (0..self.streams.places()).any(|place| self.piece_bytes(place) > 0)
+        self.has_room_to_send() && (0..self.streams.places()).any(|place| self.piece_bytes(place) > 0)
     }
 
     /// Appends more of the requests' bodies, once the caller has sent what was in `out`.
@@ -92,7 +90,7 @@ impl Connection {
     pub(super) fn send_bodies(&mut self, shared: &Shared, out: &mut Vec<u8>) {
         let places = self.streams.places();
         let mut without_progress = 0;
-        while self.streams.unsent() > 0 && without_progress < places && out.len() < OUT_BYTES_MAX {
+        while self.has_room_to_send() && without_progress < places && out.len() < OUT_BYTES_MAX {
             let place = self.next_turn % places;
             self.next_turn = (place + 1) % places;
             let bytes = self.piece_bytes(place);
@@ -110,6 +108,12 @@ impl Connection {
             write_head(out, bytes, FrameKind::DATA, flags, stream.id);
             out.extend_from_slice(&body[start..start + bytes]);
         }
+    }
+
+    /// Whether a body is unsent and the connection's window has room for some of it.
+    #[inline]
+    fn has_room_to_send(&self) -> bool {
+        self.streams.unsent() > 0 && self.send.room() > 0
     }
 
     /// How many bytes of its body the stream at `place` may send in one frame.

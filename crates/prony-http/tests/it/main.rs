@@ -1,6 +1,8 @@
-//! The response parser as its users see it: tables, properties over any cut of the input, and allocations.
+//! The response parser, and the client core for HTTP/2, as their users see them: tables, properties over any cut of the
+//! input, and allocations.
 
 mod allocations;
+mod h2;
 mod responses;
 mod splits;
 mod streams;

@@ -12,7 +12,6 @@ pub(crate) mod table;
 mod tests;
 
 /// See [`crate::h2::for_tests`].
-#[expect(unreachable_pub, reason = "they are reached through h2::for_tests")]
 pub(super) mod for_tests {
     use super::fields::{FieldList, ListLimits};
     use super::{decoder, huffman, table};

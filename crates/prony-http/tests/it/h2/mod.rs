@@ -1,0 +1,13 @@
+//! The HTTP/2 client core as its users see it: against scripted servers that keep the rules, that break each of them,
+//! and against a real one.
+
+mod floods;
+mod going_away;
+mod hpack;
+mod live;
+mod peer;
+mod responses;
+mod rules;
+mod splits;
+mod transcript;
+mod windows;
