@@ -140,7 +140,7 @@ impl Streams {
         self.next_id += 2;
         self.open += 1;
         self.unsent += u16::from(body_bytes > 0);
-        Stream { id, place: self.number(place) }
+        Stream { id, place: Self::number(place) }
     }
 
     /// The open stream `id`.
@@ -152,7 +152,7 @@ impl Streams {
         } else {
             self.places.iter().position(|state| state.id == id)?
         };
-        Some(Stream { id, place: self.number(place) })
+        Some(Stream { id, place: Self::number(place) })
     }
 
     /// The state of `stream`, if it is still open.
@@ -221,7 +221,7 @@ impl Streams {
     }
 
     #[inline]
-    fn number(&self, place: usize) -> u16 {
+    fn number(place: usize) -> u16 {
         u16::try_from(place).expect("invariant: places are numbered with 16 bits")
     }
 

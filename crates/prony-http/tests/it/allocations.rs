@@ -127,6 +127,7 @@ fn allocations_are_counted() {
 
 mod h2 {
     //! The same for HTTP/2: heads that repeat and heads that don't, with and without the server's table of fields.
+    #![allow(clippy::unwrap_used, reason = "a helper that panics fails its test")]
 
     use prony_http::Request;
     use prony_http::h2::{Connection, EncodedRequest, Event, Limits, Scheme, Shared};

@@ -95,16 +95,16 @@ struct Step {
 /// Steps from each node by each value of four bits.
 static STEPS: [[Step; 16]; NODES] = {
     let mut steps = [[Step { node: 0, symbol: 0, has_symbol: false, fails: false }; 16]; NODES];
-    let mut from = 0;
-    while from < NODES {
+    let mut from: u16 = 0;
+    while (from as usize) < NODES {
         let mut bits = 0;
         while bits < 16 {
-            let step = &mut steps[from][bits];
+            let step = &mut steps[from as usize][bits];
             let mut node = from;
             let mut shift = 4;
             while shift > 0 {
                 shift -= 1;
-                let child = TREE[node][bits >> shift & 1];
+                let child = TREE[node as usize][bits >> shift & 1];
                 if child == LEAF + 256 {
                     step.fails = true;
                     node = 0;
@@ -113,10 +113,10 @@ static STEPS: [[Step; 16]; NODES] = {
                     step.has_symbol = true;
                     node = 0;
                 } else {
-                    node = child as usize;
+                    node = child;
                 }
             }
-            step.node = node as u16;
+            step.node = node;
             bits += 1;
         }
         from += 1;

@@ -17,6 +17,9 @@ pub(super) mod for_tests {
     use super::{decoder, huffman, table};
     use crate::h2::error::{HpackError, Http2Error};
 
+    /// Name and value.
+    pub type Field = (Vec<u8>, Vec<u8>);
+
     /// Decodes the field blocks of one connection.
     #[derive(Debug)]
     pub struct BlockDecoder {
@@ -31,7 +34,7 @@ pub(super) mod for_tests {
         }
 
         /// The fields of `block`.
-        pub fn decode(&mut self, block: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Http2Error> {
+        pub fn decode(&mut self, block: &[u8]) -> Result<Vec<Field>, Http2Error> {
             let mut list = FieldList::default();
             decoder::decode(&mut self.table, block, self.limits, &mut list)?;
             Ok(list.fields().map(|(name, value)| (name.to_vec(), value.to_vec())).collect())

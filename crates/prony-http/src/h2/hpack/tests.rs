@@ -12,8 +12,11 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).unwrap()).collect()
 }
 
-/// One connection's blocks, the fields of each, and the size of the table after it.
-fn check(size_max: usize, blocks: &[(&str, &[(&str, &str)], usize)]) {
+/// A block, its fields, and the size of the table after it.
+type Block<'a> = (&'a str, &'a [(&'a str, &'a str)], usize);
+
+/// The blocks of one connection.
+fn check(size_max: usize, blocks: &[Block<'_>]) {
     let mut table = Table::new();
     table.resize(size_max);
     for (hex, expected, size) in blocks {

@@ -66,16 +66,13 @@ impl Encoder {
         }
         let (flags, prefix_bits) =
             [(0x40, 6), (0x00, 4), (0x10, 4), (0x40, 6)][usize::from(choice.representation)];
-        let name = match entry.filter(|_| choice.named) {
-            Some(at) => {
-                integer(out, flags, prefix_bits, 62 + at);
-                self.table[at].0.clone()
-            }
-            None => {
-                integer(out, flags, prefix_bits, 0);
-                string(out, &choice.name, choice.huffman.0);
-                choice.name.clone()
-            }
+        let name = if let Some(at) = entry.filter(|_| choice.named) {
+            integer(out, flags, prefix_bits, 62 + at);
+            self.table[at].0.clone()
+        } else {
+            integer(out, flags, prefix_bits, 0);
+            string(out, &choice.name, choice.huffman.0);
+            choice.name.clone()
         };
         string(out, &choice.value, choice.huffman.1);
         let field = (name, choice.value.clone());

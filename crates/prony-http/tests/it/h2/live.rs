@@ -12,7 +12,8 @@ use prony_http::h2::{Connection, EncodedRequest, Event, Http2Error, Limits, Sche
 /// Answers with the request's fields and body, and more as the path asks for.
 const SERVER: &str = r"
 const http2 = require('node:http2');
-const server = http2.createServer();
+// Bodies that wait to be sent count: by default 10 MB of them end a session.
+const server = http2.createServer({ maxSessionMemory: 1000 });
 let seen = 0;
 server.on('session', (session) => session.on('error', () => {}));
 server.on('stream', (stream, headers) => {
@@ -152,8 +153,8 @@ impl Client {
                         tally.ended += 1;
                         tally.body_bytes += end.body_bytes;
                     }
-                    Event::Reset { refused, .. } => {
-                        assert!(refused);
+                    Event::Reset { refused, code, .. } => {
+                        assert!(refused, "{code}");
                         tally.refused += 1;
                     }
                     Event::Interim { .. } => tally.interim += 1,
