@@ -102,6 +102,7 @@ pub fn run_with_server(
         environment,
         started_at,
         stopped: control.is_stopped(),
+        stopped_because: control.reason(),
         totals: collector.finish(),
     }))
 }

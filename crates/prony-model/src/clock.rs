@@ -3,7 +3,7 @@
 use crate::{EventStreams, HistogramData, LatencySummary, RunResult};
 
 /// One distribution of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Clock {
     /// done − intended, of good responses.
     #[default]

@@ -20,11 +20,25 @@ pub enum RunEvent {
     Progress(Progress),
     /// What one thread did in a short part of the measured time; about twenty times a second for each.
     Slice(SliceCounts),
+    /// What has become of the requests of the measured part by now; about twenty times a second for each thread.
+    Counts(Box<RunCounts>),
     /// Every request of the measured part that has ended, in the order of each thread; only where the plan asks
     /// for them.
     Samples(Vec<SampleRecord>),
     /// So many more of them found no room, because whoever takes the samples is too slow.
     SamplesLost(u64),
+}
+
+/// What has become of the requests that were due in the measured part. Each number can only grow, but for the least
+/// times, which can only fall.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RunCounts {
+    /// By [`Outcome::index`].
+    pub outcomes: [u64; Outcome::COUNT],
+    /// Least and greatest response time of the good ones, milliseconds.
+    pub response_ms: Option<(f64, f64)>,
+    /// Their least and greatest service time, milliseconds.
+    pub service_ms: Option<(f64, f64)>,
 }
 
 /// What one thread did in a short part of the measured time.

@@ -333,7 +333,26 @@ pub enum Verdict {
     Invalid,
 }
 
+/// Whether all that makes a run with these findings invalid is the machine's or the client's doing.
+pub fn is_disturbed(findings: &[Finding]) -> bool {
+    let mut invalid = findings.iter().filter(|finding| finding.severity == Severity::Invalid).peekable();
+    invalid.peek().is_some()
+        && invalid.all(|finding| finding.code.is_passing() || finding.code == FindingCode::ClientCpu)
+}
+
 impl Verdict {
+    /// Every verdict, the best first.
+    pub const ALL: [Self; 3] = [Self::Valid, Self::Doubtful, Self::Invalid];
+
+    /// The stable name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Doubtful => "doubtful",
+            Self::Invalid => "invalid",
+        }
+    }
+
     /// The verdict that follows from the worst finding.
     pub fn from_findings(findings: &[Finding]) -> Self {
         match findings.iter().map(|finding| finding.severity).max() {
@@ -352,6 +371,9 @@ mod tests {
     fn names_are_those_of_json() {
         for code in FindingCode::ALL {
             assert_eq!(serde_json::to_value(code).expect("a code is a string"), code.name());
+        }
+        for verdict in Verdict::ALL {
+            assert_eq!(serde_json::to_value(verdict).expect("a verdict is a string"), verdict.name());
         }
     }
 

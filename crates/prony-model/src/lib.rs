@@ -33,6 +33,7 @@ mod source;
 mod status;
 mod study;
 mod target;
+mod threshold;
 mod tls;
 mod tls_choices;
 mod traffic;
@@ -54,7 +55,7 @@ pub use comparison::{
 };
 pub use core_use::CoreUse;
 pub use environment::Environment;
-pub use event::{Phase, Progress, RunEvent, SampleRecord, SliceCounts};
+pub use event::{Phase, Progress, RunCounts, RunEvent, SampleRecord, SliceCounts};
 pub use event_streams::EventStreams;
 pub use exec::{
     CommandComparison, CommandExit, CommandResult, CommandRun, EXEC_FORMAT, EXEC_VERSION, ExecCommand,
@@ -62,7 +63,7 @@ pub use exec::{
     ExpectedExits, MemorySummary, ShellUse, StartUpShare, StartUpSource, StartUpTry, TimeSummary,
     exec_from_json, exec_json_schema, exec_to_json,
 };
-pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict};
+pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict, is_disturbed};
 pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
 pub use limiter::{Limiter, LimiterKind, SoloRequests};
 pub use moment::{rfc3339, since_1970};
@@ -94,9 +95,13 @@ pub use study::{
     Course, CoursePoint, CurvePoint, Execution, FigureBasis, FindingPlace, HistogramBin, LoadKind,
     PublishedFigure, RetriedRun, STUDY_FORMAT, STUDY_VERSION, StudyAxis, StudyCell, StudyComparison,
     StudyFailure, StudyFigure, StudyFinding, StudyMetric, StudyResult, StudyRun, StudyTarget, StudyText,
-    StudyThreshold, ThresholdOutcome, study_from_json, study_json_schema, study_to_json,
+    StudyThreshold, study_from_json, study_json_schema, study_to_json,
 };
 pub use target::{Target, TargetError};
+pub use threshold::{
+    Amount, Bound, EvaluatedThreshold, Figure, Level, Operator, PlainFigure, Reading, Threshold,
+    ThresholdError, ThresholdOutcome, Unit,
+};
 pub use tls::{ClientCertificate, Handshakes, ServerCertificate, TlsOptions, TlsUse, TlsVersions};
 pub use tls_choices::{TlsChoices, TlsChoicesError};
 pub use traffic::{Traffic, TrafficPart};

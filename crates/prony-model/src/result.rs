@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CleanParts, Environment, ErrorKind, EventStreams, Finding, Limiter, RunPlan, ServerUse, SoloRequests,
-    TlsUse, Traffic, Verdict,
+    CleanParts, Environment, ErrorKind, EvaluatedThreshold, EventStreams, Finding, Limiter, RunPlan,
+    ServerUse, SoloRequests, TlsUse, Traffic, Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to judge it.
@@ -88,6 +88,9 @@ pub struct RunResult {
     pub calibration: Option<CalibrationUse>,
     /// Reasons to doubt, the worst first.
     pub findings: Vec<Finding>,
+    /// What was required of the run, and what became of it.
+    #[serde(default)]
+    pub thresholds: Vec<EvaluatedThreshold>,
     /// The machine.
     pub environment: Environment,
     /// The distributions behind `latency`.
@@ -153,8 +156,11 @@ pub struct Timing {
     pub measured_s: f64,
     /// Waiting for what was outstanding afterwards.
     pub drain_s: f64,
-    /// Ended by hand before its time.
+    /// Ended before its time.
     pub interrupted: bool,
+    /// Why, where it was not by hand.
+    #[serde(default)]
+    pub ended_early_because: Option<String>,
 }
 
 /// Where the requests of the measured part went.

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::format::{self, FormatError};
 use crate::{
-    CommandExit, Environment, ErrorKind, Finding, FindingCode, Interval, Limiter, MetricComparison, Verdict,
+    CommandExit, Environment, ErrorKind, EvaluatedThreshold, Finding, FindingCode, Interval, Limiter,
+    MetricComparison, Verdict,
 };
 
 pub use metric::StudyMetric;
@@ -302,30 +303,9 @@ pub struct StudyComparison {
 pub struct StudyThreshold {
     /// The cell.
     pub cell: u32,
-    /// What is required, in words: "p99 at most 50 ms".
-    pub text: String,
-    /// Of which metric.
-    pub metric: StudyMetric,
-    /// The least that is good, in the metric's unit.
-    pub at_least: Option<f64>,
-    /// The most that is good, in the metric's unit.
-    pub at_most: Option<f64>,
-    /// What was measured.
-    pub measured: Option<f64>,
-    /// What became of it.
-    pub outcome: ThresholdOutcome,
-}
-
-/// The outcome of a threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ThresholdOutcome {
-    /// It is met.
-    Met,
-    /// It is not.
-    Missed,
-    /// There is no number, or only invalid runs.
-    Unknown,
+    /// What is required, and what became of it.
+    #[serde(flatten)]
+    pub evaluated: EvaluatedThreshold,
 }
 
 /// A published number, and ours beside it.

@@ -98,7 +98,8 @@ pub(crate) fn table(metrics: &[MetricComparison], margin: f64) -> String {
         return format!("\n**{}**: {reason}\n", word(first).0);
     }
     let mut text =
-        "\n| | | change | interval | A | B | pairs | |\n|:--|:--|--:|:--|--:|--:|--:|:--|\n".to_owned();
+        "\n| | | change | 95 % interval | A (baseline) | B | pairs | |\n|:--|:--|--:|:--|--:|--:|--:|:--|\n"
+            .to_owned();
     for metric in metrics {
         // Writing to a `String` can't fail.
         let _ = writeln!(

@@ -124,7 +124,8 @@ fn when(result: &RunResult) -> String {
         format!("after {} warm-up", duration(result.plan.warmup))
     };
     let early = if result.timing.interrupted {
-        format!(", stopped by hand after {}", seconds(result.timing.measured_s))
+        let how = if result.timing.ended_early_because.is_some() { "ended early" } else { "stopped by hand" };
+        format!(", {how} after {}", seconds(result.timing.measured_s))
     } else {
         String::new()
     };

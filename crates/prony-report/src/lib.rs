@@ -1,5 +1,5 @@
 //! Draws what a run found out: as text for a terminal, as Markdown, as ab and wrk would, and for other tools as
-//! CSV and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, timed commands
+//! CSV, JUnit XML ([`junit`]) and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, timed commands
 //! ([`exec`]), these also as hyperfine would, studies ([`study`]), these also as a page with charts, series of figures over time
 //! ([`series`]), and when the parts of something ran ([`schedule`]).
 //!
@@ -23,6 +23,7 @@ mod failures;
 pub mod hgrm;
 pub mod hlog;
 pub mod hyperfine;
+pub mod junit;
 mod latency;
 pub mod markdown;
 mod number;
@@ -36,6 +37,7 @@ pub mod study;
 mod style;
 mod svg;
 pub mod text;
+mod threshold;
 mod tls;
 pub mod wrk;
 
@@ -46,3 +48,4 @@ pub use number::{age, count, percent, rate, seconds, signed_percent};
 pub use page::wrap;
 pub use prony_model::to_json as json;
 pub use style::Style;
+pub use threshold::sentence as threshold_sentence;

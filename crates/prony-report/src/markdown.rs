@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use prony_model::{Finding, RunResult};
+use prony_model::{EvaluatedThreshold, Finding, RunResult};
 
 use crate::clean::clean;
 use crate::latency::{KernelRows, Table, headings, table};
-use crate::{facts, failures, record, server, tls};
+use crate::{facts, failures, record, server, threshold, tls};
 
 /// The report of one run.
 pub fn run(result: &RunResult) -> String {
@@ -18,7 +18,7 @@ pub fn run(result: &RunResult) -> String {
         facts::choices(result).iter().map(|part| escaped(part)).collect::<Vec<_>>().join(" · "),
         String::new(),
         format!("**{}** {reason}", facts::verdict_word(result.verdict)),
-        String::new(),
+        thresholds(&result.thresholds),
         format!("- **SUCCESS {share}**, {}", escaped(&success)),
     ];
     for row in failures::rows(result) {
@@ -62,6 +62,25 @@ pub fn run(result: &RunResult) -> String {
     text.push_str(&findings(others));
     text.push_str(&folded(&record::rows(result)));
     text
+}
+
+/// What was required, and what became of it.
+fn thresholds(thresholds: &[EvaluatedThreshold]) -> String {
+    if thresholds.is_empty() {
+        return String::new();
+    }
+    let (names, sides): (Vec<&str>, Vec<&str>) = threshold::HEADINGS.into_iter().unzip();
+    let mut text = format!("\n| | {} |\n|:--|{}|\n", names.join(" | "), sides.join("|"));
+    for one in thresholds {
+        let word = threshold::outcome_word(one.outcome);
+        let _ = writeln!(text, "| {} | {} |", strong(word), threshold::columns(one).join(" | "));
+    }
+    text
+}
+
+/// A word in capitals stands out.
+pub(crate) fn strong(word: &str) -> String {
+    if word.chars().any(char::is_uppercase) { format!("**{word}**") } else { word.to_owned() }
 }
 
 /// A heading over one of several reports.

@@ -6,7 +6,7 @@ use crate::bars::{bars, drawn};
 use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
-use crate::{Style, facts, failures, server, tls};
+use crate::{Style, facts, failures, server, threshold, tls};
 
 /// Columns of a row's name in the latency table: as wide as the label column.
 const NAME: usize = 10;
@@ -28,6 +28,7 @@ pub fn run(result: &RunResult, style: &Style) -> String {
     page.gap();
     let others = verdict(&mut page, result);
     success(&mut page, result);
+    threshold::lines(&mut page, &result.thresholds);
     page.gap();
     throughput(&mut page, result);
     limiter(&mut page, result);

@@ -13,7 +13,6 @@ mod aggregate;
 mod calibrate;
 mod clock;
 mod compare;
-mod condition;
 mod estimate;
 mod execute;
 mod file;
@@ -35,7 +34,6 @@ pub use compare::{
     LeftOut, LiveComparison, LiveError, Question, RunLoad, StoredQuestion, StoredRun, StudyPair,
     compare_stored, estimate, evaluate,
 };
-pub use condition::{Condition, ConditionOutcome};
 pub use estimate::Estimate;
 pub use execute::{Executed, StudyEvent, execute};
 pub use file::{Host, Mistake, Overrides, StudyError, study_file_json_schema};
@@ -43,8 +41,8 @@ pub use folder::{Begin, Folder, FolderError, failures};
 pub use runner::{Runner, RunnerError};
 pub use schedule::{Schedule, Step};
 pub use study::{
-    Ask, Build, Cell, CellLoad, ComparisonSpec, Launch, Order, Publication, Ready, Restart, Stop, Study,
-    Target, Template, Threshold,
+    Ask, Build, Cell, CellLoad, CellThreshold, ComparisonSpec, Launch, Order, Publication, Ready, Restart,
+    Stop, Study, Target, Template,
 };
 
 pub use target::{Confinement, ConfinementError, TargetError, TargetFailure};

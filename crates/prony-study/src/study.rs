@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use prony_model::{
-    ExecPlan, LoadKind, RequestOptions, RunOptions, StatusSet, StudyAxis, StudyMetric, StudyText, TlsChoices,
+    ExecPlan, LoadKind, RequestOptions, RunOptions, StatusSet, StudyAxis, StudyMetric, StudyText, Threshold,
+    TlsChoices,
 };
 
 /// A study. Indices (`usize`) of targets and cells are into its own lists.
@@ -46,8 +47,8 @@ pub struct Study {
     pub cells: Vec<Cell>,
     /// What is compared.
     pub comparisons: Vec<ComparisonSpec>,
-    /// Limits of figures.
-    pub thresholds: Vec<Threshold>,
+    /// What is required of figures.
+    pub thresholds: Vec<CellThreshold>,
     /// What was published.
     pub published: Vec<Publication>,
     /// The file's text.
@@ -250,17 +251,13 @@ pub struct ComparisonSpec {
     pub margin: f64,
 }
 
-/// A limit of a figure of one cell.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Threshold {
+/// What is required of one cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CellThreshold {
     /// The cell.
     pub cell: usize,
-    /// Of what.
-    pub metric: StudyMetric,
-    /// The least that is good, in the metric's unit.
-    pub at_least: Option<f64>,
-    /// The most that is good, in the metric's unit.
-    pub at_most: Option<f64>,
+    /// What is required.
+    pub threshold: Threshold,
 }
 
 /// A published number.

@@ -16,6 +16,7 @@ mod serve;
 mod shared;
 mod study;
 mod supervise;
+mod thresholds;
 mod truth;
 mod wrk;
 
@@ -41,7 +42,7 @@ pub(crate) use lab::{
 pub(crate) use postgres::PostgresArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::{ReportArgs, ReportFormat};
-pub(crate) use run::{Format, PageFormat, RunArgs};
+pub(crate) use run::{Format, PageFormat, RunArgs, StudyFormat};
 pub(crate) use serve::{
     BottleneckArgs, DashboardArgs, ExampleLabArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs,
     ServeArgs, ServeTlsArgs, Served, WhenFull,
@@ -49,6 +50,7 @@ pub(crate) use serve::{
 pub(crate) use shared::{BodyLength, CheckArgs, ConnectionArgs, Driver, KernelStamps, RequestArgs, TlsArgs};
 pub(crate) use study::StudyArgs;
 pub(crate) use supervise::SuperviseArgs;
+pub(crate) use thresholds::ThresholdArgs;
 pub(crate) use truth::{TruthArgs, TruthLogArgs};
 pub(crate) use wrk::WrkArgs;
 
@@ -129,7 +131,7 @@ pub(crate) enum Command {
     Ab(Box<AbArgs>),
     /// Load a server with the flags of wrk, and report as wrk does
     Wrk(WrkArgs),
-    /// Explain a finding: what was seen, why it matters, what to do
+    /// Explain a finding, or the language of thresholds
     Explain(ExplainArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
@@ -162,9 +164,11 @@ pub(crate) struct DemoArgs {
 
 /// `prony explain`
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  prony explain\n  prony explain run-queue-wait")]
+#[command(
+    after_help = "Examples:\n  prony explain\n  prony explain run-queue-wait\n  prony explain thresholds"
+)]
 pub(crate) struct ExplainArgs {
-    /// The finding's code, as a report names it [default: a list of all]
+    /// The finding's code, as a report names it, or `thresholds` [default: a list of all]
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
 }

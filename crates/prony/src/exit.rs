@@ -2,18 +2,20 @@
 
 use std::process::ExitCode;
 
-use prony_model::{ExecResult, ProbeResult, RunResult, StudyResult, ThresholdOutcome, Verdict};
+use prony_model::{
+    EvaluatedThreshold, ExecResult, ProbeResult, RunResult, StudyResult, ThresholdOutcome, Verdict,
+};
 
 /// How prony ends; scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// All is well.
     Good = 0,
-    /// A condition of --fail-if holds.
+    /// A threshold is missed, or a condition of --fail-if holds.
     ThresholdMissed = 1,
     /// The command line asks for something that can't be done.
     Usage = 2,
-    /// The run's numbers describe the client, or nothing at all.
+    /// The run's numbers describe the client, or nothing at all; or a threshold is neither met nor missed.
     Invalid = 3,
     /// Nothing answers, or no answer was good.
     TargetFailed = 4,
@@ -27,9 +29,9 @@ pub(crate) enum Exit {
 pub(crate) const TABLE: &str = "\
 Exit codes:
   0    good
-  1    thresholds missed: those of a study, or a condition of --fail-if holds
+  1    a threshold is missed, or a condition of --fail-if holds
   2    usage: the command line asks for something that can't be done
-  3    invalid run: its numbers can't be defended
+  3    invalid run: its numbers can't be defended; or a threshold is undecided
   4    target failed: nothing answers, no answer was good, or a command failed
   5    internal error
   130  interrupted; what was measured until then is reported";
@@ -48,6 +50,35 @@ impl Exit {
         } else {
             Self::Good
         }
+    }
+
+    /// The code for a finished run of which something was required. Where it was ended because of a threshold, that is
+    /// what is reported; otherwise by hand, no success and doubts come first.
+    pub(crate) fn of_required(result: &RunResult, allow_undecided: bool) -> Self {
+        let by_thresholds = || Self::of_thresholds(&result.thresholds, allow_undecided);
+        if result.timing.ended_early_because.is_some() {
+            return by_thresholds();
+        }
+        match Self::of_run(result) {
+            Self::Good => by_thresholds(),
+            exit => exit,
+        }
+    }
+
+    /// The code for thresholds alone.
+    pub(crate) fn of_thresholds<'a>(
+        thresholds: impl IntoIterator<Item = &'a EvaluatedThreshold>,
+        allow_undecided: bool,
+    ) -> Self {
+        let outcomes = thresholds.into_iter().map(|threshold| match threshold.outcome {
+            ThresholdOutcome::Missed => Self::ThresholdMissed,
+            ThresholdOutcome::Undecided if !allow_undecided => Self::Invalid,
+            ThresholdOutcome::Undecided | ThresholdOutcome::Met => Self::Good,
+        });
+        // A missed threshold is certain, so it comes before one that is not known.
+        let all: Vec<Self> = outcomes.collect();
+        let worst = [Self::ThresholdMissed, Self::Invalid].into_iter().find(|exit| all.contains(exit));
+        worst.unwrap_or(Self::Good)
     }
 
     /// The code under the flags of another tool, which ends with 0 after any load; `strict` asks for prony's codes.
@@ -77,19 +108,16 @@ impl Exit {
         }
     }
 
-    /// The code for a study: by hand before all, then what could not be run, then doubts, then thresholds. A
-    /// threshold whose figure is not known is not met.
-    pub(crate) fn of_study(result: &StudyResult, interrupted: bool) -> Self {
+    /// The code for a study: by hand before all, then what could not be run, then doubts, then thresholds.
+    pub(crate) fn of_study(result: &StudyResult, interrupted: bool, allow_undecided: bool) -> Self {
         if interrupted {
             Self::Interrupted
         } else if !result.failures.is_empty() {
             Self::TargetFailed
         } else if result.verdict == Verdict::Invalid {
             Self::Invalid
-        } else if result.thresholds.iter().any(|threshold| threshold.outcome != ThresholdOutcome::Met) {
-            Self::ThresholdMissed
         } else {
-            Self::Good
+            Self::of_thresholds(result.thresholds.iter().map(|one| &one.evaluated), allow_undecided)
         }
     }
 }

@@ -30,7 +30,7 @@ impl ProgressLine {
             }
             RunEvent::Phase(phase) => self.phase = *phase,
             RunEvent::Progress(progress) => self.status.write(&self.line(progress)),
-            RunEvent::Slice(_) | RunEvent::Samples(_) | RunEvent::SamplesLost(_) => {}
+            RunEvent::Slice(_) | RunEvent::Counts(_) | RunEvent::Samples(_) | RunEvent::SamplesLost(_) => {}
         }
     }
 

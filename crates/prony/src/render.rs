@@ -1,9 +1,11 @@
 //! Results in the format that was asked for: the same for a run that is just over and for stored ones.
 
 use prony_model::{Clock, ComparisonResult, ExecResult, ProbeResult, RunResult, StudyResult};
-use prony_report::{DistributionError, Style, compare, csv, exec, hgrm, hlog, markdown, probe, study, text};
+use prony_report::{
+    DistributionError, Style, compare, csv, exec, hgrm, hlog, junit, markdown, probe, study, text,
+};
 
-use crate::args::{Format, PageFormat};
+use crate::args::{Format, PageFormat, StudyFormat};
 use crate::terminal;
 
 /// A result, and the file that it was read from; none (an empty name) for a run that is just over.
@@ -66,11 +68,12 @@ pub(crate) fn render_comparison(result: &ComparisonResult, format: PageFormat, s
 }
 
 /// What stdout gets of a study.
-pub(crate) fn render_study(result: &StudyResult, format: PageFormat, style: &Style) -> String {
+pub(crate) fn render_study(result: &StudyResult, format: StudyFormat, style: &Style) -> String {
     match format {
-        PageFormat::Text => study::text(result, style),
-        PageFormat::Json => study::json(result),
-        PageFormat::Markdown => study::markdown(result),
+        StudyFormat::Text => study::text(result, style),
+        StudyFormat::Json => study::json(result),
+        StudyFormat::Markdown => study::markdown(result),
+        StudyFormat::Junit => junit::study(result),
     }
 }
 
@@ -87,7 +90,7 @@ pub(crate) fn render_any(results: &[(&str, &AnyResult)], format: PageFormat) -> 
             AnyResult::Exec(result) => render_exec(result, format, &style),
             AnyResult::Probe(result) => render_probe(result, format, &style),
             AnyResult::Comparison(result) => render_comparison(result, format, &style),
-            AnyResult::Study(result) => render_study(result, format, &style),
+            AnyResult::Study(result) => render_study(result, format.into(), &style),
         };
         match format {
             PageFormat::Json => page,
@@ -116,6 +119,7 @@ pub(crate) fn render(runs: &[Named<'_>], format: Format, clock: Clock) -> Result
         }
         Format::Hgrm => runs.iter().map(|run| hgrm::run(run.result, clock)).collect(),
         Format::Hlog => hlog::runs(&runs.iter().map(|run| run.result).collect::<Vec<_>>()),
+        Format::Junit => Ok(junit::runs(&runs.iter().map(|run| (run.file, run.result)).collect::<Vec<_>>())),
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) struct ResolvedArgs {
 pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliError> {
     let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
     let WithCurl { args, body, notes } = with_curl(args)?;
+    refuse_abort_for_nothing(&args)?;
     let plan = plan(&args, body, seed)?;
     let (format, file) = outputs::outputs(args.json.as_deref(), "--output", args.output)?;
     let clock = clock(args.clock, format)?;
@@ -65,6 +66,17 @@ pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliErro
     let prepare = |path: &Path| Destination::prepare("--samples", path, args.force);
     let samples = args.samples.as_deref().map(prepare).transpose()?;
     Ok(ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet: args.quiet, notes })
+}
+
+/// A run can end early only for what can be certain before its end.
+fn refuse_abort_for_nothing(args: &RunArgs) -> Result<(), CliError> {
+    if args.abort_early && !args.thresholds.all().any(|threshold| threshold.can_be_lost()) {
+        let what = "--abort-early has no threshold that can be missed before the end of the run";
+        let advice = "add one of errors, checks, success, status.5xx, requests.failed or response.max: \
+                      --threshold 'errors == 0'";
+        return Err(CliError::usage(what).hint(advice));
+    }
+    Ok(())
 }
 
 /// The plan of `args`, with `curl_body` where no body was typed.

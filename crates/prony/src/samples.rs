@@ -38,7 +38,11 @@ impl<'a> SampleFile<'a> {
                 }
             }
             RunEvent::SamplesLost(lost) => self.lost += lost,
-            RunEvent::Starting { .. } | RunEvent::Phase(_) | RunEvent::Progress(_) | RunEvent::Slice(_) => {}
+            RunEvent::Starting { .. }
+            | RunEvent::Phase(_)
+            | RunEvent::Progress(_)
+            | RunEvent::Slice(_)
+            | RunEvent::Counts(_) => {}
         }
     }
 

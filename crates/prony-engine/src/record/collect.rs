@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicI32;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
-use prony_model::{MachineUse, Outcome, Phase, Progress, RunEvent, RunPlan, ServerUse, SliceCounts};
+use prony_model::{
+    MachineUse, Outcome, Phase, Progress, RunCounts, RunEvent, RunPlan, ServerUse, SliceCounts,
+};
 use prony_stats::Histogram;
 
 use crate::clock::{self, Nanos};
@@ -94,6 +96,8 @@ pub(crate) struct Collector {
     draining: bool,
     done: u64,
     failed: u64,
+    /// What has become of the requests of the measured part.
+    counts: RunCounts,
     /// Response times of the good responses of the slice at hand.
     good: Histogram,
 }
@@ -135,6 +139,7 @@ impl Collector {
             draining: false,
             done: 0,
             failed: 0,
+            counts: RunCounts::default(),
             good,
         }
     }
@@ -209,7 +214,11 @@ impl Collector {
         self.good.clear();
         slice.add_good_responses(&mut self.good);
         send_samples(slice, sink);
-        if !slice.measured {
+        // A request of the measured part may be recorded in the slice before it.
+        slice.add_counts(&mut self.counts);
+        if slice.measured {
+            sink(RunEvent::Counts(Box::new(self.counts)));
+        } else {
             // Another worker's slice may have come first and begun the next phase.
             if !self.measuring {
                 self.send_progress(slice, self.totals.window.start, sink);
@@ -364,10 +373,29 @@ impl Slice {
         sum
     }
 
+    /// Adds what became of requests of the measured part to `counts`.
+    fn add_counts(&self, counts: &mut RunCounts) {
+        for (count, clocks) in counts.outcomes.iter_mut().zip(&self.outcomes) {
+            *count += clocks.response.count();
+        }
+        for clocks in self.good_clocks() {
+            widen(&mut counts.response_ms, &clocks.response);
+            widen(&mut counts.service_ms, &clocks.service);
+        }
+    }
+
     fn good_clocks(&self) -> impl Iterator<Item = &Clocks> {
         let good = Outcome::all().filter(|outcome| outcome.error_kind().is_none());
         good.map(|outcome| &self.outcomes[outcome.index()])
     }
+}
+
+/// Widens `ends`, milliseconds, to what `times` holds.
+fn widen(ends: &mut Option<(f64, f64)>, times: &Histogram) {
+    const NANOS_PER_MS: f64 = 1e6;
+    let Some((least, greatest)) = times.min().zip(times.max()) else { return };
+    let (least, greatest) = (least as f64 / NANOS_PER_MS, greatest as f64 / NANOS_PER_MS);
+    *ends = Some(ends.map_or((least, greatest), |(low, high)| (low.min(least), high.max(greatest))));
 }
 
 impl Counters {

@@ -33,6 +33,8 @@ pub(crate) struct Run<'a> {
     pub started_at: Duration,
     /// Whether it was asked to end before its time.
     pub stopped: bool,
+    /// Why, where it was not by hand.
+    pub stopped_because: Option<&'a str>,
     pub totals: Totals,
 }
 
@@ -93,6 +95,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         clean: clean_parts(run.plan, totals, &requests),
         calibration: None,
         findings: Vec::new(),
+        thresholds: Vec::new(),
         environment: run.environment.clone(),
         histograms: histograms(totals, &good_responses, &good_services, &cut_off),
         requests,
@@ -164,13 +167,15 @@ pub(crate) fn seconds(nanos: Nanos) -> f64 {
 fn timing(run: &Run<'_>) -> Timing {
     let totals = &run.totals;
     let window = totals.window;
+    let interrupted = run.stopped && !is_whole(run);
     Timing {
         started_at: prony_model::rfc3339(run.started_at),
         resolve_s: run.peers.took.as_secs_f64(),
         warmup_s: seconds(window.measure_from.min(totals.ended) - window.start),
         measured_s: measured_s(totals),
         drain_s: seconds(totals.ended.saturating_sub(totals.measured_to)),
-        interrupted: run.stopped && !is_whole(run),
+        interrupted,
+        ended_early_because: run.stopped_because.filter(|_| interrupted).map(str::to_owned),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use prony_engine::Control;
-use prony_model::{FindingCode, Load, Phase, RunEvent, RunPlan, Timeouts};
+use prony_model::{FindingCode, Load, Outcome, Phase, RunCounts, RunEvent, RunPlan, Timeouts};
 
 use crate::plans::{closed, finding, for_ms, open, plan, requests, run_with};
 use crate::server::{Server, ok};
@@ -133,10 +133,48 @@ on_both_drivers! {
                 assert!(progress.elapsed >= elapsed, "{progress:?} {elapsed:?}");
                 elapsed = progress.elapsed;
             }
-            RunEvent::Slice(_) | RunEvent::Samples(_) | RunEvent::SamplesLost(_) => {}
+            RunEvent::Slice(_)
+            | RunEvent::Counts(_)
+            | RunEvent::Samples(_)
+            | RunEvent::SamplesLost(_) => {}
         });
         assert!(seen.starts_with(&[Phase::Warmup, Phase::Measure]), "{seen:?}");
         assert!(!result.timing.interrupted);
         assert!(done > 0);
+    }
+}
+
+on_both_drivers! {
+    /// What is counted while the run is on is what its result has in the end, and a reason to end it is kept.
+    fn because_of_what_was_counted(driver) {
+        let control = Control::default();
+        let server = Server::start(|peer| {
+            while peer.request().is_some() {
+                peer.answer(&ok("hello"));
+            }
+        });
+        let plan = RunPlan { load: closed(3), end: for_ms(60_000), ..plan(server.url()) };
+        let mut last = RunCounts::default();
+        let result = run_with(driver, plan, &control, &mut |event| {
+            if let RunEvent::Counts(counts) = event {
+                let grown = last.outcomes.iter().zip(&counts.outcomes).all(|(before, now)| before <= now);
+                assert!(grown, "{last:?} {counts:?}");
+                last = *counts;
+                if counts.outcomes.iter().sum::<u64>() >= 50 {
+                    control.stop_because(|| "enough was counted".to_owned());
+                }
+            }
+        });
+        assert!(result.timing.interrupted && result.requests.done >= 50, "{:?}", result.requests);
+        assert_eq!(result.timing.ended_early_because.as_deref(), Some("enough was counted"));
+        let found = finding(&result, FindingCode::Interrupted);
+        assert!(found.message.contains("enough was counted"), "{found:?}");
+        for summary in &result.outcomes {
+            let outcome = Outcome::all().find(|outcome| outcome.name() == summary.outcome).expect("a name");
+            assert_eq!(last.outcomes[outcome.index()], summary.count, "{}", summary.outcome);
+        }
+        assert_eq!(last.outcomes.iter().sum::<u64>(), result.requests.done + result.requests.failed);
+        let response = &result.latency.response;
+        assert_eq!(last.response_ms, response.min_ms.zip(response.max_ms));
     }
 }

@@ -19,8 +19,8 @@ const LEAST_REPEATS: i64 = 10;
 /// What targets are called after their name, as of which commit they are.
 const SIDES: [&str; 2] = ["-before", "-after"];
 /// Keys of the project's study that don't apply to two commits.
-const LEFT_OUT: [&str; 9] =
-    ["name", "title", "source", "intro", "short", "compare", "threshold", "published", "text"];
+const LEFT_OUT: [&str; 10] =
+    ["name", "title", "source", "intro", "short", "compare", "threshold", "thresholds", "published", "text"];
 
 /// Writes the study of both commits, runs it, and reads its result.
 pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {

@@ -290,14 +290,14 @@ fn of(result: &StudyResult) -> Option<Results> {
         })
     });
     let thresholds = result.thresholds.iter().map(|threshold| NewThreshold {
-        words: threshold.text.clone(),
+        words: threshold.evaluated.text.clone(),
         cell: cell_name(result, threshold.cell),
-        metric: threshold.metric.name().to_owned(),
-        value: threshold.measured,
-        is_met: match threshold.outcome {
+        metric: threshold.evaluated.figure.to_string(),
+        value: threshold.evaluated.measured,
+        is_met: match threshold.evaluated.outcome {
             ThresholdOutcome::Met => Some(true),
             ThresholdOutcome::Missed => Some(false),
-            ThresholdOutcome::Unknown => None,
+            ThresholdOutcome::Undecided => None,
         },
     });
     Some(Results {

@@ -27,9 +27,10 @@ pub(super) struct BuildOutcome {
 /// A missed threshold comes first: it is the project's own choice. Then numbers that can't be defended, then the worst
 /// of the outcomes of the cells' primary metrics.
 pub(super) fn of(result: &StudyResult, first: Option<BuildId>, compared: &[Primary]) -> BuildOutcome {
-    if let Some(missed) = result.thresholds.iter().find(|one| one.outcome == ThresholdOutcome::Missed) {
+    let missed = result.thresholds.iter().find(|one| one.evaluated.outcome == ThresholdOutcome::Missed);
+    if let Some((cell, missed)) = missed.map(|one| (one.cell, &one.evaluated)) {
         let measured = missed.measured.map(|value| format!(", measured was {value:.4}")).unwrap_or_default();
-        let words = format!("{}: {} is missed{measured}", cell_name(result, missed.cell), missed.text);
+        let words = format!("{}: {} is missed{measured}", cell_name(result, cell), missed.text);
         return BuildOutcome { verdict: BuildVerdict::ThresholdMissed, baseline: first, words: Some(words) };
     }
     let worst = worst(compared.iter().map(|one| (one.cell.as_str(), &one.metric)));

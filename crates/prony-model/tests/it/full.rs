@@ -128,6 +128,7 @@ pub(crate) fn result() -> RunResult {
         }),
         calibration: Some(calibration()),
         findings: findings.collect(),
+        thresholds: vec![],
         environment: environment(),
         histograms: Histograms { response: histogram(), service: histogram(), ..Histograms::default() },
     }
@@ -254,6 +255,7 @@ fn timing() -> Timing {
         measured_s: 10.5,
         drain_s: 1.0,
         interrupted: true,
+        ended_early_because: None,
     }
 }
 

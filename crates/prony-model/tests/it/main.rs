@@ -7,6 +7,7 @@ mod exec;
 mod full;
 mod probe;
 mod server;
+mod thresholds;
 
 use prony_model::{from_json, to_json};
 use serde_json::Value;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    FindingPlace, Limiter, LimiterKind, LoadKind, StudyCell, StudyFigure, StudyMetric, StudyResult,
-    ThresholdOutcome, Verdict,
+    FindingPlace, Limiter, LimiterKind, LoadKind, StudyCell, StudyFigure, StudyMetric, StudyResult, Verdict,
 };
 
 use crate::number::{cell as in_table, count, plural, rate, rough_percent, seconds, significant, times};
@@ -230,7 +229,7 @@ pub(super) fn bare(metric: StudyMetric, value: f64) -> String {
 }
 
 /// `value` of `metric` with its unit, as people say it.
-pub fn value(metric: StudyMetric, value: f64) -> String {
+pub(super) fn value(metric: StudyMetric, value: f64) -> String {
     match metric.unit() {
         "share" => share(value),
         "ms" => seconds(value / 1e3),
@@ -336,17 +335,8 @@ pub(super) fn limiter(cell: &StudyCell) -> Option<String> {
     Some(format!("{} ({} of {})", first.sentence, times(most.kind), plural(limiters.len() as u64, "run")))
 }
 
-/// The word for what became of a threshold.
-pub(super) fn outcome_word(outcome: ThresholdOutcome) -> &'static str {
-    match outcome {
-        ThresholdOutcome::Met => "met",
-        ThresholdOutcome::Missed => "MISSED",
-        ThresholdOutcome::Unknown => "unknown",
-    }
-}
-
 /// Name of the cell with this index.
-pub(super) fn cell_name(result: &StudyResult, cell: u32) -> &str {
+pub(crate) fn cell_name(result: &StudyResult, cell: u32) -> &str {
     result.cells.get(cell as usize).map_or("–", |cell| cell.name.as_str())
 }
 

@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
-use prony_model::{StudyCell, StudyFigure, StudyResult, StudyRun, Verdict};
+use prony_model::{StudyCell, StudyFigure, StudyResult, StudyRun, StudyThreshold, Verdict};
 
 use super::facts::{self, Column, Group};
 use crate::clean::clean;
 use crate::compare;
 use crate::facts::verdict_word;
-use crate::markdown::{escaped, sentence};
+use crate::markdown::{escaped, sentence, strong};
 use crate::number::count;
+use crate::threshold;
 
 /// The report of a study.
 pub fn markdown(result: &StudyResult) -> String {
@@ -47,18 +48,13 @@ fn thresholds(result: &StudyResult) -> String {
     if result.thresholds.is_empty() {
         return String::new();
     }
-    let mut text = "\n| | cell | required | measured |\n|:--|:--|:--|--:|\n".to_owned();
-    for threshold in &result.thresholds {
-        let measured =
-            threshold.measured.map_or_else(facts::dash, |value| facts::value(threshold.metric, value));
+    let (names, sides): (Vec<&str>, Vec<&str>) = threshold::HEADINGS.into_iter().unzip();
+    let mut text = format!("\n| | cell | {} |\n|:--|:--|{}|\n", names.join(" | "), sides.join("|"));
+    for StudyThreshold { cell, evaluated } in &result.thresholds {
+        let word = strong(threshold::outcome_word(evaluated.outcome));
+        let cell = escaped(facts::cell_name(result, *cell));
         // Writing to a `String` can't fail.
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {measured} |",
-            facts::outcome_word(threshold.outcome),
-            escaped(facts::cell_name(result, threshold.cell)),
-            escaped(&threshold.text)
-        );
+        let _ = writeln!(text, "| {word} | {cell} | {} |", threshold::columns(evaluated).join(" | "));
     }
     text
 }

@@ -6,7 +6,7 @@ mod html;
 mod markdown;
 mod text;
 
-pub use facts::value;
+pub(crate) use facts::cell_name;
 pub use html::{LoadCharts, html, load_charts};
 pub use markdown::markdown;
 pub use prony_model::study_to_json as json;

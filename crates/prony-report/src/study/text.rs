@@ -8,7 +8,7 @@ use crate::facts::verdict_word;
 use crate::number::plural;
 use crate::page::{Colour, Page};
 use crate::text::{finding, severity_word};
-use crate::{Style, compare};
+use crate::{Style, compare, threshold};
 
 /// Columns between two numbers at least.
 const GAP: usize = 2;
@@ -75,23 +75,14 @@ fn doubt(page: &mut Page, label: &str, result: &StudyResult, found: &StudyFindin
 /// What was missed and what is unknown, one by one; what was met as a number.
 fn thresholds(page: &mut Page, result: &StudyResult) {
     let all = result.thresholds.len() as u64;
-    for outcome in [ThresholdOutcome::Missed, ThresholdOutcome::Unknown] {
-        let colour = (outcome == ThresholdOutcome::Missed).then_some(Colour::Red);
-        for threshold in result.thresholds.iter().filter(|threshold| threshold.outcome == outcome) {
-            let measured = match threshold.measured {
-                Some(value) => format!("and it is {}", facts::value(threshold.metric, value)),
-                None => "and there is no number".to_owned(),
-            };
-            let name = facts::cell_name(result, threshold.cell);
-            page.labelled(
-                facts::outcome_word(outcome),
-                colour,
-                &format!("{name}: {}, {measured}", threshold.text),
-            );
-        }
+    let of = |outcome| result.thresholds.iter().filter(move |one| one.evaluated.outcome == outcome);
+    for one in of(ThresholdOutcome::Missed).chain(of(ThresholdOutcome::Undecided)) {
+        let (word, colour) =
+            (threshold::outcome_word(one.evaluated.outcome), threshold::colour(one.evaluated.outcome));
+        let name = facts::cell_name(result, one.cell);
+        page.labelled(word, colour, &format!("{name}: {}", threshold::sentence(&one.evaluated)));
     }
-    let met = result.thresholds.iter().filter(|threshold| threshold.outcome == ThresholdOutcome::Met).count()
-        as u64;
+    let met = of(ThresholdOutcome::Met).count() as u64;
     if all > 0 {
         page.labelled("met", None, &format!("{met} of {}", plural(all, "threshold")));
     }

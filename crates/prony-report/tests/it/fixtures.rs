@@ -36,6 +36,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
             measured_s: 10.0,
             drain_s: 0.003,
             interrupted: false,
+            ended_early_because: None,
         },
         requests: Requests {
             intended: count,
@@ -99,6 +100,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
             "with 50 connections the response time follows from the rate",
             "To see the server at a load you choose: prony http://127.0.0.1:3000/ --rate 900",
         )],
+        thresholds: Vec::new(),
         environment: Environment::default(),
         histograms: Histograms { response: histogram(values_ms), ..Histograms::default() },
     }

@@ -8,6 +8,7 @@ mod exports;
 mod fixtures;
 mod hostile;
 mod invariants;
+mod junit;
 mod markdown;
 mod probe;
 mod scripts;

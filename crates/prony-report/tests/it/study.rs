@@ -7,9 +7,11 @@ use prony_model::{
     FigureBasis, Finding, FindingCode, FindingPlace, Interval, LoadKind, Metric, MetricComparison,
     PublishedFigure, STUDY_FORMAT, STUDY_VERSION, Severity, StudyAxis, StudyCell, StudyComparison,
     StudyFailure, StudyFigure, StudyFinding, StudyMetric, StudyResult, StudyRun, StudyTarget, StudyText,
-    StudyThreshold, ThresholdOutcome, Verdict,
+    ThresholdOutcome, Verdict,
 };
 use prony_report::{Style, study};
+
+use crate::study_fixture::threshold;
 
 fn check(name: &str, drawn: &str) {
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
@@ -190,20 +192,14 @@ fn whole() -> StudyResult {
 fn doubtful() -> StudyResult {
     let mut result = whole();
     (result.verdict, result.complete, result.short) = (Verdict::Invalid, false, true);
-    let threshold = |cell, text: &str, measured, outcome| StudyThreshold {
-        cell,
-        text: text.to_owned(),
-        metric: StudyMetric::P99,
-        at_least: None,
-        at_most: Some(50.0),
-        measured,
-        outcome,
-    };
     result.thresholds = vec![
-        threshold(1, "p99 at most 40 ms", Some(43.9), ThresholdOutcome::Missed),
-        threshold(0, "p99 at most 50 ms", None, ThresholdOutcome::Unknown),
-        threshold(2, "p99 at most 50 ms", Some(25.8), ThresholdOutcome::Met),
+        threshold(1, "response.p99 < 40ms", Some(43.9), ThresholdOutcome::Missed),
+        threshold(0, "response.p99 < 50ms", None, ThresholdOutcome::Undecided),
+        threshold(2, "response.p99 < 50ms", Some(25.8), ThresholdOutcome::Met),
     ];
+    result.thresholds[0].evaluated.interval = Some(Interval { low: 39.0, high: 47.0, indicative: false });
+    result.thresholds[0].evaluated.is_close = true;
+    result.thresholds[1].evaluated.reason = Some("withheld in 1 of 6 runs: too few".to_owned());
     result.failures = vec![StudyFailure {
         cell: 2,
         repeat: 6,

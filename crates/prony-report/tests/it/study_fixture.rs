@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use prony_model::{
     ChangeInterval, CommandExit, ComparisonMethod, ComparisonOutcome, Course, CoursePoint, CurvePoint,
-    ErrorKind, Evidence, Execution, FigureBasis, Finding, FindingCode, FindingPlace, HistogramBin, Interval,
-    LoadKind, Metric, MetricComparison, PublishedFigure, STUDY_FORMAT, STUDY_VERSION, Severity, StudyAxis,
-    StudyCell, StudyComparison, StudyFailure, StudyFigure, StudyFinding, StudyMetric, StudyResult, StudyRun,
-    StudyTarget, StudyText, StudyThreshold, ThresholdOutcome, Verdict,
+    ErrorKind, EvaluatedThreshold, Evidence, Execution, Figure, FigureBasis, Finding, FindingCode,
+    FindingPlace, HistogramBin, Interval, LoadKind, Metric, MetricComparison, PublishedFigure, STUDY_FORMAT,
+    STUDY_VERSION, Severity, StudyAxis, StudyCell, StudyComparison, StudyFailure, StudyFigure, StudyFinding,
+    StudyMetric, StudyResult, StudyRun, StudyTarget, StudyText, StudyThreshold, ThresholdOutcome, Verdict,
 };
 
 /// A generator of numbers in 0..1 that is the same everywhere (SplitMix64).
@@ -305,9 +305,9 @@ pub(crate) fn journal() -> StudyResult {
     study.verdict = Verdict::Doubtful;
     study.comparisons = vec![comparison(2, 0), comparison(3, 1)];
     study.thresholds = vec![
-        threshold(0, Some(2.9), ThresholdOutcome::Met),
-        threshold(3, Some(412.0), ThresholdOutcome::Missed),
-        threshold(2, None, ThresholdOutcome::Unknown),
+        threshold(0, "response.p99 <= 50ms", Some(2.9), ThresholdOutcome::Met),
+        threshold(3, "response.p99 <= 50ms", Some(412.0), ThresholdOutcome::Missed),
+        threshold(2, "response.p99 <= 50ms", None, ThresholdOutcome::Undecided),
     ];
     study.published = vec![
         published(
@@ -362,16 +362,25 @@ fn comparison(a: u32, b: u32) -> StudyComparison {
     }
 }
 
-fn threshold(cell: u32, measured: Option<f64>, outcome: ThresholdOutcome) -> StudyThreshold {
-    StudyThreshold {
-        cell,
-        text: "p99 at most 50 ms".to_owned(),
-        metric: StudyMetric::P99,
-        at_least: None,
-        at_most: Some(50.0),
+pub(crate) fn threshold(
+    cell: u32,
+    text: &str,
+    measured: Option<f64>,
+    outcome: ThresholdOutcome,
+) -> StudyThreshold {
+    let figure = Figure::of_metric(StudyMetric::P99);
+    let evaluated = EvaluatedThreshold {
+        text: text.to_owned(),
+        figure,
         measured,
+        word: None,
+        interval: None,
+        samples: if measured.is_some() { 12_000 } else { 0 },
         outcome,
-    }
+        is_close: false,
+        reason: None,
+    };
+    StudyThreshold { cell, evaluated }
 }
 
 fn published(

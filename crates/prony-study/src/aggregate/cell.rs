@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    Course, ErrorKind, ExecResult, Execution, Finding, FindingCode, HistogramData, Load, ProbeResult,
-    RunResult, Severity, StudyCell, StudyFigure, StudyMetric, StudyRun, Verdict, words::plural,
+    Course, ErrorKind, ExecResult, Execution, Figure, Finding, FindingCode, HistogramData, Load, ProbeResult,
+    Reading, RunResult, StudyCell, StudyFigure, StudyMetric, StudyRun, Verdict, is_disturbed, words::plural,
 };
 use prony_stats::{DecodeError, Histogram};
 
 use super::distribution::{bins, curve};
-use super::figure::{Together, figure};
-use super::reading::{self, Reading, Readings};
+use super::figure::{CellFigure, Together, figure};
+use super::reading::{self, Readings};
 use super::stored::Stored;
 use super::timeline::{is_kept, timeline};
 use crate::{Block, Cell, Step, Study};
@@ -20,6 +20,8 @@ pub(super) struct CellRecord {
     repeats: u32,
     /// Whether something is compared with it.
     is_compared: bool,
+    /// What is required of it, beyond the metrics of studies.
+    required: Vec<Figure>,
     pub(super) runs: Vec<RunRecord>,
     response: Histogram,
     service: Histogram,
@@ -37,6 +39,8 @@ pub(super) struct CellRecord {
 pub(super) struct RunRecord {
     pub(super) summary: StudyRun,
     pub(super) readings: Readings,
+    /// Figures that are required and no metrics.
+    required: BTreeMap<Figure, Reading>,
     /// The load, if it was one.
     pub(super) load: Option<Load>,
     /// For comparisons, if it is valid.
@@ -50,18 +54,28 @@ impl RunRecord {
         self.summary.verdict != Verdict::Invalid
     }
 
-    /// Whether its `metric` may be used. A neighbour on the server's cores makes requests slow, but hardly makes them
+    /// Whether its `figure` may be used. A neighbour on the server's cores makes requests slow, but hardly makes them
     /// cost more CPU time.
-    fn has_usable(&self, metric: StudyMetric) -> bool {
-        self.is_valid() || (self.is_disturbed && metric.is_of_server())
+    fn has_usable(&self, figure: Figure) -> bool {
+        self.is_valid() || figure.is_of_client() || (self.is_disturbed && figure.is_of_server())
+    }
+
+    fn reading(&self, figure: Figure) -> Option<&Reading> {
+        match figure.metric() {
+            Some(metric) => self.readings.get(&metric),
+            None => self.required.get(&figure),
+        }
     }
 }
 
 impl CellRecord {
     /// Of the cell `index` of `study`.
     pub(super) fn new(study: &Study, index: usize) -> Self {
+        let required = study.thresholds.iter().filter(|required| required.cell == index);
+        let figures = required.map(|required| required.threshold.figure);
         Self {
             repeats: study.repeats,
+            required: figures.filter(|figure| figure.metric().is_none()).collect(),
             is_compared: study.comparisons.iter().any(|spec| spec.a == index || spec.b == index),
             runs: Vec::new(),
             response: Histogram::new(),
@@ -91,9 +105,10 @@ impl CellRecord {
                 limiter: None,
             },
             readings: Readings::new(),
+            required: BTreeMap::new(),
             load: None,
             block: None,
-            is_disturbed: is_disturbed(result),
+            is_disturbed: is_disturbed(result.findings()),
         };
         match result {
             Stored::Run(result) => self.add_run(&mut record, result)?,
@@ -109,6 +124,7 @@ impl CellRecord {
     fn add_run(&mut self, record: &mut RunRecord, result: &RunResult) -> Result<(), DecodeError> {
         let requests = &result.requests;
         record.readings = reading::of_run(result);
+        record.required = self.required.iter().map(|figure| (*figure, figure.reading(result))).collect();
         record.summary.requests = requests.intended;
         record.summary.failed = requests.failed + requests.censored + requests.never_sent;
         record.load = Some(result.plan.load);
@@ -174,28 +190,36 @@ impl CellRecord {
         self.executions.sort_by_key(|(place, _)| *place);
     }
 
-    /// The readings of `metric` of the usable runs, in the order of time.
-    pub(super) fn readings(&self, metric: StudyMetric) -> Vec<&Reading> {
-        let usable = self.runs.iter().filter(|run| run.has_usable(metric));
-        usable.filter_map(|run| run.readings.get(&metric)).collect()
+    /// The readings of `figure` of the usable runs, in the order of time.
+    pub(super) fn readings(&self, figure: Figure) -> Vec<&Reading> {
+        let usable = self.runs.iter().filter(|run| run.has_usable(figure));
+        usable.filter_map(|run| run.reading(figure)).collect()
+    }
+
+    /// Those of the others, whose numbers are not the server's.
+    pub(super) fn unusable_readings(&self, figure: Figure) -> impl Iterator<Item = &Reading> {
+        let unusable = self.runs.iter().filter(move |run| !run.has_usable(figure));
+        unusable.filter_map(move |run| run.reading(figure))
+    }
+
+    /// The figure of all usable runs; `None` where no run has it.
+    pub(super) fn figure(&self, of: Figure) -> Option<CellFigure> {
+        let together = Together { response: &self.response, intended: self.intended, failed: self.failed };
+        figure(of, &self.readings(of), &together)
     }
 
     /// Runs that only the server's use of the machine is taken from.
-    fn disturbed(&self, metric: StudyMetric) -> usize {
-        let disturbed = self.runs.iter().filter(|run| !run.is_valid() && run.has_usable(metric));
-        disturbed.filter(|run| run.readings.contains_key(&metric)).count()
+    fn disturbed(&self, figure: Figure) -> usize {
+        let disturbed = self.runs.iter().filter(|run| !run.is_valid() && run.has_usable(figure));
+        disturbed.filter(|run| run.reading(figure).is_some()).count()
     }
 
     /// What is stored of the cell; `planned` are its runs in the schedule.
     pub(super) fn summary(&self, cell: &Cell, planned: u32) -> StudyCell {
-        let together = Together { response: &self.response, intended: self.intended, failed: self.failed };
-        let figures = StudyMetric::ALL
-            .into_iter()
-            .filter_map(|metric| figure(metric, &self.readings(metric), &together))
-            .map(|figure| {
-                let disturbed = self.disturbed(figure.metric);
-                with_disturbed(figure, disturbed)
-            });
+        let figures = StudyMetric::ALL.into_iter().filter_map(|metric| {
+            let of = Figure::of_metric(metric);
+            Some(with_disturbed(self.figure(of)?.of_metric(metric), self.disturbed(of)))
+        });
         StudyCell {
             name: cell.name.clone(),
             key: cell.key.clone(),
@@ -221,14 +245,6 @@ fn add(all: &mut Histogram, data: &HistogramData) -> Result<(), DecodeError> {
         all.add(&Histogram::from_base64_v2(&data.data)?);
     }
     Ok(())
-}
-
-/// Whether all that makes `result` invalid is the machine's or the client's doing.
-fn is_disturbed(result: &Stored) -> bool {
-    let mut invalid =
-        result.findings().iter().filter(|finding| finding.severity == Severity::Invalid).peekable();
-    invalid.peek().is_some()
-        && invalid.all(|finding| finding.code.is_passing() || finding.code == FindingCode::ClientCpu)
 }
 
 /// `figure`, with a note that `count` of its runs are invalid in all else.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use prony_model::words::milliseconds;
 use prony_model::{
-    Evidence, Finding, FindingCode, FindingPlace, Load, LoadKind, Severity, StudyFinding, StudyMetric,
+    Evidence, Figure, Finding, FindingCode, FindingPlace, Load, LoadKind, Severity, StudyFinding, StudyMetric,
 };
 use prony_stats::median;
 
@@ -166,8 +166,8 @@ fn scaled(cell: usize, record: &CellRecord) -> Option<Scaled> {
     let middle = |metric| {
         median(&record.readings(metric).iter().filter_map(|reading| reading.value).collect::<Vec<f64>>())
     };
-    let is_good = middle(StudyMetric::Success)? >= LEAST_SUCCESS;
-    let per_s = middle(StudyMetric::Rate).filter(|per_s| *per_s > 0.0 && is_good)?;
+    let is_good = middle(Figure::of_metric(StudyMetric::Success))? >= LEAST_SUCCESS;
+    let per_s = middle(Figure::of_metric(StudyMetric::Rate)).filter(|per_s| *per_s > 0.0 && is_good)?;
     Some(Scaled { cell, connections, per_s })
 }
 

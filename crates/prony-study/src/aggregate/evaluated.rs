@@ -1,68 +1,73 @@
 //! Thresholds, and what others published, beside what was measured.
 
-use prony_model::{PublishedFigure, StudyCell, StudyFigure, StudyMetric, StudyThreshold, ThresholdOutcome};
+use prony_model::{
+    Bound, EvaluatedThreshold, Figure, PlainFigure, PublishedFigure, Reading, StudyCell, StudyFigure,
+    StudyMetric, StudyThreshold, Threshold, ThresholdOutcome,
+};
 
 use super::cell::CellRecord;
 use super::compared::index;
-use crate::{Publication, Study, Threshold};
+use crate::{CellThreshold, Publication, Study};
 
 /// Every threshold with its outcome.
-pub(super) fn thresholds(study: &Study, records: &[CellRecord], cells: &[StudyCell]) -> Vec<StudyThreshold> {
-    let evaluated = |threshold: &Threshold| {
-        let measured = value(&cells[threshold.cell], threshold.metric);
-        StudyThreshold {
-            cell: index(threshold.cell),
-            text: words(threshold),
-            metric: threshold.metric,
-            at_least: threshold.at_least,
-            at_most: threshold.at_most,
-            measured,
-            outcome: outcome(threshold, measured, &records[threshold.cell]),
-        }
+pub(super) fn thresholds(study: &Study, records: &[CellRecord]) -> Vec<StudyThreshold> {
+    let evaluated = |required: &CellThreshold| {
+        let record = &records[required.cell];
+        let evaluated = match required.threshold.bound {
+            Bound::Word(_) => of_words(&required.threshold, record),
+            Bound::Amount(_) => of_figure(&required.threshold, record),
+        };
+        StudyThreshold { cell: index(required.cell), evaluated }
     };
     study.thresholds.iter().map(evaluated).collect()
 }
 
-/// Without a number nothing is met. It is missed all the same where most runs are known to be beyond what is good.
-fn outcome(threshold: &Threshold, measured: Option<f64>, record: &CellRecord) -> ThresholdOutcome {
-    let most = threshold.at_most.unwrap_or(f64::INFINITY);
-    let least = threshold.at_least.unwrap_or(f64::NEG_INFINITY);
-    match measured {
-        Some(value) if (least..=most).contains(&value) => ThresholdOutcome::Met,
-        Some(_) => ThresholdOutcome::Missed,
-        None => {
-            let readings = record.readings(threshold.metric);
-            let bound = |note: &prony_model::QuantileNote| note.above_ms;
-            let is_beyond = readings.iter().filter(|reading| {
-                let at_least = reading.value.or(reading.withheld.as_ref().and_then(bound));
-                at_least.is_some_and(|at_least| at_least > most)
-            });
-            let is_missed = 2 * is_beyond.count() > readings.len();
-            if is_missed { ThresholdOutcome::Missed } else { ThresholdOutcome::Unknown }
-        }
-    }
-}
-
-/// For people: "p99 at most 50 ms".
-fn words(threshold: &Threshold) -> String {
-    let bound = |word: &str, value: Option<f64>| {
-        value.map(|value| format!("{word} {}", in_unit(threshold.metric, value)))
+fn of_figure(threshold: &Threshold, record: &CellRecord) -> EvaluatedThreshold {
+    let figure = record.figure(threshold.figure);
+    let reading = figure.as_ref().map_or_else(Reading::default, |figure| Reading {
+        value: figure.value,
+        interval: figure.interval,
+        samples: figure.samples,
+        ..Reading::default()
+    });
+    let outcome = if reading.value.is_none() && is_missed_all_the_same(threshold, record) {
+        (ThresholdOutcome::Missed, None)
+    } else {
+        let (outcome, _) = threshold.of_reading(&reading);
+        let why = figure.and_then(|figure| figure.note).unwrap_or_else(|| "no valid run has it".to_owned());
+        (outcome, (outcome == ThresholdOutcome::Undecided).then_some(why))
     };
-    let bounds: Vec<String> = [bound("at least", threshold.at_least), bound("at most", threshold.at_most)]
-        .into_iter()
-        .flatten()
-        .collect();
-    format!("{} {}", threshold.metric.name(), bounds.join(" and "))
+    threshold.evaluated(&reading, None, outcome)
 }
 
-/// As it was written, with its unit; shares as percent.
-fn in_unit(metric: StudyMetric, value: f64) -> String {
-    match metric.unit() {
-        "per_s" => format!("{value} /s"),
-        // Thirteen digits hide what the multiplication adds.
-        "share" => format!("{} %", (value * 1e13).round() / 1e11),
-        unit => format!("{value} {unit}"),
-    }
+/// Without a number nothing is met. It is missed all the same where most runs are known to be beyond what is good, and
+/// where requests did fail in runs that are invalid.
+fn is_missed_all_the_same(threshold: &Threshold, record: &CellRecord) -> bool {
+    let is_missed = |reading: &Reading| threshold.of_reading(reading).0 == ThresholdOutcome::Missed;
+    let readings = record.readings(threshold.figure);
+    let missed = readings.iter().filter(|reading| is_missed(reading)).count();
+    let failed =
+        threshold.figure.is_of_failures() && record.unusable_readings(threshold.figure).any(is_missed);
+    2 * missed > readings.len() || failed
+}
+
+/// A word must be as required in every run.
+fn of_words(threshold: &Threshold, record: &CellRecord) -> EvaluatedThreshold {
+    let words = record.runs.iter().filter_map(|run| match threshold.figure {
+        Figure::Plain(PlainFigure::Verdict) => Some(run.summary.verdict.name()),
+        _ if !run.is_valid() => None,
+        _ => run.summary.limiter.as_ref().map(|limiter| limiter.kind.name()),
+    });
+    let outcomes: Vec<_> = words.map(|word| (word, threshold.of_words(Some(word)))).collect();
+    let of = |wanted| outcomes.iter().find(|(_, (outcome, _))| *outcome == wanted);
+    let decisive =
+        of(ThresholdOutcome::Missed).or_else(|| of(ThresholdOutcome::Undecided)).or_else(|| outcomes.first());
+    let (word, outcome) = match decisive {
+        Some((word, outcome)) => (Some(*word), outcome.clone()),
+        None => (None, threshold.of_words(None)),
+    };
+    let reading = Reading { samples: outcomes.len() as u64, ..Reading::default() };
+    threshold.evaluated(&reading, word, outcome)
 }
 
 /// Every published number with ours.
@@ -90,10 +95,6 @@ pub(super) fn published(study: &Study, cells: &[StudyCell]) -> Vec<PublishedFigu
 /// and has seen fewer extremes.
 fn is_comparable(study: &Study, metric: StudyMetric) -> bool {
     !study.short || !matches!(metric, StudyMetric::Total | StudyMetric::Min | StudyMetric::Max)
-}
-
-fn value(cell: &StudyCell, metric: StudyMetric) -> Option<f64> {
-    figure(cell, metric)?.value
 }
 
 fn figure(cell: &StudyCell, metric: StudyMetric) -> Option<&StudyFigure> {

@@ -1,9 +1,7 @@
 //! One number of a cell, from those of its runs.
 
-use prony_model::{FigureBasis, Interval, StudyFigure, StudyMetric};
+use prony_model::{Clock, Figure, FigureBasis, Interval, Reading, StudyFigure, StudyMetric, Unit};
 use prony_stats::{Histogram, LEAST_PAIRS, Quantile, median, signed_rank_center};
-
-use super::reading::{QUANTILES, Reading};
 
 /// Of a 95 % interval, both sides together.
 const Z_975: f64 = 1.96;
@@ -20,14 +18,33 @@ pub(super) struct Together<'a> {
     pub(super) failed: u64,
 }
 
-/// The figure of the valid runs for `metric`, one reading each; `None` where no run has it.
-pub(super) fn figure(metric: StudyMetric, readings: &[&Reading], together: &Together) -> Option<StudyFigure> {
+/// A figure of all usable runs of a cell, as [`StudyFigure`] has it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CellFigure {
+    pub(super) value: Option<f64>,
+    pub(super) interval: Option<Interval>,
+    basis: FigureBasis,
+    runs: u32,
+    pub(super) samples: u64,
+    range: Option<(f64, f64)>,
+    pub(super) note: Option<String>,
+}
+
+impl CellFigure {
+    /// As a study stores it.
+    pub(super) fn of_metric(self, metric: StudyMetric) -> StudyFigure {
+        let Self { value, interval, basis, runs, samples, range, note } = self;
+        StudyFigure { metric, value, interval, basis, runs, samples, range, note }
+    }
+}
+
+/// The figure of the usable runs for `of`, one reading each; `None` where no run has it.
+pub(super) fn figure(of: Figure, readings: &[&Reading], together: &Together) -> Option<CellFigure> {
     if readings.is_empty() {
         return None;
     }
     let values: Vec<f64> = readings.iter().filter_map(|reading| reading.value).collect();
-    let mut figure = StudyFigure {
-        metric,
+    let mut figure = CellFigure {
         value: None,
         interval: None,
         basis: FigureBasis::None,
@@ -37,13 +54,13 @@ pub(super) fn figure(metric: StudyMetric, readings: &[&Reading], together: &Toge
         note: None,
     };
     if values.len() < readings.len() {
-        withheld(&mut figure, readings, together);
+        withheld(&mut figure, of, readings, together);
         return Some(figure);
     }
     figure.value = median(&values);
     (figure.interval, figure.basis) = match values.len() {
         1 => (readings[0].interval, FigureBasis::WithinRun),
-        _ => (across(metric, &values), FigureBasis::AcrossRuns),
+        _ => (across(of, &values), FigureBasis::AcrossRuns),
     };
     figure.note = match (values.len(), figure.interval) {
         (1, Some(_)) => {
@@ -61,11 +78,11 @@ pub(super) fn figure(metric: StudyMetric, readings: &[&Reading], together: &Toge
 
 /// A number that some run withholds: those that are left would describe the better runs only. All runs together may
 /// support a quantile that a single one does not.
-fn withheld(figure: &mut StudyFigure, readings: &[&Reading], together: &Together) {
+fn withheld(figure: &mut CellFigure, of: Figure, readings: &[&Reading], together: &Together) {
     let notes: Vec<_> = readings.iter().filter_map(|reading| reading.withheld.as_ref()).collect();
     let is_bound = notes.iter().any(|note| note.above_ms.is_some());
     let is_of_client = readings.iter().any(|reading| reading.is_of_client);
-    if let Some(value) = merged(figure.metric, together).filter(|_| !is_bound && !is_of_client) {
+    if let Some(value) = merged(of, together).filter(|_| !is_bound && !is_of_client) {
         figure.value = Some(value);
         figure.note = Some("of all runs together: single ones have too few responses".to_owned());
         return;
@@ -84,8 +101,9 @@ fn values_of(readings: &[&Reading]) -> usize {
 }
 
 /// The quantile of the merged distribution, milliseconds, with every failed request above all good ones.
-fn merged(metric: StudyMetric, together: &Together) -> Option<f64> {
-    let (_, _, q) = QUANTILES.into_iter().find(|(quantile, _, _)| *quantile == metric)?;
+fn merged(of: Figure, together: &Together) -> Option<f64> {
+    let Figure::Latency(Clock::Response, level) = of else { return None };
+    let q = level.quantile()?;
     let quantile = Quantile::new(q).ok()?;
     let done = together.response.count();
     if done < quantile.samples_needed() || together.failed as f64 > (1.0 - q) * together.intended as f64 {
@@ -96,11 +114,11 @@ fn merged(metric: StudyMetric, together: &Together) -> Option<f64> {
 }
 
 /// The 95 % interval over at least six runs: by signed ranks, of logarithms where ratios have a meaning.
-fn across(metric: StudyMetric, values: &[f64]) -> Option<Interval> {
+fn across(of: Figure, values: &[f64]) -> Option<Interval> {
     if values.len() < LEAST_PAIRS {
         return None;
     }
-    let is_ratio = metric.unit() != "share" && values.iter().all(|value| *value > 0.0);
+    let is_ratio = of.unit() != Unit::Share && values.iter().all(|value| *value > 0.0);
     let (low, high) = if is_ratio {
         let logarithms: Vec<f64> = values.iter().copied().map(f64::ln).collect();
         signed_rank_center(&logarithms, Z_975)?.interval.map(|(low, high)| (low.exp(), high.exp()))?
@@ -134,12 +152,12 @@ mod tests {
         Reading { samples: 100, withheld: Some(note), ..Reading::default() }
     }
 
-    fn of(metric: StudyMetric, readings: &[Reading], response: &Histogram, failed: u64) -> StudyFigure {
+    fn of(metric: StudyMetric, readings: &[Reading], response: &Histogram, failed: u64) -> CellFigure {
         let together = Together { response, intended: response.count() + failed, failed };
-        figure(metric, &readings.iter().collect::<Vec<_>>(), &together).expect("readings")
+        figure(Figure::of_metric(metric), &readings.iter().collect::<Vec<_>>(), &together).expect("readings")
     }
 
-    fn across_runs(values: &[f64]) -> StudyFigure {
+    fn across_runs(values: &[f64]) -> CellFigure {
         let readings: Vec<Reading> = values.iter().copied().map(reading).collect();
         of(StudyMetric::Rate, &readings, &Histogram::new(), 0)
     }
@@ -168,7 +186,11 @@ mod tests {
         let six = across_runs(&[0.0; 6]);
         assert_eq!(six.interval.map(|interval| (interval.low, interval.high)), Some((0.0, 0.0)));
         assert_eq!(
-            figure(StudyMetric::Rate, &[], &Together { response: &Histogram::new(), intended: 0, failed: 0 }),
+            figure(
+                Figure::of_metric(StudyMetric::Rate),
+                &[],
+                &Together { response: &Histogram::new(), intended: 0, failed: 0 }
+            ),
             None
         );
     }

@@ -19,21 +19,15 @@ mod timeline;
 use std::time::Duration;
 
 use prony_model::{
-    Environment, RunResult, STUDY_FORMAT, STUDY_VERSION, StudyCell, StudyFailure, StudyMetric, StudyResult,
-    StudyTarget, Verdict, since_1970,
+    Environment, STUDY_FORMAT, STUDY_VERSION, StudyCell, StudyFailure, StudyResult, StudyTarget, Verdict,
+    since_1970,
 };
 
 use self::cell::CellRecord;
 use self::doubt::Doubts;
 pub use self::folder::aggregate_folder;
-use self::reading::Reading;
 pub use self::stored::{AggregateError, Stored, StoredError};
 use crate::{Launch, Schedule, Step, Study, Target, Template};
-
-/// The reading of `metric` in `result`; a reading without value where it has none.
-pub(crate) fn reading_of(result: &RunResult, metric: StudyMetric) -> Reading {
-    reading::of_run(result).remove(&metric).unwrap_or_default()
-}
 
 /// The result of the runs that are there. `stored` are the results with their steps, in any order; a result that
 /// can't be read is the caller's error. `failures` are the runs that could not be made.
@@ -93,7 +87,7 @@ pub fn aggregate<E: From<AggregateError>>(
         started_at: span.started_at,
         axes: study.axes.clone(),
         targets: targets(study),
-        thresholds: evaluated::thresholds(study, &cells, &summaries),
+        thresholds: evaluated::thresholds(study, &cells),
         published: evaluated::published(study, &summaries),
         comparisons: compared::comparisons(study, schedule.seed, &cells),
         cells: summaries,

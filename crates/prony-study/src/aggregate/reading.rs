@@ -3,37 +3,13 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    CommandResult, ExecResult, Interval, LatencySummary, PhaseTimes, ProbeResult, QuantileNote, RunResult,
-    ServerUse, StudyMetric, TimeSummary,
+    CommandResult, ExecResult, Figure, Interval, LoadKind, PhaseTimes, ProbeResult, QuantileNote, Reading,
+    RunResult, StudyMetric, TimeSummary,
 };
 use prony_stats::median;
 
-/// One metric of one run.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Reading {
-    /// In the metric's unit; absent where it is withheld.
-    pub(crate) value: Option<f64>,
-    /// Its precision, from within the run.
-    pub(crate) interval: Option<Interval>,
-    /// Requests or executions behind it.
-    pub(crate) samples: u64,
-    /// Why there is no value.
-    pub(crate) withheld: Option<QuantileNote>,
-    /// Whether the client made it, so that it supports no number of all runs together either.
-    pub(crate) is_of_client: bool,
-}
-
 /// Every metric that a run has, withheld ones included.
 pub(super) type Readings = BTreeMap<StudyMetric, Reading>;
-
-/// The quantiles of studies: metric, key of [`LatencySummary`], and the quantile itself.
-pub(super) const QUANTILES: [(StudyMetric, &str, f64); 5] = [
-    (StudyMetric::P50, "0.5", 0.5),
-    (StudyMetric::P90, "0.9", 0.9),
-    (StudyMetric::P95, "0.95", 0.95),
-    (StudyMetric::P99, "0.99", 0.99),
-    (StudyMetric::P999, "0.999", 0.999),
-];
 
 /// Milliseconds of a second.
 const MS: f64 = 1e3;
@@ -41,72 +17,21 @@ const MS: f64 = 1e3;
 const MIB: f64 = (1_u64 << 20) as f64;
 
 pub(super) fn of_run(result: &RunResult) -> Readings {
-    let (figures, requests) = (result.figures(), &result.requests);
-    let response = figures.response;
-    // Where every answer came in the drain, the rate of the measured part is no rate of the server's.
-    let is_late = requests.done > 0 && result.rate.done_per_s <= 0.0;
-    let late =
-        || QuantileNote { reason: "every answer came after the measured part".to_owned(), above_ms: None };
-    let rate = Reading {
-        interval: figures.rate.interval_per_s,
-        withheld: is_late.then(late),
-        ..reading(Some(figures.rate.done_per_s).filter(|_| !is_late), figures.requests.done)
-    };
-    let total = reading(Some(result.timing.measured_s), requests.done);
-    let mut readings = Readings::from([
-        (StudyMetric::Rate, rate),
-        (StudyMetric::Success, success(requests.done, requests.intended)),
-        (StudyMetric::Mean, reading(response.mean_ms, response.count)),
-        (StudyMetric::Min, reading(response.min_ms, response.count)),
-        (StudyMetric::Max, reading(response.max_ms, response.count)),
-        (StudyMetric::Total, total),
-    ]);
-    for (metric, key, _) in QUANTILES {
-        readings.insert(metric, quantile(response, key));
-    }
-    readings.extend(result.server.as_ref().map(of_server).unwrap_or_default());
-    if result.has_client_tail() {
-        for metric in TAIL {
-            readings.insert(metric, of_client(response.count));
+    let metrics = StudyMetric::ALL.into_iter().filter(|metric| metric.kind() == LoadKind::Run);
+    let readings = metrics.map(|metric| (metric, Figure::of_metric(metric).reading(result)));
+    readings.filter(|(metric, reading)| is_kept(*metric, reading, result)).collect()
+}
+
+/// Whether a study speaks of `metric` where it is like this.
+fn is_kept(metric: StudyMetric, reading: &Reading, result: &RunResult) -> bool {
+    match metric {
+        // A closed loop picks too few requests for it in most runs, and its `network` says the same.
+        StudyMetric::P99Kernel => {
+            reading.value.is_some() || (reading.samples > 0 && result.plan.load.rate().is_some())
         }
-    }
-    let kernel = quantile(&result.latency.kernel_response, "0.99");
-    // A closed loop picks too few requests for it in most runs, and its `network` says the same.
-    if kernel.value.is_some() || (kernel.samples > 0 && result.plan.load.rate().is_some()) {
-        readings.insert(StudyMetric::P99Kernel, kernel);
-    }
-    if result.latency.connect.count > 0 {
-        readings.insert(StudyMetric::Connect, quantile(&result.latency.connect, "0.5"));
-    }
-    readings
-}
-
-/// What the server used, where it was measured.
-fn of_server(server: &ServerUse) -> Readings {
-    let cpu = server
-        .cpu_per_request_us
-        .map(|figure| Reading { interval: figure.interval, ..reading(Some(figure.value), figure.requests) });
-    let memory = server.own.memory_peak_bytes.map(|bytes| reading(Some(bytes as f64 / MIB), server.requests));
-    let both = [(StudyMetric::CpuPerRequest, cpu), (StudyMetric::ServerMemory, memory)];
-    both.into_iter().filter_map(|(metric, reading)| Some((metric, reading?))).collect()
-}
-
-/// What a client that was late itself has spoiled: see [`RunResult::has_client_tail`].
-const TAIL: [StudyMetric; 3] = [StudyMetric::P99, StudyMetric::P999, StudyMetric::Max];
-
-fn of_client(samples: u64) -> Reading {
-    let reason = "the client made this tail, not the server: see p99-kernel".to_owned();
-    let withheld = Some(QuantileNote { reason, above_ms: None });
-    Reading { samples, withheld, is_of_client: true, ..Reading::default() }
-}
-
-fn quantile(summary: &LatencySummary, key: &str) -> Reading {
-    Reading {
-        value: summary.quantiles_ms.get(key).copied().flatten(),
-        interval: summary.intervals_ms.get(key).copied(),
-        samples: summary.count,
-        withheld: summary.withheld.get(key).cloned(),
-        is_of_client: false,
+        StudyMetric::Connect => reading.samples > 0,
+        metric if metric.is_of_server() => reading.value.is_some(),
+        _ => true,
     }
 }
 

@@ -11,7 +11,7 @@ use prony_model::{
 use prony_stats::Histogram;
 
 use super::*;
-use crate::{Cell, CellLoad, ComparisonSpec, Order, Publication, Ready, Restart, Stop, Threshold};
+use crate::{Cell, CellLoad, CellThreshold, ComparisonSpec, Order, Publication, Ready, Restart, Stop};
 
 /// A short run, with what these tests need and no more.
 const STORED: &str = include_str!("../../../prony/tests/it/stored.json");
@@ -149,6 +149,27 @@ fn codes(result: &StudyResult) -> Vec<FindingCode> {
 fn finding(code: FindingCode, severity: Severity) -> Finding {
     let words = String::new;
     Finding { code, severity, evidence: Vec::new(), message: words(), advice: words() }
+}
+
+fn required(cell: usize, text: &str) -> CellThreshold {
+    CellThreshold { cell, threshold: text.parse().expect("a threshold") }
+}
+
+/// Requests that failed did fail, in an invalid run, too; nothing else of it is decided.
+#[test]
+fn failures_of_invalid_runs_miss_what_is_required() {
+    let mut study = study(1);
+    study.thresholds = vec![required(0, "errors < 1%"), required(0, "p99 < 1h"), required(1, "errors < 1%")];
+    let result = aggregated(&study, QUICK, |_, result| {
+        result.requests.failed = 500;
+        result.verdict = Verdict::Invalid;
+        if result.timing.started_at.ends_with("02.000Z") {
+            result.requests.failed = 0;
+        }
+    });
+    let outcomes: Vec<_> = result.thresholds.iter().map(|one| one.evaluated.outcome).collect();
+    use ThresholdOutcome::{Missed, Undecided};
+    assert_eq!(outcomes, [Missed, Undecided, Undecided]);
 }
 
 fn spec(a: usize, b: usize) -> ComparisonSpec {
@@ -320,18 +341,28 @@ fn five_pairs_are_too_few_for_a_verdict() {
 #[test]
 fn thresholds_and_published_figures() {
     let mut study = study(6);
-    let threshold = |at_least, at_most| Threshold { cell: 2, metric: StudyMetric::P99, at_least, at_most };
-    study.thresholds =
-        vec![threshold(None, Some(50.0)), threshold(Some(2.0), None), threshold(Some(0.5), Some(0.6))];
+    study.thresholds = vec![
+        required(2, "p99 <= 50ms"),
+        required(2, "p99 >= 2ms"),
+        required(2, "service.max < 1ns"),
+        required(2, "status.2xx == 100%"),
+        required(2, "verdict == valid"),
+        required(2, "limiter == client"),
+        required(2, "server.memory < 1GiB"),
+    ];
     study.published =
         vec![Publication { cell: 2, metric: StudyMetric::Rate, value: 400.0, source: None, note: None }];
     let result = aggregated(&study, QUICK, nothing);
     let outcomes: Vec<_> =
-        result.thresholds.iter().map(|threshold| (threshold.text.as_str(), threshold.outcome)).collect();
+        result.thresholds.iter().map(|one| (one.evaluated.text.as_str(), one.evaluated.outcome)).collect();
     let expected = [
-        ("p99 at most 50 ms", ThresholdOutcome::Met),
-        ("p99 at least 2 ms", ThresholdOutcome::Missed),
-        ("p99 at least 0.5 ms and at most 0.6 ms", ThresholdOutcome::Missed),
+        ("response.p99 <= 50ms", ThresholdOutcome::Met),
+        ("response.p99 >= 2ms", ThresholdOutcome::Missed),
+        ("service.max < 1ns", ThresholdOutcome::Missed),
+        ("status.2xx == 100%", ThresholdOutcome::Met),
+        ("verdict == valid", ThresholdOutcome::Met),
+        ("limiter == client", ThresholdOutcome::Undecided),
+        ("server.memory < 1GiB", ThresholdOutcome::Undecided),
     ];
     assert_eq!(outcomes, expected);
     assert!(
@@ -359,10 +390,7 @@ fn a_short_study_has_no_ratio_to_published_totals() {
 #[test]
 fn what_is_withheld_is_not_met() {
     let mut study = study(6);
-    study.thresholds = vec![
-        Threshold { cell: 0, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
-        Threshold { cell: 1, metric: StudyMetric::P99, at_least: None, at_most: Some(50.0) },
-    ];
+    study.thresholds = vec![required(0, "p99 <= 50ms"), required(1, "p99 <= 50ms")];
     let result = aggregated(&study, QUICK, |step, result| {
         let above_ms = (step.cell == 1).then_some(30_000.0);
         let note = prony_model::QuantileNote { reason: "cut off".to_owned(), above_ms };
@@ -371,8 +399,8 @@ fn what_is_withheld_is_not_met() {
         result.latency.response.withheld.insert("0.99".to_owned(), note);
     });
     let outcomes: Vec<_> =
-        result.thresholds.iter().map(|threshold| (threshold.measured, threshold.outcome)).collect();
-    assert_eq!(outcomes, [(None, ThresholdOutcome::Unknown), (None, ThresholdOutcome::Missed)]);
+        result.thresholds.iter().map(|one| (one.evaluated.measured, one.evaluated.outcome)).collect();
+    assert_eq!(outcomes, [(None, ThresholdOutcome::Undecided), (None, ThresholdOutcome::Missed)]);
 }
 
 #[test]

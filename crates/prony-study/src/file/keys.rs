@@ -44,6 +44,9 @@ pub(super) struct StudyKeys {
     pub(super) restart: Option<RestartKey>,
     /// From one run to the next; 200ms if absent.
     pub(super) pause: Option<DurationArg>,
+    /// What is required of every cell that has the figure, such as "response.p99 < 50ms" and "checks > 99.9%".
+    #[serde(default)]
+    pub(super) thresholds: Vec<String>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: each target is read on its own")]
     targets: SchemaOnly<BTreeMap<String, TargetKeys>>,
@@ -334,6 +337,8 @@ pub(super) struct ThresholdKeys {
     /// On which cells; all that have the metric if absent.
     #[serde(default, rename = "where")]
     pub(super) cells: WhereKeys,
+    /// What is required, such as "response.p99 < 50ms"; or:
+    pub(super) require: Option<String>,
     /// Of what: rate, success, p99, wall, …
     pub(super) metric: Option<String>,
     /// The least that is good.

@@ -30,7 +30,6 @@ use prony_model::{Problem, StartUpTry, StudyText};
 use toml::de::DeTable;
 
 pub use mistake::{Mistake, StudyError};
-pub(crate) use scalar::amount_of;
 pub use schema::study_file_json_schema;
 
 use crate::study::{Cell, CellLoad, Order, Restart, Study};
@@ -187,7 +186,7 @@ fn form(
     let axes = matrix.study_axes();
     let all = Cells { axes: &axes, cells: &cells };
     let comparisons = select::comparisons(&section, &all, mistakes);
-    let thresholds = select::thresholds(&section, &all, mistakes);
+    let thresholds = select::thresholds(&section, &keys.thresholds, &all, mistakes);
     let published = select::published(&section, &all, mistakes);
     Some(Study {
         title: keys.title.unwrap_or_else(|| name.clone()),

@@ -170,11 +170,6 @@ pub(super) fn amount(scalar: &Scalar, unit: &str) -> Result<f64, Problem> {
     good.ok_or_else(|| no_amount(scalar, what, example))
 }
 
-/// `text` as an amount in the unit of `metric`.
-pub(crate) fn amount_of(text: &str, metric: prony_model::StudyMetric) -> Result<f64, Problem> {
-    amount(&Scalar::Text(text.to_owned()), metric.unit())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

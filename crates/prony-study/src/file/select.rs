@@ -1,8 +1,11 @@
 //! What selects cells by their values on axes: comparisons, thresholds, published figures.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use prony_model::{LoadKind, Metric, StudyAxis, StudyMetric};
+use prony_model::{
+    Amount, Bound, Figure, LoadKind, Metric, Operator, StudyAxis, StudyMetric, Threshold, ThresholdError,
+};
 
 use super::keys::{CompareKeys, OneOrMoreScalars, PublishedKeys, ThresholdKeys, WhereKeys};
 use super::load::kind_name;
@@ -10,7 +13,7 @@ use super::mistake::Mistakes;
 use super::scalar::{Scalar, amount};
 use super::schema::help;
 use super::tree::Section;
-use crate::study::{Cell, ComparisonSpec, Publication, Threshold};
+use crate::study::{Cell, CellThreshold, ComparisonSpec, Publication};
 
 /// Entries of `compare`, `threshold` and `published` each: every one looks at all cells.
 const ENTRIES_MAX: usize = 500;
@@ -97,27 +100,90 @@ fn pairs(keys: &CompareKeys, a: &[usize], b: &[usize], cells: &[Cell]) -> Vec<(u
     b.iter().flat_map(|&cell| of(cell)).take(RESULTS_MAX + 1).collect()
 }
 
-pub(super) fn thresholds(root: &Section<'_>, cells: &Cells<'_>, mistakes: &mut Mistakes) -> Vec<Threshold> {
-    each(root, "threshold", mistakes, |section, mistakes| {
+/// What is required: the list `thresholds` of every cell that has the figure, the entries of `threshold` of those that
+/// they select.
+pub(super) fn thresholds(
+    root: &Section<'_>,
+    listed: &[String],
+    cells: &Cells<'_>,
+    mistakes: &mut Mistakes,
+) -> Vec<CellThreshold> {
+    if listed.len() > ENTRIES_MAX {
+        let message = format!("{ENTRIES_MAX} thresholds are the most");
+        mistakes.add(root.span("thresholds"), message, "leave some out");
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for (item, text) in listed.iter().enumerate() {
+        let span = root.item_span("thresholds", item);
+        let Some(threshold) = threshold(text, &span, mistakes) else { continue };
+        let kind = Some(threshold.figure.kind());
+        let cells =
+            matching(root, "thresholds", &WhereKeys::new(), kind, cells, mistakes).unwrap_or_default();
+        all.extend(cells.into_iter().map(|cell| CellThreshold { cell, threshold }));
+    }
+    if all.len() > RESULTS_MAX {
+        let message = format!("`thresholds` comes to more than {RESULTS_MAX} cells");
+        mistakes.add(root.span("thresholds"), message, "write [[threshold]], and name fewer of them");
+        return Vec::new();
+    }
+    all.extend(each(root, "threshold", mistakes, |section, mistakes| {
         let keys: ThresholdKeys = section.read(mistakes)?;
-        let metric = metric(section, keys.metric.as_deref(), mistakes)?;
-        if keys.at_least.is_none() && keys.at_most.is_none() {
-            mistakes.add(section.at(), "this threshold has no limit", "add at-most = … or at-least = …");
+        let thresholds = required(section, &keys, mistakes)?;
+        let kind = thresholds.first()?.figure.kind();
+        let cells = matching(section, "where", &keys.cells, Some(kind), cells, mistakes)?;
+        let of_cell =
+            |cell| thresholds.iter().map(move |threshold| CellThreshold { cell, threshold: *threshold });
+        Some(cells.into_iter().flat_map(of_cell).collect())
+    }));
+    all
+}
+
+/// What an entry of `threshold` requires: `require`, or a metric with its limits, which come to a threshold each.
+fn required(section: &Section<'_>, keys: &ThresholdKeys, mistakes: &mut Mistakes) -> Option<Vec<Threshold>> {
+    if let Some(text) = &keys.require {
+        if keys.metric.is_some() || keys.at_least.is_some() || keys.at_most.is_some() {
+            let help = "leave out metric, at-least and at-most, or require";
+            mistakes.add(section.span("require"), "this threshold is written in two ways", help);
             return None;
         }
-        let at_least = bound(section, "at-least", keys.at_least.as_ref(), metric, mistakes)?;
-        let at_most = bound(section, "at-most", keys.at_most.as_ref(), metric, mistakes)?;
-        if at_least.zip(at_most).is_some_and(|(least, most)| least > most) {
-            mistakes.add(
-                section.span("at-least"),
-                "`at-least` is more than `at-most`",
-                "nothing can meet both",
-            );
-            return None;
-        }
-        let cells = matching(section, "where", &keys.cells, Some(metric.kind()), cells, mistakes)?;
-        Some(cells.into_iter().map(|cell| Threshold { cell, metric, at_least, at_most }).collect())
-    })
+        return threshold(text, &section.span("require"), mistakes).map(|threshold| vec![threshold]);
+    }
+    let metric = metric(section, keys.metric.as_deref(), mistakes)?;
+    if keys.at_least.is_none() && keys.at_most.is_none() {
+        mistakes.add(section.at(), "this threshold has no limit", "add at-most = … or at-least = …");
+        return None;
+    }
+    let at_least = bound(section, "at-least", keys.at_least.as_ref(), metric, mistakes)?;
+    let at_most = bound(section, "at-most", keys.at_most.as_ref(), metric, mistakes)?;
+    if at_least.zip(at_most).is_some_and(|(least, most)| least > most) {
+        mistakes.add(section.span("at-least"), "`at-least` is more than `at-most`", "nothing can meet both");
+        return None;
+    }
+    let figure = Figure::of_metric(metric);
+    let limit = |operator, value: Option<f64>| {
+        let amount = value.and_then(|value| Amount::of_value(value, figure.unit()))?;
+        Some(Threshold { figure, operator, bound: Bound::Amount(amount) })
+    };
+    Some(
+        [limit(Operator::AtLeast, at_least), limit(Operator::AtMost, at_most)]
+            .into_iter()
+            .flatten()
+            .collect(),
+    )
+}
+
+/// Reads one in the language of thresholds; `span` is where it stands, with its quotes.
+fn threshold(text: &str, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<Threshold> {
+    text.parse()
+        .map_err(|error: ThresholdError| {
+            // Without escapes, every byte of the text is one of the file.
+            let is_plain = span.len() == text.len() + 2;
+            let inner = |at: usize| span.start + 1 + at;
+            let place = if is_plain { inner(error.span.start)..inner(error.span.end) } else { span.clone() };
+            mistakes.add_problem(place, error.problem);
+        })
+        .ok()
 }
 
 pub(super) fn published(root: &Section<'_>, cells: &Cells<'_>, mistakes: &mut Mistakes) -> Vec<Publication> {

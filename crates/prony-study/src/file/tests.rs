@@ -65,7 +65,7 @@ fn the_example_is_read() {
     assert_eq!(pairs, [(4, 0)], "only with one worker do both exist");
     assert_eq!((study.comparisons[0].metric, study.comparisons[0].margin), (Some(Metric::Rate), 0.05));
     assert_eq!(study.thresholds.iter().map(|threshold| threshold.cell).collect::<Vec<_>>(), [0, 1, 4, 6]);
-    assert_eq!(study.thresholds[0].at_most, Some(50.0));
+    assert_eq!(study.thresholds[0].threshold.to_string(), "response.p99 <= 50ms");
     assert_eq!(study.published.iter().map(|figure| figure.metric).collect::<Vec<_>>(), [StudyMetric::Rate]);
 }
 
@@ -232,6 +232,18 @@ fn selectors() {
         &[
             "'p98': `p98` is not a metric (did you mean `p90`?)",
             "'5 parsecs': `5 parsecs` is not a rate (write 5000 or \"5k\")",
+        ],
+    );
+    check(
+        &format!(
+            "thresholds = ['respnse.p99 < 1ms', 'rate > 5ms', 'wall < 1s', 'rate > 1']\n{LEAST}[[threshold]]\nrequire = \"checks > 99\"\n[[threshold]]\nrequire = 'rate > 1'\nat-most = 5"
+        ),
+        &[
+            "['respnse.p99 < 1ms', 'rate > 5ms', 'wall < 1s', 'rate > 1']: none of these cells has a load of kind exec (name other cells, or another metric)",
+            "respnse.p99: `respnse.p99` is not a figure (did you mean `response.p99`?)",
+            "5ms: `5ms` is not a rate (write it as 500, 5k or 5k/s)",
+            "99: `99` has no unit, and a share needs one (write it as 99.9%)",
+            "'rate > 1': this threshold is written in two ways (leave out metric, at-least and at-most, or require)",
         ],
     );
 }

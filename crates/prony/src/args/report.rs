@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use prony_model::Clock;
 
 use super::Format;
+use super::thresholds::ThresholdArgs;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -26,6 +27,8 @@ pub(crate) struct ReportArgs {
     /// The distribution for `-o hgrm` [default: response]
     #[arg(long, value_name = "CLOCK", value_parser = clock())]
     pub(crate) clock: Option<Clock>,
+    #[command(flatten)]
+    pub(crate) thresholds: ThresholdArgs,
     /// Print results that contradict themselves, too
     #[arg(long)]
     pub(crate) force: bool,
@@ -49,6 +52,7 @@ impl ValueEnum for ReportFormat {
             Self::Run(Format::Csv),
             Self::Run(Format::Hgrm),
             Self::Run(Format::Hlog),
+            Self::Run(Format::Junit),
             Self::Html,
         ]
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use prony_model::{Clock, ServerHint, parse_count, parse_count_u32, parse_duration};
-use prony_study::Condition;
 
 use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs, TlsArgs};
+use super::thresholds::ThresholdArgs;
 
 /// `prony run`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -66,9 +66,11 @@ pub(crate) struct RunArgs {
     /// Label stored with the result: commit, version or variant of the server
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(crate) target_commit: Option<String>,
-    /// Exit code 1 if this holds: 'p99 > 50ms', 'success < 99.9%', 'rate < 5k'; may be repeated
-    #[arg(long, value_name = "CONDITION", value_parser = Condition::parse, hide_short_help = true)]
-    pub(crate) fail_if: Vec<Condition>,
+    #[command(flatten)]
+    pub(crate) thresholds: ThresholdArgs,
+    /// End the run as soon as one of its thresholds can't be met any more
+    #[arg(long, hide_short_help = true)]
+    pub(crate) abort_early: bool,
     /// Write the whole result to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -122,6 +124,31 @@ pub(crate) enum Format {
     Hgrm,
     /// Every distribution, as a log of HdrHistogram.
     Hlog,
+    /// Thresholds as JUnit XML, for CI servers.
+    Junit,
+}
+
+/// What stdout gets of a study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StudyFormat {
+    /// A report for people.
+    Text,
+    /// The whole result.
+    Json,
+    /// A report for issues and pull requests.
+    Markdown,
+    /// Thresholds and cells as JUnit XML, for CI servers.
+    Junit,
+}
+
+impl From<PageFormat> for StudyFormat {
+    fn from(format: PageFormat) -> Self {
+        match format {
+            PageFormat::Text => Self::Text,
+            PageFormat::Json => Self::Json,
+            PageFormat::Markdown => Self::Markdown,
+        }
+    }
 }
 
 /// What stdout gets of a result that no tool for distributions can read.

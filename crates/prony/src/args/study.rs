@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use prony_model::{parse_count, parse_count_u32, parse_percent};
 
-use super::run::PageFormat;
+use super::run::StudyFormat;
 
 /// `prony study`, as typed: `None` where nothing was.
 #[derive(Debug, clap::Args)]
@@ -45,10 +45,13 @@ pub(crate) struct StudyArgs {
     pub(crate) force: bool,
     /// What to print at the end [default: text]
     #[arg(long, value_name = "FORMAT", value_enum)]
-    pub(crate) format: Option<PageFormat>,
+    pub(crate) format: Option<StudyFormat>,
     /// Start targets in the sandbox that this file describes: the lab calls it so
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) confinement: Option<PathBuf>,
+    /// Exit code 0, not 3, where a threshold is neither met nor missed
+    #[arg(long)]
+    pub(crate) allow_undecided: bool,
     /// No progress on stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,

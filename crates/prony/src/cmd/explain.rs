@@ -1,5 +1,7 @@
 //! `prony explain`: what docs/findings.md contains on a finding, where there are no docs at hand.
 
+mod thresholds;
+
 use prony_model::{FindingCode, nearest};
 use prony_report::{Style, wrap};
 
@@ -14,6 +16,7 @@ const FINDINGS: &str = include_str!("../../../../docs/findings.md");
 pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit, CliError> {
     let style = terminal::style();
     let text = match &args.code {
+        Some(code) if matches!(code.as_str(), "thresholds" | "threshold") => thresholds::text(&style),
         Some(code) => section(find(code)?, &style),
         None => list(&style),
     };
@@ -48,7 +51,8 @@ fn list(style: &Style) -> String {
             text.push('\n');
         }
     }
-    text.push_str("\nprony explain CODE says why it matters, how it is measured and what to do\n");
+    text.push_str("\nprony explain CODE says why it matters, how it is measured and what to do;\n");
+    text.push_str("prony explain thresholds lists the figures that a run can be required to meet\n");
     text
 }
 

@@ -3,9 +3,9 @@
 use std::io::Write as _;
 
 use prony_model::{Finding, RunResult};
-use prony_report::{Style, markdown, study, text};
+use prony_report::{Style, junit, markdown, study, text};
 
-use crate::args::{Format, PageFormat, ReportArgs, ReportFormat};
+use crate::args::{Format, PageFormat, ReportArgs, ReportFormat, ThresholdArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::render::{AnyResult, Named, render, render_any};
@@ -32,15 +32,20 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, CliError> {
     if args.files.iter().filter(|file| read::is_stdin(file)).count() > 1 {
         return Err(CliError::usage("stdin can be read once only").hint("write - once"));
     }
-    let stored = args.files.iter().map(|file| read::read(file)).collect::<Result<Vec<_>, _>>()?;
+    let mut stored = args.files.iter().map(|file| read::read(file)).collect::<Result<Vec<_>, _>>()?;
     for stored in &stored {
         doubt(stored, args.force)?;
     }
+    require(&args.thresholds, &mut stored)?;
     let runs: Vec<Named<'_>> = stored
         .iter()
         .filter_map(|stored| Some(Named { file: &stored.name, result: stored.result.run()? }))
         .collect();
-    let rendered = if runs.len() == stored.len() {
+    let rendered = if let (Format::Junit, [AnyResult::Study(study)]) =
+        (format, stored.iter().map(|stored| &stored.result).collect::<Vec<_>>().as_slice())
+    {
+        junit::study(study)
+    } else if runs.len() == stored.len() {
         render(&runs, format, clock).map_err(|error| CliError::usage(error.to_string()))?
     } else {
         let results: Vec<_> = stored.iter().map(|stored| (stored.name.as_str(), &stored.result)).collect();
@@ -51,7 +56,26 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, CliError> {
     if beside(&findings, format).is_empty() {
         write_stderr(&text::findings(&findings, &Style::default()));
     }
-    Ok(Exit::Good)
+    if args.thresholds.is_empty() {
+        return Ok(Exit::Good);
+    }
+    let evaluated = runs.iter().flat_map(|run| &run.result.thresholds);
+    Ok(Exit::of_thresholds(evaluated, args.thresholds.allow_undecided))
+}
+
+/// Evaluates the thresholds of the command line, if there are any, instead of those of the runs.
+fn require(typed: &ThresholdArgs, stored: &mut [Stored]) -> Result<(), CliError> {
+    if typed.is_empty() {
+        return Ok(());
+    }
+    for Stored { name, result } in stored {
+        let AnyResult::Run(run) = result else {
+            return Err(CliError::usage(format!("--threshold is about runs, and {name} is none"))
+                .hint("name results of prony run; the thresholds of a study are in its file"));
+        };
+        run.thresholds = typed.all().map(|threshold| threshold.evaluate(run)).collect();
+    }
+    Ok(())
 }
 
 /// Prints the page of the only file, a study.
@@ -79,6 +103,8 @@ fn page_format(format: Format) -> Result<PageFormat, CliError> {
             Err(CliError::usage("csv, hgrm and hlog are formats of runs, and not all of these are runs")
                 .hint("results of prony exec, probe and compare can be text, markdown and json"))
         }
+        Format::Junit => Err(CliError::usage("junit is a format of runs, or of one study")
+            .hint("name results of prony run, or the report.json or the folder of one study")),
     }
 }
 
@@ -107,7 +133,7 @@ fn beside(findings: &[Finding], format: Format) -> String {
         _ if findings.is_empty() => return String::new(),
         Format::Text => text::findings(findings, &terminal::style()),
         Format::Markdown => markdown::findings(findings),
-        Format::Json | Format::Csv | Format::Hgrm | Format::Hlog => return String::new(),
+        Format::Json | Format::Csv | Format::Hgrm | Format::Hlog | Format::Junit => return String::new(),
     };
     format!("\n{drawn}")
 }

@@ -1,9 +1,8 @@
 //! `prony run`: load a server, report what it delivered.
 
-use prony_model::RunResult;
-use prony_study::{Condition, ConditionOutcome};
+use prony_model::{EvaluatedThreshold, RunEvent, Threshold, ThresholdOutcome};
 
-use crate::args::RunArgs;
+use crate::args::{Format, RunArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::progress::ProgressLine;
@@ -20,10 +19,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
         output::write_stderr(&format!("{note}\n"));
     }
     let mut samples = samples.as_ref().map(SampleFile::new).transpose()?;
+    let thresholds: Vec<Threshold> = args.thresholds.all().collect();
     let control = signals::control()?;
     let mut progress = ProgressLine::new(&plan, quiet);
     let result = prony_engine::run_with_server(&plan, &args.server.hint(), &control, &mut |event| {
         progress.update(&event);
+        if let RunEvent::Counts(counts) = &event
+            && args.abort_early
+            && let Some(lost) = thresholds.iter().find(|threshold| threshold.is_lost(counts, &plan))
+        {
+            control.stop_because(|| format!("{lost} can't be met any more"));
+        }
         if let Some(samples) = &mut samples {
             samples.write(&event);
         }
@@ -35,6 +41,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
     if !args.no_calibration {
         calibration::compare(&mut result);
     }
+    result.thresholds = thresholds.iter().map(|threshold| threshold.evaluate(&result)).collect();
     // The report first: should the file fail now, the numbers are at least seen.
     let rendered = render(&[Named { file: "", result: &result }], format, clock);
     output::print(&rendered.expect("invariant: the engine's histograms are whole"))?;
@@ -44,26 +51,23 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
     if let Some(samples) = samples {
         samples.finish()?;
     }
-    let fails = fails(&args.fail_if, &result);
-    Ok(match Exit::of_run(&result) {
-        Exit::Good if fails => Exit::ThresholdMissed,
-        exit => exit,
-    })
+    if !matches!(format, Format::Text | Format::Markdown) {
+        name_unmet(&result.thresholds);
+    }
+    Ok(Exit::of_required(&result, args.thresholds.allow_undecided))
 }
 
-/// Whether one of `conditions` holds, or is not known; each that does is reported on stderr.
-fn fails(conditions: &[Condition], result: &RunResult) -> bool {
-    let mut fails = false;
-    for condition in conditions {
-        let found = match condition.of(result) {
-            ConditionOutcome::Clear(_) => continue,
-            ConditionOutcome::Holds(value) => prony_report::study::value(condition.metric(), value),
-            ConditionOutcome::Unknown(reason) => format!("not known, because {reason}"),
+/// What stdout does not tell people: the thresholds that are not met.
+fn name_unmet(thresholds: &[EvaluatedThreshold]) {
+    for threshold in thresholds {
+        let word = match threshold.outcome {
+            ThresholdOutcome::Met => continue,
+            ThresholdOutcome::Missed => "MISSED",
+            ThresholdOutcome::Undecided => "UNDECIDED",
         };
-        fails = true;
-        output::write_stderr(&format!("--fail-if {condition}: {found}\n"));
+        let line = prony_report::clean(&prony_report::threshold_sentence(threshold));
+        output::write_stderr(&format!("{word} {line}\n"));
     }
-    fails
 }
 
 /// A seed from the operating system. 32 bits, so that it can be typed again, and read back whole by JSON

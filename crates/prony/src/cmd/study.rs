@@ -12,7 +12,7 @@ use std::path::Path;
 use prony_study::{Begin, Confinement, Folder, Host, Overrides, Schedule, Study};
 
 use self::execute::{StudyRequest, cli_error, default_folder};
-use crate::args::{PageFormat, StudyArgs, check_serve};
+use crate::args::{StudyArgs, StudyFormat, check_serve};
 use crate::cli_error::CliError;
 use crate::cmd::run::seed;
 use crate::exit::Exit;
@@ -72,7 +72,8 @@ pub(crate) fn study(args: &StudyArgs) -> Result<Exit, CliError> {
             (false, true) => Begin::Over,
             (false, false) => Begin::New,
         },
-        format: args.format.unwrap_or(PageFormat::Text),
+        format: args.format.unwrap_or(StudyFormat::Text),
+        allow_undecided: args.allow_undecided,
         quiet: args.quiet,
     })
 }

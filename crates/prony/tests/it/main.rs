@@ -32,6 +32,7 @@ mod studies;
 mod study;
 mod study_file;
 mod supervise;
+mod thresholds;
 mod tls;
 mod tls_peers;
 mod usage;

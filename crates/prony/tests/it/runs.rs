@@ -166,30 +166,3 @@ fn few_descriptors() {
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.starts_with("error: 50 connections need "), "{refused:?}");
 }
-
-/// The first condition that holds decides, and a metric that is not known is no success.
-#[test]
-fn conditions_fail_a_run() {
-    let served =
-        crate::servers::Served::start(&["rudy", "--model", "async", "--delay", "5ms", "--keepalive"]);
-    let run = |condition: &str| {
-        let words = [&served.url, "--rate", "100", "-d", "500ms", "--warmup", "0", "--fail-if", condition];
-        prony(&words)
-    };
-    let check = |condition: &str, code: i32, expected: &str| {
-        let output = run(condition);
-        // An invalid run, on a busy machine, ends with 3 whatever holds.
-        assert!(output.code == Some(code) || output.code == Some(3), "{condition}: {output:?}");
-        assert!(output.err.starts_with(expected), "{condition}: {output:?}");
-    };
-    check("p50 > 1ms", 1, "--fail-if p50 > 1ms: ");
-    check("success < 99.9%", 0, "");
-    check("p99.9 > 1ms", 1, "--fail-if p99.9 > 1ms: not known, because ");
-    let wrong = run("p98 > 1ms");
-    assert_eq!(wrong.code, Some(2), "{wrong:?}");
-    assert!(
-        wrong.err.starts_with("error: --fail-if `p98` is not a metric of a run\n       did you mean"),
-        "{wrong:?}"
-    );
-    served.end(Signal::TERM);
-}

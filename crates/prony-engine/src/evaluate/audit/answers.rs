@@ -239,26 +239,27 @@ pub(super) fn mixed_lengths(facts: &Facts<'_>) -> Option<Finding> {
     ))
 }
 
-/// The run was ended by hand.
+/// The run was ended before its time: by hand, or by a threshold that it could not meet any more.
 pub(super) fn interrupted(facts: &Facts<'_>) -> Option<Finding> {
-    let seconds = facts.result.timing.measured_s;
-    let (severity, message) = if facts.result.requests.intended == 0 {
-        (Severity::Invalid, "the run was stopped by hand before anything was measured".to_owned())
-    } else {
-        (
-            Severity::Note,
-            format!("the run was stopped by hand after {seconds:.1} s; what was measured until then is here"),
-        )
+    let timing = &facts.result.timing;
+    let seconds = timing.measured_s;
+    let (how, why, advice) = match &timing.ended_early_because {
+        None => ("stopped by hand", String::new(), "run it again for the full time before you compare it"),
+        Some(reason) => (
+            "ended early",
+            format!(", because {reason}"),
+            "leave out --abort-early for figures of the full time",
+        ),
     };
-    facts.result.timing.interrupted.then(|| {
-        finding(
-            FindingCode::Interrupted,
-            severity,
-            &[("measured", seconds, "s")],
-            message,
-            "run it again for the full time before you compare it",
-        )
-    })
+    let (severity, message) = if facts.result.requests.intended == 0 {
+        (Severity::Invalid, format!("the run was {how} before anything was measured{why}"))
+    } else {
+        let rest = "what was measured until then is here";
+        (Severity::Note, format!("the run was {how} after {seconds:.1} s{why}; {rest}"))
+    };
+    timing
+        .interrupted
+        .then(|| finding(FindingCode::Interrupted, severity, &[("measured", seconds, "s")], message, advice))
 }
 
 #[cfg(test)]

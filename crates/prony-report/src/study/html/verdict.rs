@@ -7,8 +7,8 @@ use prony_model::{
 use super::super::facts;
 use super::format::link;
 use super::table::{Content, Table, Word, numbers, words as text_column};
-use crate::compare;
 use crate::number::{count, plural, signed_percent};
+use crate::{compare, threshold};
 
 /// What was compared.
 pub(super) struct Comparison<'a> {
@@ -27,12 +27,12 @@ pub(super) enum Outcome {
 /// Whether it is valid, whether it met its thresholds.
 pub(super) fn sentence(result: &StudyResult) -> String {
     let outcome =
-        |outcome| result.thresholds.iter().filter(|threshold| threshold.outcome == outcome).count() as u64;
+        |outcome| result.thresholds.iter().filter(|one| one.evaluated.outcome == outcome).count() as u64;
     let total = result.thresholds.len() as u64;
-    let (met, unknown) = (outcome(ThresholdOutcome::Met), outcome(ThresholdOutcome::Unknown));
+    let (met, undecided) = (outcome(ThresholdOutcome::Met), outcome(ThresholdOutcome::Undecided));
     let mut text = facts::grounds(result);
     if total > 0 {
-        let open = if unknown > 0 { format!(", {} unknown", count(unknown)) } else { String::new() };
+        let open = if undecided > 0 { format!(", {} undecided", count(undecided)) } else { String::new() };
         text = format!("{text}; {} of {} met{open}", count(met), plural(total, "threshold"));
     }
     text
@@ -53,18 +53,30 @@ pub(super) fn thresholds(result: &StudyResult) -> Option<Table> {
     if result.thresholds.is_empty() {
         return None;
     }
-    let columns =
-        vec![text_column("what", "required"), numbers("measured", "measured"), text_column("cell", "cell")];
+    let columns = vec![
+        text_column("what", "required"),
+        numbers("measured", "measured"),
+        numbers("interval", "95 % interval"),
+        numbers("n", "n"),
+        text_column("cell", "cell"),
+        text_column("remark", ""),
+    ];
     let mut table = Table::new("thresholds", "Demands, and what became of them", "", columns);
-    for (index, threshold) in result.thresholds.iter().enumerate() {
-        let StudyThreshold { cell, text, metric, measured, outcome, .. } = threshold;
-        let word = match outcome {
+    for (index, StudyThreshold { cell, evaluated }) in result.thresholds.iter().enumerate() {
+        let word = match evaluated.outcome {
             ThresholdOutcome::Met => Word::new("good", "✓ MET"),
             ThresholdOutcome::Missed => Word::new("bad", "✕ MISSED"),
-            ThresholdOutcome::Unknown => Word::new("care", "? UNKNOWN"),
+            ThresholdOutcome::Undecided => Word::new("care", "? UNDECIDED"),
         };
-        let measured = measured.map_or_else(Content::dash, |value| facts::value(*metric, value).into());
-        let row = [text.as_str().into(), measured, link(result, *cell)];
+        let shown = |text: Option<String>| text.map_or_else(Content::dash, Content::from);
+        let row = [
+            evaluated.text.as_str().into(),
+            shown(threshold::measured(evaluated)),
+            shown(threshold::interval(evaluated)),
+            shown((evaluated.samples > 0).then(|| count(evaluated.samples))),
+            link(result, *cell),
+            threshold::note(evaluated).unwrap_or_default().into(),
+        ];
         table.row(&index.to_string(), Content::Word(word), row);
     }
     Some(table)

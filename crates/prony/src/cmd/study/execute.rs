@@ -11,7 +11,7 @@ use prony_study::{
 use super::plan;
 use super::progress::StudyLine;
 use super::runner::Local;
-use crate::args::PageFormat;
+use crate::args::StudyFormat;
 use crate::cli_error::{CliError, flag};
 use crate::exit::Exit;
 use crate::render::render_study;
@@ -27,7 +27,9 @@ pub(super) struct StudyRequest<'a> {
     /// Where targets run.
     pub(super) confinement: &'a Confinement,
     /// For stdout.
-    pub(super) format: PageFormat,
+    pub(super) format: StudyFormat,
+    /// Whether a threshold that is neither met nor missed is no failure.
+    pub(super) allow_undecided: bool,
     pub(super) quiet: bool,
 }
 
@@ -64,7 +66,7 @@ pub(super) fn run(request: &StudyRequest<'_>) -> Result<Exit, CliError> {
     if !quiet {
         output::write_stderr(&left(&conducted, &folder));
     }
-    Ok(Exit::of_study(&result, conducted.interrupted))
+    Ok(Exit::of_study(&result, conducted.interrupted, request.allow_undecided))
 }
 
 /// Every report, in the folder.
