@@ -32,7 +32,7 @@ lint:
 
 # Kill the lab ROUNDS times on each database, and look at what is left
 faults rounds="200":
-    PRONY_LAB_FAULT_ROUNDS={{ rounds }} cargo test -p prony-lab -- store::faults
+    PRONY_LAB_FAULT_ROUNDS={{ rounds }} cargo test -p prony-lab-store -- faults
 
 # The code's documentation, private items as well
 doc:

@@ -12,8 +12,8 @@ import fill
 import measures
 import tables
 
-CRATE = pathlib.Path(__file__).resolve().parents[2] / "crates" / "prony-lab"
-# As `spelled` in store/migrate.rs has them for SQLite.
+CRATE = pathlib.Path(__file__).resolve().parents[2] / "crates" / "prony-lab-store"
+# As `spelled` in prony-lab-store/src/migrate.rs has them for SQLite.
 WORDS = {"{id}": "INTEGER PRIMARY KEY AUTOINCREMENT", "{int}": "INTEGER", "{real}": "REAL", "{bytes}": "BLOB", "{compact}": "WITHOUT ROWID", "{bytewise}": ""}
 
 
@@ -24,7 +24,7 @@ def said(**changes):
 def migrated(path):
     """A database as the lab makes it."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        for step in sorted((CRATE / "src" / "store" / "migrations").glob("*.sql")):
+        for step in sorted((CRATE / "src" / "migrations").glob("*.sql")):
             text = step.read_text(encoding="utf-8")
             for word, meaning in WORDS.items():
                 text = text.replace(word, meaning)

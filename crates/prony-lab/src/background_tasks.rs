@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::background::Background;
-use crate::hooks::{self, Mailer};
-use crate::lab::Lab;
-use crate::lab_error::LabError;
-use crate::store::retention;
-use crate::{bisect, health, history, journal, monitor};
+use prony_lab_core::hooks::{self, Mailer};
+use prony_lab_core::lab::Lab;
+use prony_lab_core::lab_error::LabError;
+use prony_lab_core::{bisect, health, history, journal, monitor};
+use prony_lab_store::background::Background;
+use prony_lab_store::retention;
 
 /// What goes on without anybody's asking, until it is dropped.
 pub(crate) struct BackgroundTasks(Vec<Background>);

@@ -11,10 +11,10 @@ use prony_model::Problem;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::auth::{ApiToken, Secret, TokenError};
-use crate::clock;
-use crate::model::describe_mistakes;
-use crate::model::{
+use prony_lab_model::auth::{ApiToken, Secret, TokenError};
+use prony_lab_model::clock;
+use prony_lab_model::describe_mistakes;
+use prony_lab_model::{
     Build, BuildDetail, BuildId, BuildRequest, BuildState, FieldMistake, Role, SearchResults, is_this_machine,
 };
 

@@ -1,63 +1,33 @@
 //! The lab: a CI server for performance. Builds are requested, run, measured by studies, kept and compared, by people
 //! in a browser and by scripts, for years. docs/decisions/018-lab.md is the map.
 //!
-//! This crate must never measure anything itself (it starts `prony study` and `prony run` for that), never let SQL
-//! stand outside `store/`, never change anything of the lab's state but by a transaction, and never answer "accepted"
-//! before that is committed.
+//! This crate puts the parts together, each a crate of its own: prony-lab-model (the words and the states), prony-lab-store
+//! (what is kept, and all SQL), prony-lab-core (what people do, and what follows from results), prony-lab-runner (what
+//! runs builds) and prony-lab-web (what people and scripts see). It has the client of `prony lab submit` beside that.
 //!
-//! In reading order, each knowing only those before it: `model/` (the words and the states), `policy/` (which servers may
-//! be loaded), `store/` (what is kept), `health` (what an operator has to know), `journal` (the log of builds), `history/`,
-//! `bisect`, `hooks/` and `monitor/` (what follows from results), `access/` (sessions and tokens), `lab` (what the parts
-//! share), `actions/` (what people do, one function each), `work/` (what runs builds), `admin/` (what is done at the
-//! machine), `http/`, `api/` and `web/` (what scripts and people see). A test of the edges
-//! (crates/prony/tests/it/edges.rs) has the whole order.
+//! A lab must never measure anything itself (it starts `prony study` and `prony run` for that), never change anything of
+//! its state but by a transaction, and never answer "accepted" before that is committed.
 
 #![forbid(unsafe_code)]
 
-mod access;
-mod actions;
-mod admin;
-mod ansi_stripper;
-mod api;
-pub mod auth;
-mod background;
 mod background_tasks;
-mod bisect;
-mod capacity;
 mod client;
-mod clock;
-mod definitions;
-mod egress;
-mod event_cursor;
-mod example;
-mod health;
-mod history;
-mod hooks;
-mod http;
-mod journal;
-mod lab;
-mod lab_error;
-mod log;
-mod metrics;
-pub mod model;
-mod monitor;
-mod options;
-pub mod policy;
-mod search;
-mod secrets;
-mod store;
-mod web;
-pub mod work;
+mod serve;
 
-pub use actions::{AccessError, TokenRow, UserRow};
-pub use admin::LocalAdmin;
 pub use client::{Client, ClientError, GateStep, Me};
-pub use clock::Moment;
-pub use lab::Lab;
-pub use lab_error::LabError;
-pub use log::{Log, LogEntry, LogLevel};
-pub use model::Gate;
-pub use options::{LabOptions, SandboxMode, StoreAddress};
-pub use secrets::SecretError;
-pub use store::{Copied, DatabaseEnvironment, StoreCheck, StoreError, backup, check, restore};
-pub use web::{Serving, serve};
+pub use prony_lab_core::actions::{AccessError, TokenRow, UserRow};
+pub use prony_lab_core::admin::LocalAdmin;
+pub use prony_lab_core::lab::Lab;
+pub use prony_lab_core::lab_error::LabError;
+pub use prony_lab_core::local_calls::LocalCallError;
+pub use prony_lab_core::policy;
+pub use prony_lab_core::secrets::SecretError;
+pub use prony_lab_model as model;
+pub use prony_lab_model::Gate;
+pub use prony_lab_model::auth;
+pub use prony_lab_model::clock::Moment;
+pub use prony_lab_model::log::{Log, LogEntry, LogLevel};
+pub use prony_lab_model::options::{LabOptions, SandboxMode, StoreAddress};
+pub use prony_lab_runner as work;
+pub use prony_lab_store::{Copied, DatabaseEnvironment, StoreCheck, StoreError, backup, check, restore};
+pub use serve::{Serving, serve};

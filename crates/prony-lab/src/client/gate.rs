@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Client, ClientError};
-use crate::clock;
-use crate::model::{Build, BuildId, Gate, Repetition};
+use prony_lab_model::clock;
+use prony_lab_model::{Build, BuildId, Gate, Repetition};
 
 /// What happens while somebody waits at a gate.
 #[derive(Debug)]

@@ -4,16 +4,15 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::actions::sessions::{Origin, accept_invitation};
-use crate::actions::tokens::{NewToken, TOKEN_DAYS};
-use crate::actions::{AccessError, Actor, act_blocking, tokens, users};
-use crate::auth::Password;
-use crate::clock::Moment;
-use crate::model::{BuildKind, BuildVerdict, Definition, ProjectId, Repeat};
-use crate::store::results::{self, NewThreshold, Results};
-use crate::store::{StoreError, Tx, builds, projects, queue};
-use crate::web::{Serving, serve};
-use crate::{Gate, Lab, LabOptions};
+use crate::{Gate, Lab, LabOptions, Serving, serve};
+use prony_lab_core::actions::sessions::{Origin, accept_invitation};
+use prony_lab_core::actions::tokens::{NewToken, TOKEN_DAYS};
+use prony_lab_core::actions::{AccessError, Actor, act_blocking, tokens, users};
+use prony_lab_model::auth::Password;
+use prony_lab_model::clock::Moment;
+use prony_lab_model::{BuildKind, BuildVerdict, Definition, ProjectId, Repeat};
+use prony_lab_store::results::{self, NewThreshold, Results};
+use prony_lab_store::{StoreError, Tx, builds, projects, queue};
 
 /// Longer than any build here takes.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -147,6 +147,6 @@ fn nobody_sends_what_they_may_not() {
             assert_eq!(status == 403, *role < least, "{path} as {role}: {status}");
         }
     }
-    let table = include_str!("../../src/web/routes.rs");
+    let table = include_str!("../../../prony-lab-web/src/web/routes.rs");
     assert_eq!(table.matches("post(").count(), SENT.len(), "a new address wants a line above");
 }

@@ -21,7 +21,7 @@ enum Reach {
 }
 
 /// From, to, how far, and what would be lost.
-const NEVER: [(&str, &str, Reach, &str); 29] = [
+const NEVER: [(&str, &str, Reach, &str); 40] = [
     ("prony-engine", "tokio", Reach::Any, "a runtime would sit between the worker loop and its sockets"),
     ("prony-engine", "serde", Reach::Direct, "the engine stores nothing: file formats are prony-model's"),
     ("prony-engine", "prony-study", Reach::Any, "the engine knows one plan, not why it is run"),
@@ -51,48 +51,23 @@ const NEVER: [(&str, &str, Reach, &str); 29] = [
     ("prony-supervisor", "prony-study", Reach::Any, "it keeps processes, whatever they are for"),
     ("prony-supervisor", "prony-lab", Reach::Any, "it keeps processes, whatever they are for"),
     ("prony-report", "prony-exec", Reach::Any, "a report is drawn from a stored result alone"),
+    ("prony-lab-model", "tokio", Reach::Any, "words and states do no I/O"),
+    ("prony-lab-model", "prony-lab-store", Reach::Any, "words and states are kept by others"),
+    (
+        "prony-lab-store",
+        "prony-lab-core",
+        Reach::Any,
+        "the store keeps what it is handed, and decides nothing",
+    ),
+    ("prony-lab-core", "prony-lab-runner", Reach::Any, "actions and jobs start no builds"),
+    ("prony-lab-core", "prony-lab-web", Reach::Any, "actions don't know who shows them"),
+    ("prony-lab-core", "axum", Reach::Any, "actions don't know how they are called"),
+    ("prony-lab-core", "prony-study", Reach::Any, "only the runner measures"),
+    ("prony-lab-runner", "prony-lab-web", Reach::Any, "what runs builds answers no requests"),
+    ("prony-lab-runner", "axum", Reach::Any, "what runs builds answers no requests"),
+    ("prony-lab-web", "prony-lab-runner", Reach::Any, "what answers requests starts no processes"),
+    ("prony-lab-web", "prony-study", Reach::Any, "what answers requests starts no processes"),
 ];
-
-/// The modules of prony-lab, each of which may use those before it: what is kept, what people do, what runs builds, what
-/// people see.
-const LAB_LAYERS: [&str; 34] = [
-    "clock",
-    "log",
-    "auth",
-    "background",
-    "ansi_stripper",
-    "model",
-    "options",
-    "policy",
-    "store",
-    "definitions",
-    "search",
-    "secrets",
-    "health",
-    "metrics",
-    "event_cursor",
-    "journal",
-    "egress",
-    "history",
-    "bisect",
-    "hooks",
-    "monitor",
-    "capacity",
-    "lab_error",
-    "access",
-    "lab",
-    "actions",
-    "client",
-    "work",
-    "admin",
-    "background_tasks",
-    "http",
-    "api",
-    "web",
-    "example",
-];
-/// Modules of prony-lab that must not meet, whatever the layers: what runs builds, and what answers requests.
-const LAB_NEVER: [(&str, &str); 3] = [("http", "work"), ("api", "work"), ("web", "work")];
 
 /// All that the protocol core may be built from: none of it opens a socket. For TLS, rustls reads the clock when it
 /// verifies a certificate, and rustls-native-certs reads files before the load.
@@ -102,9 +77,9 @@ const HTTP_MAY_USE: [&str; 5] = ["httparse", "memchr", "rustls", "rustls-native-
 const UNSAFE_OWNERS: [&str; 2] = ["crates/prony-engine/src/sys/", "crates/prony-targets/src/sys.rs"];
 
 /// The crates of this workspace, and what each package is built from.
-struct Graph {
+pub(crate) struct Graph {
     /// Names of the workspace's crates.
-    members: BTreeSet<String>,
+    pub(crate) members: BTreeSet<String>,
     /// Names of what a package needs to be built.
     build: BTreeMap<String, BTreeSet<String>>,
     /// The same for its tests.
@@ -113,7 +88,7 @@ struct Graph {
 
 impl Graph {
     /// What cargo reports, for the platform that Prony runs on.
-    fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         let output = Command::new(cargo)
@@ -147,7 +122,7 @@ impl Graph {
     }
 
     /// What `name` names in its manifest, for building it.
-    fn direct(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub(crate) fn direct(&self, name: &str) -> impl Iterator<Item = &str> {
         self.build.get(name).into_iter().flatten().map(String::as_str)
     }
 
@@ -266,70 +241,6 @@ fn unsafe_stays_with_its_owners() {
 
 /// The lints that deny `unsafe` and unnamed clocks hold only in crates that ask for them.
 #[test]
-fn modules_of_the_lab_use_those_below_them() {
-    let source = root().join("crates/prony-lab/src");
-    let mut wrong = Vec::new();
-    let mut edges = 0;
-    for file in sources() {
-        let Ok(path) = file.strip_prefix(&source) else { continue };
-        let module =
-            path.iter().next().and_then(|name| name.to_str()).expect("a name").trim_end_matches(".rs");
-        let is_test =
-            path.ends_with("tests.rs") || path.starts_with("store/faults") || path.ends_with("fixture.rs");
-        if module == "lib" || is_test {
-            continue;
-        }
-        let place = |name: &str| LAB_LAYERS.iter().position(|layer| *layer == name);
-        let Some(own) = place(module) else { panic!("{} is in no layer", path.display()) };
-        let text = code(&fs::read_to_string(&file).expect("source is UTF-8"));
-        // Unit tests stand at the end of a file, and may use anything.
-        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-        for used in used_modules(text) {
-            edges += 1;
-            let is_below = place(&used).is_some_and(|other| other <= own);
-            if !is_below || LAB_NEVER.contains(&(module, used.as_str())) {
-                wrong.push(format!("{} uses {used}", path.display()));
-            }
-        }
-    }
-    assert!(edges > 200, "only {edges} uses found");
-    assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-/// The modules at the root of a crate that `source` names: `crate::NAME` and `use crate::{NAME, …}`.
-fn used_modules(source: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for (at, path) in source.match_indices("crate::") {
-        let rest = &source[at + path.len()..];
-        if !rest.starts_with('{') {
-            found.insert(rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default());
-            continue;
-        }
-        let mut depth = 0;
-        let mut is_first = true;
-        for part in rest.split_inclusive(['{', '}', ',']) {
-            let name = part.trim_end_matches(['{', '}', ',']).trim();
-            if depth == 1 && is_first && !name.is_empty() {
-                found.insert(name.split("::").next().unwrap_or_default());
-            }
-            match part.chars().last() {
-                Some('{') => (depth, is_first) = (depth + 1, depth == 0),
-                Some('}') if depth == 1 => break,
-                Some('}') => depth -= 1,
-                _ => is_first = depth == 1,
-            }
-        }
-    }
-    found.into_iter().map(str::to_owned).collect()
-}
-
-#[test]
-fn uses_are_found() {
-    let source = "use crate::a::B;\nuse crate::{c, d::{E, F}, g};\nfn f() { crate::h::i(); }";
-    assert_eq!(used_modules(source), ["a", "c", "d", "g", "h"].map(str::to_owned).into());
-}
-
-#[test]
 fn every_crate_has_the_workspaces_lints() {
     for member in fs::read_dir(root().join("crates")).expect("there are crates").flatten() {
         let manifest = member.path().join("Cargo.toml");
@@ -339,7 +250,7 @@ fn every_crate_has_the_workspaces_lints() {
 }
 
 /// Every file that is compiled into what people run. Tests may have an `unsafe` with its reason.
-fn sources() -> Vec<PathBuf> {
+pub(crate) fn sources() -> Vec<PathBuf> {
     let is_source = |file: &PathBuf| ["src", "examples", "build.rs"].iter().any(|part| is_in(file, part));
     files("crates", "rs").into_iter().filter(is_source).collect()
 }
@@ -355,7 +266,7 @@ fn unsafe_lines(source: &str) -> Vec<usize> {
 }
 
 /// `source` without comments, strings and characters; lines stay where they are.
-fn code(source: &str) -> String {
+pub(crate) fn code(source: &str) -> String {
     let mut code = String::new();
     let mut rest = source;
     while let Some(first) = rest.chars().next() {

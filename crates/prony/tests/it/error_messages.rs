@@ -43,9 +43,9 @@ const PROBLEMS_WITHOUT_ADVICE: [(&str, usize, &str); 11] = [
     ("crates/prony-engine/src/machine/server/found.rs", 2, "there is none"),
     ("crates/prony-engine/src/machine/server/locate.rs", 2, "there is none, or within what is wrong"),
     ("crates/prony-exec/src/error.rs", 2, "crates/prony/src/cli_error.rs"),
-    ("crates/prony-lab/src/actions/error.rs", 4, "within what is wrong"),
-    ("crates/prony-lab/src/lab_error.rs", 1, "within what is wrong"),
-    ("crates/prony-lab/src/secrets.rs", 1, "within what is wrong"),
+    ("crates/prony-lab-core/src/actions/error.rs", 4, "within what is wrong"),
+    ("crates/prony-lab-core/src/lab_error.rs", 1, "within what is wrong"),
+    ("crates/prony-lab-core/src/secrets.rs", 1, "within what is wrong"),
     ("crates/prony-study/src/file/carried.rs", 1, "serde's own message"),
 ];
 

@@ -15,6 +15,7 @@ mod files;
 mod folder;
 mod hunt;
 mod lab;
+mod lab_edges;
 mod lab_pages;
 mod limiter;
 mod mistakes;

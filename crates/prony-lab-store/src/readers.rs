@@ -1,0 +1,91 @@
+//! Those who read: a few sessions that take turns, each reading on one snapshot.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Semaphore;
+
+use super::session::Session;
+use super::{StoreError, Tx, connect};
+use prony_lab_model::options::StoreAddress;
+
+/// Sessions that are kept for the next reader: as many as there are threads that read, those of the lab's own work
+/// included. To open one costs more than most questions.
+const IDLE_MAX: usize = 16;
+
+pub(super) struct Readers {
+    shared: Arc<Shared>,
+    turns: Semaphore,
+}
+
+struct Shared {
+    address: StoreAddress,
+    idle: Mutex<Vec<Box<dyn Session>>>,
+    /// Sessions that were opened, ever.
+    opened: AtomicUsize,
+}
+
+impl Readers {
+    /// At most `most` at once; each is opened when it is needed first.
+    pub(super) fn new(address: StoreAddress, most: usize) -> Self {
+        let shared = Shared { address, idle: Mutex::default(), opened: AtomicUsize::new(0) };
+        Self { shared: Arc::new(shared), turns: Semaphore::new(most) }
+    }
+
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let _turn = self.turns.acquire().await.map_err(|_| StoreError::Closed)?;
+        let shared = Arc::clone(&self.shared);
+        let done = tokio::task::spawn_blocking(move || shared.read(work)).await;
+        done.unwrap_or_else(|_| Err(StoreError::Fault("it panicked".to_owned())))
+    }
+
+    pub(super) fn read_blocking<T>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.shared.read(work)
+    }
+
+    /// Sessions that were opened, ever.
+    #[cfg(test)]
+    pub(super) fn opened(&self) -> usize {
+        self.shared.opened.load(Ordering::Relaxed)
+    }
+}
+
+impl Shared {
+    fn read<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut session = self.begun()?;
+        let result = work(&mut Tx::new(session.as_mut()));
+        // Nothing was changed: what it is ended with is all the same, and a rollback works after an error, too.
+        if session.batch("ROLLBACK").is_ok() {
+            let mut idle = self.idle();
+            if idle.len() < IDLE_MAX {
+                idle.push(session);
+            }
+        }
+        result
+    }
+
+    /// A session with a transaction. One that was lost while it was idle fails only when it is used.
+    fn begun(&self) -> Result<Box<dyn Session>, StoreError> {
+        let idle = self.idle().pop();
+        if let Some(mut session) = idle.filter(|session| !session.is_lost()) {
+            match session.begin(false) {
+                Err(error) if session.is_lost() || matches!(error, StoreError::Unavailable(_)) => {}
+                begun => return begun.map(|()| session),
+            }
+        }
+        let mut session = connect(&self.address)?;
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        session.begin(false).map(|()| session)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Session>>> {
+        // A list of sessions is whole after every step.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,82 @@
+//! A transaction, as the functions of the store see it.
+
+use super::changes::Tables;
+use super::session::{Dialect, Session};
+use super::{Row, StoreError, Value};
+
+/// A transaction. It is committed or undone by who began it.
+pub struct Tx<'a> {
+    session: &'a mut dyn Session,
+    read: Tables,
+    written: Tables,
+}
+
+impl<'a> Tx<'a> {
+    pub(crate) fn new(session: &'a mut dyn Session) -> Self {
+        Self { session, read: Tables::default(), written: Tables::default() }
+    }
+
+    /// The tables that were read until now.
+    pub(super) fn tables_read(&self) -> Tables {
+        self.read
+    }
+
+    /// The tables that were changed until now.
+    pub(super) fn tables_written(&self) -> Tables {
+        self.written
+    }
+
+    /// Which database it is, for the few statements that differ.
+    pub(super) fn dialect(&self) -> Dialect {
+        self.session.dialect()
+    }
+
+    fn names(&mut self, statement: &str) {
+        self.read.add(Tables::named(statement));
+        self.written.add(Tables::written(statement));
+    }
+
+    /// Rows that `statement` changed.
+    pub fn execute(&mut self, statement: &str, values: &[Value]) -> Result<u64, StoreError> {
+        self.names(statement);
+        self.session.execute(statement, values)
+    }
+
+    /// Whether the store answers.
+    pub fn ping(&mut self) -> Result<(), StoreError> {
+        self.number("SELECT 1", &[]).map(drop)
+    }
+
+    /// Every row of the answer, through `read`.
+    pub fn query<T>(
+        &mut self,
+        statement: &str,
+        values: &[Value],
+        read: impl Fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.names(statement);
+        let mut all = Vec::new();
+        self.session.each(statement, values, &mut |row| {
+            all.push(read(&row)?);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// The first row of the answer, if there is one.
+    pub fn first<T>(
+        &mut self,
+        statement: &str,
+        values: &[Value],
+        read: impl Fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        self.names(statement);
+        self.session.query(statement, values)?.first().map(read).transpose()
+    }
+
+    /// The number in the only column of the only row: a count, or what `RETURNING id` answers.
+    pub fn number(&mut self, statement: &str, values: &[Value]) -> Result<i64, StoreError> {
+        let found = self.first(statement, values, |row| row.int(0))?;
+        found.ok_or_else(|| StoreError::Fault(format!("no row from {statement}")))
+    }
+}

@@ -1,0 +1,241 @@
+//! How a handler of the API is called, and what it answers.
+
+use std::future::Future;
+
+use axum::body::Bytes;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Extension, Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::problem::Problem;
+use crate::http::{Principal, WebError, own_address};
+use prony_lab_core::lab::Lab;
+use prony_lab_model::Role;
+use prony_lab_model::auth::hexadecimal;
+
+/// A row of the table of routes.
+pub(super) struct Route {
+    pub(super) method: Method,
+    /// Below [`super::BASE`].
+    pub(super) path: &'static str,
+    /// What whoever calls must be at least.
+    pub(super) least: Role,
+    /// What it does, in a sentence.
+    pub(super) summary: &'static str,
+    /// The status of success.
+    pub(super) status: StatusCode,
+    /// Whether the header `Idempotency-Key` counts.
+    pub(super) takes_key: bool,
+    pub(super) schemas: Schemas,
+    pub(super) handler: MethodRouter<Lab>,
+}
+
+/// The types of a route, as functions that make their schemas.
+#[derive(Clone, Copy)]
+pub(super) struct Schemas {
+    pub(super) path: fn(&mut SchemaGenerator) -> Schema,
+    pub(super) query: fn(&mut SchemaGenerator) -> Schema,
+    /// None where nothing is sent.
+    pub(super) body: Option<fn(&mut SchemaGenerator) -> Schema>,
+    pub(super) answer: fn(&mut SchemaGenerator) -> Schema,
+}
+
+/// Nothing: no parameters, no body.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Nothing {}
+
+/// One call.
+pub(super) struct Call<P, Q, B> {
+    pub(super) lab: Lab,
+    pub(super) who: Principal,
+    pub(super) path: P,
+    pub(super) query: Q,
+    pub(super) body: B,
+    /// What the client calls this request, so that it can send it again without a second effect.
+    pub(super) key: Option<String>,
+    /// The SHA-256 of the body.
+    pub(super) digest: prony_lab_model::auth::Digest,
+    /// Where the client reached the lab: `http://127.0.0.1:3000`.
+    pub(super) own_address: String,
+}
+
+/// What a handler answers.
+pub(super) struct Answer<R> {
+    pub(super) body: R,
+    /// Where what was made is.
+    pub(super) location: Option<String>,
+    /// Whether nobody may keep it, a cache least of all.
+    pub(super) is_secret: bool,
+}
+
+impl<R> Answer<R> {
+    pub(super) fn at(body: R, path: &str) -> Self {
+        Self { body, location: Some(format!("{}{path}", super::BASE)), is_secret: false }
+    }
+
+    pub(super) fn secret(body: R) -> Self {
+        Self { body, location: None, is_secret: true }
+    }
+}
+
+impl<R> From<R> for Answer<R> {
+    fn from(body: R) -> Self {
+        Self { body, location: None, is_secret: false }
+    }
+}
+
+/// The result of a handler.
+pub(super) type Answered<R> = Result<Answer<R>, Problem>;
+
+impl Route {
+    /// A route whose handler takes parameters of the path, of the query and a body, and answers `R`.
+    pub(super) fn new<P, Q, B, R, F>(
+        method: Method,
+        path: &'static str,
+        least: Role,
+        summary: &'static str,
+        handler: fn(Call<P, Q, B>) -> F,
+    ) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema + Send + 'static,
+        F: Future<Output = Answered<R>> + Send + 'static,
+    {
+        let has_body = method == Method::POST || method == Method::PUT;
+        let status = StatusCode::OK;
+        let filter = MethodFilter::try_from(method.clone()).expect("invariant: the table has usual methods");
+        let schemas = Schemas {
+            path: P::json_schema,
+            query: Q::json_schema,
+            body: (has_body && B::schema_name() != Nothing::schema_name())
+                .then_some(|generator: &mut SchemaGenerator| generator.subschema_for::<B>()),
+            answer: |generator| generator.subschema_for::<R>(),
+        };
+        let takes_body = schemas.body.is_some();
+        let handler = on(
+            filter,
+            move |State(lab): State<Lab>,
+                  who: Option<Extension<Principal>>,
+                  path: Result<Path<P>, PathRejection>,
+                  method: Method,
+                  uri: Uri,
+                  headers: HeaderMap,
+                  bytes: Bytes| async move {
+                let route = format!("{method} {}", uri.path());
+                let read = move || {
+                    let Some(Extension(who)) = who else { return Err(WebError::Unknown.into()) };
+                    who.require(least)?;
+                    let Path(path) = path.map_err(|_| {
+                        Problem::missing("such thing: what stands in the address is no number or name")
+                    })?;
+                    let Query(query) =
+                        Query::try_from_uri(&uri).map_err(|error| Problem::bad(error.body_text()))?;
+                    let body = body(takes_body, &headers, &bytes)?;
+                    // Of another route, or another thing, the same key is another request's.
+                    let key = key(&headers)?.map(|key| format!("{route} {key}"));
+                    let digest = prony_lab_model::auth::Digest(Sha256::digest(&bytes).into());
+                    let own_address = own_address(&lab, &headers);
+                    Ok((Call { lab, who, path, query, body, key, digest, own_address }, headers))
+                };
+                match read() {
+                    Err(problem) => Problem::into_response(problem),
+                    Ok((call, headers)) => match handler(call).await {
+                        Err(problem) => problem.into_response(),
+                        Ok(answer) => answered(answer, &method, &headers),
+                    },
+                }
+            },
+        );
+        Self { method, path, least, summary, status, takes_key: false, schemas, handler }
+    }
+
+    /// The same for what makes something: it answers 201, unless it was made before.
+    pub(super) fn creates(self) -> Self {
+        Self { status: StatusCode::CREATED, ..self }
+    }
+
+    /// The same for what heeds `Idempotency-Key`.
+    pub(super) fn keyed(self) -> Self {
+        Self { takes_key: true, ..self }
+    }
+}
+
+/// What was sent, as JSON of the type that is wanted.
+fn body<B: DeserializeOwned>(takes_body: bool, headers: &HeaderMap, bytes: &[u8]) -> Result<B, Problem> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let is_json = kind.is_some_and(|kind| {
+        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+    });
+    if !takes_body {
+        return serde_json::from_str("{}").map_err(|error| Problem::bad(error.to_string()));
+    }
+    if !is_json {
+        let words = "send JSON, with the header Content-Type: application/json";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        if error.is_data() { Problem::unfit(error.to_string()) } else { Problem::bad(error.to_string()) }
+    })
+}
+
+/// `Idempotency-Key`: up to 255 visible characters.
+fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default();
+    if text.is_empty() || text.len() > 255 {
+        return Err(Problem::bad("an Idempotency-Key has 1 to 255 ASCII characters, such as a UUID"));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+/// An answer, with its ETag where it was read; nothing where the client has it already.
+fn answered<R: Serialize>(answer: Answer<R>, method: &Method, headers: &HeaderMap) -> Response {
+    let text = match serde_json::to_vec(&answer.body) {
+        Ok(text) => text,
+        Err(error) => {
+            return Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("the answer can't be written ({error})"),
+            )
+            .into_response();
+        }
+    };
+    let made = answer.location.is_some();
+    let mut response_headers = HeaderMap::new();
+    response_headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(location) = answer.location.and_then(|path| HeaderValue::try_from(path).ok()) {
+        response_headers.insert(header::LOCATION, location);
+    }
+    if answer.is_secret {
+        response_headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    if method == Method::GET {
+        // Half of a SHA-256 is enough to distinguish any two answers.
+        let tag = format!("\"{}\"", hexadecimal(&Sha256::digest(&text)[..16]));
+        let has_it = has_tag(headers, &tag);
+        response_headers
+            .insert(header::ETAG, HeaderValue::try_from(tag).expect("invariant: hexadecimal digits"));
+        if has_it {
+            return (StatusCode::NOT_MODIFIED, response_headers).into_response();
+        }
+    }
+    let status = if made { StatusCode::CREATED } else { StatusCode::OK };
+    (status, response_headers, text).into_response()
+}
+
+/// RFC 9110, 13.1.2: a list of tags, compared weakly, or `*`.
+fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
+    let lists = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    lists
+        .flat_map(|list| list.split(','))
+        .map(str::trim)
+        .any(|known| known == "*" || known.trim_start_matches("W/") == tag)
+}
