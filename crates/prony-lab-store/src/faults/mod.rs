@@ -92,7 +92,7 @@ fn a_really_full_disk_is_reported_too() {
     let folder = tempfile::tempdir().expect("a folder");
     // In a namespace of its own, so that nobody else sees the mount, and nothing is left of it.
     let script = format!("mount -t tmpfs -o size={DISK_SIZE} tmpfs \"$0\" || exit 99; exec \"$@\"");
-    let name = "store::faults::a_really_full_disk_is_reported_too";
+    let name = "faults::a_really_full_disk_is_reported_too";
     let output = Command::new("unshare")
         .args(["--mount", "--user", "--map-root-user", "sh", "-c", &script])
         .arg(folder.path())

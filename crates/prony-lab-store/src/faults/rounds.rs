@@ -35,7 +35,7 @@ const ROUNDS: &str = "PRONY_LAB_FAULT_ROUNDS";
 const USUAL_ROUNDS: u32 = 40;
 /// Repeats the round of this seed alone.
 const SEED: &str = "PRONY_LAB_FAULT_SEED";
-const TEST: &str = "store::faults::rounds::nothing_answered_is_lost_or_done_twice_when_the_lab_is_killed";
+const TEST: &str = "faults::rounds::nothing_answered_is_lost_or_done_twice_when_the_lab_is_killed";
 /// Clients that request builds at once.
 const CLIENTS: u32 = 8;
 /// Commits of a child before the one that it is killed at, at most.
