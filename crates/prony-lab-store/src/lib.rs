@@ -77,7 +77,7 @@ pub use backup::{Copied, StoreCheck, backup, check, restore};
 pub use changes::Tables;
 pub use error::StoreError;
 pub use postgres_address::{DatabaseEnvironment, database_addresses};
-pub use tx::Tx;
+pub use tx::{Tx, ping};
 pub use value::{Row, Value};
 
 use changes::Changes;

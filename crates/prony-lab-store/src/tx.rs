@@ -42,11 +42,6 @@ impl<'a> Tx<'a> {
         self.session.execute(statement, values)
     }
 
-    /// Whether the store answers.
-    pub fn ping(&mut self) -> Result<(), StoreError> {
-        self.number("SELECT 1", &[]).map(drop)
-    }
-
     /// Every row of the answer, through `read`.
     pub fn query<T>(
         &mut self,
@@ -79,4 +74,9 @@ impl<'a> Tx<'a> {
         let found = self.first(statement, values, |row| row.int(0))?;
         found.ok_or_else(|| StoreError::Fault(format!("no row from {statement}")))
     }
+}
+
+/// Whether the store answers.
+pub fn ping(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    tx.number("SELECT 1", &[]).map(drop)
 }

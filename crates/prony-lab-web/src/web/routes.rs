@@ -9,7 +9,6 @@ use super::{assets, badge, guard, login, metrics, pages, push, sse};
 use crate::api;
 use crate::http::WebError;
 use prony_lab_core::lab::Lab;
-use prony_lab_store::Tx;
 
 /// All pages of the lab.
 pub(super) fn router(lab: Lab) -> Router {
@@ -81,7 +80,7 @@ pub(super) fn router(lab: Lab) -> Router {
 /// Whether the lab and its store answer, for whoever watches over it, and the names of what an operator should look at.
 /// Says nothing else, and asks for no token.
 async fn health(State(lab): State<Lab>) -> Result<String, WebError> {
-    lab.store.read(Tx::ping).await?;
+    lab.store.read(prony_lab_store::ping).await?;
     let active: Vec<&str> = lab.health.active().iter().map(|(condition, _)| condition.name()).collect();
     if active.is_empty() {
         return Ok("the lab answers\n".to_owned());
