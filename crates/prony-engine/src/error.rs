@@ -39,7 +39,7 @@ pub enum RunError {
         /// In words.
         why: String,
         /// By kind.
-        error: TlsError,
+        error: Box<TlsError>,
     },
     /// A source address that is not this machine's.
     Source {

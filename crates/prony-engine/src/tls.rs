@@ -2,12 +2,13 @@
 //! ends a run before it begins.
 
 use std::io::{ErrorKind, Read, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use prony_http::tls::{Negotiated, TlsBuffers, TlsClient, TlsError, TlsSession, TlsSettings, Versions};
 use prony_model::{ServerCertificate, Target, TlsUse, TlsVersions};
 
 use crate::RunError;
+use crate::clock::{self, Nanos, span};
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 16 * 1024;
@@ -81,12 +82,12 @@ pub(crate) fn greet(
     address: &str,
     limit: Duration,
 ) -> Result<Negotiated, RunError> {
-    let deadline = Instant::now() + limit;
+    let deadline = clock::now().saturating_add(span(limit));
     let mut buffers = TlsBuffers::default();
     let refused = |error: TlsError, details: Option<String>| RunError::Tls {
         address: address.to_owned(),
         why: details.unwrap_or_else(|| error.to_string()),
-        error,
+        error: Box::new(error),
     };
     let mut session = TlsSession::new(client, &mut buffers).map_err(|error| refused(error, None))?;
     let mut input = vec![0; READ_BYTES];
@@ -104,7 +105,7 @@ pub(crate) fn greet(
     stream.write_all(&buffers.out).map_err(|error| failed(address, &error))?;
     buffers.out.clear();
     if client.lacks_certificate() {
-        let deadline = deadline.min(Instant::now() + REFUSAL_WAIT);
+        let deadline = deadline.min(clock::now() + span(REFUSAL_WAIT));
         while let Ok(Some(count)) = exchange(stream, &mut buffers, &mut input, deadline) {
             session.read(&input[..count], &mut buffers).map_err(|error| refused(error, session.details()))?;
         }
@@ -117,11 +118,11 @@ fn exchange(
     stream: &mut impl Waiting,
     buffers: &mut TlsBuffers,
     input: &mut [u8],
-    deadline: Instant,
+    deadline: Nanos,
 ) -> std::io::Result<Option<usize>> {
     stream.write_all(&buffers.out)?;
     buffers.out.clear();
-    let left = deadline.saturating_duration_since(Instant::now());
+    let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
     stream.wait_at_most(left.max(Duration::from_millis(1)))?;
     loop {
         match stream.read(input) {

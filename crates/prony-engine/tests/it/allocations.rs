@@ -11,7 +11,7 @@ use prony_model::{BodyCheck, Checks, DriverChoice, Load, Phase, RunEvent, RunPla
 
 use crate::alone::alone;
 use crate::descriptors::{path, test};
-use crate::plans::{closed, for_ms, plan, poisson, run_with};
+use crate::plans::{closed, for_ms, poisson, run_with};
 use crate::server::{Server, ok};
 use crate::tls::{config, trusting};
 

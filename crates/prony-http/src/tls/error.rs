@@ -97,9 +97,9 @@ impl TlsError {
             ) => Self::Broken(Words::of(&"these are no TLS records")),
             rustls::Error::InvalidMessage(why) => Self::Broken(Words::debug(why)),
             rustls::Error::PeerMisbehaved(why) => Self::Broken(Words::debug(why)),
-            other @ rustls::Error::InappropriateMessage { .. }
-            | other @ rustls::Error::InappropriateHandshakeMessage { .. }
-            | other @ rustls::Error::PeerSentOversizedRecord => Self::Broken(Words::of(other)),
+            other @ (rustls::Error::InappropriateMessage { .. }
+            | rustls::Error::InappropriateHandshakeMessage { .. }
+            | rustls::Error::PeerSentOversizedRecord) => Self::Broken(Words::of(other)),
             other => Self::Other(Words::of(other)),
         }
     }

@@ -30,6 +30,7 @@ pub(crate) type Slot = u32;
 
 /// What a driver is made for.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(crate) struct Setup {
     /// Connections at most: slots are below this.
     pub slots: u32,

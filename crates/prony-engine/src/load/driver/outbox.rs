@@ -56,7 +56,7 @@ mod tests {
         outbox.push(b"f");
         outbox.advance(4);
         assert!(outbox.is_empty() && outbox.left().is_empty());
-        outbox.push(&[0; 100_000]);
+        outbox.push(&vec![0; 100_000]);
         outbox.advance(100_000);
         assert!(outbox.bytes.capacity() <= KEPT_MAX_BYTES);
     }
