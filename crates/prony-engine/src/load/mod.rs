@@ -4,6 +4,7 @@ pub(crate) mod worker;
 pub(crate) mod pacer;
 pub(crate) mod wake;
 pub(crate) mod exchange;
+pub(crate) mod giving_up;
 pub(crate) mod conn;
 pub(crate) mod layer;
 pub(crate) mod streams;

@@ -1,0 +1,175 @@
+//! How a connection ends, on purpose or not, and what becomes of the requests on it or waiting for it.
+
+use prony_model::ErrorKind;
+
+use crate::clock::Nanos;
+use crate::load::conn::State;
+use crate::load::driver::{Io, Slot};
+use crate::load::worker::{Pace, RETRY_PAUSE, Worker};
+use crate::record::failure_detail::Detail;
+use crate::record::recorder::Sample;
+
+impl Worker {
+    /// Every request in flight on `slot` has failed, and the connection with them.
+    pub(crate) fn lose<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        kind: ErrorKind,
+        detail: Detail,
+        now: Nanos,
+    ) {
+        let kind = match kind {
+            // Most often the server's keep-alive ended as the request went: other clients send it again.
+            ErrorKind::ClosedEarly if self.connections[slot as usize].is_reused() => ErrorKind::ClosedReused,
+            kind => kind,
+        };
+        self.lose_flights(slot, kind, detail, now);
+        self.hang_up(io, slot, now);
+    }
+
+    /// As [`Self::lose`]; a connection without requests in flight was closed by the server.
+    pub(crate) fn lose_or_drop<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        kind: ErrorKind,
+        detail: Detail,
+        now: Nanos,
+    ) {
+        if self.connections[slot as usize].in_flight() == 0 {
+            self.recorder.closed_by_server();
+            return self.drop_idle(io, slot, now);
+        }
+        self.lose(io, slot, kind, detail, now);
+    }
+
+    fn lose_flights(&mut self, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        while let Some(flight) = self.flights.pop(slot, connection) {
+            self.in_flight -= 1;
+            self.recorder.lost(connection.ended(flight, now), kind, detail);
+        }
+        self.first.gone(slot);
+    }
+
+    /// Closes a connection on purpose or because it is of no more use, and goes on with a new one. Requests
+    /// still in flight on it have failed: the server announced that it would not answer them.
+    pub(crate) fn hang_up<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.lose_flights(slot, ErrorKind::ClosedEarly, Detail::None, now);
+        self.drop_idle(io, slot, now);
+    }
+
+    /// As [`Self::hang_up`], where the server is about to close the connection.
+    pub(crate) fn leave<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.lose_flights(slot, ErrorKind::ClosedEarly, Detail::None, now);
+        io.release(slot, now);
+        self.replace(io, slot, now);
+    }
+
+    /// Closes a connection without requests in flight, and goes on with a new one.
+    pub(crate) fn drop_idle<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        io.close(slot);
+        self.replace(io, slot, now);
+    }
+
+    /// `slot` has no connection any more: goes on with a new one.
+    fn replace<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.open -= 1;
+        self.connections[slot as usize].reset();
+        self.forget_layer(slot);
+        if let Some(body) = self.bodies.get_mut(slot as usize) {
+            body.clear();
+        }
+        if let Some(events) = &mut self.events {
+            events.forget(slot);
+        }
+        match self.pace {
+            Pace::Closed { .. } => self.begin(io, slot, now),
+            Pace::Open(_) => {
+                self.free.remove(slot);
+                self.closed.push(slot);
+                self.dispatch_waiting(io, now);
+            }
+        }
+    }
+
+    /// `slot` did not get a connection: the request that waited for it has failed.
+    pub(crate) fn not_connected(&mut self, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+        self.forget_layer(slot);
+        let connection = &mut self.connections[slot as usize];
+        let began = connection.since;
+        connection.reset();
+        let waited = std::mem::take(&mut connection.waiting);
+        match self.pace {
+            Pace::Closed { .. } => {
+                self.record_unconnected(waited, began, kind, detail, now);
+                self.paused.push_back((now + RETRY_PAUSE, slot));
+            }
+            Pace::Open(_) => {
+                self.closed.push(slot);
+                self.fail_waiting(began, kind, detail, now);
+            }
+        }
+    }
+
+    /// An open loop did not get a connection: the request that has waited the longest has failed. Where the client
+    /// has no port or descriptor left, others can wait for a connection that is there; where none is, they fail too.
+    fn fail_waiting(&mut self, began: Nanos, kind: ErrorKind, detail: Detail, now: Nanos) {
+        let exhausted = kind.is_clients_fault();
+        if exhausted {
+            self.limiter.pause(now);
+        }
+        loop {
+            let Pace::Open(schedule) = &mut self.pace else { return };
+            if now >= self.stop_at || schedule.waiting(now) == 0 {
+                return;
+            }
+            let intended = schedule.take();
+            self.recorder.taken(intended);
+            self.record_unconnected(intended, began, kind, detail, now);
+            if !exhausted || self.open > 0 || self.connecting > 0 {
+                return;
+            }
+        }
+    }
+
+    fn record_unconnected(
+        &mut self,
+        intended: Nanos,
+        began: Nanos,
+        kind: ErrorKind,
+        detail: Detail,
+        now: Nanos,
+    ) {
+        let ready = intended.max(began);
+        let sample = Sample {
+            intended,
+            ready,
+            sent: ready,
+            sampled: false,
+            departed: 0,
+            arrived: 0,
+            first_byte: 0,
+            done: now,
+            connect: 0,
+            port: 0,
+        };
+        self.recorder.unconnected(sample, kind, detail);
+    }
+
+    /// No connection in time.
+    pub(crate) fn connect_timed_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        if self.connections[slot as usize].state == State::Securing {
+            return self.not_secured(io, slot, ErrorKind::ConnectTimeout, Detail::None, now);
+        }
+        io.close(slot);
+        self.connecting -= 1;
+        self.not_connected(slot, ErrorKind::ConnectTimeout, Detail::None, now);
+    }
+
+    /// No answer in time.
+    pub(crate) fn request_timed_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.lose(io, slot, ErrorKind::RequestTimeout, Detail::None, now);
+    }
+}
