@@ -18,7 +18,8 @@ use prony_lab_model::clock;
 use prony_lab_model::log::{Log, LogEntry, LogLevel};
 use prony_lab_model::options::{LabOptions, StoreAddress};
 use prony_lab_model::{BuildRequest, FieldMistake, NewBuild, Origin, Proposal};
-use prony_lab_store::{Store, StoreError, projects};
+use prony_lab_store::projects::{self, Project};
+use prony_lab_store::{Kept, Store, StoreError};
 
 /// Pages with live updates: each costs a read of the store for every commit. Those without have a link to load
 /// them again.
@@ -51,6 +52,10 @@ pub struct Lab {
     pub downloads: Downloads,
     /// The definitions of projects, read.
     pub definitions: Definitions,
+    /// The target policy, as every request for a build needs it.
+    policy: Kept<Policy>,
+    /// All projects, as every request for a build needs them.
+    projects: Kept<Vec<Project>>,
     /// How builds run here, once there is a worker: in which sandbox, or why in none.
     pub workplace: Arc<OnceLock<String>>,
     /// What inspects new projects, once there is a worker.
@@ -112,6 +117,8 @@ impl Lab {
             turns: Turns::default(),
             downloads: Downloads::default(),
             definitions: Definitions::default(),
+            policy: Kept::default(),
+            projects: Kept::default(),
             workplace: Arc::default(),
             inspector: Arc::default(),
             pushes: Arc::new(Semaphore::new(PUSHES_MAX)),
@@ -163,7 +170,12 @@ impl Lab {
 
     /// The target policy as it is now.
     pub async fn policy(&self) -> Result<Arc<Policy>, StoreError> {
-        self.store.read(egress::policy).await.map(Arc::new)
+        self.policy.get(&self.store, egress::policy).await
+    }
+
+    /// All projects as they are now, by name.
+    pub async fn projects(&self) -> Result<Arc<Vec<Project>>, StoreError> {
+        self.projects.get(&self.store, projects::all).await
     }
 
     /// Makes and finds the tokens by which owners of public servers agree. Threads that may wait only.
@@ -173,15 +185,15 @@ impl Lab {
 
     /// The build that `request` asks for.
     pub async fn checked(&self, request: BuildRequest, by: &str) -> Result<NewBuild, Refused> {
-        let name = request.project.clone();
-        let project = self.store.read_few(move |tx| projects::by_name(tx, &name)).await?;
-        let Some(project) = project.filter(|project| project.archived_at.is_none()) else {
+        let projects = self.projects().await?;
+        let is_meant = |project: &&Project| project.name == request.project && project.archived_at.is_none();
+        let Some(project) = projects.iter().find(is_meant) else {
             let message = "there is no such project: choose one of the list".to_owned();
             return Err(Refused::Fields(vec![FieldMistake { field: "project".to_owned(), message }]));
         };
         let definition = self
             .definitions
-            .of(&project)
+            .of(project)
             .map_err(|error| StoreError::Damaged(format!("project {}: {error}", project.name)))?;
         request.checked(project.id, &definition, by, clock::wall()).map_err(Refused::Fields)
     }

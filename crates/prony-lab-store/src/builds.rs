@@ -1,17 +1,25 @@
 //! Builds: accepted, moved from state to state by compare-and-set, listed.
 
+use std::collections::HashMap;
+
 use serde_json::json;
 
-use super::{Row, StoreError, Tx, checksum, events, repeats, tasks, values};
+use super::{Row, StoreError, Tx, Value, checksum, events, repeats, tasks, values};
 use prony_lab_model::clock::Moment;
 use prony_lab_model::{
     AdHocLoad, Build, BuildDetail, BuildId, BuildState, BuildVerdict, Name, NewBuild, Priority, ProjectId,
+    Repeat,
 };
 
 const COLUMNS: &str = "b.id, b.kind, b.project_id, p.name, b.reference, b.commit_id, b.base, b.variant, b.state, \
                        b.reason, b.verdict, b.priority, b.requested_by, b.requested_at, b.started_at, b.ended_at, \
                        b.attempt, b.commit_author, b.commit_subject, b.commit_at";
 const FROM: &str = "builds b LEFT JOIN projects p ON p.id = b.project_id";
+/// What is worked on right now, in the words of the index of these.
+pub(super) const IS_RUNNING: &str =
+    "state IN ('assigned', 'arming', 'armed', 'running', 'draining', 'finalizing', 'cancelling')";
+/// Builds that are read by their numbers in one statement.
+const NUMBERS_TOGETHER: usize = 64;
 
 /// Which builds a list is of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -114,30 +122,47 @@ pub fn state(tx: &mut Tx<'_>, id: BuildId) -> Result<BuildState, StoreError> {
 
 /// One build, if there is one.
 pub fn one(tx: &mut Tx<'_>, id: BuildId) -> Result<Option<BuildDetail>, StoreError> {
-    let statement =
-        format!("SELECT {COLUMNS}, b.load, b.email, b.expires_at, b.baseline_id FROM {FROM} WHERE b.id = $1");
+    let statement = format!(
+        "SELECT {COLUMNS}, b.load, b.email, b.expires_at, b.baseline_id, b.repeat_of, b.repeat_why FROM {FROM} WHERE b.id = $1"
+    );
     let found = tx.first(&statement, values![id], |row| {
-        Ok((build(row)?, row.maybe_text(20)?, row.maybe_text(21)?, row.moment(22)?, row.maybe_int(23)?))
+        let why = row.maybe_text(25)?.unwrap_or_default();
+        let repeat_of = row.maybe_int(24)?.map(|first| Repeat { build: BuildId(first), why });
+        let detail = BuildDetail {
+            build: build(row)?,
+            tasks: Vec::new(),
+            load: None,
+            email: row.maybe_text(21)?,
+            expires_at: row.moment(22)?,
+            baseline: row.maybe_int(23)?.map(BuildId),
+            repeat_of,
+            repeats: Vec::new(),
+        };
+        Ok((detail, row.maybe_text(20)?))
     })?;
-    let Some((build, load, email, expires_at, baseline)) = found else { return Ok(None) };
+    let Some((detail, load)) = found else { return Ok(None) };
     let load: Option<AdHocLoad> = load
         .map(|text| serde_json::from_str(&text))
         .transpose()
         .map_err(|error| StoreError::Damaged(error.to_string()))?;
-    let tasks = tasks::of(tx, id)?;
-    let (repeat_of, repeats) = (repeats::first(tx, id)?, repeats::of(tx, id)?);
-    let baseline = baseline.map(BuildId);
-    Ok(Some(BuildDetail { build, tasks, load, email, expires_at, baseline, repeat_of, repeats }))
+    let (tasks, repeats) = (tasks::of(tx, id)?, repeats::of(tx, id)?);
+    Ok(Some(BuildDetail { tasks, load, repeats, ..detail }))
 }
 
 /// The builds of these numbers, in their order, as far as they are there.
 pub fn of_numbers(tx: &mut Tx<'_>, ids: &[BuildId]) -> Result<Vec<Build>, StoreError> {
-    let statement = format!("SELECT {COLUMNS} FROM {FROM} WHERE b.id = $1");
-    let mut found = Vec::with_capacity(ids.len());
-    for id in ids {
-        found.extend(tx.first(&statement, values![*id], build)?);
+    let mut found = HashMap::with_capacity(ids.len());
+    for together in ids.chunks(NUMBERS_TOGETHER) {
+        // Few lengths, so that there are few statements: the last number stands for those that are missing.
+        let count = together.len().next_power_of_two();
+        let places: Vec<String> = (1..=count).map(|place| format!("${place}")).collect();
+        let statement = format!("SELECT {COLUMNS} FROM {FROM} WHERE b.id IN ({})", places.join(", "));
+        let last = together.iter().rev().take(1).cycle();
+        let numbers: Vec<Value> =
+            together.iter().chain(last).take(count).map(|id| Value::from(*id)).collect();
+        found.extend(tx.query(&statement, &numbers, build)?.into_iter().map(|build| (build.id, build)));
     }
-    Ok(found)
+    Ok(ids.iter().filter_map(|id| found.get(id).cloned()).collect())
 }
 
 /// The last build of a project's branch that is over and was not cancelled.
@@ -186,38 +211,36 @@ pub fn finished_of_branch(
     last: BuildId,
     most: u32,
 ) -> Result<Vec<Finished>, StoreError> {
-    tx.query(
-        "SELECT id, state, verdict, variant, commit_id, requested_at FROM builds WHERE project_id = $1 AND branch = $2 \
-         AND kind = 'project' AND state IN ('completed', 'degraded', 'failed') AND id <= $3 ORDER BY id DESC LIMIT $4",
-        values![project, branch, last, most],
-        |row| {
-            Ok(Finished {
-                id: BuildId(row.int(0)?),
-                state: row.word(1)?,
-                verdict: row.maybe_word(2)?,
-                variant: row.maybe_text(3)?,
-                commit: row.maybe_text(4)?,
-                requested_at: row.moment(5)?,
-            })
-        },
-    )
+    let read = |row: &Row| {
+        Ok(Finished {
+            id: BuildId(row.int(0)?),
+            state: row.word(1)?,
+            verdict: row.maybe_word(2)?,
+            variant: row.maybe_text(3)?,
+            commit: row.maybe_text(4)?,
+            requested_at: row.moment(5)?,
+        })
+    };
+    let statement = "SELECT id, state, verdict, variant, commit_id, requested_at FROM builds WHERE project_id = $1 \
+                     AND branch = $2 AND kind = 'project' AND state IN ('completed', 'degraded', 'failed') \
+                     AND id <= $3 ORDER BY id DESC LIMIT $4";
+    tx.apart_from_accepted(|tx| tx.query(statement, values![project, branch, last, most], read))
 }
 
-/// The newest build of each project that is not archived, whatever became of it; nothing where there is none.
+/// The newest build of each project that is not archived, of those that have begun or are over; nothing where there is
+/// none.
 pub fn newest_of_projects(tx: &mut Tx<'_>) -> Result<Vec<(ProjectId, Option<BuildId>)>, StoreError> {
-    tx.query(
-        "SELECT p.id, (SELECT MAX(b.id) FROM builds b WHERE b.project_id = p.id) FROM projects p \
-         WHERE p.archived_at IS NULL",
-        &[],
-        |row| Ok((ProjectId(row.int(0)?), row.maybe_int(1)?.map(BuildId))),
-    )
+    let statement = "SELECT p.id, (SELECT MAX(b.id) FROM builds b WHERE b.project_id = p.id AND b.state <> 'queued') \
+                     FROM projects p WHERE p.archived_at IS NULL";
+    let read = |row: &Row| Ok((ProjectId(row.int(0)?), row.maybe_int(1)?.map(BuildId)));
+    tx.apart_from_accepted(|tx| tx.query(statement, &[], read))
 }
 
 /// A page of at most `most` builds, the newest first.
 pub fn list(tx: &mut Tx<'_>, filter: &Filter, page: Page, most: u32) -> Result<Vec<Build>, StoreError> {
     let mut parameters = Vec::new();
     let mut conditions = Vec::new();
-    let mut condition = |column: &str, sign: &str, value: super::Value| {
+    let mut condition = |column: &str, sign: &str, value: Value| {
         parameters.push(value);
         conditions.push(format!("{column} {sign} ${}", parameters.len()));
     };
@@ -265,16 +288,15 @@ pub fn unfinished(tx: &mut Tx<'_>, by: &str) -> Result<u64, StoreError> {
 
 /// Everything that isn't over, in the order in which it will run: first what runs already.
 pub fn open(tx: &mut Tx<'_>, most: u32) -> Result<Vec<Build>, StoreError> {
-    let mut page = |states: &str, most: u32| {
+    let mut page = |is_meant: &str, most: u32| {
         let statement = format!(
-            "SELECT {COLUMNS} FROM {FROM} WHERE b.state {states} ORDER BY b.priority DESC, b.id LIMIT $1"
+            "SELECT {COLUMNS} FROM {FROM} WHERE b.{is_meant} ORDER BY b.priority DESC, b.id LIMIT $1"
         );
         tx.query(&statement, values![most], build)
     };
-    let running = "IN ('assigned', 'arming', 'armed', 'running', 'draining', 'finalizing', 'cancelling')";
-    let mut found = page(running, most)?;
+    let mut found = page(IS_RUNNING, most)?;
     let left = most.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
-    found.extend(page("= 'queued'", left)?);
+    found.extend(page("state = 'queued'", left)?);
     Ok(found)
 }
 

@@ -34,18 +34,29 @@ pub(super) const TABLES: [&str; 27] = [
     "users",
 ];
 
-/// Some of the tables, a bit for each.
+/// The table that has a place more.
+const BUILDS: &str = "builds";
+/// Places of [`Tables`].
+const PLACES: usize = TABLES.len() + 1;
+
+/// Some of the tables, a bit for each, and one more for builds that are only just accepted ([`Tables::ACCEPTED`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tables(u32);
 
 impl Tables {
-    const ALL: Self = Self(u32::MAX >> (u32::BITS as usize - TABLES.len()));
+    const ALL: Self = Self(u32::MAX >> (u32::BITS as usize - PLACES));
+    /// New rows of the table of builds. A build is inserted when it is accepted, and waits; whatever becomes of it later
+    /// is an update, which changes the table itself.
+    const ACCEPTED: Self = Self(1 << TABLES.len());
 
-    /// All that `statement` names.
+    /// All that `statement` names; with builds those that are only just accepted, too.
     pub fn named(statement: &str) -> Self {
         let mut found = Self::default();
         for word in words(statement) {
             found.add(Self::one(word));
+        }
+        if found.0 & Self::one(BUILDS).0 != 0 {
+            found.add(Self::ACCEPTED);
         }
         found
     }
@@ -53,12 +64,16 @@ impl Tables {
     /// Those that `statement` changes.
     pub fn written(statement: &str) -> Self {
         let mut words = words(statement);
-        let table = match words.next().unwrap_or_default() {
+        let first = words.next().unwrap_or_default();
+        let table = match first {
             "SELECT" | "PRAGMA" => return Self::default(),
             "UPDATE" => words.next(),
             "INSERT" | "DELETE" => words.nth(1),
             _ => None,
         };
+        if first == "INSERT" && table == Some(BUILDS) {
+            return Self::ACCEPTED;
+        }
         table.map(Self::one).filter(|table| *table != Self::default()).unwrap_or(Self::ALL)
     }
 
@@ -67,12 +82,17 @@ impl Tables {
         self.0 |= other.0;
     }
 
+    /// The same without builds that are only just accepted.
+    pub(super) fn without_accepted(self) -> Self {
+        Self(self.0 & !Self::ACCEPTED.0)
+    }
+
     fn one(name: &str) -> Self {
         TABLES.binary_search(&name).map_or(Self::default(), |place| Self(1 << place))
     }
 
     fn places(self) -> impl Iterator<Item = usize> {
-        (0..TABLES.len()).filter(move |place| self.0 & (1 << place) != 0)
+        (0..PLACES).filter(move |place| self.0 & (1 << place) != 0)
     }
 }
 
@@ -86,7 +106,7 @@ fn words(statement: &str) -> impl Iterator<Item = &str> {
 #[derive(Debug)]
 pub(crate) struct Changes {
     newest: AtomicU64,
-    tables: [AtomicU64; TABLES.len()],
+    tables: [AtomicU64; PLACES],
 }
 
 impl Default for Changes {
@@ -152,7 +172,9 @@ mod tests {
                     all
                 })
             };
-            assert_eq!(Tables::named(statement), all(named), "{statement}");
+            assert_eq!(Tables::named(statement).without_accepted(), all(named), "{statement}");
+            let sees_accepted = Tables::named(statement).0 & Tables::ACCEPTED.0 != 0;
+            assert_eq!(sees_accepted, named.contains(&BUILDS), "{statement}");
             assert_eq!(Tables::written(statement), all(written), "{statement}");
         };
         check(
@@ -167,6 +189,7 @@ mod tests {
             &["sessions", "users"],
             &["sessions"],
         );
+        assert_eq!(Tables::written("INSERT INTO builds (kind) VALUES ($1) RETURNING id"), Tables::ACCEPTED);
         assert_eq!(Tables::written("WITH x AS (SELECT 1) UPDATE builds SET id = 1"), Tables::ALL);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{StoreError, Tx, alerts, hooks};
+use super::{StoreError, Tx, alerts, builds, hooks};
 use prony_lab_model::BuildState;
 use prony_lab_model::clock::Moment;
 
@@ -30,11 +30,10 @@ pub struct QueueState {
 
 /// The queue, now.
 pub fn queue(tx: &mut Tx<'_>) -> Result<QueueState, StoreError> {
-    let running = "SELECT 1 FROM builds WHERE state IN ('assigned', 'arming', 'armed', 'running', 'draining', \
-                   'finalizing', 'cancelling') LIMIT 1";
+    let running = format!("SELECT 1 FROM builds WHERE {} LIMIT 1", builds::IS_RUNNING);
     Ok(QueueState {
         has_waiting: super::queue::has_work(tx)?,
-        has_running: tx.first(running, &[], |row| row.int(0))?.is_some(),
+        has_running: tx.first(&running, &[], |row| row.int(0))?.is_some(),
     })
 }
 

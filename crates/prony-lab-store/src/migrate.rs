@@ -4,11 +4,12 @@ use super::session::{Dialect, Session};
 use super::{StoreError, lock};
 
 /// The steps from an empty database to the newest, in order. A step that was released is never changed.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
     include_str!("migrations/0004.sql"),
+    include_str!("migrations/0005.sql"),
 ];
 
 /// Makes the table that describes the store itself.

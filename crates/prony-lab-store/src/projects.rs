@@ -62,6 +62,13 @@ pub fn all(tx: &mut Tx<'_>) -> Result<Vec<Project>, StoreError> {
     tx.query(&format!("SELECT {COLUMNS} FROM projects ORDER BY name"), &[], read)
 }
 
+/// Numbers and names of all projects, by name.
+pub fn names(tx: &mut Tx<'_>) -> Result<Vec<(ProjectId, String)>, StoreError> {
+    tx.query("SELECT id, name FROM projects ORDER BY name", &[], |row| {
+        Ok((ProjectId(row.int(0)?), row.text(1)?))
+    })
+}
+
 /// The project of that name.
 pub fn by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Project>, StoreError> {
     tx.first(&format!("SELECT {COLUMNS} FROM projects WHERE name = $1"), values![name], read)

@@ -12,15 +12,6 @@ pub fn link(tx: &mut Tx<'_>, build: BuildId, first: BuildId, why: &str) -> Resul
     Ok(())
 }
 
-/// The first build of the chain in which `build` is a repeat, and why that was repeated.
-pub fn first(tx: &mut Tx<'_>, build: BuildId) -> Result<Option<Repeat>, StoreError> {
-    tx.first(
-        "SELECT repeat_of, repeat_why FROM builds WHERE id = $1 AND repeat_of IS NOT NULL",
-        values![build],
-        |row| Ok(Repeat { build: BuildId(row.int(0)?), why: row.maybe_text(1)?.unwrap_or_default() }),
-    )
-}
-
 /// The repeats of `first`, in their order.
 pub fn of(tx: &mut Tx<'_>, first: BuildId) -> Result<Vec<Repeat>, StoreError> {
     tx.query("SELECT id, repeat_why FROM builds WHERE repeat_of = $1 ORDER BY id", values![first], |row| {

@@ -43,13 +43,12 @@ pub fn of_build(tx: &mut Tx<'_>, build: BuildId) -> Result<Vec<Series>, StoreErr
 /// The last `most` points of a series on `branch`, the oldest first: those of builds that stand in its history, in the
 /// order in which they were asked for.
 pub fn points(tx: &mut Tx<'_>, series: SeriesId, branch: &str, most: u32) -> Result<Vec<Point>, StoreError> {
-    let mut found = tx.query(
-        "SELECT r.build_id, b.commit_id, b.requested_at, r.value, r.low, r.high, r.runs, r.samples, r.is_valid, r.note \
-         FROM results r JOIN builds b ON b.id = r.build_id \
-         WHERE r.series_id = $1 AND b.kind = 'project' AND b.branch = $2 ORDER BY r.build_id DESC LIMIT $3",
-        values![series, branch, most],
-        point,
-    )?;
+    let statement = "SELECT r.build_id, b.commit_id, b.requested_at, r.value, r.low, r.high, r.runs, r.samples, \
+                     r.is_valid, r.note FROM results r JOIN builds b ON b.id = r.build_id \
+                     WHERE r.series_id = $1 AND b.kind = 'project' AND b.branch = $2 \
+                     ORDER BY r.build_id DESC LIMIT $3";
+    // A build that waits has no results.
+    let mut found = tx.apart_from_accepted(|tx| tx.query(statement, values![series, branch, most], point))?;
     found.reverse();
     Ok(found)
 }

@@ -31,6 +31,16 @@ impl<'a> Tx<'a> {
         self.session.dialect()
     }
 
+    /// Does `read`, whose answers no build changes that still waits as it was accepted: what is drawn from them stays good
+    /// while builds are only requested.
+    pub(crate) fn apart_from_accepted<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::take(&mut self.read);
+        let result = read(self);
+        self.read = self.read.without_accepted();
+        self.read.add(before);
+        result
+    }
+
     fn names(&mut self, statement: &str) {
         self.read.add(Tables::named(statement));
         self.written.add(Tables::written(statement));

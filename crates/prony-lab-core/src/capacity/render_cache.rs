@@ -35,39 +35,49 @@ struct Part {
     /// The store's, from before it was read, so that a part is never older than this.
     version: u64,
     tables: Tables,
+    /// What else it was drawn from.
+    inputs: String,
     markup: Arc<str>,
     used: u64,
 }
 
+impl Part {
+    fn bytes(&self) -> usize {
+        self.markup.len() + self.inputs.len()
+    }
+}
+
 impl RenderCache {
-    /// What `what` shows: as it was drawn before if that is still so, else `read` from the store and drawn now.
+    /// What `what` shows: as it was drawn before if that is still so, else `read` from the store and drawn now. `inputs`
+    /// is all that the drawing depends on beside the store.
     pub async fn part<T: Template + Send + 'static>(
         &self,
         store: &Store,
         what: String,
+        inputs: String,
         read: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<Arc<str>, CapacityError> {
         let version = store.version();
-        if let Some(found) = self.find(store, &what, version) {
+        if let Some(found) = self.find(store, &what, &inputs, version) {
             return Ok(found);
         }
         let drawing = Drawing { cache: self, turn: self.turn(&what), what: &what };
         let _turn = drawing.turn.lock().await;
         // Whoever had the turn before may have drawn what is wanted here.
-        if let Some(found) = self.find(store, &what, version) {
+        if let Some(found) = self.find(store, &what, &inputs, version) {
             return Ok(found);
         }
         let version = store.version();
         let (page, tables) = store.read_tables(read).await?;
-        Ok(self.keep(what.clone(), version, tables, page.render()?))
+        Ok(self.keep(what.clone(), inputs, version, tables, page.render()?))
     }
 
     /// What was drawn of `what`, if it shows at least the commit `version`, or nothing that it shows was changed since.
-    fn find(&self, store: &Store, what: &str, version: u64) -> Option<Arc<str>> {
+    fn find(&self, store: &Store, what: &str, inputs: &str, version: u64) -> Option<Arc<str>> {
         let mut kept = self.kept();
         kept.uses += 1;
         let now = kept.uses;
-        let part = kept.parts.get_mut(what)?;
+        let part = kept.parts.get_mut(what).filter(|part| part.inputs == inputs)?;
         if part.version < version && !store.is_unchanged(part.version, part.tables) {
             return None;
         }
@@ -75,21 +85,22 @@ impl RenderCache {
         Some(Arc::clone(&part.markup))
     }
 
-    fn keep(&self, what: String, version: u64, tables: Tables, markup: String) -> Arc<str> {
+    fn keep(&self, what: String, inputs: String, version: u64, tables: Tables, markup: String) -> Arc<str> {
         let markup: Arc<str> = markup.into();
         let mut kept = self.kept();
-        if markup.len() > BYTES_MAX || kept.parts.get(&what).is_some_and(|part| part.version > version) {
+        let bytes = markup.len() + inputs.len();
+        if bytes > BYTES_MAX || kept.parts.get(&what).is_some_and(|part| part.version > version) {
             return markup;
         }
         kept.remove(&what);
-        while kept.parts.len() >= PARTS_MAX || kept.bytes + markup.len() > BYTES_MAX {
+        while kept.parts.len() >= PARTS_MAX || kept.bytes + bytes > BYTES_MAX {
             let oldest = kept.parts.iter().min_by_key(|(_, part)| part.used).map(|(what, _)| what.clone());
             let Some(oldest) = oldest else { break };
             kept.remove(&oldest);
         }
-        kept.bytes += markup.len();
+        kept.bytes += bytes;
         let used = kept.uses;
-        kept.parts.insert(what, Part { version, tables, markup: Arc::clone(&markup), used });
+        kept.parts.insert(what, Part { version, tables, inputs, markup: Arc::clone(&markup), used });
         markup
     }
 
@@ -106,7 +117,7 @@ impl RenderCache {
 impl Kept {
     fn remove(&mut self, what: &str) {
         if let Some(part) = self.parts.remove(what) {
-            self.bytes -= part.markup.len();
+            self.bytes -= part.bytes();
         }
     }
 }
@@ -157,7 +168,7 @@ mod tests {
             let (cache, drawn, runtime) = (RenderCache::default(), Arc::new(AtomicU32::new(0)), runtime());
             let ask = |table: &'static str| {
                 let counted = Arc::clone(&drawn);
-                let part = cache.part(store, table.to_owned(), move |tx| {
+                let part = cache.part(store, table.to_owned(), String::new(), move |tx| {
                     counted.fetch_add(1, Ordering::Relaxed);
                     Ok(Page { number: tx.number(&format!("SELECT COUNT(*) FROM {table}"), &[])? })
                 });
@@ -174,6 +185,20 @@ mod tests {
     }
 
     #[test]
+    fn a_part_is_drawn_anew_for_other_inputs() {
+        on_both(|store| {
+            let (cache, runtime) = (RenderCache::default(), runtime());
+            let ask = |number: i64| {
+                let read = move |_: &mut Tx<'_>| Ok(Page { number });
+                let part = cache.part(store, "build".to_owned(), number.to_string(), read);
+                runtime.block_on(part).expect("drawn").to_string()
+            };
+            assert_eq!((ask(1), ask(2), ask(1)), ("1".to_owned(), "2".to_owned(), "1".to_owned()));
+            assert_eq!(cache.kept().parts.len(), 1, "it takes the place of what is out of date");
+        });
+    }
+
+    #[test]
     fn what_many_want_at_once_is_drawn_once() {
         on_both(|store| {
             let (cache, drawn, runtime) = (RenderCache::default(), Arc::new(AtomicU32::new(0)), runtime());
@@ -185,7 +210,8 @@ mod tests {
                             drawn.fetch_add(1, Ordering::Relaxed);
                             Ok(Page { number: tx.number("SELECT COUNT(*) FROM builds", &[])? })
                         };
-                        cache.part(&store, "builds".to_owned(), read).await.map(|part| part.to_string())
+                        let part = cache.part(&store, "builds".to_owned(), String::new(), read).await;
+                        part.map(|part| part.to_string())
                     })
                 })
                 .collect();
@@ -203,13 +229,14 @@ mod tests {
             let cache = RenderCache::default();
             let large = "x".repeat(BYTES_MAX / 16);
             for number in 0..10 * PARTS_MAX {
-                cache.keep(number.to_string(), 1, Tables::default(), large.clone());
-                assert!(cache.find(store, "0", 1).is_some(), "it is used all the time");
+                cache.keep(number.to_string(), "i".to_owned(), 1, Tables::default(), large.clone());
+                assert!(cache.find(store, "0", "i", 1).is_some(), "it is used all the time");
             }
-            cache.keep("huge".to_owned(), 1, Tables::default(), "x".repeat(BYTES_MAX + 1));
+            let huge = "x".repeat(BYTES_MAX);
+            cache.keep("huge".to_owned(), "i".to_owned(), 1, Tables::default(), huge);
             let kept = cache.kept();
             assert!(kept.parts.len() <= PARTS_MAX && kept.bytes <= BYTES_MAX);
-            assert_eq!(kept.bytes, kept.parts.values().map(|part| part.markup.len()).sum::<usize>());
+            assert_eq!(kept.bytes, kept.parts.values().map(Part::bytes).sum::<usize>());
         });
     }
 }

@@ -93,8 +93,8 @@ impl Fill {
             let hooks = hooks::all(tx)?;
             for event in &events {
                 fill(tx, event, &hooks, &senders)?;
-                statuses::queue(tx, event, &definitions, &senders.address, clock::wall())?;
             }
+            statuses::queue(tx, &events, &definitions, &senders.address, clock::wall())?;
             Cursor::write(tx, SEEN, last)
         })?;
         self.cursor.advance(last);

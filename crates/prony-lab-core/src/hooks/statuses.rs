@@ -3,14 +3,18 @@
 //! A build reports three times: when it is requested, when it begins, and when it is over. Its commit has to be known:
 //! from the request, or from the checkout. A build that is over reports its end alone, however late its events are seen.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use crate::definitions::Definitions;
 use crate::history;
 use prony_lab_model::clock::Moment;
 use prony_lab_model::{
-    Build, BuildDetail, BuildKind, BuildState, CommitStatus, Definition, StatusReport, StatusTarget, TaskId,
-    TaskKind,
+    Build, BuildDetail, BuildId, BuildKind, BuildState, CommitStatus, Definition, EventId, ProjectId,
+    StatusReport, StatusTarget, TaskId, TaskKind,
 };
 use prony_lab_store::events::Event;
 use prony_lab_store::{StoreError, Tx, builds, projects, statuses};
@@ -45,25 +49,49 @@ impl Step {
     }
 }
 
-/// Puts the status that follows from `event`, if one does, into the outbox. `address` is that of the lab, if it is known.
+/// Puts the statuses that follow from `events` into the outbox. `address` is that of the lab, if it is known.
 pub(super) fn queue(
     tx: &mut Tx<'_>,
-    event: &Event,
+    events: &[Event],
     definitions: &Definitions,
     address: &str,
     now: Moment,
 ) -> Result<(), StoreError> {
-    let Some((step, build)) = Step::of(event).zip(event.build) else { return Ok(()) };
-    let Some(detail) = builds::one(tx, build)? else { return Ok(()) };
-    let Some(project) = detail.build.project else { return Ok(()) };
-    let Some(project) = projects::by_id(tx, project)? else { return Ok(()) };
-    // A definition that can't be read any more is reported where it is used.
-    let Ok(definition) = definitions.of(&project) else { return Ok(()) };
-    let Some(target) = &definition.status else { return Ok(()) };
-    match report(&detail, step, &definition, target, address) {
-        Some(report) => statuses::queue(tx, project.id, event.id, &report, now).map(drop),
-        None => Ok(()),
+    let steps: Vec<(Step, BuildId, EventId)> =
+        events.iter().filter_map(|event| Some((Step::of(event)?, event.build?, event.id))).collect();
+    // Thousands of builds are requested in a second, and most projects report to no forge: what they have in common is
+    // read once.
+    let ids: Vec<BuildId> = steps.iter().map(|(_, id, _)| *id).collect();
+    let builds = builds::of_numbers(tx, &ids)?;
+    let projects: HashMap<BuildId, ProjectId> =
+        builds.into_iter().filter_map(|build| Some((build.id, build.project?))).collect();
+    let mut reporting = HashMap::new();
+    for (step, id, event) in steps {
+        let Some(&project) = projects.get(&id) else { continue };
+        let definition = match reporting.entry(project) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(reporting_definition(tx, definitions, project)?),
+        };
+        let Some((definition, target)) = definition else { continue };
+        let Some(detail) = builds::one(tx, id)? else { continue };
+        if let Some(report) = report(&detail, step, definition, target, address) {
+            statuses::queue(tx, project, event, &report, now)?;
+        }
     }
+    Ok(())
+}
+
+/// The definition of a project, and where the statuses of its commits go; nothing where they go nowhere.
+fn reporting_definition(
+    tx: &mut Tx<'_>,
+    definitions: &Definitions,
+    project: ProjectId,
+) -> Result<Option<(Arc<Definition>, StatusTarget)>, StoreError> {
+    let Some(project) = projects::by_id(tx, project)? else { return Ok(None) };
+    // A definition that can't be read any more is reported where it is used.
+    let Ok(definition) = definitions.of(&project) else { return Ok(None) };
+    let target = definition.status.clone();
+    Ok(target.map(|target| (definition, target)))
 }
 
 fn report(

@@ -250,7 +250,10 @@ fn what_is_drawn_of_a_build_is_drawn_once() {
     bench.write(move |tx| files::put(tx, id, "report.json", hostile_report().as_bytes()));
     let key = || format!("charts of build {id}");
     let drawn = |work: fn() -> String| {
-        let part = bench.lab.drawn.part(&bench.lab.store, key(), move |_| Ok(Words { words: work() }));
+        let part = bench
+            .lab
+            .drawn
+            .part(&bench.lab.store, key(), String::new(), move |_| Ok(Words { words: work() }));
         bench.runtime.block_on(part).expect("drawn").to_string()
     };
     let (_, page) = bench.text("/build/1");

@@ -13,7 +13,7 @@ use prony_lab_core::actions::requests::Asker;
 use prony_lab_core::ansi_stripper;
 use prony_lab_core::lab::{Lab, Refused};
 use prony_lab_model::{BuildRequest, Definition, FieldMistake, Name, Priority, Role};
-use prony_lab_store::projects::{self, Project};
+use prony_lab_store::projects::Project;
 
 #[derive(Template)]
 #[template(path = "add_job.html")]
@@ -115,20 +115,20 @@ async fn refused(lab: &Lab, principal: &Principal, filled: Filled) -> Result<Res
 }
 
 async fn page(lab: &Lab, principal: &Principal, filled: Filled) -> Result<String, WebError> {
-    let projects = lab.store.read(projects::all).await?;
-    let offered: Vec<Project> = projects.into_iter().filter(|p| p.archived_at.is_none()).collect();
+    let projects = lab.projects().await?;
+    let offered: Vec<&Project> = projects.iter().filter(|p| p.archived_at.is_none()).collect();
     let Filled { request, load, is_allowed, mistakes } = filled;
     let found = offered.iter().find(|project| project.name == request.project).or(offered.first());
-    let chosen = found.and_then(|project| Chosen::of(project, &request));
+    // A definition that an older prony wrote may not be readable any more.
+    let definition = found.and_then(|project| Some((project, lab.definitions.of(project).ok()?)));
+    let chosen = definition.map(|(project, definition)| Chosen::of(project, &definition, &request));
     let projects = offered.iter().map(|project| project.name.clone()).collect();
     let frame = Frame::of(principal).at("/add_job");
     Ok(Page { frame, projects, chosen, request, load, is_allowed, mistakes }.render()?)
 }
 
 impl Chosen {
-    /// `None` where the definition can't be read any more: an older prony wrote it.
-    fn of(project: &Project, request: &BuildRequest) -> Option<Self> {
-        let definition = Definition::read(&project.definition).ok()?;
+    fn of(project: &Project, definition: &Definition, request: &BuildRequest) -> Self {
         let is_chosen = |name: &str| request.tests.iter().any(|test| test == name);
         let mut tests: Vec<Test> = definition
             .tasks
@@ -144,14 +144,14 @@ impl Chosen {
             let name = "study".to_owned();
             tests.push(Test { name, hint: "the measurement", is_chosen: is_chosen("study") });
         }
-        Some(Self {
+        Self {
             name: project.name.clone(),
-            title: definition.title,
-            branch: definition.branch,
+            title: definition.title.clone(),
+            branch: definition.branch.clone(),
             variants: definition.variants.iter().map(Name::to_string).collect(),
             tests,
             has_study,
-        })
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use prony_lab_store::figures::{self, Figure};
 use prony_lab_store::projects::{self, Project};
 use prony_lab_store::{StoreError, Tx, alerts, series};
 
-/// Cards on the page, those of the projects that somebody requested a build of last: each is a dozen reads of the store.
+/// Cards on the page, those of the projects of which a build began last: each is a dozen reads of the store.
 const CARDS_MAX: usize = 6;
 /// Figures of a card.
 const FIGURES_OF_CARD_MAX: usize = 2;
@@ -201,7 +201,7 @@ mod tests {
             past.build("main", "c1", Measured::default());
             let found = cards(store);
             assert_eq!((found.cards.len(), found.all), (CARDS_MAX, 2 * CARDS_MAX));
-            assert_eq!(found.cards[0].name, "a", "a build was requested of it");
+            assert_eq!(found.cards[0].name, "a", "a build of it began");
             assert_eq!(found.cards[1].name, "p01", "p00 is archived");
             let page = found.render().expect("drawn");
             assert!(page.contains(&format!("All projects ({})", 2 * CARDS_MAX)), "{page}");

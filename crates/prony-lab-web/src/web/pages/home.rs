@@ -119,12 +119,12 @@ impl HomeFilter {
         let mut open = builds::open(tx, OPEN + 1)?;
         let is_open_cut = open.len() > OPEN as usize;
         open.truncate(OPEN as usize);
-        let all = projects::all(tx)?;
+        let all = projects::names(tx)?;
         let mut filter = Filter { state: self.state, ..Filter::default() };
         if !self.variant.is_empty() {
             filter.variant = Some(self.variant.clone());
         }
-        let found = all.iter().find(|project| project.name == self.project).map(|project| project.id);
+        let found = all.iter().find(|(_, name)| *name == self.project).map(|(id, _)| *id);
         let is_unknown = !self.project.is_empty() && found.is_none();
         filter.project = found;
         let page = self.page.unwrap_or(Page::Newest);
@@ -135,7 +135,7 @@ impl HomeFilter {
             alerts: alerts::open_count(tx)?,
             open,
             is_open_cut,
-            projects: all.into_iter().map(|project| project.name).collect(),
+            projects: all.into_iter().map(|(_, name)| name).collect(),
             is_filtered: !self.project.is_empty() || self.state.is_some() || !self.variant.is_empty(),
             is_paged: self.page.is_some(),
             newest: self.link(None),

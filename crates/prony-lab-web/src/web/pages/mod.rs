@@ -119,7 +119,17 @@ async fn middle<T: Template + Send + 'static>(
     what: String,
     read: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<Arc<str>, WebError> {
-    Ok(lab.drawn.part(&lab.store, what, read).await?)
+    middle_of(lab, what, String::new(), read).await
+}
+
+/// The same where it is drawn from `inputs`, too, which were read before.
+async fn middle_of<T: Template + Send + 'static>(
+    lab: &Lab,
+    what: String,
+    inputs: String,
+    read: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+) -> Result<Arc<str>, WebError> {
+    Ok(lab.drawn.part(&lab.store, what, inputs, read).await?)
 }
 
 impl IntoResponse for WebError {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Html;
+use serde_json::json;
 
 pub(crate) use act::{add_note, cancel, retry};
 pub(crate) use output::{file, whole};
@@ -22,7 +23,7 @@ use charts::Charts;
 use main_figures::{MainFigures, Past};
 
 use super::commits::Section;
-use super::{Frame, bisects, format, middle};
+use super::{Frame, bisects, format, middle, middle_of};
 use crate::http::{Principal, WebError};
 use crate::web::fields::PathParam;
 use prony_lab_core::ansi_stripper;
@@ -112,19 +113,20 @@ pub(crate) async fn show(
             Ok(Some((seen, detail, past, figures::notes(tx, id, NOTES)?, commits)))
         })
         .await?;
-    let missing = move || format!("build {id}");
-    let (seen, detail, past, notes, commits) = found.ok_or_else(|| WebError::Missing(missing()))?;
+    let (seen, detail, past, notes, commits) =
+        found.ok_or_else(|| WebError::Missing(format!("build {id}")))?;
+    // What is known of the build is an input: the parts stay good while other builds come and go.
+    let inputs = json!((&detail, second_of(&detail.build))).to_string();
     let main = {
-        let detail = detail.clone();
+        let (detail, inputs) = (detail.clone(), format!("{inputs} {past:?}"));
         let read = move |tx: &mut Tx<'_>| MainFigures::read(tx, &detail, &past);
-        middle(&lab, format!("main figures of build {id}"), read).await?
+        middle_of(&lab, format!("main figures of build {id}"), inputs, read).await?
     };
     let charts = middle(&lab, format!("charts of build {id}"), move |tx| Charts::read(tx, id)).await?;
-    let read = move |tx: &mut Tx<'_>| {
-        let detail = builds::one(tx, id)?.ok_or_else(|| StoreError::Missing(missing()))?;
-        Rest::read(tx, &detail)
+    let rest = {
+        let detail = detail.clone();
+        middle_of(&lab, format!("build {id}"), inputs, move |tx| Rest::read(tx, &detail)).await?
     };
-    let rest = middle(&lab, format!("build {id}"), read).await?;
     let BuildDetail { build, load, expires_at, baseline, repeat_of, repeats, .. } = detail;
     let frame = Frame::of(&principal).at("/");
     let page = Page {
@@ -145,7 +147,13 @@ pub(crate) async fn show(
     Ok(Html(page.render()?))
 }
 
+/// The second in which a build is shown that is not over: until now its tasks have run.
+fn second_of(build: &Build) -> Option<i64> {
+    (!build.state.is_final()).then(|| clock::wall().0 / 1000)
+}
+
 impl Rest {
+    /// Reads it. It names no table that builds change which come and go.
     fn read(tx: &mut Tx<'_>, detail: &BuildDetail) -> Result<Self, StoreError> {
         let id = detail.build.id;
         let mut found = figures::of(tx, id, FIGURES + 1)?;
