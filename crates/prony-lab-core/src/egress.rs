@@ -9,7 +9,7 @@ use prony_lab_model::Role;
 use prony_lab_store::{Store, StoreError, Tx, settings, users};
 
 /// The setting that holds the target policy, as TOML.
-pub(crate) const POLICY: &str = "policy";
+pub const POLICY: &str = "policy";
 /// A longer text about an error is of no more use.
 const WORDS_MAX: usize = 300;
 

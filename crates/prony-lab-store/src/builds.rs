@@ -123,7 +123,8 @@ pub fn state(tx: &mut Tx<'_>, id: BuildId) -> Result<BuildState, StoreError> {
 /// One build, if there is one.
 pub fn one(tx: &mut Tx<'_>, id: BuildId) -> Result<Option<BuildDetail>, StoreError> {
     let statement = format!(
-        "SELECT {COLUMNS}, b.load, b.email, b.expires_at, b.baseline_id, b.repeat_of, b.repeat_why FROM {FROM} WHERE b.id = $1"
+        "SELECT {COLUMNS}, b.load, b.email, b.expires_at, b.baseline_id, b.repeat_of, b.repeat_why FROM {FROM} \
+         WHERE b.id = $1"
     );
     let found = tx.first(&statement, values![id], |row| {
         let why = row.maybe_text(25)?.unwrap_or_default();

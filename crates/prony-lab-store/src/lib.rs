@@ -215,6 +215,12 @@ impl Store {
         self.readers.read_blocking(work)
     }
 
+    /// Statements of all readers, ever, without those that begin and end their transactions.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn statements_read(&self) -> usize {
+        self.readers.statements()
+    }
+
     /// Changes with every commit: what was drawn from an older one may be out of date.
     pub fn version(&self) -> u64 {
         self.changes.version()

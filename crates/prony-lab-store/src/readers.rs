@@ -23,12 +23,21 @@ struct Shared {
     idle: Mutex<Vec<Box<dyn Session>>>,
     /// Sessions that were opened, ever.
     opened: AtomicUsize,
+    /// Statements of all readers, ever.
+    #[cfg(any(test, feature = "testing"))]
+    statements: AtomicUsize,
 }
 
 impl Readers {
     /// At most `most` at once; each is opened when it is needed first.
     pub(super) fn new(address: StoreAddress, most: usize) -> Self {
-        let shared = Shared { address, idle: Mutex::default(), opened: AtomicUsize::new(0) };
+        let shared = Shared {
+            address,
+            idle: Mutex::default(),
+            opened: AtomicUsize::new(0),
+            #[cfg(any(test, feature = "testing"))]
+            statements: AtomicUsize::new(0),
+        };
         Self { shared: Arc::new(shared), turns: Semaphore::new(most) }
     }
 
@@ -50,16 +59,25 @@ impl Readers {
     }
 
     /// Sessions that were opened, ever.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn opened(&self) -> usize {
         self.shared.opened.load(Ordering::Relaxed)
+    }
+
+    /// Statements of all readers, ever.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn statements(&self) -> usize {
+        self.shared.statements.load(Ordering::Relaxed)
     }
 }
 
 impl Shared {
     fn read<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut session = self.begun()?;
-        let result = work(&mut Tx::new(session.as_mut()));
+        let mut tx = Tx::new(session.as_mut());
+        let result = work(&mut tx);
+        #[cfg(any(test, feature = "testing"))]
+        self.statements.fetch_add(tx.statements(), Ordering::Relaxed);
         // Nothing was changed: what it is ended with is all the same, and a rollback works after an error, too.
         if session.batch("ROLLBACK").is_ok() {
             let mut idle = self.idle();

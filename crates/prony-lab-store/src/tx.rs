@@ -9,11 +9,26 @@ pub struct Tx<'a> {
     session: &'a mut dyn Session,
     read: Tables,
     written: Tables,
+    /// Statements until now.
+    #[cfg(any(test, feature = "testing"))]
+    statements: usize,
 }
 
 impl<'a> Tx<'a> {
     pub(crate) fn new(session: &'a mut dyn Session) -> Self {
-        Self { session, read: Tables::default(), written: Tables::default() }
+        Self {
+            session,
+            read: Tables::default(),
+            written: Tables::default(),
+            #[cfg(any(test, feature = "testing"))]
+            statements: 0,
+        }
+    }
+
+    /// Statements until now.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn statements(&self) -> usize {
+        self.statements
     }
 
     /// The tables that were read until now.
@@ -42,6 +57,10 @@ impl<'a> Tx<'a> {
     }
 
     fn names(&mut self, statement: &str) {
+        #[cfg(any(test, feature = "testing"))]
+        {
+            self.statements += 1;
+        }
         self.read.add(Tables::named(statement));
         self.written.add(Tables::written(statement));
     }

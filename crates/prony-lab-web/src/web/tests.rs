@@ -1,6 +1,7 @@
 //! Requests through everything between a connection and the store.
 
 mod changes;
+mod statements;
 
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use prony_lab_model::{
 };
 use prony_lab_store::results::{self, Measured, NewThreshold, Results};
 use prony_lab_store::{
-    StoreError, Tx, bisects, builds, commits, figures, files, projects, queue, tasks, values,
+    StoreError, Tx, bisects, builds, commits, figures, files, projects, queue, settings, tasks, values,
 };
 
 /// What somebody writes who wants a page to do something else; and what turns the writing around it.

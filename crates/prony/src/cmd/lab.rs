@@ -50,6 +50,8 @@ pub(crate) fn lab(args: &LabArgs) -> Result<Exit, CliError> {
 
 /// Starts the lab, prints where it is, and ends it with the first signal.
 fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
+    // Before there are threads, each of which would have a heap of its own.
+    prony_engine::share_heaps();
     let (stop, stopped) = sync_channel(1);
     signals::on_interrupt(move || {
         // The receiver is gone only when the lab has ended already.

@@ -15,7 +15,8 @@ use prony_lab_model::{
     BisectId, BisectState, BuildDetail, BuildId, BuildKind, Commit, CommitRange, Definition, Origin,
     ProjectId, RangeState, Role, commit_page,
 };
-use prony_lab_store::{StoreError, Tx, bisects, commits, projects};
+use prony_lab_store::projects::{self, Project};
+use prony_lab_store::{StoreError, Tx, bisects, commits};
 
 /// What a page shows of commits; `commits.html` draws it.
 #[derive(Default)]
@@ -50,11 +51,12 @@ impl Section {
     /// On the page of a build: its own commit, and those since its baseline, or between the two that it compares.
     pub(super) fn of_build(
         tx: &mut Tx<'_>,
+        project: Option<&Project>,
         definitions: &Definitions,
         detail: &BuildDetail,
     ) -> Result<Self, StoreError> {
         let build = &detail.build;
-        let address = Address::of(tx, definitions, build.project)?;
+        let address = Address::of_project(definitions, project);
         let own = build.commit.as_ref().zip(build.commit_subject.as_ref()).map(|(commit, subject)| {
             address.line(&Commit {
                 commit: commit.clone(),
@@ -131,12 +133,16 @@ impl Address {
         project: Option<ProjectId>,
     ) -> Result<Self, StoreError> {
         let project = project.map(|id| projects::by_id(tx, id)).transpose()?.flatten();
-        let definition = project.and_then(|project| definitions.of(&project).ok());
+        Ok(Self::of_project(definitions, project.as_ref()))
+    }
+
+    fn of_project(definitions: &Definitions, project: Option<&Project>) -> Self {
+        let definition = project.and_then(|project| definitions.of(project).ok());
         let repository = match definition.as_deref() {
             Some(Definition { origin: Origin::Repository(address), .. }) => Some(address.clone()),
             _ => None,
         };
-        Ok(Self { is_repository: repository.is_some(), repository: repository.unwrap_or_default() })
+        Self { is_repository: repository.is_some(), repository: repository.unwrap_or_default() }
     }
 
     /// The page of a commit at the code host.

@@ -330,8 +330,7 @@ pub(crate) async fn clear_caches(
 
 /// The project of that name.
 pub(super) async fn find(lab: &Lab, name: String) -> Result<Project, WebError> {
-    let wanted = name.clone();
-    let found = lab.store.read(move |tx| projects::by_name(tx, &wanted)).await?;
+    let found = lab.projects().await?.iter().find(|project| project.name == name).cloned();
     found.ok_or_else(|| WebError::Missing(format!("project {}", ansi_stripper::line(&name))))
 }
 

@@ -10,7 +10,8 @@ use prony_lab_core::ansi_stripper;
 use prony_lab_core::definitions::Definitions;
 use prony_lab_model::{BuildDetail, BuildId, BuildKind};
 use prony_lab_store::figures::{self, Figure};
-use prony_lab_store::{StoreError, Tx, builds, files, projects, series};
+use prony_lab_store::projects::Project;
+use prony_lab_store::{StoreError, Tx, builds, files, series};
 
 /// Rows of the table: a study of more is looked at in the table of all figures.
 const ROWS_MAX: usize = 24;
@@ -55,16 +56,14 @@ impl Past {
     /// What came before the build; empty as long as it is not over.
     pub(super) fn read(
         tx: &mut Tx<'_>,
+        project: Option<&Project>,
         definitions: &Definitions,
         detail: &BuildDetail,
     ) -> Result<Self, StoreError> {
         let build = &detail.build;
-        let project = build.project.filter(|_| build.state.is_final());
-        let Some(project) = project.map(|id| projects::by_id(tx, id)).transpose()?.flatten() else {
-            return Ok(Self::default());
-        };
+        let Some(project) = project.filter(|_| build.state.is_final()) else { return Ok(Self::default()) };
         // A definition of an older prony may not be readable any more; what was built by it is.
-        let Ok(definition) = definitions.of(&project) else { return Ok(Self::default()) };
+        let Ok(definition) = definitions.of(project) else { return Ok(Self::default()) };
         let found = builds::finished_of_branch(tx, project.id, &definition.branch, build.id, SPARK_BUILDS)?;
         let mut builds: Vec<BuildId> = found.iter().map(|finished| finished.id).collect();
         if builds.first() != Some(&build.id) {

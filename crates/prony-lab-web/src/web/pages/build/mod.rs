@@ -102,14 +102,15 @@ pub(crate) async fn show(
     principal: Principal,
     PathParam(id): PathParam<BuildId>,
 ) -> Result<Html<String>, WebError> {
-    let definitions = lab.definitions.clone();
+    let (definitions, projects) = (lab.definitions.clone(), lab.projects().await?);
     let found = lab
         .store
         .read(move |tx| {
             let seen = events::last(tx)?;
             let Some(detail) = builds::one(tx, id)? else { return Ok(None) };
-            let commits = Section::of_build(tx, &definitions, &detail)?;
-            let past = Past::read(tx, &definitions, &detail)?;
+            let project = projects.iter().find(|project| Some(project.id) == detail.build.project);
+            let commits = Section::of_build(tx, project, &definitions, &detail)?;
+            let past = Past::read(tx, project, &definitions, &detail)?;
             Ok(Some((seen, detail, past, figures::notes(tx, id, NOTES)?, commits)))
         })
         .await?;
