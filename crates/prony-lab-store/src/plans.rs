@@ -107,8 +107,8 @@ fn searches(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Of the few states that builds have that are over, statistics say that each has half of all builds; those of a running
-/// one are in nobody's statistics.
+/// Statistics without samples, as most programs make them: where builds have two states, they say that any state has half
+/// of all builds.
 #[test]
 fn what_runs_is_found_whatever_the_statistics() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -119,7 +119,8 @@ fn what_runs_is_found_whatever_the_statistics() {
         .batch(
             "INSERT INTO builds (kind, reference, priority, state, requested_by, requested_at, expires_at) \
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \
-             SELECT 'load', 'x', 0, CASE i % 7 WHEN 3 THEN 'failed' ELSE 'completed' END, 'kim', i, i FROM n; ANALYZE",
+             SELECT 'load', 'x', 0, CASE i % 7 WHEN 3 THEN 'failed' ELSE 'completed' END, 'kim', i, i FROM n; ANALYZE; \
+             DROP TABLE IF EXISTS sqlite_stat4",
         )
         .expect("filled");
     drop(inner);
@@ -131,7 +132,7 @@ fn what_runs_is_found_whatever_the_statistics() {
     for (statement, plan) in &session.plans {
         let is_running = statement.contains("'running'");
         assert_eq!(plan.contains("builds_running"), is_running, "{statement}\n{plan}");
-        assert!(!plan.contains("SCAN b") || is_running && plan.contains("INDEX builds_running"), "{plan}");
+        assert!(!plan.contains("SCAN b"), "{statement}\n{plan}");
     }
     assert!(session.plans.len() >= 4, "{:?}", session.plans);
 }
@@ -152,7 +153,9 @@ fn no_view_of_the_queue_sorts_it_or_goes_through_all_builds() {
         views(&mut Tx::new(&mut session)).expect("they look");
         assert!(session.plans.len() >= 21, "{:?}", session.plans);
         for (statement, plan) in &session.plans {
-            let sorts = (plan.contains("TEMP B-TREE FOR ORDER BY") || plan.contains("Sort"));
+            // Few builds run at once.
+            let is_long = !statement.contains("'running'");
+            let sorts = is_long && (plan.contains("TEMP B-TREE FOR ORDER BY") || plan.contains("Sort"));
             let goes_through = plan.lines().any(|line| {
                 let line = line.trim();
                 (line == "SCAN b" || line == "SCAN builds") && !statement.contains("1 = 1")
