@@ -25,7 +25,7 @@ use rustix::process::{
 
 use crate::ended::Ended;
 use crate::tree::{Member, below};
-use crate::{SELF, cgroup, clock};
+use crate::{SELF, cgroup, clock, sys};
 
 /// The order to stop. The end of the pipe means that nobody is left to give one.
 pub(crate) const STOP: u8 = b's';
@@ -73,10 +73,12 @@ pub struct Guardian {
 
 impl Guardian {
     /// Starts the command and stays until that is over, or is to be. Everything that descends from it is then killed.
+    /// Of the descriptors of this process it inherits only those of its stdin, stdout and stderr.
     ///
     /// `orders` is the pipe's end, `report` gets one line at the end of the command (`ended code 1`), `log` what the
     /// command writes.
     pub fn run(&self, orders: impl AsFd, report: &mut dyn Write, log: &File) -> io::Result<()> {
+        sys::keep_descriptors_from_commands()?;
         set_child_subreaper(Some(getpid()))?;
         if self.tree {
             // Whoever leads a group can't begin a session, and then has one of its own already, or wants none.

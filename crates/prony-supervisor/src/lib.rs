@@ -18,6 +18,7 @@ mod guardian;
 mod limits;
 mod run;
 mod supervised;
+mod sys;
 mod tree;
 mod usage;
 mod watchdog;

@@ -156,6 +156,39 @@ fn ends_by_signals_and_programs_that_are_not_there() {
     assert_eq!(rest, "");
 }
 
+/// What was open in whoever started Prony, a lock or a key, is for no command. Without the guardian a shell would pass
+/// it on.
+#[test]
+fn a_command_inherits_no_descriptor_but_its_own() {
+    let folder = Folder::new("keep-descriptors");
+    fs::write(folder.0.join("secret"), "of somebody").expect("room");
+    let leak = "exec 3<secret 9<secret 77<secret; \"$0\" \"$@\"";
+    let open = "for fd in 3 9 77; do [ -e /proc/self/fd/$fd ] && echo $fd; done; true";
+    let run = |words: &[&str]| {
+        let mut child = std::process::Command::new("bash")
+            .args(["-c", leak])
+            .args(words)
+            .current_dir(&folder.0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("bash; ./test is written for it");
+        // A guardian takes the end of its orders for an order.
+        let orders = child.stdin.take();
+        let output = child.wait_with_output().expect("it ends");
+        drop(orders);
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout)
+    };
+    let script = format!("({open}) >&2");
+    assert_eq!(run(&["sh", "-c", &script]), "3\n9\n77\n", "this test leaks nothing");
+    for flags in [&[][..], &["--tree"][..]] {
+        let prony = [env!("CARGO_BIN_EXE_prony"), "supervise"];
+        let guarded = [&prony, flags, &["--", "sh", "-c", &script]].concat();
+        assert_eq!(run(&guarded), "ended code 0\n", "{flags:?}");
+    }
+}
+
 /// As `killall -9 prony` would.
 #[test]
 fn the_command_dies_with_a_guardian_that_is_killed() {
