@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, BuildId, BuildKind, Gate};
+use super::{Build, BuildId, BuildKind, BuildState, Gate};
 
 /// Code hosts cut longer descriptions off.
 const DESCRIPTION_MAX: usize = 140;
@@ -42,13 +42,6 @@ pub enum CommitState {
 impl CommitStatus {
     /// That of `build`, on a lab that is reached at `address` (`https://lab.example`, or empty).
     pub fn of(build: &Build, address: &str) -> Self {
-        let words = build
-            .verdict
-            .map_or_else(|| build.state.name().to_owned(), |verdict| verdict.name().replace('-', " "));
-        let description = match &build.reason {
-            Some(reason) => format!("{words}: {reason}"),
-            None => words,
-        };
         let place = match build.kind {
             BuildKind::Load => "load".to_owned(),
             _ => [build.project_name.as_deref(), build.variant.as_deref()]
@@ -61,10 +54,23 @@ impl CommitStatus {
             build: build.id,
             commit: build.commit.clone(),
             state: CommitState::of(build),
-            description: prony_report::clean(&description).chars().take(DESCRIPTION_MAX).collect(),
+            description: prony_report::clean(&describe(build)).chars().take(DESCRIPTION_MAX).collect(),
             target_url: format!("{address}/build/{}", build.id),
             context: format!("prony/{place}"),
         }
+    }
+}
+
+/// The verdict of `build` and the figure that decided it. Of a build that did not come to its end only how it ended:
+/// the reason may name users of the lab, and places on its machine, and a forge may show this to everybody.
+fn describe(build: &Build) -> String {
+    let is_measured = matches!(build.state, BuildState::Completed | BuildState::Degraded);
+    match (build.verdict, &build.reason) {
+        (Some(verdict), Some(reason)) if is_measured => {
+            format!("{}: {reason}", verdict.name().replace('-', " "))
+        }
+        (Some(verdict), None) if is_measured => verdict.name().replace('-', " "),
+        _ => build.state.name().to_owned(),
     }
 }
 
@@ -127,6 +133,18 @@ mod tests {
             (S::Expired, None, CommitState::Error),
         ] {
             assert_eq!(CommitState::of(&build(state, verdict)), expected, "{state:?} {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn a_build_that_did_not_come_to_its_end_tells_forges_only_how_it_ended() {
+        use BuildState as S;
+        for state in [S::Queued, S::Running, S::Cancelling, S::Failed, S::Cancelled, S::Expired] {
+            for verdict in [None, Some(BuildVerdict::NoBaseline)] {
+                let mut of = build(state, verdict);
+                of.reason = Some("cancelled by kim, who read /srv/lab/work".to_owned());
+                assert_eq!(CommitStatus::of(&of, "").description, state.name(), "{state:?}");
+            }
         }
     }
 
