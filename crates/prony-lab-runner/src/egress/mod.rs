@@ -11,7 +11,7 @@ mod relay;
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -180,11 +180,21 @@ fn connect_to(address: SocketAddr, closed: &[IpAddr]) -> Result<TcpStream, Strin
     if closed.contains(&address.ip()) {
         return Err(refused("the lab's database"));
     }
-    let server =
-        TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| format!("{address}: {error}"))?;
-    // Whoever connects to an address of its own has that address on both sides.
-    let is_own = server.local_addr().is_ok_and(|own| own.ip() == address.ip());
-    if is_own { Err(refused("this machine")) } else { Ok(server) }
+    let failed = |error: io::Error| format!("{address}: {error}");
+    if is_own(address).map_err(failed)? {
+        return Err(refused("this machine"));
+    }
+    TcpStream::connect_timeout(&address, PATIENCE).map_err(failed)
+}
+
+/// Whether `address` is one of this machine's own, which the kernel says without a packet: whoever connects to an
+/// address of their own has it on both sides. A connection that is refused afterwards would show which ports are open.
+fn is_own(address: SocketAddr) -> io::Result<bool> {
+    let any: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect(address)?;
+    Ok(socket.local_addr()?.ip() == address.ip())
 }
 
 #[cfg(test)]
@@ -228,5 +238,37 @@ mod tests {
         listener.set_nonblocking(true).expect("ours");
         assert!(listener.accept().is_err(), "nobody came");
         assert!(answer_to("SMTP\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    }
+
+    /// The addresses by which others reach this machine, as far as it has any.
+    #[test]
+    fn nothing_is_sent_to_this_machine_by_its_other_addresses() {
+        let mut checked = 0;
+        // Addresses for documentation: nothing is sent there either.
+        for (any, elsewhere) in [("0.0.0.0:0", "198.51.100.1:9"), ("[::]:0", "[2001:db8::1]:9")] {
+            let Ok(socket) = UdpSocket::bind(any) else { continue };
+            let Ok(own) = socket.connect(elsewhere).and_then(|()| socket.local_addr()) else { continue };
+            let listener = TcpListener::bind((own.ip(), 0)).expect("it is ours");
+            let open = listener.local_addr().expect("it has one");
+            let closed_port = TcpListener::bind((own.ip(), 0)).and_then(|other| other.local_addr());
+            let answers = [open, closed_port.expect("it has one")].map(|target| {
+                let answer = answer_to(&format!("CONNECT {target} HTTP/1.1\r\n\r\n"));
+                assert!(
+                    answer.starts_with("HTTP/1.1 403 ") && answer.contains("is this machine"),
+                    "{answer}"
+                );
+                answer.replace(&target.to_string(), "")
+            });
+            assert_eq!(answers[0], answers[1], "they show which port is open");
+            listener.set_nonblocking(true).expect("ours");
+            assert!(listener.accept().is_err(), "nobody came");
+            checked += 1;
+        }
+        if checked == 0 {
+            prony_testing::skip(
+                "nothing_is_sent_to_this_machine",
+                "this machine has no address but loopback",
+            );
+        }
     }
 }
