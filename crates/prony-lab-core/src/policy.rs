@@ -149,6 +149,10 @@ fn within(networks: &[ipnet::IpNet], address: SocketAddr) -> Option<&ipnet::IpNe
 fn host_and_port(url: &str) -> Result<(String, u16), Refusal> {
     let refused =
         |why: &str| Refusal::Url { url: crate::policy::refusal::shortened(url), why: why.to_owned() };
+    // The parser drops line feeds and tabs, and whatever reads the text next may not.
+    if url.chars().any(char::is_control) {
+        return Err(refused("it holds a control character"));
+    }
     let parsed = url::Url::parse(url).map_err(|error| refused(&error.to_string()))?;
     if !matches!(parsed.scheme(), "http" | "https") {
         return Err(refused("only http:// and https:// are spoken here"));

@@ -118,6 +118,11 @@ fn urls_that_are_not_asked() {
     for url in ["", "127.0.0.1", "ftp://127.0.0.1/", "file:///etc/passwd", "http://", "unix:/run/x"] {
         assert!(matches!(policy.resolve(Role::Admin, url), Err(Refusal::Url { .. })), "{url}");
     }
+    for url in
+        ["http://127.0.0.1/\r\nX: y", "ht\ntp://127.0.0.1/", "http://127.0.0.1/\t", "\u{7f}http://127.0.0.1/"]
+    {
+        assert!(matches!(policy.resolve(Role::Admin, url), Err(Refusal::Url { .. })), "{url:?}");
+    }
     assert_eq!(policy.resolve(Role::Admin, "http://a:b@127.0.0.1/"), Err(Refusal::UserInfo));
     let refused = policy.resolve(Role::Admin, "http://no-such-name.invalid/");
     assert!(matches!(refused, Err(Refusal::Resolve { .. })), "{refused:?}");
