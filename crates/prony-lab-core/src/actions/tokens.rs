@@ -249,10 +249,12 @@ mod tests {
                 .expect("changed");
                 assert!(!works(&second) && !is_good(store, &viewer), "void for good");
             }
-            let refused = act_blocking(store, machine(), |tx, ctx| {
-                user_actions::invite(tx, ctx, &"anonymous".parse().expect("a name"), Role::Viewer)
-            });
-            assert!(matches!(refused, Err(AccessError::ReservedName(_))));
+            for name in ["anonymous", "lab", "somebody"] {
+                let refused = act_blocking(store, machine(), |tx, ctx| {
+                    user_actions::invite(tx, ctx, &name.parse().expect("a name"), Role::Viewer)
+                });
+                assert!(matches!(refused, Err(AccessError::ReservedName(_))), "{name}");
+            }
         });
     }
 }

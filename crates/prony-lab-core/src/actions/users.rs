@@ -24,9 +24,13 @@ pub struct UserRow {
     pub disabled_at: Option<Moment>,
 }
 
+/// Names that no user may have: builds, alerts and the audit log give them to whoever has not logged in, to the lab
+/// itself, and to whoever failed to log in.
+const RESERVED: [&str; 3] = [ANONYMOUS, "lab", "somebody"];
+
 /// Makes a link by which `name` sets a password and is then there with `role`: its secret.
 pub fn invite(tx: &mut Tx<'_>, ctx: &Ctx, name: &Name, role: Role) -> Result<Secret, AccessError> {
-    if name.as_str() == ANONYMOUS {
+    if RESERVED.contains(&name.as_str()) {
         return Err(AccessError::ReservedName(name.to_string()));
     }
     if let Some(user) = users::by_name(tx, name.as_str())? {
