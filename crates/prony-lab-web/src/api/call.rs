@@ -186,12 +186,16 @@ fn body<B: DeserializeOwned>(takes_body: bool, headers: &HeaderMap, bytes: &[u8]
     })
 }
 
-/// `Idempotency-Key`: up to 255 visible characters.
+/// The longest `Idempotency-Key`, as the document has it.
+const KEY_BYTES_MAX: usize = 255;
+
+/// `Idempotency-Key`: visible characters alone.
 fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
-    if text.is_empty() || text.len() > 255 {
-        return Err(Problem::bad("an Idempotency-Key has 1 to 255 ASCII characters, such as a UUID"));
+    if text.is_empty() || text.len() > KEY_BYTES_MAX || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let words = "an Idempotency-Key has 1 to 255 visible ASCII characters and no spaces, such as a UUID";
+        return Err(Problem::bad(words));
     }
     Ok(Some(text.to_owned()))
 }
