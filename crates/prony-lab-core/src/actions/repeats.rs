@@ -161,7 +161,7 @@ impl Lab {
             repeats::link(tx, build, first, why)?;
             Ok(build)
         });
-        let (build, _) = accepted.await?;
-        Ok(Repetition { build: Some(build), why: why.to_owned() })
+        let (repeat, _) = accepted.await?;
+        Ok(Repetition { build: Some(repeat.build.id), why: why.to_owned() })
     }
 }

@@ -33,13 +33,13 @@ pub struct Asker {
 }
 
 impl Lab {
-    /// Accepts a build, unless it was accepted under the same key before: its number, and whether it is new. Durable when
-    /// this returns.
+    /// Accepts a build, unless it was accepted under the same key before: the build, and whether it is new. Durable when
+    /// this returns. It was read in the same transaction: an error of a later read would say that nothing was accepted.
     pub async fn request_build_once(
         &self,
         request: BuildRequest,
         asker: Asker,
-    ) -> Result<(BuildId, bool), Refused> {
+    ) -> Result<(BuildDetail, bool), Refused> {
         let new = self.checked(request, &asker.by).await?;
         self.accept_once(asker, move |tx| builds::accept(tx, &new)).await
     }
@@ -50,7 +50,7 @@ impl Lab {
         request: BuildRequest,
         branch: String,
         asker: Asker,
-    ) -> Result<(BuildId, bool), Refused> {
+    ) -> Result<(BuildDetail, bool), Refused> {
         let new = self.checked(request, &asker.by).await?;
         self.accept_once(asker, move |tx| builds::accept_of_branch(tx, &new, &branch)).await
     }
@@ -61,7 +61,7 @@ impl Lab {
         load: AdHocLoad,
         role: Role,
         asker: Asker,
-    ) -> Result<(BuildId, bool), Refused> {
+    ) -> Result<(BuildDetail, bool), Refused> {
         self.check_load(&load, role).await?;
         let now = clock::wall();
         let new = NewBuild {
@@ -81,13 +81,14 @@ impl Lab {
         self.accept_once(asker, move |tx| builds::accept(tx, &new)).await
     }
 
-    /// Cancels a build: at once where it still waits, otherwise as soon as what runs of it has been stopped.
-    pub async fn cancel_build(&self, id: BuildId, by: &str) -> Result<(), StoreError> {
+    /// Cancels a build: at once where it still waits, otherwise as soon as what runs of it has been stopped. The build, as
+    /// it then is.
+    pub async fn cancel_build(&self, id: BuildId, by: &str) -> Result<BuildDetail, StoreError> {
         let by = by.to_owned();
         self.store
             .write(move |tx| {
                 if queue::cancel(tx, id, &by, clock::wall())? {
-                    return Ok(());
+                    return found(tx, id);
                 }
                 let state = builds::state(tx, id)?;
                 Err(StoreError::Conflict(format!("build {id}, which is {}", state.name())))
@@ -101,7 +102,7 @@ impl Lab {
         id: BuildId,
         role: Role,
         asker: Asker,
-    ) -> Result<(BuildId, bool), Refused> {
+    ) -> Result<(BuildDetail, bool), Refused> {
         let found = self.store.read(move |tx| builds::one(tx, id)).await?;
         let detail = found.ok_or_else(|| StoreError::Missing(format!("build {id}")))?;
         match detail.load.clone() {
@@ -168,7 +169,7 @@ impl Lab {
         &self,
         asker: Asker,
         accept: impl FnOnce(&mut Tx<'_>) -> Result<BuildId, StoreError> + Send + 'static,
-    ) -> Result<(BuildId, bool), Refused> {
+    ) -> Result<(BuildDetail, bool), Refused> {
         let policy = self.policy().await?;
         self.store
             .write(move |tx| {
@@ -177,7 +178,8 @@ impl Lab {
                     None => None,
                 };
                 if let (Some((request, id)), Some((_, digest))) = (known, &asker.key) {
-                    return Ok(if request == digest.0 { Ok((id, false)) } else { Err(Refused::KeyReused) });
+                    let is_same = request == digest.0;
+                    return Ok(if is_same { Ok((found(tx, id)?, false)) } else { Err(Refused::KeyReused) });
                 }
                 if policy.limits_users() {
                     let unfinished = Unfinished { builds: builds::unfinished(tx, &asker.by)? };
@@ -190,10 +192,15 @@ impl Lab {
                     let now = clock::wall();
                     settings::answer(tx, &asker.by, key, digest, id, now, now.before(KEY_LIFE))?;
                 }
-                Ok(Ok((id, true)))
+                Ok(Ok((found(tx, id)?, true)))
             })
             .await?
     }
+}
+
+/// The build `id`, which is there.
+fn found(tx: &mut Tx<'_>, id: BuildId) -> Result<BuildDetail, StoreError> {
+    builds::one(tx, id)?.ok_or_else(|| StoreError::Missing(format!("build {id}")))
 }
 
 /// The request that leads to the same build.

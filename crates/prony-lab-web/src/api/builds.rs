@@ -162,19 +162,19 @@ pub(super) async fn one(call: Call<OneBuild, Nothing, Nothing>) -> Answered<Buil
 pub(super) async fn request(call: Call<Nothing, Nothing, BuildRequest>) -> Answered<BuildDetail> {
     let asker = asker(&call);
     let accepted = call.lab.request_build_once(call.body, asker).await;
-    made(&call.lab, accepted).await
+    made(accepted)
 }
 
 pub(super) async fn load(call: Call<Nothing, Nothing, AdHocLoad>) -> Answered<BuildDetail> {
     let asker = asker(&call);
     let accepted = call.lab.request_load(call.body, call.who.role, asker).await;
-    made(&call.lab, accepted).await
+    made(accepted)
 }
 
 pub(super) async fn retry(call: Call<OneBuild, Nothing, Nothing>) -> Answered<BuildDetail> {
     let asker = asker(&call);
     let accepted = call.lab.retry_build(call.path.id, call.who.role, asker).await;
-    made(&call.lab, accepted).await
+    made(accepted)
 }
 
 pub(super) async fn repeat(call: Call<OneBuild, Nothing, WantedRepeat>) -> Answered<Repetition> {
@@ -186,14 +186,10 @@ fn asker<P, Q, B>(call: &Call<P, Q, B>) -> Asker {
 }
 
 /// The build that was accepted: 201, or 200 where it had been before.
-async fn made(
-    lab: &prony_lab_core::lab::Lab,
-    accepted: Result<(BuildId, bool), Refused>,
-) -> Answered<BuildDetail> {
-    let (id, is_new) = accepted?;
-    let found = lab.store.read(move |tx| builds::one(tx, id)).await?;
-    let detail = found.ok_or_else(|| Problem::missing(&format!("build {id}")))?;
-    Ok(if is_new { Answer::at(detail, &format!("/builds/{id}")) } else { detail.into() })
+fn made(accepted: Result<(BuildDetail, bool), Refused>) -> Answered<BuildDetail> {
+    let (detail, is_new) = accepted?;
+    let place = format!("/builds/{}", detail.build.id);
+    Ok(if is_new { Answer::at(detail, &place) } else { detail.into() })
 }
 
 pub(super) async fn output(call: Call<OneTask, From, Nothing>) -> Answered<Output> {
@@ -257,10 +253,7 @@ pub(super) async fn files_of(call: Call<OneBuild, Nothing, Nothing>) -> Answered
 }
 
 pub(super) async fn cancel(call: Call<OneBuild, Nothing, Nothing>) -> Answered<BuildDetail> {
-    let id = call.path.id;
-    call.lab.cancel_build(id, &call.who.name).await?;
-    let found = call.lab.store.read(move |tx| builds::one(tx, id)).await?;
-    found.map(Answer::from).ok_or_else(|| Problem::missing(&format!("build {id}")))
+    Ok(call.lab.cancel_build(call.path.id, &call.who.name).await?.into())
 }
 
 pub(super) async fn stop_all(call: Call<Nothing, Nothing, Nothing>) -> Answered<Stopped> {

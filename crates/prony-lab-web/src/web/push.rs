@@ -69,8 +69,10 @@ pub(super) async fn accept(
     let digest = Digest(Sha256::digest(key.as_bytes()).into());
     let asker = Asker { by: BY.to_owned(), key: Some((key, digest)) };
     match lab.request_pushed_build(request, branch.to_owned(), asker).await {
-        Ok((id, true)) => Ok((StatusCode::CREATED, format!("build {id}\n"))),
-        Ok((id, false)) => Ok((StatusCode::OK, format!("build {id}, which was requested before\n"))),
+        Ok((new, true)) => Ok((StatusCode::CREATED, format!("build {}\n", new.build.id))),
+        Ok((known, false)) => {
+            Ok((StatusCode::OK, format!("build {}, which was requested before\n", known.build.id)))
+        }
         Err(Refused::Store(error)) => Err(error.into()),
         Err(Refused::Target(refusal)) => Err(WebError::Query(refusal.to_string())),
         Err(Refused::Fields(_) | Refused::KeyReused) => {

@@ -77,7 +77,7 @@ pub(crate) async fn accept(
     let request = request(&fields);
     let asker = Asker { by: principal.name.clone(), key: None };
     match lab.request_build_once(request.clone(), asker).await {
-        Ok((id, _)) => Ok(Redirect::to(&format!("/build/{id}")).into_response()),
+        Ok((new, _)) => Ok(Redirect::to(&format!("/build/{}", new.build.id)).into_response()),
         Err(error) => {
             let mistakes = mistakes(error, "project")?;
             refused(&lab, &principal, Filled { request, mistakes, ..Filled::default() }).await
@@ -100,7 +100,9 @@ async fn accept_load(lab: &Lab, principal: &Principal, fields: &Fields) -> Resul
         Ok(wanted) => {
             let asker = Asker { by: principal.name.clone(), key: None };
             match lab.request_load(wanted, principal.role, asker).await {
-                Ok((id, _)) => return Ok(Redirect::to(&format!("/build/{id}")).into_response()),
+                Ok((new, _)) => {
+                    return Ok(Redirect::to(&format!("/build/{}", new.build.id)).into_response());
+                }
                 Err(refusal) => refusal,
             }
         }

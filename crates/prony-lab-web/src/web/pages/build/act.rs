@@ -32,7 +32,7 @@ pub(crate) async fn retry(
     principal.require(Role::Runner)?;
     let asker = Asker { by: principal.name.clone(), key: None };
     let (new, _) = lab.retry_build(id, principal.role, asker).await.map_err(as_web_error)?;
-    Ok(Redirect::to(&format!("/build/{new}")))
+    Ok(Redirect::to(&format!("/build/{}", new.build.id)))
 }
 
 /// Adds a note.
