@@ -7,6 +7,7 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::{Row, StoreError, Tx, checksum, values};
 use prony_lab_model::BuildId;
@@ -79,6 +80,18 @@ fn inflated(row: &Row) -> Result<(FileInfo, Vec<u8>), StoreError> {
     let (info, bytes) = (info(row)?, row.bytes(4)?);
     let bytes = if row.int(3)? == 0 { bytes } else { inflate(&bytes, info.size_bytes)? };
     Ok((info, bytes))
+}
+
+/// The file `name` of the build, read as JSON; nothing where it is not there, longer than `bytes_max`, or something else:
+/// a build wrote it.
+pub fn json<T: DeserializeOwned>(
+    tx: &mut Tx<'_>,
+    build: BuildId,
+    name: &str,
+    bytes_max: u64,
+) -> Result<Option<T>, StoreError> {
+    let bytes = bytes_up_to(tx, build, name, bytes_max)?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
 
 /// A file as it is stored.

@@ -245,6 +245,32 @@ fn outputs_of_tasks_say_how_far_they_are() {
 }
 
 #[test]
+fn a_comparison_of_two_commits_has_its_figures_in_the_api() {
+    let bench = Bench::new();
+    let (_, id) = bench.running("kim");
+    let compared: serde_json::Value = serde_json::from_str(&hostile_comparison()).expect("JSON");
+    let report = json!({ "comparisons": [
+        { "title": "web: b against a", "a": 0, "b": 1, "margin": 0.02, "metrics": compared[0]["metrics"] }
+    ] });
+    bench.write(move |tx| files::put(tx, id, "report.json", report.to_string().as_bytes()));
+    let results = || {
+        let (_, text) = bench.text("/api/v1/builds/1/results");
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+    };
+    assert_eq!(results()["comparisons"], json!([]), "a study's own comparisons are in its report");
+    bench.write(move |tx| {
+        tx.execute("UPDATE builds SET kind = 'comparison' WHERE id = $1", values![id]).map(drop)
+    });
+    let found = results();
+    let first = &found["comparisons"][0];
+    assert_eq!(first["title"], "web: b against a", "{found}");
+    assert_eq!(
+        (&first["metrics"][0]["change"], &first["metrics"][0]["primary"]),
+        (&json!(0.08), &json!(true))
+    );
+}
+
+#[test]
 fn what_is_drawn_of_a_build_is_drawn_once() {
     let bench = Bench::new();
     let (_, id) = bench.running("kim");

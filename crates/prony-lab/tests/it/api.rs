@@ -41,7 +41,7 @@ fn from_a_request_to_its_build() {
     assert_eq!(output.json(), json!({ "text": "" }));
     assert_eq!(
         front.call(&viewer, "GET", "/builds/1/results", None).json(),
-        json!({ "figures": [], "demands": [] })
+        json!({ "figures": [], "comparisons": [], "demands": [] })
     );
     let note =
         front.call(&runner, "POST", "/builds/1/notes", Some(&json!({ "words": " <b>slow</b> disk " })));
@@ -116,7 +116,9 @@ fn a_key_makes_a_request_count_once() {
     assert_eq!(retried, [(201, Some(3)), (201, Some(4)), (200, Some(3))], "a key counts for one address");
     let tasks = json!({ "project": "web", "tasks": ["nothing"] });
     assert_eq!(send("three", &tasks).json()["mistakes"][0]["field"], "tests", "tasks are tests");
-    assert_eq!(send("", &body).status, 400);
+    for bad in ["", "two words", "a\ttab", &"x".repeat(256)] {
+        assert_eq!(send(bad, &body).status, 400, "{bad:?} is not what the document allows");
+    }
     let all = front.call(&admin, "GET", "/builds", None).json();
     assert_eq!(all["items"].as_array().map(Vec::len), Some(4));
 }

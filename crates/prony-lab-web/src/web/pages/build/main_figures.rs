@@ -110,7 +110,7 @@ impl MainFigures {
 
 /// What the study of a comparison found: its primary metrics.
 fn between_commits(tx: &mut Tx<'_>, id: BuildId) -> Result<Vec<Line>, StoreError> {
-    let report: Option<Report> = json(tx, id, "report.json")?;
+    let report: Option<Report> = files::json(tx, id, "report.json", COMPARISON_BYTES_MAX)?;
     let all = report.into_iter().flat_map(|report| report.comparisons);
     let rows = all.flat_map(|within| {
         let primary = within.metrics.into_iter().filter(|metric| metric.primary);
@@ -137,7 +137,7 @@ fn between_commits(tx: &mut Tx<'_>, id: BuildId) -> Result<Vec<Line>, StoreError
 fn beside_history(tx: &mut Tx<'_>, detail: &BuildDetail, past: &Past) -> Result<Vec<Line>, StoreError> {
     let id = detail.build.id;
     let compared: Vec<Compared> = match detail.baseline {
-        Some(_) => json(tx, id, "comparison.json")?.unwrap_or_default(),
+        Some(_) => files::json(tx, id, "comparison.json", COMPARISON_BYTES_MAX)?.unwrap_or_default(),
         None => Vec::new(),
     };
     let of = |found: &Figure| {
@@ -166,16 +166,6 @@ fn beside_history(tx: &mut Tx<'_>, detail: &BuildDetail, past: &Past) -> Result<
         });
     }
     Ok(rows)
-}
-
-/// A file of the build, read as JSON; nothing where it is not there, too long, or something else: a build wrote it.
-fn json<T: serde::de::DeserializeOwned>(
-    tx: &mut Tx<'_>,
-    id: BuildId,
-    name: &str,
-) -> Result<Option<T>, StoreError> {
-    let bytes = files::bytes_up_to(tx, id, name, COMPARISON_BYTES_MAX)?;
-    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
 
 /// Whether `prony compare` means `cell` by `name`: it puts the folder of the study before it.
