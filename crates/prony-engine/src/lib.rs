@@ -36,4 +36,4 @@ pub use machine::environment::{before as environment, load_average};
 pub use machine::limits::connections_allowed;
 pub use probe::{BodyNotKept, KeptBody, probe};
 pub use run::{run, run_with_server};
-pub use sys::share_heaps;
+pub use sys::{map_large_allocations, share_heaps};

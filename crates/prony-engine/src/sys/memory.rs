@@ -19,8 +19,9 @@ pub fn share_heaps() {
 ///
 /// By default glibc raises that limit each time such a piece is freed, and then serves the next ones from
 /// its heap, where it must write zeros over all of it: histograms of 270 KiB of which a few pages are used
-/// took 36 MB instead of 2 (mallopt(3), M_MMAP_THRESHOLD). Other C libraries do so anyway.
-pub(crate) fn map_large_allocations() {
+/// took 36 MB instead of 2 (mallopt(3), M_MMAP_THRESHOLD), and eight logins of a lab, one after the other, 170 MB that were
+/// never given back. Other C libraries do so anyway.
+pub fn map_large_allocations() {
     #[cfg(target_env = "gnu")]
     {
         const THRESHOLD_BYTES: libc::c_int = 128 * 1024;

@@ -19,8 +19,7 @@ mod timestamping;
 
 pub(crate) use buffers::BufferGroups;
 pub(crate) use cpu_clock::process_cpu_ns;
-pub(crate) use memory::map_large_allocations;
-pub use memory::share_heaps;
+pub use memory::{map_large_allocations, share_heaps};
 pub(crate) use perf::{Counter, Event};
 pub(crate) use priority::ask_for_short_slices;
 pub(crate) use ring::{BATCH, Completion, Receive, Ring, RingSetup, Socket, received};
