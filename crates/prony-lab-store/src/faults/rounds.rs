@@ -232,6 +232,14 @@ fn nothing_answered_is_lost_or_done_twice_when_the_lab_is_killed() {
             reported.check(&store, &context);
         }
         assert!(!reported.accepted.is_empty());
+        eprintln!(
+            "{}: {} rounds, {} requests accepted, {} refused, {} builds taken; none is lost and none is there twice",
+            if is_sqlite { "SQLite" } else { "PostgreSQL" },
+            seeds.len(),
+            reported.accepted.len(),
+            reported.refused.len(),
+            reported.taken.len()
+        );
     }
 }
 
