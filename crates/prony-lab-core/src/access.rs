@@ -95,12 +95,17 @@ pub fn ownership(tx: &mut Tx<'_>) -> Result<Ownership, StoreError> {
 
 /// A key of the lab's, which is made when it is needed first.
 pub fn key(tx: &mut Tx<'_>, name: &str) -> Result<Secret, StoreError> {
-    let text = if let Some(text) = settings::setting(tx, name)? {
-        text
-    } else {
-        let text = Secret::new().text();
-        settings::set(tx, name, &text)?;
-        text
-    };
-    Secret::read(&text).map_err(|_| StoreError::Damaged(format!("the setting {name}")))
+    if let Some(key) = known_key(tx, name)? {
+        return Ok(key);
+    }
+    let key = Secret::new();
+    settings::set(tx, name, &key.text())?;
+    Ok(key)
+}
+
+/// The same, if it was made.
+pub(crate) fn known_key(tx: &mut Tx<'_>, name: &str) -> Result<Option<Secret>, StoreError> {
+    let read =
+        |text: String| Secret::read(&text).map_err(|_| StoreError::Damaged(format!("the setting {name}")));
+    settings::setting(tx, name)?.map(read).transpose()
 }

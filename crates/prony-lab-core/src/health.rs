@@ -79,7 +79,7 @@ impl Health {
     }
 
     /// What is left of the lab's disk, where that is known.
-    pub(crate) fn free_bytes(&self) -> Option<u64> {
+    pub fn free_bytes(&self) -> Option<u64> {
         Some(self.free_bytes.load(Ordering::Acquire)).filter(|bytes| *bytes != u64::MAX)
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
 
-use crate::access::{Access, DEVICES, Hashing, Shown, Who, check_place, key, ownership};
+use crate::access::{Access, DEVICES, Hashing, Shown, Who, check_place, key, known_key, ownership};
 use crate::capacity::{Downloads, RenderCache, Shares, Turns};
 use crate::definitions::Definitions;
 use crate::egress;
@@ -101,7 +101,11 @@ impl Lab {
         for note in store.notes() {
             store.log().add(LogEntry::new(LogLevel::Warning, "store.note", note.as_str()));
         }
-        let device_key = store.write_blocking(|tx| key(tx, DEVICES))?;
+        // On a full disk nothing can be written, and this is all that is needed to answer.
+        let device_key = match store.read_blocking(|tx| known_key(tx, DEVICES))? {
+            Some(key) => key,
+            None => store.write_blocking(|tx| key(tx, DEVICES))?,
+        };
         let hashing = Hashing::start().map_err(LabError::Threads)?;
         let access = Arc::new(Access::new(&options, hashing, &device_key)?);
         let metrics = Arc::new(Metrics::new(&store));
@@ -150,6 +154,12 @@ impl Lab {
             .with("database", database)
             .with("sandbox", sandbox.unwrap_or("builds are not run here"));
         self.log().add(entry);
+    }
+
+    /// Logs that builds are run only now, in this `sandbox`: the disk was full when the lab started.
+    pub fn log_late_worker(&self, sandbox: &str) {
+        let message = format!("builds are run from now on. {sandbox}");
+        self.log().add(LogEntry::new(LogLevel::Info, "worker.started", message).with("sandbox", sandbox));
     }
 
     /// Logs that builds run without a sandbox, for the reason `why`.

@@ -25,7 +25,7 @@ use prony_lab_core::lab_error::LabError;
 use prony_lab_model::clock;
 use prony_lab_model::{BuildId, BuildState};
 use prony_lab_store::background::Background;
-use prony_lab_store::{Store, StoreError, Tx, builds, database_addresses, queue};
+use prony_lab_store::{Store, StoreError, Tx, builds, database_addresses, disk, queue};
 
 /// How soon a new build is seen, and one that is cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -35,6 +35,8 @@ const EXPIRY: Duration = Duration::from_secs(1);
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// After an error of the store: time for a database to come back.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
+/// What folders and the trial of a sandbox take at most.
+const ROOM_BYTES_MIN: u64 = 1 << 20;
 /// What must be written is tried for so long; after that the build is left to the next start of the lab.
 const PERSISTENCE: Duration = Duration::from_mins(2);
 
@@ -81,8 +83,13 @@ struct Shared {
 }
 
 impl Worker {
-    /// Sees to what an earlier lab left behind, and works from now on.
+    /// Sees to what an earlier lab left behind, and works from now on. [`StoreError::Full`] where the disk has no room
+    /// for that: later it may have.
     pub fn start(lab: &Lab, surroundings: &Surroundings) -> Result<Self, LabError> {
+        // Without room the trial of the sandbox would fail, and builds would run without one where that is allowed.
+        if disk::space(&lab.options.data).is_some_and(|space| space.free_bytes < ROOM_BYTES_MIN) {
+            return Err(StoreError::Full.into());
+        }
         lab.store.write_blocking(|tx| queue::recover(tx, clock::wall()))?;
         let folder = |path: &PathBuf| {
             let path = path.clone();

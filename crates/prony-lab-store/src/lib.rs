@@ -58,6 +58,7 @@ mod session;
 pub mod settings;
 mod sqlite;
 pub mod statuses;
+mod takeover;
 pub mod tasks;
 #[cfg(test)]
 mod tests;
@@ -66,6 +67,7 @@ pub mod tokens;
 mod tx;
 pub mod users;
 mod value;
+mod waiting;
 mod writer;
 
 use std::sync::Arc;
@@ -117,9 +119,10 @@ impl Store {
         Self::over(lease, notes, address)
     }
 
-    fn over(lease: WriteLease, notes: Vec<String>, address: &StoreAddress) -> Result<Self, StoreError> {
+    fn over(mut lease: WriteLease, notes: Vec<String>, address: &StoreAddress) -> Result<Self, StoreError> {
         let changes = Arc::new(Changes::default());
-        let readers = Arc::new(Readers::new(address.clone(), READERS));
+        let readers = Arc::new(Readers::new(address.clone(), READERS, lease.is_waiting()));
+        lease.set_readers(readers.shared());
         let log = lease.log();
         let writer = Arc::new(Writer::start(lease, Arc::clone(&changes))?);
         let is_here = matches!(address, StoreAddress::Sqlite(_));

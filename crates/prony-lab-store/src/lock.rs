@@ -87,10 +87,13 @@ impl FileLock {
     /// Names this process as the holder. Until then the file holds what the last one left.
     pub(super) fn name_holder(&mut self, commits: i64) -> std::io::Result<()> {
         let head = format!("{}\n{COMMITS}", holder());
-        self.file.set_len(0)?;
-        self.file.write_all_at(head.as_bytes(), 0)?;
-        self.commits_at = Some(head.len() as u64);
-        self.note(commits)
+        let at = head.len() as u64;
+        let text = format!("{head}{commits:020}\n");
+        // Over what is there, which is cut afterwards: on a full disk nothing must be lost of what the last one left.
+        self.file.write_all_at(text.as_bytes(), 0)?;
+        self.file.set_len(text.len() as u64)?;
+        self.commits_at = Some(at);
+        Ok(())
     }
 
     /// Forgets what the last holder left: another database takes the place of its own.

@@ -1,11 +1,12 @@
 //! Those who read: a few sessions that take turns, each reading on one snapshot.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::Semaphore;
 
 use super::session::Session;
+use super::sqlite::Sqlite;
 use super::{StoreError, Tx, connect};
 use prony_lab_model::options::StoreAddress;
 
@@ -18,8 +19,12 @@ pub(super) struct Readers {
     turns: Semaphore,
 }
 
-struct Shared {
+/// What readers and the writer share.
+pub struct Shared {
     address: StoreAddress,
+    /// Whether the store is not taken over yet, so that its files must not be opened for writing. Everybody who reads
+    /// holds it.
+    is_read_only: RwLock<bool>,
     idle: Mutex<Vec<Box<dyn Session>>>,
     /// Sessions that were opened, ever.
     opened: AtomicUsize,
@@ -29,16 +34,23 @@ struct Shared {
 }
 
 impl Readers {
-    /// At most `most` at once; each is opened when it is needed first.
-    pub(super) fn new(address: StoreAddress, most: usize) -> Self {
+    /// At most `most` at once; each is opened when it is needed first. `is_read_only` while the store is not taken
+    /// over, for which [`Shared::without_readers`] makes room.
+    pub(super) fn new(address: StoreAddress, most: usize, is_read_only: bool) -> Self {
         let shared = Shared {
             address,
+            is_read_only: RwLock::new(is_read_only),
             idle: Mutex::default(),
             opened: AtomicUsize::new(0),
             #[cfg(any(test, feature = "testing"))]
             statements: AtomicUsize::new(0),
         };
         Self { shared: Arc::new(shared), turns: Semaphore::new(most) }
+    }
+
+    /// What the writer needs to take the store over.
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
     }
 
     pub(super) async fn read<T: Send + 'static>(
@@ -72,8 +84,22 @@ impl Readers {
 }
 
 impl Shared {
+    /// Does `work`, which opens the store for writing, while nobody reads and no session is open. Where it succeeds,
+    /// everybody opens it like that from now on.
+    pub(super) fn without_readers<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut is_read_only = self.is_read_only.write().unwrap_or_else(PoisonError::into_inner);
+        self.idle().clear();
+        let done = work()?;
+        *is_read_only = false;
+        Ok(done)
+    }
+
     fn read<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let mut session = self.begun()?;
+        let is_read_only = self.is_read_only.read().unwrap_or_else(PoisonError::into_inner);
+        let mut session = self.begun(*is_read_only)?;
         let mut tx = Tx::new(session.as_mut());
         let result = work(&mut tx);
         #[cfg(any(test, feature = "testing"))]
@@ -89,7 +115,7 @@ impl Shared {
     }
 
     /// A session with a transaction. One that was lost while it was idle fails only when it is used.
-    fn begun(&self) -> Result<Box<dyn Session>, StoreError> {
+    fn begun(&self, is_read_only: bool) -> Result<Box<dyn Session>, StoreError> {
         let idle = self.idle().pop();
         if let Some(mut session) = idle.filter(|session| !session.is_lost()) {
             match session.begin(false) {
@@ -97,7 +123,10 @@ impl Shared {
                 begun => return begun.map(|()| session),
             }
         }
-        let mut session = connect(&self.address)?;
+        let mut session: Box<dyn Session> = match &self.address {
+            StoreAddress::Sqlite(path) if is_read_only => Box::new(Sqlite::open_read_only(path)?),
+            address => connect(address)?,
+        };
         self.opened.fetch_add(1, Ordering::Relaxed);
         session.begin(false).map(|()| session)
     }

@@ -1,7 +1,9 @@
 //! SQLite's side of the seam.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +11,7 @@ use std::time::Duration;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
+use super::backup::beside;
 use super::lock::close_to_others;
 use super::session::{Dialect, Session};
 use super::{Row, StoreError, Value};
@@ -23,6 +26,10 @@ const STEPS: std::ffi::c_int = 10_000;
 /// More statements than the lab has.
 const STATEMENTS: usize = 256;
 
+/// How every connection is set up.
+const SETTINGS: &str = "PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -2000; \
+                        PRAGMA trusted_schema = OFF;";
+
 pub(crate) struct Sqlite {
     connection: Connection,
 }
@@ -30,24 +37,32 @@ pub(crate) struct Sqlite {
 impl Sqlite {
     /// Opens the database at `path`, which is there: see [`make_file`].
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        // WAL: readers never wait for the writer. FULL: a commit has reached the disk when it returns.
+        let writing = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; \
+                       PRAGMA wal_autocheckpoint = 0;";
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Self::opened(path, path.as_os_str(), flags, &format!("{writing} {SETTINGS}"))
+    }
+
+    /// Opens the database at `path` for reading alone, with the index of its log in memory: on a full disk the file of
+    /// that index can't grow. Nobody in this process may have it open for writing meanwhile.
+    pub(super) fn open_read_only(path: &Path) -> Result<Self, StoreError> {
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Self::opened(path, &read_only_uri(path), flags, SETTINGS)
+    }
+
+    fn opened(path: &Path, name: &OsStr, flags: OpenFlags, settings: &str) -> Result<Self, StoreError> {
         let failed = |error: &rusqlite::Error| match from_sqlite(error) {
             StoreError::Fault(message) | StoreError::Unavailable(message) => {
                 StoreError::Open { path: PathBuf::from(path), message }
             }
             other => other,
         };
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(|error| failed(&error))?;
+        let connection = Connection::open_with_flags(name, flags).map_err(|error| failed(&error))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.busy_timeout(BUSY).map_err(|error| failed(&error))?;
-        // WAL: readers never wait for the writer. FULL: a commit has reached the disk when it returns.
-        connection
-            .execute_batch(
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
-                 PRAGMA temp_store = MEMORY; PRAGMA cache_size = -2000; PRAGMA journal_size_limit = 67108864; \
-                 PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 0;",
-            )
-            .map_err(|error| failed(&error))?;
+        connection.execute_batch(settings).map_err(|error| failed(&error))?;
         Ok(Self::over(connection))
     }
 
@@ -75,6 +90,34 @@ pub(super) fn make_file(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => close_to_others(path).map_err(unfit),
         Err(error) => Err(unfit(error)),
     }
+}
+
+/// Makes the files of the log beside the database at `path`, empty, where they are not there: SQLite reads no database
+/// without them. Only before the first connection, as [`make_file`].
+pub(super) fn make_log_files(path: &Path) -> std::io::Result<()> {
+    for suffix in ["-wal", "-shm"] {
+        let place = beside(path, suffix);
+        match OpenOptions::new().append(true).create_new(true).mode(FILE_MODE).open(place) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The name of the database at `path` for a connection that keeps the index of the log in memory.
+fn read_only_uri(path: &Path) -> OsString {
+    // An absolute path follows the host of the URI, which is empty.
+    let mut uri = OsString::from(if path.is_absolute() { "file://" } else { "file:" });
+    for &byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
+            uri.push(OsStr::from_bytes(&[byte]));
+        } else {
+            uri.push(format!("%{byte:02x}"));
+        }
+    }
+    uri.push("?readonly_shm=1");
+    uri
 }
 
 impl Session for Sqlite {

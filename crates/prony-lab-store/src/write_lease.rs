@@ -2,15 +2,18 @@
 //! database without ever writing beside another lab.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use prony_model::Problem;
 
 use super::checkpoint::{self, Checkpointer};
-use super::footing::{self, Footing};
+use super::footing::Footing;
 use super::lock::{self, FileLock};
 use super::session::Session;
-use super::{StoreError, connect, disk, migrate, sqlite};
+use super::takeover::{Taken, at_start};
+use super::waiting::{self, NoSession, Waiting};
+use super::{StoreError, connect, migrate, readers, sqlite};
 use prony_lab_model::clock;
 use prony_lab_model::log::{Log, LogEntry, LogLevel};
 use prony_lab_model::options::StoreAddress;
@@ -19,13 +22,6 @@ use prony_lab_model::options::StoreAddress;
 const RETRY: Duration = Duration::from_millis(200);
 /// How long a commit whose answer was lost is asked after: a PostgreSQL restarts within seconds.
 const ASK: Duration = Duration::from_secs(15);
-
-/// How long a start may be held up by a check of the store: about a gigabyte's worth.
-const CHECK_MAX: Duration = Duration::from_secs(10);
-
-/// What a start writes: the index of SQLite's log and the first pages of the log itself, 32 KiB and some. With less than
-/// this, an error of a file is one of the full disk.
-const START_BYTES_MIN: u64 = 256 << 10;
 
 /// The lab's hold on its store.
 pub(super) struct WriteLease {
@@ -41,6 +37,9 @@ pub(super) struct WriteLease {
     log: Log,
     /// What only a store in files of this machine has.
     held: Option<Held>,
+    /// A store in files that was not taken over yet, because its disk is full.
+    waiting: Option<Waiting>,
+    readers: Option<Arc<readers::Shared>>,
 }
 
 /// An attempt to reach the database that failed.
@@ -88,27 +87,57 @@ impl WriteLease {
     fn open_files(address: &StoreAddress, path: &Path) -> Result<(Self, Vec<String>), StoreError> {
         let (mut lock, killed) = FileLock::take(path)?;
         sqlite::make_file(path)?;
-        let notes = killed.map(|_| quick_check(path)).transpose()?.into_iter().collect();
-        let mut session = connect(address)?;
-        // Readers have less: there are many, and what they look for is in the kernel's cache.
-        session.batch("PRAGMA cache_size = -8000;")?;
-        migrate::prepare(session.as_mut())?;
-        let commits = footing::check_commits(path, session.as_mut(), killed)?;
-        migrate::migrate(session.as_mut())?;
-        let epoch = lock::take_over(session.as_mut())?;
-        let footing = Footing::of(path)?;
-        lock.name_holder(commits)
-            .map_err(|error| StoreError::Open { path: lock::place(path), message: error.to_string() })?;
-        let mut lease = Self::over(session, address, epoch);
-        lease.checkpointer = Some(Checkpointer::start(path.to_owned())?);
-        lease.held = Some(Held { footing, commits, lock });
-        Ok((lease, notes))
+        match Taken::take(path, &mut lock, killed) {
+            Ok(taken) => {
+                let notes = taken.note.clone().into_iter().collect();
+                let mut lease = Self::over(Box::new(NoSession), address, 0);
+                lease.install(taken, lock);
+                Ok((lease, notes))
+            }
+            Err(error) => {
+                let error = at_start(error, path);
+                if !matches!(error, StoreError::FullAtStart { .. }) {
+                    return Err(error);
+                }
+                let waiting = Waiting::start(path, lock, killed)?.ok_or(error)?;
+                let mut lease = Self::over(Box::new(NoSession), address, 0);
+                lease.waiting = Some(waiting);
+                Ok((lease, vec![waiting::NOTE.to_owned()]))
+            }
+        }
     }
 
     fn over(session: Box<dyn Session>, address: &StoreAddress, epoch: i64) -> Self {
-        let address = address.clone();
-        let log = Log::default();
-        Self { session, address, epoch, gone: None, missed: None, checkpointer: None, log, held: None }
+        Self {
+            session,
+            address: address.clone(),
+            epoch,
+            gone: None,
+            missed: None,
+            checkpointer: None,
+            log: Log::default(),
+            held: None,
+            waiting: None,
+            readers: None,
+        }
+    }
+
+    /// Writes with what was taken over from now on.
+    fn install(&mut self, taken: Taken, lock: FileLock) {
+        self.checkpointer = Some(taken.checkpointer);
+        self.session = taken.session;
+        self.epoch = taken.epoch;
+        self.held = Some(Held { footing: taken.footing, commits: taken.commits, lock });
+    }
+
+    /// Whether the store can only be read so far.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Those who have to let go of the store before it is taken over.
+    pub(super) fn set_readers(&mut self, readers: Arc<readers::Shared>) {
+        self.readers = Some(readers);
     }
 
     /// What happens to the store from now on, for people.
@@ -128,6 +157,9 @@ impl WriteLease {
 
     /// Begins a transaction, over a new connection where the last one is lost.
     pub(super) fn begin(&mut self) -> Result<(), StoreError> {
+        if self.waiting.is_some() && self.gone.is_none() {
+            self.take_over_late()?;
+        }
         if !self.session.is_lost() && self.gone.is_none() {
             match self.session.begin(true) {
                 Err(error) if self.session.is_lost() || matches!(error, StoreError::Unavailable(_)) => {}
@@ -166,6 +198,45 @@ impl WriteLease {
         if self.checkpointer.as_mut().is_some_and(Checkpointer::committed) {
             // Where it fails now it will be done later; what is committed is durable in the log.
             let _ = self.session.query(checkpoint::STATEMENT, &[]);
+        }
+    }
+
+    /// Takes over a store whose disk was full when the lab started, if there is room now.
+    fn take_over_late(&mut self) -> Result<(), StoreError> {
+        let Some(mut waiting) = self.waiting.take_if(|waiting| waiting.may_try()) else {
+            return Err(StoreError::Full);
+        };
+        let Waiting { path, lock, killed, since, .. } = &mut waiting;
+        let mut take = || {
+            // The end of a session that fails may remove the files of the log.
+            Taken::take(path, lock, *killed).inspect_err(|_| drop(sqlite::make_log_files(path)))
+        };
+        let taken = match &self.readers {
+            Some(readers) => readers.without_readers(take),
+            None => take(),
+        };
+        let away = clock::steady().saturating_sub(*since).as_secs_f64();
+        match taken.map_err(|error| at_start(error, path)) {
+            Ok(mut taken) => {
+                if let Some(note) = taken.note.take() {
+                    self.log.add(LogEntry::new(LogLevel::Warning, "store.note", note));
+                }
+                self.install(taken, waiting.lock);
+                let message = format!("the disk has room again after {away:.1} s; requests are accepted");
+                self.log.add(LogEntry::new(LogLevel::Info, "database.back", message).with("away_s", away));
+                Ok(())
+            }
+            Err(error) => {
+                waiting.put_off();
+                self.waiting = Some(waiting);
+                let is_full = matches!(error, StoreError::FullAtStart { .. });
+                let error = if is_full { StoreError::Full } else { error };
+                if error.retry_after().is_none() {
+                    self.log_end(&error);
+                    self.gone = Some(error.clone());
+                }
+                Err(error)
+            }
         }
     }
 
@@ -260,33 +331,4 @@ impl WriteLease {
             held => held.map(|()| session),
         }
     }
-}
-
-/// The error of a start, which a full disk has in many forms.
-fn at_start(error: StoreError, path: &Path) -> StoreError {
-    let space = disk::space(path);
-    let is_full = space.is_some_and(|space| space.free_bytes < START_BYTES_MIN);
-    match error {
-        StoreError::Full => {}
-        StoreError::Open { .. } | StoreError::Unavailable(_) if is_full => {}
-        other => return other,
-    }
-    StoreError::FullAtStart { path: path.to_owned(), free: space.map(|space| space.free_bytes) }
-}
-
-/// Checks the database after the lab that had it was killed: a note for the log.
-fn quick_check(path: &Path) -> Result<String, StoreError> {
-    let begun = clock::steady();
-    let is_seen = sqlite::quick_check(path, CHECK_MAX)?;
-    let took = (clock::steady().saturating_sub(begun)).as_secs_f64();
-    Ok(if is_seen {
-        format!(
-            "the lab was not stopped in good order last time; the store is whole (looked at for {took:.1} s)"
-        )
-    } else {
-        format!(
-            "the lab was not stopped in good order last time; nothing wrong was found in {took:.0} s, \
-             but the store is large: `prony lab check` looks at all of it"
-        )
-    })
 }

@@ -22,6 +22,10 @@ const FIRST_BY: &str = "the start of the lab";
 impl Lab {
     /// The path of a link by which the first admin sets a password; none where an admin can log in already.
     pub fn first_link(&self) -> Result<Option<String>, AccessError> {
+        // A lab on a full disk can't write, and needs not.
+        if self.store.read_blocking(stored::admins)? > 0 {
+            return Ok(None);
+        }
         let made: Option<Secret> = act_blocking(&self.store, Actor::at_machine(FIRST_BY), |tx, ctx| {
             if stored::admins(tx)? > 0 {
                 return Ok(None);

@@ -78,9 +78,10 @@ fn a_full_disk_is_reported_and_nothing_is_accepted_until_there_is_room() {
 /// The folder that is a small disk of its own.
 const DISK: &str = "PRONY_LAB_FAULT_DISK";
 /// What the store, its log and what else is there may take together.
-const DISK_SIZE: &str = "4m";
-/// What is in the way until it is removed: half of it, so that then all of the log finds room in the database, too.
-const BALLAST_BYTES: usize = 2 << 20;
+const DISK_SIZE: &str = "12m";
+/// What is in the way until it is removed: most of it, so that then all of the log finds room in the database, too, and a
+/// copy of both beside them.
+const BALLAST_BYTES: usize = 10 << 20;
 /// Says in the child's output that all was as it should be.
 const GOOD: &str = "the disk was full and is not";
 
@@ -127,15 +128,50 @@ fn on_small_disk(folder: &Path) {
     assert_eq!(count(&store), accepted);
     std::fs::remove_file(&ballast).expect("there");
     store.write_blocking(|tx| accept(tx, "one-more")).expect("it goes on");
+    accepted += 1;
+    // As a kill leaves it: the files as they are, without the index of the log.
+    let killed = folder.join("killed");
+    std::fs::create_dir(&killed).expect("room");
+    for name in ["lab.sqlite", "lab.sqlite-wal", "lab.lock"] {
+        std::fs::copy(folder.join(name), killed.join(name)).expect("room");
+    }
     drop(store);
-    let rest = fill(&ballast);
-    let refused = Store::open(&address).err().expect("the disk is full").to_string();
+    for address in [address, StoreAddress::Sqlite(killed.join("lab.sqlite"))] {
+        assert!(fill(&ballast) > 0);
+        start_on_full_disk(&address, accepted, &ballast);
+    }
+    // There is nothing to read in one that begins.
+    assert!(fill(&ballast) > 0);
+    let new = StoreAddress::Sqlite(folder.join("new.sqlite"));
+    let refused = Store::open(&new).err().expect("the disk is full").to_string();
     assert!(refused.starts_with("start on a full disk: ") && refused.contains("; free 100 MB"), "{refused}");
-    assert!(rest > 0);
-    std::fs::remove_file(&ballast).expect("there");
-    let store = Store::open(&address).expect("the store");
-    assert_eq!(count(&store), accepted + 1);
     std::io::stdout().write_all(GOOD.as_bytes()).expect("the parent listens");
+}
+
+/// Starts on a store with `accepted` builds while `ballast` fills the disk: it shows what it has and accepts nothing,
+/// until the ballast is removed.
+fn start_on_full_disk(address: &StoreAddress, accepted: i64, ballast: &Path) {
+    let store = Store::open(address).expect("it can be read");
+    assert_eq!(store.notes(), [super::waiting::NOTE]);
+    for reference in ["two-more", "three-more"] {
+        assert_eq!(count(&store), accepted, "{address:?}");
+        let refused = store.write_blocking(move |tx| accept(tx, reference));
+        assert_eq!(refused, Err(StoreError::Full), "{address:?}");
+    }
+    assert_eq!(store.probe_blocking(), Err(StoreError::Full));
+    // Readers at once, of which each has the index of the log for itself.
+    std::thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| assert_eq!(count(&store), accepted));
+        }
+    });
+    std::fs::remove_file(ballast).expect("there");
+    store.write_blocking(|tx| accept(tx, "two-more")).expect("it goes on without a restart");
+    assert_eq!(count(&store), accepted + 1, "{address:?}");
+    let log: Vec<_> = store.log().taken().iter().map(LogEntry::text).collect();
+    assert!(log.iter().any(|line| line.contains("the disk has room again")), "{log:?}");
+    drop(store);
+    assert_eq!(count(&Store::open(address).expect("as ever")), accepted + 1);
 }
 
 /// Takes all that is left of a disk; how many bytes.

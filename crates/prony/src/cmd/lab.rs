@@ -12,12 +12,14 @@ mod tokens;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::mpsc::RecvTimeoutError::Timeout;
 use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 use prony_lab::model::Role;
 use prony_lab::work::{Surroundings, Worker};
 use prony_lab::{
-    AccessError, DatabaseEnvironment, Lab, LabError, LabOptions, SandboxMode, StoreAddress, serve,
+    AccessError, DatabaseEnvironment, Lab, LabError, LabOptions, SandboxMode, StoreAddress, StoreError, serve,
 };
 
 use crate::args::{ExampleLabArgs, LabAction, LabArgs, LabPlaceArgs, LabServeArgs};
@@ -25,6 +27,9 @@ use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::user_folder::UserFolder;
 use crate::{output, signals};
+
+/// How often a lab that was started on a full disk looks whether it can run builds.
+const WORKER_RETRY: Duration = Duration::from_secs(1);
 
 /// Runs the command of `args`.
 pub(crate) fn lab(args: &LabArgs) -> Result<Exit, CliError> {
@@ -57,6 +62,8 @@ fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
         // The receiver is gone only when the lab has ended already.
         let _ = stop.try_send(());
     })?;
+    // Hashes of passwords, outputs and reports are large and short-lived: what they took is given back.
+    prony_engine::map_large_allocations();
     let lab = Lab::open(options(args)?).map_err(|error| cli_error(&error))?;
     let is_json = args.log == "json";
     let log = lab.log().clone();
@@ -77,9 +84,22 @@ fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
         let link = format!("{scheme}://{}{path}", args.host.first().cloned().unwrap_or(address.to_string()));
         output::print(&format!("log in first at {link}\nthe link is good once, for an hour\n"))?;
     }
-    let worker = if args.no_worker { None } else { Some(worker(&lab)?) };
-    lab.log_start(serving.addresses(), worker.as_ref().map(|worker| worker.sandbox().describe()).as_deref());
-    stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))?;
+    let mut worker = if args.no_worker { None } else { worker(&lab)? };
+    let is_worker_late = worker.is_none() && !args.no_worker;
+    let sandbox = match &worker {
+        Some(worker) => Some(worker.sandbox().describe()),
+        None => is_worker_late.then(|| "builds wait until the disk has room".to_owned()),
+    };
+    lab.log_start(serving.addresses(), sandbox.as_deref());
+    while is_worker_late && worker.is_none() && stopped.recv_timeout(WORKER_RETRY) == Err(Timeout) {
+        worker = self::worker(&lab)?;
+        if let Some(worker) = &worker {
+            lab.log_late_worker(&worker.sandbox().describe());
+        }
+    }
+    if !is_worker_late || worker.is_some() {
+        stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))?;
+    }
     // What it runs is ended while pages still show how far it is.
     drop(worker);
     serving.stop();
@@ -89,15 +109,18 @@ fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
     Ok(Exit::Good)
 }
 
-/// Runs builds from now on, and logs where that is without a sandbox.
-fn worker(lab: &Lab) -> Result<Worker, CliError> {
+/// Runs builds from now on, and logs where that is without a sandbox. Nothing on a full disk, where they wait.
+fn worker(lab: &Lab) -> Result<Option<Worker>, CliError> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let state = UserFolder::State.of_all_programs();
-    let worker = Worker::start(lab, &Surroundings { home, state }).map_err(|error| cli_error(&error))?;
+    let worker = match Worker::start(lab, &Surroundings { home, state }) {
+        Err(LabError::Store(StoreError::Full)) => return Ok(None),
+        worker => worker.map_err(|error| cli_error(&error))?,
+    };
     if !worker.sandbox().is_there() {
         lab.log_no_sandbox(&worker.sandbox().describe());
     }
-    Ok(worker)
+    Ok(Some(worker))
 }
 
 /// Starts a lab with made-up builds in a temporary folder, and removes it after `wait`. Whoever reaches it may request
