@@ -23,7 +23,7 @@ const REQUESTS: u32 = 25;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a request is answered with: status, head and body; nothing where the lab is gone.
-fn ask(
+pub(super) fn ask(
     address: &str,
     method: &str,
     path: &str,

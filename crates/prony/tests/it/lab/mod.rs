@@ -7,6 +7,7 @@ mod checkout;
 mod faults;
 mod killed;
 mod logging;
+mod memory;
 mod process;
 mod running;
 mod sandbox;
