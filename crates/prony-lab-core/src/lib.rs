@@ -26,5 +26,6 @@ pub mod local_calls;
 mod metrics;
 pub mod monitor;
 pub mod policy;
+mod quantity;
 pub mod search;
 pub mod secrets;

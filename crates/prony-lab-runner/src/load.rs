@@ -55,7 +55,7 @@ pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
         files: vec![(RESULT.to_owned(), text.into_bytes())],
         verdict: Some(if is_invalid { BuildVerdict::Invalid } else { BuildVerdict::NoBaseline }),
         is_doubtful: is_invalid,
-        words: is_invalid.then(|| "the numbers can't be defended: its output says why".to_owned()),
+        words: is_invalid.then(|| "the numbers are unusable: see the output".to_owned()),
         ..Study::default()
     });
     match done.exit_code {

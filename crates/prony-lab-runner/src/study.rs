@@ -94,7 +94,7 @@ pub(super) fn measure(
             Done { state: TaskState::Success, reason: Some("a threshold is missed".to_owned()), ..done }
         }
         Some(3) => {
-            let reason = Some("the numbers can't be defended: its report says why".to_owned());
+            let reason = Some("some or all numbers are unusable: see the report".to_owned());
             Done { state: TaskState::Success, reason, ..done }
         }
         Some(2) => Done { reason: Some("the study file can't be used".to_owned()), ..done },
@@ -109,7 +109,7 @@ pub(super) fn measure(
     if done.exit_code == Some(4) {
         let why =
             result.as_ref().and_then(|result| result.failures.first()).map(|failure| failure.why.clone());
-        done.reason = Some(why.unwrap_or_else(|| "a run could not be made: its output says why".to_owned()));
+        done.reason = Some(why.unwrap_or_else(|| "a run failed: see the output".to_owned()));
     }
     let Some(result) = result else {
         let is_good = done.state == TaskState::Success;
@@ -117,7 +117,7 @@ pub(super) fn measure(
         return (why, None);
     };
     let is_doubtful = result.verdict == Verdict::Invalid || !result.complete;
-    let words = is_doubtful.then(|| "not all of its numbers can be defended: the report says why".to_owned());
+    let words = is_doubtful.then(|| "some or all numbers are unusable: see the report".to_owned());
     let study = Study { files, results: of(&result), is_doubtful, words, ..Study::default() };
     (done, Some((study, result)))
 }

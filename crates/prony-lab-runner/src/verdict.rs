@@ -29,7 +29,8 @@ pub(super) struct BuildOutcome {
 pub(super) fn of(result: &StudyResult, first: Option<BuildId>, compared: &[Primary]) -> BuildOutcome {
     let missed = result.thresholds.iter().find(|one| one.evaluated.outcome == ThresholdOutcome::Missed);
     if let Some((cell, missed)) = missed.map(|one| (one.cell, &one.evaluated)) {
-        let measured = missed.measured.map(|value| format!(", measured was {value:.4}")).unwrap_or_default();
+        let measured = prony_report::threshold_measured(missed);
+        let measured = measured.map(|words| format!(", measured: {words}")).unwrap_or_default();
         let words = format!("{}: {} is missed{measured}", cell_name(result, cell), missed.text);
         return BuildOutcome { verdict: BuildVerdict::ThresholdMissed, baseline: first, words: Some(words) };
     }
@@ -45,8 +46,9 @@ pub(super) fn of(result: &StudyResult, first: Option<BuildId>, compared: &[Prima
             BuildOutcome { verdict, baseline: Some(baseline), words: Some(words) }
         }
         (None, Some(first)) => {
-            let words =
-                format!("nothing of it can be compared with build {first}: the output of its study says why");
+            let words = format!(
+                "none of its figures can be compared with build {first}: see the output of its study"
+            );
             BuildOutcome { verdict: BuildVerdict::TooNoisy, baseline: Some(first), words: Some(words) }
         }
         (None, None) => BuildOutcome { verdict, baseline: None, words: None },
@@ -105,7 +107,8 @@ fn worst<'a>(outcomes: impl Iterator<Item = (&'a str, &'a MetricComparison)>) ->
 
 /// `kv: p99 slower, +7.9 %`
 fn describe(cell: &str, metric: &MetricComparison) -> String {
-    let change = metric.change.map(|change| format!(", {:+.1} %", change * 100.0)).unwrap_or_default();
+    let change =
+        metric.change.map(|change| format!(", {}", prony_report::signed_percent(change))).unwrap_or_default();
     let why = match &metric.outcome {
         ComparisonOutcome::NoVerdict { reason } => format!(" ({reason})"),
         _ => String::new(),
@@ -187,7 +190,7 @@ mod tests {
         check(
             &[(noisy(), 0.02), (Faster, -0.3)],
             BuildVerdict::Faster,
-            "kv 1: p99 faster, -30.0 %, against build 7",
+            "kv 1: p99 faster, −30 %, against build 7",
         );
         check(
             &[(NoDifference, 0.0), (noisy(), 0.02)],
@@ -197,12 +200,12 @@ mod tests {
         check(
             &[(NoDifference, 0.0)],
             BuildVerdict::NoDifference,
-            "kv 0: p99 no difference, +0.0 %, against build 7",
+            "kv 0: p99 no difference, +0 %, against build 7",
         );
         check(
             &[],
             BuildVerdict::TooNoisy,
-            "nothing of it can be compared with build 7: the output of its study says why",
+            "none of its figures can be compared with build 7: see the output of its study",
         );
     }
 
@@ -211,7 +214,7 @@ mod tests {
         let slower = [primary("kv", 7, Slower, 0.1)];
         let missed = of(&study("invalid", "missed"), Some(BuildId(7)), &slower);
         assert_eq!(missed.verdict, BuildVerdict::ThresholdMissed);
-        assert_eq!(missed.words.as_deref(), Some("kv: p99 at most 1 ms is missed, measured was 1.5000"));
+        assert_eq!(missed.words.as_deref(), Some("kv: p99 at most 1 ms is missed, measured: 1.50 ms"));
         let invalid = of(&study("invalid", "unknown"), None, &[]);
         assert_eq!((invalid.verdict, invalid.words), (BuildVerdict::Invalid, None));
         assert_eq!(of(&study("valid", "met"), None, &[]).verdict, BuildVerdict::NoBaseline);
@@ -231,6 +234,6 @@ mod tests {
         let compared = [primary("a", 9, NoDifference, 0.0), primary("b", 6, Slower, 0.1)];
         let result = of(&study("valid", "met"), Some(BuildId(9)), &compared);
         assert_eq!((result.verdict, result.baseline), (BuildVerdict::Slower, Some(BuildId(6))));
-        assert_eq!(result.words.as_deref(), Some("b: p99 slower, +10.0 %, against build 6"));
+        assert_eq!(result.words.as_deref(), Some("b: p99 slower, +10 %, against build 6"));
     }
 }

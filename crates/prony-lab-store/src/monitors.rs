@@ -125,10 +125,14 @@ pub fn record(tx: &mut Tx<'_>, of: &Monitor, check: &Check) -> Result<(), StoreE
         monitor: Some(of.id),
         comparison: None,
         words: format!(
-            "{} ({}) did not answer well {} times in a row, last: {}",
+            "{} ({}) failed {}: {}",
             of.name,
             of.url,
-            of.fail_after,
+            if of.fail_after == 1 {
+                "a check".to_owned()
+            } else {
+                format!("{} checks in a row", of.fail_after)
+            },
             check.words()
         ),
     };

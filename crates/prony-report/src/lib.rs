@@ -48,4 +48,6 @@ pub use number::{age, count, percent, rate, seconds, signed_percent};
 pub use page::wrap;
 pub use prony_model::to_json as json;
 pub use style::Style;
-pub use threshold::sentence as threshold_sentence;
+pub use threshold::{
+    amount as threshold_amount, measured as threshold_measured, sentence as threshold_sentence,
+};

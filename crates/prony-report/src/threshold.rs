@@ -55,7 +55,7 @@ pub(crate) fn found(threshold: &EvaluatedThreshold) -> String {
 }
 
 /// What was measured, with its unit; `None` where that is withheld.
-pub(crate) fn measured(threshold: &EvaluatedThreshold) -> Option<String> {
+pub fn measured(threshold: &EvaluatedThreshold) -> Option<String> {
     let number = threshold.measured.map(|value| amount(threshold.figure, value));
     number.or_else(|| threshold.word.clone())
 }
@@ -89,7 +89,7 @@ pub(crate) fn columns(threshold: &EvaluatedThreshold) -> [String; 5] {
 }
 
 /// `value` of `figure` with its unit.
-fn amount(figure: Figure, value: f64) -> String {
+pub fn amount(figure: Figure, value: f64) -> String {
     match figure.unit() {
         Unit::Share => share(value),
         Unit::Milliseconds => seconds(value / 1e3),

@@ -1,5 +1,6 @@
 //! The thresholds of study files, and the alerts about those that are missed.
 
+use crate::quantity;
 use prony_lab_model::clock::Moment;
 use prony_lab_model::{AlertKind, Build, ProjectId, TaskKind, TaskState};
 use prony_lab_store::alerts::{self, NewAlert};
@@ -22,7 +23,9 @@ pub(super) fn evaluate(
     let thresholds = thresholds::of_build(tx, build.id)?;
     let subject = |threshold: &Threshold| format!("{prefix}{}/{}", threshold.cell, threshold.words);
     for threshold in thresholds.iter().filter(|threshold| threshold.is_met == Some(false)) {
-        let measured = threshold.value.map_or("nothing".to_owned(), |value| format!("{value:.4}"));
+        let measured = threshold
+            .value
+            .map_or("nothing".to_owned(), |value| quantity::of_figure(&threshold.metric, value));
         let new = NewAlert {
             kind: AlertKind::Threshold,
             subject: subject(threshold),
