@@ -39,6 +39,8 @@ command = \"make lint\"
 const APART_MS: i64 = 3_600_000;
 /// How long each of its tasks took, milliseconds.
 const TASK_MS: i64 = 4_000;
+/// Noise of its figures: two builds in a row differ by less than what a comparison takes for a difference, 2 %.
+const NOISE: f64 = 0.006;
 /// More fill a disk, not an example.
 const MOST: u32 = 100_000;
 /// Builds among which two good ones are looked for.
@@ -92,8 +94,14 @@ fn measure(tx: &mut Tx<'_>, project: ProjectId, number: u32) -> Result<(), Store
     let mut good = good.into_iter().filter(|build| build.state == BuildState::Completed);
     let (Some(newest), Some(before)) = (good.next(), good.next()) else { return Ok(()) };
     let found = figures::of(tx, newest.id, 100)?;
+    let earlier = figures::of(tx, before.id, 100)?;
     files::put(tx, newest.id, "report.json", report::study(&found).to_string().as_bytes())?;
-    files::put(tx, newest.id, "comparison.json", report::comparison(&found).to_string().as_bytes())?;
+    files::put(
+        tx,
+        newest.id,
+        "comparison.json",
+        report::comparison(&found, &earlier).to_string().as_bytes(),
+    )?;
     builds::set_verdict(tx, newest.id, BuildVerdict::NoDifference, Some(before.id))
 }
 
@@ -114,7 +122,7 @@ fn measured(place: u32, number: u32) -> Results {
         {
             let level = if is_better_high { level / factor } else { level * factor };
             let step = if is_late && metric == "p99" && factor < 2.0 { 1.1 } else { 1.0 };
-            let value = level * step * (1.0 + 0.02 * noise(place, salt));
+            let value = level * step * (1.0 + NOISE * noise(place, salt));
             measured.push(Measured {
                 cell: cell.to_owned(),
                 metric: metric.to_owned(),

@@ -26,16 +26,24 @@ pub(super) fn study(figures: &[Figure]) -> Value {
         "thresholds": [], "published": [], "findings": [], "failures": [], "environment": null, "file": "" })
 }
 
-/// What `prony compare` would have found: a little difference of the 99th percentile, in every cell.
-pub(super) fn comparison(figures: &[Figure]) -> Value {
-    let metric = |name: &str, is_primary: bool, change: f64| {
-        json!({ "metric": name, "primary": is_primary, "method": "signed-ranks", "pairs": 10, "a": 1.0,
-            "b": 1.0 + change, "change": change, "interval": { "low": change - 0.006, "high": change + 0.006 },
+/// What `prony compare` would have found between these figures and those of an earlier build: no difference, in any cell.
+pub(super) fn comparison(figures: &[Figure], earlier: &[Figure]) -> Value {
+    let metric = |name: &str, cell: &str| {
+        let value = |all: &[Figure]| {
+            let found = all.iter().find(|figure| figure.cell == cell && figure.metric == name);
+            found.and_then(|figure| figure.value).unwrap_or(1.0)
+        };
+        let (before, after) = (value(earlier), value(figures));
+        let change = after / before - 1.0;
+        json!({ "metric": name, "primary": name == "rate", "method": "signed-ranks", "pairs": 10, "a": before,
+            "b": after, "change": change, "interval": { "low": change - 0.006, "high": change + 0.006 },
             "spread": 0.01, "p": 0.4, "differs": false, "outcome": { "word": "no-difference" } })
     };
+    let build = earlier.first().map(|figure| figure.build.to_string()).unwrap_or_default();
     let compared = |name: &str| {
-        json!({ "b": { "name": format!("study: {name}") },
-            "metrics": [metric("rate", true, -0.004), metric("p99", false, 0.007)] })
+        let metrics = ["rate", "p50", "p99"].map(|of| metric(of, name));
+        json!({ "a": { "name": format!("build-{build}: {name}") }, "b": { "name": format!("study: {name}") },
+            "metrics": metrics })
     };
     cells(figures).into_iter().map(compared).collect()
 }

@@ -305,8 +305,10 @@ impl Read {
 
 /// The beginning of a detail, on one line.
 fn short(detail: &str) -> String {
-    let mut shown: String = detail.chars().take(DETAIL_CHARACTERS).collect();
-    if shown.len() < detail.len() {
+    // One line is enough to see which it is.
+    let one_line = detail.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut shown: String = one_line.chars().take(DETAIL_CHARACTERS).collect();
+    if shown.len() < one_line.len() {
         shown.push('…');
     }
     ansi_stripper::line(&shown)

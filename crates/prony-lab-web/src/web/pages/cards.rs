@@ -6,6 +6,7 @@ use askama::Template;
 
 use super::build::figure;
 use super::build::main_figures::SPARK_BUILDS;
+use super::build::paired::{Paired, difference};
 use super::format;
 use prony_lab_core::ansi_stripper;
 use prony_lab_core::definitions::Definitions;
@@ -104,8 +105,13 @@ impl Card {
             let previous = finished[place + 1..].iter().find(is_like);
             card.previous = previous.map(|build| build.id);
             let builds: Vec<BuildId> = finished[place..].iter().map(|build| build.id).collect();
+            let paired = Paired::read(tx, measured.id, card.previous)?;
             for found in figure::main(found, |_| false, FIGURES_OF_CARD_MAX) {
-                card.rows.push(Line::read(tx, project, &found, card.previous, &builds)?);
+                let mut row = Line::read(tx, project, &found, card.previous, &builds)?;
+                if let Some(metric) = paired.exact(&found) {
+                    row.change = difference(metric);
+                }
+                card.rows.push(row);
             }
             break;
         }

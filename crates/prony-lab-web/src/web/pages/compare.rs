@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::response::Html;
 
 use super::build::figure::{change, interval, shown};
+use super::build::paired::{Paired, difference};
 use super::commits::Section;
 use super::{Frame, bisects, format};
 use crate::http::{Principal, WebError};
@@ -93,7 +94,7 @@ pub(crate) async fn show(
         }
     }
     if ids.len() > BUILDS_MAX {
-        return Err(WebError::Query(format!("at most {BUILDS_MAX} builds stand side by side")));
+        return Err(WebError::Query(format!("at most {BUILDS_MAX} builds can be compared")));
     }
     let wanted = ids.clone();
     let found = lab
@@ -153,10 +154,15 @@ impl Compare {
         let order = common(&all);
         let by_key: Vec<HashMap<Key, &Figure>> =
             all.iter().map(|found| found.iter().map(|figure| (key(figure), figure)).collect()).collect();
+        let mut paired = Vec::new();
+        for build in &builds {
+            let first = builds.first().map(|first| first.id).filter(|first| *first != build.id);
+            paired.push(Paired::read(tx, build.id, first)?);
+        }
         let summaries = (1..builds.len()).map(|place| Summary {
             id: builds[place].id,
             first: builds[0].id,
-            words: summary(&order, &by_key[0], &by_key[place]),
+            words: summary(&order, &by_key[0], &by_key[place], &paired[place]),
         });
         let summaries = if order.is_empty() { Vec::new() } else { summaries.collect() };
         let mut groups: Vec<Group> = Vec::new();
@@ -166,7 +172,7 @@ impl Compare {
                 groups.push(Group { name, rows: Vec::new() });
             }
             if let Some(group) = groups.last_mut() {
-                group.rows.push(line(key, &by_key, &builds));
+                group.rows.push(line(key, &by_key, &builds, &paired));
             }
         }
         let columns = 2 * builds.len();
@@ -199,38 +205,48 @@ fn common(all: &[Vec<Figure>]) -> Vec<Key> {
     order
 }
 
+/// How a figure differs from that of the first build: markup.
+fn difference_to(first: Option<&Figure>, figure: &Figure, paired: &Paired) -> String {
+    paired.exact(figure).map_or_else(|| change(first, figure), difference)
+}
+
 /// How many figures are better, worse, or not shown to differ.
-fn summary(order: &[Key], first: &HashMap<Key, &Figure>, other: &HashMap<Key, &Figure>) -> String {
+fn summary(
+    order: &[Key],
+    first: &HashMap<Key, &Figure>,
+    other: &HashMap<Key, &Figure>,
+    paired: &Paired,
+) -> String {
     let (mut better, mut worse, mut rest) = (0_u32, 0_u32, 0_u32);
     for key in order {
         let Some(figure) = other.get(key) else { continue };
-        let markup = change(first.get(key).copied(), figure);
-        if markup.contains("better</span>") {
+        let markup = difference_to(first.get(key).copied(), figure, paired);
+        if markup.contains('▲') {
             better += 1;
-        } else if markup.contains("worse</span>") {
+        } else if markup.contains('▼') {
             worse += 1;
         } else {
             rest += 1;
         }
     }
-    format!("{better} better, {worse} worse, {rest} without a difference that the intervals show")
+    format!("{better} better, {worse} worse, {rest} without a clear difference")
 }
 
-fn line(key: &Key, all: &[HashMap<Key, &Figure>], builds: &[Build]) -> Line {
+fn line(key: &Key, all: &[HashMap<Key, &Figure>], builds: &[Build], paired: &[Paired]) -> Line {
     let unit = all.iter().find_map(|found| found.get(key)).map_or("", |figure| figure.unit.as_str());
     let metric = ansi_stripper::line(&key.1);
     let first = all.first().and_then(|found| found.get(key)).copied();
     let slug = format!("{}-{}", format::slug(&key.0), format::slug(&key.1));
-    let cells = builds.iter().zip(all).map(|(build, found)| {
+    let cells = builds.iter().zip(all).zip(paired).map(|((build, found), paired)| {
         let figure = found.get(key);
         Cell {
             id: format!("b{}-{slug}", build.id),
             title: format!("{metric} of {}, build {}", ansi_stripper::line(&key.0), build.id),
             value: figure.map_or_else(|| "–".to_owned(), |figure| shown(figure.value)),
             interval: figure.map_or_else(String::new, |figure| {
-                if figure.is_valid { interval(figure.low, figure.high) } else { "invalid".to_owned() }
+                if figure.is_valid { interval(figure.low, figure.high) } else { "withheld".to_owned() }
             }),
-            change: figure.map_or_else(|| "–".to_owned(), |figure| change(first, figure)),
+            change: figure.map_or_else(|| "–".to_owned(), |figure| difference_to(first, figure, paired)),
         }
     });
     let cells = cells.collect();
@@ -263,8 +279,8 @@ mod tests {
         };
         let (first, second) = (map(first.leak()), map(second.leak()));
         assert_eq!(
-            summary(&order, &first, &second),
-            "0 better, 1 worse, 1 without a difference that the intervals show"
+            summary(&order, &first, &second, &Paired::default()),
+            "0 better, 1 worse, 1 without a clear difference"
         );
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn verdict(verdict: impl Borrow<BuildVerdict>) -> String {
     use BuildVerdict as V;
     let verdict = *verdict.borrow();
     match verdict {
-        V::NoBaseline => word("calm", "·", "no baseline"),
+        V::NoBaseline => word("calm", "–", "no baseline"),
         V::Faster => word("good", "▲", "FASTER"),
         V::Slower => word("bad", "▼", "SLOWER"),
         V::NoDifference => word("good", "=", "no difference"),
@@ -61,9 +61,22 @@ pub(super) fn verdict(verdict: impl Borrow<BuildVerdict>) -> String {
     }
 }
 
-/// The verdict where there is one: markup.
-pub(super) fn maybe_verdict(found: impl Borrow<Option<BuildVerdict>>) -> String {
-    found.borrow().map_or_else(|| "–".to_owned(), verdict)
+/// The verdict of a build in `state`, where there is one to show: that a build without numbers has no baseline says nothing.
+pub(super) fn shown_verdict(
+    state: impl Borrow<BuildState>,
+    verdict: impl Borrow<Option<BuildVerdict>>,
+) -> Option<BuildVerdict> {
+    use BuildState as S;
+    let has_none = matches!(state.borrow(), S::Failed | S::Cancelled | S::Expired);
+    verdict.borrow().filter(|verdict| !has_none || *verdict != BuildVerdict::NoBaseline)
+}
+
+/// The same as markup, or a dash.
+pub(super) fn maybe_verdict(
+    state: impl Borrow<BuildState>,
+    found: impl Borrow<Option<BuildVerdict>>,
+) -> String {
+    shown_verdict(state, found).map_or_else(|| "–".to_owned(), verdict)
 }
 
 /// What follows from a verdict, in a sentence.
@@ -74,12 +87,12 @@ pub(super) fn verdict_sentence(verdict: impl Borrow<BuildVerdict>) -> &'static s
         V::NoBaseline => {
             "there is no earlier build on the same machine to compare with, or nothing was measured"
         }
-        V::Faster => "better than its baseline in what is compared first, and the intervals show it",
-        V::Slower => "worse than its baseline in what is compared first, and the intervals show it",
-        V::NoDifference => "shown to be like its baseline",
-        V::TooNoisy => "neither a difference nor likeness could be shown; more repetitions would tell",
+        V::Faster => "better than its baseline: the interval of the primary difference excludes zero",
+        V::Slower => "worse than its baseline: the interval of the primary difference excludes zero",
+        V::NoDifference => "equivalent to its baseline",
+        V::TooNoisy => "neither a difference nor equivalence can be shown; more repetitions would tell",
         V::ThresholdMissed => "a threshold of the study file is missed",
-        V::Invalid => "the numbers are not to be used: the client or the machine made them",
+        V::Invalid => "the numbers are unusable: the client or the machine limited them",
     }
 }
 
@@ -219,6 +232,14 @@ mod tests {
         let mut all: Vec<_> = BuildVerdict::ALL.iter().map(|found| verdict(*found)).collect();
         all.dedup();
         assert_eq!(all.len(), BuildVerdict::ALL.len());
+    }
+
+    #[test]
+    fn a_failed_build_does_not_lack_a_baseline() {
+        let shown = |state, verdict| maybe_verdict(state, Some(verdict)) != "–";
+        assert!(!shown(BuildState::Failed, BuildVerdict::NoBaseline));
+        assert!(shown(BuildState::Failed, BuildVerdict::ThresholdMissed));
+        assert!(shown(BuildState::Completed, BuildVerdict::NoBaseline));
     }
 
     #[test]

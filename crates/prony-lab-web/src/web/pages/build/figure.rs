@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 
+use super::paired::Paired;
 use crate::web::pages::format;
 use prony_lab_core::ansi_stripper;
 use prony_lab_model::SeriesId;
@@ -67,10 +68,12 @@ pub(in crate::web::pages) fn title(figure: &Figure) -> String {
     format!("{metric}{cell}{unit}")
 }
 
-/// `found` as rows, in its order, each beside the figure of the same series in `before`.
+/// `found` as rows, in its order, each beside the figure of the same series in `before`, with the difference of `paired`
+/// runs where there is one.
 pub(in crate::web::pages) fn groups(
     found: &[Figure],
     before: &[Figure],
+    paired: &Paired,
     project: Option<&str>,
 ) -> Vec<Group> {
     let before: HashMap<SeriesId, &Figure> = before.iter().map(|figure| (figure.series, figure)).collect();
@@ -86,7 +89,11 @@ pub(in crate::web::pages) fn groups(
         });
         let group = &mut groups[place];
         let id = free(&format!("r-{}-{}", group.slug, format::slug(&figure.metric)), &mut taken);
-        group.rows.push(line(figure, id, before.get(&figure.series).copied(), project));
+        let mut row = line(figure, id, before.get(&figure.series).copied(), project);
+        if let Some(difference) = paired.difference(figure) {
+            row.change = difference;
+        }
+        group.rows.push(row);
     }
     groups
 }
@@ -211,7 +218,7 @@ pub(in crate::web::pages) mod tests {
             figure("a+b", "p99", [1.0, 2.0, 3.0]),
             figure("a b", "P99", [1.0, 2.0, 3.0]),
         ];
-        let groups = groups(&found, &[], Some("x"));
+        let groups = groups(&found, &[], &Paired::default(), Some("x"));
         let ids: Vec<_> =
             groups.iter().flat_map(|group| group.rows.iter().map(|row| row.id.as_str())).collect();
         assert_eq!(ids, ["r-a-b-p99", "r-a-b-p99-2", "r-a-b-2-p99"]);

@@ -6,6 +6,7 @@ mod charts;
 pub(super) mod figure;
 pub(super) mod main_figures;
 mod output;
+pub(super) mod paired;
 mod times;
 
 use std::borrow::Borrow;
@@ -21,10 +22,12 @@ pub(crate) use output::{file, whole};
 
 use charts::Charts;
 use main_figures::{MainFigures, Past};
+use paired::Paired;
 
 use super::commits::Section;
 use super::{Frame, bisects, format, middle, middle_of};
 use crate::http::{Principal, WebError};
+use crate::quantity;
 use crate::web::fields::PathParam;
 use prony_lab_core::ansi_stripper;
 use prony_lab_core::lab::Lab;
@@ -40,6 +43,8 @@ use prony_lab_store::{StoreError, Tx, builds, events};
 const FIGURES: u32 = 2_000;
 /// Under this name the worker takes in the page that a study makes.
 const REPORT: &str = "report.html";
+/// And in this folder its stored runs.
+const RUNS: &str = "runs/";
 /// Notes on the page, the newest.
 const NOTES: u32 = 100;
 
@@ -67,7 +72,7 @@ struct Page {
 struct Rest {
     id: BuildId,
     is_comparison: bool,
-    thresholds: Vec<Threshold>,
+    thresholds: Vec<Demand>,
     groups: Vec<figure::Group>,
     /// Columns of the table of results.
     columns: usize,
@@ -79,6 +84,8 @@ struct Rest {
     /// The address of the study's own page.
     report: Option<String>,
     files: Vec<File>,
+    /// The stored runs of a study among its files.
+    runs: Vec<File>,
     times: Option<times::Times>,
     blocks: Vec<Block>,
 }
@@ -88,6 +95,14 @@ struct File {
     /// The name as a part of an address.
     address: String,
     size: String,
+}
+
+/// A threshold, with what was measured in the unit of its words.
+struct Demand {
+    is_met: Option<bool>,
+    words: String,
+    measured: String,
+    cell: String,
 }
 
 struct Block {
@@ -166,30 +181,47 @@ impl Rest {
         };
         let project = detail.build.project_name.as_deref();
         let has_baseline = !before.is_empty();
-        let files = output::files(tx, id)?;
+        let (runs, files): (Vec<File>, Vec<File>) =
+            output::files(tx, id)?.into_iter().partition(|file| file.name.starts_with(RUNS));
         let report = files.iter().find(|file| file.name == REPORT);
         let mut blocks = Vec::new();
         for task in &detail.tasks {
             let output = output::ends(tx, task)?;
-            let is_open = matches!(task.state, TaskState::Running | TaskState::Failed | TaskState::Timeout);
+            // The output of a load is its result.
+            let is_result = detail.build.kind == BuildKind::Load;
+            let is_open = is_result
+                || matches!(task.state, TaskState::Running | TaskState::Failed | TaskState::Timeout);
             blocks.push(Block { task: task.clone(), output, is_open });
         }
         Ok(Self {
             id,
             is_comparison: detail.build.kind == BuildKind::Comparison,
-            thresholds: thresholds::of_build(tx, id)?,
+            thresholds: thresholds::of_build(tx, id)?.into_iter().map(Demand::from).collect(),
             columns: if has_baseline { 8 } else { 6 },
             has_baseline,
             total: found.len(),
             invalid: found.iter().filter(|figure| !figure.is_valid).count(),
             is_cut,
             machine: found.first().map(|figure| ansi_stripper::line(&figure.fingerprint)),
-            groups: figure::groups(&found, &before, project),
+            groups: figure::groups(&found, &before, &Paired::read(tx, id, detail.baseline)?, project),
             report: report.map(|file| format!("/build/{id}/files/{}", file.address)),
             files,
+            runs,
             times: times::times(&detail.build, &detail.tasks, clock::wall()),
             blocks,
         })
+    }
+}
+
+impl From<Threshold> for Demand {
+    fn from(threshold: Threshold) -> Self {
+        let measured = threshold.value.map(|value| quantity::of_metric(&threshold.metric, value));
+        Self {
+            is_met: threshold.is_met,
+            words: ansi_stripper::line(&threshold.words),
+            measured: measured.unwrap_or_else(|| "–".to_owned()),
+            cell: ansi_stripper::line(&threshold.cell),
+        }
     }
 }
 

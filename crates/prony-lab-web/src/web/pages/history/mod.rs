@@ -184,12 +184,12 @@ fn certainty(state: ChangeState) -> &'static str {
 fn caption(label: &str, points: &[Point]) -> String {
     let is_dense = points.len() > 300;
     let marks = if is_dense {
-        "Of each stretch the least and the greatest value are drawn."
+        "Many points are reduced to the minimum and maximum of each stretch."
     } else {
-        "Upright lines are intervals; hollow points are not used."
+        "Upright lines, or the band, are the intervals; hollow points are not used."
     };
     format!(
-        "{label} of each build, the newest on the right. {marks} A dashed upright line is a change, a whole one a confirmed change. \
+        "{label} of each build, the newest on the right. {marks} A dashed upright line is a change, a solid one a confirmed change. \
          The axis of the values need not begin at zero."
     )
 }
