@@ -7,6 +7,15 @@ const OUTPUT_MOST = 512 * 1024; // characters of one output that a page keeps
 const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
   ...[1, 2, 5, 10, 20, 30, 60, 91, 182, 365, 730, 1826].map((days) => days * 86400)];
 
+// `UTC+01:00`, of the reader's own zone at that moment.
+function offset(moment) {
+  const minutes = -moment.getTimezoneOffset();
+  if (minutes === 0) return 'UTC';
+  const two = (number) => String(number).padStart(2, '0');
+  const size = Math.abs(minutes);
+  return `UTC${minutes < 0 ? '−' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}
+
 function localise(root) {
   const two = (number) => String(number).padStart(2, '0');
   const date = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
@@ -15,7 +24,13 @@ function localise(root) {
     const moment = new Date(time.dateTime);
     if (!isNaN(moment)) time.textContent = said(moment);
   }
-  for (const zone of root.querySelectorAll('.utc')) zone.remove();
+  // Above a column the zone by its name, since its offset may change from row to row; behind a moment its offset.
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  for (const zone of root.querySelectorAll('.utc')) {
+    const moment = new Date(zone.previousElementSibling?.dateTime);
+    if (!isNaN(moment)) zone.textContent = offset(moment);
+    else if (name) zone.textContent = `(${name})`;
+  }
 }
 
 // The `details` inside a part by what their summaries say: those that say the same are told apart by their number.
@@ -210,7 +225,7 @@ async function drawChart(figure) {
       ],
       bands: [{ series: [3, 2], fill: now.line + '33' }],
       axes: [
-        { ...axis, label: 'requested, local time', incrs: STEPS_S, values: ticks },
+        { ...axis, label: `requested, ${Intl.DateTimeFormat().resolvedOptions().timeZone ?? 'local time'}`, incrs: STEPS_S, space: 90, values: ticks },
         { ...axis, label, size: 64, values },
       ],
       hooks: { draw: [marks], setCursor: [follow] },
