@@ -37,7 +37,11 @@ pub(super) fn figure(layout: &Layout<'_>) -> Option<Figure> {
     let cells = &layout.result().cells;
     let has_curve = |cell: &&StudyCell| cell.curve.iter().filter(|point| is_good(point)).count() > 1;
     let all: Vec<&StudyCell> = cells.iter().filter(has_curve).collect();
-    let title = all.first().map(|cell| format!("Response times of {} by quantile", cell.name))?;
+    let title = match all.as_slice() {
+        [] => return None,
+        [cell] => format!("Response times of {} by quantile", cell.name),
+        _ => format!("Response times of {} cells by quantile", all.len()),
+    };
     let title = [StudyMetric::P999, StudyMetric::P99, StudyMetric::P50]
         .into_iter()
         .find_map(|metric| lead::sentence(layout, metric))
