@@ -5,13 +5,13 @@ use prony_model::{Metric, MetricComparison};
 use serde::Deserialize;
 
 use super::figure;
-use super::paired::{Paired, difference, json};
+use super::paired::{COMPARISON_BYTES_MAX, Paired, difference};
 use prony_lab_core::ansi_stripper;
 use prony_lab_core::definitions::Definitions;
 use prony_lab_model::{BuildDetail, BuildId, BuildKind};
 use prony_lab_store::figures;
 use prony_lab_store::projects::Project;
-use prony_lab_store::{StoreError, Tx, builds, series};
+use prony_lab_store::{StoreError, Tx, builds, files, series};
 
 /// Rows of the table: a study of more is looked at in the table of all figures.
 const ROWS_MAX: usize = 24;

@@ -3,7 +3,6 @@
 
 use prony_model::{ComparisonOutcome, Metric, MetricComparison};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::web::pages::format;
 use prony_lab_model::BuildId;
@@ -11,7 +10,7 @@ use prony_lab_store::figures::Figure;
 use prony_lab_store::{StoreError, Tx, files};
 
 /// A longer comparison, or report of one, is not read for its few numbers.
-const COMPARISON_BYTES_MAX: u64 = 16 << 20;
+pub(super) const COMPARISON_BYTES_MAX: u64 = 16 << 20;
 
 /// The cells of a build that were compared; none where there is nothing to compare with.
 #[derive(Default)]
@@ -51,7 +50,7 @@ impl Paired {
         against: Option<BuildId>,
     ) -> Result<Self, StoreError> {
         let cells = match against {
-            Some(_) => json(tx, id, "comparison.json")?.unwrap_or_default(),
+            Some(_) => files::json(tx, id, "comparison.json", COMPARISON_BYTES_MAX)?.unwrap_or_default(),
             None => Vec::new(),
         };
         Ok(Self { against, cells })
@@ -83,16 +82,6 @@ impl Paired {
         let metric = cell.metrics.iter().find(|metric| name(metric.metric) == figure.metric)?;
         Some((cell, metric))
     }
-}
-
-/// A file of the build, read as JSON; nothing where it is not there, too long, or something else: a build wrote it.
-pub(super) fn json<T: DeserializeOwned>(
-    tx: &mut Tx<'_>,
-    id: BuildId,
-    name: &str,
-) -> Result<Option<T>, StoreError> {
-    let bytes = files::bytes_up_to(tx, id, name, COMPARISON_BYTES_MAX)?;
-    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
 
 /// What studies call a metric of a comparison.
