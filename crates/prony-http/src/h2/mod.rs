@@ -44,5 +44,5 @@ pub use send::Blocked;
 /// What the fuzzers of `fuzz/` reach into: the decoder of field blocks alone.
 #[doc(hidden)]
 pub mod for_tests {
-    pub use super::hpack::for_tests::{BlockDecoder, huffman_decoded, huffman_encoded};
+    pub use super::hpack::for_tests::{BlockDecoder, Field, huffman_decoded, huffman_encoded};
 }

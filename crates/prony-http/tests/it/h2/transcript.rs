@@ -71,14 +71,15 @@ pub(crate) fn read<'a>(
             return Transcript { seen, out, finish: Err(error) };
         }
     }
+    // Only now is anything sent, so that what was written does not depend on how the input was cut.
+    let mut sent = std::mem::take(&mut out);
     while connection.has_more() {
         connection.send_more(shared, &mut out);
-        if out.len() > 1 << 20 {
-            break;
-        }
+        assert!(!out.is_empty(), "it said that there was more");
+        sent.append(&mut out);
     }
     let finish = connection.finish();
-    Transcript { seen, out, finish }
+    Transcript { seen, out: sent, finish }
 }
 
 /// Feeds `input`, and lets the client react to each event.
