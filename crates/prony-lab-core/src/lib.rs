@@ -26,6 +26,6 @@ pub mod local_calls;
 mod metrics;
 pub mod monitor;
 pub mod policy;
-mod quantity;
+pub mod quantity;
 pub mod search;
 pub mod secrets;

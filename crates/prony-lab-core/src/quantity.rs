@@ -4,7 +4,7 @@ use prony_model::Figure;
 
 /// What was measured of the figure of a threshold, in its unit: `1.50 ms`, `18,006 /s`, `98.996 %`. A figure that another
 /// version of Prony stored has none.
-pub(crate) fn of_figure(figure: &str, value: f64) -> String {
+pub fn of_figure(figure: &str, value: f64) -> String {
     match Figure::parse(figure) {
         Ok(figure) => prony_report::threshold_amount(figure, value),
         Err(_) => prony_report::rate(value),

@@ -61,7 +61,8 @@ pub(super) fn thresholds(result: &StudyResult) -> Option<Table> {
         text_column("cell", "cell"),
         text_column("remark", ""),
     ];
-    let mut table = Table::new("thresholds", "The thresholds of the study file, and whether they are met", "", columns);
+    let mut table =
+        Table::new("thresholds", "The thresholds of the study file, and whether they are met", "", columns);
     for (index, StudyThreshold { cell, evaluated }) in result.thresholds.iter().enumerate() {
         let word = match evaluated.outcome {
             ThresholdOutcome::Met => Word::new("good", "✓ MET"),

@@ -27,10 +27,10 @@ use paired::Paired;
 use super::commits::Section;
 use super::{Frame, bisects, format, middle, middle_of};
 use crate::http::{Principal, WebError};
-use crate::quantity;
 use crate::web::fields::PathParam;
 use prony_lab_core::ansi_stripper;
 use prony_lab_core::lab::Lab;
+use prony_lab_core::quantity;
 use prony_lab_model::clock::{self, Moment};
 use prony_lab_model::{
     AdHocLoad, Build, BuildDetail, BuildId, BuildKind, EventId, RangeState, Repeat, Task, TaskState,
@@ -215,7 +215,7 @@ impl Rest {
 
 impl From<Threshold> for Demand {
     fn from(threshold: Threshold) -> Self {
-        let measured = threshold.value.map(|value| quantity::of_metric(&threshold.metric, value));
+        let measured = threshold.value.map(|value| quantity::of_figure(&threshold.metric, value));
         Self {
             is_met: threshold.is_met,
             words: ansi_stripper::line(&threshold.words),
