@@ -69,6 +69,7 @@ fn request() -> ProbedRequest {
         failed_addresses: Vec::new(),
         sent_bytes: 91,
         request_bytes: 91,
+        tls: None,
         phases: PhaseTimes {
             dns_ms: Some(0.412),
             connect_ms: Some(0.0512),
