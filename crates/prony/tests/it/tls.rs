@@ -148,7 +148,7 @@ fn a_run_reports_what_was_negotiated_and_the_server_agrees() {
 #[test]
 fn every_server_can_be_loaded_over_tls() {
     for words in [
-        &["rudy", "--delay", "0", "--keepalive"][..],
+        &["rudy", "--delay", "0"][..],
         &["rudy", "--model", "async", "--delay", "1ms"],
         &["bottleneck", "--workers", "2"],
         &["dashboard"],
