@@ -54,7 +54,7 @@ pub fn points(tx: &mut Tx<'_>, series: SeriesId, branch: &str, most: u32) -> Res
 }
 
 /// The values of a series in `builds`, the oldest first: those that count. Of builds in between, such as those of other
-/// branches, at most [`BETWEEN_MAX`] times as many are passed over; what lies beyond is left out.
+/// branches, at most `BETWEEN_MAX` times as many are passed over; what lies beyond is left out.
 ///
 /// It names no table but that of results, so that what is drawn from it stays good while builds come and go.
 pub fn values_in(tx: &mut Tx<'_>, series: SeriesId, builds: &[BuildId]) -> Result<Vec<f64>, StoreError> {
