@@ -115,7 +115,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// No certificate could be made.
-    #[error("make a certificate")]
+    #[error("make a certificate; name the files of one of your own")]
     Tls {
         /// What refused it.
         source: Box<dyn std::error::Error + Send + Sync>,

@@ -10,6 +10,7 @@ use crate::repository::{files, is_in, root};
 const DESCRIPTIONS: [&str; 14] = [
     "Blocked",
     "BodyNotKept",
+    "CertificateFault",
     "Contradiction",
     "DistributionError",
     "HpackError",
@@ -18,9 +19,11 @@ const DESCRIPTIONS: [&str; 14] = [
     "NoVerdict",
     "Part",
     "ProtocolError",
+    "SetupError",
     "SparseError",
     "StoredError",
     "TimingProblemKind",
+    "TlsError",
     "Withheld",
 ];
 
@@ -39,7 +42,7 @@ const PROBLEMS_WITHOUT_ADVICE: [(&str, usize, &str); 11] = [
     ("crates/prony/src/args/errors.rs", 1, "messages of parsers of others"),
     ("crates/prony/src/args/express.rs", 1, "within what is wrong"),
     ("crates/prony/src/args/serve.rs", 1, "within what is wrong"),
-    ("crates/prony-engine/src/error.rs", 5, "crates/prony/src/cli_error.rs, or within what is wrong"),
+    ("crates/prony-engine/src/error.rs", 7, "crates/prony/src/cli_error.rs, or within what is wrong"),
     ("crates/prony-engine/src/machine/server/found.rs", 2, "there is none"),
     ("crates/prony-engine/src/machine/server/locate.rs", 2, "there is none, or within what is wrong"),
     ("crates/prony-exec/src/error.rs", 2, "crates/prony/src/cli_error.rs"),
