@@ -47,12 +47,10 @@ pub(crate) fn lines(result: &RunResult) -> Vec<String> {
 pub(crate) fn probed(tls: &ProbedTls) -> Vec<String> {
     let ProbedTls { version, cipher_suite, key_exchange, certificate, verified, alpn, resumed } = tls;
     let key_exchange = key_exchange.as_deref();
-    let mut first = agreed(version, cipher_suite, key_exchange, certificate.as_ref(), *verified);
-    first.push_str(if *resumed { ", resumed" } else { ", full handshake" });
-    first.push_str(&match alpn {
-        Some(protocol) => format!(", ALPN {protocol}"),
-        None => ", no ALPN".to_owned(),
-    });
+    let agreed = agreed(version, cipher_suite, key_exchange, certificate.as_ref(), *verified);
+    let handshake = if *resumed { "resumed" } else { "full handshake" };
+    let protocol = alpn.as_ref().map_or_else(|| "no ALPN".to_owned(), |protocol| format!("ALPN {protocol}"));
+    let first = format!("{agreed}, {handshake}, {protocol}");
     let mut lines = vec![first];
     lines.extend(certificate.as_ref().and_then(described));
     lines

@@ -86,7 +86,8 @@ impl Broken {
                 RunError::NothingAnswers { address, why }
             }
             Self::Tls(error, details) => {
-                RunError::Tls { address, why: details.unwrap_or_else(|| error.to_string()), error }
+                let why = details.unwrap_or_else(|| error.to_string());
+                RunError::Tls { address, why, error: Box::new(error) }
             }
         }
     }

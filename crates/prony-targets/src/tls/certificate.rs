@@ -13,10 +13,10 @@ use crate::clock::{SECOND_NS, clocks};
 
 /// Whom it is for.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const DAY: Duration = Duration::from_hours(24);
 /// It begins a day ago, so that a client whose clock is behind takes it, and outlives any study.
 const VALID_BEFORE: Duration = DAY;
-const VALID_FOR: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+const VALID_FOR: Duration = Duration::from_hours(90 * 24);
 
 /// A leaf with its key, and the authority.
 pub(super) struct Made {

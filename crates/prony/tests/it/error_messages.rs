@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::repository::{files, is_in, root};
 
 /// Types whose messages describe what a server sent or what a file contains. Whoever prints one adds what to try.
-const DESCRIPTIONS: [&str; 14] = [
+const DESCRIPTIONS: [&str; 17] = [
     "Blocked",
     "BodyNotKept",
     "CertificateFault",
