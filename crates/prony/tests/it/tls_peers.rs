@@ -47,8 +47,7 @@ impl Nginx {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let port = port.expect("a free port").port();
         let places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-        let places: String =
-            places.iter().map(|name| format!("{name}_temp_path {};\n", path(name))).collect();
+        let places = places.map(|name| format!("{name}_temp_path {};\n", path(name))).concat();
         let configuration = format!(
             "daemon off;\nmaster_process off;\npid {};\nerror_log stderr;\nevents {{}}\nhttp {{\naccess_log off;\n\
              {places}server {{\nlisten 127.0.0.1:{port} ssl;\nssl_certificate {};\nssl_certificate_key {};\n\
