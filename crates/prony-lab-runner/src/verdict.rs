@@ -214,7 +214,7 @@ mod tests {
         let slower = [primary("kv", 7, Slower, 0.1)];
         let missed = of(&study("invalid", "missed"), Some(BuildId(7)), &slower);
         assert_eq!(missed.verdict, BuildVerdict::ThresholdMissed);
-        assert_eq!(missed.words.as_deref(), Some("kv: p99 at most 1 ms is missed, measured: 1.50 ms"));
+        assert_eq!(missed.words.as_deref(), Some("kv: p99 at most 1 ms is missed, measured: 1.5 ms"));
         let invalid = of(&study("invalid", "unknown"), None, &[]);
         assert_eq!((invalid.verdict, invalid.words), (BuildVerdict::Invalid, None));
         assert_eq!(of(&study("valid", "met"), None, &[]).verdict, BuildVerdict::NoBaseline);

@@ -39,7 +39,7 @@ const BUILDS: &str = "builds";
 /// Places of [`Tables`].
 const PLACES: usize = TABLES.len() + 1;
 
-/// Some of the tables, a bit for each, and one more for builds that are only just accepted ([`Tables::ACCEPTED`]).
+/// Some of the tables, a bit for each, and one more for builds that are only just accepted (`ACCEPTED`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tables(u32);
 

@@ -20,7 +20,7 @@ pub(super) struct Readers {
 }
 
 /// What readers and the writer share.
-pub struct Shared {
+pub(crate) struct Shared {
     address: StoreAddress,
     /// Whether the store is not taken over yet, so that its files must not be opened for writing. Everybody who reads
     /// holds it.
@@ -71,7 +71,7 @@ impl Readers {
     }
 
     /// Sessions that were opened, ever.
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(test)]
     pub(super) fn opened(&self) -> usize {
         self.shared.opened.load(Ordering::Relaxed)
     }

@@ -19,7 +19,7 @@ const CHECK_MAX: Duration = Duration::from_secs(10);
 const START_BYTES_MIN: u64 = 256 << 10;
 
 /// A store in files that was taken over.
-pub struct Taken {
+pub(crate) struct Taken {
     pub session: Box<dyn Session>,
     pub(super) epoch: i64,
     /// Transactions that were committed to it, ever.
@@ -33,7 +33,7 @@ pub struct Taken {
 impl Taken {
     /// Takes over the store at `path`, for which this process has the `lock`, and brings its tables up to date. `killed`
     /// is what the last lab left, if it was killed.
-    pub fn take(path: &Path, lock: &mut FileLock, killed: Option<Killed>) -> Result<Self, StoreError> {
+    pub(crate) fn take(path: &Path, lock: &mut FileLock, killed: Option<Killed>) -> Result<Self, StoreError> {
         let note = killed.map(|_| quick_check(path)).transpose()?;
         let mut session: Box<dyn Session> = Box::new(Sqlite::open(path)?);
         // Readers have less: there are many, and what they look for is in the kernel's cache.

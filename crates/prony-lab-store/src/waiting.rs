@@ -22,7 +22,7 @@ pub(super) const NOTE: &str = "the disk of the lab is full: it shows what it has
                                until there is room; free 100 MB, a restart is not needed";
 
 /// A store that is locked for this lab and can only be read so far.
-pub struct Waiting {
+pub(crate) struct Waiting {
     pub path: PathBuf,
     pub lock: FileLock,
     /// What the last lab left, if it was killed.
@@ -35,7 +35,11 @@ pub struct Waiting {
 
 impl Waiting {
     /// For the store at `path`; nothing where it can't even be read: a new one, or one of an older version.
-    pub fn start(path: &Path, lock: FileLock, killed: Option<Killed>) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn start(
+        path: &Path,
+        lock: FileLock,
+        killed: Option<Killed>,
+    ) -> Result<Option<Self>, StoreError> {
         if sqlite::make_log_files(path).is_err() {
             return Ok(None);
         }

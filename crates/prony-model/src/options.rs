@@ -25,6 +25,7 @@ const EXEC_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// A load as it was asked for: `None` where nothing was given.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag or a key of its own")]
 pub struct RunOptions {
     /// Connections; in an open loop, connections at most.
     pub connections: Option<u32>,

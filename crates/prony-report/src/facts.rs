@@ -70,20 +70,17 @@ pub(crate) fn events(result: &RunResult) -> Option<String> {
         let [low, high] = [events.events_min, events.events_max].map(count);
         format!("{} in the median, {low} to {high}", count(events.events_p50))
     };
-    let mut text = format!(
-        "{} /s     {} in {}, {each}",
-        rate(events.events_per_s),
-        count(events.events),
-        plural(events.streams, "good response")
-    );
+    let responses = plural(events.streams, "good response");
+    let mut parts =
+        vec![format!("{} /s     {} in {responses}, {each}", rate(events.events_per_s), count(events.events))];
     if events.together > 0 {
         let share = percent(events.together, events.events);
-        text.push_str(&format!("; {share} came together with the one before"));
+        parts.push(format!("{share} came together with the one before"));
     }
     if events.without_events > 0 {
-        text.push_str(&format!("; {} without events", plural(events.without_events, "good response")));
+        parts.push(format!("{} without events", plural(events.without_events, "good response")));
     }
-    Some(text)
+    Some(parts.join("; "))
 }
 
 /// The loop and how wide it is.

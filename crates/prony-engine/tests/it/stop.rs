@@ -145,7 +145,7 @@ on_both_drivers! {
 }
 
 on_both_drivers! {
-    /// What is counted while the run is on is what its result has in the end, and a reason to end it is kept.
+    // What is counted while the run is on is what its result has in the end, and a reason to end it is kept.
     fn because_of_what_was_counted(driver) {
         let control = Control::default();
         let server = Server::start(|peer| {

@@ -188,7 +188,7 @@ fn alert_hint(code: u8) -> &'static str {
     }
 }
 
-/// A few words, cut at [`WORDS_MAX`] bytes.
+/// A few words, cut at `WORDS_MAX` bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Words {
     bytes: [u8; WORDS_MAX],

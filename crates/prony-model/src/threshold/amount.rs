@@ -236,7 +236,7 @@ impl Amount {
             _ => 0,
         };
         match self.suffix {
-            Suffix::None | Suffix::PerSecond => number,
+            Suffix::None | Suffix::PerSecond | Suffix::Mebibytes => number,
             Suffix::Nanoseconds => shifted(number, -9 - of_second),
             Suffix::Microseconds => shifted(number, -6 - of_second),
             Suffix::Milliseconds => shifted(number, -3 - of_second),
@@ -251,7 +251,6 @@ impl Amount {
             Suffix::Megabytes => shifted(number, 6) / MIB,
             Suffix::Gigabytes => shifted(number, 9) / MIB,
             Suffix::Kibibytes => number / 1024.0,
-            Suffix::Mebibytes => number,
             Suffix::Gibibytes => number * 1024.0,
         }
     }

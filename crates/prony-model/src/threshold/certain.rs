@@ -13,9 +13,10 @@ const NOT_ALL: f64 = 1.0 - f64::EPSILON;
 impl Threshold {
     /// Whether no rest of the run of `plan` can meet it any more.
     pub fn is_lost(&self, counts: &RunCounts, plan: &RunPlan) -> bool {
+        use super::Operator::{Above, AtLeast, AtMost, Below, Equal, Unequal};
+
         let (Bound::Amount(_), Some(bound)) = (self.bound, self.bound_in_unit()) else { return false };
         let Some((low, high)) = range(self.figure, counts, planned(plan)) else { return false };
-        use super::Operator::{Above, AtLeast, AtMost, Below, Equal, Unequal};
         !match self.operator {
             Below | AtMost => self.operator.holds(low, bound),
             Above | AtLeast => self.operator.holds(high, bound),

@@ -92,7 +92,7 @@ fn latency(result: &RunResult, clock: Clock, level: Level) -> Reading {
         Clock::Lag => figures.lag,
         _ => match result.summary(clock) {
             Some(summary) => summary,
-            None => return Reading::default(),
+            None => return Reading::without("no events were measured: that takes --events", 0),
         },
     };
     if WITH_CLIENT_TAIL.contains(&clock) && TAIL.contains(&level) && result.has_client_tail() {

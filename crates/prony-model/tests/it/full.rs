@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use prony_model::{
     Arrivals, Body, BodyCheck, Bytes, CalibrationUse, Checks, CleanParts, Client, ClientCertificate,
-    Connections, CutReason, DriverChoice, DriverUsed, End, Environment, ErrorKind, ErrorSummary, Evidence,
-    FORMAT, Finding, FindingCode, FirstResponse, Handshakes, HistogramData, Histograms, Interval,
-    KernelClock, KernelClockUse, Latencies, LatencySummary, Limiter, LimiterKind, Load, MachineUse, Outcome,
-    OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests, RunPlan, RunResult,
-    SecondPoint, ServerCertificate, Severity, SoloRequests, StatusSet, Target, ThreadUse, Timeouts, Timing,
-    TlsOptions, TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict, Version,
+    Connections, CutReason, DriverChoice, DriverUsed, End, Environment, ErrorKind, ErrorSummary,
+    EventStreams, Evidence, FORMAT, Finding, FindingCode, FirstResponse, Handshakes, HistogramData,
+    Histograms, Interval, KernelClock, KernelClockUse, Latencies, LatencySummary, Limiter, LimiterKind, Load,
+    MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests,
+    RunPlan, RunResult, SecondPoint, ServerCertificate, Severity, SoloRequests, StatusSet, Target, ThreadUse,
+    Timeouts, Timing, TlsOptions, TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -73,6 +73,7 @@ pub(crate) fn result() -> RunResult {
             failed_by_kind: ErrorKind::ALL.into_iter().map(|kind| (kind, 2)).collect(),
         },
         tls: Some(tls()),
+        events: Some(events()),
         rate: rate(Some(Interval { low: 5.5, high: 6.5, indicative: true })),
         bytes: Bytes { sent: 9_000, received: 12_000, body_received: 720 },
         connections: Connections {
@@ -183,11 +184,31 @@ pub(crate) fn bare() -> RunResult {
     result.findings.clear();
     result.first_response = None;
     result.tls = None;
+    result.events = None;
     result.machine = MachineUse::default();
     result.calibration = None;
     result.plan.checks = Checks::default();
     result.plan.request.headers.clear();
     result
+}
+
+fn events() -> EventStreams {
+    EventStreams {
+        streams: 50,
+        without_events: 10,
+        events: 155,
+        events_per_s: 15.5,
+        together: 20,
+        events_min: 1,
+        events_p50: 3,
+        events_max: 7,
+        first_response: summary(),
+        first_service: summary(),
+        between: summary(),
+        first_response_histogram: histogram(),
+        first_service_histogram: histogram(),
+        between_histogram: histogram(),
+    }
 }
 
 fn tls() -> TlsUse {

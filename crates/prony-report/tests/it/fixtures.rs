@@ -81,6 +81,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         series: Vec::new(),
         first_response: None,
         tls: None,
+        events: None,
         server: None,
         server_unknown_because: None,
         machine: MachineUse::default(),

@@ -158,6 +158,8 @@ fn required(cell: usize, text: &str) -> CellThreshold {
 /// Requests that failed did fail, in an invalid run, too; nothing else of it is decided.
 #[test]
 fn failures_of_invalid_runs_miss_what_is_required() {
+    use ThresholdOutcome::{Missed, Undecided};
+
     let mut study = study(1);
     study.thresholds = vec![required(0, "errors < 1%"), required(0, "p99 < 1h"), required(1, "errors < 1%")];
     let result = aggregated(&study, QUICK, |_, result| {
@@ -168,7 +170,6 @@ fn failures_of_invalid_runs_miss_what_is_required() {
         }
     });
     let outcomes: Vec<_> = result.thresholds.iter().map(|one| one.evaluated.outcome).collect();
-    use ThresholdOutcome::{Missed, Undecided};
     assert_eq!(outcomes, [Missed, Undecided, Undecided]);
 }
 

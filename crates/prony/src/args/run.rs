@@ -12,6 +12,7 @@ use super::thresholds::ThresholdArgs;
 
 /// `prony run`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct RunArgs {
     /// The server; `http://` may be left out
     #[arg(value_name = "URL", required_unless_present = "curl")]

@@ -12,9 +12,10 @@ use crate::repository::root;
 /// Crates with modules in layers, each of which may use those before it.
 const LAYERS: [(&str, &[&str]); 2] = [("prony-lab-core", &CORE_LAYERS), ("prony-lab-web", &WEB_LAYERS)];
 /// What is known and who may do what, what follows from results, what people do.
-const CORE_LAYERS: [&str; 22] = [
+const CORE_LAYERS: [&str; 23] = [
     "ansi_stripper",
     "policy",
+    "quantity",
     "definitions",
     "search",
     "secrets",

@@ -1,5 +1,7 @@
 //! `prony explain thresholds`: the language, and every figure with its unit.
 
+use std::fmt::Write as _;
+
 use prony_model::{Figure, LoadKind, StudyMetric};
 use prony_report::{Style, wrap};
 
@@ -23,20 +25,21 @@ pub(super) fn text(style: &Style) -> String {
          it, --fail-if requires the opposite, study files have thresholds = [\"…\"]. docs/thresholds.md has the rest.",
     ));
     for example in EXAMPLES {
-        page.push_str(&format!("  {example}\n"));
+        // Writing to a `String` can't fail.
+        let _ = writeln!(page, "  {example}");
     }
     page.push_str("\nfigures of runs\n");
     let (runs, others): (Vec<Figure>, Vec<Figure>) =
         Figure::all().partition(|figure| figure.kind() == LoadKind::Run);
     page.push_str(&families(&runs));
-    page.push_str(&format!("  {:<30} {:<8} answers with this status\n", "status.100 … status.599", "%"));
+    let _ = writeln!(page, "  {:<30} {:<8} answers with this status", "status.100 … status.599", "%");
     page.push_str("\nfigures of commands and probes, in studies\n");
     page.push_str(&others.iter().map(|figure| line(*figure)).collect::<String>());
     page.push_str("\nshort names\n");
     for metric in StudyMetric::ALL.into_iter().filter(|metric| metric.kind() == LoadKind::Run) {
         let full = Figure::of_metric(metric).to_string();
         if full != metric.name() {
-            page.push_str(&format!("  {:<30} {full}\n", metric.name()));
+            let _ = writeln!(page, "  {:<30} {full}", metric.name());
         }
     }
     page.push_str("\nunits: ns us ms s min h, %, /s (or none), B KB MB GB KiB MiB GiB; k, M and G for counts and rates\n");
@@ -60,7 +63,7 @@ fn families(figures: &[Figure]) -> String {
             _ => None,
         });
         let levels = of_clock.collect::<Vec<_>>().join(" ");
-        page.push_str(&format!("  {:<30} {:<8} {levels}\n", format!("{}.…", clock.name()), "ms"));
+        let _ = writeln!(page, "  {:<30} {:<8} {levels}", format!("{}.…", clock.name()), "ms");
     }
     page
 }
