@@ -72,6 +72,15 @@ impl Served {
     }
 }
 
+impl Drop for Served {
+    /// A test that is about something else leaves no server.
+    fn drop(&mut self) {
+        // Of one that has ended nothing is left to do.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 #[test]
 fn it_prints_where_it_listens_and_at_the_end_what_it_did() {
     for words in [
