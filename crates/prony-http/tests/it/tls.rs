@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 
 fn file(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "../prony-engine/tests/it/tls/certificates", name].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "../prony-engine/tests/certificates", name].iter().collect()
 }
 
 fn client(versions: Versions) -> TlsClient {

@@ -20,7 +20,7 @@ use crate::plans::plan;
 
 /// A file of `certificates/`.
 pub(crate) fn file(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests/it/tls/certificates", name].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "tests/certificates", name].iter().collect()
 }
 
 /// A server that shows the certificate `name`.
