@@ -19,6 +19,7 @@ mod event_streams;
 mod exec;
 mod finding;
 mod format;
+mod latency;
 mod limiter;
 mod moment;
 mod options;
@@ -65,6 +66,7 @@ pub use exec::{
 };
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict, is_disturbed};
 pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
+pub use latency::{HistogramData, Histograms, Latencies, LatencySummary, QUANTILES, QuantileNote};
 pub use limiter::{Limiter, LimiterKind, SoloRequests};
 pub use moment::{rfc3339, since_1970};
 pub use options::{ExecOptions, OPEN_CONNECTIONS, OptionsError, RequestOptions, RunOptions, is_token};
@@ -81,9 +83,9 @@ pub use probe::{
 pub use problem::{Problem, Spelling, plain_spelling};
 pub use redact::without_secrets;
 pub use result::{
-    Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, HistogramData,
-    Histograms, Interval, KernelClockUse, Latencies, LatencySummary, MachineUse, OutcomeSummary, QUANTILES,
-    QuantileNote, RateSummary, Requests, RunResult, SecondPoint, ThreadUse, Timing,
+    Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, Interval,
+    KernelClockUse, MachineUse, OutcomeSummary, RateSummary, Requests, RunResult, SecondPoint, ThreadUse,
+    Timing,
 };
 pub use server::{
     CgroupUse, CounterUse, Dependant, ListenerUse, MemoryGrowth, ProcessesUse, ServerFigure, ServerFoundBy,

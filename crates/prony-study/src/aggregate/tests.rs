@@ -1,4 +1,4 @@
-//! Studies of made results, end to end.
+//! Studies of made results, end to end. One file: all tests share the makers of results at its top.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,40 +1,11 @@
 //! What a run reports on the server that it loads: servers that use a known amount, and servers that can't be measured.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::process::Child;
 
 use prony_model::{FindingCode, RunResult, ServerFoundBy, ServerUse, from_json};
 
-use crate::binary::{command, prony};
-
-/// `prony serve` in a process of its own, ended with the test.
-struct Served {
-    process: Child,
-    url: String,
-}
-
-impl Served {
-    fn start(words: &[&str]) -> Self {
-        let mut process = command()
-            .arg("serve")
-            .args(words)
-            .args(["--port", "0"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary was built");
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().expect("it is piped")).read_line(&mut line).expect("a line");
-        let url = line.strip_prefix("listening on ").expect("the ready line").trim_end().to_owned();
-        Self { process, url }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.process.kill().expect("it is ours");
-        self.process.wait().expect("it is ours");
-    }
-}
+use crate::binary::prony;
+use crate::servers::Served;
 
 fn run(url: &str, more: &[&str]) -> RunResult {
     let words = [&["run", url, "-q", "-o", "json", "--no-calibration", "--threads", "1"], more].concat();
@@ -53,7 +24,7 @@ fn the_server_is_found_from_its_socket_and_measured() {
     let used = used(&result);
     assert_eq!(used.found_by, ServerFoundBy::ListeningSocket);
     assert_eq!(used.own.each.len(), 1);
-    assert_eq!(used.own.each[0].pid, server.process.id());
+    assert_eq!(used.own.each[0].pid, server.pid());
     // What was answered in the measured part, as the client counted it on its own.
     let off = used.requests.abs_diff(result.requests.answered);
     assert!(off <= 4 + result.requests.answered / 10, "{} of {}", used.requests, result.requests.answered);

@@ -41,6 +41,11 @@ impl Served {
         Self { process, url, out }
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The next line that it prints.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();

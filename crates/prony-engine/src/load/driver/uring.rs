@@ -2,6 +2,8 @@
 //!
 //! One call into the kernel hands over everything queued and takes everything finished. Receives are armed
 //! once per connection (multishot) and fill buffers of a shared ring; sends complete silently unless they fail.
+//!
+//! One file: what a completion means depends on all that may be under way on its socket, and stands beside it.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
