@@ -21,7 +21,8 @@ pub struct Latencies {
     pub service: LatencySummary,
     /// first byte − sent.
     pub first_byte: LatencySummary,
-    /// Of every connection of the run, warm-up included; without the TLS handshake, which [`TlsUse`] has.
+    /// Of every connection of the run, warm-up included; without the TLS handshake, which [`TlsUse`](crate::TlsUse)
+    /// has.
     pub connect: LatencySummary,
     /// sent − the moment from which it could have been sent: the client's own lateness.
     pub lag: LatencySummary,
