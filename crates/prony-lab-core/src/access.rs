@@ -4,6 +4,7 @@ mod hashing;
 mod known;
 mod place;
 
+use std::any::Any;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -85,7 +86,14 @@ impl Access {
 pub async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StoreError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::Fault("it panicked".to_owned()))
+    /// Without the type, so that a task is compiled once.
+    async fn erased(
+        work: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>,
+    ) -> Result<Box<dyn Any + Send>, StoreError> {
+        tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::Fault("it panicked".to_owned()))
+    }
+    let done = erased(Box::new(move || Box::new(work()))).await?;
+    Ok(*done.downcast().expect("invariant: it is what the work returned"))
 }
 
 /// Makes and finds the tokens by which owners of public servers agree.

@@ -23,6 +23,7 @@ mod checksum;
 pub mod commits;
 pub mod counts;
 mod error;
+mod erased;
 pub mod disk;
 pub mod events;
 #[cfg(test)]
@@ -88,6 +89,7 @@ use changes::Changes;
 use prony_lab_model::clock;
 use prony_lab_model::log::Log;
 use prony_lab_model::options::StoreAddress;
+use erased::{erased, restored};
 use readers::Readers;
 use session::Session;
 use write_lease::WriteLease;
@@ -145,9 +147,9 @@ impl Store {
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let start = clock::steady();
-        let done = self.writer.submit(work)?.await.map_err(|_| StoreError::Closed)?;
+        let done = self.writer.submit(erased(work))?.await.map_err(|_| StoreError::Closed)?;
         self.wrote(start);
-        done
+        done.map(restored)
     }
 
     /// The same for threads that may wait; never call it from asynchronous code.
@@ -156,9 +158,9 @@ impl Store {
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let start = clock::steady();
-        let done = self.writer.submit(work)?.blocking_recv().map_err(|_| StoreError::Closed)?;
+        let done = self.writer.submit(erased(work))?.blocking_recv().map_err(|_| StoreError::Closed)?;
         self.wrote(start);
-        done
+        done.map(restored)
     }
 
     fn wrote(&self, start: Duration) {
@@ -176,8 +178,8 @@ impl Store {
             begun.store(true, Ordering::Release);
             Err::<(), _>(BEGUN)
         };
-        let answered = self.writer.submit(probe)?.blocking_recv().map_err(|_| StoreError::Closed)?;
-        if has_begun.load(Ordering::Acquire) { Ok(()) } else { answered }
+        let answered = self.writer.submit(erased(probe))?.blocking_recv().map_err(|_| StoreError::Closed)?;
+        if has_begun.load(Ordering::Acquire) { Ok(()) } else { answered.map(drop) }
     }
 
     /// How long writes took, from asking for one to its being durable.
@@ -190,7 +192,7 @@ impl Store {
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.readers.read(work).await
+        self.readers.read(erased(work)).await.map(restored)
     }
 
     /// The same; also the tables that were read.
@@ -198,7 +200,8 @@ impl Store {
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<(T, Tables), StoreError> {
-        self.readers.read(move |tx| work(tx).map(|found| (found, tx.tables_read()))).await
+        let work = move |tx: &mut Tx<'_>| work(tx).map(|found| (found, tx.tables_read()));
+        self.readers.read(erased(work)).await.map(restored)
     }
 
     /// The same for a handful of rows that are found by their keys: with SQLite that takes some microseconds, less than
@@ -207,7 +210,7 @@ impl Store {
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        if self.is_here { self.readers.read_blocking(work) } else { self.readers.read(work).await }
+        if self.is_here { self.read_blocking(work) } else { self.read(work).await }
     }
 
     /// The same for threads that may wait; never call it from asynchronous code.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::Semaphore;
 
+use super::erased::{Found, Work};
 use super::session::Session;
 use super::sqlite::Sqlite;
 use super::{StoreError, Tx, connect};
@@ -53,10 +54,7 @@ impl Readers {
         Arc::clone(&self.shared)
     }
 
-    pub(super) async fn read<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    pub(super) async fn read(&self, work: Work) -> Result<Found, StoreError> {
         let _turn = self.turns.acquire().await.map_err(|_| StoreError::Closed)?;
         let shared = Arc::clone(&self.shared);
         let done = tokio::task::spawn_blocking(move || shared.read(work)).await;
@@ -98,6 +96,18 @@ impl Shared {
     }
 
     fn read<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut found = None;
+        self.read_erased(Box::new(|tx| {
+            found = Some(work(tx)?);
+            Ok(())
+        }))?;
+        Ok(found.expect("invariant: work that succeeds has found something"))
+    }
+
+    fn read_erased(
+        &self,
+        work: Box<dyn FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + '_>,
+    ) -> Result<(), StoreError> {
         let is_read_only = self.is_read_only.read().unwrap_or_else(PoisonError::into_inner);
         let mut session = self.begun(*is_read_only)?;
         let mut tx = Tx::new(session.as_mut());

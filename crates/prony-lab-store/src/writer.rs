@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 use super::changes::{Changes, Tables};
+use super::erased::{Found, Work};
 use super::write_lease::WriteLease;
 use super::{StoreError, Tx};
 
@@ -40,10 +41,10 @@ impl Writer {
     }
 
     /// Hands `work` over; the receiver gets a message when it is durable.
-    pub(super) fn submit<T: Send + 'static>(
+    pub(super) fn submit(
         &self,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<oneshot::Receiver<Result<T, StoreError>>, StoreError> {
+        work: Work,
+    ) -> Result<oneshot::Receiver<Result<Found, StoreError>>, StoreError> {
         let (done, answered) = oneshot::channel();
         let job: Job = Box::new(move |tx| {
             let result = tx.and_then(|tx| {

@@ -1,11 +1,13 @@
 //! How a handler of the API is called, and what it answers.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Extension, Path, Query, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::extract::{Extension, FromRequestParts as _, Path, Query, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -120,40 +122,19 @@ impl Route {
             answer: |generator| generator.subschema_for::<R>(),
         };
         let takes_body = schemas.body.is_some();
-        let handler = on(
-            filter,
-            move |State(lab): State<Lab>,
-                  who: Option<Extension<Principal>>,
-                  path: Result<Path<P>, PathRejection>,
-                  method: Method,
-                  uri: Uri,
-                  headers: HeaderMap,
-                  bytes: Bytes| async move {
-                let route = format!("{method} {}", uri.path());
-                let read = move || {
-                    let Some(Extension(who)) = who else { return Err(WebError::Unknown.into()) };
-                    who.require(least)?;
-                    let Path(path) = path.map_err(|_| {
-                        Problem::missing("such thing: what stands in the address is no number or name")
-                    })?;
-                    let Query(query) =
-                        Query::try_from_uri(&uri).map_err(|error| Problem::bad(error.body_text()))?;
-                    let body = body(takes_body, &headers, &bytes)?;
-                    // Of another route, or another thing, the same key is another request's.
-                    let key = key(&headers)?.map(|key| format!("{route} {key}"));
-                    let digest = prony_lab_model::auth::Digest(Sha256::digest(&bytes).into());
-                    let own_address = own_address(&lab, &headers);
-                    Ok((Call { lab, who, path, query, body, key, digest, own_address }, headers))
+        let answer: Handler = Arc::new(move |mut raw: Raw| {
+            Box::pin(async move {
+                let Ok(Path(path)) = Path::<P>::from_request_parts(&mut raw.parts, &()).await else {
+                    let words = "such thing: what stands in the address is no number or name";
+                    return Err(Problem::missing(words));
                 };
-                match read() {
-                    Err(problem) => Problem::into_response(problem),
-                    Ok((call, headers)) => match handler(call).await {
-                        Err(problem) => problem.into_response(),
-                        Ok(answer) => answered(answer, &method, &headers),
-                    },
-                }
-            },
-        );
+                let Query(query) =
+                    Query::try_from_uri(&raw.parts.uri).map_err(|error| Problem::bad(error.body_text()))?;
+                let body = serde_json::from_slice(raw.json(takes_body)?).map_err(|error| unread(&error))?;
+                handler(raw.call()?.of(path, query, body)).await?.written()
+            })
+        });
+        let handler = mounted(filter, least, answer);
         Self { method, path, least, summary, status, takes_key: false, schemas, handler }
     }
 
@@ -168,22 +149,84 @@ impl Route {
     }
 }
 
-/// What was sent, as JSON of the type that is wanted.
-fn body<B: DeserializeOwned>(takes_body: bool, headers: &HeaderMap, bytes: &[u8]) -> Result<B, Problem> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let is_json = kind.is_some_and(|kind| {
-        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-    });
-    if !takes_body {
-        return serde_json::from_str("{}").map_err(|error| Problem::bad(error.to_string()));
+/// A request that was let in, with nothing read of it yet.
+struct Raw {
+    lab: Lab,
+    who: Principal,
+    parts: Parts,
+    bytes: Bytes,
+}
+
+/// Reads a request, does what it asks for, and writes the answer: a route without its types, so that what surrounds it is
+/// compiled once.
+type Handler =
+    Arc<dyn Fn(Raw) -> Pin<Box<dyn Future<Output = Result<Written, Problem>> + Send>> + Send + Sync>;
+
+/// An answer as JSON.
+struct Written {
+    text: Vec<u8>,
+    location: Option<String>,
+    is_secret: bool,
+}
+
+/// `answer` as a route for those who are at least `least`.
+fn mounted(filter: MethodFilter, least: Role, answer: Handler) -> MethodRouter<Lab> {
+    on(
+        filter,
+        async move |State(lab): State<Lab>, who: Option<Extension<Principal>>, parts: Parts, bytes: Bytes| {
+            let (method, headers) = (parts.method.clone(), parts.headers.clone());
+            let answered = async {
+                let Some(Extension(who)) = who else { return Err(WebError::Unknown.into()) };
+                who.require(least)?;
+                answer(Raw { lab, who, parts, bytes }).await
+            };
+            match answered.await {
+                Ok(written) => written.response(&method, &headers),
+                Err(problem) => problem.into_response(),
+            }
+        },
+    )
+}
+
+impl Raw {
+    /// What was sent, as JSON; an empty object where nothing is to be sent.
+    fn json(&self, takes_body: bool) -> Result<&[u8], Problem> {
+        if !takes_body {
+            return Ok(b"{}");
+        }
+        let kind = self.parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let is_json = kind.is_some_and(|kind| {
+            kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+        });
+        if !is_json {
+            let words = "send JSON, with the header Content-Type: application/json";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
+        }
+        Ok(&self.bytes)
     }
-    if !is_json {
-        let words = "send JSON, with the header Content-Type: application/json";
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
+
+    /// The call that this is, with nothing read of it.
+    fn call(self) -> Result<Call<(), (), ()>, Problem> {
+        let Self { lab, who, parts, bytes } = self;
+        // Of another route, or another thing, the same key is another request's.
+        let key = key(&parts.headers)?.map(|key| format!("{} {} {key}", parts.method, parts.uri.path()));
+        let digest = prony_lab_model::auth::Digest(Sha256::digest(&bytes).into());
+        let own_address = own_address(&lab, &parts.headers);
+        Ok(Call { lab, who, path: (), query: (), body: (), key, digest, own_address })
     }
-    serde_json::from_slice(bytes).map_err(|error| {
-        if error.is_data() { Problem::unfit(error.to_string()) } else { Problem::bad(error.to_string()) }
-    })
+}
+
+impl Call<(), (), ()> {
+    /// The call with what was read of it.
+    fn of<P, Q, B>(self, path: P, query: Q, body: B) -> Call<P, Q, B> {
+        let Self { lab, who, key, digest, own_address, .. } = self;
+        Call { lab, who, path, query, body, key, digest, own_address }
+    }
+}
+
+/// Why a body could not be read.
+fn unread(error: &serde_json::Error) -> Problem {
+    if error.is_data() { Problem::unfit(error.to_string()) } else { Problem::bad(error.to_string()) }
 }
 
 /// The longest `Idempotency-Key`, as the document has it.
@@ -200,39 +243,45 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     Ok(Some(text.to_owned()))
 }
 
-/// An answer, with its ETag where it was read; nothing where the client has it already.
-fn answered<R: Serialize>(answer: Answer<R>, method: &Method, headers: &HeaderMap) -> Response {
-    let text = match serde_json::to_vec(&answer.body) {
-        Ok(text) => text,
-        Err(error) => {
-            return Problem::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                format!("the answer can't be written ({error})"),
-            )
-            .into_response();
-        }
-    };
-    let made = answer.location.is_some();
-    let mut response_headers = HeaderMap::new();
-    response_headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(location) = answer.location.and_then(|path| HeaderValue::try_from(path).ok()) {
-        response_headers.insert(header::LOCATION, location);
-    }
-    if answer.is_secret {
-        response_headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
-    if method == Method::GET {
-        // Half of a SHA-256 is enough to distinguish any two answers.
-        let tag = format!("\"{}\"", hexadecimal(&Sha256::digest(&text)[..16]));
-        let has_it = has_tag(headers, &tag);
-        response_headers
-            .insert(header::ETAG, HeaderValue::try_from(tag).expect("invariant: hexadecimal digits"));
-        if has_it {
-            return (StatusCode::NOT_MODIFIED, response_headers).into_response();
+impl<R: Serialize> Answer<R> {
+    fn written(self) -> Result<Written, Problem> {
+        let Self { body, location, is_secret } = self;
+        match serde_json::to_vec(&body) {
+            Ok(text) => Ok(Written { text, location, is_secret }),
+            Err(error) => {
+                let words = format!("the answer can't be written ({error})");
+                Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, words))
+            }
         }
     }
-    let status = if made { StatusCode::CREATED } else { StatusCode::OK };
-    (status, response_headers, text).into_response()
+}
+
+impl Written {
+    /// The response, with its ETag where it was read; nothing where the client has it already.
+    fn response(self, method: &Method, headers: &HeaderMap) -> Response {
+        let Self { text, location, is_secret } = self;
+        let made = location.is_some();
+        let mut response_headers = HeaderMap::new();
+        response_headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(location) = location.and_then(|path| HeaderValue::try_from(path).ok()) {
+            response_headers.insert(header::LOCATION, location);
+        }
+        if is_secret {
+            response_headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+        if method == Method::GET {
+            // Half of a SHA-256 is enough to distinguish any two answers.
+            let tag = format!("\"{}\"", hexadecimal(&Sha256::digest(&text)[..16]));
+            let has_it = has_tag(headers, &tag);
+            response_headers
+                .insert(header::ETAG, HeaderValue::try_from(tag).expect("invariant: hexadecimal digits"));
+            if has_it {
+                return (StatusCode::NOT_MODIFIED, response_headers).into_response();
+            }
+        }
+        let status = if made { StatusCode::CREATED } else { StatusCode::OK };
+        (status, response_headers, text).into_response()
+    }
 }
 
 /// RFC 9110, 13.1.2: a list of tags, compared weakly, or `*`.
