@@ -41,6 +41,15 @@ pub enum RunError {
         /// By kind.
         error: Box<TlsError>,
     },
+    /// The server does not speak HTTP/2, as far as the connection before the load shows.
+    NoHttp2 {
+        /// The address tried last.
+        address: String,
+        /// Why, in words.
+        why: String,
+        /// Whether it was to be chosen in the TLS handshake.
+        negotiated: bool,
+    },
     /// A source address that is not this machine's.
     Source {
         /// The address.
@@ -100,6 +109,11 @@ impl RunError {
                     Some((advice, setting)) => Problem::new(what, advice).about(setting),
                     None => Problem::without_advice(what),
                 }
+            }
+            Self::NoHttp2 { address, why, negotiated } => {
+                let setting = if *negotiated { "http2" } else { "http2-prior-knowledge" };
+                let advice = format!("leave out {} to use HTTP/1.1", spelled(setting));
+                Problem::new(format!("no HTTP/2 at {address}: {why}"), advice).about(setting)
             }
             Self::Source { address, source } => Problem::new(
                 format!("can't send from {address} ({source})"),

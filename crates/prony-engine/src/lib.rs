@@ -26,6 +26,7 @@ mod probe;
 mod clock;
 mod control;
 mod error;
+mod http2;
 mod resolve;
 mod sys;
 mod tls;

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use prony_http::tls::{Negotiated, TlsClient};
-use prony_model::{RunPlan, Target, TlsUse};
+use prony_model::{RunPlan, Target, TlsUse, Version};
 use rustix::net::SocketAddrAny;
 
 use crate::RunError;
 use crate::clock;
 use crate::load::driver::{network_address, unix_address};
-use crate::tls;
+use crate::{http2, tls};
 
 /// Addresses of one name that are tried at most.
 const ADDRESSES_MAX: usize = 64;
@@ -74,7 +74,26 @@ fn answers(
     let limit = plan.timeouts.connect;
     let mut stream = TcpStream::connect_timeout(&address, limit)
         .map_err(|error| RunError::NothingAnswers { address: address.to_string(), why: plain(&error) })?;
-    client.map(|client| tls::greet(&mut stream, client, &address.to_string(), limit)).transpose()
+    greet(&mut stream, &address.to_string(), plan, client)
+}
+
+/// What has to be said on a new connection before a request: a TLS handshake where there is a `client` for that, and in
+/// HTTP/2 whether both sides speak it.
+fn greet(
+    stream: &mut impl tls::Waiting,
+    address: &str,
+    plan: &RunPlan,
+    client: Option<&TlsClient>,
+) -> Result<Option<Negotiated>, RunError> {
+    let limit = plan.timeouts.connect;
+    let negotiated = client.map(|client| tls::greet(stream, client, address, limit)).transpose()?;
+    if plan.request.version == Version::Http2 {
+        match &negotiated {
+            Some(negotiated) => http2::check_choice(negotiated.protocol.as_deref(), address)?,
+            None => http2::greet(stream, address, limit)?,
+        }
+    }
+    Ok(negotiated)
 }
 
 /// Whether `address` is one of this machine: the kernel then chooses the same one to send from. A connected
@@ -127,8 +146,7 @@ fn unix(path: &Path, plan: &RunPlan, client: Option<&TlsClient>) -> Result<Peers
     let name = path.display().to_string();
     let mut stream = UnixStream::connect(path)
         .map_err(|error| RunError::NothingAnswers { address: name.clone(), why: plain(&error) })?;
-    let negotiated =
-        client.map(|client| tls::greet(&mut stream, client, &name, plan.timeouts.connect)).transpose()?;
+    let negotiated = greet(&mut stream, &name, plan, client)?;
     Ok(Peers {
         addresses: Box::new([address]),
         names: vec![name],

@@ -10,13 +10,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use prony_http::tls::TlsClient;
-use prony_http::{EncodedRequest, HeadCache, Limits, Request};
+use prony_http::{EncodedRequest, HeadCache, Limits, Request, RequestKind, h2};
 use prony_model::{DriverUsed, Load, RequestPlan, RunEvent, RunPlan, RunResult, ServerHint, Target, Version};
 
 use crate::clock::{self, NEVER, Nanos, span};
 use crate::kernel::kernel_clock::Stamping;
 use crate::load::checks::Checker;
 use crate::load::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
+use crate::load::http2::Http2;
 use crate::load::layer::Layer;
 use crate::load::pacer::{Part, Schedule, share};
 use crate::load::worker::{Assignment, Pace, Worker};
@@ -66,13 +67,13 @@ pub fn run_with_server(
 ) -> Result<RunResult, RunError> {
     plan.check()?;
     sys::map_large_allocations();
-    let request = encode(&plan.target, &plan.request)?;
+    let request = Encoded::of(plan)?;
     let checker = Checker::new(&plan.checks)?;
     limits::make_room(u64::from(plan.load.connections()), u64::from(plan.threads))?;
     let driver = pick(plan.driver)?;
     let stamping = Stamping::pick(plan, driver.name == "io_uring");
     let kernel = Kernel { driver, stamping };
-    let tls = tls::client(&plan.target)?;
+    let tls = tls::client(&plan.target, plan.request.version)?;
     let peers = resolve(plan, tls.as_ref())?;
     let mut environment = environment::before();
     if !peers.here {
@@ -95,7 +96,7 @@ pub fn run_with_server(
     environment.load_average_after = environment::load_average();
     Ok(summarize(&Run {
         plan,
-        request: &request,
+        keep_alive: request.keep_alive(plan),
         peers: &peers,
         driver: kernel.driver,
         kernel_clock: kernel.stamping.used(),
@@ -120,22 +121,85 @@ struct Started {
     tid: Arc<AtomicI32>,
 }
 
-/// The bytes of a plan's request.
+/// A plan's request as it is sent.
+#[derive(Clone)]
+pub(crate) enum Encoded {
+    /// In HTTP/1.0 or HTTP/1.1: its bytes.
+    Http1(EncodedRequest),
+    /// In HTTP/2.
+    Http2(h2::EncodedRequest),
+}
+
+impl Encoded {
+    /// The request of `plan`.
+    fn of(plan: &RunPlan) -> Result<Self, RunError> {
+        match plan.request.version {
+            Version::Http10 | Version::Http11 => encode(&plan.target, &plan.request).map(Self::Http1),
+            Version::Http2 => encode_http2(&plan.target, &plan.request).map(Self::Http2),
+        }
+    }
+
+    /// What a driver repeats: nothing in HTTP/2, where each connection writes bytes of its own.
+    fn repeated(&self) -> &[u8] {
+        match self {
+            Self::Http1(request) => request.bytes(),
+            Self::Http2(_) => &[],
+        }
+    }
+
+    /// Bytes of a request that is not the first one of its connection.
+    fn length(&self) -> usize {
+        match self {
+            Self::Http1(request) => request.bytes().len(),
+            Self::Http2(request) => request.frame_bytes().1,
+        }
+    }
+
+    /// What the framing of its response depends on.
+    fn kind(&self) -> RequestKind {
+        match self {
+            Self::Http1(request) => request.kind(),
+            Self::Http2(request) => request.kind(),
+        }
+    }
+
+    /// Whether a connection carries more than one.
+    fn keep_alive(&self, plan: &RunPlan) -> bool {
+        match self {
+            Self::Http1(request) => request.keep_alive(),
+            Self::Http2(_) => plan.request.keep_alive,
+        }
+    }
+}
+
+/// The bytes of a request in HTTP/1.
 pub(crate) fn encode(target: &Target, request: &RequestPlan) -> Result<EncodedRequest, RunError> {
-    let request = Request {
+    written(target, request).encode().map_err(|error| RunError::Request(error.to_string()))
+}
+
+/// A request in HTTP/2.
+pub(crate) fn encode_http2(target: &Target, request: &RequestPlan) -> Result<h2::EncodedRequest, RunError> {
+    let scheme = if target.tls.is_some() { h2::Scheme::Https } else { h2::Scheme::Http };
+    h2::EncodedRequest::new(&written(target, request), scheme)
+        .map_err(|error| RunError::Request(error.to_string()))
+}
+
+/// A plan's request, before it is encoded.
+fn written(target: &Target, request: &RequestPlan) -> Request {
+    Request {
         method: request.method.clone(),
         target: target.path.clone(),
         authority: target.authority.clone(),
         version: match request.version {
             Version::Http10 => prony_http::Version::Http10,
-            Version::Http11 => prony_http::Version::Http11,
+            // HTTP/2 has no use for it.
+            Version::Http11 | Version::Http2 => prony_http::Version::Http11,
         },
         keep_alive: request.keep_alive,
         headers: request.headers.clone(),
         verbatim: request.verbatim,
         body: request.body.bytes.clone(),
-    };
-    request.encode().map_err(|error| RunError::Request(error.to_string()))
+    }
 }
 
 /// When load, measurement and end are.
@@ -151,7 +215,7 @@ fn window(plan: &RunPlan) -> Window {
 #[expect(clippy::too_many_arguments, reason = "each is needed once, for each worker")]
 fn start(
     plan: &RunPlan,
-    request: &EncodedRequest,
+    request: &Encoded,
     checker: &Checker,
     kernel: &Kernel,
     tls: Option<&TlsClient>,
@@ -168,18 +232,18 @@ fn start(
         let assignment = assign(plan, request, window, thread);
         let setup = Setup {
             slots: assignment.slots,
-            request: request.bytes().into(),
+            request: request.repeated().into(),
             depth: assignment.depth,
             keep_alive: assignment.keep_alive,
             closed_loop: plan.load.rate().is_none(),
-            unpaced: request.bytes().len() * assignment.depth as usize <= WINDOW_BYTES
+            unpaced: request.length() * assignment.depth as usize <= WINDOW_BYTES
                 && environment::paces(),
             stamps: kernel.stamping.sampling,
             peers: peers.addresses.clone(),
             sources: plan.sources.iter().map(|source| network_address((*source, 0).into())).collect(),
-            writes: tls.is_some(),
+            writes: tls.is_some() || plan.request.version == Version::Http2,
         };
-        let layer = tls.map(|client| Layer::new(client.for_thread(), request.bytes(), assignment.slots));
+        let layer = layer(request, tls, &assignment);
         let (spare, taken) = sync_channel(SLICES_PER_WORKER);
         for _ in 1..SLICES_PER_WORKER {
             spare.send(slice(plan, thread)).expect("invariant: the other end is in this function");
@@ -195,6 +259,18 @@ fn start(
         workers.push(spawn(thread, worker, setup, uring, window.start, abort.clone())?);
     }
     Ok((workers, Pipes { full: collected, spares }))
+}
+
+/// What lies between driver and HTTP/1.1 on the connections of a worker.
+fn layer(request: &Encoded, tls: Option<&TlsClient>, worker: &Assignment) -> Option<Layer> {
+    let client = tls.map(TlsClient::for_thread);
+    match request {
+        Encoded::Http1(request) => client.map(|client| Layer::http1(client, request.bytes(), worker.slots)),
+        Encoded::Http2(request) => {
+            let http2 = Http2::new(request.clone(), worker.slots, worker.depth);
+            Some(Layer::http2(client, http2, worker.slots))
+        }
+    }
 }
 
 /// An empty slice for `thread`.
@@ -237,7 +313,7 @@ fn work<D: Driver>(worker: Worker, setup: &Setup, start: Nanos) -> io::Result<()
 }
 
 /// The part of `plan` that worker `thread` does. The parts add up to the plan exactly.
-fn assign(plan: &RunPlan, request: &EncodedRequest, window: Window, thread: u32) -> Assignment {
+fn assign(plan: &RunPlan, request: &Encoded, window: Window, thread: u32) -> Assignment {
     let requests = plan.end.requests().unwrap_or(u64::MAX);
     let connections = share(u64::from(plan.load.connections()), thread, plan.threads);
     let pace = match plan.load {
@@ -261,8 +337,8 @@ fn assign(plan: &RunPlan, request: &EncodedRequest, window: Window, thread: u32)
         connect_timeout: span(plan.timeouts.connect),
         request_timeout: span(plan.timeouts.request),
         depth: plan.request.pipeline,
-        keep_alive: request.keep_alive(),
-        request_bytes: request.bytes().len() as u64,
+        keep_alive: request.keep_alive(plan),
+        request_bytes: request.length() as u64,
         events: plan.events,
     }
 }

@@ -5,19 +5,19 @@ use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
 use prony_http::tls::{Negotiated, TlsBuffers, TlsClient, TlsError, TlsSession, TlsSettings, Versions};
-use prony_model::{ServerCertificate, Target, TlsUse, TlsVersions};
+use prony_model::{ServerCertificate, Target, TlsUse, TlsVersions, Version};
 
 use crate::RunError;
 use crate::clock::{self, Nanos, span};
 
 /// Bytes that are read at once.
-const READ_BYTES: usize = 16 * 1024;
+pub(crate) const READ_BYTES: usize = 16 * 1024;
 /// How long a server that demands a client certificate which is not there has to say so: in TLS 1.3 the client's part of
 /// the handshake is over before the server has seen that.
 const REFUSAL_WAIT: Duration = Duration::from_secs(1);
 
 /// Reads what TLS with `target` needs; `None` for an `http://` URL.
-pub(crate) fn client(target: &Target) -> Result<Option<TlsClient>, RunError> {
+pub(crate) fn client(target: &Target, version: Version) -> Result<Option<TlsClient>, RunError> {
     let Some(options) = &target.tls else { return Ok(None) };
     let settings = TlsSettings {
         server_name: options.server_name.clone().unwrap_or_else(|| target.host.clone()),
@@ -33,7 +33,7 @@ pub(crate) fn client(target: &Target) -> Result<Option<TlsClient>, RunError> {
             TlsVersions::Tls13 => Versions::Tls13,
         },
         resumption: options.resumption,
-        protocols: vec![b"http/1.1"],
+        protocols: vec![if version == Version::Http2 { b"h2" } else { b"http/1.1" }],
     };
     TlsClient::new(&settings).map(Some).map_err(RunError::TlsSetup)
 }
@@ -92,7 +92,7 @@ pub(crate) fn greet(
     let mut session = TlsSession::new(client, &mut buffers).map_err(|error| refused(error, None))?;
     let mut input = vec![0; READ_BYTES];
     while !session.is_secured() {
-        let count = exchange(stream, &mut buffers, &mut input, deadline)
+        let count = exchange(stream, &mut buffers.out, &mut input, deadline)
             .map_err(|error| failed(address, &error))?
             .ok_or_else(|| refused(TlsError::ClosedInHandshake, None))?;
         let read = session.read(&input[..count], &mut buffers);
@@ -106,22 +106,22 @@ pub(crate) fn greet(
     buffers.out.clear();
     if client.lacks_certificate() {
         let deadline = deadline.min(clock::now() + span(REFUSAL_WAIT));
-        while let Ok(Some(count)) = exchange(stream, &mut buffers, &mut input, deadline) {
+        while let Ok(Some(count)) = exchange(stream, &mut buffers.out, &mut input, deadline) {
             session.read(&input[..count], &mut buffers).map_err(|error| refused(error, session.details()))?;
         }
     }
     Ok(session.negotiated())
 }
 
-/// Writes what is to be written and reads once: how many bytes, or `None` at the end.
-fn exchange(
+/// Writes `out`, which is empty then, and reads once: how many bytes, or `None` at the end.
+pub(crate) fn exchange(
     stream: &mut impl Waiting,
-    buffers: &mut TlsBuffers,
+    out: &mut Vec<u8>,
     input: &mut [u8],
     deadline: Nanos,
 ) -> std::io::Result<Option<usize>> {
-    stream.write_all(&buffers.out)?;
-    buffers.out.clear();
+    stream.write_all(out)?;
+    out.clear();
     let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
     stream.wait_at_most(left.max(Duration::from_millis(1)))?;
     loop {

@@ -19,6 +19,7 @@ mod event_streams;
 mod exec;
 mod finding;
 mod format;
+mod http2;
 mod latency;
 mod limiter;
 mod moment;
@@ -66,10 +67,11 @@ pub use exec::{
 };
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict, is_disturbed};
 pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
+pub use http2::Http2Use;
 pub use latency::{HistogramData, Histograms, Latencies, LatencySummary, QUANTILES, QuantileNote};
 pub use limiter::{Limiter, LimiterKind, SoloRequests};
 pub use moment::{rfc3339, since_1970};
-pub use options::{ExecOptions, OPEN_CONNECTIONS, OptionsError, RequestOptions, RunOptions, is_token};
+pub use options::{ExecOptions, Http2Choice, OPEN_CONNECTIONS, OptionsError, RequestOptions, RunOptions, is_token};
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,

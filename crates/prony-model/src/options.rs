@@ -45,8 +45,10 @@ pub struct RunOptions {
     pub request: RequestOptions,
     /// Wait for the last responses.
     pub drain: Option<Duration>,
-    /// Requests in flight on a connection.
+    /// Requests in flight on a connection of HTTP/1.1.
     pub pipeline: Option<u32>,
+    /// Requests in flight on a connection of HTTP/2.
+    pub streams: Option<u32>,
     /// How the kernel is asked.
     pub driver: DriverChoice,
     /// Whether the kernel's time stamps are used.
@@ -78,10 +80,26 @@ pub struct RequestOptions {
     pub no_keepalive: bool,
     /// Speak HTTP/1.0.
     pub http10: bool,
+    /// Speak HTTP/2.
+    pub http2: Http2Choice,
     /// Local addresses, used in turn.
     pub sources: Vec<IpAddr>,
     /// Good status codes.
     pub expect_status: Option<StatusSet>,
+}
+
+/// Whether HTTP/2 is spoken, and how both sides come to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Http2Choice {
+    /// It is not.
+    #[default]
+    Off,
+    /// Chosen in the TLS handshake, so that an `https://` URL is needed.
+    Negotiated,
+    /// Without TLS, which needs an `http://` URL.
+    PriorKnowledge,
+    /// As the URL needs it.
+    ByUrl,
 }
 
 /// How often a command is executed, and for how long, as it was asked for: `None` where nothing was given.
@@ -112,6 +130,25 @@ pub enum OptionsError {
     Method(String),
     /// Not a header.
     Header(String),
+    /// Two versions of HTTP.
+    TwoVersions {
+        /// The plain names of their settings.
+        settings: [&'static str; 2],
+    },
+    /// HTTP/2 that is chosen in a TLS handshake, without TLS.
+    Http2WithoutTls {
+        /// The target.
+        url: String,
+    },
+    /// HTTP/2 with prior knowledge, over TLS.
+    PriorKnowledgeOverTls {
+        /// The target.
+        url: String,
+    },
+    /// Streams in HTTP/1.
+    StreamsWithoutHttp2,
+    /// A pipeline in HTTP/2.
+    PipelineInHttp2,
     /// A plan that can't be.
     Plan(PlanError),
 }
@@ -140,6 +177,29 @@ impl OptionsError {
                 "write a name, a colon and a value, `Accept: text/html`",
             )
             .about("header"),
+            Self::TwoVersions { settings: [one, other] } => {
+                let what = format!("{} and {} are two versions of HTTP", spelled(one), spelled(other));
+                Problem::new(what, "leave out one of them").about(one)
+            }
+            Self::Http2WithoutTls { url } => Problem::new(
+                format!("{} is negotiated in the TLS handshake, and {url} has none", spelled("http2")),
+                format!("use an https URL, or {}", spelled("http2-prior-knowledge")),
+            )
+            .about("http2"),
+            Self::PriorKnowledgeOverTls { url } => Problem::new(
+                format!("{} is for http, and {url} has TLS", spelled("http2-prior-knowledge")),
+                format!("use {}", spelled("http2")),
+            )
+            .about("http2-prior-knowledge"),
+            Self::StreamsWithoutHttp2 => {
+                let [streams, http2, pipeline] = ["streams", "http2", "pipeline"].map(spelled);
+                let what = format!("{streams} counts requests in flight in HTTP/2, and this is HTTP/1.1");
+                Problem::new(what, format!("add {http2}, or use {pipeline}")).about("streams")
+            }
+            Self::PipelineInHttp2 => {
+                let [pipeline, streams] = ["pipeline", "streams"].map(spelled);
+                Problem::new(format!("{pipeline} is for HTTP/1.1"), format!("use {streams}")).about("pipeline")
+            }
             Self::Plan(error) => error.problem(spelled),
         }
     }
@@ -158,8 +218,8 @@ impl RunOptions {
     pub fn plan(&self, target: Target, seed: u64) -> Result<RunPlan, OptionsError> {
         let end = self.end()?;
         let timeouts = self.request.timeouts();
+        let version = self.request.version(&target)?;
         let plan = RunPlan {
-            target,
             load: self.load(end)?,
             end,
             warmup: self.warmup.unwrap_or(match end {
@@ -180,10 +240,21 @@ impl RunOptions {
             samples: self.samples,
             events: self.events,
             seed,
-            request: self.request.plan(self.pipeline.unwrap_or(1))?,
+            request: self.request.plan(version, self.in_flight(version)?)?,
+            target,
         };
         plan.check()?;
         Ok(plan)
+    }
+
+    /// Requests in flight on a connection.
+    fn in_flight(&self, version: Version) -> Result<u32, OptionsError> {
+        match (version, self.pipeline, self.streams) {
+            (Version::Http2, Some(_), _) => Err(OptionsError::PipelineInHttp2),
+            (Version::Http2, None, streams) => Ok(streams.unwrap_or(1)),
+            (_, _, Some(_)) => Err(OptionsError::StreamsWithoutHttp2),
+            (_, pipeline, None) => Ok(pipeline.unwrap_or(1)),
+        }
     }
 
     fn end(&self) -> Result<End, OptionsError> {
@@ -217,9 +288,10 @@ impl RunOptions {
 impl RequestOptions {
     /// The plan of a probe of `target`: `count` requests, on one connection each or all on one.
     pub fn probe(&self, target: Target, count: u32, reuse: bool) -> Result<ProbePlan, OptionsError> {
+        let version = self.version(&target)?;
         let plan = ProbePlan {
             target,
-            request: self.plan(1)?,
+            request: self.plan(version, 1)?,
             count,
             reuse,
             timeouts: self.timeouts(),
@@ -239,7 +311,26 @@ impl RequestOptions {
         }
     }
 
-    fn plan(&self, pipeline: u32) -> Result<RequestPlan, OptionsError> {
+    /// The version of HTTP to speak with `target`.
+    fn version(&self, target: &Target) -> Result<Version, OptionsError> {
+        let (is_tls, url) = (target.tls.is_some(), || target.url.clone());
+        let setting = match self.http2 {
+            Http2Choice::Off if self.http10 => return Ok(Version::Http10),
+            Http2Choice::Off => return Ok(Version::Http11),
+            Http2Choice::Negotiated if !is_tls => return Err(OptionsError::Http2WithoutTls { url: url() }),
+            Http2Choice::PriorKnowledge if is_tls => {
+                return Err(OptionsError::PriorKnowledgeOverTls { url: url() });
+            }
+            Http2Choice::PriorKnowledge => "http2-prior-knowledge",
+            Http2Choice::Negotiated | Http2Choice::ByUrl => "http2",
+        };
+        if self.http10 {
+            return Err(OptionsError::TwoVersions { settings: [setting, "http1.0"] });
+        }
+        Ok(Version::Http2)
+    }
+
+    fn plan(&self, version: Version, pipeline: u32) -> Result<RequestPlan, OptionsError> {
         for (name, value) in &self.headers {
             if !is_token(name) || value.chars().any(char::is_control) {
                 return Err(OptionsError::Header(format!("{name}: {value}")));
@@ -256,7 +347,7 @@ impl RequestOptions {
             headers: self.headers.clone(),
             verbatim: false,
             body: Body { bytes: self.body.clone().unwrap_or_default() },
-            version: if self.http10 { Version::Http10 } else { Version::Http11 },
+            version,
             keep_alive: !self.no_keepalive,
             pipeline,
         })

@@ -85,11 +85,13 @@ pub enum ErrorKind {
     Tls,
     /// The server's certificate failed verification.
     Certificate,
+    /// The server gave the request's stream up (HTTP/2).
+    StreamReset,
 }
 
 impl ErrorKind {
     /// Every kind, in the order in which reports list them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Status,
         Self::CheckFailed,
         Self::Refused,
@@ -105,6 +107,7 @@ impl ErrorKind {
         Self::ClosedReused,
         Self::Tls,
         Self::Certificate,
+        Self::StreamReset,
     ];
 
     /// The stable name, as in JSON.
@@ -125,6 +128,7 @@ impl ErrorKind {
             Self::ClosedReused => "closed-reused",
             Self::Tls => "tls",
             Self::Certificate => "certificate",
+            Self::StreamReset => "stream-reset",
         }
     }
 
@@ -146,6 +150,7 @@ impl ErrorKind {
             Self::ClosedReused => "closed before the first byte, on a reused connection",
             Self::Tls => "TLS failed",
             Self::Certificate => "certificate refused",
+            Self::StreamReset => "stream reset by the server",
         }
     }
 

@@ -68,7 +68,8 @@ pub struct RequestPlan {
     pub version: Version,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
-    /// Requests in flight on one connection; 1 is no pipelining.
+    /// Requests in flight on one connection; 1 is no pipelining. With HTTP/2 its streams, of which the server may allow
+    /// fewer.
     pub pipeline: u32,
 }
 
@@ -90,6 +91,28 @@ pub enum Version {
     /// HTTP/1.1
     #[serde(rename = "HTTP/1.1")]
     Http11,
+    /// HTTP/2: chosen in the TLS handshake (ALPN) with an `https://` URL, else with prior knowledge.
+    #[serde(rename = "HTTP/2")]
+    Http2,
+}
+
+impl Version {
+    /// As it is written: `HTTP/1.1`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http10 => "HTTP/1.0",
+            Self::Http11 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+        }
+    }
+
+    /// The plain name of the setting for requests in flight on a connection: `streams` of HTTP/2, else `pipeline`.
+    pub fn in_flight_setting(self) -> &'static str {
+        match self {
+            Self::Http10 | Self::Http11 => "pipeline",
+            Self::Http2 => "streams",
+        }
+    }
 }
 
 /// What decides when a request is sent.
@@ -359,10 +382,12 @@ impl RunPlan {
         self.timeouts.check()?;
         let pipeline = self.request.pipeline;
         if !(1..=Self::PIPELINE_MAX).contains(&pipeline) {
-            return Err(PlanError::Pipeline { asked: pipeline, max: Self::PIPELINE_MAX });
+            let setting = self.request.version.in_flight_setting();
+            return Err(PlanError::Pipeline { setting, asked: pipeline, max: Self::PIPELINE_MAX });
         }
         if pipeline > 1 && !self.request.keep_alive {
-            return Err(PlanError::PipelineWithoutKeepAlive);
+            let setting = self.request.version.in_flight_setting();
+            return Err(PlanError::PipelineWithoutKeepAlive { setting });
         }
         check_unix(&self.target, &self.sources)
     }

@@ -46,7 +46,8 @@ impl ProbePlan {
         }
         self.timeouts.check()?;
         if self.request.pipeline != 1 {
-            return Err(PlanError::Pipeline { asked: self.request.pipeline, max: 1 });
+            let setting = self.request.version.in_flight_setting();
+            return Err(PlanError::Pipeline { setting, asked: self.request.pipeline, max: 1 });
         }
         check_unix(&self.target, &self.sources)
     }

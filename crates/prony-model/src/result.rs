@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CleanParts, Environment, ErrorKind, EvaluatedThreshold, EventStreams, Finding, HistogramData, Histograms,
-    Latencies, LatencySummary, Limiter, RunPlan, ServerUse, SoloRequests, TlsUse, Traffic, Verdict,
+    Http2Use, Latencies, LatencySummary, Limiter, RunPlan, ServerUse, SoloRequests, TlsUse, Traffic, Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to judge it.
@@ -41,6 +41,9 @@ pub struct RunResult {
     /// TLS, for an `https://` server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsUse>,
+    /// HTTP/2, where it was spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<Http2Use>,
     /// When events of the responses came, where the plan asks for it.
     #[serde(default)]
     pub events: Option<EventStreams>,

@@ -1,6 +1,6 @@
 //! The report of a calibration: what the client can do, setting by setting.
 
-use prony_model::{CalibrationLimit, CalibrationPoint, CalibrationSetting, Version};
+use prony_model::{CalibrationLimit, CalibrationPoint, CalibrationSetting};
 
 use crate::Style;
 use crate::number::{bytes, cell, count, plural, rate, rough_percent, significant, two_digits};
@@ -64,10 +64,7 @@ fn verdict(page: &mut Page, settings: u64, doubts: &[String]) {
 /// What the settings of a group have in common.
 fn title(setting: &CalibrationSetting) -> Vec<String> {
     let mut parts = vec![plural(setting.threads.into(), "thread")];
-    let version = match setting.version {
-        Version::Http10 => "HTTP/1.0",
-        Version::Http11 => "HTTP/1.1",
-    };
+    let version = setting.version.name();
     let connections = if setting.keep_alive { "keep-alive" } else { "a connection per request" };
     parts.push(format!("{version} {connections}"));
     if setting.pipeline > 1 {

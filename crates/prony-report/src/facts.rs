@@ -43,14 +43,13 @@ pub(crate) fn choices(result: &RunResult) -> Vec<String> {
 /// The protocol, the use of connections, headers and body.
 fn request(result: &RunResult) -> Vec<String> {
     let request = &result.plan.request;
-    let version = match request.version {
-        Version::Http10 => "HTTP/1.0",
-        Version::Http11 => "HTTP/1.1",
-    };
+    let version = request.version.name();
     let connections = if request.keep_alive { "keep-alive" } else { "a connection per request" };
     let mut parts = vec![format!("{version} {connections}")];
-    if request.pipeline > 1 {
-        parts.push(format!("pipeline {}", request.pipeline));
+    match request.version {
+        Version::Http2 => parts.push(format!("{} per connection", plural(request.pipeline.into(), "stream"))),
+        _ if request.pipeline > 1 => parts.push(format!("pipeline {}", request.pipeline)),
+        _ => {}
     }
     if !request.headers.is_empty() {
         parts.push(plural(request.headers.len() as u64, "header"));

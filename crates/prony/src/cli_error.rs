@@ -149,7 +149,7 @@ impl From<RunError> for CliError {
             | RunError::TlsSetup(_)
             | RunError::Request(_)
             | RunError::Check(_) => cli_error,
-            RunError::Tls { .. } => Self { exit: Exit::TargetFailed, ..cli_error },
+            RunError::Tls { .. } | RunError::NoHttp2 { .. } => Self { exit: Exit::TargetFailed, ..cli_error },
             RunError::Resolve { .. } => Self { exit: Exit::TargetFailed, ..cli_error }
                 .hint("is the name spelled right? an address works too: http://127.0.0.1:3000/"),
             RunError::NothingAnswers { address, .. } => {

@@ -10,7 +10,7 @@ use prony_model::{
 };
 
 use crate::args::{
-    BodyLength, CheckArgs, ConnectionArgs, Driver, Format, KernelStamps, RequestArgs, RunArgs, TlsArgs,
+    BodyLength, CheckArgs, ConnectionArgs, Driver, Format, Http2Args, KernelStamps, RequestArgs, RunArgs, TlsArgs,
 };
 use crate::cli_error::CliError;
 use crate::output::Destination;
@@ -110,9 +110,10 @@ fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
         poisson: args.load.poisson,
         threads: args.load.threads,
         warmup: args.warmup,
-        request: request(&args.request, args.connection, &args.sources, statuses)?,
+        request: request(&args.request, args.connection, args.http2, &args.sources, statuses)?,
         drain: args.drain,
         pipeline: args.connection.pipeline,
+        streams: args.streams,
         driver: driver(args.means.driver),
         kernel_clock: match args.means.kernel_clock {
             KernelStamps::Auto => KernelClock::Auto,
@@ -157,6 +158,7 @@ pub(crate) fn driver(typed: Driver) -> DriverChoice {
 fn request(
     args: &RequestArgs,
     connection: ConnectionArgs,
+    http2: Http2Args,
     sources: &[String],
     statuses: Option<&StatusSet>,
 ) -> Result<RequestOptions, CliError> {
@@ -168,6 +170,7 @@ fn request(
         connect_timeout: args.connect_timeout,
         no_keepalive: connection.no_keepalive,
         http10: connection.http10,
+        http2: http2.choice(),
         sources: source_addresses(sources)?,
         expect_status: statuses.cloned(),
     })

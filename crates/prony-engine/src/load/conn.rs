@@ -30,6 +30,8 @@ pub(crate) struct Connection {
     oldest: u16,
     /// Requests in flight.
     in_flight: u16,
+    /// Requests that it may carry at once; 0 while it takes no more.
+    pub depth: u16,
     /// When it began to connect, while it is not open; afterwards, when it was last free for a request.
     pub since: Nanos,
     /// When the request that waits for this connection was due (closed loop only); 0 for none.
@@ -59,7 +61,7 @@ pub(crate) struct Flight {
 
 /// A request was picked for stamps, and the kernel has not reported yet when it left: no moment of ours, which are of
 /// CLOCK_MONOTONIC, is so early.
-const STAMP_PENDING: Nanos = 1;
+pub(crate) const STAMP_PENDING: Nanos = 1;
 
 impl Connection {
     /// A slot without a connection.
@@ -70,6 +72,7 @@ impl Connection {
             used: false,
             oldest: 0,
             in_flight: 0,
+            depth: 0,
             since: 0,
             waiting: 0,
             first_byte: 0,
@@ -85,6 +88,7 @@ impl Connection {
         self.state = State::Closed;
         self.used = false;
         self.in_flight = 0;
+        self.depth = 0;
         self.first_byte = 0;
         self.took = 0;
         self.ended = 0;
@@ -119,6 +123,30 @@ impl Connection {
     pub(crate) fn in_flight(&self) -> u16 {
         self.in_flight
     }
+
+    /// Whether it can take one more.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.in_flight < self.depth
+    }
+
+    /// One more request is in flight, on a stream of its own.
+    #[inline]
+    pub(crate) fn stream_begun(&mut self) {
+        self.in_flight += 1;
+    }
+
+    /// A request on a stream of its own is in flight no more.
+    #[inline]
+    pub(crate) fn stream_ended(&mut self) {
+        self.in_flight -= 1;
+        self.ended = self.ended.wrapping_add(1);
+    }
+
+    /// Whether a request on it has ended.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.ended > 0
+    }
 }
 
 /// The requests in flight of all connections of a worker: `depth` places each, used in turn.
@@ -151,12 +179,6 @@ impl Flights {
     #[inline]
     pub(crate) fn depth(&self) -> u16 {
         self.depth
-    }
-
-    /// Whether `connection` can take one more.
-    #[inline]
-    pub(crate) fn has_room(&self, connection: &Connection) -> bool {
-        connection.in_flight < self.depth
     }
 
     /// Adds `flight`.

@@ -18,7 +18,7 @@ impl<I: Io> Handler<I> for Worker {
         self.note_event(now);
         let connection = &mut self.connections[slot as usize];
         connection.took = now.saturating_sub(connection.since);
-        if self.layer.is_some() { self.secure(io, slot, now) } else { self.opened(io, slot, now) }
+        if self.layer.is_some() { self.connected_layered(io, slot, now) } else { self.opened(io, slot, now) }
     }
 
     fn connect_failed(&mut self, slot: Slot, error: Errno, now: Nanos) {
@@ -33,7 +33,7 @@ impl<I: Io> Handler<I> for Worker {
         self.recorder.received(bytes.len());
         self.arrived = self.recorder.moment(arrived);
         if self.layer.is_some() {
-            self.received_secured(io, slot, bytes, now);
+            self.received_layered(io, slot, bytes, now);
         } else {
             self.answers(io, slot, bytes, now);
         }
@@ -48,6 +48,7 @@ impl<I: Io> Handler<I> for Worker {
         // Over TLS only close_notify says that nothing is missing.
         let clean = self.layer.is_none();
         self.ended(io, slot, clean, now);
+        self.flush_frames(io);
     }
 
     fn broken(&mut self, io: &mut I, slot: Slot, error: Errno, now: Nanos) {
@@ -62,20 +63,32 @@ impl<I: Io> Handler<I> for Worker {
         };
         if self.connections[slot as usize].state == State::Open {
             self.lose_or_drop(io, slot, kind, Detail::System(error), now);
+            self.flush_frames(io);
         }
+    }
+
+    fn drained(&mut self, io: &mut I, slot: Slot) {
+        self.send_bodies(io, slot);
+        self.flush_frames(io);
     }
 
     fn departed(&mut self, slot: Slot, key: u32, at: Wall) -> bool {
         let at = self.recorder.moment(at);
         let connection = &self.connections[slot as usize];
-        if self.layer.is_some() {
-            return self.flights.departed_at_end(slot, connection, key, at);
+        if let Some(layer) = &mut self.layer {
+            return match &mut layer.http2 {
+                Some(http2) => http2.flights.departed(slot, key, at),
+                None => self.flights.departed_at_end(slot, connection, key, at),
+            };
         }
         let bytes = u32::try_from(self.plan.request_bytes).expect("invariant: Payload::new asks for as much");
         self.flights.departed(slot, connection, bytes, key, at)
     }
 
     fn flushed(&mut self, slots: &[Slot], now: Nanos) {
+        if self.is_http2() {
+            return self.writes_went(slots.len(), now);
+        }
         for &slot in slots {
             self.flights.stamp(slot, &self.connections[slot as usize], now);
         }
@@ -97,26 +110,35 @@ impl Worker {
         let connect = std::mem::replace(&mut connection.took, whole);
         connection.state = State::Open;
         connection.since = now;
+        connection.depth = self.flights.depth();
         if self.recorder.keeps_samples() {
             connection.port = io.local_port(slot);
         }
         self.connecting -= 1;
         self.open += 1;
         self.recorder.connected(connect, u64::from(self.open));
+        if self.layer.is_some() {
+            self.begin_frames(io, slot, now);
+        }
         match self.pace {
             Pace::Closed { .. } => {
                 let intended = std::mem::take(&mut self.connections[slot as usize].waiting);
-                self.send(io, slot, intended, now);
+                // It may have been opened for a request that was refused elsewhere.
+                if intended != 0 {
+                    self.send(io, slot, intended, now);
+                }
                 self.refill(io, slot, now);
             }
             Pace::Open(_) => {
-                self.free.push_back(slot);
+                if self.connections[slot as usize].has_room() {
+                    self.free.push_back(slot);
+                }
                 self.dispatch(io, now);
             }
         }
     }
 
-    /// Handles what a server says in HTTP.
+    /// Handles what a server says in HTTP/1.
     #[inline]
     pub(crate) fn answers<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
         let mut rest = bytes;
@@ -150,10 +172,13 @@ impl Worker {
 
     /// The server will say no more. `clean`: it may end a body in this way.
     pub(crate) fn ended<I: Io>(&mut self, io: &mut I, slot: Slot, clean: bool, now: Nanos) {
-        let connection = &mut self.connections[slot as usize];
-        if connection.state != State::Open {
+        if self.connections[slot as usize].state != State::Open {
             return;
         }
+        if self.is_http2() {
+            return self.frames_ended(io, slot, now);
+        }
+        let connection = &mut self.connections[slot as usize];
         if connection.in_flight() == 0 {
             self.recorder.closed_by_server();
             return self.drop_idle(io, slot, now);
@@ -179,6 +204,9 @@ impl Worker {
 
     /// Begins the next request of a closed loop on a slot without a connection.
     pub(crate) fn begin<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        if self.has_refused() {
+            return self.connect(io, slot, now);
+        }
         if !self.take_closed(now) {
             self.closed.push(slot);
             return;
@@ -190,7 +218,7 @@ impl Worker {
 
     /// Takes one request from what is left of a closed loop. Those of the warm-up are not counted.
     #[inline]
-    fn take_closed(&mut self, now: Nanos) -> bool {
+    pub(crate) fn take_closed(&mut self, now: Nanos) -> bool {
         let may = self.may_begin(now);
         if let Pace::Closed { left } = &mut self.pace
             && may
@@ -222,35 +250,30 @@ impl Worker {
     /// Sends a request that was due at `intended` on an open connection with room for it.
     #[inline]
     pub(crate) fn send<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos, now: Nanos) {
+        if self.layer.is_some() {
+            return self.send_layered(io, slot, intended, now);
+        }
         let connection = &mut self.connections[slot as usize];
         let ready = intended.max(connection.since);
         let reused = std::mem::replace(&mut connection.used, true);
         // A driver that sends at once says when; the other one stamps the flight later.
         let flight = Flight { intended, ready, sent: 0, departed: 0 };
         self.flights.push(slot, connection, flight);
-        let (sent, bytes) = match &mut self.layer {
-            None => (io.send(slot), self.plan.request_bytes),
-            Some(layer) => {
-                let (sent, bytes, end) = layer.send(io, slot);
-                self.flights.mark_end(slot, connection, end);
-                (sent, bytes)
-            }
-        };
-        if let Some(sent) = sent {
+        if let Some(sent) = io.send(slot) {
             self.flights.stamp(slot, connection, sent);
         }
         if io.sampled() {
             self.flights.mark_sampled(slot, connection);
         }
         self.in_flight += 1;
-        self.recorder.sent(intended, bytes, reused, now);
+        self.recorder.sent(intended, self.plan.request_bytes, reused, now);
     }
 
     /// Fills an open connection of a closed loop with as many requests as it may carry at once.
     #[inline]
-    fn refill<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+    pub(crate) fn refill<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         while self.connections[slot as usize].state == State::Open
-            && self.flights.has_room(&self.connections[slot as usize])
+            && self.connections[slot as usize].has_room()
             && self.take_closed(now)
         {
             self.recorder.taken(now);
@@ -283,9 +306,9 @@ impl Worker {
                         }
                         Some(Event::Head(head)) => {
                             self.wants_tls |= head.status == 400 && wants_tls(rest);
-                            self.first.head(slot, &head);
+                            self.first.head(slot, || head.header("server"));
                             if let Some(events) = &mut self.events {
-                                events.begin(slot, &head);
+                                events.begin(slot, head.header("content-type"));
                             }
                         }
                         Some(Event::Interim { .. }) => {}
@@ -320,7 +343,7 @@ impl Worker {
         let flight =
             self.flights.pop(slot, connection).expect("invariant: answers are read for requests in flight");
         self.in_flight -= 1;
-        let was_full = connection.in_flight() + 1 == self.flights.depth();
+        let was_full = connection.in_flight() + 1 == connection.depth;
         // The connection is free from the moment that its answer arrived, where the kernel says when: what a request waits
         // from there on is our own delay in polling.
         let is_known = self.arrived != 0 && (flight.sent..=now).contains(&self.arrived);

@@ -1,7 +1,5 @@
 //! What the first complete response says of itself.
 
-use prony_http::Head;
-
 use crate::clock::Nanos;
 use crate::load::driver::Slot;
 
@@ -26,18 +24,18 @@ pub(crate) struct First {
 pub(crate) enum Watch {
     /// For a head, of any connection.
     Head,
-    /// For the end of the response of this connection.
+    /// For the end of the response of this connection, or of this stream.
     End(Slot, Option<Box<str>>),
     /// It has come.
     Over,
 }
 
 impl Watch {
-    /// The final head of `slot` has come. Allocates for the first one only.
+    /// The final head of `slot` has come, with this `Server` field. Allocates for the first one only.
     #[inline]
-    pub(crate) fn head(&mut self, slot: Slot, head: &Head<'_>) {
+    pub(crate) fn head<'a>(&mut self, slot: Slot, server: impl FnOnce() -> Option<&'a [u8]>) {
         if matches!(self, Self::Head) {
-            *self = Self::End(slot, head.header("server").map(server));
+            *self = Self::End(slot, server().map(shown));
         }
     }
 
@@ -63,6 +61,6 @@ impl Watch {
 }
 
 /// A server's name for itself, cut to a length that can be shown.
-fn server(value: &[u8]) -> Box<str> {
+fn shown(value: &[u8]) -> Box<str> {
     String::from_utf8_lossy(&value[..value.len().min(SERVER_BYTES)]).into()
 }

@@ -45,6 +45,9 @@ impl Worker {
     }
 
     fn lose_flights(&mut self, slot: Slot, kind: ErrorKind, detail: Detail, now: Nanos) {
+        if self.is_http2() {
+            return self.lose_streams(slot, kind, detail, now);
+        }
         let connection = &mut self.connections[slot as usize];
         while let Some(flight) = self.flights.pop(slot, connection) {
             self.in_flight -= 1;
@@ -74,16 +77,8 @@ impl Worker {
     }
 
     /// `slot` has no connection any more: goes on with a new one.
-    fn replace<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
-        self.open -= 1;
-        self.connections[slot as usize].reset();
-        self.forget_layer(slot);
-        if let Some(body) = self.bodies.get_mut(slot as usize) {
-            body.clear();
-        }
-        if let Some(events) = &mut self.events {
-            events.forget(slot);
-        }
+    pub(crate) fn replace<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.vacate(slot);
         match self.pace {
             Pace::Closed { .. } => self.begin(io, slot, now),
             Pace::Open(_) => {
@@ -91,6 +86,23 @@ impl Worker {
                 self.closed.push(slot);
                 self.dispatch_waiting(io, now);
             }
+        }
+    }
+
+    /// `slot` has no connection any more.
+    pub(crate) fn vacate(&mut self, slot: Slot) {
+        self.open -= 1;
+        self.connections[slot as usize].reset();
+        self.forget_layer(slot);
+        if self.is_http2() {
+            // What is kept of responses is kept by stream, and went with them.
+            return;
+        }
+        if let Some(body) = self.bodies.get_mut(slot as usize) {
+            body.clear();
+        }
+        if let Some(events) = &mut self.events {
+            events.forget(slot);
         }
     }
 
@@ -103,12 +115,19 @@ impl Worker {
         let waited = std::mem::take(&mut connection.waiting);
         match self.pace {
             Pace::Closed { .. } => {
-                self.record_unconnected(waited, began, kind, detail, now);
+                // Without one it was opened for a request that was refused elsewhere.
+                if waited == 0 {
+                    self.fail_refused(began, kind, detail, now);
+                } else {
+                    self.record_unconnected(waited, began, kind, detail, now);
+                }
                 self.paused.push_back((now + RETRY_PAUSE, slot));
             }
             Pace::Open(_) => {
                 self.closed.push(slot);
-                self.fail_waiting(began, kind, detail, now);
+                if !self.fail_refused(began, kind, detail, now) {
+                    self.fail_waiting(began, kind, detail, now);
+                }
             }
         }
     }
@@ -134,7 +153,7 @@ impl Worker {
         }
     }
 
-    fn record_unconnected(
+    pub(crate) fn record_unconnected(
         &mut self,
         intended: Nanos,
         began: Nanos,

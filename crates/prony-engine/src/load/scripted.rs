@@ -71,6 +71,10 @@ impl Io for ScriptedIo {
         self.send(slot)
     }
 
+    fn is_backed_up(&self, _: Slot) -> bool {
+        false
+    }
+
     fn sampled(&self) -> bool {
         false
     }

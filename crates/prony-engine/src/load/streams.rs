@@ -1,6 +1,8 @@
 //! Watches bodies that are streams of events, where the plan asks for it: when each event came.
+//!
+//! A slot is that of a connection, or with HTTP/2 the place of a stream among those of all connections.
 
-use prony_http::{EventFormat, EventScanner, Head};
+use prony_http::{EventFormat, EventScanner};
 
 use crate::clock::Nanos;
 use crate::load::conn::Flight;
@@ -26,9 +28,9 @@ impl EventWatch {
         Self { streams: (0..slots).map(|_| None).collect() }
     }
 
-    /// A response begins on `slot`.
-    pub(crate) fn begin(&mut self, slot: Slot, head: &Head<'_>) {
-        let format = head.header("content-type").and_then(EventFormat::of);
+    /// A response with this `Content-Type` begins on `slot`.
+    pub(crate) fn begin(&mut self, slot: Slot, content_type: Option<&[u8]>) {
+        let format = content_type.and_then(EventFormat::of);
         self.streams[slot as usize] =
             format.map(|format| Stream { scanner: EventScanner::new(format), events: 0, last: 0 });
     }

@@ -24,6 +24,7 @@ impl Worker {
             // Connecting again sets the next check.
             State::Closed => return,
             State::Connecting | State::Securing => (true, connection.since),
+            State::Open if self.is_http2() => return self.check_streams(io, slot, now),
             State::Open => {
                 let sent = self.flights.oldest(slot, connection).map_or(0, |flight| flight.sent);
                 (false, if sent == 0 { now } else { sent })

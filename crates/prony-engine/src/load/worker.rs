@@ -143,16 +143,19 @@ impl Worker {
         abort: Control,
     ) -> Self {
         let slots = plan.slots as usize;
+        let is_http2 = layer.as_ref().is_some_and(|layer| layer.http2.is_some());
+        // What is kept of responses is kept by connection, or by stream.
+        let responses = if is_http2 { plan.slots * plan.depth } else { plan.slots };
         let free = if matches!(plan.pace, Pace::Open(_)) { plan.slots } else { 0 };
-        let bodies = if checker.needs_body() { slots } else { 0 };
+        let bodies = if checker.needs_body() { responses as usize } else { 0 };
         let shortest = plan.request_timeout.min(plan.connect_timeout);
         Self {
             pace: std::mem::replace(&mut plan.pace, Pace::Closed { left: 0 }),
             connections: (0..slots).map(|_| Connection::new()).collect(),
-            flights: if layer.is_some() {
-                Flights::of_any_length(plan.slots, plan.depth)
-            } else {
-                Flights::new(plan.slots, plan.depth)
+            flights: match &layer {
+                None => Flights::new(plan.slots, plan.depth),
+                Some(_) if is_http2 => Flights::new(0, plan.depth),
+                Some(_) => Flights::of_any_length(plan.slots, plan.depth),
             },
             layer: layer.map(Box::new),
             free: SlotList::new(free),
@@ -169,7 +172,7 @@ impl Worker {
             heads,
             bodies: vec![Vec::new(); bodies].into_boxed_slice(),
             checker,
-            events: plan.events.then(|| EventWatch::new(plan.slots)),
+            events: plan.events.then(|| EventWatch::new(responses)),
             recorder,
             first: Watch::Head,
             wants_tls: false,
@@ -243,6 +246,7 @@ impl Worker {
                 Pace::Open(_) => self.dispatch(io, now),
             }
         }
+        self.flush_frames(io);
     }
 
     /// Opens the connections of a closed loop, and those again that failed to open.
@@ -280,7 +284,7 @@ impl Worker {
                 self.recorder.waited(intended, cause);
             }
             self.send(io, slot, intended, clock::now());
-            if self.flights.has_room(&self.connections[slot as usize]) {
+            if self.connections[slot as usize].has_room() {
                 self.free.push_back(slot);
             }
             waiting -= 1;
@@ -376,7 +380,9 @@ impl Worker {
     /// Whether nothing is left to do.
     fn is_over(&mut self, now: Nanos) -> bool {
         // A connection on its way carries the request that a closed loop began with it.
-        let idle = self.in_flight == 0 && (self.connecting == 0 || matches!(self.pace, Pace::Open(_)));
+        let idle = self.in_flight == 0
+            && (self.connecting == 0 || matches!(self.pace, Pace::Open(_)))
+            && !self.has_refused();
         if self.stopped {
             return idle || self.aborted || now >= self.stop_at.saturating_add(self.plan.drain);
         }
@@ -411,10 +417,21 @@ impl Worker {
 
     /// Writes down what is still outstanding.
     fn finish(mut self) {
+        let is_http2 = self.is_http2();
         let now = clock::now();
+        if let Some(http2) = self.layer.as_mut().and_then(|layer| layer.http2.as_mut()) {
+            for slot in 0..self.plan.slots {
+                for (_, flight) in http2.flights.of(slot) {
+                    self.recorder.unfinished(flight.flight.intended, now);
+                }
+            }
+            for intended in http2.take_refused() {
+                self.recorder.never_sent(intended, true, now);
+            }
+        }
         for (index, connection) in self.connections.iter_mut().enumerate() {
             let slot = Slot::try_from(index).expect("invariant: slots are numbered with 32 bits");
-            while let Some(flight) = self.flights.pop(slot, connection) {
+            while !is_http2 && let Some(flight) = self.flights.pop(slot, connection) {
                 self.recorder.unfinished(flight.intended, now);
             }
             if connection.waiting != 0 {

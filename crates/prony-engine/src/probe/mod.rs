@@ -45,7 +45,7 @@ pub fn probe(
 ) -> Result<ProbeResult, RunError> {
     plan.check()?;
     let request = encode(&plan.target, &plan.request)?;
-    let tls = tls::client(&plan.target)?;
+    let tls = tls::client(&plan.target, plan.request.version)?;
     // On a busy machine the wait for a core would be taken for the server's time.
     sys::ask_for_short_slices();
     let mut environment = environment::before();

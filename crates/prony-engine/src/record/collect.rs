@@ -18,6 +18,7 @@ use crate::kernel::waits::Waits;
 use crate::machine::observe::Observer;
 use crate::machine::server::ServerWatch;
 use crate::record::handshakes::Handshakes;
+use crate::record::http2::Http2Counts;
 use crate::record::samples::Samples;
 use crate::record::series::Series;
 use crate::record::slice::{Clocks, Counters, SLICE, Slice};
@@ -57,6 +58,8 @@ pub(crate) struct Totals {
     pub stamps: Box<Stamps>,
     /// TLS handshakes of all connections.
     pub handshakes: Handshakes,
+    /// What servers of HTTP/2 did beyond answering.
+    pub http2: Http2Counts,
     /// Events of all responses that are streams of them.
     pub streams: Streams,
     /// Counters of the whole run, warm-up included.
@@ -118,6 +121,7 @@ impl Collector {
             clean: CleanTotals::new(0),
             stamps: Box::new(Stamps::new()),
             handshakes: Handshakes::default(),
+            http2: Http2Counts::default(),
             streams: Streams::default(),
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
@@ -159,6 +163,9 @@ impl Collector {
                     }
                     if let Some(streams) = slice.streams.take() {
                         self.totals.streams.add(&streams);
+                    }
+                    if let Some(http2) = slice.http2.take() {
+                        self.totals.http2.add(&http2);
                     }
                     let spare = self.sorter.hold(slice);
                     // A worker that has ended takes nothing back.

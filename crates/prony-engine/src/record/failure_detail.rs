@@ -1,5 +1,6 @@
 //! The first example of each kind of failure, kept without allocating.
 
+use prony_http::h2::{ErrorCode, Http2Error};
 use prony_http::tls::TlsError;
 use prony_http::{Excerpt, ProtocolError};
 use prony_model::{ErrorKind, status_name};
@@ -35,6 +36,16 @@ pub(crate) enum Detail {
     Tls(TlsError),
     /// What came instead of TLS began with this.
     NotTls(Piece),
+    /// What was wrong with HTTP/2.
+    Http2(Http2Error),
+    /// The server chose another protocol than HTTP/2 in the TLS handshake.
+    NoHttp2,
+    /// The server reset the stream.
+    Reset(ErrorCode),
+    /// The server refused the request again and again.
+    Refused(ErrorCode, u8),
+    /// The server had said why it would close the connection, in a code and in words.
+    GoAway(ErrorCode, Piece),
     /// A server that speaks TLS answered, with a 400, that a request came without.
     WantsTls,
     /// More bytes than the answer had announced.
@@ -89,6 +100,18 @@ impl Detail {
             Self::Protocol(error, piece) => format!("{error}; it began with {}", piece.text()),
             Self::Tls(error) => error.to_string(),
             Self::NotTls(piece) => format!("{}; it began with {}", TlsError::NotTls, piece.text()),
+            Self::Http2(error) => error.to_string(),
+            Self::NoHttp2 => "the server did not choose HTTP/2 in the TLS handshake (ALPN)".to_owned(),
+            Self::Reset(code) => format!("the server reset the stream: {code} (RST_STREAM)"),
+            Self::Refused(code, times) => {
+                format!("the server refused the request more than {times} times: {code}")
+            }
+            Self::GoAway(code, words) if words.length == 0 => {
+                format!("the server closed the connection after GOAWAY: {code}")
+            }
+            Self::GoAway(code, words) => {
+                format!("the server closed the connection after GOAWAY: {code}, {}", words.text())
+            }
             Self::WantsTls => {
                 format!("{} for {method} {path}: {}", status_name(400), ProtocolError::Tls)
             }

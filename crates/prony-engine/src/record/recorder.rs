@@ -10,6 +10,7 @@ use crate::kernel::stamps::Stamps;
 use crate::load::first::First;
 use crate::record::failure_detail::{Detail, Example};
 use crate::record::handshakes::Handshakes;
+use crate::record::http2::Http2Counts;
 use crate::record::slice::{SLICE, Slice, WaitCause};
 use crate::record::streams::Streams;
 use crate::sys::TcpInfo;
@@ -97,6 +98,7 @@ pub(crate) struct Recorder {
     stamps: Box<Stamps>,
     handshakes: Box<Handshakes>,
     streams: Box<Streams>,
+    http2: Http2Counts,
 }
 
 impl Recorder {
@@ -115,6 +117,7 @@ impl Recorder {
             stamps: Box::new(Stamps::new()),
             handshakes: Box::default(),
             streams: Box::default(),
+            http2: Http2Counts::default(),
             current: first,
             full,
             spare,
@@ -188,10 +191,11 @@ impl Recorder {
         self.distrust_moved_clock(now);
         self.close(now);
         // An empty slice in its place would be fifty histograms, made to be dropped.
-        let Self { mut current, stamps, handshakes, streams, full, .. } = self;
+        let Self { mut current, stamps, handshakes, streams, http2, full, .. } = self;
         current.stamps = Some(stamps);
         current.handshakes = Some(handshakes);
         current.streams = Some(streams);
+        current.http2 = Some(http2);
         hand_over(&full, current);
     }
 
@@ -448,6 +452,23 @@ impl Recorder {
     /// A TLS handshake ended without a secure connection.
     pub(crate) fn handshake_failed(&mut self) {
         self.handshakes.failed += 1;
+    }
+
+    /// The server refused a request in flight that was due at `intended` before it processed it; it is sent again.
+    pub(crate) fn refused(&mut self, intended: Nanos, now: Nanos) {
+        self.leave_flight(now);
+        let part = usize::from(self.counts(intended));
+        self.http2.refused[part] += 1;
+    }
+
+    /// The server announced that it takes no more requests on a connection.
+    pub(crate) fn went_away(&mut self) {
+        self.http2.went_away += 1;
+    }
+
+    /// The server takes so many requests at once on a connection; [`u32::MAX`] if it does not say.
+    pub(crate) fn stream_limit(&mut self, streams: u32) {
+        self.http2.stream_limit = self.http2.stream_limit.min(streams);
     }
 
     /// The first event of a response came at `now`.

@@ -9,6 +9,7 @@ use crate::kernel::tcp_sampling::TcpSamples;
 use crate::load::first::First;
 use crate::record::failure_detail::Example;
 use crate::record::handshakes::Handshakes;
+use crate::record::http2::Http2Counts;
 use crate::record::own_delay::OwnDelay;
 use crate::record::samples::Samples;
 use crate::record::streams::Streams;
@@ -67,6 +68,8 @@ pub(crate) struct Slice {
     pub handshakes: Option<Box<Handshakes>>,
     /// The events of all responses of the worker that are streams of them, in its last slice.
     pub streams: Option<Box<Streams>>,
+    /// What servers of HTTP/2 did beyond answering, in its last slice.
+    pub http2: Option<Http2Counts>,
 }
 
 /// Both clocks of one outcome.
@@ -211,6 +214,7 @@ impl Slice {
             stamps: None,
             handshakes: None,
             streams: None,
+            http2: None,
         }
     }
 
@@ -241,6 +245,7 @@ impl Slice {
         self.stamps = None;
         self.handshakes = None;
         self.streams = None;
+        self.http2 = None;
     }
 }
 

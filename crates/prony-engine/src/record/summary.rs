@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use prony_http::EncodedRequest;
 use prony_model::{
     Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
     Histograms, Interval, KernelClockUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
-    SoloRequests, ThreadUse, Timing, TlsUse, Traffic, VERSION, Verdict,
+    SoloRequests, ThreadUse, Timing, TlsUse, Traffic, VERSION, Verdict, Version,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 
@@ -23,7 +22,8 @@ use crate::resolve::Peers;
 /// Everything that is known of a run that is over.
 pub(crate) struct Run<'a> {
     pub plan: &'a RunPlan,
-    pub request: &'a EncodedRequest,
+    /// Whether connections carry more than one request.
+    pub keep_alive: bool,
     pub peers: &'a Peers,
     pub driver: DriverUsed,
     /// Without the counts.
@@ -69,6 +69,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             .tls
             .as_ref()
             .map(|used| TlsUse { handshakes: totals.handshakes.summary(), ..used.clone() }),
+        http2: (run.plan.request.version == Version::Http2).then(|| totals.http2.summary()),
         events: run.plan.events.then(|| totals.streams.summary(measured_s(totals))),
         rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {
@@ -103,7 +104,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
     };
     let facts = Facts {
         result: &result,
-        request: run.request,
+        keep_alive: run.keep_alive,
         here: run.peers.here,
         totals,
         responses: &good_responses,
@@ -128,7 +129,8 @@ fn requests(totals: &Totals) -> Requests {
     let tally = &totals.all.tally;
     let mut requests = Requests {
         intended: tally.taken,
-        sent: tally.sent,
+        // What was refused was sent again, and is counted then.
+        sent: tally.sent - totals.http2.refused[1],
         answered: totals.all.statuses.iter().sum(),
         censored: tally.unfinished,
         never_sent: tally.never_sent,
@@ -155,7 +157,10 @@ fn requests(totals: &Totals) -> Requests {
 }
 
 fn traffic(run: &Run<'_>) -> Traffic {
-    let [warmup, measured] = run.totals.all.tally.traffic;
+    let [mut warmup, mut measured] = run.totals.all.tally.traffic;
+    for (part, refused) in [&mut warmup, &mut measured].into_iter().zip(run.totals.http2.refused) {
+        part.sent -= refused;
+    }
     // Each address that answered was connected to once, before the load.
     Traffic { preflight_connections: run.peers.names.len() as u64, warmup, measured }
 }

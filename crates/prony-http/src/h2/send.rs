@@ -73,6 +73,12 @@ impl Connection {
         Ok(stream)
     }
 
+    /// Whether the request on `stream` was appended to its end; true if the stream is not open any more.
+    #[inline]
+    pub fn is_whole(&self, stream: Stream) -> bool {
+        self.streams.at(stream.place).is_none_or(|(open, state)| open != stream || state.unsent_bytes == 0)
+    }
+
     /// Whether [`send_more`](Self::send_more) would append something to an empty buffer.
     #[inline]
     pub fn has_more(&self) -> bool {

@@ -152,6 +152,11 @@ impl TlsSession {
         self.records > RECORDS_MAX && self.connection.protocol_version() == Some(ProtocolVersion::TLSv1_2)
     }
 
+    /// The protocol that the server chose (ALPN).
+    pub fn protocol(&self) -> Option<&[u8]> {
+        self.connection.alpn_protocol()
+    }
+
     /// What was agreed on, for people.
     pub fn negotiated(&self) -> Negotiated {
         let connection = &self.connection;

@@ -54,15 +54,20 @@ pub enum PlanError {
         /// Connections asked for.
         connections: u32,
     },
-    /// A pipeline depth outside its bounds.
+    /// Requests in flight on a connection outside their bounds.
     Pipeline {
+        /// The plain name of the setting.
+        setting: &'static str,
         /// What was asked.
         asked: u32,
         /// The bound.
         max: u32,
     },
-    /// Pipelining over connections that carry one request each.
-    PipelineWithoutKeepAlive,
+    /// Several requests in flight on connections that carry one request each.
+    PipelineWithoutKeepAlive {
+        /// The plain name of the setting.
+        setting: &'static str,
+    },
     /// More requests than [`crate::ProbePlan::COUNT_MAX`], or none.
     ProbeCount {
         /// What was asked.
@@ -101,9 +106,10 @@ impl PlanError {
             Self::MoreThreadsThanConnections { threads, connections } => {
                 format!("{threads} threads can't share {connections} connections")
             }
+            Self::Pipeline { setting: "streams", asked, .. } => format!("{asked} streams on a connection"),
             Self::Pipeline { asked, .. } => format!("a pipeline depth of {asked}"),
-            Self::PipelineWithoutKeepAlive => {
-                format!("{} needs connections that stay open", spelled("pipeline"))
+            Self::PipelineWithoutKeepAlive { setting } => {
+                format!("{} needs connections that stay open", spelled(setting))
             }
             Self::ProbeCount { asked, .. } => format!("{asked} requests are not a probe"),
             Self::SourceWithUnixSocket => {
@@ -131,7 +137,10 @@ impl PlanError {
             Self::MoreThreadsThanConnections { connections, .. } => {
                 format!("use {setting} {connections} or fewer")
             }
-            Self::PipelineWithoutKeepAlive => {
+            Self::PipelineWithoutKeepAlive { setting: "streams" } => {
+                format!("leave out {}", spelled("no-keepalive"))
+            }
+            Self::PipelineWithoutKeepAlive { .. } => {
                 format!("leave out {} (and {})", spelled("no-keepalive"), spelled("http1.0"))
             }
             Self::ProbeCount { max, .. } => {
@@ -151,7 +160,7 @@ impl PlanError {
             Self::NoDuration | Self::TooLong { .. } => "duration",
             Self::NoTimeout { setting, .. } => setting,
             Self::Threads { .. } | Self::MoreThreadsThanConnections { .. } => "threads",
-            Self::Pipeline { .. } | Self::PipelineWithoutKeepAlive => "pipeline",
+            Self::Pipeline { setting, .. } | Self::PipelineWithoutKeepAlive { setting } => setting,
             Self::ProbeCount { .. } => "count",
             Self::SourceWithUnixSocket => "source",
             Self::ConnectToWithUnixSocket => "connect-to",

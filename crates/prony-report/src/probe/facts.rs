@@ -2,7 +2,7 @@
 
 use prony_model::{
     BodyFraming, ErrorKind, LaterPhases, PhaseTimes, ProbePhase, ProbeResult, ProbedRequest, Target,
-    Timeouts, Version, status_name,
+    Timeouts, status_name,
 };
 
 use crate::facts::good_statuses;
@@ -57,10 +57,7 @@ pub(super) fn phase_text(request: &ProbedRequest, phase: ProbePhase) -> String {
 /// What was asked; each part is one choice.
 pub(super) fn choices(result: &ProbeResult) -> Vec<String> {
     let plan = &result.plan;
-    let version = match plan.request.version {
-        Version::Http10 => "HTTP/1.0",
-        Version::Http11 => "HTTP/1.1",
-    };
+    let version = plan.request.version.name();
     let mut parts = vec![format!("{} {}", plan.request.method, plan.target), version.to_owned()];
     parts.extend(tls::choices(&plan.target));
     parts.push(match (plan.count, plan.reuse) {

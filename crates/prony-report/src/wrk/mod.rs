@@ -133,6 +133,7 @@ impl SocketErrors {
                 | ErrorKind::ClosedReused
                 | ErrorKind::Protocol
                 | ErrorKind::Tls
+                | ErrorKind::StreamReset
                 | ErrorKind::Other => errors.read += count,
                 ErrorKind::RequestTimeout => errors.timeout += count,
             }

@@ -82,7 +82,7 @@ pub(super) fn of_probe(path: &str, plan: &ProbePlan) -> String {
         request(path, &plan.request),
         format!("{}{connections}", plural(u64::from(plan.count), "single request")),
     ];
-    words.extend(traits(&plan.request).into_iter().filter(|_| plan.request.version == Version::Http10));
+    words.extend(traits(&plan.request).into_iter().filter(|_| plan.request.version != Version::Http11));
     words.join(", ")
 }
 
@@ -102,6 +102,7 @@ pub(super) fn key(setting: &str) -> &str {
     match setting {
         "no-keepalive" => "keepalive",
         "http1.0" => "http10",
+        "http2-prior-knowledge" => "http2",
         "header" => "headers",
         key => key,
     }
@@ -122,14 +123,16 @@ fn request(path: &str, request: &RequestPlan) -> String {
 /// What is unusual about the connections of a request.
 fn traits(request: &RequestPlan) -> Vec<String> {
     let mut words = Vec::new();
-    if request.version == Version::Http10 {
-        words.push("HTTP/1.0".to_owned());
+    if request.version != Version::Http11 {
+        words.push(request.version.name().to_owned());
     }
     if !request.keep_alive {
         words.push("no keep-alive".to_owned());
     }
-    if request.pipeline > 1 {
-        words.push(format!("pipeline of {}", request.pipeline));
+    match request.version {
+        Version::Http2 if request.pipeline > 1 => words.push(format!("{} streams", request.pipeline)),
+        _ if request.pipeline > 1 => words.push(format!("pipeline of {}", request.pipeline)),
+        _ => {}
     }
     words
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use prony_model::{
-    BodyCheck, DriverChoice, KernelClock, LoadKind, Problem, RequestOptions, RunOptions, Target,
+    BodyCheck, DriverChoice, Http2Choice, KernelClock, LoadKind, Problem, RequestOptions, RunOptions, Target,
     source_addresses,
 };
 use schemars::{JsonSchema, SchemaGenerator};
@@ -144,11 +144,13 @@ fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<
             connect_timeout: keys.connect_timeout.map(|length| length.0),
             no_keepalive: !keys.keepalive.unwrap_or(true),
             http10: keys.http10,
+            http2: http2(keys.http2),
             sources: sources(section, keys.source, mistakes)?,
             expect_status: keys.expect_status.map(|statuses| statuses.0),
         },
         drain: keys.drain.map(|length| length.0),
         pipeline: keys.pipeline.map(|count| count.0),
+        streams: keys.streams.map(|count| count.0),
         driver: match keys.driver {
             DriverKey::Auto => DriverChoice::Auto,
             DriverKey::Epoll => DriverChoice::Epoll,
@@ -188,6 +190,7 @@ fn probe(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Optio
         // As browsers and curl do, HTTP/1.1 is spoken as if another request might come.
         no_keepalive: keys.http10 && !keys.reuse,
         http10: keys.http10,
+        http2: http2(keys.http2),
         sources: sources(section, keys.source, mistakes)?,
         expect_status: keys.expect_status.map(|statuses| statuses.0),
     };
@@ -198,6 +201,11 @@ fn probe(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Optio
     let url = Template(format!("{{url}}{path}"));
     let words = format::of_probe(&plain(&path), &plan);
     Some((CellLoad::Probe { url, options: Box::new(options), count, reuse: keys.reuse }, words))
+}
+
+/// The scheme of the target's URL decides how both sides come to it.
+fn http2(key: bool) -> Http2Choice {
+    if key { Http2Choice::ByUrl } else { Http2Choice::Off }
 }
 
 /// A target that stands for those that will run, to check the rest of a plan.

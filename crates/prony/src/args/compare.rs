@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use prony_model::{Metric, parse_count_u32, parse_duration, parse_percent};
 
 use super::run::PageFormat;
-use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs, TlsArgs};
+use super::shared::{CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, TlsArgs};
 
 /// `prony compare`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -22,6 +22,7 @@ use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs,
     mut_arg("body", |flag| flag.short(None).hide_short_help(true)),
     mut_arg("timeout", |flag| flag.hide_short_help(true)),
     mut_arg("no_keepalive", |flag| flag.hide_short_help(true)),
+    mut_arg("http2", |flag| flag.hide_short_help(true)),
     mut_arg("expect_length", |flag| flag.help("Accept only bodies as long as the first one of the block")),
 )]
 pub(crate) struct CompareArgs {
@@ -85,6 +86,11 @@ pub(crate) struct CompareArgs {
     pub(crate) drain: Option<Duration>,
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
+    #[command(flatten)]
+    pub(crate) http2: Http2Args,
+    /// Requests in flight on one connection of HTTP/2 [default: 1]
+    #[arg(long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
+    pub(crate) streams: Option<u32>,
     /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
     #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
     pub(crate) sources: Vec<String>,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use prony_model::{StatusSet, parse_count_u32};
 
 use super::run::PageFormat;
-use super::shared::{RequestArgs, TlsArgs};
+use super::shared::{Http2Args, RequestArgs, TlsArgs};
 
 /// `prony probe`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -32,6 +32,8 @@ pub(crate) struct ProbeArgs {
     /// Use HTTP/1.0
     #[arg(long = "http1.0", hide_short_help = true)]
     pub(crate) http10: bool,
+    #[command(flatten)]
+    pub(crate) http2: Http2Args,
     /// Connect to this Unix socket; the URL still names host and path
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub(crate) unix: Option<PathBuf>,

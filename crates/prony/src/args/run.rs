@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use prony_model::{Clock, ServerHint, parse_count, parse_count_u32, parse_duration};
 
-use super::shared::{CheckArgs, ConnectionArgs, LoadArgs, MeansArgs, RequestArgs, TlsArgs};
+use super::shared::{CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, TlsArgs};
 use super::thresholds::ThresholdArgs;
 
 /// `prony run`, as typed: `None` where nothing was.
@@ -41,6 +41,11 @@ pub(crate) struct RunArgs {
     pub(crate) drain: Option<Duration>,
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
+    #[command(flatten)]
+    pub(crate) http2: Http2Args,
+    /// Requests in flight on one connection of HTTP/2 [default: 1]
+    #[arg(long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
+    pub(crate) streams: Option<u32>,
     /// Connect to this Unix socket; the URL still names host and path
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub(crate) unix: Option<PathBuf>,

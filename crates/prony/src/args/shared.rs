@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use prony_model::{Rate, StatusSet, TlsChoices, TlsVersions, parse_count_u32, parse_duration};
+use prony_model::{Http2Choice, Rate, StatusSet, TlsChoices, TlsVersions, parse_count_u32, parse_duration};
 
 /// What is sent, and how long it may take.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -110,6 +110,28 @@ pub(crate) struct ConnectionArgs {
     /// Use HTTP/1.0
     #[arg(long = "http1.0", hide_short_help = true)]
     pub(crate) http10: bool,
+}
+
+/// Whether HTTP/2 is used.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct Http2Args {
+    /// Use HTTP/2, which the server must choose in the TLS handshake
+    #[arg(long, conflicts_with = "http2_prior_knowledge")]
+    pub(crate) http2: bool,
+    /// Use HTTP/2 without TLS, for an http URL
+    #[arg(long, hide_short_help = true)]
+    pub(crate) http2_prior_knowledge: bool,
+}
+
+impl Http2Args {
+    /// What was asked for.
+    pub(crate) fn choice(self) -> Http2Choice {
+        match (self.http2, self.http2_prior_knowledge) {
+            (true, _) => Http2Choice::Negotiated,
+            (false, true) => Http2Choice::PriorKnowledge,
+            (false, false) => Http2Choice::Off,
+        }
+    }
 }
 
 /// By what means prony loads and looks.

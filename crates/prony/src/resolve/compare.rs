@@ -209,6 +209,8 @@ fn run_args(args: &CompareArgs, url: &str) -> RunArgs {
         request: args.request.clone(),
         drain: args.drain,
         connection: args.connection,
+        http2: args.http2,
+        streams: args.streams,
         sources: args.sources.clone(),
         means: args.means,
         checks: args.checks.clone(),

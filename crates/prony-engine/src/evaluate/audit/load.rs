@@ -62,7 +62,7 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
         intended: facts.result.requests.intended,
         held_back: shortfall(facts).is_some() && rate_not_reached(facts).is_none(),
         max_connections,
-        keep_alive: facts.request.keep_alive(),
+        keep_alive: facts.keep_alive,
         p99_ms: facts.totals.all.blocked.value_at_quantile(0.99).unwrap_or_default() as f64 / 1e6,
     }
     .finding()
@@ -165,7 +165,7 @@ pub(super) fn connections_not_reached(facts: &Facts<'_>) -> Option<Finding> {
     // Connections that carry one request each are rarely all open at one moment; those that never opened have
     // carried none.
     let all_opened = facts.result.connections.opened >= u64::from(connections);
-    let one_each = !facts.request.keep_alive() || reuse_share(facts) < REUSED_SHARE;
+    let one_each = !facts.keep_alive || reuse_share(facts) < REUSED_SHARE;
     if share >= CONNECTION_SHARE.0 || (all_opened && one_each) {
         return None;
     }
@@ -275,7 +275,7 @@ pub(super) fn not_reused(facts: &Facts<'_>) -> Option<Finding> {
     let connections = &facts.result.connections;
     let share = reuse_share(facts);
     let answered = facts.totals.whole_run.answered_now + facts.result.requests.answered;
-    if !facts.request.keep_alive()
+    if !facts.keep_alive
         || share >= REUSED_SHARE
         || connections.closed_by_server == 0
         || answered == 0
@@ -334,7 +334,7 @@ pub(super) fn connection_per_request(facts: &Facts<'_>) -> Option<Finding> {
     let (connect_ms, response_ms) = (latency.connect.mean_ms?, latency.response.mean_ms?);
     let share = connect_ms / response_ms;
     // Where the server closes its connections against our wish, that is another finding.
-    if facts.request.keep_alive() || facts.totals.whole_run.reused > 0 || share <= CONNECT_SHARE {
+    if facts.keep_alive || facts.totals.whole_run.reused > 0 || share <= CONNECT_SHARE {
         return None;
     }
     Some(finding(

@@ -13,7 +13,6 @@ mod spikes;
 mod timeline;
 mod tls;
 
-use prony_http::EncodedRequest;
 use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity};
 use prony_stats::Histogram;
 
@@ -25,8 +24,8 @@ use crate::record::slice::Slice;
 pub(crate) struct Facts<'a> {
     /// The result, complete but for its findings.
     pub result: &'a RunResult,
-    /// What was sent.
-    pub request: &'a EncodedRequest,
+    /// Whether connections carry more than one request.
+    pub keep_alive: bool,
     /// Whether the target is on this machine.
     pub here: bool,
     /// What was recorded.

@@ -156,7 +156,12 @@ impl Epoll {
                 }
             }
         } else if flags.contains(EventFlags::OUT) && (socket.unsent > 0 || !self.io.outboxes.is_empty()) {
-            self.io.push_more(slot);
+            if self.io.push_more(slot) {
+                handler.drained(&mut self.io, slot);
+                if self.io.slots[slot as usize].generation != (data >> 32) as u32 {
+                    return;
+                }
+            }
         }
         // An error alone may be a stamp in the error queue; a connection that broke hangs up as well.
         let stamped = flags.contains(EventFlags::ERR) && self.departures(handler, slot);
@@ -312,6 +317,10 @@ impl Io for EpollIo {
         Some(now)
     }
 
+    fn is_backed_up(&self, slot: Slot) -> bool {
+        self.outboxes.get(slot as usize).is_some_and(|outbox| !outbox.is_empty())
+    }
+
     #[inline]
     fn sampled(&self) -> bool {
         self.sampled
@@ -367,15 +376,21 @@ impl EpollIo {
         picked
     }
 
-    /// The socket is writable again: sends what waits.
-    fn push_more(&mut self, slot: Slot) {
+    /// The socket is writable again: sends what waits. Returns whether the last of a connection's own bytes went with it.
+    fn push_more(&mut self, slot: Slot) -> bool {
         if self.outboxes.is_empty() {
-            return self.push(slot);
+            self.push(slot);
+            return false;
+        }
+        if self.outboxes[slot as usize].is_empty() {
+            return false;
         }
         let mut outbox = std::mem::take(&mut self.outboxes[slot as usize]);
         let taken = self.send_own(slot, outbox.left());
         outbox.advance(taken);
+        let is_empty = outbox.is_empty();
         self.outboxes[slot as usize] = outbox;
+        is_empty
     }
 
     /// Sends as much of `bytes` as the kernel takes; returns how much that is.

@@ -73,9 +73,9 @@ pub(crate) trait Driver: Sized {
 /// What bytes of a connection's own are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carries {
-    /// The whole of one more request, which ends with them.
+    /// One more request, which ends with them; in HTTP/2 perhaps several, or the beginning of a long one.
     Request,
-    /// What a protocol below HTTP needs: a handshake, new keys.
+    /// What a protocol needs beside requests: a handshake, new keys, windows.
     Control,
 }
 
@@ -93,6 +93,9 @@ pub(crate) trait Io {
 
     /// Sends bytes of `slot`'s own, behind those that it was given before. Otherwise as [`Self::send`].
     fn write(&mut self, slot: Slot, bytes: &[u8], carries: Carries) -> Option<Nanos>;
+
+    /// Whether bytes that [`Self::write`] was given for `slot` still wait; `Handler::drained` follows.
+    fn is_backed_up(&self, slot: Slot) -> bool;
 
     /// Whether the request that was sent last was picked for stamps, before it was sent.
     fn sampled(&self) -> bool;
@@ -122,6 +125,8 @@ pub(crate) trait Handler<I: Io> {
     /// The byte with this number of all that were sent on the connection, from 0 and modulo 2^32, left the kernel at
     /// that moment. Returns whether a request ended with it that is still in flight.
     fn departed(&mut self, slot: Slot, key: u32, at: Wall) -> bool;
+    /// The kernel has taken all that was written on the connection.
+    fn drained(&mut self, io: &mut I, slot: Slot);
     /// The peer will send no more.
     fn finished(&mut self, io: &mut I, slot: Slot, now: Nanos);
     /// The connection broke.

@@ -298,6 +298,10 @@ impl Io for UringIo {
         None
     }
 
+    fn is_backed_up(&self, slot: Slot) -> bool {
+        self.slots[slot as usize].sending
+    }
+
     #[inline]
     fn sampled(&self) -> bool {
         self.sampled
@@ -458,6 +462,9 @@ impl UringIo {
         }
         if writes && completion.result >= 0 {
             self.wrote(slot, length, completion.result);
+            if !self.slots[slot as usize].sending {
+                handler.drained(self, slot);
+            }
         } else {
             self.sent(handler, slot, completion.result);
         }

@@ -96,6 +96,11 @@ pub(in crate::file) struct RunKeys {
     /// Speak HTTP/1.0.
     #[serde(default)]
     pub(in crate::file) http10: bool,
+    /// Speak HTTP/2: chosen in the TLS handshake with an https target, else with prior knowledge.
+    #[serde(default)]
+    pub(in crate::file) http2: bool,
+    /// Requests in flight on one connection of HTTP/2; 1 if absent.
+    pub(in crate::file) streams: Option<CountU32>,
     /// Connect from this local address, or a range: 127.0.0.2-127.0.0.9; or a list of them, in turn.
     pub(in crate::file) source: Option<OneOrMore>,
     /// How the kernel is asked.
@@ -140,6 +145,8 @@ pub(in crate::file) struct ProbeKeys {
     pub(in crate::file) connect_timeout: Option<DurationArg>,
     #[serde(default)]
     pub(in crate::file) http10: bool,
+    #[serde(default)]
+    pub(in crate::file) http2: bool,
     pub(in crate::file) source: Option<OneOrMore>,
     pub(in crate::file) expect_status: Option<Statuses>,
 }

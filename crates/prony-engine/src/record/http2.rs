@@ -1,0 +1,40 @@
+//! What servers did beyond answering on a worker's connections of HTTP/2, of its whole run. Handed over when it has ended.
+
+use prony_model::Http2Use;
+
+/// The counts of one worker.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Http2Counts {
+    /// Requests that were refused and sent again: of the warm-up, of the measured part.
+    pub refused: [u64; 2],
+    /// Connections on which the server announced that it takes no more.
+    pub went_away: u64,
+    /// Requests that the server takes at once on a connection, the least that was said; [`u32::MAX`] for no limit.
+    pub stream_limit: u32,
+}
+
+impl Default for Http2Counts {
+    fn default() -> Self {
+        Self { refused: [0; 2], went_away: 0, stream_limit: u32::MAX }
+    }
+}
+
+impl Http2Counts {
+    /// Adds what another worker counted.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, more) in self.refused.iter_mut().zip(other.refused) {
+            *sum += more;
+        }
+        self.went_away += other.went_away;
+        self.stream_limit = self.stream_limit.min(other.stream_limit);
+    }
+
+    /// For the result.
+    pub(crate) fn summary(&self) -> Http2Use {
+        Http2Use {
+            stream_limit: (self.stream_limit < u32::MAX).then_some(self.stream_limit),
+            refused: self.refused[1],
+            went_away: self.went_away,
+        }
+    }
+}
