@@ -13,6 +13,14 @@ class Load:
     rate: int | None = None
     keepalive: bool = True
     threads: int = 1
+    # HTTP/2, with so many requests in flight on a connection.
+    http2: bool = False
+    streams: int = 1
+
+    @property
+    def is_https(self):
+        """Whether it goes over TLS; certificates are never verified."""
+        return self.url.startswith("https:")
 
 
 @dataclass

@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+import subprocess
 import tempfile
 import time
 
@@ -96,6 +97,30 @@ def nginx(cores):
     """`return 200` with a body of the same length as that of null."""
     port = free_port()
     return Server([str(ORIGINALS / "nginx" / "run"), str(port), str(len(cores))], cores, port)
+
+
+def reaching(cores, folder):
+    """nginx with HTTP/2 and TLS: (the server, its https URL). Keep-alive has no end, and sessions are not resumed, so that each
+    handshake is a full one. The URL of the server itself is HTTP/2 without TLS."""
+    certificate, key = f"{folder}/certificate.pem", f"{folder}/key.pem"
+    if not os.path.exists(certificate):
+        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+        command += ["-subj", "/CN=localhost", "-keyout", key, "-out", certificate]
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    plain, secure = free_port(), free_port()
+    places = "".join(f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    configuration = f"""daemon off; master_process off; pid {folder}/pid; worker_rlimit_nofile 10000;
+events {{ worker_connections 4096; }}
+http {{ access_log off; {places} keepalive_requests 1000000000; ssl_session_tickets off; ssl_session_cache off;
+ssl_certificate {certificate}; ssl_certificate_key {key};
+server {{ listen 127.0.0.1:{plain} http2; location / {{ return 200 "Hello, world"; }} }}
+server {{ listen 127.0.0.1:{secure} ssl http2; location / {{ return 200 "Hello, world"; }} }} }}
+"""
+    path = f"{folder}/nginx-{plain}.conf"
+    with open(path, "w", encoding="ascii") as file:
+        file.write(configuration)
+    server = Server([peers.path("nginx") or "/usr/sbin/nginx", "-p", folder, "-c", path, "-e", "stderr"], cores, plain)
+    return server, f"https://127.0.0.1:{secure}/"
 
 
 def erlang(cores, delay_ms):

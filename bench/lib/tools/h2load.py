@@ -24,7 +24,8 @@ class H2load:
         self._path = os.path.join(self._folder.name, "requests")
 
     def argv(self, load):
-        command = [self.program, "--h1", "-t", str(load.threads), "-c", str(load.connections), "-D", str(load.seconds)]
+        protocol = ["-m", str(load.streams)] if load.http2 else ["--h1"]
+        command = [self.program, *protocol, "-t", str(load.threads), "-c", str(load.connections), "-D", str(load.seconds)]
         if load.rate:
             command += ["--rps", f"{load.rate / load.connections:g}"]
         if self.log:

@@ -20,6 +20,10 @@ class Oha:
             command += ["--latency-correction"]
         if not load.keepalive:
             command += ["--disable-keepalive"]
+        if load.is_https:
+            command += ["--insecure"]
+        if load.http2:
+            command += ["--http2", "-p", str(load.streams)]
         return [*command, load.url]
 
     def read(self, finished):

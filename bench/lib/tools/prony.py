@@ -21,6 +21,10 @@ class Prony:
             command += ["-r", str(load.rate)]
         if not load.keepalive:
             command += ["--no-keepalive"]
+        if load.is_https:
+            command += ["--insecure"]
+        if load.http2:
+            command += ["--http2" if load.is_https else "--http2-prior-knowledge", "--streams", str(load.streams)]
         return command
 
     def read(self, finished):

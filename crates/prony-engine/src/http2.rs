@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use prony_http::Request;
 use prony_http::h2::{Connection, EncodedRequest, Event, Http2Error, Limits, Scheme, Shared};
+use prony_http::tls::TlsError;
+use prony_model::Version;
 
 use crate::RunError;
 use crate::clock::{self, span};
@@ -20,6 +22,19 @@ pub(crate) fn check_choice(protocol: Option<&str>, address: &str) -> Result<(), 
     };
     Err(RunError::NoHttp2 { address: address.to_owned(), why, negotiated: true })
 }
+
+/// `error` of a handshake that offered `version`, where it is one of the protocol that was offered.
+pub(crate) fn explained(error: RunError, version: Version) -> RunError {
+    match error {
+        RunError::Tls { address, why, error } if version == Version::Http2 && *error == NO_PROTOCOL => {
+            RunError::NoHttp2 { address, why, negotiated: true }
+        }
+        error => error,
+    }
+}
+
+/// The alert `no_application_protocol` (RFC 7301 section 3.2).
+const NO_PROTOCOL: TlsError = TlsError::Alert(120);
 
 /// Exchanges settings over `stream`, within `limit`, without a request. `address` is for the error.
 pub(crate) fn greet(stream: &mut impl Waiting, address: &str, limit: Duration) -> Result<(), RunError> {

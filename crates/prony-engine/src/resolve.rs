@@ -86,7 +86,8 @@ fn greet(
     client: Option<&TlsClient>,
 ) -> Result<Option<Negotiated>, RunError> {
     let limit = plan.timeouts.connect;
-    let negotiated = client.map(|client| tls::greet(stream, client, address, limit)).transpose()?;
+    let negotiated = client.map(|client| tls::greet(stream, client, address, limit)).transpose();
+    let negotiated = negotiated.map_err(|error| http2::explained(error, plan.request.version))?;
     if plan.request.version == Version::Http2 {
         match &negotiated {
             Some(negotiated) => http2::check_choice(negotiated.protocol.as_deref(), address)?,

@@ -67,7 +67,7 @@ pub fn run_with_server(
 ) -> Result<RunResult, RunError> {
     plan.check()?;
     sys::map_large_allocations();
-    let request = Encoded::of(plan)?;
+    let request = Encoded::of(&plan.target, &plan.request)?;
     let checker = Checker::new(&plan.checks)?;
     limits::make_room(u64::from(plan.load.connections()), u64::from(plan.threads))?;
     let driver = pick(plan.driver)?;
@@ -96,7 +96,7 @@ pub fn run_with_server(
     environment.load_average_after = environment::load_average();
     Ok(summarize(&Run {
         plan,
-        keep_alive: request.keep_alive(plan),
+        keep_alive: request.keep_alive(plan.request.keep_alive),
         peers: &peers,
         driver: kernel.driver,
         kernel_clock: kernel.stamping.used(),
@@ -131,16 +131,19 @@ pub(crate) enum Encoded {
 }
 
 impl Encoded {
-    /// The request of `plan`.
-    fn of(plan: &RunPlan) -> Result<Self, RunError> {
-        match plan.request.version {
-            Version::Http10 | Version::Http11 => encode(&plan.target, &plan.request).map(Self::Http1),
-            Version::Http2 => encode_http2(&plan.target, &plan.request).map(Self::Http2),
-        }
+    /// `request` of `target`.
+    pub(crate) fn of(target: &Target, request: &RequestPlan) -> Result<Self, RunError> {
+        let written = written(target, request);
+        let scheme = if target.tls.is_some() { h2::Scheme::Https } else { h2::Scheme::Http };
+        let encoded = match request.version {
+            Version::Http10 | Version::Http11 => written.encode().map(Self::Http1),
+            Version::Http2 => h2::EncodedRequest::new(&written, scheme).map(Self::Http2),
+        };
+        encoded.map_err(|error| RunError::Request(error.to_string()))
     }
 
     /// What a driver repeats: nothing in HTTP/2, where each connection writes bytes of its own.
-    fn repeated(&self) -> &[u8] {
+    pub(crate) fn repeated(&self) -> &[u8] {
         match self {
             Self::Http1(request) => request.bytes(),
             Self::Http2(_) => &[],
@@ -155,33 +158,29 @@ impl Encoded {
         }
     }
 
+    /// Bytes of the first request of a connection.
+    pub(crate) fn first_length(&self) -> usize {
+        match self {
+            Self::Http1(request) => request.bytes().len(),
+            Self::Http2(request) => request.frame_bytes().0,
+        }
+    }
+
     /// What the framing of its response depends on.
-    fn kind(&self) -> RequestKind {
+    pub(crate) fn kind(&self) -> RequestKind {
         match self {
             Self::Http1(request) => request.kind(),
             Self::Http2(request) => request.kind(),
         }
     }
 
-    /// Whether a connection carries more than one.
-    fn keep_alive(&self, plan: &RunPlan) -> bool {
+    /// Whether a connection carries more than one, where the plan has `asked` for that.
+    pub(crate) fn keep_alive(&self, asked: bool) -> bool {
         match self {
             Self::Http1(request) => request.keep_alive(),
-            Self::Http2(_) => plan.request.keep_alive,
+            Self::Http2(_) => asked,
         }
     }
-}
-
-/// The bytes of a request in HTTP/1.
-pub(crate) fn encode(target: &Target, request: &RequestPlan) -> Result<EncodedRequest, RunError> {
-    written(target, request).encode().map_err(|error| RunError::Request(error.to_string()))
-}
-
-/// A request in HTTP/2.
-pub(crate) fn encode_http2(target: &Target, request: &RequestPlan) -> Result<h2::EncodedRequest, RunError> {
-    let scheme = if target.tls.is_some() { h2::Scheme::Https } else { h2::Scheme::Http };
-    h2::EncodedRequest::new(&written(target, request), scheme)
-        .map_err(|error| RunError::Request(error.to_string()))
 }
 
 /// A plan's request, before it is encoded.
@@ -337,7 +336,7 @@ fn assign(plan: &RunPlan, request: &Encoded, window: Window, thread: u32) -> Ass
         connect_timeout: span(plan.timeouts.connect),
         request_timeout: span(plan.timeouts.request),
         depth: plan.request.pipeline,
-        keep_alive: request.keep_alive(plan),
+        keep_alive: request.keep_alive(plan.request.keep_alive),
         request_bytes: request.length() as u64,
         events: plan.events,
     }

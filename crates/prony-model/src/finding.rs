@@ -136,6 +136,8 @@ pub enum FindingCode {
     NoResumption,
     /// The server signed many handshakes with an RSA key.
     RsaKeyCost,
+    /// The server takes fewer requests at once on a connection than were to be in flight (HTTP/2).
+    StreamLimit,
     /// Good responses differ in length.
     MixedLengths,
     /// The clock of the report is too coarse for the number.
@@ -174,7 +176,7 @@ pub enum FindingCode {
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 59] = [
+    pub const ALL: [Self; 60] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -217,6 +219,7 @@ impl FindingCode {
         Self::HandshakesDominate,
         Self::NoResumption,
         Self::RsaKeyCost,
+        Self::StreamLimit,
         Self::MixedLengths,
         Self::Resolution,
         Self::Overlap,
@@ -300,6 +303,7 @@ impl FindingCode {
             Self::HandshakesDominate => "handshakes-dominate",
             Self::NoResumption => "no-resumption",
             Self::RsaKeyCost => "rsa-key-cost",
+            Self::StreamLimit => "stream-limit",
             Self::MixedLengths => "mixed-lengths",
             Self::Resolution => "resolution",
             Self::Overlap => "overlap",

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::RunResult;
+
 /// What is known of the connections of a run that speaks HTTP/2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2Use {
@@ -14,4 +16,12 @@ pub struct Http2Use {
     pub refused: u64,
     /// Connections on which the server announced that it takes no more requests (GOAWAY), over the whole run.
     pub went_away: u64,
+}
+
+impl RunResult {
+    /// Requests in flight on one connection at most: as many as the plan says, or as the server allows.
+    pub fn in_flight_per_connection(&self) -> u32 {
+        let limit = self.http2.and_then(|http2| http2.stream_limit).unwrap_or(u32::MAX);
+        self.plan.request.pipeline.min(limit.max(1))
+    }
 }

@@ -251,6 +251,8 @@ pub enum BodyFraming {
     Chunked,
     /// By the end of the connection.
     UntilClose,
+    /// By the last frame of its stream (HTTP/2).
+    Stream,
 }
 
 /// An interim response.

@@ -319,7 +319,8 @@ pub(crate) fn connections(result: &RunResult) -> Option<String> {
     let connections = &result.connections;
     let open_loop = matches!(result.plan.load, Load::Open { .. });
     let all_open = connections.reached == connections.asked && connections.opened == connections.asked;
-    if all_open && !open_loop && connections.closed_by_server == 0 {
+    let refused = result.http2.map_or(0, |http2| http2.refused);
+    if all_open && !open_loop && connections.closed_by_server + refused == 0 {
         return None;
     }
     let most = if open_loop { "at most " } else { "" };
@@ -337,6 +338,9 @@ pub(crate) fn connections(result: &RunResult) -> Option<String> {
     parts.push(format!("{} reused a connection", plural(connections.reused, "request")));
     if connections.closed_by_server > 0 {
         parts.push(format!("{} closed by the server between requests", count(connections.closed_by_server)));
+    }
+    if refused > 0 {
+        parts.push(format!("{} refused by the server and sent again", plural(refused, "request")));
     }
     Some(parts.join(", "))
 }

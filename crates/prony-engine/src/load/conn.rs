@@ -309,14 +309,14 @@ mod tests {
     #[test]
     fn flights_come_back_in_order_and_are_stamped_once() {
         let mut flights = Flights::new(2, 3);
-        let mut connection = Connection::new();
+        let mut connection = Connection { depth: 3, ..Connection::new() };
         let flight = |intended| Flight { intended, ready: intended, sent: 0, departed: 0 };
         for round in 0..5 {
             flights.push(1, &mut connection, flight(round * 10 + 1));
             flights.stamp(1, &connection, 1000 + round);
             flights.push(1, &mut connection, flight(round * 10 + 2));
             flights.push(1, &mut connection, flight(round * 10 + 3));
-            assert!(!flights.has_room(&connection));
+            assert!(!connection.has_room());
             flights.stamp(1, &connection, 2000 + round);
             let popped: Vec<(Nanos, Nanos)> = (0..3)
                 .filter_map(|_| flights.pop(1, &mut connection))

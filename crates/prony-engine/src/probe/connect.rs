@@ -10,6 +10,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketAddrAny, getsockname, recv, sockopt};
 
+use super::http2::Http2Peer;
 use super::ms;
 use super::wait::{Waited, wait};
 use super::wire::{NoSession, Wire};
@@ -24,6 +25,8 @@ use crate::{Control, RunError};
 pub(super) struct Connection {
     pub(super) wire: Wire,
     pub(super) parser: ResponseParser,
+    /// HTTP/2 instead, where it was begun.
+    pub(super) http2: Option<Box<Http2Peer>>,
     /// Address and port, or the path of the socket.
     pub(super) remote: String,
     /// When it stood, and was secure.
@@ -97,7 +100,7 @@ pub(super) fn connect(
                 phases.tls_ms = client.map(|_| ms(connected - opened));
                 let connected = if client.is_some() { connected } else { opened };
                 let parser = ResponseParser::new();
-                let connection = Connection { wire, parser, remote: peer.name, connected };
+                let connection = Connection { wire, parser, http2: None, remote: peer.name, connected };
                 return Ok(Connected { connection, phases, failed_addresses });
             }
             Ok(None) => {
@@ -127,7 +130,8 @@ impl Connection {
     pub(super) fn is_quiet(&self) -> bool {
         let mut byte = [0];
         let peeked = recv(self.wire.socket(), &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-        matches!(peeked, Err(Errno::AGAIN))
+        // In HTTP/2 a server may say something between two responses.
+        matches!(peeked, Err(Errno::AGAIN)) || (self.http2.is_some() && !matches!(peeked, Ok((0, _)) | Err(_)))
     }
 
     /// The client's own address and port.

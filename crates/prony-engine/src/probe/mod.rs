@@ -2,10 +2,11 @@
 //!
 //! Nothing here is in a hurry: it blocks, allocates and reads names, which the worker loop never does. Reading
 //! order: this file, then [`connect`] (name, addresses, socket), [`wire`] (bytes over TLS or not), [`transaction`] (a request and its response on
-//! one clock), [`response`] (what the head says) and [`summary`] (the later requests together).
+//! one clock), [`http2`] (the same in HTTP/2), [`response`] (what the head says) and [`summary`] (the later requests together).
 
 mod body;
 mod connect;
+mod http2;
 mod response;
 mod summary;
 mod transaction;
@@ -15,22 +16,23 @@ mod wire;
 use std::os::fd::AsFd as _;
 
 use prony_http::tls::TlsClient;
-use prony_http::{EncodedRequest, HeadCache, Limits};
+use prony_http::{HeadCache, Limits};
 use prony_model::{
     ErrorKind, KernelTcp, PROBE_FORMAT, PROBE_VERSION, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan,
-    ProbeResult, ProbedRequest,
+    ProbeResult, ProbedRequest, Version,
 };
 
 pub use body::{BodyNotKept, KeptBody};
 
 use self::connect::{Connection, NoConnection, connect};
+use self::http2::Http2Peer;
 use self::summary::later;
 use self::transaction::{Ended, Transaction};
 use crate::clock::{self, Nanos};
 use crate::machine::environment;
 use crate::record::failure_detail::Detail;
-use crate::run::encode;
-use crate::{Control, RunError, sys, tls};
+use crate::run::Encoded;
+use crate::{Control, RunError, http2 as http2_before, sys, tls};
 
 /// Sends the requests of `plan`, one after the other, and says where the time of each went. Blocks the calling
 /// thread. Before each request `progress` gets its number, from 0. `body` gets the body of the first response.
@@ -44,7 +46,7 @@ pub fn probe(
     progress: &mut dyn FnMut(u32),
 ) -> Result<ProbeResult, RunError> {
     plan.check()?;
-    let request = encode(&plan.target, &plan.request)?;
+    let request = Encoded::of(&plan.target, &plan.request)?;
     let tls = tls::client(&plan.target, plan.request.version)?;
     // On a busy machine the wait for a core would be taken for the server's time.
     sys::ask_for_short_slices();
@@ -82,7 +84,7 @@ pub fn probe(
 struct Session<'a> {
     plan: &'a ProbePlan,
     control: &'a Control,
-    request: &'a EncodedRequest,
+    request: &'a Encoded,
     heads: HeadCache,
     tls: Option<&'a TlsClient>,
     /// When the first request began.
@@ -99,19 +101,21 @@ impl Session<'_> {
         let mut probed = ProbedRequest {
             started_ms: ms(start - *self.began.get_or_insert(start)),
             reused: kept.is_some(),
-            request_bytes: self.request.bytes().len() as u64,
+            request_bytes: self.request.first_length() as u64,
             ..ProbedRequest::default()
         };
         let mut connection = match kept {
             Some(connection) => connection,
             None => match connect(self.plan, self.tls, number, start, self.control) {
                 Ok(connected) => {
+                    self.check_protocol(&connected.connection)?;
                     probed.phases = connected.phases;
                     probed.failed_addresses = connected.failed_addresses;
                     connected.connection
                 }
                 Err(none) if number == 0 && none.error.is_some() => {
-                    return Err(*none.error.expect("invariant: just seen"));
+                    let error = *none.error.expect("invariant: just seen");
+                    return Err(http2_before::explained(error, self.plan.request.version));
                 }
                 Err(none) => return Ok(unconnected(probed, none)),
             },
@@ -119,7 +123,13 @@ impl Session<'_> {
         let from = if probed.reused { start } else { connection.connected };
         let transaction =
             Transaction::new(&mut connection.wire, self.request, self.plan, self.control, from, body);
-        let (seen, ended) = transaction.run(&mut connection.parser, &mut self.heads);
+        let (seen, ended) = match self.request {
+            Encoded::Http1(_) => transaction.run(&mut connection.parser, &mut self.heads),
+            Encoded::Http2(request) => {
+                let peer = connection.http2.get_or_insert_with(|| Box::new(Http2Peer::new(request)));
+                transaction.run_http2(peer)
+            }
+        };
         probed.remote = Some(connection.remote.clone());
         probed.local = connection.local();
         probed.kernel = kernel(&connection);
@@ -135,6 +145,15 @@ impl Session<'_> {
             Ended::Failed(failure) => probed.failure = Some(failure),
         }
         Ok(probed)
+    }
+
+    /// Whether the server has chosen the protocol that is spoken then.
+    fn check_protocol(&self, connection: &Connection) -> Result<(), RunError> {
+        if self.plan.request.version != Version::Http2 {
+            return Ok(());
+        }
+        let negotiated = connection.wire.negotiated(&self.plan.target);
+        negotiated.map_or(Ok(()), |tls| http2_before::check_choice(tls.alpn.as_deref(), &connection.remote))
     }
 
     /// The failure of a complete response with a status that is not among the good ones.

@@ -1,12 +1,11 @@
 //! What the head of a response says.
 
-use prony_http::{Framing, Head, ServerTiming};
-use prony_model::{BodyFraming, ProbedResponse, ServerMetric, ServerTimes, Target};
+use prony_http::{Framing, Head, ServerTiming, h2};
+use prony_model::{BodyFraming, ProbedResponse, ServerMetric, ServerTimes, Target, Version};
 
 /// Everything that `head` says in answer to a request of `target`; of the body nothing is known yet.
 pub(super) fn read(head: &Head<'_>, target: &Target) -> ProbedResponse {
     let (version, reason) = status_line(head.raw);
-    let location = head.header("location").filter(|_| (300..400).contains(&head.status)).map(text);
     ProbedResponse {
         version,
         status: head.status,
@@ -19,20 +18,43 @@ pub(super) fn read(head: &Head<'_>, target: &Target) -> ProbedResponse {
             Framing::Chunked => BodyFraming::Chunked,
             Framing::UntilClose => BodyFraming::UntilClose,
         },
-        location: location.map(|location| target.redirected(&location).unwrap_or(location)),
-        server_timing: server_times(head),
+        location: location(head.header("location"), head.status, target),
+        server_timing: server_times(head.headers()),
         ..ProbedResponse::default()
     }
 }
 
+/// The same of a head in HTTP/2.
+pub(super) fn read_http2(head: &h2::Head<'_>, target: &Target) -> ProbedResponse {
+    ProbedResponse {
+        version: Version::Http2.name().to_owned(),
+        status: head.status,
+        headers: head.headers().map(|(name, value)| (name.to_owned(), text(value))).collect(),
+        // As sent it is shorter: names and values that came before are not repeated.
+        head_bytes: head.headers().map(|(name, value)| name.len() as u64 + value.len() as u64).sum(),
+        framing: if head.content_length.is_some() { BodyFraming::Length } else { BodyFraming::Stream },
+        location: location(head.header("location"), head.status, target),
+        server_timing: server_times(head.headers()),
+        ..ProbedResponse::default()
+    }
+}
+
+/// Where a redirect points to.
+fn location(field: Option<&[u8]>, status: u16, target: &Target) -> Option<String> {
+    let location = field.filter(|_| (300..400).contains(&status)).map(text)?;
+    Some(target.redirected(&location).unwrap_or(location))
+}
+
 /// The `Server-Timing` fields, where there is one.
-fn server_times(head: &Head<'_>) -> Option<ServerTimes> {
-    let values = || {
-        let fields = head.headers().filter(|(name, _)| name.eq_ignore_ascii_case("server-timing"));
-        fields.map(|(_, value)| value)
-    };
-    values().next()?;
-    let ServerTiming { metrics, problems } = ServerTiming::parse(values());
+fn server_times<'a>(headers: impl Iterator<Item = (&'a str, &'a [u8])>) -> Option<ServerTimes> {
+    let values: Vec<&[u8]> = headers
+        .filter(|(name, _)| name.eq_ignore_ascii_case("server-timing"))
+        .map(|(_, value)| value)
+        .collect();
+    if values.is_empty() {
+        return None;
+    }
+    let ServerTiming { metrics, problems } = ServerTiming::parse(values.into_iter());
     let metrics = metrics.into_iter().map(|metric| ServerMetric {
         name: metric.name,
         duration_ms: metric.duration_ms,

@@ -1,7 +1,7 @@
 //! One request and its response on an open connection, with the moment of everything that happens.
 
 use prony_http::tls::TlsError;
-use prony_http::{EncodedRequest, End, Event, Finish, HeadCache, ProtocolError, ResponseParser};
+use prony_http::{End, Event, Finish, HeadCache, ProtocolError, ResponseParser};
 use prony_model::{
     ErrorKind, InterimResponse, ProbeFailure, ProbePhase, ProbePlan, ProbedRequest, ProbedResponse,
 };
@@ -15,6 +15,7 @@ use crate::Control;
 use crate::clock::{self, Nanos, span};
 use crate::record::failure_detail::{Detail, Piece, kind_of};
 use crate::resolve::plain;
+use crate::run::Encoded;
 
 /// How it ended.
 pub(super) enum Ended {
@@ -30,35 +31,35 @@ pub(super) enum Ended {
 /// What was seen of a request, up to wherever it came.
 #[derive(Default)]
 pub(super) struct Seen {
-    sent_bytes: usize,
+    pub(super) sent_bytes: usize,
     /// When the last of it was handed to the kernel.
-    sent: Option<Nanos>,
+    pub(super) sent: Option<Nanos>,
     /// When the head that is being read began; interim ones are heads, too.
-    head_began: Option<Nanos>,
+    pub(super) head_began: Option<Nanos>,
     /// When the final response began.
-    first_byte: Option<Nanos>,
-    done: Option<Nanos>,
-    interim: Vec<(u16, Nanos)>,
-    response: Option<ProbedResponse>,
+    pub(super) first_byte: Option<Nanos>,
+    pub(super) done: Option<Nanos>,
+    pub(super) interim: Vec<(u16, Nanos)>,
+    pub(super) response: Option<ProbedResponse>,
 }
 
 /// A request under way.
 pub(super) struct Transaction<'a> {
-    wire: &'a mut Wire,
-    request: &'a EncodedRequest,
-    plan: &'a ProbePlan,
-    control: &'a Control,
+    pub(super) wire: &'a mut Wire,
+    request: &'a Encoded,
+    pub(super) plan: &'a ProbePlan,
+    pub(super) control: &'a Control,
     /// When the connection was there for it.
-    from: Nanos,
-    body: Option<&'a mut KeptBody>,
+    pub(super) from: Nanos,
+    pub(super) body: Option<&'a mut KeptBody>,
     /// Why the rest of the request can't be sent. The answer may have come nevertheless: servers that refuse a body
     /// by its length don't read it.
-    unsendable: Option<Errno>,
-    seen: Seen,
+    pub(super) unsendable: Option<Errno>,
+    pub(super) seen: Seen,
 }
 
 /// Why it can't go on.
-enum Stop {
+pub(super) enum Stop {
     Failed(ErrorKind, String),
     ByHand,
 }
@@ -67,7 +68,7 @@ impl<'a> Transaction<'a> {
     /// For a request on `wire`, which was there for it at the moment `from`.
     pub(super) fn new(
         wire: &'a mut Wire,
-        request: &'a EncodedRequest,
+        request: &'a Encoded,
         plan: &'a ProbePlan,
         control: &'a Control,
         from: Nanos,
@@ -85,7 +86,7 @@ impl<'a> Transaction<'a> {
                 }
                 let stray = self.seen.response.as_ref().is_some_and(|response| response.stray_bytes > 0);
                 let reusable =
-                    end.keep_alive && self.request.keep_alive() && self.seen.sent.is_some() && !stray;
+                    end.keep_alive && self.request.keep_alive(self.plan.request.keep_alive) && self.seen.sent.is_some() && !stray;
                 Ended::Complete { reusable }
             }
             Err(stop) => Ended::Failed(self.failure(stop)),
@@ -113,7 +114,7 @@ impl<'a> Transaction<'a> {
 
     /// Hands over as much as the kernel takes; whether some is left for later.
     fn send(&mut self) -> bool {
-        let bytes = self.request.bytes();
+        let bytes = self.request.repeated();
         while self.unsendable.is_none() && self.seen.sent_bytes < bytes.len() {
             let now = clock::now();
             match self.wire.send(&bytes[self.seen.sent_bytes..]) {
@@ -219,7 +220,7 @@ impl<'a> Transaction<'a> {
         Err(Stop::Failed(ErrorKind::ClosedEarly, words))
     }
 
-    fn late(&self) -> Stop {
+    pub(super) fn late(&self) -> Stop {
         let timeout_s = self.plan.timeouts.request.as_secs_f64();
         let words = match self.phase().0 {
             ProbePhase::Transfer => "the response was not complete",
@@ -238,7 +239,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    fn failure(&self, stop: Stop) -> ProbeFailure {
+    pub(super) fn failure(&self, stop: Stop) -> ProbeFailure {
         let (phase, since) = self.phase();
         let (kind, message) = match stop {
             Stop::Failed(kind, message) => (Some(kind), message),
@@ -273,6 +274,6 @@ impl Seen {
 }
 
 /// The connection broke.
-fn broken(error: Errno) -> Stop {
+pub(super) fn broken(error: Errno) -> Stop {
     Stop::Failed(kind_of(error), plain(&error.into()))
 }

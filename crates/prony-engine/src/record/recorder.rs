@@ -455,10 +455,12 @@ impl Recorder {
     }
 
     /// The server refused a request in flight that was due at `intended` before it processed it; it is sent again.
-    pub(crate) fn refused(&mut self, intended: Nanos, now: Nanos) {
+    /// `reused`: its connection had carried another one before.
+    pub(crate) fn refused(&mut self, intended: Nanos, reused: bool, now: Nanos) {
         self.leave_flight(now);
         let part = usize::from(self.counts(intended));
         self.http2.refused[part] += 1;
+        self.http2.refused_reused += u64::from(reused);
     }
 
     /// The server announced that it takes no more requests on a connection.

@@ -240,7 +240,7 @@ fn connections(plan: &RunPlan, totals: &Totals) -> Connections {
         reached: whole.open_peak,
         attempted: whole.attempted,
         opened: whole.opened,
-        reused: whole.reused,
+        reused: whole.reused - totals.http2.refused_reused,
         closed_by_server: whole.closed_by_server + whole.stray,
     }
 }

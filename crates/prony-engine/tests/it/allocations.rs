@@ -11,6 +11,7 @@ use prony_model::{BodyCheck, Checks, DriverChoice, Load, Phase, RunEvent, RunPla
 
 use crate::alone::alone;
 use crate::descriptors::{path, test};
+use crate::http2;
 use crate::plans::{closed, for_ms, poisson, run_with};
 use crate::server::{Server, ok};
 use crate::tls::{config, trusting};
@@ -73,12 +74,17 @@ fn check(driver: DriverChoice, load: Load, threads: u32, url: &str) {
 
 /// The same, and returns the allocations and the requests that were sent meanwhile, or a little less.
 fn measure(driver: DriverChoice, load: Load, threads: u32, url: &str) -> (Option<u64>, u64) {
+    measure_plan(driver, load, threads, trusting(url))
+}
+
+/// The same for what else `plan` says.
+fn measure_plan(driver: DriverChoice, load: Load, threads: u32, plan: RunPlan) -> (Option<u64>, u64) {
     let checks =
         Checks { body: Some(BodyCheck::Exact("hello".to_owned())), same_length: true, ..Checks::default() };
     // By then each slice of a worker was used, and on each connection an answer has come in two pieces, where a buffer
     // ended: what holds the first piece is allocated once.
     let warmup = Duration::from_millis(1500);
-    let plan = RunPlan { checks, load, threads, warmup, end: for_ms(700), ..trusting(url) };
+    let plan = RunPlan { checks, load, threads, warmup, end: for_ms(700), ..plan };
     let (mut measuring, mut counted, mut done) = (false, None, 0);
     let result = run_with(driver, plan, &Control::default(), &mut |event| match event {
         RunEvent::Phase(Phase::Measure) => {
@@ -104,6 +110,15 @@ on_both_drivers! {
         let server = Server::answering(&ok("hello"));
         let name = format!("{}::{}", path(module_path!()), test(driver));
         alone(&name, 1000, server.url(), |url| check(driver, closed(8), 2, url));
+    }
+
+    fn streams(driver) {
+        let server = Server::start(http2::serve);
+        let name = format!("{}::{}", path(module_path!()), test(driver));
+        alone(&name, 1000, server.url(), |url| {
+            let (counted, _) = measure_plan(driver, closed(4), 2, http2::load(url, 4, 10, 1));
+            assert_eq!(counted, Some(0), "allocations of the workers in steady state");
+        });
     }
 
     fn over_tls(driver) {

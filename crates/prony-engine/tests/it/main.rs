@@ -22,6 +22,7 @@ mod errors;
 mod findings;
 mod freeze;
 mod healthy;
+mod http2;
 mod kernel_clock;
 mod namespace;
 mod open;

@@ -253,6 +253,19 @@ impl Peer {
         Some(String::from_utf8(self.read.drain(..head_bytes).collect()).expect("heads are ASCII"))
     }
 
+    /// The next `count` bytes; `None` when the client has finished before.
+    pub(crate) fn take(&mut self, count: usize) -> Option<Vec<u8>> {
+        while self.read.len() < count {
+            self.read_more()?;
+        }
+        Some(self.read.drain(..count).collect())
+    }
+
+    /// A request has come that is not of HTTP/1; how many came before it, over all connections.
+    pub(crate) fn count_request(&self) -> u64 {
+        self.shared.requests.fetch_add(1, Ordering::SeqCst)
+    }
+
     /// Sends `bytes`; false when the client has gone.
     pub(crate) fn answer(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).and_then(|()| self.stream.flush()).is_ok()

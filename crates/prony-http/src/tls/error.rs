@@ -183,7 +183,7 @@ fn alert_hint(code: u8) -> &'static str {
         70 => ": it has none of the TLS versions that are offered",
         112 => ": it has no certificate for this name",
         116 => ": it demands a client certificate",
-        120 => ": it doesn't speak HTTP/1.1 over TLS",
+        120 => ": it speaks none of the protocols that were offered (ALPN)",
         _ => "",
     }
 }

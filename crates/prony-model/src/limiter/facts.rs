@@ -142,7 +142,7 @@ impl Facts {
             failed_share: requests.failed as f64 / (requests.done + requests.failed).max(1) as f64,
             asked_rate: result.plan.load.rate().map(crate::Rate::as_per_second),
             sent_share: requests.sent as f64 / intended,
-            in_flight: f64::from(result.plan.load.connections()) * f64::from(result.plan.request.pipeline),
+            in_flight: f64::from(result.plan.load.connections()) * f64::from(result.in_flight_per_connection()),
             opened_per_request: result.connections.opened as f64 / requests.sent.max(1) as f64,
             response_mean_ms: mean(&latency.response),
             service_mean_ms: mean(&latency.service),

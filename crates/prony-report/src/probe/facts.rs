@@ -227,6 +227,7 @@ pub(super) fn traffic(request: &ProbedRequest) -> Vec<(&'static str, String)> {
                 let how = match framing {
                     BodyFraming::None | BodyFraming::Length => "Content-Length",
                     BodyFraming::Chunked => "in chunks",
+                    BodyFraming::Stream => "until the end of the stream",
                     BodyFraming::UntilClose => "until the connection was closed",
                 };
                 format!("body {}, {how}", bytes(response.body_bytes as f64))

@@ -13,6 +13,7 @@ mod error_messages;
 mod exec;
 mod files;
 mod folder;
+mod http2;
 mod hunt;
 mod lab;
 mod lab_edges;

@@ -305,7 +305,7 @@ pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
     if connections < 2 || rate <= 0.0 {
         return None;
     }
-    let in_flight = f64::from(connections) * f64::from(facts.plan().request.pipeline);
+    let in_flight = f64::from(connections) * f64::from(facts.result.in_flight_per_connection());
     let implied_ms = in_flight / rate * 1e3;
     let half = round_down(facts.result.rate.done_per_s / 2.0);
     Some(finding(
@@ -325,6 +325,35 @@ pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
             milliseconds(implied_ms)
         ),
         format!("to measure at a fixed load: --rate {half}"),
+    ))
+}
+
+/// The server takes fewer requests at once on a connection than were asked for.
+pub(super) fn stream_limit(facts: &Facts<'_>) -> Option<Finding> {
+    let limit = facts.result.http2?.stream_limit?;
+    let asked = facts.plan().request.pipeline;
+    let connections = u64::from(facts.plan().load.connections());
+    if limit >= asked {
+        return None;
+    }
+    // In an open loop other connections carry what is due.
+    let severity = match facts.plan().load {
+        Load::Closed { .. } => Severity::Warning,
+        Load::Open { .. } => Severity::Note,
+    };
+    let [most, wanted] = [limit, asked].map(|streams| connections * u64::from(streams));
+    Some(finding(
+        FindingCode::StreamLimit,
+        severity,
+        &[("limit", limit.into(), "count"), ("asked", asked.into(), "count")],
+        format!(
+            "the server takes {} at once on a connection, and {} were asked for: at most {} were in flight, not {}",
+            plural(limit.into(), "request"),
+            grouped(asked.into()),
+            grouped(most),
+            grouped(wanted)
+        ),
+        "raise the server's limit (nginx: http2_max_concurrent_streams), or use more --connections and fewer --streams",
     ))
 }
 

@@ -100,6 +100,7 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         load::not_reused,
         load::closed_loop,
         load::connection_per_request,
+        load::stream_limit,
         server::memory_growth,
     ]
     .iter()

@@ -90,7 +90,7 @@ impl Worker {
             let detail = Detail::Refused(code, REFUSALS_MAX);
             return self.recorder.lost(sample, ErrorKind::StreamReset, detail);
         }
-        self.recorder.refused(intended, now);
+        self.recorder.refused(intended, stream.id != 1, now);
         // So many it takes at once, and one to find out whether it takes more.
         let connection = &mut self.connections[slot as usize];
         connection.depth = connection.depth.min(connection.in_flight().max(1));
