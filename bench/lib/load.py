@@ -13,6 +13,8 @@ class Load:
     rate: int | None = None
     keepalive: bool = True
     threads: int = 1
+    # So many, however long they take; `seconds` bounds them.
+    requests: int | None = None
     # HTTP/2, with so many requests in flight on a connection.
     http2: bool = False
     streams: int = 1

@@ -21,9 +21,14 @@ class Cell:
     http2: bool = False
     streams: int = 1
     keepalive: bool = True
+    # A count instead of a duration, for each second: h2load, whose connections carry one request each, ends by no clock.
+    requests_per_s: int | None = None
 
     def load(self, url, seconds):
-        return Load(url, self.connections, seconds, keepalive=self.keepalive, http2=self.http2, streams=self.streams)
+        requests = self.requests_per_s and self.requests_per_s * seconds
+        return Load(
+            url, self.connections, seconds, keepalive=self.keepalive, requests=requests, http2=self.http2, streams=self.streams
+        )
 
 
 CELLS = (
@@ -38,7 +43,15 @@ CELLS = (
         streams=10,
     ),
     Cell("https", "HTTPS, 64 connections kept open", 64, (("wrk", 1.2), ("oha", 2.0)), is_https=True),
-    Cell("handshakes", "HTTPS, a full handshake for each request, 16 connections", 16, (("h2load", 1.0),), is_https=True, keepalive=False),
+    Cell(
+        "handshakes",
+        "HTTPS, a full handshake for each request, 16 connections",
+        16,
+        (("h2load", 1.0),),
+        is_https=True,
+        keepalive=False,
+        requests_per_s=500,
+    ),
 )
 
 

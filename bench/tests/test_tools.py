@@ -5,7 +5,7 @@ import unittest
 from lib import servers
 from lib.child import Finished
 from lib.load import Load, Unreadable
-from lib.tools import Ab, Floor, H2load, Wrk, Wrk2, Zrk, h2load, zrk
+from lib.tools import Ab, Floor, H2load, Oha, Prony, Wrk, Wrk2, Zrk, h2load, zrk
 
 WRK = """Running 2s test @ http://127.0.0.1:9463/
   1 threads and 64 connections
@@ -127,3 +127,31 @@ class Tools(unittest.TestCase):
     def test_nothing_readable(self):
         for tool in (Wrk(), Wrk2(), H2load(), Ab(), Floor("floor")):
             self.assertRaises(Unreadable, tool.read, finished("no such thing"))
+
+
+class Protocols(unittest.TestCase):
+    """HTTP/2 and TLS, with the flags of each tool."""
+
+    def test_streams(self):
+        load = Load("http://h/", 16, 10, http2=True, streams=10)
+        self.assertIn(["-m", "10"], pairs(H2load().argv(load)))
+        self.assertIn(["-p", "10"], pairs(Oha().argv(load)))
+        self.assertIn(["--streams", "10"], pairs(Prony("prony", "epoll").argv(load)))
+        self.assertIn("--http2-prior-knowledge", Prony("prony", "epoll").argv(load))
+        self.assertNotIn("--h1", H2load().argv(load))
+
+    def test_tls(self):
+        load = Load("https://h/", 16, 10, http2=True)
+        self.assertTrue({"--http2", "--insecure"} <= set(Prony("prony", "epoll").argv(load)))
+        self.assertIn("--insecure", Oha().argv(load))
+
+    def test_a_count_of_requests(self):
+        load = Load("https://h/", 16, 10, keepalive=False, requests=500)
+        for argv in (H2load().argv(load), Prony("prony", "epoll").argv(load)):
+            self.assertIn(["-n", "500"], pairs(argv))
+            self.assertFalse({"-d", "-D"} & set(argv))
+
+
+def pairs(argv):
+    """Each word with the one behind it."""
+    return [list(pair) for pair in zip(argv, argv[1:])]

@@ -25,7 +25,8 @@ class H2load:
 
     def argv(self, load):
         protocol = ["-m", str(load.streams)] if load.http2 else ["--h1"]
-        command = [self.program, *protocol, "-t", str(load.threads), "-c", str(load.connections), "-D", str(load.seconds)]
+        length = ["-n", str(load.requests)] if load.requests else ["-D", str(load.seconds)]
+        command = [self.program, *protocol, "-t", str(load.threads), "-c", str(load.connections), *length]
         if load.rate:
             command += ["--rps", f"{load.rate / load.connections:g}"]
         if self.log:

@@ -15,7 +15,8 @@ class Prony:
 
     def argv(self, load):
         command = [self.program, "run", load.url, "--driver", self.driver, "-q", "-o", "json"]
-        command += ["-c", str(load.connections), "-d", f"{load.seconds}s", "--warmup", "0s"]
+        length = ["-n", str(load.requests)] if load.requests else ["-d", f"{load.seconds}s"]
+        command += ["-c", str(load.connections), *length, "--warmup", "0s"]
         command += ["-t", str(load.threads)]
         if load.rate:
             command += ["-r", str(load.rate)]

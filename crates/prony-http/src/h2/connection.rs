@@ -19,6 +19,9 @@ use crate::h2::windows::{ReceiveWindow, SendWindow, WINDOW_BYTES};
 /// What a buffer keeps when a connection needs it no more: a longer frame or block is allocated each time.
 pub(super) const KEPT_BYTES_MAX: usize = 4 * 1024;
 
+/// What a buffer for a cut frame has from the beginning: the usual head of a response, so that it seldom grows later.
+const PARTIAL_BYTES: usize = 256;
+
 /// What all connections of one worker thread share: the limits, the request, and memory for a list of fields.
 #[derive(Debug)]
 pub struct Shared {
@@ -188,7 +191,7 @@ impl Connection {
     pub fn new(shared: &Shared) -> Self {
         Self {
             phase: Phase::Head,
-            partial: Vec::new(),
+            partial: Vec::with_capacity(PARTIAL_BYTES),
             block: Vec::new(),
             open_block: None,
             table: Table::new(),

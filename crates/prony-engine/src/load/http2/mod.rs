@@ -73,9 +73,10 @@ impl Http2 {
             flights: StreamFlights::new(slots, streams),
             out: Vec::new(),
             out_slot: 0,
-            out_requests: Vec::new(),
-            unstamped_writes: VecDeque::new(),
-            unstamped: VecDeque::new(),
+            out_requests: Vec::with_capacity(depth as usize),
+            // What a turn may queue: a write for each connection, and all its requests.
+            unstamped_writes: VecDeque::with_capacity(slots as usize),
+            unstamped: VecDeque::with_capacity(slots as usize * depth as usize),
             refused: VecDeque::new(),
         }
     }

@@ -84,9 +84,14 @@ on_both_drivers! {
         });
         check(load(http1.url(), 1, 1, 1), "no HTTP/2 at");
         check(load(broken.url(), 1, 1, 1), "the server answers in HTTP/1");
-        let mut other = config("server");
-        other.alpn_protocols = vec![b"http/1.1".to_vec()];
-        for (config, expected) in [(config("server"), "chose no protocol"), (other, "no_application_protocol")] {
+        let choosing = |protocols: &[&str]| {
+            let mut config = config("server");
+            config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+            config
+        };
+        for (config, expected) in
+            [(choosing(&[]), "chose no protocol"), (choosing(&["http/1.1"]), "no_application_protocol")]
+        {
             let server = Server::over_tls(config, |peer| { peer.request(); });
             check(RunPlan { request: streams(1), ..trusting(server.url()) }, expected);
             assert_eq!(server.requests(), 0);

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use prony_model::{ErrorKind, RunPlan};
+use prony_model::{ErrorKind, RunPlan, Timeouts};
 
-use super::{DATA, END_HEADERS, Frames, HEADERS, STATUS_200, Sent, answer, frame, go_away, load, refused, reset};
-use crate::plans::{failures, impatient, open, run};
+use super::{Frames, Sent, answer, go_away, load, refused, reset};
+use crate::plans::{failures, for_ms, impatient, open, run};
 use crate::server::{Peer, Server};
 
 const NO_ERROR: u32 = 0;
@@ -68,7 +69,8 @@ on_both_drivers! {
             assert_eq!((result.requests.done, result.requests.failed), (400, 0), "{:?}", result.errors);
             let http2 = result.http2.expect("HTTP/2 was spoken");
             assert_eq!(http2.went_away, result.connections.closed_by_server, "{http2:?}");
-            assert!(http2.went_away >= 20, "{http2:?}");
+            // The last ones need not have come so far.
+            assert!(http2.went_away >= 17, "{http2:?}");
             let traffic = result.traffic.expect("it was counted");
             assert_eq!((traffic.measured.sent, traffic.measured.answered), (400, 400));
             // Before the load there was a connection without a request.
@@ -149,34 +151,27 @@ on_both_drivers! {
         let counted = Arc::clone(&cancelled);
         let server = Server::start(move |peer| {
             let Some(mut frames) = Frames::begin(peer, b"") else { return };
-            let (mut stuck, mut held) = (None, Vec::new());
             while let Some(sent) = frames.next() {
                 match sent {
-                    Sent::Request(stream, _) if stream == 5 => stuck = Some(stream),
-                    // Heads are answered, so that the connection is alive; the last ones wait until the other one is given up.
-                    Sent::Request(stream, _) if stuck.is_some() && stream > 41 => {
-                        frames.peer.answer(&frame(HEADERS, END_HEADERS, stream, STATUS_200));
-                        held.push(stream);
-                    }
+                    // Never answered.
+                    Sent::Request(5, _) => {}
                     Sent::Request(stream, _) => drop(frames.peer.answer(&answer(stream, b"hello"))),
                     Sent::Reset(stream, code) => {
-                        assert_eq!((Some(stream), code), (stuck.take(), CANCEL));
+                        assert_eq!((stream, code), (5, CANCEL));
                         counted.fetch_add(1, Ordering::SeqCst);
-                        for stream in held.drain(..) {
-                            frames.peer.answer(&frame(DATA, 1, stream, b"hello"));
-                        }
                     }
                 }
             }
         });
-        let timeouts = impatient(2_000);
-        let result = run(driver, RunPlan { timeouts, ..load(server.url(), 1, 4, 60) });
+        let request = Duration::from_millis(700);
+        let plan = load(server.url(), 1, 4, 1);
+        let timeouts = Timeouts { request, ..plan.timeouts };
+        let result = run(driver, RunPlan { timeouts, end: for_ms(1500), ..plan });
+        assert_eq!((failures(&result, ErrorKind::RequestTimeout).count, result.connections.opened), (1, 1));
+        assert!(result.requests.done > 10 && result.requests.failed == 1, "{:?}", result.errors);
+        // The connection carried what came behind it, too.
+        drop(server);
         assert_eq!(cancelled.load(Ordering::SeqCst), 1);
-        let late = failures(&result, ErrorKind::RequestTimeout).count;
-        // On a busy machine those that waited for it may be late, too.
-        assert!((1..=4).contains(&late), "{late}");
-        assert_eq!(result.requests.done + late, 60, "{:?}", result.errors);
-        assert_eq!(result.connections.opened, 1);
     }
 
     fn a_connection_that_falls_silent_is_replaced(driver) {
