@@ -30,6 +30,7 @@ mod probe;
 mod problem;
 mod redact;
 mod result;
+mod scenario;
 mod server;
 mod source;
 mod status;
@@ -88,6 +89,12 @@ pub use result::{
     Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, Interval,
     KernelClockUse, MachineUse, OutcomeSummary, RateSummary, Requests, RunResult, SecondPoint, ThreadUse,
     Timing,
+};
+pub use scenario::{
+    Escape, ExpectedValue, Extraction, ExtractionSource, Feed, FeedEnd, FeedOrder, FeedRows, FeedRowsError,
+    Flow, FlowResult, Generated, Misplaced, Part, PartContent, Piece as TemplatePiece, Place as ScenarioPlace,
+    Scenario, ScenarioResult, SessionCounts, Step, StepBody, StepChecks, StepFile, StepResult, Template,
+    Think, Value as TemplateValue,
 };
 pub use server::{
     CgroupUse, CounterUse, Dependant, ListenerUse, MemoryGrowth, ProcessesUse, ServerFigure, ServerFoundBy,

@@ -36,7 +36,9 @@ pub use compare::{
 };
 pub use estimate::Estimate;
 pub use execute::{Executed, StudyEvent, execute};
-pub use file::{Host, Mistake, Overrides, StudyError, study_file_json_schema};
+pub use file::{
+    Host, Mistake, Overrides, ScenarioFile, StudyError, scenario_file_json_schema, study_file_json_schema,
+};
 pub use folder::{Begin, Folder, FolderError, failures};
 pub use runner::{Runner, RunnerError};
 pub use schedule::{Schedule, Step};

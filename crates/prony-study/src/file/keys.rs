@@ -82,7 +82,7 @@ pub(super) struct StudyKeys {
 
 /// A part of the file with the shape of `T`, which is read on its own.
 #[derive(Debug)]
-struct SchemaOnly<T>(PhantomData<T>);
+pub(super) struct SchemaOnly<T>(PhantomData<T>);
 
 impl<T> Default for SchemaOnly<T> {
     fn default() -> Self {

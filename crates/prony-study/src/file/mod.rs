@@ -14,6 +14,7 @@ mod load;
 mod matrix;
 mod mistake;
 mod scalar;
+mod scenario;
 mod schema;
 mod select;
 mod target;
@@ -30,6 +31,7 @@ use prony_model::{Problem, StartUpTry, StudyText};
 use toml::de::DeTable;
 
 pub use mistake::{Mistake, StudyError};
+pub use scenario::{ScenarioFile, scenario_file_json_schema};
 pub use schema::study_file_json_schema;
 
 use crate::study::{Cell, CellLoad, Order, Restart, Study};
@@ -114,7 +116,7 @@ fn read(path: &Path, text: &str, overrides: Overrides, mistakes: &mut Mistakes) 
         return None;
     }
     let mut root = tree::parse(text, mistakes)?;
-    schema::check_keys(&mut root, mistakes);
+    schema::check_keys::<StudyKeys>(&mut root, "docs/study.md has every key", mistakes);
     let short = root.remove("short");
     let Some(short) = short else {
         if overrides.short {

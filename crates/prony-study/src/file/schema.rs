@@ -1,5 +1,6 @@
 //! The schema of study files, and the check of every key against it: both come from the structs of `keys.rs`.
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
@@ -19,16 +20,23 @@ pub fn study_file_json_schema() -> String {
     text + "\n"
 }
 
-/// Tells every key of the file that means nothing there, and takes it away.
-pub(super) fn check_keys(root: &mut DeTable<'_>, mistakes: &mut Mistakes) {
+/// Reports every key of the file that means nothing in a `Keys`, and takes it away. `manual` says where all are listed.
+pub(super) fn check_keys<Keys: JsonSchema>(root: &mut DeTable<'_>, manual: &str, mistakes: &mut Mistakes) {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
-    let schema = settings.into_generator().into_root_schema_for::<StudyKeys>();
-    let schema = schema.as_value();
-    check_table(root, schema, schema, mistakes);
+    let schema = settings.into_generator().into_root_schema_for::<Keys>();
+    let whole = Whole { schema: schema.as_value(), manual };
+    check_table(root, whole.schema, whole, mistakes);
 }
 
-fn check_table(table: &mut DeTable<'_>, schema: &Value, root: &Value, mistakes: &mut Mistakes) {
+/// What a whole file is.
+#[derive(Clone, Copy)]
+struct Whole<'a> {
+    schema: &'a Value,
+    manual: &'a str,
+}
+
+fn check_table(table: &mut DeTable<'_>, schema: &Value, root: Whole<'_>, mistakes: &mut Mistakes) {
     let none = serde_json::Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
     let more = schema.get("additionalProperties");
@@ -40,16 +48,16 @@ fn check_table(table: &mut DeTable<'_>, schema: &Value, root: &Value, mistakes: 
             check_value(value.get_mut(), schema, root, mistakes);
         } else if is_closed {
             let message = format!("unknown key `{}`", key.get_ref());
-            mistakes.add(key.span(), message, help(key.get_ref(), &names));
+            mistakes.add(key.span(), message, help_or(key.get_ref(), &names, root.manual));
         }
         (!is_closed || known.is_some()).then_some((key, value))
     });
     *table = entries.collect();
 }
 
-fn check_value(value: &mut DeValue<'_>, schema: &Value, root: &Value, mistakes: &mut Mistakes) {
+fn check_value(value: &mut DeValue<'_>, schema: &Value, root: Whole<'_>, mistakes: &mut Mistakes) {
     // The short form has the shape of the whole file.
-    let schema = if schema.get("$ref").is_some_and(|there| there == "#") { root } else { schema };
+    let schema = if schema.get("$ref").is_some_and(|there| there == "#") { root.schema } else { schema };
     // What may be absent is one of several shapes, of which one is null.
     let shapes = schema.get("anyOf").and_then(Value::as_array);
     let schema = shapes
@@ -69,13 +77,18 @@ fn check_value(value: &mut DeValue<'_>, schema: &Value, root: &Value, mistakes: 
 
 /// What may be meant by an unknown key or name.
 pub(super) fn help(typed: &str, names: &[&str]) -> String {
+    help_or(typed, names, "docs/study.md has every key")
+}
+
+/// The same, with advice where none is near and there are many.
+fn help_or(typed: &str, names: &[&str], otherwise: &str) -> String {
     match nearest(typed, names.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None if names.len() <= LISTED_MAX => {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             if names.is_empty() { String::new() } else { format!("there is {}", names.join(", ")) }
         }
-        None => "docs/study.md has every key".to_owned(),
+        None => otherwise.to_owned(),
     }
 }
 

@@ -42,6 +42,13 @@ impl<'a> Section<'a> {
         list.and_then(|list| list.get(item)).map_or_else(|| self.span(key), Spanned::span)
     }
 
+    /// Where the entry `name` of the table of `key` stands.
+    pub(super) fn entry_span(&self, key: &str, name: &str) -> Range<usize> {
+        let table = self.table.get(key).and_then(|value| value.get_ref().as_table());
+        let entry = table.and_then(|table| table.get(name));
+        entry.map(Spanned::span).filter(|span| !span.is_empty()).unwrap_or_else(|| self.span(key))
+    }
+
     /// The tables in the table of `key`, by name, in the order of the file.
     pub(super) fn tables(&self, key: &str, mistakes: &mut Mistakes) -> Vec<(&'a str, Section<'a>)> {
         let Some(value) = self.table.get(key) else { return Vec::new() };
