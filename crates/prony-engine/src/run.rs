@@ -20,6 +20,8 @@ use crate::load::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
 use crate::load::http2::Http2;
 use crate::load::layer::Layer;
 use crate::load::pacer::{Part, Schedule, share};
+use crate::load::scenario::compile::Compiled;
+use crate::load::scenario::sessions::{Beginning, Sessions, Share};
 use crate::load::worker::{Assignment, Pace, Worker};
 use crate::machine::environment;
 use crate::machine::limits;
@@ -69,6 +71,7 @@ pub fn run_with_server(
     sys::map_large_allocations();
     let request = Encoded::of(&plan.target, &plan.request)?;
     let checker = Checker::new(&plan.checks)?;
+    let scenario = Compiled::of(plan)?;
     limits::make_room(u64::from(plan.load.connections()), u64::from(plan.threads))?;
     let driver = pick(plan.driver)?;
     let stamping = Stamping::pick(plan, driver.name == "io_uring");
@@ -85,7 +88,8 @@ pub fn run_with_server(
     let started_at = clock::wall() + Duration::from_nanos(START_DELAY);
     let window = window(plan);
     server.start(window);
-    let (workers, pipes) = start(plan, &request, &checker, &kernel, tls.as_ref(), &peers, control, window)?;
+    let what = What { request: &request, checker: &checker, scenario: scenario.as_ref() };
+    let (workers, pipes) = start(plan, &what, &kernel, tls.as_ref(), &peers, control, window)?;
     let mut collector =
         Collector::new(plan, window, server, workers.iter().map(|worker| Arc::clone(&worker.tid)).collect());
     collector.collect(&pipes, sink);
@@ -112,6 +116,14 @@ pub fn run_with_server(
 struct Kernel {
     driver: DriverUsed,
     stamping: Stamping,
+}
+
+/// What is sent, and what must come back.
+struct What<'a> {
+    request: &'a Encoded,
+    checker: &'a Checker,
+    /// Instead of both.
+    scenario: Option<&'a Compiled>,
 }
 
 /// A worker thread.
@@ -211,36 +223,35 @@ fn window(plan: &RunPlan) -> Window {
 
 /// Starts the workers. Their slices come out of the first end until the last worker has ended, and go back
 /// through the others.
-#[expect(clippy::too_many_arguments, reason = "each is needed once, for each worker")]
 fn start(
     plan: &RunPlan,
-    request: &Encoded,
-    checker: &Checker,
+    what: &What<'_>,
     kernel: &Kernel,
     tls: Option<&TlsClient>,
     peers: &Peers,
     control: &Control,
     window: Window,
 ) -> Result<(Vec<Started>, Pipes), RunError> {
+    let What { request, checker, scenario } = *what;
     let threads = plan.threads as usize;
+    let longest = scenario.map_or(request.length(), Compiled::longest_known);
     let (full, collected) = sync_channel(SLICES_PER_WORKER * threads);
     let mut workers = Vec::with_capacity(threads);
     let mut spares = Vec::with_capacity(threads);
     let abort = Control::default();
     for thread in 0..plan.threads {
-        let assignment = assign(plan, request, window, thread);
+        let assignment = assign(plan, what, window, thread);
         let setup = Setup {
             slots: assignment.slots,
             request: request.repeated().into(),
             depth: assignment.depth,
             keep_alive: assignment.keep_alive,
             closed_loop: plan.load.rate().is_none(),
-            unpaced: request.length() * assignment.depth as usize <= WINDOW_BYTES
-                && environment::paces(),
+            unpaced: longest * assignment.depth as usize <= WINDOW_BYTES && environment::paces(),
             stamps: kernel.stamping.sampling,
             peers: peers.addresses.clone(),
             sources: plan.sources.iter().map(|source| network_address((*source, 0).into())).collect(),
-            writes: tls.is_some() || plan.request.version == Version::Http2,
+            writes: tls.is_some() || scenario.is_some() || plan.request.version == Version::Http2,
         };
         let layer = layer(request, tls, &assignment);
         let (spare, taken) = sync_channel(SLICES_PER_WORKER);
@@ -312,20 +323,37 @@ fn work<D: Driver>(worker: Worker, setup: &Setup, start: Nanos) -> io::Result<()
 }
 
 /// The part of `plan` that worker `thread` does. The parts add up to the plan exactly.
-fn assign(plan: &RunPlan, request: &Encoded, window: Window, thread: u32) -> Assignment {
+fn assign(plan: &RunPlan, what: &What<'_>, window: Window, thread: u32) -> Assignment {
+    let request = what.request;
     let requests = plan.end.requests().unwrap_or(u64::MAX);
     let connections = share(u64::from(plan.load.connections()), thread, plan.threads);
+    let slots = u32::try_from(connections).expect("invariant: a share of 32 bits has 32 bits");
+    let left = share(requests, thread, plan.threads);
+    let sessions = |scenario: &Compiled, beginning| {
+        let share = Share { thread, threads: plan.threads };
+        let sessions = Sessions::new(scenario.clone(), beginning, share, slots, window.measure_from);
+        Pace::Sessions(Box::new(sessions))
+    };
     let pace = match plan.load {
-        Load::Closed { .. } => Pace::Closed { left: share(requests, thread, plan.threads) },
+        Load::Closed { .. } => match what.scenario {
+            None => Pace::Closed { left },
+            Some(scenario) => {
+                sessions(scenario, Beginning::Users { users: slots, left, start: window.start })
+            }
+        },
         Load::Open { rate_per_s, arrivals, .. } => {
             let (start, count_from, end) = (window.start, window.measure_from, window.measure_to);
             let part =
                 Part { thread, threads: plan.threads, seed: plan.seed, start, count_from, end, requests };
-            Pace::Open(Schedule::new(rate_per_s, arrivals, part))
+            let schedule = Schedule::new(rate_per_s, arrivals, part);
+            match what.scenario {
+                None => Pace::Open(schedule),
+                Some(scenario) => sessions(scenario, Beginning::Clock(schedule)),
+            }
         }
     };
     Assignment {
-        slots: u32::try_from(connections).expect("invariant: a share of 32 bits has 32 bits"),
+        slots,
         first_attempt: u64::from(thread),
         pace,
         solo_until: solo(plan).map_or(0, |length| window.start + span(length)),
@@ -346,6 +374,7 @@ fn assign(plan: &RunPlan, request: &Encoded, window: Window, thread: u32) -> Ass
 /// that waits from too few connections. These requests are part of the warm-up's load, none is sent in addition.
 fn solo(plan: &RunPlan) -> Option<Duration> {
     let closed = matches!(plan.load, Load::Closed { connections } if connections > 1);
-    let may = closed && plan.request.pipeline == 1 && plan.warmup >= SOLO_WARMUP_MIN;
+    let may =
+        closed && plan.scenario.is_none() && plan.request.pipeline == 1 && plan.warmup >= SOLO_WARMUP_MIN;
     may.then(|| (plan.warmup / SOLO_PART).min(SOLO_MAX))
 }

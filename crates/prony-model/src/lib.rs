@@ -110,8 +110,8 @@ pub use study::{
 };
 pub use target::{Target, TargetError};
 pub use threshold::{
-    Amount, Bound, EvaluatedThreshold, Figure, Level, Operator, PlainFigure, Reading, Threshold,
-    ThresholdError, ThresholdOutcome, Unit,
+    Amount, Bound, EvaluatedThreshold, Figure, Level, Operator, PlainFigure, Reading, StepFigure, StepName,
+    Threshold, ThresholdError, ThresholdOutcome, Unit,
 };
 pub use tls::{ClientCertificate, Handshakes, ServerCertificate, TlsOptions, TlsUse, TlsVersions};
 pub use tls_choices::{TlsChoices, TlsChoicesError};

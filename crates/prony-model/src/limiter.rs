@@ -118,7 +118,9 @@ pub struct SoloRequests {
 impl RunResult {
     /// Finds out what limited the run, from all that is known by now.
     pub fn find_limiter(&mut self) {
-        self.limiter = Some(evaluate(self));
+        // What limits users who think is their number, whatever else is free.
+        let users = self.plan.scenario.is_some() && self.plan.load.rate().is_none();
+        self.limiter = (!users).then(|| evaluate(self));
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::problem::shown_as_problem;
 use crate::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, ExecPlan, ExecRuns, KernelClock, Load, PlanError,
-    ProbePlan, Problem, Rate, RequestPlan, RunPlan, Spelling, StatusSet, Target, Timeouts, Version,
+    ProbePlan, Problem, Rate, RequestPlan, RunPlan, Scenario, Spelling, StatusSet, Target, Timeouts, Version,
 };
 
 /// Connections in a closed loop, when no number is given.
@@ -61,6 +61,8 @@ pub struct RunOptions {
     pub samples: bool,
     /// Whether responses are streams of events.
     pub events: bool,
+    /// Sessions, instead of the request.
+    pub scenario: Option<Box<Scenario>>,
 }
 
 /// The request of a load or a probe as it was asked for.
@@ -149,6 +151,12 @@ pub enum OptionsError {
     StreamsWithoutHttp2,
     /// A pipeline in HTTP/2.
     PipelineInHttp2,
+    /// A setting of a single request, beside a scenario; by its plain name.
+    WithScenario(&'static str),
+    /// A setting of HTTP/2, which scenarios don't have; by its plain name.
+    ScenarioInHttp2(&'static str),
+    /// A flow with a pacing, where the clock sets the pace.
+    PacingWithRate(String),
     /// A plan that can't be.
     Plan(PlanError),
 }
@@ -200,6 +208,21 @@ impl OptionsError {
                 let [pipeline, streams] = ["pipeline", "streams"].map(spelled);
                 Problem::new(format!("{pipeline} is for HTTP/1.1"), format!("use {streams}")).about("pipeline")
             }
+            Self::ScenarioInHttp2(setting) => {
+                let what = format!("{} is for single requests: scenarios are in HTTP/1.1", spelled(setting));
+                Problem::new(what, "leave it out").about(setting)
+            }
+            Self::WithScenario(setting) => {
+                let what = format!("{} is about a single request, and a scenario has its own", spelled(setting));
+                Problem::new(what, "leave it out, and write it into the scenario's steps").about(setting)
+            }
+            Self::PacingWithRate(flow) => {
+                let what = format!(
+                    "the flow `{flow}` has a pacing, and {} decides when sessions begin",
+                    spelled("rate")
+                );
+                Problem::new(what, "leave out one of them").about("rate")
+            }
             Self::Plan(error) => error.problem(spelled),
         }
     }
@@ -216,6 +239,7 @@ impl From<PlanError> for OptionsError {
 impl RunOptions {
     /// The plan that they mean for `target`.
     pub fn plan(&self, target: Target, seed: u64) -> Result<RunPlan, OptionsError> {
+        self.check_scenario()?;
         let end = self.end()?;
         let timeouts = self.request.timeouts();
         let version = self.request.version(&target)?;
@@ -242,6 +266,7 @@ impl RunOptions {
             seed,
             request: self.request.plan(version, self.in_flight(version)?)?,
             target,
+            scenario: self.scenario.clone(),
         };
         plan.check()?;
         Ok(plan)
@@ -257,6 +282,37 @@ impl RunOptions {
         }
     }
 
+    /// A scenario has requests and checks of its own.
+    fn check_scenario(&self) -> Result<(), OptionsError> {
+        let Some(scenario) = &self.scenario else { return Ok(()) };
+        let given = [
+            ("method", self.request.method.is_some()),
+            ("header", !self.request.headers.is_empty()),
+            ("body", self.request.body.is_some()),
+            ("expect-status", self.request.expect_status.is_some()),
+            ("expect-body", self.expect_body.is_some()),
+            ("expect-length", self.expect_same_length),
+            ("pipeline", self.pipeline.is_some_and(|depth| depth > 1)),
+            ("http1.0", self.request.http10),
+            ("events", self.events),
+        ];
+        if let Some((setting, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(OptionsError::WithScenario(setting));
+        }
+        let http2 = [
+            ("http2", self.request.http2 != Http2Choice::Off),
+            ("streams", self.streams.is_some()),
+        ];
+        if let Some((setting, _)) = http2.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(OptionsError::ScenarioInHttp2(setting));
+        }
+        let paced = scenario.flows.iter().find(|flow| !flow.pacing.is_zero());
+        match paced.filter(|_| self.rate.is_some()) {
+            Some(flow) => Err(OptionsError::PacingWithRate(flow.name.clone())),
+            None => Ok(()),
+        }
+    }
+
     fn end(&self) -> Result<End, OptionsError> {
         match (self.duration, self.requests) {
             (Some(_), Some(_)) => Err(OptionsError::TwoEnds),
@@ -268,7 +324,7 @@ impl RunOptions {
     /// A default number of connections bows to a small number of requests; a given one is refused by the plan.
     fn load(&self, end: End) -> Result<Load, OptionsError> {
         if let Some(rate_per_s) = self.rate {
-            let arrivals = if self.poisson { Arrivals::Poisson } else { Arrivals::Constant };
+            let arrivals = if self.poisson || self.scenario.is_some() { Arrivals::Poisson } else { Arrivals::Constant };
             let max_connections = self.connections.unwrap_or(OPEN_CONNECTIONS);
             return Ok(Load::Open { rate_per_s, arrivals, max_connections });
         }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::PlanError;
-use crate::{Problem, Rate, Target};
+use crate::{Problem, Rate, Scenario, Target};
 
 /// One run: what, how much, how long, how judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +19,10 @@ pub struct RunPlan {
     pub target: Target,
     /// The request that is repeated.
     pub request: RequestPlan,
-    /// Closed or open loop.
+    /// Sessions of several requests, instead of `request`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<Box<Scenario>>,
+    /// Closed or open loop; of sessions, where there is a scenario.
     pub load: Load,
     /// When the measured part ends.
     pub end: End,
@@ -335,6 +338,12 @@ pub enum DriverChoice {
 }
 
 impl RunPlan {
+    /// Requests per second that were asked for. None of a scenario: its rate is one of sessions, whose later requests
+    /// follow from answers.
+    pub fn request_rate(&self) -> Option<Rate> {
+        self.load.rate().filter(|_| self.scenario.is_none())
+    }
+
     /// Connections that one run can hold: slots are numbered with 20 bits.
     pub const CONNECTIONS_MAX: u32 = 1 << 20;
     /// Worker threads that one run can have.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CleanParts, Environment, ErrorKind, EvaluatedThreshold, EventStreams, Finding, HistogramData, Histograms,
-    Http2Use, Latencies, LatencySummary, Limiter, RunPlan, ServerUse, SoloRequests, TlsUse, Traffic, Verdict,
+    Http2Use, Latencies, LatencySummary, Limiter, RunPlan, ScenarioResult, ServerUse, SoloRequests, TlsUse, Traffic,
+    Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to judge it.
@@ -47,6 +48,9 @@ pub struct RunResult {
     /// When events of the responses came, where the plan asks for it.
     #[serde(default)]
     pub events: Option<EventStreams>,
+    /// Sessions, flows and steps, where the plan has a scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<ScenarioResult>,
     /// Throughput over the measured part.
     pub rate: RateSummary,
     /// Bytes on the wire, headers included, over the measured part.

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use prony_model::{
-    Arrivals, BodyCheck, CalibrationUse, End, ErrorKind, Finding, Load, RunResult, StatusSet, Timeouts,
-    Traffic, Verdict, Version,
+    Arrivals, BodyCheck, CalibrationUse, End, ErrorKind, Finding, Load, RunPlan, RunResult, StatusSet,
+    Timeouts, Traffic, Verdict, Version,
 };
 
 use crate::number::{age, bytes, count, duration, percent, plural, rate, rough_percent, seconds, times};
@@ -13,11 +13,11 @@ use crate::tls;
 /// What was asked, also where nobody asked for it by hand; each part is one choice.
 pub(crate) fn choices(result: &RunResult) -> Vec<String> {
     let plan = &result.plan;
-    let mut parts = vec![format!("{} {}", plan.request.method, plan.target)];
+    let mut parts = vec![what(plan)];
     parts.extend(tls::choices(&plan.target));
     parts.extend(result.target_commit.clone());
     parts.extend(request(result));
-    parts.push(load(&plan.load, plan.threads));
+    parts.push(load(plan));
     parts.push(when(result));
     parts.extend(elsewhere(&result.addresses));
     if !plan.sources.is_empty() {
@@ -38,6 +38,18 @@ pub(crate) fn choices(result: &RunResult) -> Vec<String> {
     parts.push(result.driver.name.clone());
     parts.push(format!("seed {}", plan.seed));
     parts
+}
+
+/// What is sent, and where.
+pub(crate) fn what(plan: &RunPlan) -> String {
+    match &plan.scenario {
+        None => format!("{} {}", plan.request.method, plan.target),
+        Some(scenario) => {
+            let steps = plural(scenario.steps().count() as u64, "step");
+            let flows = plural(scenario.flows.len() as u64, "flow");
+            format!("sessions of {} ({flows}, {steps}) on {}", scenario.name, plan.target)
+        }
+    }
 }
 
 /// The protocol, the use of connections, headers and body.
@@ -83,9 +95,13 @@ pub(crate) fn events(result: &RunResult) -> Option<String> {
 }
 
 /// The loop and how wide it is.
-fn load(load: &Load, threads: u32) -> String {
-    let threads = plural(threads.into(), "thread");
-    match load {
+fn load(plan: &RunPlan) -> String {
+    let threads = plural(plan.threads.into(), "thread");
+    let sessions = plan.scenario.is_some();
+    match &plan.load {
+        Load::Closed { connections } if sessions => {
+            format!("closed loop, {}, {threads}", plural((*connections).into(), "user"))
+        }
         Load::Closed { connections } => {
             format!("closed loop, {}, {threads}", plural((*connections).into(), "connection"))
         }
@@ -96,8 +112,9 @@ fn load(load: &Load, threads: u32) -> String {
             };
             let connections = plural((*max_connections).into(), "connection");
             format!(
-                "open loop, {} /s {arrivals}, at most {connections}, {threads}",
-                rate(rate_per_s.as_per_second())
+                "open loop, {} {}/s {arrivals}, at most {connections}, {threads}",
+                rate(rate_per_s.as_per_second()),
+                if sessions { "sessions" } else { "" }
             )
         }
     }
@@ -105,13 +122,14 @@ fn load(load: &Load, threads: u32) -> String {
 
 /// How long; the planned and the real length where they differ.
 fn when(result: &RunResult) -> String {
+    let unit = if result.plan.scenario.is_some() { "session" } else { "request" };
     let planned = match result.plan.end {
         End::Duration(length) => duration(length),
         End::First { duration: length, requests } => {
-            format!("{} or {} requests", duration(length), count(requests))
+            format!("{} or {} {unit}s", duration(length), count(requests))
         }
         End::Requests(requests) => {
-            format!("{} in {}", plural(requests, "request"), seconds(result.timing.measured_s))
+            format!("{} in {}", plural(requests, unit), seconds(result.timing.measured_s))
         }
     };
     let warmup = if result.plan.warmup.is_zero() {

@@ -8,7 +8,7 @@ use prony_model::{EvaluatedThreshold, RunResult, StudyCell, StudyResult, Thresho
 
 use crate::facts::verdict_word;
 use crate::svg::escaped;
-use crate::{study, threshold};
+use crate::{facts, study, threshold};
 
 /// Characters of a time stamp to the second: CI servers want no zone.
 const SECOND_CHARACTERS: usize = "2026-01-02T03:04:05".len();
@@ -49,7 +49,7 @@ pub fn study(result: &StudyResult) -> String {
 }
 
 fn of_run(file: &str, result: &RunResult) -> Suite {
-    let load = format!("{} {}", result.plan.request.method, result.plan.target);
+    let load = facts::what(&result.plan);
     let class = if file.is_empty() { "prony.run".to_owned() } else { format!("prony.run.{file}") };
     let reason = || match result.findings.first() {
         Some(worst) => format!("{}: {}; {}", verdict_word(result.verdict), worst.message, worst.advice),

@@ -6,7 +6,7 @@ use prony_model::{EvaluatedThreshold, Finding, RunResult};
 
 use crate::clean::clean;
 use crate::latency::{KernelRows, Table, headings, table};
-use crate::{facts, failures, record, server, threshold, tls};
+use crate::{facts, failures, record, scenario, server, threshold, tls};
 
 /// The report of one run.
 pub fn run(result: &RunResult) -> String {
@@ -32,6 +32,9 @@ pub fn run(result: &RunResult) -> String {
         let more: Vec<String> = more.iter().map(|part| format!(", {part}")).collect();
         lines.push(format!("- {} **{rate}**{}{note}", throughput.label, more.concat()));
     }
+    if let Some(sessions) = scenario::sessions(result) {
+        lines.push(format!("- sessions: {}", escaped(&sessions)));
+    }
     if let Some(events) = facts::events(result) {
         lines.push(format!("- events: {events}"));
     }
@@ -56,6 +59,7 @@ pub fn run(result: &RunResult) -> String {
     if result.requests.done > 0 {
         text.push_str(&latencies(&table(result, KernelRows::All)));
     }
+    text.push_str(&steps(result));
     if !others.is_empty() {
         text.push('\n');
     }
@@ -74,6 +78,20 @@ fn thresholds(thresholds: &[EvaluatedThreshold]) -> String {
     for one in thresholds {
         let word = threshold::outcome_word(one.outcome);
         let _ = writeln!(text, "| {} | {} |", strong(word), threshold::columns(one).join(" | "));
+    }
+    text
+}
+
+/// Steps and flows of a scenario.
+fn steps(result: &RunResult) -> String {
+    let Some(table) = scenario::table(result) else { return String::new() };
+    let sides = "--:|".repeat(table.headings.len());
+    let mut text = format!("\n| {} | {} |\n|:--|{sides}\n", table.unit, table.headings.join(" | "));
+    for (name, cells) in &table.rows {
+        let _ = writeln!(text, "| {} | {} |", escaped(name), cells.join(" | "));
+    }
+    for note in &table.notes {
+        let _ = write!(text, "\n{}\n", escaped(note));
     }
     text
 }

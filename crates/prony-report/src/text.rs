@@ -6,7 +6,7 @@ use crate::bars::{bars, drawn};
 use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
-use crate::{Style, facts, failures, server, threshold, tls};
+use crate::{Style, facts, failures, scenario, server, threshold, tls};
 
 /// Columns of a row's name in the latency table: as wide as the label column.
 const NAME: usize = 10;
@@ -36,6 +36,7 @@ pub fn run(result: &RunResult, style: &Style) -> String {
     if result.requests.done > 0 {
         latencies(&mut page, &table(result, KernelRows::Network));
         page.gap();
+        steps(&mut page, result);
         distribution(&mut page, result);
         page.gap();
     }
@@ -107,6 +108,9 @@ pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     if let Some(note) = throughput.note {
         page.labelled("", None, &note);
     }
+    if let Some(text) = scenario::sessions(result) {
+        page.labelled("sessions", None, &text);
+    }
     if let Some(text) = facts::events(result) {
         page.labelled("events", None, &text);
     }
@@ -155,6 +159,39 @@ fn latencies(page: &mut Page, table: &Table) {
     for note in &table.notes {
         page.labelled("", None, note);
     }
+}
+
+/// Steps and flows of a scenario.
+fn steps(page: &mut Page, result: &RunResult) {
+    let Some(table) = scenario::table(result) else { return };
+    let names = table.rows.iter().map(|(name, _)| name.chars().count());
+    let name_width = names.max().unwrap_or_default().max(NAME - 1) + 1;
+    let cells = |column: usize| {
+        let cells = table.rows.iter().map(move |(_, cells)| cells[column].chars().count());
+        cells.max().unwrap_or_default().max(table.headings[column].chars().count()) + 2
+    };
+    let widths: Vec<usize> = (0..table.headings.len()).map(cells).collect();
+    let line = |name: &str, cells: &[String]| {
+        let cells: Vec<String> =
+            cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
+        format!("{name:<name_width$}{}", cells.concat())
+    };
+    if name_width + widths.iter().sum::<usize>() > page.style().columns() {
+        for (name, cells) in &table.rows {
+            let named = table.headings.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
+            let parts: Vec<String> = named.map(|(heading, cell)| format!("{heading} {cell}")).collect();
+            page.inset(&format!("{}: {} ({})", name.trim(), parts.join(", "), table.unit));
+        }
+    } else {
+        page.line(&line(table.unit, &table.headings));
+        for (name, cells) in &table.rows {
+            page.line(&line(name, cells));
+        }
+    }
+    for note in &table.notes {
+        page.inset(note);
+    }
+    page.gap();
 }
 
 /// Columns for each number: the usual ones, and more where a number needs more.

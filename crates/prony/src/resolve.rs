@@ -6,7 +6,7 @@ use std::path::Path;
 
 use prony_model::{
     BodyCheck, Clock, DriverChoice, KernelClock, OPEN_CONNECTIONS, RequestOptions, RunOptions, RunPlan,
-    StatusSet, Target, TargetError, is_token, source_addresses,
+    Scenario, StatusSet, Target, TargetError, is_token, source_addresses,
 };
 
 use crate::args::{
@@ -24,6 +24,7 @@ mod outputs;
 mod parameters;
 pub(crate) mod probe;
 mod program;
+mod scenario;
 pub(crate) mod wrk;
 
 pub(crate) use exec::{Export, ResolvedExec, resolve_exec};
@@ -55,7 +56,8 @@ pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliErro
     let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
     let WithCurl { args, body, notes } = with_curl(args)?;
     refuse_abort_for_nothing(&args)?;
-    let plan = plan(&args, body, seed)?;
+    let (args, scenario) = scenario::with_scenario(args)?;
+    let plan = plan(&args, body, scenario, seed)?;
     let (format, file) = outputs::outputs(args.json.as_deref(), "--output", args.output)?;
     let clock = clock(args.clock, format)?;
     if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples.as_deref() == file) {
@@ -80,11 +82,16 @@ fn refuse_abort_for_nothing(args: &RunArgs) -> Result<(), CliError> {
 }
 
 /// The plan of `args`, with `curl_body` where no body was typed.
-fn plan(args: &RunArgs, curl_body: Option<Vec<u8>>, seed: u64) -> Result<RunPlan, CliError> {
+fn plan(
+    args: &RunArgs,
+    curl_body: Option<Vec<u8>>,
+    scenario: Option<Box<Scenario>>,
+    seed: u64,
+) -> Result<RunPlan, CliError> {
     let url = args.url.as_deref().unwrap_or_default();
     let target = target(url, &args.tls, args.unix.as_deref(), &args.connect_to)?;
     let seed = args.means.seed.unwrap_or(seed);
-    let without_body = options(args)?;
+    let without_body = RunOptions { scenario, ..options(args)? };
     let plan = |options: &RunOptions| options.plan(target.clone(), seed).map_err(CliError::from);
     // The body comes last, because it may be read from stdin: everything that can be refused without it is.
     plan(&without_body)?;
@@ -123,6 +130,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
         expect_same_length: matches!(args.checks.expect_length, Some(BodyLength::Same)),
         samples: args.samples.is_some(),
         events: args.events,
+        scenario: None,
     })
 }
 

@@ -81,6 +81,9 @@ impl<I: Io> Handler<I> for Worker {
                 None => self.flights.departed_at_end(slot, connection, key, at),
             };
         }
+        if matches!(self.pace, Pace::Sessions(_)) {
+            return self.flights.departed_at_end(slot, connection, key, at);
+        }
         let bytes = u32::try_from(self.plan.request_bytes).expect("invariant: Payload::new asks for as much");
         self.flights.departed(slot, connection, bytes, key, at)
     }
@@ -129,7 +132,7 @@ impl Worker {
                 }
                 self.refill(io, slot, now);
             }
-            Pace::Open(_) => {
+            Pace::Open(_) | Pace::Sessions(_) => {
                 if self.connections[slot as usize].has_room() {
                     self.free.push_back(slot);
                 }
@@ -155,9 +158,16 @@ impl Worker {
                 connection.first_byte = now;
             }
             // The events of a stream are looked for piece by piece.
+            let heads = match &mut self.pace {
+                Pace::Sessions(sessions) => sessions.heads(slot),
+                _ => &mut self.heads,
+            };
             if self.events.is_none()
-                && let Some(whole) = connection.parser.whole(&mut self.heads, rest)
+                && let Some(whole) = connection.parser.whole(heads, rest)
             {
+                if let Pace::Sessions(sessions) = &mut self.pace {
+                    sessions.head(slot, &whole.head);
+                }
                 rest = &rest[whole.consumed..];
                 let (end, body) = (whole.end(), whole.body);
                 self.complete(io, slot, end, Some(body), rest, now);
@@ -287,12 +297,19 @@ impl Worker {
         let flight = self.events.as_ref().and_then(|_| self.flights.oldest(slot, connection));
         let mut consumed = 0;
         loop {
-            match connection.parser.next(&mut self.heads, &rest[consumed..]) {
+            let heads = match &mut self.pace {
+                Pace::Sessions(sessions) => sessions.heads(slot),
+                _ => &mut self.heads,
+            };
+            match connection.parser.next(heads, &rest[consumed..]) {
                 Ok(step) => {
                     consumed += step.consumed;
                     match step.event {
                         None => return Some(consumed),
                         Some(Event::Body(body)) => {
+                            if let Pace::Sessions(sessions) = &mut self.pace {
+                                sessions.body(slot, body);
+                            }
                             if let Some(kept) = self.bodies.get_mut(slot as usize) {
                                 // One byte too many is enough to know that it is too long.
                                 let room = (BODY_MAX_BYTES + 1).saturating_sub(kept.len());
@@ -307,6 +324,9 @@ impl Worker {
                         Some(Event::Head(head)) => {
                             self.wants_tls |= head.status == 400 && wants_tls(rest);
                             self.first.head(slot, || head.header("server"));
+                            if let Pace::Sessions(sessions) = &mut self.pace {
+                                sessions.head(slot, &head);
+                            }
                             if let Some(events) = &mut self.events {
                                 events.begin(slot, head.header("content-type"));
                             }
@@ -355,9 +375,14 @@ impl Worker {
             // An answer longer than it announced, or to a request that is only queued: neither can be trusted.
             let piece = Piece::of(if too_long { rest } else { body.unwrap_or_default() });
             self.recorder.lost(sample, ErrorKind::Protocol, Detail::StrayBytes(piece));
+            if let Pace::Sessions(sessions) = &mut self.pace {
+                sessions.lost(slot, &sample);
+            }
             return self.hang_up(io, slot, now);
         }
-        let (outcome, detail) = if self.checker.needs_body() {
+        let (outcome, detail) = if let Some(evaluated) = self.evaluate_step(slot, end.status, body) {
+            evaluated
+        } else if self.checker.needs_body() {
             let kept = &mut self.bodies[slot as usize];
             let evaluated = self.checker.evaluate(end.status, end.body_bytes, body.unwrap_or(kept));
             kept.clear();
@@ -385,6 +410,9 @@ impl Worker {
             self.recorder.other_length(sample.intended, first, end.body_bytes);
         }
         self.recorder.answered(sample, outcome, answer, detail);
+        if let Pace::Sessions(sessions) = &mut self.pace {
+            sessions.answered(slot, &sample);
+        }
         if self.layer.as_ref().is_some_and(|layer| layer.is_worn(slot)) {
             return self.hang_up(io, slot, now);
         }
@@ -396,7 +424,7 @@ impl Worker {
         }
         match self.pace {
             Pace::Closed { .. } => self.refill(io, slot, now),
-            Pace::Open(_) => {
+            Pace::Open(_) | Pace::Sessions(_) => {
                 if was_full {
                     self.free.push_back(slot);
                 }
@@ -408,10 +436,7 @@ impl Worker {
     /// A connection came free: a request that waited for one may go at once.
     #[inline]
     pub(crate) fn dispatch_waiting<I: Io>(&mut self, io: &mut I, now: Nanos) {
-        if let Pace::Open(schedule) = &mut self.pace
-            && now < self.stop_at
-            && schedule.waiting(now) > 0
-        {
+        if now < self.stop_at && self.pace.waiting(now) > 0 {
             self.dispatch(io, now);
         }
     }

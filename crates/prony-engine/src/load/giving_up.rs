@@ -51,7 +51,11 @@ impl Worker {
         let connection = &mut self.connections[slot as usize];
         while let Some(flight) = self.flights.pop(slot, connection) {
             self.in_flight -= 1;
-            self.recorder.lost(connection.ended(flight, now), kind, detail);
+            let sample = connection.ended(flight, now);
+            self.recorder.lost(sample, kind, detail);
+            if let Pace::Sessions(sessions) = &mut self.pace {
+                sessions.lost(slot, &sample);
+            }
         }
         self.first.gone(slot);
     }
@@ -81,7 +85,7 @@ impl Worker {
         self.vacate(slot);
         match self.pace {
             Pace::Closed { .. } => self.begin(io, slot, now),
-            Pace::Open(_) => {
+            Pace::Open(_) | Pace::Sessions(_) => {
                 self.free.remove(slot);
                 self.closed.push(slot);
                 self.dispatch_waiting(io, now);
@@ -97,6 +101,9 @@ impl Worker {
         if self.is_http2() {
             // What is kept of responses is kept by stream, and went with them.
             return;
+        }
+        if let Pace::Sessions(sessions) = &mut self.pace {
+            sessions.forget(slot);
         }
         if let Some(body) = self.bodies.get_mut(slot as usize) {
             body.clear();
@@ -123,7 +130,7 @@ impl Worker {
                 }
                 self.paused.push_back((now + RETRY_PAUSE, slot));
             }
-            Pace::Open(_) => {
+            Pace::Open(_) | Pace::Sessions(_) => {
                 self.closed.push(slot);
                 if !self.fail_refused(began, kind, detail, now) {
                     self.fail_waiting(began, kind, detail, now);
@@ -140,13 +147,23 @@ impl Worker {
             self.limiter.pause(now);
         }
         loop {
-            let Pace::Open(schedule) = &mut self.pace else { return };
-            if now >= self.stop_at || schedule.waiting(now) == 0 {
+            if now >= self.stop_at || self.pace.waiting(now) == 0 {
                 return;
             }
-            let intended = schedule.take();
-            self.recorder.taken(intended);
-            self.record_unconnected(intended, began, kind, detail, now);
+            match &mut self.pace {
+                Pace::Closed { .. } => return,
+                Pace::Open(schedule) => {
+                    let intended = schedule.take();
+                    self.recorder.taken(intended);
+                    self.record_unconnected(intended, began, kind, detail, now);
+                }
+                Pace::Sessions(sessions) => {
+                    let Some(due) = sessions.take(now) else { continue };
+                    sessions.unprepared(due);
+                    self.recorder.taken(due.intended);
+                    self.step_unconnected(due, began, kind, detail, now);
+                }
+            }
             if !exhausted || self.open > 0 || self.connecting > 0 {
                 return;
             }
@@ -161,20 +178,7 @@ impl Worker {
         detail: Detail,
         now: Nanos,
     ) {
-        let ready = intended.max(began);
-        let sample = Sample {
-            intended,
-            ready,
-            sent: ready,
-            sampled: false,
-            departed: 0,
-            arrived: 0,
-            first_byte: 0,
-            done: now,
-            connect: 0,
-            port: 0,
-        };
-        self.recorder.unconnected(sample, kind, detail);
+        self.recorder.unconnected(Sample::unsent(intended, began, now), kind, detail);
     }
 
     /// No connection in time.

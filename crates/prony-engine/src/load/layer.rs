@@ -58,6 +58,18 @@ impl Layer {
         Self { tls, http2: Some(http2), request: Box::default(), written }
     }
 
+    /// Sends the request that is repeated, in HTTP/1.1.
+    #[inline]
+    fn send<I: Io>(&mut self, io: &mut I, slot: Slot) -> Sent {
+        encrypted(io, slot, &self.request, Carries::Request, &mut self.tls, &mut self.written)
+    }
+
+    /// Sends `request` instead.
+    #[inline]
+    pub(crate) fn send_bytes<I: Io>(&mut self, io: &mut I, slot: Slot, request: &[u8]) -> Sent {
+        encrypted(io, slot, request, Carries::Request, &mut self.tls, &mut self.written)
+    }
+
     /// Whether the keys of `slot` have been used for as long as they may be.
     #[inline]
     pub(crate) fn is_worn(&self, slot: Slot) -> bool {
@@ -132,7 +144,7 @@ fn encrypted<I: Io>(
 
 /// Hands `bytes` to the driver as they are.
 #[inline]
-fn hand_over<I: Io>(io: &mut I, slot: Slot, bytes: &[u8], carries: Carries, written: &mut [u32]) -> Sent {
+pub(crate) fn hand_over<I: Io>(io: &mut I, slot: Slot, bytes: &[u8], carries: Carries, written: &mut [u32]) -> Sent {
     let written = &mut written[slot as usize];
     #[expect(clippy::cast_possible_truncation, reason = "the kernel counts modulo 2^32, too")]
     let count = bytes.len() as u32;
@@ -165,12 +177,32 @@ impl Worker {
         if layer.http2.is_some() {
             return self.send_stream(io, slot, intended, now);
         }
+        let (bytes, reused) = self.hand_over_layered(io, slot, intended);
+        self.recorder.sent(intended, bytes, reused, now);
+    }
+
+    /// Hands a request to the driver, encrypted; returns its bytes, and whether its connection had carried one before.
+    fn hand_over_layered<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos) -> (u64, bool) {
+        let reused = self.begin_flight(slot, intended);
+        let Some(layer) = &mut self.layer else { return (0, reused) };
+        let sent = layer.send(io, slot);
+        self.flight_sent(io, slot, &sent);
+        (sent.bytes as u64, reused)
+    }
+
+    /// A request of bytes of its own, which was due at `intended`, is about to be sent. Returns whether its connection had
+    /// carried one before.
+    pub(crate) fn begin_flight(&mut self, slot: Slot, intended: Nanos) -> bool {
         let connection = &mut self.connections[slot as usize];
         let ready = intended.max(connection.since);
         let reused = std::mem::replace(&mut connection.used, true);
         self.flights.push(slot, connection, Flight { intended, ready, sent: 0, departed: 0 });
-        let sent =
-            encrypted(io, slot, &layer.request, Carries::Request, &mut layer.tls, &mut layer.written);
+        reused
+    }
+
+    /// The request that was begun last on `slot` was handed to the driver.
+    pub(crate) fn flight_sent<I: Io>(&mut self, io: &I, slot: Slot, sent: &Sent) {
+        let connection = &mut self.connections[slot as usize];
         self.flights.mark_end(slot, connection, sent.end);
         if let Some(at) = sent.at {
             self.flights.stamp(slot, connection, at);
@@ -179,7 +211,6 @@ impl Worker {
             self.flights.mark_sampled(slot, connection);
         }
         self.in_flight += 1;
-        self.recorder.sent(intended, sent.bytes as u64, reused, now);
     }
 
     /// Bytes have come.

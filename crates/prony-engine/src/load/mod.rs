@@ -8,6 +8,7 @@ pub(crate) mod giving_up;
 pub(crate) mod conn;
 pub(crate) mod layer;
 pub(crate) mod http2;
+pub(crate) mod scenario;
 pub(crate) mod streams;
 pub(crate) mod connect_limiter;
 pub(crate) mod slot_list;

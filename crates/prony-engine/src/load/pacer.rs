@@ -126,6 +126,11 @@ impl Schedule {
         moment
     }
 
+    /// When the oldest waiting request was due. Call only after `waiting` returned more than 0.
+    pub(crate) fn oldest(&self) -> Nanos {
+        self.taken.moment()
+    }
+
     /// Ends the schedule at `now`, if that is earlier than its end.
     pub(crate) fn end_at(&mut self, now: Nanos) {
         self.end = self.end.min(now);

@@ -19,6 +19,7 @@ use crate::load::driver::{Driver, Io, Slot};
 use crate::load::first::Watch;
 use crate::load::layer::Layer;
 use crate::load::pacer::Schedule;
+use crate::load::scenario::sessions::Sessions;
 use crate::load::slot_list::SlotList;
 use crate::load::streams::EventWatch;
 use crate::load::wake::WakeUp;
@@ -76,6 +77,30 @@ pub(crate) enum Pace {
     Closed { left: u64 },
     /// The clock does.
     Open(Schedule),
+    /// Sessions do, each with requests of its own.
+    Sessions(Box<Sessions>),
+}
+
+impl Pace {
+    /// Requests that are due by a clock at `now`, and were not taken yet.
+    #[inline]
+    pub(crate) fn waiting(&mut self, now: Nanos) -> u64 {
+        match self {
+            Self::Closed { .. } => 0,
+            Self::Open(schedule) => schedule.waiting(now),
+            Self::Sessions(sessions) => sessions.waiting(now),
+        }
+    }
+
+    /// When the next one becomes due by a clock; [`NEVER`] in a closed loop.
+    #[inline]
+    fn next_due(&self) -> Nanos {
+        match self {
+            Self::Closed { .. } => NEVER,
+            Self::Open(schedule) => schedule.next_due(),
+            Self::Sessions(sessions) => sessions.next_due(),
+        }
+    }
 }
 
 /// One worker thread.
@@ -146,16 +171,19 @@ impl Worker {
         let is_http2 = layer.as_ref().is_some_and(|layer| layer.http2.is_some());
         // What is kept of responses is kept by connection, or by stream.
         let responses = if is_http2 { plan.slots * plan.depth } else { plan.slots };
-        let free = if matches!(plan.pace, Pace::Open(_)) { plan.slots } else { 0 };
+        let free = if matches!(plan.pace, Pace::Closed { .. }) { 0 } else { plan.slots };
+        let of_any_length = layer.is_some() || matches!(plan.pace, Pace::Sessions(_));
         let bodies = if checker.needs_body() { responses as usize } else { 0 };
         let shortest = plan.request_timeout.min(plan.connect_timeout);
         Self {
             pace: std::mem::replace(&mut plan.pace, Pace::Closed { left: 0 }),
             connections: (0..slots).map(|_| Connection::new()).collect(),
-            flights: match &layer {
-                None => Flights::new(plan.slots, plan.depth),
-                Some(_) if is_http2 => Flights::new(0, plan.depth),
-                Some(_) => Flights::of_any_length(plan.slots, plan.depth),
+            flights: if is_http2 {
+                Flights::new(0, plan.depth)
+            } else if of_any_length {
+                Flights::of_any_length(plan.slots, plan.depth)
+            } else {
+                Flights::new(plan.slots, plan.depth)
             },
             layer: layer.map(Box::new),
             free: SlotList::new(free),
@@ -202,8 +230,8 @@ impl Worker {
                 self.recorder.polled(now - self.woken);
                 self.woken = 0;
             }
-            if let Pace::Open(schedule) = &self.pace {
-                now = self.wake.watch(schedule.next_due(), now);
+            if !matches!(self.pace, Pace::Closed { .. }) {
+                now = self.wake.watch(self.pace.next_due(), now);
             }
             self.turn(driver.io(), now);
             if self.is_over(now) {
@@ -243,7 +271,7 @@ impl Worker {
         if !self.stopped {
             match self.pace {
                 Pace::Closed { .. } => self.open_closed_loop(io, now),
-                Pace::Open(_) => self.dispatch(io, now),
+                Pace::Open(_) | Pace::Sessions(_) => self.dispatch(io, now),
             }
         }
         self.flush_frames(io);
@@ -273,8 +301,29 @@ impl Worker {
 
     /// Begins the requests that are due, on connections that are free or newly opened.
     pub(crate) fn dispatch<I: Io>(&mut self, io: &mut I, now: Nanos) {
-        let Pace::Open(schedule) = &mut self.pace else { return };
-        let mut waiting = schedule.waiting(now);
+        match &self.pace {
+            Pace::Closed { .. } => return,
+            Pace::Open(_) => self.dispatch_requests(io, now),
+            Pace::Sessions(_) => self.dispatch_steps(io, now),
+        }
+        loop {
+            // Asked again each time: a connection that fails at once takes a waiting request with it.
+            self.connect_at = NEVER;
+            if u64::from(self.connecting) >= self.pace.waiting(now) || self.closed.is_empty() {
+                return;
+            }
+            if let Err(later) = self.limiter.permit(now) {
+                self.connect_at = later;
+                return;
+            }
+            let Some(slot) = self.closed.pop() else { return };
+            self.connect(io, slot, now);
+        }
+    }
+
+    /// Sends the requests of an open loop that are due, on connections that are free.
+    fn dispatch_requests<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        let mut waiting = self.pace.waiting(now);
         while waiting > 0 {
             let Some(slot) = self.free.pop_front() else { break };
             let Pace::Open(schedule) = &mut self.pace else { return };
@@ -289,26 +338,12 @@ impl Worker {
             }
             waiting -= 1;
         }
-        loop {
-            // Asked again each time: a connection that fails at once takes a waiting request with it.
-            let Pace::Open(schedule) = &mut self.pace else { return };
-            self.connect_at = NEVER;
-            if u64::from(self.connecting) >= schedule.waiting(now) || self.closed.is_empty() {
-                return;
-            }
-            if let Err(later) = self.limiter.permit(now) {
-                self.connect_at = later;
-                return;
-            }
-            let Some(slot) = self.closed.pop() else { return };
-            self.connect(io, slot, now);
-        }
     }
 
     /// What a request that was due at `intended` has waited for, if its connection was not free by then; `waiting`
     /// requests are due, this one among them.
     #[inline]
-    fn wait_cause(&self, slot: Slot, intended: Nanos, waiting: u64) -> Option<WaitCause> {
+    pub(crate) fn wait_cause(&self, slot: Slot, intended: Nanos, waiting: u64) -> Option<WaitCause> {
         let connection = &self.connections[slot as usize];
         if connection.since <= intended {
             return None;
@@ -354,6 +389,7 @@ impl Worker {
     fn stop(&mut self, now: Nanos) {
         self.stopped = true;
         self.recorder.stop_counting(now);
+        self.stop_sessions(now);
         if let Pace::Open(schedule) = &mut self.pace {
             schedule.end_at(now);
             let without_connection = schedule.waiting(now).saturating_sub(u64::from(self.connecting));
@@ -373,7 +409,7 @@ impl Worker {
     pub(crate) fn may_begin(&self, now: Nanos) -> bool {
         match self.pace {
             Pace::Closed { left } => now < self.stop_at && left > 0,
-            Pace::Open(_) => false,
+            Pace::Open(_) | Pace::Sessions(_) => false,
         }
     }
 
@@ -381,7 +417,7 @@ impl Worker {
     fn is_over(&mut self, now: Nanos) -> bool {
         // A connection on its way carries the request that a closed loop began with it.
         let idle = self.in_flight == 0
-            && (self.connecting == 0 || matches!(self.pace, Pace::Open(_)))
+            && (self.connecting == 0 || !matches!(self.pace, Pace::Closed { .. }))
             && !self.has_refused();
         if self.stopped {
             return idle || self.aborted || now >= self.stop_at.saturating_add(self.plan.drain);
@@ -389,8 +425,11 @@ impl Worker {
         let begun = match &self.pace {
             Pace::Closed { left } => *left == 0 && self.paused.is_empty(),
             Pace::Open(schedule) => schedule.is_over(),
+            Pace::Sessions(sessions) => sessions.is_over(),
         };
-        if begun && idle && self.plan.counted {
+        let ends = self.plan.counted
+            || matches!(&self.pace, Pace::Sessions(sessions) if sessions.is_ended_by_feed());
+        if begun && idle && ends {
             self.stop_at = now;
             self.stop(now);
             return true;
@@ -410,7 +449,7 @@ impl Worker {
         }
         wake = wake.min(self.stop_at).min(self.connect_at);
         match &self.pace {
-            Pace::Open(schedule) => self.wake.before(schedule.next_due(), wake),
+            Pace::Open(_) | Pace::Sessions(_) => self.wake.before(self.pace.next_due(), wake),
             Pace::Closed { .. } => wake.min(self.paused.front().map_or(NEVER, |(at, _)| *at)),
         }
     }
@@ -437,6 +476,9 @@ impl Worker {
             if connection.waiting != 0 {
                 self.recorder.never_sent(connection.waiting, true, now);
             }
+        }
+        if let Pace::Sessions(sessions) = self.pace {
+            self.recorder.sessions(sessions.finish());
         }
         self.recorder.finish(now);
     }

@@ -20,6 +20,7 @@ use crate::machine::server::ServerWatch;
 use crate::record::handshakes::Handshakes;
 use crate::record::http2::Http2Counts;
 use crate::record::samples::Samples;
+use crate::record::scenario::ScenarioRecord;
 use crate::record::series::Series;
 use crate::record::slice::{Clocks, Counters, SLICE, Slice};
 use crate::record::streams::Streams;
@@ -62,6 +63,8 @@ pub(crate) struct Totals {
     pub http2: Http2Counts,
     /// Events of all responses that are streams of them.
     pub streams: Streams,
+    /// Sessions, flows and steps.
+    pub scenario: ScenarioRecord,
     /// Counters of the whole run, warm-up included.
     pub whole_run: Counters,
     /// By thread.
@@ -123,6 +126,7 @@ impl Collector {
             handshakes: Handshakes::default(),
             http2: Http2Counts::default(),
             streams: Streams::default(),
+            scenario: ScenarioRecord::default(),
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads),
@@ -166,6 +170,9 @@ impl Collector {
                     }
                     if let Some(http2) = slice.http2.take() {
                         self.totals.http2.add(&http2);
+                    }
+                    if let Some(scenario) = slice.scenario.take() {
+                        self.totals.scenario.add(scenario);
                     }
                     let spare = self.sorter.hold(slice);
                     // A worker that has ended takes nothing back.

@@ -7,6 +7,7 @@ use prony_model::{ErrorKind, status_name};
 use rustix::io::Errno;
 
 use crate::clock::Nanos;
+use crate::load::scenario::fault::StepFault;
 
 /// Bytes of an answer that are kept to show.
 pub(crate) const EXCERPT_BYTES: usize = 64;
@@ -61,6 +62,8 @@ pub(crate) enum Detail {
         /// Of this one.
         got: u64,
     },
+    /// What was wrong with a step of a session.
+    Step(StepFault),
 }
 
 /// The beginning of some bytes.
@@ -123,6 +126,7 @@ impl Detail {
                     crate::load::checks::BODY_MAX_BYTES
                 )
             }
+            Self::Step(fault) => fault.describe().to_owned(),
             Self::Length { expected, got } => format!("the first body had {expected} bytes, this one {got}"),
         }
     }

@@ -8,6 +8,7 @@ pub(crate) mod collect;
 pub(crate) mod series;
 pub(crate) mod handshakes;
 pub(crate) mod http2;
+pub(crate) mod scenario;
 pub(crate) mod streams;
 pub(crate) mod latency;
 pub(crate) mod own_delay;

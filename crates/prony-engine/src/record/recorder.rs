@@ -11,6 +11,7 @@ use crate::load::first::First;
 use crate::record::failure_detail::{Detail, Example};
 use crate::record::handshakes::Handshakes;
 use crate::record::http2::Http2Counts;
+use crate::record::scenario::ScenarioRecord;
 use crate::record::slice::{SLICE, Slice, WaitCause};
 use crate::record::streams::Streams;
 use crate::sys::TcpInfo;
@@ -40,6 +41,25 @@ pub(crate) struct Sample {
     pub connect: Nanos,
     /// The local port of its connection, where single samples are kept; else 0.
     pub port: u16,
+}
+
+impl Sample {
+    /// A request that was due at `intended`, could be sent from `began` on, and has failed without being sent.
+    pub(crate) fn unsent(intended: Nanos, began: Nanos, now: Nanos) -> Self {
+        let ready = intended.max(began);
+        Self {
+            intended,
+            ready,
+            sent: ready,
+            sampled: false,
+            departed: 0,
+            arrived: 0,
+            first_byte: 0,
+            done: now,
+            connect: 0,
+            port: 0,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -99,6 +119,7 @@ pub(crate) struct Recorder {
     handshakes: Box<Handshakes>,
     streams: Box<Streams>,
     http2: Http2Counts,
+    scenario: Option<Box<ScenarioRecord>>,
 }
 
 impl Recorder {
@@ -118,6 +139,7 @@ impl Recorder {
             handshakes: Box::default(),
             streams: Box::default(),
             http2: Http2Counts::default(),
+            scenario: None,
             current: first,
             full,
             spare,
@@ -191,11 +213,12 @@ impl Recorder {
         self.distrust_moved_clock(now);
         self.close(now);
         // An empty slice in its place would be fifty histograms, made to be dropped.
-        let Self { mut current, stamps, handshakes, streams, http2, full, .. } = self;
+        let Self { mut current, stamps, handshakes, streams, http2, scenario, full, .. } = self;
         current.stamps = Some(stamps);
         current.handshakes = Some(handshakes);
         current.streams = Some(streams);
         current.http2 = Some(http2);
+        current.scenario = scenario;
         hand_over(&full, current);
     }
 
@@ -429,6 +452,11 @@ impl Recorder {
             tally.never_sent += 1;
             self.current.censored.record(now.saturating_sub(intended));
         }
+    }
+
+    /// What the worker's sessions took, when they have ended.
+    pub(crate) fn sessions(&mut self, record: Box<ScenarioRecord>) {
+        self.scenario = Some(record);
     }
 
     /// An attempt to connect began.

@@ -12,6 +12,7 @@ use crate::record::handshakes::Handshakes;
 use crate::record::http2::Http2Counts;
 use crate::record::own_delay::OwnDelay;
 use crate::record::samples::Samples;
+use crate::record::scenario::ScenarioRecord;
 use crate::record::streams::Streams;
 
 /// The length of a slice: 200 parts in a run of ten seconds, which the statistics of tails ask for. A worker
@@ -70,6 +71,8 @@ pub(crate) struct Slice {
     pub streams: Option<Box<Streams>>,
     /// What servers of HTTP/2 did beyond answering, in its last slice.
     pub http2: Option<Http2Counts>,
+    /// What the worker's sessions took, in its last slice.
+    pub scenario: Option<Box<ScenarioRecord>>,
 }
 
 /// Both clocks of one outcome.
@@ -215,6 +218,7 @@ impl Slice {
             handshakes: None,
             streams: None,
             http2: None,
+            scenario: None,
         }
     }
 
@@ -246,6 +250,7 @@ impl Slice {
         self.handshakes = None;
         self.streams = None;
         self.http2 = None;
+        self.scenario = None;
     }
 }
 

@@ -71,6 +71,11 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             .map(|used| TlsUse { handshakes: totals.handshakes.summary(), ..used.clone() }),
         http2: (run.plan.request.version == Version::Http2).then(|| totals.http2.summary()),
         events: run.plan.events.then(|| totals.streams.summary(measured_s(totals))),
+        scenario: run
+            .plan
+            .scenario
+            .as_deref()
+            .map(|scenario| totals.scenario.summary(scenario, measured_s(totals))),
         rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {
             sent: totals.all.counters.sent_bytes,
@@ -202,9 +207,13 @@ fn rate(plan: &RunPlan, totals: &Totals, responses: &Histogram) -> RateSummary {
     let (_, done) = totals.series.parts(totals.measured_to);
     let done_per_s = per_s(counters.done_now);
     let interval = rate_interval(done, seconds(totals.series.part())).ok().filter(|_| counters.done_now > 0);
-    let whole_rounds = if plan.load.rate().is_none() { whole_rounds(totals, responses) } else { None };
+    let whole_rounds = if plan.load.rate().is_none() && plan.scenario.is_none() {
+        whole_rounds(totals, responses)
+    } else {
+        None
+    };
     RateSummary {
-        asked_per_s: plan.load.rate().map(prony_model::Rate::as_per_second),
+        asked_per_s: plan.request_rate().map(prony_model::Rate::as_per_second),
         sent_per_s: per_s(counters.sent_now),
         answered_per_s: per_s(counters.answered_now),
         done_per_s,

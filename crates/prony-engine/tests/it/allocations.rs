@@ -12,7 +12,8 @@ use prony_model::{BodyCheck, Checks, DriverChoice, Load, Phase, RunEvent, RunPla
 use crate::alone::alone;
 use crate::descriptors::{path, test};
 use crate::http2;
-use crate::plans::{closed, for_ms, poisson, run_with};
+use crate::plans::{closed, for_ms, plan, poisson, run_with};
+use crate::scenario::{flow, scenario, step};
 use crate::server::{Server, ok};
 use crate::tls::{config, trusting};
 
@@ -74,17 +75,20 @@ fn check(driver: DriverChoice, load: Load, threads: u32, url: &str) {
 
 /// The same, and returns the allocations and the requests that were sent meanwhile, or a little less.
 fn measure(driver: DriverChoice, load: Load, threads: u32, url: &str) -> (Option<u64>, u64) {
-    measure_plan(driver, load, threads, trusting(url))
+    measure_plan(driver, RunPlan { checks: checks(), load, threads, ..trusting(url) })
 }
 
-/// The same for what else `plan` says.
-fn measure_plan(driver: DriverChoice, load: Load, threads: u32, plan: RunPlan) -> (Option<u64>, u64) {
-    let checks =
-        Checks { body: Some(BodyCheck::Exact("hello".to_owned())), same_length: true, ..Checks::default() };
+/// A body that is looked at.
+fn checks() -> Checks {
+    Checks { body: Some(BodyCheck::Exact("hello".to_owned())), same_length: true, ..Checks::default() }
+}
+
+/// The same of `plan`, but for when it begins and ends.
+fn measure_plan(driver: DriverChoice, plan: RunPlan) -> (Option<u64>, u64) {
     // By then each slice of a worker was used, and on each connection an answer has come in two pieces, where a buffer
     // ended: what holds the first piece is allocated once.
     let warmup = Duration::from_millis(1500);
-    let plan = RunPlan { checks, load, threads, warmup, end: for_ms(700), ..plan };
+    let plan = RunPlan { warmup, end: for_ms(700), ..plan };
     let (mut measuring, mut counted, mut done) = (false, None, 0);
     let result = run_with(driver, plan, &Control::default(), &mut |event| match event {
         RunEvent::Phase(Phase::Measure) => {
@@ -116,7 +120,7 @@ on_both_drivers! {
         let server = Server::start(http2::serve);
         let name = format!("{}::{}", path(module_path!()), test(driver));
         alone(&name, 1000, server.url(), |url| {
-            let (counted, _) = measure_plan(driver, closed(4), 2, http2::load(url, 4, 10, 1));
+            let (counted, _) = measure_plan(driver, RunPlan { checks: checks(), load: closed(4), threads: 2, ..http2::load(url, 4, 10, 1) });
             assert_eq!(counted, Some(0), "allocations of the workers in steady state");
         });
     }
@@ -132,6 +136,18 @@ on_both_drivers! {
             // rustls 0.23 allocates once for each record, in both directions, and once for a queue of them.
             let most = 3 * (done + done / 5);
             assert!(done > 100 && counted <= most, "{counted} allocations for {done} requests");
+        });
+    }
+
+    fn sessions_of_static_steps(driver) {
+        let server = Server::answering(&ok("hello"));
+        let name = format!("{}::{}", path(module_path!()), test(driver));
+        alone(&name, 1000, server.url(), |url| {
+            let steps = vec![step("a", "/a"), step("b", "/b")];
+            let flows = vec![flow("f", 2, steps), flow("g", 1, vec![step("c", "/c")])];
+            let plan = RunPlan { scenario: scenario(flows), ..plan(url) };
+            let (counted, _) = measure_plan(driver, RunPlan { load: closed(4), threads: 2, ..plan });
+            assert_eq!(counted, Some(0), "allocations of the workers in steady state");
         });
     }
 

@@ -30,6 +30,7 @@ mod peers;
 mod pipelining;
 mod probe;
 mod protocol;
+mod scenario;
 mod spikes;
 mod stop;
 mod streams;

@@ -26,6 +26,7 @@ pub(crate) fn plan(url: &str) -> RunPlan {
         kernel_clock: KernelClock::Auto,
         samples: false,
         events: false,
+        scenario: None,
         seed: 7,
     }
 }

@@ -140,7 +140,11 @@ impl Facts {
             rate: result.rate.answered_per_s,
             answers: requests.answered,
             failed_share: requests.failed as f64 / (requests.done + requests.failed).max(1) as f64,
-            asked_rate: result.plan.load.rate().map(crate::Rate::as_per_second),
+            asked_rate: match &result.plan.scenario {
+                None => result.plan.load.rate().map(crate::Rate::as_per_second),
+                // What became due follows from the answers.
+                Some(_) => Some(intended / wall_s),
+            },
             sent_share: requests.sent as f64 / intended,
             in_flight: f64::from(result.plan.load.connections()) * f64::from(result.in_flight_per_connection()),
             opened_per_request: result.connections.opened as f64 / requests.sent.max(1) as f64,

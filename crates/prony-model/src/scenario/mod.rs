@@ -13,6 +13,7 @@ mod result;
 mod step;
 mod template;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -56,6 +57,16 @@ pub struct Flow {
     pub variables: Vec<(String, String)>,
     /// What it does; one at least.
     pub steps: Vec<Step>,
+}
+
+impl Flow {
+    /// The names that its templates use.
+    pub fn names_used(&self) -> BTreeSet<String> {
+        let variables = self.variables.iter().map(|(_, text)| text.as_str());
+        let texts = variables.chain(self.steps.iter().flat_map(Step::templates));
+        let names = texts.filter_map(|text| Template::parse(text).ok());
+        names.flat_map(|template| template.names().map(str::to_owned).collect::<Vec<_>>()).collect()
+    }
 }
 
 impl Scenario {

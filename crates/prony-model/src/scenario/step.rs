@@ -33,6 +33,30 @@ pub struct Step {
     pub think: Think,
 }
 
+impl Step {
+    /// All its texts that are templates.
+    pub(super) fn templates(&self) -> Vec<&str> {
+        let mut texts = vec![self.path.as_str()];
+        texts.extend(self.headers.iter().map(|(_, value)| value.as_str()));
+        match &self.body {
+            StepBody::None | StepBody::File(_) => {}
+            StepBody::Text(text) | StepBody::Json(text) => texts.push(text),
+            StepBody::Form(fields) => texts.extend(fields.iter().map(|(_, value)| value.as_str())),
+            StepBody::Multipart(parts) => texts.extend(parts.iter().filter_map(|part| match &part.content {
+                PartContent::Text(text) => Some(text.as_str()),
+                PartContent::File(_) => None,
+            })),
+        }
+        texts.extend(self.checks.headers.iter().map(|(_, value)| value.as_str()));
+        texts.extend(self.checks.contains.iter().map(String::as_str));
+        texts.extend(self.checks.json.iter().filter_map(|(_, value)| match value {
+            ExpectedValue::Text(text) => Some(text.as_str()),
+            ExpectedValue::Logical(_) | ExpectedValue::Number(_) => None,
+        }));
+        texts
+    }
+}
+
 /// What is sent with a request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -34,7 +34,8 @@ impl Threshold {
 /// How many requests will have been due, where that is known before: a time limit may come first.
 fn planned(plan: &RunPlan) -> Option<u64> {
     match plan.end {
-        End::Requests(requests) => Some(requests),
+        // Those of a scenario are sessions.
+        End::Requests(requests) => Some(requests).filter(|_| plan.scenario.is_none()),
         End::Duration(_) | End::First { .. } => None,
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::amount::Unit;
 use super::plain::PlainFigure;
+use super::step::{self, StepFigure, StepName};
 use crate::{
     Clock, ErrorKind, LimiterKind, LoadKind, Problem, QUANTILES, StatusClass, StudyMetric, Verdict, nearest,
 };
@@ -25,6 +26,8 @@ pub enum Figure {
     StatusClass(StatusClass),
     /// `status.404`: answers of one status, as a share of all answers; 100 to 599.
     Status(u16),
+    /// `step.login.response.p99`: of one step of a scenario.
+    Step(StepName, StepFigure),
     /// `wall`, `dns`, …: of a command or a probe, in studies.
     Other(StudyMetric),
 }
@@ -112,7 +115,7 @@ pub(crate) fn clocks() -> impl Iterator<Item = Clock> {
 }
 
 impl Figure {
-    /// Every figure but `status.NNN`, in the order of the documentation.
+    /// Every figure but `status.NNN` and those of steps, in the order of the documentation.
     pub fn all() -> impl Iterator<Item = Self> {
         let latencies = clocks().flat_map(|clock| Level::ALL.map(|level| Self::Latency(clock, level)));
         let plain = PlainFigure::ALL.into_iter().map(Self::Plain);
@@ -158,6 +161,9 @@ impl Figure {
         if let Some(figure) = Self::all().find(|figure| figure.to_string() == name) {
             return Ok(figure);
         }
+        if let Some((name, figure)) = step::parse(name) {
+            return Ok(Self::Step(name, figure));
+        }
         match name.strip_prefix("status.").and_then(|digits| digits.parse().ok()) {
             Some(status @ 100..=599) if name.len() == "status.NNN".len() => Ok(Self::Status(status)),
             _ => Err(no_figure(name)),
@@ -169,7 +175,10 @@ impl Figure {
         match self {
             Self::Latency(..) => Unit::Milliseconds,
             Self::Plain(figure) => figure.unit(),
-            Self::Errors(_) | Self::StatusClass(_) | Self::Status(_) => Unit::Share,
+            Self::Step(_, StepFigure::Response(_) | StepFigure::Service(_)) => Unit::Milliseconds,
+            Self::Errors(_) | Self::StatusClass(_) | Self::Status(_) | Self::Step(_, StepFigure::Success) => {
+                Unit::Share
+            }
             Self::Other(metric) => Unit::of_name(metric.unit()),
         }
     }
@@ -184,6 +193,7 @@ impl Figure {
                 format!("answers with a status {}, as a share of all answers", class.name())
             }
             Self::Status(status) => format!("answers with status {status}, as a share of all answers"),
+            Self::Step(name, figure) => format!("{figure} of the step {}", name.as_str()),
             Self::Other(metric) => format!("{} of a {}", metric.name(), kind_name(metric.kind())),
         }
     }
@@ -209,10 +219,11 @@ impl Figure {
 
     /// Whether it counts requests that failed, which did fail in an invalid run, too.
     pub fn is_of_failures(self) -> bool {
-        use PlainFigure::{Checks, Errors, RequestsFailed, Success};
+        use PlainFigure::{Checks, Errors, RequestsFailed, SessionsFailed, SessionsSuccess, Success};
         matches!(
             self,
-            Self::Plain(Success | Checks | Errors | RequestsFailed)
+            Self::Plain(Success | Checks | Errors | RequestsFailed | SessionsFailed | SessionsSuccess)
+                | Self::Step(_, StepFigure::Success)
                 | Self::Errors(_)
                 | Self::Status(_)
                 | Self::StatusClass(_)
@@ -252,6 +263,10 @@ fn no_figure(name: &str) -> Problem {
     let members: Vec<&str> =
         figures.iter().map(String::as_str).filter(|figure| figure.starts_with(&prefix)).collect();
     if members.is_empty() {
+        if family == "step" {
+            let advice = "write step.NAME.response.p99, step.NAME.service.p50 or step.NAME.success";
+            return Problem::new(what, advice);
+        }
         return Problem::new(what, "`prony explain thresholds` lists all of them");
     }
     Problem::new(what, format!("there is {}", members.join(", ")))
@@ -265,6 +280,7 @@ impl fmt::Display for Figure {
             Self::Errors(kind) => write!(formatter, "errors.{}", kind.name()),
             Self::StatusClass(class) => write!(formatter, "status.{}", class.name()),
             Self::Status(status) => write!(formatter, "status.{status}"),
+            Self::Step(name, figure) => write!(formatter, "step.{}.{figure}", name.as_str()),
             Self::Other(metric) => formatter.write_str(metric.name()),
         }
     }

@@ -12,6 +12,7 @@ mod figure;
 mod parse;
 mod plain;
 mod reading;
+mod step;
 
 use std::fmt;
 
@@ -24,6 +25,7 @@ pub use figure::{Figure, Level};
 pub use parse::ThresholdError;
 pub use plain::PlainFigure;
 pub use reading::Reading;
+pub use step::{StepFigure, StepName};
 
 /// A figure, and what it must be.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::amount::Unit;
 use super::reading::{Reading, counted, known, share};
-use crate::{Outcome, RunResult, ServerUse};
+use crate::{Outcome, RunResult, ScenarioResult, ServerUse};
 
 /// Bytes of a mebibyte.
 const MIB: f64 = 1_048_576.0;
@@ -44,6 +44,10 @@ pub enum PlainFigure {
     MachineRetransmitted,
     Verdict,
     Limiter,
+    Sessions,
+    SessionsRate,
+    SessionsSuccess,
+    SessionsFailed,
 }
 
 /// What is known of a figure.
@@ -56,7 +60,7 @@ struct Row {
 }
 
 /// Every figure, in the order of the type.
-const ROWS: [Row; 33] = [
+const ROWS: [Row; 37] = [
     Row {
         figure: PlainFigure::Rate,
         name: "rate",
@@ -330,6 +334,39 @@ const ROWS: [Row; 33] = [
         description: "what limited the run, as in docs/limiter.md: connections, server-cpu, …",
         read: |_| Reading::default(),
     },
+    Row {
+        figure: PlainFigure::Sessions,
+        name: "sessions",
+        unit: Unit::Count,
+        description: "sessions of a scenario that began",
+        read: |result| of_sessions(result, |found| counted(found.sessions.begun)),
+    },
+    Row {
+        figure: PlainFigure::SessionsRate,
+        name: "sessions.rate",
+        unit: Unit::PerSecond,
+        description: "sessions of a scenario that began, per second",
+        read: |result| of_sessions(result, |found| known(found.sessions_per_s, found.sessions.begun)),
+    },
+    Row {
+        figure: PlainFigure::SessionsSuccess,
+        name: "sessions.success",
+        unit: Unit::Share,
+        description: "sessions that were completed, as a share of those that ended",
+        read: |result| {
+            of_sessions(result, |found| {
+                let ended = found.sessions.completed + found.sessions.failed;
+                share(found.sessions.completed, ended, "no session ended")
+            })
+        },
+    },
+    Row {
+        figure: PlainFigure::SessionsFailed,
+        name: "sessions.failed",
+        unit: Unit::Count,
+        description: "sessions that ended with a step that failed",
+        read: |result| of_sessions(result, |found| counted(found.sessions.failed)),
+    },
 ];
 
 impl PlainFigure {
@@ -394,6 +431,11 @@ fn of_server(result: &RunResult, read: impl Fn(&ServerUse) -> Option<Reading>) -
         let why = result.server_unknown_because.as_deref().unwrap_or("the system does not report it");
         Reading::without(why, 0)
     })
+}
+
+fn of_sessions(result: &RunResult, read: impl Fn(&ScenarioResult) -> Reading) -> Reading {
+    let none = || Reading::without("there were no sessions: that takes a scenario", 0);
+    result.scenario.as_ref().map_or_else(none, read)
 }
 
 fn of_machine(value: Option<f64>) -> Reading {

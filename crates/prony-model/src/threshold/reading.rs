@@ -64,6 +64,7 @@ impl Figure {
                 let part = result.statuses.get(&status).copied().unwrap_or_default();
                 share(part, result.requests.answered, "no request was answered")
             }
+            Self::Step(name, figure) => figure.reading(&name, result),
             Self::Other(_) => Reading::without("a run has no such figure", 0),
         }
     }
@@ -102,7 +103,7 @@ fn latency(result: &RunResult, clock: Clock, level: Level) -> Reading {
     of_summary(summary, level)
 }
 
-fn of_summary(summary: &LatencySummary, level: Level) -> Reading {
+pub(super) fn of_summary(summary: &LatencySummary, level: Level) -> Reading {
     let value = match level {
         Level::Min => summary.min_ms,
         Level::Max => summary.max_ms,

@@ -9,8 +9,9 @@ use prony_model::{
     EventStreams, Evidence, FORMAT, Finding, FindingCode, FirstResponse, Handshakes, HistogramData,
     Histograms, Interval, KernelClock, KernelClockUse, Latencies, LatencySummary, Limiter, LimiterKind, Load,
     MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests,
-    RunPlan, RunResult, SecondPoint, ServerCertificate, Severity, SoloRequests, StatusSet, Target, ThreadUse,
-    Timeouts, Timing, TlsOptions, TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict, Version,
+    RunPlan, RunResult, ScenarioResult, SecondPoint, ServerCertificate, SessionCounts, Severity,
+    SoloRequests, StatusSet, Target, ThreadUse, Timeouts, Timing, TlsOptions, TlsUse, TlsVersions, Traffic,
+    TrafficPart, VERSION, Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -74,6 +75,7 @@ pub(crate) fn result() -> RunResult {
         },
         tls: Some(tls()),
         events: Some(events()),
+        scenario: Some(sessions()),
         rate: rate(Some(Interval { low: 5.5, high: 6.5, indicative: true })),
         bytes: Bytes { sent: 9_000, received: 12_000, body_received: 720 },
         connections: Connections {
@@ -192,6 +194,11 @@ pub(crate) fn bare() -> RunResult {
     result
 }
 
+fn sessions() -> ScenarioResult {
+    let sessions = SessionCounts { begun: 40, completed: 30, failed: 6, unfinished: 4 };
+    ScenarioResult { sessions, sessions_per_s: 4.0, ..ScenarioResult::default() }
+}
+
 fn events() -> EventStreams {
     EventStreams {
         streams: 50,
@@ -264,6 +271,7 @@ fn plan() -> RunPlan {
         kernel_clock: KernelClock::Auto,
         samples: false,
         events: false,
+        scenario: None,
         seed: u64::MAX,
     }
 }

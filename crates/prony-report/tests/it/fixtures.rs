@@ -82,6 +82,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         first_response: None,
         tls: None,
         events: None,
+        scenario: None,
         server: None,
         server_unknown_because: None,
         machine: MachineUse::default(),
@@ -143,6 +144,7 @@ pub(crate) fn plan(url: &str, load: Load) -> RunPlan {
         kernel_clock: KernelClock::Auto,
         samples: false,
         events: false,
+        scenario: None,
         seed: 42,
     }
 }

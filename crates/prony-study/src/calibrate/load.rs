@@ -51,6 +51,7 @@ pub fn calibration_load(
         kernel_clock: KernelClock::Auto,
         samples: false,
         events: false,
+        scenario: None,
         seed,
     };
     plan.check()?;

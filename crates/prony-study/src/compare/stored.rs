@@ -186,6 +186,7 @@ fn of_two(reference: &StoredRun, stored: &StoredRun) -> Vec<String> {
             "the request (method, headers, body, version, keep-alive, pipeline)",
             plan.request != other_plan.request,
         ),
+        ("the scenario", plan.scenario != other_plan.scenario),
         ("what makes an answer good", plan.checks != other_plan.checks),
         ("the length", plan.end != other_plan.end),
         ("the warm-up", plan.warmup != other_plan.warmup),

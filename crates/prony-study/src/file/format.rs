@@ -49,7 +49,11 @@ pub(super) fn slug(name: &str, taken: &mut BTreeSet<String>) -> String {
 
 /// "GET /test, closed loop, 400 connections, 30 s"
 pub(super) fn of_run(path: &str, plan: &RunPlan) -> String {
-    let mut words = vec![request(path, &plan.request)];
+    let unit = if plan.scenario.is_some() { "session" } else { "request" };
+    let mut words = vec![match &plan.scenario {
+        Some(scenario) => format!("sessions of {}", scenario.name),
+        None => request(path, &plan.request),
+    }];
     match plan.load {
         Load::Closed { connections } => {
             words.push("closed loop".to_owned());
@@ -67,9 +71,9 @@ pub(super) fn of_run(path: &str, plan: &RunPlan) -> String {
     }
     words.push(match plan.end {
         End::Duration(duration) => length(duration),
-        End::Requests(requests) => plural(requests, "request"),
+        End::Requests(requests) => plural(requests, unit),
         End::First { duration, requests } => {
-            format!("{} or {}", length(duration), plural(requests, "request"))
+            format!("{} or {}", length(duration), plural(requests, unit))
         }
     });
     words.join(", ")

@@ -18,7 +18,7 @@ use super::matrix::Point;
 use super::mistake::Mistakes;
 use super::template::{Placeholder, filled, placeholders, plain};
 use super::tree::Section;
-use super::{Host, body, exec, format};
+use super::{Host, body, exec, format, scenario};
 use crate::study::{CellLoad, Template};
 
 /// A load of the file.
@@ -127,7 +127,16 @@ impl<'a> Load<'a> {
 
 fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<Done> {
     let keys: RunKeys = section.read(mistakes)?;
-    let path = path(section, keys.path.as_deref(), mistakes)?;
+    let scenario = match &keys.scenario {
+        Some(file) => Some(Box::new(scenario::of_load(section, &plain(file), folder, mistakes)?)),
+        None => None,
+    };
+    if scenario.is_some() && keys.path.is_some() {
+        let help = "leave it out: the steps of the scenario have theirs, below the path of the target's URL";
+        mistakes.add(section.span("path"), "a load with a scenario has no path", help);
+        return None;
+    }
+    let path = path(section, keys.path.as_deref().or(scenario.as_ref().map(|_| "")), mistakes)?;
     let options = RunOptions {
         connections: keys.connections.map(|count| count.0),
         duration: keys.duration.map(|length| length.0),
@@ -164,6 +173,7 @@ fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<
         expect_same_length: matches!(keys.expect_length, Some(BodyLength::Same)),
         samples: false,
         events: keys.events,
+        scenario,
     };
     let plan = match options.plan(somewhere(&path)?, 0) {
         Ok(plan) => plan,
@@ -215,7 +225,7 @@ fn somewhere(path: &str) -> Option<Target> {
 
 fn path(section: &Section<'_>, path: Option<&str>, mistakes: &mut Mistakes) -> Option<String> {
     let path = path.unwrap_or("/");
-    if !path.starts_with('/') || somewhere(path).is_none() || path.chars().any(char::is_control) {
+    if !path.is_empty() && !path.starts_with('/') || somewhere(path).is_none() || path.chars().any(char::is_control) {
         mistakes.add(
             section.span("path"),
             format!("`{path}` is not a path"),

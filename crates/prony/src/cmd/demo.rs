@@ -80,6 +80,7 @@ fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) ->
         kernel_clock: KernelClock::Auto,
         samples: false,
         events: false,
+        scenario: None,
         seed,
     };
     plan.check()?;

@@ -1,7 +1,6 @@
 //! `prony study`: runs a study file, from its plan to its report.
 
 mod execute;
-mod mistakes;
 mod plan;
 mod progress;
 mod runner;
@@ -17,7 +16,7 @@ use crate::cli_error::CliError;
 use crate::cmd::run::seed;
 use crate::exit::Exit;
 use crate::resolve::start_ups;
-use crate::{detect, output, terminal};
+use crate::{detect, mistakes, output, terminal};
 
 /// Runs of a study are seldom shorter than the longest blocks that `prony calibrate` measures.
 const RUN_LEAST_S: f64 = 1.0;

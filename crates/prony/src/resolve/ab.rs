@@ -75,6 +75,7 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
         kernel_clock: KernelClock::Auto,
         samples: true,
         events: false,
+        scenario: None,
         seed,
     };
     plan.check()?;

@@ -159,7 +159,7 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
     }
     let (other, tls) = sides(args, a, b)?;
     let seed = args.means.seed.unwrap_or(seed);
-    let plan = run_plan(&RunArgs { tls, ..run_args(args, a) }, None, seed)?;
+    let plan = run_plan(&RunArgs { tls, ..run_args(args, a) }, None, None, seed)?;
     if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {
         return Err(CliError::usage("with --rate both sides have the same rate: it can't be what decides")
             .hint("name a response time, such as --primary p50, or leave out --rate"));

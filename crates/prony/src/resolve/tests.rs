@@ -14,7 +14,7 @@ const SEED: u64 = 7;
 fn read(typed: &str) -> Result<RunPlan, CliError> {
     let words = std::iter::once("prony").chain(typed.split(' ')).map(Into::into);
     match args::parse(words)? {
-        Command::Run(args) => plan(&args, None, SEED),
+        Command::Run(args) => plan(&args, None, None, SEED),
         other => panic!("{typed} is {other:?}"),
     }
 }
@@ -246,7 +246,7 @@ fn every_example_of_the_helps_is_understood() {
         for line in help.split("Examples:\n").skip(1).flat_map(str::lines) {
             let line = line.trim().split("  ").next().unwrap_or_default();
             match args::parse(shell(line).into_iter().map(Into::into)) {
-                Ok(Command::Run(args)) => assert!(plan(&args, None, SEED).is_ok(), "{line}"),
+                Ok(Command::Run(args)) => assert!(plan(&args, None, None, SEED).is_ok(), "{line}"),
                 Ok(_) => {}
                 Err(error) => panic!("{line}: {error:?}"),
             }

@@ -58,6 +58,7 @@ pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, CliError> {
         kernel_clock: KernelClock::Auto,
         samples: false,
         events: false,
+        scenario: None,
         seed,
     };
     plan.check()?;

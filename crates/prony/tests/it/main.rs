@@ -26,6 +26,7 @@ mod processes;
 mod report;
 mod repository;
 mod runs;
+mod scenarios;
 mod server;
 mod server_use;
 mod servers;

@@ -45,8 +45,13 @@ pub(super) fn rate_not_reached(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Target rate, and the share of intended requests that was not sent; `None` if that is next to nothing.
 fn shortfall(facts: &Facts<'_>) -> Option<(f64, f64)> {
-    let target = facts.plan().load.rate()?.as_per_second();
     let requests = &facts.result.requests;
+    let asked = facts.plan().load.rate()?.as_per_second();
+    let target = match &facts.plan().scenario {
+        None => asked,
+        // What became due follows from the answers.
+        Some(_) => requests.intended as f64 / facts.result.timing.measured_s.max(1e-9),
+    };
     let shortfall = facts.share(requests.intended.saturating_sub(requests.sent));
     (shortfall > RATE_SHORTFALL).then_some((target, shortfall))
 }
@@ -160,6 +165,10 @@ impl Waits {
 /// Fewer connections were open than asked.
 pub(super) fn connections_not_reached(facts: &Facts<'_>) -> Option<Finding> {
     let Load::Closed { connections } = facts.plan().load else { return None };
+    if facts.plan().scenario.is_some() {
+        // Users who think need no connection meanwhile.
+        return None;
+    }
     let reached = facts.result.connections.reached;
     let share = reached as f64 / f64::from(connections);
     // Connections that carry one request each are rarely all open at one moment; those that never opened have
@@ -300,6 +309,10 @@ pub(super) fn not_reused(facts: &Facts<'_>) -> Option<Finding> {
 /// The latency follows from the number of connections.
 pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
     let Load::Closed { connections } = facts.plan().load else { return None };
+    if facts.plan().scenario.is_some() {
+        // Users who think need no connection meanwhile.
+        return None;
+    }
     let rate = facts.result.rate.answered_per_s;
     let mean_ms = facts.result.latency.response.mean_ms?;
     if connections < 2 || rate <= 0.0 {

@@ -184,6 +184,7 @@ mod tests {
             kernel_clock: KernelClock::Auto,
             samples: false,
             events: false,
+            scenario: None,
             seed: 1,
         }
     }

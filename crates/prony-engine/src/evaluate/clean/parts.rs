@@ -72,7 +72,7 @@ fn rate(plan: &RunPlan, clean: &CleanTotals, clean_s: f64) -> RateSummary {
     let done_per_s = per_s(counters.done_now);
     let interval = rate_interval(done, seconds(clean.parts.part)).ok().filter(|_| counters.done_now > 0);
     RateSummary {
-        asked_per_s: plan.load.rate().map(prony_model::Rate::as_per_second),
+        asked_per_s: plan.request_rate().map(prony_model::Rate::as_per_second),
         sent_per_s: per_s(counters.sent_now),
         answered_per_s: per_s(counters.answered_now),
         done_per_s,

@@ -145,8 +145,10 @@ impl Worker {
             self.send_refused_on(io, slot, now);
             match self.pace {
                 Pace::Closed { .. } => self.refill(io, slot, now),
-                Pace::Open(_) if self.connections[slot as usize].has_room() => self.free.push_back(slot),
-                Pace::Open(_) => self.free.remove(slot),
+                Pace::Open(_) | Pace::Sessions(_) if self.connections[slot as usize].has_room() => {
+                    self.free.push_back(slot);
+                },
+                Pace::Open(_) | Pace::Sessions(_) => self.free.remove(slot),
             }
         }
         if self.has_refused() {

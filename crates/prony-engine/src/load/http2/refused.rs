@@ -49,7 +49,7 @@ impl Worker {
     pub(super) fn send_refused<I: Io>(&mut self, io: &mut I, now: Nanos) {
         while self.has_refused() {
             let slot = match self.pace {
-                Pace::Open(_) => self.free.pop_front(),
+                Pace::Open(_) | Pace::Sessions(_) => self.free.pop_front(),
                 Pace::Closed { .. } => self.roomy(),
             };
             let Some(slot) = slot else { break };

@@ -57,6 +57,8 @@ pub(in crate::file) struct RunKeys {
     /// What it is; run if absent.
     #[expect(dead_code, reason = "it has chosen these keys")]
     kind: Option<KindKey>,
+    /// A scenario file, relative to the study: sessions instead of one request.
+    pub(in crate::file) scenario: Option<String>,
     /// Path and query; / if absent.
     pub(in crate::file) path: Option<String>,
     /// GET, or POST with a body, if absent.

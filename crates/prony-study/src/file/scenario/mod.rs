@@ -43,6 +43,36 @@ impl ScenarioFile {
     }
 }
 
+/// The scenario that a load of a study names.
+pub(super) fn of_load(
+    section: &Section<'_>,
+    file: &str,
+    folder: &Path,
+    mistakes: &mut Mistakes,
+) -> Option<Scenario> {
+    let path = folder.join(file);
+    let at = section.span("scenario");
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(why) => {
+            let help = "paths begin at the study file";
+            mistakes.add(at, format!("can't read the scenario {file} ({why})"), help);
+            return None;
+        }
+    };
+    match ScenarioFile::read(&path, &text) {
+        Ok(file) => Some(file.scenario),
+        Err(error) => {
+            for mistake in error.mistakes {
+                let line = text[..mistake.span.start].matches('\n').count() + 1;
+                let message = format!("{file}, line {line}: {}", mistake.message);
+                mistakes.add(at.clone(), message, mistake.help.unwrap_or_default());
+            }
+            None
+        }
+    }
+}
+
 /// The JSON Schema of a scenario file, as in docs/schema/scenario-v1.json. It is about JSON with the keys of the TOML.
 pub fn scenario_file_json_schema() -> String {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<ScenarioKeys>();

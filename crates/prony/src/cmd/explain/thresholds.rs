@@ -33,6 +33,13 @@ pub(super) fn text(style: &Style) -> String {
         Figure::all().partition(|figure| figure.kind() == LoadKind::Run);
     page.push_str(&families(&runs));
     let _ = writeln!(page, "  {:<30} {:<8} answers with this status", "status.100 … status.599", "%");
+    for (name, unit, what) in [
+        ("step.NAME.response.…", "ms", "of one step of a scenario, with the levels of a clock"),
+        ("step.NAME.service.…", "ms", "the same, from when its request was sent"),
+        ("step.NAME.success", "%", "its good ones, as a share of those that ended"),
+    ] {
+        let _ = writeln!(page, "  {name:<30} {unit:<8} {what}");
+    }
     page.push_str("\nfigures of commands and probes, in studies\n");
     page.push_str(&others.iter().map(|figure| line(*figure)).collect::<String>());
     page.push_str("\nshort names\n");

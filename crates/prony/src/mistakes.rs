@@ -1,4 +1,4 @@
-//! What is wrong in a study file, drawn beside the lines that it is in.
+//! What is wrong in a study or scenario file, drawn beside the lines that it is in.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use prony_report::{Style, clean};
 use prony_study::StudyError;
 
 /// The mistakes of `text`, the content of `path`.
-pub(super) fn drawn(path: &Path, text: &str, error: &StudyError, style: &Style) -> String {
+pub(crate) fn drawn(path: &Path, text: &str, error: &StudyError, style: &Style) -> String {
     let renderer = if style.colour { Renderer::styled() } else { Renderer::plain() };
     let decor = if style.unicode { DecorStyle::Unicode } else { DecorStyle::Ascii };
     let renderer = renderer.decor_style(decor).term_width(style.width);

@@ -1,0 +1,131 @@
+//! What is due, and when: arrivals of sessions, and the later steps of those that are under way.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::clock::{NEVER, Nanos};
+use crate::load::pacer::Schedule;
+
+/// A session by its place.
+pub(crate) type Place = u32;
+
+/// What is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Entry {
+    /// The next step of a session.
+    Step(Place),
+    /// A user of a closed loop begins a session.
+    User,
+}
+
+/// What brings sessions about.
+pub(super) enum Arrivals {
+    /// The clock: an open loop.
+    Clock(Schedule),
+    /// The end of the one before: a closed loop. So many sessions of the measured part are left.
+    Users {
+        left: u64,
+        /// Sessions that begin before are not counted.
+        count_from: Nanos,
+    },
+}
+
+/// What is to come, in the order of its moments.
+pub(super) struct Agenda {
+    pub(super) arrivals: Arrivals,
+    later: BinaryHeap<Reverse<(Nanos, u64, Entry)>>,
+    /// Entries that are due, the longest first.
+    ready: VecDeque<(Nanos, Entry)>,
+    /// Steps of the same moment keep their order.
+    added: u64,
+}
+
+impl Agenda {
+    pub(super) fn new(arrivals: Arrivals) -> Self {
+        Self { arrivals, later: BinaryHeap::new(), ready: VecDeque::new(), added: 0 }
+    }
+
+    /// `entry` is due at `at`.
+    pub(super) fn add(&mut self, at: Nanos, entry: Entry) {
+        self.added += 1;
+        self.later.push(Reverse((at, self.added, entry)));
+    }
+
+    /// What is due at `now`; of the arrivals of an open loop at most `room`.
+    pub(super) fn waiting(&mut self, now: Nanos, room: u64) -> u64 {
+        while let Some(Reverse((at, _, entry))) = self.later.peek().copied().filter(|next| next.0.0 <= now) {
+            self.later.pop();
+            self.ready.push_back((at, entry));
+        }
+        let arrived = match &mut self.arrivals {
+            Arrivals::Clock(schedule) => schedule.waiting(now).min(room),
+            Arrivals::Users { .. } => 0,
+        };
+        self.ready.len() as u64 + arrived
+    }
+
+    /// When something becomes due that is not due yet.
+    pub(super) fn next_due(&self) -> Nanos {
+        let arrival = match &self.arrivals {
+            Arrivals::Clock(schedule) => schedule.next_due(),
+            Arrivals::Users { .. } => NEVER,
+        };
+        self.later.peek().map_or(NEVER, |next| next.0.0).min(arrival)
+    }
+
+    /// Takes what has been due for the longest; an arrival of the clock has no entry. `now` and `room` as of
+    /// [`Self::waiting`], which was called before.
+    pub(super) fn take(&mut self, now: Nanos, room: u64) -> Option<(Nanos, Option<Entry>)> {
+        let oldest = self.ready.front().copied();
+        if let Arrivals::Clock(schedule) = &mut self.arrivals
+            && room > 0
+            && schedule.waiting(now) > 0
+            && oldest.is_none_or(|(at, _)| schedule.oldest() < at)
+        {
+            return Some((schedule.take(), None));
+        }
+        self.ready.pop_front().map(|(at, entry)| (at, Some(entry)))
+    }
+
+    /// A user may begin a session at `now`; of the measured part it is one of those that are left.
+    pub(super) fn take_user(&mut self, now: Nanos) -> bool {
+        match &mut self.arrivals {
+            Arrivals::Clock(_) | Arrivals::Users { left: 0, .. } => false,
+            Arrivals::Users { left, count_from } => {
+                *left -= u64::from(now >= *count_from);
+                true
+            }
+        }
+    }
+
+    /// No session begins any more, and no step becomes due; what is due stays.
+    pub(super) fn stop(&mut self, now: Nanos) {
+        match &mut self.arrivals {
+            Arrivals::Clock(schedule) => schedule.end_at(now),
+            Arrivals::Users { left, .. } => *left = 0,
+        }
+        self.later.clear();
+        self.ready.retain(|(_, entry)| *entry != Entry::User);
+    }
+
+    /// No session begins any more.
+    pub(super) fn end_arrivals(&mut self, now: Nanos) {
+        match &mut self.arrivals {
+            Arrivals::Clock(schedule) => {
+                schedule.end_at(now);
+                while schedule.waiting(now) > 0 {
+                    schedule.take();
+                }
+            }
+            Arrivals::Users { left, .. } => *left = 0,
+        }
+    }
+
+    /// Whether no session will begin any more.
+    pub(super) fn has_no_arrivals(&self) -> bool {
+        match &self.arrivals {
+            Arrivals::Clock(schedule) => schedule.is_over(),
+            Arrivals::Users { left, .. } => *left == 0,
+        }
+    }
+}

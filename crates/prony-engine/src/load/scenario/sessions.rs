@@ -1,0 +1,379 @@
+//! The sessions of one worker: which are under way, what each sends next, and what its response means.
+
+use std::collections::VecDeque;
+
+use prony_http::{Head, HeadCache, Limits};
+use prony_model::{ErrorKind, Outcome, StatusClass};
+
+use super::agenda::{Agenda, Arrivals, Entry, Place};
+use super::compile::Compiled;
+use super::fault::StepFault;
+use super::request::Rendered;
+use super::response;
+use super::session::Session;
+use crate::clock::Nanos;
+use crate::load::checks::BODY_MAX_BYTES;
+use crate::load::driver::{Carries, Io, Slot};
+use crate::load::layer::{Layer, Sent, hand_over};
+use crate::load::pacer::Schedule;
+use crate::load::worker::RETRY_PAUSE;
+use crate::record::failure_detail::Detail;
+use crate::record::recorder::Sample;
+use crate::record::scenario::ScenarioRecord;
+
+/// Sessions under way in one worker at most: of some hundred bytes each. Those that arrive beyond wait until one ends, and
+/// the wait is in the response time of their first step.
+pub(crate) const SESSIONS_MAX: usize = 1 << 18;
+
+/// No session.
+const NOBODY: Place = Place::MAX;
+
+/// All sessions of a worker.
+pub(crate) struct Sessions {
+    scenario: Compiled,
+    agenda: Agenda,
+    sessions: Vec<Session>,
+    /// Places in `sessions` that are not in use.
+    free: VecDeque<Place>,
+    /// Sessions that have begun in this worker, and its part in numbering them.
+    begun: u64,
+    thread: u64,
+    threads: u64,
+    /// Which session's request is in flight on a connection.
+    by_slot: Box<[Place]>,
+    /// Bytes that were sent on a connection, modulo 2^32: the kernel's stamps name bytes by this count.
+    written: Box<[u32]>,
+    /// Bodies that came in pieces and are read, by slot.
+    bodies: Box<[Vec<u8>]>,
+    /// The heads of a step's answers are nearly always alike.
+    heads: Box<[HeadCache]>,
+    rendered: Rendered,
+    decoded: Vec<u8>,
+    /// What sessions of the measured part are counted in, and since when.
+    record: Box<ScenarioRecord>,
+    measure_from: Nanos,
+    stopped: bool,
+    /// The feed that has no more rows.
+    ended_by: Option<usize>,
+}
+
+/// A request that is due.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Due {
+    /// When it was due.
+    pub intended: Nanos,
+    /// Whose it is.
+    pub place: Place,
+}
+
+/// What brings sessions about.
+pub(crate) enum Beginning {
+    /// The clock.
+    Clock(Schedule),
+    /// So many users, from `start` on, who begin `left` sessions of the measured part.
+    Users { users: u32, left: u64, start: Nanos },
+}
+
+/// The number of a thread, and how many there are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share {
+    pub thread: u32,
+    pub threads: u32,
+}
+
+impl Sessions {
+    /// Those of one worker with so many connections; what arrives from `measure_from` on is counted.
+    pub(crate) fn new(
+        scenario: Compiled,
+        beginning: Beginning,
+        Share { thread, threads }: Share,
+        slots: u32,
+        measure_from: Nanos,
+    ) -> Self {
+        let agenda = match beginning {
+            Beginning::Clock(schedule) => Agenda::new(Arrivals::Clock(schedule)),
+            Beginning::Users { users, left, start } => {
+                let mut agenda = Agenda::new(Arrivals::Users { left, count_from: measure_from });
+                (0..users).for_each(|_| agenda.add(start, Entry::User));
+                agenda
+            }
+        };
+        let slots = slots as usize;
+        let kinds = scenario.flows.iter().flat_map(|flow| flow.steps.iter().map(|step| step.kind));
+        Self {
+            heads: kinds.map(|kind| HeadCache::new(kind, Limits::default())).collect(),
+            record: Box::new(ScenarioRecord::new(&scenario)),
+            scenario,
+            agenda,
+            sessions: Vec::new(),
+            free: VecDeque::new(),
+            begun: 0,
+            thread: thread.into(),
+            threads: threads.into(),
+            by_slot: vec![NOBODY; slots].into(),
+            written: vec![0; slots].into(),
+            bodies: vec![Vec::new(); slots].into(),
+            rendered: Rendered::default(),
+            decoded: Vec::new(),
+            measure_from,
+            stopped: false,
+            ended_by: None,
+        }
+    }
+
+    /// How many sessions may begin.
+    fn room(&self) -> u64 {
+        (SESSIONS_MAX - self.sessions.len() + self.free.len()) as u64
+    }
+
+    /// Requests that are due at `now`.
+    #[inline]
+    pub(crate) fn waiting(&mut self, now: Nanos) -> u64 {
+        let room = self.room();
+        self.agenda.waiting(now, room)
+    }
+
+    /// When the next one becomes due that is not due yet.
+    #[inline]
+    pub(crate) fn next_due(&self) -> Nanos {
+        self.agenda.next_due()
+    }
+
+    /// Takes the request that has been due for the longest; none if the session that was to send it can't begin.
+    pub(crate) fn take(&mut self, now: Nanos) -> Option<Due> {
+        let room = self.room();
+        let (intended, entry) = self.agenda.take(now, room)?;
+        match entry {
+            Some(Entry::Step(place)) => return Some(Due { intended, place }),
+            Some(Entry::User) if !self.agenda.take_user(now) => return None,
+            Some(Entry::User) | None => {}
+        }
+        let place = match self.free.pop_front() {
+            Some(place) => place,
+            None => {
+                let place = Place::try_from(self.sessions.len()).expect("invariant: SESSIONS_MAX");
+                self.sessions.push(Session::new(&self.scenario));
+                place
+            }
+        };
+        let number = self.begun * self.threads + self.thread + 1;
+        let session = &mut self.sessions[place as usize];
+        if let Err(feed) = session.begin(&self.scenario, number, intended) {
+            self.free.push_back(place);
+            self.ended_by = Some(feed);
+            self.agenda.end_arrivals(now);
+            return None;
+        }
+        self.begun += 1;
+        if intended >= self.measure_from {
+            self.record.flows[session.flow].sessions.begun += 1;
+        }
+        Some(Due { intended, place })
+    }
+
+    /// Takes what was due and will never be sent.
+    pub(crate) fn take_unsent(&mut self, now: Nanos) -> Option<Nanos> {
+        self.agenda.take(now, 1).map(|(intended, _)| intended)
+    }
+
+    /// Nothing becomes due any more.
+    pub(crate) fn end_at(&mut self, now: Nanos) {
+        self.stopped = true;
+        self.agenda.stop(now);
+    }
+
+    /// Whether nothing is under way and nothing will begin.
+    pub(crate) fn is_over(&self) -> bool {
+        self.agenda.has_no_arrivals() && self.free.len() == self.sessions.len()
+    }
+
+    /// Whether a feed has ended the load.
+    pub(crate) fn is_ended_by_feed(&self) -> bool {
+        self.ended_by.is_some()
+    }
+
+    /// Sends the request that was made last, that of `place`, on `slot`. Returns when it was sent, as `Io::send` does, its
+    /// bytes on the wire, and the number of bytes up to its end.
+    pub(crate) fn send<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        place: Place,
+        layer: Option<&mut Layer>,
+    ) -> Sent {
+        self.by_slot[slot as usize] = place;
+        let bytes = self.rendered.bytes();
+        match layer {
+            Some(layer) => layer.send_bytes(io, slot, bytes),
+            None => hand_over(io, slot, bytes, Carries::Request, &mut self.written),
+        }
+    }
+
+    /// The request of `due` will not be made.
+    pub(crate) fn unprepared(&mut self, due: Due) {
+        let session = &mut self.sessions[due.place as usize];
+        if session.redirects == 0 {
+            session.begin_step(due.intended);
+        }
+    }
+
+    /// Makes the request of `due`, for [`Self::send`], or says why that can't be.
+    pub(crate) fn prepare(&mut self, due: Due) -> Result<(), StepFault> {
+        let Self { scenario, sessions, rendered, .. } = self;
+        let session = &mut sessions[due.place as usize];
+        let step = &scenario.flows[session.flow].steps[session.step];
+        if session.redirects == 0 {
+            session.begin_step(due.intended);
+        }
+        let mut path = std::mem::take(&mut session.path);
+        let cookies = std::mem::take(&mut session.cookies);
+        let made = if session.redirects > 0 {
+            path.clear();
+            path.extend_from_slice(&session.location);
+            let as_get = session.as_get;
+            step.request.redirected(&mut session.values(scenario), &cookies, &path, as_get, rendered)
+        } else {
+            session.as_get = false;
+            step.request.render(&mut session.values(scenario), &cookies, &mut path, rendered)
+        };
+        session.path = path;
+        session.cookies = cookies;
+        made
+    }
+
+    /// The heads of the answers that come on `slot`.
+    #[inline]
+    pub(crate) fn heads(&mut self, slot: Slot) -> &mut HeadCache {
+        let number = match self.sessions.get(self.by_slot[slot as usize] as usize) {
+            Some(session) => self.scenario.flows[session.flow].steps[session.step].number,
+            None => 0,
+        };
+        &mut self.heads[number]
+    }
+
+    /// The head of an answer has come on `slot`.
+    #[inline]
+    pub(crate) fn head(&mut self, slot: Slot, head: &Head<'_>) {
+        if let Some(session) = self.sessions.get_mut(self.by_slot[slot as usize] as usize) {
+            response::head(session, &self.scenario, head);
+        }
+    }
+
+    /// A piece of its body.
+    pub(crate) fn body(&mut self, slot: Slot, piece: &[u8]) {
+        let Some(session) = self.sessions.get(self.by_slot[slot as usize] as usize) else { return };
+        if self.scenario.flows[session.flow].steps[session.step].reads_body {
+            let kept = &mut self.bodies[slot as usize];
+            // One byte too many is enough to know that it is too long.
+            let room = (BODY_MAX_BYTES + 1).saturating_sub(kept.len());
+            kept.extend_from_slice(&piece[..piece.len().min(room)]);
+        }
+    }
+
+    /// The answer on `slot` is complete; `body` is its body, if it came in one piece.
+    pub(crate) fn evaluate(&mut self, slot: Slot, status: u16, body: Option<&[u8]>) -> (Outcome, Detail) {
+        let class = StatusClass::of(status);
+        let place = self.by_slot[slot as usize];
+        let Self { scenario, sessions, bodies, decoded, record, measure_from, .. } = self;
+        let Some(session) = sessions.get_mut(place as usize) else {
+            return (Outcome::Done(class), Detail::None);
+        };
+        let number = scenario.flows[session.flow].steps[session.step].number;
+        let most = scenario.flows[session.flow].steps[session.step].redirects;
+        let result = if session.fault.is_none() && !session.location.is_empty() {
+            if session.redirects < most { Ok(()) } else { Err(StepFault::Redirects) }
+        } else {
+            let counts = session.due >= *measure_from;
+            let body = body.unwrap_or(&bodies[slot as usize]);
+            response::complete(session, scenario, status, body, decoded, &mut |extraction| {
+                record.steps[number].nothing_found[extraction] += u64::from(counts);
+            })
+        };
+        bodies[slot as usize].clear();
+        session.fault = result.err();
+        match result {
+            Ok(()) => (Outcome::Done(class), Detail::None),
+            Err(StepFault::Status(status)) => (Outcome::UnexpectedStatus(class), Detail::Status(status)),
+            Err(fault) => (Outcome::Failed(ErrorKind::CheckFailed), Detail::Step(fault)),
+        }
+    }
+
+    /// The request on `slot` has ended as [`Self::evaluate`] says: its session goes on, or ends.
+    pub(crate) fn answered(&mut self, slot: Slot, sample: &Sample) {
+        let place = std::mem::replace(&mut self.by_slot[slot as usize], NOBODY);
+        let Some(session) = self.sessions.get_mut(place as usize) else { return };
+        if session.fault.is_none() && !session.location.is_empty() {
+            session.redirects += 1;
+            if !self.stopped {
+                self.agenda.add(sample.done, Entry::Step(place));
+            }
+            return;
+        }
+        let fault = session.fault.take();
+        self.step_ended(place, sample, fault);
+    }
+
+    /// The request on `slot` has got no answer.
+    pub(crate) fn lost(&mut self, slot: Slot, sample: &Sample) {
+        let place = std::mem::replace(&mut self.by_slot[slot as usize], NOBODY);
+        self.bodies[slot as usize].clear();
+        if place != NOBODY {
+            self.step_ended(place, sample, Some(StepFault::Connection));
+        }
+    }
+
+    /// The request of `place` could not be made, or got no connection.
+    pub(crate) fn not_sent(&mut self, place: Place, sample: &Sample, fault: StepFault) {
+        self.step_ended(place, sample, Some(fault));
+    }
+
+    /// `slot` has another connection from here on.
+    pub(crate) fn forget(&mut self, slot: Slot) {
+        self.written[slot as usize] = 0;
+        self.bodies[slot as usize].clear();
+    }
+
+    fn step_ended(&mut self, place: Place, sample: &Sample, fault: Option<StepFault>) {
+        let session = &mut self.sessions[place as usize];
+        let flow = &self.scenario.flows[session.flow];
+        let step = &flow.steps[session.step];
+        if session.due >= self.measure_from {
+            self.record.steps[step.number].ended(session.due, sample, fault);
+        }
+        let failed = fault.is_some() && !step.go_on;
+        let is_last = session.step + 1 == flow.steps.len();
+        if !failed && !is_last {
+            let think = session.think(step);
+            session.step += 1;
+            session.thought += think;
+            let due = sample.done.saturating_add(think);
+            session.begin_step(due);
+            if !self.stopped {
+                self.agenda.add(due, Entry::Step(place));
+            }
+            return;
+        }
+        if session.began >= self.measure_from {
+            self.record.flows[session.flow].ended(failed, sample.done - session.began, session.thought);
+        }
+        session.in_use = false;
+        let pause = if fault.is_some_and(StepFault::is_without_answer) { RETRY_PAUSE } else { 0 };
+        let next = (session.began.saturating_add(flow.pacing)).max(sample.done + pause);
+        self.free.push_back(place);
+        if let Arrivals::Users { left: 1.., .. } = self.agenda.arrivals
+            && !self.stopped
+        {
+            self.agenda.add(next, Entry::User);
+        }
+    }
+
+    /// What was counted, when nothing will change it any more.
+    pub(crate) fn finish(self) -> Box<ScenarioRecord> {
+        let Self { mut record, sessions, measure_from, ended_by, .. } = self;
+        record.ended_by = ended_by;
+        for session in sessions.iter().filter(|session| session.in_use && session.began >= measure_from) {
+            record.flows[session.flow].sessions.unfinished += 1;
+        }
+        record
+    }
+}

@@ -1,0 +1,97 @@
+//! Where a worker's loop meets its sessions.
+
+use prony_model::{ErrorKind, Outcome};
+
+use super::fault::StepFault;
+use super::sessions::Due;
+use crate::clock::{self, Nanos};
+use crate::load::driver::{Io, Slot};
+use crate::load::worker::{Pace, Worker};
+use crate::record::failure_detail::Detail;
+use crate::record::recorder::Sample;
+
+impl Worker {
+    /// Sends the requests of sessions that are due, on connections that are free.
+    pub(crate) fn dispatch_steps<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        loop {
+            let Pace::Sessions(sessions) = &mut self.pace else { return };
+            let waiting = sessions.waiting(now);
+            if waiting == 0 {
+                return;
+            }
+            let Some(slot) = self.free.pop_front() else { return };
+            let Some(due) = self.prepared(now) else {
+                self.free.push_back(slot);
+                continue;
+            };
+            self.recorder.taken(due.intended);
+            if let Some(cause) = self.wait_cause(slot, due.intended, waiting) {
+                self.recorder.waited(due.intended, cause);
+            }
+            self.send_step(io, slot, due);
+            if self.connections[slot as usize].has_room() {
+                self.free.push_back(slot);
+            }
+        }
+    }
+
+    /// Sends the request that was made for `due`.
+    fn send_step<I: Io>(&mut self, io: &mut I, slot: Slot, due: Due) {
+        let now = clock::now();
+        let reused = self.begin_flight(slot, due.intended);
+        let Pace::Sessions(sessions) = &mut self.pace else { return };
+        let sent = sessions.send(io, slot, due.place, self.layer.as_deref_mut());
+        self.flight_sent(io, slot, &sent);
+        self.recorder.sent(due.intended, sent.bytes as u64, reused, now);
+    }
+
+    /// The next request that is due, made; none if there is none, or if it can't be made, which its session records.
+    fn prepared(&mut self, now: Nanos) -> Option<Due> {
+        let Pace::Sessions(sessions) = &mut self.pace else { return None };
+        let due = sessions.take(now)?;
+        match sessions.prepare(due) {
+            Ok(()) => Some(due),
+            Err(fault) => {
+                // There is no request to be counted: only its step has failed.
+                sessions.not_sent(due.place, &Sample::unsent(due.intended, due.intended, now), fault);
+                None
+            }
+        }
+    }
+
+    /// The request of `due` got no connection, of which the first attempt began at `began`.
+    pub(crate) fn step_unconnected(
+        &mut self,
+        due: Due,
+        began: Nanos,
+        kind: ErrorKind,
+        detail: Detail,
+        now: Nanos,
+    ) {
+        let sample = Sample::unsent(due.intended, began, now);
+        self.recorder.unconnected(sample, kind, detail);
+        if let Pace::Sessions(sessions) = &mut self.pace {
+            sessions.not_sent(due.place, &sample, StepFault::Connection);
+        }
+    }
+
+    /// What the answer on `slot` means.
+    pub(crate) fn evaluate_step(
+        &mut self,
+        slot: Slot,
+        status: u16,
+        body: Option<&[u8]>,
+    ) -> Option<(Outcome, Detail)> {
+        let Pace::Sessions(sessions) = &mut self.pace else { return None };
+        Some(sessions.evaluate(slot, status, body))
+    }
+
+    /// The run is over: what is due is never sent.
+    pub(crate) fn stop_sessions(&mut self, now: Nanos) {
+        let Pace::Sessions(sessions) = &mut self.pace else { return };
+        sessions.end_at(now);
+        while let Some(intended) = sessions.take_unsent(now) {
+            self.recorder.never_sent(intended, false, now);
+        }
+    }
+}

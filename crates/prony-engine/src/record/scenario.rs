@@ -1,0 +1,173 @@
+//! What the sessions of a worker took, of its measured part. Handed over when it has ended.
+
+use std::collections::BTreeMap;
+
+use prony_model::{FlowResult, Scenario, ScenarioResult, SessionCounts, StepResult};
+use prony_stats::{Censored, Histogram};
+
+use crate::clock::Nanos;
+use crate::load::scenario::compile::Compiled;
+use crate::load::scenario::fault::{CAUSES, StepFault};
+use crate::record::latency::{histogram_data, summary};
+use crate::record::recorder::Sample;
+
+/// The records of one worker.
+#[derive(Default)]
+pub(crate) struct ScenarioRecord {
+    pub(crate) flows: Box<[FlowRecord]>,
+    pub(crate) steps: Box<[StepRecord]>,
+    /// The feed that ended the load.
+    pub(crate) ended_by: Option<usize>,
+}
+
+/// One flow.
+#[derive(Default)]
+pub(crate) struct FlowRecord {
+    pub(crate) sessions: SessionCounts,
+    time: Histogram,
+    without_think: Histogram,
+}
+
+/// One step.
+#[derive(Default)]
+pub(crate) struct StepRecord {
+    response: Histogram,
+    service: Histogram,
+    done: u64,
+    failed: [u64; CAUSES.len()],
+    first_fault: Option<(Nanos, StepFault)>,
+    /// By extraction.
+    pub(crate) nothing_found: Box<[u64]>,
+}
+
+impl FlowRecord {
+    /// A session ended that long after it arrived, of which it thought for `thought`.
+    pub(crate) fn ended(&mut self, failed: bool, took: Nanos, thought: Nanos) {
+        if failed {
+            self.sessions.failed += 1;
+            return;
+        }
+        self.sessions.completed += 1;
+        self.time.record(took);
+        self.without_think.record(took.saturating_sub(thought));
+    }
+}
+
+impl StepRecord {
+    /// A step that was due at `due` ended as `sample` says.
+    pub(crate) fn ended(&mut self, due: Nanos, sample: &Sample, fault: Option<StepFault>) {
+        match fault {
+            None => {
+                self.done += 1;
+                self.response.record(sample.done.saturating_sub(due));
+                self.service.record(sample.done.saturating_sub(sample.sent));
+            }
+            Some(fault) => {
+                self.failed[fault.cause()] += 1;
+                self.first_fault.get_or_insert((sample.done, fault));
+            }
+        }
+    }
+}
+
+impl ScenarioRecord {
+    /// For the flows and steps of `scenario`.
+    pub(crate) fn new(scenario: &Compiled) -> Self {
+        let step = |extractions: &usize| StepRecord {
+            nothing_found: vec![0; *extractions].into(),
+            ..StepRecord::default()
+        };
+        Self {
+            flows: (0..scenario.flows()).map(|_| FlowRecord::default()).collect(),
+            steps: scenario.extractions.iter().map(step).collect(),
+            ended_by: None,
+        }
+    }
+
+    /// Adds what another worker recorded.
+    pub(crate) fn add(&mut self, other: Box<Self>) {
+        if self.flows.is_empty() {
+            *self = *other;
+            return;
+        }
+        for (mine, theirs) in self.flows.iter_mut().zip(&other.flows) {
+            mine.sessions.add(theirs.sessions);
+            mine.time.add(&theirs.time);
+            mine.without_think.add(&theirs.without_think);
+        }
+        for (mine, theirs) in self.steps.iter_mut().zip(&other.steps) {
+            mine.response.add(&theirs.response);
+            mine.service.add(&theirs.service);
+            mine.done += theirs.done;
+            for (mine, theirs) in mine.failed.iter_mut().zip(theirs.failed) {
+                *mine += theirs;
+            }
+            for (mine, theirs) in mine.nothing_found.iter_mut().zip(&theirs.nothing_found) {
+                *mine += theirs;
+            }
+            let first = [mine.first_fault, theirs.first_fault].into_iter().flatten();
+            mine.first_fault = first.min_by_key(|(at, _)| *at);
+        }
+        self.ended_by = self.ended_by.or(other.ended_by);
+    }
+
+    /// For the result of a run of `scenario` that measured for so many seconds.
+    pub(crate) fn summary(&self, scenario: &Scenario, measured_s: f64) -> ScenarioResult {
+        let mut sessions = SessionCounts::default();
+        let flows = scenario.flows.iter().zip(&self.flows).map(|(flow, record)| {
+            sessions.add(record.sessions);
+            FlowResult {
+                name: flow.name.clone(),
+                sessions: record.sessions,
+                time: summary(&record.time, Censored::NONE),
+                time_without_think: summary(&record.without_think, Censored::NONE),
+                time_histogram: histogram_data(&record.time),
+                time_without_think_histogram: histogram_data(&record.without_think),
+            }
+        });
+        let flows = flows.collect();
+        let steps = scenario.steps().zip(&self.steps).map(|((flow, step), record)| {
+            let first_failure = record.first_fault.map(|(_, fault)| match fault {
+                StepFault::Status(status) => prony_model::status_name(status),
+                StepFault::NothingFound(at) => {
+                    let name = step.extract.get(usize::from(at)).map(|one| one.name.as_str());
+                    format!("nothing was found for `{}`", name.unwrap_or_default())
+                }
+                fault => fault.describe().to_owned(),
+            });
+            let failed: BTreeMap<String, u64> = CAUSES
+                .iter()
+                .zip(record.failed)
+                .filter(|(_, count)| *count > 0)
+                .map(|(cause, count)| ((*cause).to_owned(), count))
+                .collect();
+            let nothing_found = step.extract.iter().zip(&record.nothing_found);
+            StepResult {
+                flow: flow.name.clone(),
+                name: step.name.clone(),
+                request: format!("{} {}", step.method, step.path),
+                ended: record.done + failed.values().sum::<u64>(),
+                done: record.done,
+                failed,
+                nothing_found: nothing_found
+                    .filter(|(_, count)| **count > 0)
+                    .map(|(one, count)| (one.name.clone(), *count))
+                    .collect(),
+                first_failure,
+                response: summary(&record.response, Censored::NONE),
+                service: summary(&record.service, Censored::NONE),
+                response_histogram: histogram_data(&record.response),
+                service_histogram: histogram_data(&record.service),
+            }
+        });
+        let ended_by_feed =
+            self.ended_by.and_then(|feed| scenario.feeds.get(feed)).map(|feed| feed.name.clone());
+        ScenarioResult {
+            steps: steps.collect(),
+            sessions_per_s: if measured_s > 0.0 { sessions.begun as f64 / measured_s } else { 0.0 },
+            sessions,
+            flows,
+            ended_by_feed,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Figures of one step of a scenario: `step.login.response.p99`, `step.login.success`.
+
+use std::fmt;
+
+use super::figure::Level;
+use super::reading::{Reading, of_summary, share};
+use crate::{RunResult, Scenario};
+
+/// The name of a step, of letters, digits, - and _.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepName {
+    bytes: [u8; Scenario::NAME_BYTES_MAX],
+    length: u8,
+}
+
+/// What of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StepFigure {
+    /// `response.p99`: from when it was due.
+    Response(Level),
+    /// `service.p99`: from when its last request was sent.
+    Service(Level),
+    /// `success`: good ones, as a share of those that ended.
+    Success,
+}
+
+impl StepName {
+    /// The name that `text` is.
+    fn parse(text: &str) -> Option<Self> {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let length = u8::try_from(text.len()).ok().filter(|length| *length > 0)?;
+        let mut bytes = [0; Scenario::NAME_BYTES_MAX];
+        bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        text.bytes().all(is_name).then_some(Self { bytes, length })
+    }
+
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
+    }
+}
+
+/// The step and the figure of a name such as `step.login.response.p99`.
+pub(super) fn parse(name: &str) -> Option<(StepName, StepFigure)> {
+    let (step, figure) = name.strip_prefix("step.")?.split_once('.')?;
+    let level = |name: &str| Level::ALL.into_iter().find(|level| level.name() == name);
+    let figure = match figure.split_once('.') {
+        Some(("response", name)) => StepFigure::Response(level(name)?),
+        Some(("service", name)) => StepFigure::Service(level(name)?),
+        None if figure == "success" => StepFigure::Success,
+        _ => return None,
+    };
+    Some((StepName::parse(step)?, figure))
+}
+
+impl StepFigure {
+    /// The figure of the step `name` in `result`.
+    pub(super) fn reading(self, name: &StepName, result: &RunResult) -> Reading {
+        let steps = result.scenario.as_ref().map(|found| found.steps.as_slice()).unwrap_or_default();
+        let Some(step) = steps.iter().find(|step| step.name == name.as_str()) else {
+            return Reading::without(&format!("there is no step `{}`", name.as_str()), 0);
+        };
+        match self {
+            Self::Response(level) => of_summary(&step.response, level),
+            Self::Service(level) => of_summary(&step.service, level),
+            Self::Success => share(step.done, step.ended, "the step was never due"),
+        }
+    }
+}
+
+impl fmt::Display for StepFigure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Response(level) => write!(formatter, "response.{}", level.name()),
+            Self::Service(level) => write!(formatter, "service.{}", level.name()),
+            Self::Success => formatter.write_str("success"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Figure;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for name in ["step.login.response.p99", "step.a-B_1.service.p99.9", "step.x.success"] {
+            assert_eq!(Figure::parse(name).map(|figure| figure.to_string()).as_deref(), Ok(name));
+        }
+        let long = format!("step.{}.success", "x".repeat(65));
+        for name in ["step.login", "step..success", "step.a b.success", "step.a.response.p98", long.as_str()]
+        {
+            assert!(Figure::parse(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Sessions, flows and steps, as lines and cells: what became of them, and how long they took.
+
+use prony_model::{LatencySummary, RunResult, ScenarioResult, SessionCounts};
+
+use crate::latency::Unit;
+use crate::number::{count, rate};
+
+/// The quantiles of a row, and their headings.
+const SHOWN: [(&str, &str); 3] = [("0.5", "p50"), ("0.9", "p90"), ("0.99", "p99")];
+/// Letters of a step's name that are shown.
+const NAME_MAX: usize = 24;
+
+/// Steps and flows, a row each.
+pub(crate) struct ScenarioTable {
+    /// Over all columns but the first, whose heading is the unit of times.
+    pub(crate) headings: Vec<String>,
+    pub(crate) rows: Vec<(String, Vec<String>)>,
+    /// What failed first, by step.
+    pub(crate) notes: Vec<String>,
+    pub(crate) unit: &'static str,
+}
+
+/// What became of all sessions.
+pub(crate) fn sessions(result: &RunResult) -> Option<String> {
+    let found = result.scenario.as_ref()?;
+    let mut parts = vec![format!("{} /s     {}", rate(found.sessions_per_s), counts(found.sessions))];
+    parts.extend(found.ended_by_feed.as_ref().map(|feed| format!("the feed {feed} has no more rows")));
+    Some(parts.join("; "))
+}
+
+fn counts(sessions: SessionCounts) -> String {
+    let SessionCounts { begun, completed, failed, unfinished } = sessions;
+    let mut parts = vec![format!("{} begun", count(begun)), format!("{} completed", count(completed))];
+    let others = [(failed, "failed"), (unfinished, "unfinished")];
+    parts.extend(
+        others
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, what)| format!("{} {what}", count(*number))),
+    );
+    parts.join(", ")
+}
+
+/// A row for each step, and for each flow of several.
+pub(crate) fn table(result: &RunResult) -> Option<ScenarioTable> {
+    let found = result.scenario.as_ref()?;
+    let unit = Unit::of(result);
+    let shown = SHOWN.iter().map(|(_, heading)| (*heading).to_owned());
+    let headings = shown.chain(["max", "service", "n", "failed"].map(str::to_owned)).collect();
+    Some(ScenarioTable { headings, rows: rows(found, unit), notes: notes(found), unit: unit.name })
+}
+
+fn rows(found: &ScenarioResult, unit: Unit) -> Vec<(String, Vec<String>)> {
+    let mut rows = Vec::new();
+    for flow in &found.flows {
+        let steps: Vec<_> = found.steps.iter().filter(|step| step.flow == flow.name).collect();
+        for step in &steps {
+            let failed = step.ended - step.done;
+            rows.push((
+                short(&step.name),
+                cells(&step.response, Some(&step.service), step.done, failed, unit),
+            ));
+        }
+        if steps.len() > 1 {
+            let SessionCounts { completed, failed, .. } = flow.sessions;
+            rows.push((format!("= {}", short(&flow.name)), cells(&flow.time, None, completed, failed, unit)));
+            rows.push((
+                "  without think".to_owned(),
+                cells(&flow.time_without_think, None, completed, failed, unit),
+            ));
+        }
+    }
+    rows
+}
+
+fn short(name: &str) -> String {
+    if name.chars().count() <= NAME_MAX {
+        return name.to_owned();
+    }
+    name.chars().take(NAME_MAX - 1).chain(['…']).collect()
+}
+
+fn cells(
+    times: &LatencySummary,
+    service: Option<&LatencySummary>,
+    done: u64,
+    failed: u64,
+    unit: Unit,
+) -> Vec<String> {
+    let cell = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| unit.cell(value));
+    let quantile = |summary: &LatencySummary, key: &str| summary.quantiles_ms.get(key).copied().flatten();
+    let mut cells: Vec<String> = SHOWN.iter().map(|(key, _)| cell(quantile(times, key))).collect();
+    cells.push(cell(times.max_ms));
+    cells.push(service.map_or_else(String::new, |service| cell(quantile(service, "0.5"))));
+    cells.extend([count(done), count(failed)]);
+    cells
+}
+
+fn notes(found: &ScenarioResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    for step in &found.steps {
+        if let Some(first) = &step.first_failure {
+            let causes: Vec<String> =
+                step.failed.iter().map(|(cause, number)| format!("{} {cause}", count(*number))).collect();
+            notes.push(format!("{} failed: {} (first: {first})", step.name, causes.join(", ")));
+        }
+        let with_default = step.nothing_found.iter().filter(|_| !step.failed.contains_key("extract"));
+        for (name, number) in with_default {
+            notes.push(format!("{}: nothing was found for `{name}` {} times", step.name, count(*number)));
+        }
+    }
+    notes
+}

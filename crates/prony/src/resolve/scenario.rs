@@ -1,0 +1,62 @@
+//! A scenario in the place of a URL: its file, and the server that its paths are on.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use prony_model::Scenario;
+use prony_study::ScenarioFile;
+
+use crate::args::RunArgs;
+use crate::cli_error::CliError;
+use crate::{mistakes, output, terminal};
+
+/// Read of a scenario file at most; the reader of the file refuses what is larger than it allows.
+const FILE_BYTES_MAX: u64 = 2 << 20;
+
+/// `args` with the scenario's server as their URL, and the scenario; as they are where they have none.
+pub(super) fn with_scenario(args: RunArgs) -> Result<(RunArgs, Option<Box<Scenario>>), CliError> {
+    let Some(path) = args.url.clone().filter(|typed| is_file(typed)) else {
+        if args.base.is_some() {
+            return Err(CliError::usage(
+                "--base is where the paths of a scenario begin, and there is no scenario",
+            )
+            .hint("leave it out, or name a file: prony run shop.toml --base http://127.0.0.1:3000"));
+        }
+        return Ok((args, None));
+    };
+    let text = text(&path)?;
+    let file = ScenarioFile::read(Path::new(&path), &text).map_err(|error| {
+        let style = terminal::error_style();
+        output::write_stderr(&mistakes::drawn(Path::new(&path), &text, &error, &style));
+        CliError::usage(format!("{path} is not a scenario that can be run"))
+            .hint("docs/scenarios.md has every key")
+    })?;
+    let Some(base) = args.base.clone().or(file.base) else {
+        return Err(CliError::usage(format!("{path} does not say where its server is"))
+            .hint("add --base http://127.0.0.1:3000, or base = \"…\" to the file"));
+    };
+    if base.contains(['?', '#']) {
+        return Err(
+            CliError::usage(format!("{base} has more than a path")).hint("leave out what follows ? or #")
+        );
+    }
+    Ok((RunArgs { url: Some(base), ..args }, Some(Box::new(file.scenario))))
+}
+
+/// Whether what was typed names a file, not a server.
+fn is_file(typed: &str) -> bool {
+    let is_toml =
+        Path::new(typed).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    !typed.contains("://") && (is_toml || Path::new(typed).is_file())
+}
+
+fn text(path: &str) -> Result<String, CliError> {
+    let unreadable = |error: std::io::Error| {
+        CliError::usage(format!("can't read the scenario {path} ({error})"))
+            .hint("name a file that can be read, or a server: prony run http://127.0.0.1:3000/")
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(unreadable)?;
+    Ok(text)
+}

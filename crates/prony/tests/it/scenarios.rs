@@ -1,0 +1,149 @@
+//! Scenarios by the binary: the examples of docs/scenarios.md, what is wrong in a file, and studies.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::thread;
+
+use crate::binary::{ProgramOutput, command, program_output};
+use crate::folder::Folder;
+use crate::server::{Server, read_head};
+
+const DOCUMENT: &str = include_str!("../../../../docs/scenarios.md");
+
+/// The shop of the document: what it is sent decides what it answers.
+fn shop() -> String {
+    Server::accepting(|mut stream| {
+        thread::spawn(move || {
+            while let Some(answer) = answer(&mut stream)
+                && stream.write_all(&answer).is_ok()
+            {}
+        });
+    })
+}
+
+fn answer(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let head = read_head(stream)?;
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a number"))];
+    stream.read_exact(&mut body).ok()?;
+    let body = String::from_utf8(body).expect("text");
+    let has_token = head.contains("\r\nAuthorization: Bearer t0k\r\n");
+    let (status, answer) = match head.split(" HTTP").next() {
+        Some("GET /items") => ("200 OK", ""),
+        Some("POST /items") if body == "{\"name\": \"tea\"}" => ("201 Created", ""),
+        Some("POST /login") if body == "name=ann&password=se%26cret" => ("200 OK", "{\"token\": \"t0k\"}"),
+        Some("POST /orders") if has_token && body.ends_with("\"note\": \"from ann\"}") => ("201 Created", ""),
+        _ => ("400 Bad Request", ""),
+    };
+    Some(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{answer}", answer.len()).into_bytes())
+}
+
+fn blocks(language: &str) -> Vec<&'static str> {
+    let fence = format!("```{language}\n");
+    let blocks = DOCUMENT.split(fence.as_str()).skip(1);
+    blocks.map(|rest| rest.split("\n```").next().expect("a block ends")).collect()
+}
+
+fn prony(folder: &Path, words: &[&str]) -> ProgramOutput {
+    program_output(command().current_dir(folder).args(words).output().expect("the binary was built"))
+}
+
+/// A run that a busy machine may have spoiled is code 3.
+fn is_measured(output: &ProgramOutput) -> bool {
+    matches!(output.code, Some(0 | 3))
+}
+
+#[test]
+fn the_documented_scenarios_run() {
+    let (folder, url) = (Folder::new("scenarios-docs"), shop());
+    fs::write(folder.0.join("users.csv"), "name,password\nann,se&cret\n").expect("room");
+    let files: Vec<&str> = blocks("toml").into_iter().filter(|block| block.contains("[[flow]]")).collect();
+    assert_eq!(files.len(), 2);
+    for (name, text) in ["mix.toml", "shop.toml"].iter().zip(files) {
+        fs::write(folder.0.join(name), text.replace("1s", "1ms").replace("3s", "3ms")).expect("room");
+        let load = [name, "--base", &url, "-n", "40", "-c", "4", "-o", "json"];
+        let output = prony(&folder.0, &[&["run"], &load[..]].concat());
+        assert!(is_measured(&output), "{output:?}");
+        let result = prony_model::from_json(&output.out).expect("a result");
+        let found = result.scenario.expect("there were sessions");
+        assert_eq!((found.sessions.begun, found.sessions.completed), (40, 40), "{found:?}");
+        assert!(!output.out.contains("se&cret"), "rows of feeds stay where they are");
+    }
+    let text = prony(
+        &folder.0,
+        &["shop.toml", "--base", &url, "-n", "40", "-r", "200", "--threshold", "step.login.success == 100%"],
+    );
+    assert!(is_measured(&text), "{text:?}");
+    for part in [
+        "sessions of shop (1 flow, 2 steps) on",
+        "40 begun, 40 completed",
+        "login",
+        "= buy",
+        "without think",
+        "step.login.success == 100%",
+    ] {
+        assert!(text.out.contains(part), "{part}: {text:?}");
+    }
+    assert!(text.out.lines().all(|line| line.chars().count() <= 80), "{text:?}");
+    let markdown =
+        prony(&folder.0, &["run", "shop.toml", "--base", &url, "-n", "8", "-c", "1", "-o", "markdown"]);
+    assert!(markdown.out.contains("| login |") && markdown.out.contains("- sessions: "), "{markdown:?}");
+}
+
+#[test]
+fn what_is_wrong_stands_beside_its_line() {
+    let folder = Folder::new("scenarios-wrong");
+    let text = "base = 'http://127.0.0.1:1'\n[[flow]]\nname = 'f'\n[[flow.step]]\npath = '/{tokn}'\nextract.token = { json = '/t' }\n[[flow.step]]\npath = '/{tokn}'\n";
+    fs::write(folder.0.join("wrong.toml"), text).expect("room");
+    fs::write(folder.0.join("good.toml"), "[[flow]]\nname = 'f'\n[[flow.step]]\npath = '/'\n").expect("room");
+    let check = |words: &[&str], expected: &[&str]| {
+        let output = prony(&folder.0, words);
+        assert_eq!(output.code, Some(2), "{output:?}");
+        for part in expected {
+            assert!(output.err.contains(part), "{part}: {output:?}");
+        }
+    };
+    check(
+        &["run", "wrong.toml"],
+        &["nothing is called {tokn} here", "wrong.toml:8:8", "did you mean {token}?"],
+    );
+    check(&["run", "none.toml"], &["can't read the scenario none.toml"]);
+    check(
+        &["run", "good.toml"],
+        &["good.toml does not say where its server is", "--base http://127.0.0.1:3000"],
+    );
+    let base = ["--base", "http://127.0.0.1:1"];
+    check(
+        &[&["run", "good.toml", "-H", "A: b"], &base[..]].concat(),
+        &["--header is about a single request"],
+    );
+    check(&[&["run", "good.toml", "-b", "x"], &base[..]].concat(), &["--body is about a single request"]);
+    check(
+        &[&["run", "good.toml", "--expect-status", "200"], &base[..]].concat(),
+        &["--expect-status is about"],
+    );
+    check(
+        &["run", "127.0.0.1:1", "--base", "http://127.0.0.1:1"],
+        &["--base is where the paths of a scenario begin"],
+    );
+}
+
+#[test]
+fn a_study_runs_sessions() {
+    let folder = Folder::new("scenarios-study");
+    fs::write(
+        folder.0.join("flow.toml"),
+        "[[flow]]\nname = 'f'\n[[flow.step]]\npath = '/a'\n[[flow.step]]\npath = '/b'\n",
+    )
+    .expect("room");
+    let study = "[targets.null]\nserve = 'null'\n[loads.flow]\nscenario = 'flow.toml'\nrequests = 50\nconnections = 2\n";
+    fs::write(folder.0.join("study.toml"), study).expect("room");
+    let output = prony(&folder.0, &["study", "study.toml", "--output", "out"]);
+    assert!(matches!(output.code, Some(0 | 3)), "{output:?}");
+    assert!(output.out.contains("sessions of flow"), "{output:?}");
+    fs::write(folder.0.join("study.toml"), study.replace("flow.toml", "none.toml")).expect("room");
+    let output = prony(&folder.0, &["study", "study.toml", "--dry-run"]);
+    assert!(output.code == Some(2) && output.err.contains("can't read the scenario none.toml"), "{output:?}");
+}
