@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prony_model::{
-    BodyCheck, DriverChoice, ExpectedValue, Extraction, ExtractionSource, Feed, FeedEnd, FeedOrder, FeedRows,
-    Flow, RunPlan, RunResult, Scenario, ScenarioResult, SessionCounts, Step, StepBody, StepChecks,
-    StepResult, Think,
+    BodyCheck, ExpectedValue, Extraction, ExtractionSource, Feed, FeedEnd, FeedOrder, FeedRows, Flow,
+    RunPlan, RunResult, Scenario, ScenarioResult, SessionCounts, Step, StepBody, StepChecks, StepResult,
+    Think,
 };
 
 use crate::plans::{closed, for_ms, open, plan, poisson, requests, run};

@@ -80,7 +80,6 @@ impl fmt::Display for StepFigure {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::Figure;
 
     #[test]
