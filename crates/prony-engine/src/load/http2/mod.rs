@@ -17,7 +17,7 @@ use prony_http::h2::{Connection, EncodedRequest, ErrorCode, Limits, Shared, Stre
 use self::flights::StreamFlights;
 use self::refused::Refused;
 use crate::clock::Nanos;
-use crate::load::conn::Flight;
+use crate::load::conn::{Flight, State};
 use crate::load::driver::{Carries, Io, Slot};
 use crate::load::layer::Sent;
 use crate::load::worker::Worker;
@@ -198,7 +198,8 @@ impl Worker {
 
     /// Sends more of the requests' bodies, as far as the server's windows and the driver have room.
     pub(crate) fn send_bodies<I: Io>(&mut self, io: &mut I, slot: Slot) {
-        loop {
+        // What is kept of a connection before, while this one is on its way, has nothing to send any more.
+        while self.connections[slot as usize].state == State::Open {
             let Some(peer) = self.http2().and_then(|http2| http2.peers[slot as usize].as_ref()) else {
                 return;
             };

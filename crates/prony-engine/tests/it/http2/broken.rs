@@ -1,13 +1,18 @@
 //! Servers that break the rules.
 
-use prony_model::{ErrorKind, RunPlan};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use prony_model::{Body, ErrorKind, RequestPlan, RunPlan};
+
+use super::load::h2_config;
+use super::streams;
 use super::{
     DATA, END_HEADERS, END_STREAM, Frames, HEADERS, PING, RST_STREAM, SETTINGS, STATUS_200, WINDOW_UPDATE, answer,
     frame, load,
 };
-use crate::plans::{failures, impatient, run};
-use crate::server::Server;
+use crate::plans::{closed, failures, impatient, plan, requests, run};
+use crate::server::{Peer, Server};
+use crate::tls::trusting;
 
 /// What a run says of a server that answers its first request with `bytes`, and then nothing.
 fn check(driver: prony_model::DriverChoice, bytes: &[u8], expected: &str) {
@@ -86,6 +91,33 @@ on_both_drivers! {
         assert_eq!(result.requests.done, 80, "{:?}", result.errors);
         assert_eq!(failures(&result, ErrorKind::Protocol).count, 20);
         assert_eq!(result.connections.opened, 1);
+    }
+
+    fn a_body_that_was_cut_off_leaves_nothing_for_the_next_connection(driver) {
+        for is_tls in [false, true] {
+            // The one before the load, and the first of it.
+            let connections = AtomicU64::new(0);
+            let script = move |peer: &mut Peer| {
+                let number = connections.fetch_add(1, Ordering::SeqCst);
+                let Some(mut frames) = Frames::begin(peer, b"") else { return };
+                if number == 1 {
+                    // Some of the body has come, and the windows have no room for the rest.
+                    frames.peer.take(40_000);
+                    return frames.peer.leave();
+                }
+                while let Some(stream) = frames.request() {
+                    frames.peer.answer(&answer(stream, b"hello"));
+                }
+            };
+            let server = if is_tls { Server::over_tls(h2_config(), script) } else { Server::start(script) };
+            let request = RequestPlan { body: Body { bytes: vec![b'x'; 200_000] }, ..streams(3) };
+            let on = if is_tls { trusting(server.url()) } else { plan(server.url()) };
+            let result = run(driver, RunPlan { request, load: closed(1), end: requests(12), ..on });
+            assert_eq!(result.requests.done + result.requests.failed, 12);
+            assert!((1..=3).contains(&result.requests.failed), "{:?}", result.errors);
+            assert!(result.errors.iter().all(|error| error.kind != ErrorKind::Protocol), "{:?}", result.errors);
+            assert_eq!(result.connections.opened, 2);
+        }
     }
 
     fn a_connection_that_is_cut_fails_what_was_on_it(driver) {

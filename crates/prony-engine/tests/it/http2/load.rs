@@ -13,7 +13,7 @@ use crate::server::{Peer, Server, ok};
 use crate::tls::{config, trusting};
 
 /// A configuration whose server chooses HTTP/2.
-fn h2_config() -> rustls::ServerConfig {
+pub(crate) fn h2_config() -> rustls::ServerConfig {
     let mut config = config("server");
     config.alpn_protocols = vec![b"h2".to_vec()];
     config
