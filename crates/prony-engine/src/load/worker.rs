@@ -478,7 +478,7 @@ impl Worker {
             }
         }
         if let Pace::Sessions(sessions) = self.pace {
-            self.recorder.sessions(sessions.finish());
+            self.recorder.sessions(Box::new(sessions.finish()));
         }
         self.recorder.finish(now);
     }

@@ -172,7 +172,7 @@ impl Collector {
                         self.totals.http2.add(&http2);
                     }
                     if let Some(scenario) = slice.scenario.take() {
-                        self.totals.scenario.add(scenario);
+                        self.totals.scenario.add(*scenario);
                     }
                     let spare = self.sorter.hold(slice);
                     // A worker that has ended takes nothing back.

@@ -85,9 +85,9 @@ impl ScenarioRecord {
     }
 
     /// Adds what another worker recorded.
-    pub(crate) fn add(&mut self, other: Box<Self>) {
+    pub(crate) fn add(&mut self, other: Self) {
         if self.flows.is_empty() {
-            *self = *other;
+            *self = other;
             return;
         }
         for (mine, theirs) in self.flows.iter_mut().zip(&other.flows) {

@@ -256,7 +256,9 @@ impl<'a> Scope<'a> {
             StepBody::Text(text) => self.uses(text, place("body"), found),
             StepBody::Json(text) => self.uses(text, place("json"), found),
             StepBody::Form(fields) => {
-                fields.iter().for_each(|(_, value)| self.uses(value, place("form"), found));
+                for (_, value) in fields {
+                    self.uses(value, place("form"), found);
+                }
             }
             StepBody::Multipart(parts) => {
                 for part in parts {

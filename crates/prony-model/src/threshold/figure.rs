@@ -173,9 +173,10 @@ impl Figure {
     /// The unit of its values.
     pub fn unit(self) -> Unit {
         match self {
-            Self::Latency(..) => Unit::Milliseconds,
+            Self::Latency(..) | Self::Step(_, StepFigure::Response(_) | StepFigure::Service(_)) => {
+                Unit::Milliseconds
+            }
             Self::Plain(figure) => figure.unit(),
-            Self::Step(_, StepFigure::Response(_) | StepFigure::Service(_)) => Unit::Milliseconds,
             Self::Errors(_) | Self::StatusClass(_) | Self::Status(_) | Self::Step(_, StepFigure::Success) => {
                 Unit::Share
             }

@@ -185,6 +185,23 @@ mod tests {
         check(&["a=1; Path=/; Secure", "=x", "nothing", "", "a\u{1}=1"], "/", "");
     }
 
+    proptest::proptest! {
+        /// Whatever a server sets, what goes out is one line of printable bytes, or nothing.
+        #[test]
+        fn no_field_is_too_odd(fields in proptest::collection::vec("[=; ,a-c\\x00-\\x1f]{0,20}(;(path|domain|expires|max-age)=[/a. 0-9-]{0,9}){0,2}", 0..4)) {
+            let mut cookies = Cookies::default();
+            for field in &fields {
+                if let Some(cookie) = SetCookie::parse(field.as_bytes()) {
+                    cookies.set(&cookie, "a", false, b"/a");
+                }
+            }
+            let mut out = Vec::new();
+            cookies.write(b"/a", &mut out);
+            let line = out.strip_suffix(b"\r\n").unwrap_or(&out);
+            proptest::prop_assert!(line.iter().all(|byte| !byte.is_ascii_control()), "{:?} {:?}", fields, out);
+        }
+    }
+
     #[test]
     fn a_jar_is_bounded() {
         let mut cookies = Cookies::default();

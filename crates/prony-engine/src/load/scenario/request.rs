@@ -228,11 +228,11 @@ fn body(
                     quoted(&part.name)
                 );
                 if let Some(name) = &part.file_name {
-                    head.push_str(&format!("; filename=\"{}\"", quoted(name)));
+                    head.extend(["; filename=\"", &quoted(name), "\""]);
                 }
                 head.push_str("\r\n");
                 if let Some(content_type) = &part.content_type {
-                    head.push_str(&format!("Content-Type: {content_type}\r\n"));
+                    head.extend(["Content-Type: ", content_type, "\r\n"]);
                 }
                 head.push_str("\r\n");
                 body.push_bytes(head.as_bytes());

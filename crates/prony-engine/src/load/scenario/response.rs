@@ -147,13 +147,11 @@ pub(super) fn complete(
         };
         if found.is_none() {
             missing(at);
-            match &extraction.default {
-                Some(default) => session.value(extraction.value).extend_from_slice(default),
-                None => {
-                    session.set &= !(1 << extraction.value);
-                    return Err(StepFault::NothingFound(u16::try_from(at).unwrap_or(u16::MAX)));
-                }
-            }
+            let Some(default) = &extraction.default else {
+                session.set &= !(1 << extraction.value);
+                return Err(StepFault::NothingFound(u16::try_from(at).unwrap_or(u16::MAX)));
+            };
+            session.value(extraction.value).extend_from_slice(default);
         }
         session.set |= 1 << extraction.value;
     }

@@ -146,7 +146,7 @@ impl Session {
     /// What it has to fill in.
     pub(super) fn values<'a>(&'a mut self, scenario: &'a Compiled) -> Values<'a> {
         Values {
-            values: &self.values,
+            own: &self.values,
             set: self.set,
             rows: &self.rows,
             session: self.number,

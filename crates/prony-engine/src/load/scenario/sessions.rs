@@ -32,8 +32,8 @@ const NOBODY: Place = Place::MAX;
 pub(crate) struct Sessions {
     scenario: Compiled,
     agenda: Agenda,
-    sessions: Vec<Session>,
-    /// Places in `sessions` that are not in use.
+    places: Vec<Session>,
+    /// Those of `places` that are not in use.
     free: VecDeque<Place>,
     /// Sessions that have begun in this worker, and its part in numbering them.
     begun: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Sessions {
     rendered: Rendered,
     decoded: Vec<u8>,
     /// What sessions of the measured part are counted in, and since when.
-    record: Box<ScenarioRecord>,
+    record: ScenarioRecord,
     measure_from: Nanos,
     stopped: bool,
     /// The feed that has no more rows.
@@ -102,10 +102,10 @@ impl Sessions {
         let kinds = scenario.flows.iter().flat_map(|flow| flow.steps.iter().map(|step| step.kind));
         Self {
             heads: kinds.map(|kind| HeadCache::new(kind, Limits::default())).collect(),
-            record: Box::new(ScenarioRecord::new(&scenario)),
+            record: ScenarioRecord::new(&scenario),
             scenario,
             agenda,
-            sessions: Vec::new(),
+            places: Vec::new(),
             free: VecDeque::new(),
             begun: 0,
             thread: thread.into(),
@@ -123,7 +123,7 @@ impl Sessions {
 
     /// How many sessions may begin.
     fn room(&self) -> u64 {
-        (SESSIONS_MAX - self.sessions.len() + self.free.len()) as u64
+        (SESSIONS_MAX - self.places.len() + self.free.len()) as u64
     }
 
     /// Requests that are due at `now`.
@@ -148,16 +148,12 @@ impl Sessions {
             Some(Entry::User) if !self.agenda.take_user(now) => return None,
             Some(Entry::User) | None => {}
         }
-        let place = match self.free.pop_front() {
-            Some(place) => place,
-            None => {
-                let place = Place::try_from(self.sessions.len()).expect("invariant: SESSIONS_MAX");
-                self.sessions.push(Session::new(&self.scenario));
-                place
-            }
-        };
+        let place = self.free.pop_front().unwrap_or_else(|| {
+            self.places.push(Session::new(&self.scenario));
+            Place::try_from(self.places.len() - 1).expect("invariant: SESSIONS_MAX")
+        });
         let number = self.begun * self.threads + self.thread + 1;
-        let session = &mut self.sessions[place as usize];
+        let session = &mut self.places[place as usize];
         if let Err(feed) = session.begin(&self.scenario, number, intended) {
             self.free.push_back(place);
             self.ended_by = Some(feed);
@@ -184,7 +180,7 @@ impl Sessions {
 
     /// Whether nothing is under way and nothing will begin.
     pub(crate) fn is_over(&self) -> bool {
-        self.agenda.has_no_arrivals() && self.free.len() == self.sessions.len()
+        self.agenda.has_no_arrivals() && self.free.len() == self.places.len()
     }
 
     /// Whether a feed has ended the load.
@@ -211,7 +207,7 @@ impl Sessions {
 
     /// The request of `due` will not be made.
     pub(crate) fn unprepared(&mut self, due: Due) {
-        let session = &mut self.sessions[due.place as usize];
+        let session = &mut self.places[due.place as usize];
         if session.redirects == 0 {
             session.begin_step(due.intended);
         }
@@ -219,8 +215,8 @@ impl Sessions {
 
     /// Makes the request of `due`, for [`Self::send`], or says why that can't be.
     pub(crate) fn prepare(&mut self, due: Due) -> Result<(), StepFault> {
-        let Self { scenario, sessions, rendered, .. } = self;
-        let session = &mut sessions[due.place as usize];
+        let Self { scenario, places, rendered, .. } = self;
+        let session = &mut places[due.place as usize];
         let step = &scenario.flows[session.flow].steps[session.step];
         if session.redirects == 0 {
             session.begin_step(due.intended);
@@ -244,7 +240,7 @@ impl Sessions {
     /// The heads of the answers that come on `slot`.
     #[inline]
     pub(crate) fn heads(&mut self, slot: Slot) -> &mut HeadCache {
-        let number = match self.sessions.get(self.by_slot[slot as usize] as usize) {
+        let number = match self.places.get(self.by_slot[slot as usize] as usize) {
             Some(session) => self.scenario.flows[session.flow].steps[session.step].number,
             None => 0,
         };
@@ -254,14 +250,14 @@ impl Sessions {
     /// The head of an answer has come on `slot`.
     #[inline]
     pub(crate) fn head(&mut self, slot: Slot, head: &Head<'_>) {
-        if let Some(session) = self.sessions.get_mut(self.by_slot[slot as usize] as usize) {
+        if let Some(session) = self.places.get_mut(self.by_slot[slot as usize] as usize) {
             response::head(session, &self.scenario, head);
         }
     }
 
     /// A piece of its body.
     pub(crate) fn body(&mut self, slot: Slot, piece: &[u8]) {
-        let Some(session) = self.sessions.get(self.by_slot[slot as usize] as usize) else { return };
+        let Some(session) = self.places.get(self.by_slot[slot as usize] as usize) else { return };
         if self.scenario.flows[session.flow].steps[session.step].reads_body {
             let kept = &mut self.bodies[slot as usize];
             // One byte too many is enough to know that it is too long.
@@ -274,8 +270,8 @@ impl Sessions {
     pub(crate) fn evaluate(&mut self, slot: Slot, status: u16, body: Option<&[u8]>) -> (Outcome, Detail) {
         let class = StatusClass::of(status);
         let place = self.by_slot[slot as usize];
-        let Self { scenario, sessions, bodies, decoded, record, measure_from, .. } = self;
-        let Some(session) = sessions.get_mut(place as usize) else {
+        let Self { scenario, places, bodies, decoded, record, measure_from, .. } = self;
+        let Some(session) = places.get_mut(place as usize) else {
             return (Outcome::Done(class), Detail::None);
         };
         let number = scenario.flows[session.flow].steps[session.step].number;
@@ -301,7 +297,7 @@ impl Sessions {
     /// The request on `slot` has ended as [`Self::evaluate`] says: its session goes on, or ends.
     pub(crate) fn answered(&mut self, slot: Slot, sample: &Sample) {
         let place = std::mem::replace(&mut self.by_slot[slot as usize], NOBODY);
-        let Some(session) = self.sessions.get_mut(place as usize) else { return };
+        let Some(session) = self.places.get_mut(place as usize) else { return };
         if session.fault.is_none() && !session.location.is_empty() {
             session.redirects += 1;
             if !self.stopped {
@@ -334,7 +330,7 @@ impl Sessions {
     }
 
     fn step_ended(&mut self, place: Place, sample: &Sample, fault: Option<StepFault>) {
-        let session = &mut self.sessions[place as usize];
+        let session = &mut self.places[place as usize];
         let flow = &self.scenario.flows[session.flow];
         let step = &flow.steps[session.step];
         if session.due >= self.measure_from {
@@ -368,10 +364,10 @@ impl Sessions {
     }
 
     /// What was counted, when nothing will change it any more.
-    pub(crate) fn finish(self) -> Box<ScenarioRecord> {
-        let Self { mut record, sessions, measure_from, ended_by, .. } = self;
+    pub(crate) fn finish(self) -> ScenarioRecord {
+        let Self { mut record, places, measure_from, ended_by, .. } = self;
         record.ended_by = ended_by;
-        for session in sessions.iter().filter(|session| session.in_use && session.began >= measure_from) {
+        for session in places.iter().filter(|session| session.in_use && session.began >= measure_from) {
             record.flows[session.flow].sessions.unfinished += 1;
         }
         record

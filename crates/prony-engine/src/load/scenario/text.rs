@@ -60,7 +60,7 @@ pub(super) enum Goes {
 /// What a session has to fill in.
 pub(super) struct Values<'a> {
     /// Variables and extracted values, by number.
-    pub values: &'a [Vec<u8>],
+    pub own: &'a [Vec<u8>],
     /// Which of them are set, a bit each.
     pub set: u64,
     /// The row of each feed.
@@ -89,7 +89,7 @@ impl Text {
         for piece in Template::parse(text).ok()?.0 {
             match piece {
                 TemplatePiece::Text(text) if goes == Goes::Form => {
-                    self.push_bytes(percent_encoded(&text).as_bytes())
+                    self.push_bytes(percent_encoded(&text).as_bytes());
                 }
                 TemplatePiece::Text(text) => self.push_bytes(text.as_bytes()),
                 TemplatePiece::Value { value, escape } => {
@@ -179,7 +179,7 @@ impl Values<'_> {
     fn write(&mut self, source: Source, escape: Escape, out: &mut Vec<u8>) -> Result<(), StepFault> {
         let value: &[u8] = match source {
             Source::Value(number) if self.set & (1 << number) == 0 => return Err(StepFault::NoValue),
-            Source::Value(number) => &self.values[number],
+            Source::Value(number) => &self.own[number],
             Source::Feed { feed, column } => {
                 let data = &self.shared.feeds[feed].data;
                 data.value(self.rows[feed], column).ok_or(StepFault::NoValue)?
@@ -342,7 +342,7 @@ mod tests {
         let mut random = Pcg64::new(1, 2);
         let values = [value.as_bytes().to_vec()];
         let mut values =
-            Values { values: &values, set: 1, rows: &[], session: 7, random: &mut random, shared: &shared };
+            Values { own: &values, set: 1, rows: &[], session: 7, random: &mut random, shared: &shared };
         let mut out = Vec::new();
         text.render(goes, &mut values, &mut out).map(|()| String::from_utf8(out).expect("UTF-8"))
     }

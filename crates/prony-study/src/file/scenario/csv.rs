@@ -28,24 +28,17 @@ impl<'a> Rows<'a> {
     /// One value; whether the row goes on behind it.
     fn value(&mut self) -> Result<(String, bool), CsvError> {
         let line = self.line;
-        let value = match self.rest.strip_prefix('"') {
-            Some(quoted) => {
-                let (value, rest) =
-                    unquoted(quoted).ok_or(CsvError { line, what: "a quote is not closed" })?;
-                self.line += quoted[..quoted.len() - rest.len()].matches('\n').count();
-                self.rest = rest;
-                value
-            }
-            None => {
-                let end = self.rest.find([self.separator, '\n']).unwrap_or(self.rest.len());
-                let value = &self.rest[..end];
-                self.rest = &self.rest[end..];
-                value
-                    .strip_suffix('\r')
-                    .filter(|_| !self.rest.starts_with(self.separator))
-                    .unwrap_or(value)
-                    .to_owned()
-            }
+        let value = if let Some(quoted) = self.rest.strip_prefix('"') {
+            let (value, rest) = unquoted(quoted).ok_or(CsvError { line, what: "a quote is not closed" })?;
+            self.line += quoted[..quoted.len() - rest.len()].matches('\n').count();
+            self.rest = rest;
+            value
+        } else {
+            let end = self.rest.find([self.separator, '\n']).unwrap_or(self.rest.len());
+            let value = &self.rest[..end];
+            self.rest = &self.rest[end..];
+            let is_last = !self.rest.starts_with(self.separator);
+            value.strip_suffix('\r').filter(|_| is_last).unwrap_or(value).to_owned()
         };
         if let Some(rest) = self.rest.strip_prefix(self.separator) {
             self.rest = rest;

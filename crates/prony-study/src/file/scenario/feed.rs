@@ -40,7 +40,7 @@ fn feed(name: &str, section: &Section<'_>, files: &mut Files, mistakes: &mut Mis
             return None;
         }
     };
-    let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = hexadecimal(&Sha256::digest(&bytes));
     let is_json = [".jsonl", ".ndjson"].iter().any(|end| file.to_ascii_lowercase().ends_with(end));
     let read = text(bytes).and_then(|text| {
         if is_json { json_lines(&text) } else { csv(&text, separator, keys.columns.clone()) }
@@ -62,10 +62,9 @@ fn feed(name: &str, section: &Section<'_>, files: &mut Files, mistakes: &mut Mis
         Some(FeedOrderKey::Unique) => FeedOrder::Unique,
     };
     let at_end = match keys.at_end {
-        Some(FeedEndKey::Repeat) => FeedEnd::Repeat,
         Some(FeedEndKey::Stop) => FeedEnd::Stop,
         None if order == FeedOrder::Unique => FeedEnd::Stop,
-        None => FeedEnd::Repeat,
+        Some(FeedEndKey::Repeat) | None => FeedEnd::Repeat,
     };
     let count = rows.len() as u64;
     Some(Feed {
@@ -78,6 +77,11 @@ fn feed(name: &str, section: &Section<'_>, files: &mut Files, mistakes: &mut Mis
         at_end,
         data: Arc::new(rows),
     })
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 struct Table {
@@ -101,7 +105,7 @@ impl RowError {
 fn text(bytes: Vec<u8>) -> Result<String, RowError> {
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = String::from_utf8_lossy(good).matches('\n').count() + 1;
         RowError::new(line, "this is not UTF-8", "save the file as UTF-8")
     })
 }
@@ -112,15 +116,14 @@ fn csv(text: &str, separator: char, columns: Option<Vec<String>>) -> Result<Tabl
         let row = lines.next().transpose();
         row.map_err(|error| RowError::new(error.line, error.what, "write \"\" for a quote within a value"))
     };
-    let columns = match columns {
-        Some(columns) => columns,
-        None => {
-            let Some((_, names)) = next()? else {
-                let help = "write the names of the columns into the first line, and the rows behind it";
-                return Err(RowError::new(1, "this file is empty", help));
-            };
-            names.into_iter().map(|name| name.trim().to_owned()).collect()
-        }
+    let columns = if let Some(columns) = columns {
+        columns
+    } else {
+        let Some((_, names)) = next()? else {
+            let help = "write the names of the columns into the first line, and the rows behind it";
+            return Err(RowError::new(1, "this file is empty", help));
+        };
+        names.into_iter().map(|name| name.trim().to_owned()).collect()
     };
     let mut rows = FeedRows::new(columns.len());
     while let Some((line, values)) = next()? {
@@ -155,13 +158,11 @@ fn json_lines(text: &str) -> Result<Table, RowError> {
             other => Some(other.to_string()),
         };
         let values: Option<Vec<String>> = table.columns.iter().map(value).collect();
-        match values.filter(|values| values.len() == object.len()) {
-            Some(values) => add(&mut table.rows, line, &values)?,
-            None => {
-                let what = "this line has other names than the first one";
-                return Err(RowError::new(line, what, format!("write {}", table.columns.join(", "))));
-            }
-        }
+        let Some(values) = values.filter(|values| values.len() == object.len()) else {
+            let what = "this line has other names than the first one";
+            return Err(RowError::new(line, what, format!("write {}", table.columns.join(", "))));
+        };
+        add(&mut table.rows, line, &values)?;
     }
     table.ok_or_else(|| RowError::new(1, "this file is empty", "write an object of JSON on each line"))
 }

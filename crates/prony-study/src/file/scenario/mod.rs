@@ -146,13 +146,11 @@ fn folder(path: &Path) -> PathBuf {
 
 fn defaults(root: &Section<'_>, mistakes: &mut Mistakes) -> DefaultKeys {
     let Some((key, value)) = root.table.get_key_value("defaults") else { return DefaultKeys::default() };
-    match value.get_ref().as_table() {
-        Some(table) => Section::new(table, &key.span()).read(mistakes).unwrap_or_default(),
-        None => {
-            mistakes.add(value.span(), "`defaults` is not a table", "write [defaults] and its keys below");
-            DefaultKeys::default()
-        }
-    }
+    let Some(table) = value.get_ref().as_table() else {
+        mistakes.add(value.span(), "`defaults` is not a table", "write [defaults] and its keys below");
+        return DefaultKeys::default();
+    };
+    Section::new(table, &key.span()).read(mistakes).unwrap_or_default()
 }
 
 fn refuse_base(root: &Section<'_>, base: Option<&str>, mistakes: &mut Mistakes) {
