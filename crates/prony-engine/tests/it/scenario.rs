@@ -34,6 +34,7 @@ pub(crate) fn flow(name: &str, weight: u32, steps: Vec<Step>) -> Flow {
     Flow { name: name.to_owned(), weight, pacing: Duration::ZERO, variables: Vec::new(), steps }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as plans have it")]
 pub(crate) fn scenario(flows: Vec<Flow>) -> Option<Box<Scenario>> {
     Some(Box::new(Scenario { name: "test".to_owned(), cookies: true, feeds: Vec::new(), flows }))
 }
@@ -44,7 +45,9 @@ fn extract(name: &str, from: ExtractionSource) -> Extraction {
 
 fn feed(name: &str, order: FeedOrder, at_end: FeedEnd, values: &[&str]) -> Feed {
     let mut rows = FeedRows::new(1);
-    values.iter().for_each(|value| rows.push(&[value]).expect("one value"));
+    for value in values {
+        rows.push(&[value]).expect("one value");
+    }
     Feed {
         name: name.to_owned(),
         file: format!("{name}.csv"),
@@ -370,7 +373,7 @@ on_both_drivers! {
 
     fn what_is_under_way_at_the_end_is_unfinished(driver) {
         let server = Server::answering(&ok("hello"));
-        let think = Think::Constant { time: Duration::from_secs(60) };
+        let think = Think::Constant { time: Duration::from_mins(1) };
         let steps = vec![Step { think, ..step("a", "/a") }, step("b", "/b")];
         let plan = RunPlan { scenario: scenario(vec![flow("f", 1, steps)]), load: closed(3), end: for_ms(200), ..plan(server.url()) };
         let found = run(driver, plan);

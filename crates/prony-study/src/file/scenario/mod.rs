@@ -12,7 +12,7 @@ mod step;
 
 use std::path::{Path, PathBuf};
 
-use prony_model::{Misplaced, Scenario, ScenarioPlace, Target};
+use prony_model::{Flow, Misplaced, Scenario, ScenarioPlace, Target};
 use schemars::generate::SchemaSettings;
 
 use super::mistake::{Mistakes, StudyError};
@@ -95,7 +95,7 @@ fn read(path: &Path, text: &str, mistakes: &mut Mistakes) -> Option<ScenarioFile
     let flows = flow::flows(&section, &defaults, &mut files, mistakes);
     let keys = keys?;
     refuse_base(&section, keys.base.as_deref(), mistakes);
-    if !mistakes.is_empty() {
+    if !is_complete(&section, feeds.len(), &flows, mistakes) {
         return None;
     }
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -110,6 +110,18 @@ fn read(path: &Path, text: &str, mistakes: &mut Mistakes) -> Option<ScenarioFile
         mistakes.add_problem(span, problem);
     }
     Some(ScenarioFile { scenario, base: keys.base })
+}
+
+/// Whether all feeds, flows and steps of the file could be read; otherwise names would seem to be missing, and places be
+/// those of others.
+fn is_complete(root: &Section<'_>, feeds: usize, flows: &[Flow], mistakes: &mut Mistakes) -> bool {
+    let written = root.list("flow", mistakes);
+    feeds == root.tables("feeds", mistakes).len()
+        && flows.len() == written.len()
+        && flows
+            .iter()
+            .zip(&written)
+            .all(|(flow, section)| flow.steps.len() == section.list("step", mistakes).len())
 }
 
 /// What may be read from files, and from where.

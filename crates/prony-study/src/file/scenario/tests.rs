@@ -126,6 +126,18 @@ fn names_are_known_before_they_are_used() {
 }
 
 #[test]
+fn what_is_wrong_is_reported_at_once() {
+    check(
+        &format!("{STEP}paht = '/'\nbody = '{{users.nam}}'\n[feeds.users]\nfile = 'users.csv'\nordr = 1"),
+        &[
+            "paht: unknown key `paht` (did you mean `path`?)",
+            "'{users.nam}': nothing is called {users.nam} here (did you mean {users.name}?)",
+            "ordr: unknown key `ordr` (did you mean `order`?)",
+        ],
+    );
+}
+
+#[test]
 fn requests_that_no_server_would_understand() {
     check(
         &format!(
@@ -155,7 +167,7 @@ fn requests_that_no_server_would_understand() {
         ],
     );
     check(
-        &format!("{STEP}name = 'x'\nthink = {{ min = '3s', max = '1s' }}\n[[flow.step]]\nname = 'x'"),
+        &format!("{STEP}name = 'x'\nthink = {{ min = '3s', max = '1s' }}\n[[flow.step]]\nname = 'y'"),
         &[
             "{ min = '3s', max = '1s' }: this is no spread of times (write { min = \"1s\", max = \"3s\" }, or { mean = \"2s\" })",
         ],
