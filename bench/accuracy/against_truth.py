@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accuracy import truth_log
 from lib import servers, trial
@@ -30,11 +30,13 @@ class Run:
 
 
 def run(tool, load_of, delay, bench):
-    """Runs `tool` with the load that `load_of(url)` is."""
+    """Runs `tool` with the load that `load_of(url)` is, over TLS where that is the tool's."""
     with tempfile.TemporaryDirectory(prefix="prony-bench-") as folder:
         log = os.path.join(folder, "log")
-        with servers.truth(bench.prony, {bench.server_core}, log, delay) as server:
-            done = trial.run(tool, load_of(server.url), {bench.client_core}, server, look_s=LOOK_S)
+        authority = os.path.join(folder, "ca.pem") if getattr(tool, "tls", False) else None
+        with servers.truth(bench.prony, {bench.server_core}, log, delay, authority) as server:
+            load = replace(load_of(server.url), authority=authority)
+            done = trial.run(tool, load, {bench.client_core}, server, look_s=LOOK_S)
         return Run(done, truth_log.read(log))
 
 

@@ -15,6 +15,8 @@ QUANTILES = (0.5, 0.99)
 # µs: rate -> quantile -> most.
 TARGETS_US = {2_000: {0.5: 40, 0.99: 80}, 20_000: {0.99: 150}}
 RATE_TARGET = 0.001
+# What TLS may add to the bias of the same tool without it.
+TLS_TARGET_US = 20
 
 
 @dataclass
@@ -62,13 +64,14 @@ def table(outcomes):
     rows = []
     for rate, tool in ordered:
         of_tool = [one for one in outcomes if (one.rate, one.tool) == (rate, tool)]
-        rows.append(_row(rate, tool, of_tool))
+        plain = [one for one in outcomes if (one.rate, f"{one.tool} TLS") == (rate, tool)]
+        rows.append(_row(rate, tool, of_tool, plain=plain))
         if any(one.bias_us(q, kernel=True) is not None for one in of_tool for q in QUANTILES):
-            rows.append(_row(rate, tool, of_tool, kernel=True))
+            rows.append(_row(rate, tool, of_tool, kernel=True, plain=plain))
     return render(head, rows)
 
 
-def _row(rate, tool, outcomes, kernel=False):
+def _row(rate, tool, outcomes, kernel=False, plain=()):
     name = f"{tool} by kernel" if kernel else tool
     label = f"{name}, {rate:,}" if rate else f"{name}, closed loop"
     good = [one for one in outcomes if one.run.trial.said and one.truth_ms]
@@ -84,7 +87,20 @@ def _row(rate, tool, outcomes, kernel=False):
         found = [bias for one in good if (bias := one.bias_us(q, kernel)) is not None]
         middles[q] = median(found) if found else None
         cells += [f"{middles[q]:+.0f}", f"{min(found):+.0f} to {max(found):+.0f}"] if found else ["–", "–"]
-    return [*cells, _target(rate, tool, middles, arrived) + against_truth.called_invalid(good)]
+    target = _beside_plain(middles, plain, kernel) if plain else _target(rate, tool, middles, arrived)
+    return [*cells, target + against_truth.called_invalid(good)]
+
+
+def _beside_plain(middles, plain, kernel):
+    """What TLS adds to the bias of the same tool without it."""
+    texts = []
+    for q, middle in middles.items():
+        found = [bias for one in plain if (bias := one.bias_us(q, kernel)) is not None]
+        if found and middle is not None:
+            added = middle - median(found)
+            met = "met" if abs(added) <= TLS_TARGET_US else "missed"
+            texts.append(f"p{100 * q:g} {added:+.0f} µs on plain, within {TLS_TARGET_US}: {met}")
+    return ", ".join(texts)
 
 
 def _against(arrived, rate):

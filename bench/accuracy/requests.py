@@ -6,8 +6,7 @@ import tempfile
 from collections import defaultdict
 from dataclasses import dataclass
 
-from accuracy import truth_log
-from lib import servers, trial
+from accuracy import against_truth
 from lib.load import Load
 from lib.stats import median, quantile
 from lib.table import render
@@ -40,6 +39,7 @@ class Sampling:
     def __init__(self, tool, path):
         self.tool = tool
         self.name = tool.name
+        self.tls = tool.tls
         self.path = path
 
     def argv(self, load):
@@ -57,11 +57,9 @@ def jobs(tools):
 def run_one(bench, seconds, delay, tool):
     """One run; the n-th request of a connection is the n-th that the server saw on it."""
     with tempfile.TemporaryDirectory(prefix="prony-bench-") as folder:
-        log, samples = os.path.join(folder, "log"), os.path.join(folder, "samples")
-        with servers.truth(bench.prony, {bench.server_core}, log, delay) as server:
-            load = Load(server.url, CONNECTIONS, seconds, rate=RATE)
-            trial.run(Sampling(tool, samples), load, {bench.client_core}, server)
-        return _join(tool.name, delay, truth_log.read(log), samples)
+        samples = os.path.join(folder, "samples")
+        run = against_truth.run(Sampling(tool, samples), lambda url: Load(url, CONNECTIONS, seconds, rate=RATE), delay, bench)
+        return _join(tool.name, delay, run.log, samples)
 
 
 def _join(name, delay, log, path):

@@ -18,10 +18,12 @@ class Load:
     # HTTP/2, with so many requests in flight on a connection.
     http2: bool = False
     streams: int = 1
+    # Over TLS: the file with the certificate to trust.
+    authority: str | None = None
 
     @property
     def is_https(self):
-        """Whether it goes over TLS; certificates are never verified."""
+        """Whether it goes over TLS; certificates are verified only with an `authority`."""
         return self.url.startswith("https:")
 
 

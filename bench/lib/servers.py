@@ -20,9 +20,9 @@ ORIGINALS = peers.BENCH.parent / "studies" / "originals"
 class Server:
     """A server that answers."""
 
-    def __init__(self, argv, cores, port, *, environment=None, ready_s=READY_S):
+    def __init__(self, argv, cores, port, *, scheme="http", environment=None, ready_s=READY_S):
         self.port = port
-        self.url = f"http://127.0.0.1:{port}/"
+        self.url = f"{scheme}://127.0.0.1:{port}/"
         # How many requests it says that it answered, once it has ended; None where it says nothing.
         self.answered = None
         with tempfile.TemporaryFile() as said:
@@ -87,10 +87,13 @@ def null(prony, cores):
     return Server([prony, "serve", "null", "--port", str(port), "--workers", str(len(cores))], cores, port)
 
 
-def truth(prony, cores, log, delay):
-    """1 ms after each request's arrival by the kernel's clock, or as `delay` says; `log` is whole once it has ended."""
+def truth(prony, cores, log, delay, authority=None):
+    """1 ms after each request's arrival by the kernel's clock, or as `delay` says; `log` is whole once it has ended.
+    `authority`: over TLS, with the certificate that vouches for it in this file."""
     port = free_port()
-    return Server([prony, "serve", "truth", "--port", str(port), "--delay", delay, "--log", log], cores, port)
+    tls = ["--tls", "--tls-ca", authority] if authority else []
+    argv = [prony, "serve", "truth", "--port", str(port), "--delay", delay, "--log", log, *tls]
+    return Server(argv, cores, port, scheme="https" if authority else "http")
 
 
 def nginx(cores):

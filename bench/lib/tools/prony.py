@@ -6,12 +6,13 @@ from lib.load import Said, Unreadable
 
 
 class Prony:
-    """One of its two drivers."""
+    """One of its two drivers; `tls`: against servers over TLS."""
 
-    def __init__(self, program, driver, label="prony"):
+    def __init__(self, program, driver, label="prony", *, tls=False):
         self.program = program
         self.driver = driver
-        self.name = f"{label} {driver}"
+        self.tls = tls
+        self.name = f"{label} {driver} TLS" if tls else f"{label} {driver}"
 
     def argv(self, load):
         command = [self.program, "run", load.url, "--driver", self.driver, "-q", "-o", "json"]
@@ -22,7 +23,9 @@ class Prony:
             command += ["-r", str(load.rate)]
         if not load.keepalive:
             command += ["--no-keepalive"]
-        if load.is_https:
+        if load.authority:
+            command += ["--cacert", load.authority]
+        elif load.is_https:
             command += ["--insecure"]
         if load.http2:
             command += ["--http2" if load.is_https else "--http2-prior-knowledge", "--streams", str(load.streams)]

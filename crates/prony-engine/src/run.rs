@@ -20,6 +20,7 @@ use crate::load::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
 use crate::load::http2::Http2;
 use crate::load::layer::Layer;
 use crate::load::pacer::{Part, Schedule, share};
+use crate::load::retry::Retries;
 use crate::load::scenario::compile::Compiled;
 use crate::load::scenario::sessions::{Beginning, Sessions, Share};
 use crate::load::worker::{Assignment, Pace, Worker};
@@ -246,7 +247,8 @@ fn start(
             request: request.repeated().into(),
             depth: assignment.depth,
             keep_alive: assignment.keep_alive,
-            closed_loop: plan.load.rate().is_none(),
+            // The end of a backoff is a moment as exact as that of a schedule.
+            closed_loop: plan.load.rate().is_none() && plan.retries.is_none(),
             unpaced: longest * assignment.depth as usize <= WINDOW_BYTES && environment::paces(),
             stamps: kernel.stamping.sampling,
             peers: peers.addresses.clone(),
@@ -326,8 +328,7 @@ fn work<D: Driver>(worker: Worker, setup: &Setup, start: Nanos) -> io::Result<()
 fn assign(plan: &RunPlan, what: &What<'_>, window: Window, thread: u32) -> Assignment {
     let request = what.request;
     let requests = plan.end.requests().unwrap_or(u64::MAX);
-    let connections = share(u64::from(plan.load.connections()), thread, plan.threads);
-    let slots = u32::try_from(connections).expect("invariant: a share of 32 bits has 32 bits");
+    let slots = slots(plan, thread);
     let left = share(requests, thread, plan.threads);
     let sessions = |scenario: &Compiled, beginning| {
         let share = Share { thread, threads: plan.threads };
@@ -362,12 +363,21 @@ fn assign(plan: &RunPlan, what: &What<'_>, window: Window, thread: u32) -> Assig
         counted: plan.end.requests().is_some(),
         drain: span(plan.timeouts.drain),
         connect_timeout: span(plan.timeouts.connect),
-        request_timeout: span(plan.timeouts.request),
+        request_timeout: span(
+            plan.retries.as_ref().map_or(plan.timeouts.request, |retries| retries.attempt_timeout),
+        ),
         depth: plan.request.pipeline,
         keep_alive: request.keep_alive(plan.request.keep_alive),
         request_bytes: request.length() as u64,
         events: plan.events,
+        retries: Retries::of(plan, thread).map(Box::new),
     }
+}
+
+/// The connections of worker `thread`, at most.
+pub(crate) fn slots(plan: &RunPlan, thread: u32) -> u32 {
+    let connections = share(u64::from(plan.load.connections()), thread, plan.threads);
+    u32::try_from(connections).expect("invariant: a share of 32 bits has 32 bits")
 }
 
 /// How long the warm-up sends one request at a time: what the server takes without a queue distinguishes a server

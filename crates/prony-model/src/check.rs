@@ -90,11 +90,12 @@ impl RunResult {
         sum("answered", requests.answered, "statuses", &statuses, found);
         if let Some(traffic) = &self.traffic {
             let answered = traffic.measured.answered;
+            let retried = self.retries.as_ref().map_or(0, |retries| retries.answers_retried);
             sum(
                 "the traffic's answers of the measured part",
                 answered,
-                "answered",
-                &[requests.answered],
+                if retried == 0 { "answered" } else { "answered and retried" },
+                &[requests.answered, retried],
                 found,
             );
         }

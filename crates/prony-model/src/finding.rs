@@ -172,11 +172,13 @@ pub enum FindingCode {
     MemoryGrowth,
     /// No response was the stream of events that was expected.
     NoEvents,
+    /// Retries made up a large part of the load.
+    RetryStorm,
 }
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 60] = [
+    pub const ALL: [Self; 61] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -237,6 +239,7 @@ impl FindingCode {
         Self::FewRounds,
         Self::MemoryGrowth,
         Self::NoEvents,
+        Self::RetryStorm,
     ];
 
     /// Whether the machine or the client caused it, so that the same run may go well at another moment. What the server
@@ -321,6 +324,7 @@ impl FindingCode {
             Self::FewRounds => "few-rounds",
             Self::MemoryGrowth => "memory-growth",
             Self::NoEvents => "no-events",
+            Self::RetryStorm => "retry-storm",
         }
     }
 }

@@ -30,6 +30,7 @@ mod probe;
 mod problem;
 mod redact;
 mod result;
+mod retries;
 mod scenario;
 mod server;
 mod source;
@@ -90,6 +91,7 @@ pub use result::{
     KernelClockUse, MachineUse, OutcomeSummary, RateSummary, Requests, RunResult, SecondPoint, ThreadUse,
     Timing,
 };
+pub use retries::{Backoff, RetryError, RetryOn, RetryOptions, RetryPlan, RetryUse};
 pub use scenario::{
     Escape, ExpectedValue, Extraction, ExtractionSource, Feed, FeedEnd, FeedOrder, FeedRows, FeedRowsError,
     Flow, FlowResult, Generated, Misplaced, Part, PartContent, Piece as TemplatePiece, Place as ScenarioPlace,

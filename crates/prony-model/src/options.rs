@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::problem::shown_as_problem;
 use crate::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, ExecPlan, ExecRuns, KernelClock, Load, PlanError,
-    ProbePlan, Problem, Rate, RequestPlan, RunPlan, Scenario, Spelling, StatusSet, Target, Timeouts, Version,
+    ProbePlan, Problem, Rate, RequestPlan, RetryOptions, RunPlan, Scenario, Spelling, StatusSet, Target, Timeouts,
+    Version,
 };
 
 /// Connections in a closed loop, when no number is given.
@@ -63,6 +64,8 @@ pub struct RunOptions {
     pub events: bool,
     /// Sessions, instead of the request.
     pub scenario: Option<Box<Scenario>>,
+    /// Which failed requests are sent again.
+    pub retries: RetryOptions,
 }
 
 /// The request of a load or a probe as it was asked for.
@@ -263,6 +266,7 @@ impl RunOptions {
             kernel_clock: self.kernel_clock,
             samples: self.samples,
             events: self.events,
+            retries: self.retries.plan(&timeouts)?,
             seed,
             request: self.request.plan(version, self.in_flight(version)?)?,
             target,

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::PlanError;
-use crate::{Problem, Rate, Scenario, Target};
+use crate::{Problem, Rate, RetryError, RetryPlan, Scenario, Target};
 
 /// One run: what, how much, how long, how judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +50,9 @@ pub struct RunPlan {
     /// Whether responses are streams of events, whose moments are measured, too ([`crate::EventStreams`]).
     #[serde(default)]
     pub events: bool,
+    /// Which failed requests are sent again; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<RetryPlan>,
     /// Seed of everything random in the run (PCG-64, one stream per thread).
     pub seed: u64,
 }
@@ -216,7 +219,7 @@ pub struct Timeouts {
     #[serde(rename = "connect_s", with = "crate::duration")]
     #[schemars(with = "f64")]
     pub connect: Duration,
-    /// For a complete response, from when the request was sent.
+    /// For a complete response, from when the request was sent; where it is sent again, from when it was sent first.
     #[serde(rename = "request_s", with = "crate::duration")]
     #[schemars(with = "f64")]
     pub request: Duration,
@@ -397,6 +400,15 @@ impl RunPlan {
         if pipeline > 1 && !self.request.keep_alive {
             let setting = self.request.version.in_flight_setting();
             return Err(PlanError::PipelineWithoutKeepAlive { setting });
+        }
+        if let Some(retries) = &self.retries {
+            if self.scenario.is_some() {
+                return Err(RetryError::NotWith("scenario").into());
+            }
+            if self.request.version == Version::Http2 {
+                return Err(RetryError::NotWith("http2").into());
+            }
+            retries.check(&self.timeouts, pipeline)?;
         }
         check_unix(&self.target, &self.sources)
     }

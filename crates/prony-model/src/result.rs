@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CleanParts, Environment, ErrorKind, EvaluatedThreshold, EventStreams, Finding, HistogramData, Histograms,
-    Http2Use, Latencies, LatencySummary, Limiter, RunPlan, ScenarioResult, ServerUse, SoloRequests, TlsUse, Traffic,
-    Verdict,
+    Http2Use, Latencies, LatencySummary, Limiter, RetryUse, RunPlan, ScenarioResult, ServerUse, SoloRequests, TlsUse,
+    Traffic, Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to judge it.
@@ -51,6 +51,9 @@ pub struct RunResult {
     /// Sessions, flows and steps, where the plan has a scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<ScenarioResult>,
+    /// What came of retries, where the plan asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<RetryUse>,
     /// Throughput over the measured part.
     pub rate: RateSummary,
     /// Bytes on the wire, headers included, over the measured part.
@@ -175,7 +178,7 @@ pub struct Timing {
 pub struct Requests {
     /// Due within the measured part.
     pub intended: u64,
-    /// Handed to the kernel, or failed in the attempt to connect.
+    /// Handed to the kernel, or failed in the attempt to connect; retries are counted apart ([`RetryUse`]).
     pub sent: u64,
     /// Complete responses of any status.
     pub answered: u64,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Requests and connections of the whole run. A server that logs every request has `warmup.sent + measured.sent` lines
-/// of it, those included that had no complete answer.
+/// of it, those included that had no complete answer, and retries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
     /// Connections that were opened before the load, to find out which addresses answer, and closed without a request.

@@ -89,6 +89,9 @@ pub(crate) fn table(result: &RunResult, kernel: KernelRows) -> Table {
         shown.push(("1st, sent", &events.first_service));
         shown.push(("between", &events.between));
     }
+    if let Some(retries) = result.retries.as_ref().filter(|retries| retries.recovered > 0) {
+        shown.push(("recovered", &retries.recovered_response));
+    }
     if latency.connect.count > 0 {
         shown.push(("connect", &latency.connect));
     }

@@ -30,6 +30,7 @@ mod number;
 mod page;
 pub mod probe;
 mod record;
+mod retries;
 mod scenario;
 pub mod schedule;
 pub mod series;

@@ -6,7 +6,7 @@ use prony_model::{EvaluatedThreshold, Finding, RunResult};
 
 use crate::clean::clean;
 use crate::latency::{KernelRows, Table, headings, table};
-use crate::{facts, failures, record, scenario, server, threshold, tls};
+use crate::{facts, failures, record, retries, scenario, server, threshold, tls};
 
 /// The report of one run.
 pub fn run(result: &RunResult) -> String {
@@ -34,6 +34,10 @@ pub fn run(result: &RunResult) -> String {
     }
     if let Some(sessions) = scenario::sessions(result) {
         lines.push(format!("- sessions: {}", escaped(&sessions)));
+    }
+    let retries = retries::lines(result);
+    if !retries.is_empty() {
+        lines.push(format!("- retries: {}", escaped(&retries.join("; "))));
     }
     if let Some(events) = facts::events(result) {
         lines.push(format!("- events: {events}"));

@@ -6,7 +6,7 @@ use crate::bars::{bars, drawn};
 use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
-use crate::{Style, facts, failures, scenario, server, threshold, tls};
+use crate::{Style, facts, failures, retries, scenario, server, threshold, tls};
 
 /// Columns of a row's name in the latency table: as wide as the label column.
 const NAME: usize = 10;
@@ -110,6 +110,9 @@ pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     }
     if let Some(text) = scenario::sessions(result) {
         page.labelled("sessions", None, &text);
+    }
+    for (index, line) in retries::lines(result).iter().enumerate() {
+        page.labelled(if index == 0 { "retries" } else { "" }, None, line);
     }
     if let Some(text) = facts::events(result) {
         page.labelled("events", None, &text);

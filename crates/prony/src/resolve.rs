@@ -58,6 +58,7 @@ pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliErro
     refuse_abort_for_nothing(&args)?;
     let (args, scenario) = scenario::with_scenario(args)?;
     let plan = plan(&args, body, scenario, seed)?;
+    let notes = notes.into_iter().chain(repeated_work(&plan)).collect();
     let (format, file) = outputs::outputs(args.json.as_deref(), "--output", args.output)?;
     let clock = clock(args.clock, format)?;
     if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples.as_deref() == file) {
@@ -68,6 +69,20 @@ pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliErro
     let prepare = |path: &Path| Destination::prepare("--samples", path, args.force);
     let samples = args.samples.as_deref().map(prepare).transpose()?;
     Ok(ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet: args.quiet, notes })
+}
+
+/// What a retry may do twice. It is done all the same: whoever typed the flags asked for it.
+fn repeated_work(plan: &RunPlan) -> Option<String> {
+    // RFC 9110, section 9.2.2.
+    const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
+    let retries = plan.retries.as_ref()?;
+    let method = &plan.request.method;
+    (retries.on.repeats_work() && !IDEMPOTENT.contains(&method.as_str())).then(|| {
+        format!(
+            "{method} is not idempotent: a retry may do again what an attempt before it has done \
+             (only --retry-on connect never does)"
+        )
+    })
 }
 
 /// A run can end early only for what can be certain before its end.
@@ -131,6 +146,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
         samples: args.samples.is_some(),
         events: args.events,
         scenario: None,
+        retries: args.retries.options(),
     })
 }
 

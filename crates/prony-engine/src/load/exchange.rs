@@ -127,7 +127,9 @@ impl Worker {
             Pace::Closed { .. } => {
                 let intended = std::mem::take(&mut self.connections[slot as usize].waiting);
                 // It may have been opened for a request that was refused elsewhere.
-                if intended != 0 {
+                if self.retries.as_ref().is_some_and(|retries| retries.is_retry(slot)) {
+                    self.send_again(io, slot, intended, now);
+                } else if intended != 0 {
                     self.send(io, slot, intended, now);
                 }
                 self.refill(io, slot, now);
@@ -263,6 +265,21 @@ impl Worker {
         if self.layer.is_some() {
             return self.send_layered(io, slot, intended, now);
         }
+        let (bytes, reused) = self.hand_over_plain(io, slot, intended);
+        self.recorder.sent(intended, bytes, reused, now);
+    }
+
+    /// Hands a request to the driver; returns its bytes, and whether its connection had carried one before.
+    pub(crate) fn hand_over<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos) -> (u64, bool) {
+        if self.layer.is_some() {
+            self.hand_over_layered(io, slot, intended)
+        } else {
+            self.hand_over_plain(io, slot, intended)
+        }
+    }
+
+    #[inline]
+    fn hand_over_plain<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos) -> (u64, bool) {
         let connection = &mut self.connections[slot as usize];
         let ready = intended.max(connection.since);
         let reused = std::mem::replace(&mut connection.used, true);
@@ -276,7 +293,7 @@ impl Worker {
             self.flights.mark_sampled(slot, connection);
         }
         self.in_flight += 1;
-        self.recorder.sent(intended, self.plan.request_bytes, reused, now);
+        (self.plan.request_bytes, reused)
     }
 
     /// Fills an open connection of a closed loop with as many requests as it may carry at once.
@@ -374,7 +391,7 @@ impl Worker {
         if too_long || unasked {
             // An answer longer than it announced, or to a request that is only queued: neither can be trusted.
             let piece = Piece::of(if too_long { rest } else { body.unwrap_or_default() });
-            self.recorder.lost(sample, ErrorKind::Protocol, Detail::StrayBytes(piece));
+            self.settle_lost(slot, sample, ErrorKind::Protocol, Detail::StrayBytes(piece));
             if let Pace::Sessions(sessions) = &mut self.pace {
                 sessions.lost(slot, &sample);
             }
@@ -409,7 +426,12 @@ impl Worker {
         {
             self.recorder.other_length(sample.intended, first, end.body_bytes);
         }
-        self.recorder.answered(sample, outcome, answer, detail);
+        let again = if self.retries.is_none() {
+            self.recorder.answered(sample, outcome, answer, detail);
+            false
+        } else {
+            self.settle_answered(slot, sample, outcome, answer, detail)
+        };
         if let Pace::Sessions(sessions) = &mut self.pace {
             sessions.answered(slot, &sample);
         }
@@ -423,6 +445,8 @@ impl Worker {
             return self.leave(io, slot, now);
         }
         match self.pace {
+            // The connection waits with its request.
+            Pace::Closed { .. } if again => {}
             Pace::Closed { .. } => self.refill(io, slot, now),
             Pace::Open(_) | Pace::Sessions(_) => {
                 if was_full {

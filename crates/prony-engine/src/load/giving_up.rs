@@ -5,6 +5,7 @@ use prony_model::ErrorKind;
 use crate::clock::Nanos;
 use crate::load::conn::State;
 use crate::load::driver::{Io, Slot};
+use crate::load::retry::Attempt;
 use crate::load::worker::{Pace, RETRY_PAUSE, Worker};
 use crate::record::failure_detail::Detail;
 use crate::record::recorder::Sample;
@@ -48,11 +49,10 @@ impl Worker {
         if self.is_http2() {
             return self.lose_streams(slot, kind, detail, now);
         }
-        let connection = &mut self.connections[slot as usize];
-        while let Some(flight) = self.flights.pop(slot, connection) {
+        while let Some(flight) = self.flights.pop(slot, &mut self.connections[slot as usize]) {
             self.in_flight -= 1;
-            let sample = connection.ended(flight, now);
-            self.recorder.lost(sample, kind, detail);
+            let sample = self.connections[slot as usize].ended(flight, now);
+            self.settle_lost(slot, sample, kind, detail);
             if let Pace::Sessions(sessions) = &mut self.pace {
                 sessions.lost(slot, &sample);
             }
@@ -84,6 +84,8 @@ impl Worker {
     pub(crate) fn replace<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         self.vacate(slot);
         match self.pace {
+            // It connects when its request is sent again.
+            Pace::Closed { .. } if self.retries.as_ref().is_some_and(|retries| retries.holds(slot)) => {}
             Pace::Closed { .. } => self.begin(io, slot, now),
             Pace::Open(_) | Pace::Sessions(_) => {
                 self.free.remove(slot);
@@ -125,15 +127,18 @@ impl Worker {
                 // Without one it was opened for a request that was refused elsewhere.
                 if waited == 0 {
                     self.fail_refused(began, kind, detail, now);
-                } else {
-                    self.record_unconnected(waited, began, kind, detail, now);
+                    return self.paused.push_back((now + RETRY_PAUSE, slot));
                 }
-                self.paused.push_back((now + RETRY_PAUSE, slot));
+                let sample = Sample::unsent(waited, began, now);
+                let attempt = self.retries.as_mut().map(|retries| retries.take_attempt(slot));
+                if !self.settle_unconnected(attempt.unwrap_or_default(), slot, sample, kind, detail) {
+                    self.paused.push_back((now + RETRY_PAUSE, slot));
+                }
             }
             Pace::Open(_) | Pace::Sessions(_) => {
                 self.closed.push(slot);
                 if !self.fail_refused(began, kind, detail, now) {
-                    self.fail_waiting(began, kind, detail, now);
+                    self.fail_waiting(slot, began, kind, detail, now);
                 }
             }
         }
@@ -141,27 +146,30 @@ impl Worker {
 
     /// An open loop did not get a connection: the request that has waited the longest has failed. Where the client
     /// has no port or descriptor left, others can wait for a connection that is there; where none is, they fail too.
-    fn fail_waiting(&mut self, began: Nanos, kind: ErrorKind, detail: Detail, now: Nanos) {
+    fn fail_waiting(&mut self, slot: Slot, began: Nanos, kind: ErrorKind, detail: Detail, now: Nanos) {
         let exhausted = kind.is_clients_fault();
         if exhausted {
             self.limiter.pause(now);
         }
         loop {
-            if now >= self.stop_at || self.pace.waiting(now) == 0 {
-                return;
-            }
-            match &mut self.pace {
-                Pace::Closed { .. } => return,
-                Pace::Open(schedule) => {
-                    let intended = schedule.take();
-                    self.recorder.taken(intended);
-                    self.record_unconnected(intended, began, kind, detail, now);
+            if !self.fail_waiting_retry(slot, began, kind, detail, now) {
+                if now >= self.stop_at || self.pace.waiting(now) == 0 {
+                    return;
                 }
-                Pace::Sessions(sessions) => {
-                    let Some(due) = sessions.take(now) else { continue };
-                    sessions.unprepared(due);
-                    self.recorder.taken(due.intended);
-                    self.step_unconnected(due, began, kind, detail, now);
+                match &mut self.pace {
+                    Pace::Closed { .. } => return,
+                    Pace::Open(schedule) => {
+                        let intended = schedule.take();
+                        self.recorder.taken(intended);
+                        let sample = Sample::unsent(intended, began, now);
+                        self.settle_unconnected(Attempt::default(), slot, sample, kind, detail);
+                    }
+                    Pace::Sessions(sessions) => {
+                        let Some(due) = sessions.take(now) else { continue };
+                        sessions.unprepared(due);
+                        self.recorder.taken(due.intended);
+                        self.step_unconnected(due, began, kind, detail, now);
+                    }
                 }
             }
             if !exhausted || self.open > 0 || self.connecting > 0 {

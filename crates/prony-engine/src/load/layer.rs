@@ -182,7 +182,7 @@ impl Worker {
     }
 
     /// Hands a request to the driver, encrypted; returns its bytes, and whether its connection had carried one before.
-    fn hand_over_layered<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos) -> (u64, bool) {
+    pub(crate) fn hand_over_layered<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos) -> (u64, bool) {
         let reused = self.begin_flight(slot, intended);
         let Some(layer) = &mut self.layer else { return (0, reused) };
         let sent = layer.send(io, slot);

@@ -5,6 +5,7 @@ pub(crate) mod pacer;
 pub(crate) mod wake;
 pub(crate) mod exchange;
 pub(crate) mod giving_up;
+pub(crate) mod retry;
 pub(crate) mod conn;
 pub(crate) mod layer;
 pub(crate) mod http2;

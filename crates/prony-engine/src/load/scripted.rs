@@ -125,6 +125,7 @@ fn worker(pace: Pace, slots: u32) -> Worker {
         keep_alive: true,
         request_bytes: 40,
         events: false,
+        retries: None,
     };
     let (full, _) = sync_channel(1);
     let (_, spare) = sync_channel(1);

@@ -30,7 +30,7 @@ impl Worker {
                 (false, if sent == 0 { now } else { sent })
             }
         };
-        let timeout = if connecting { self.plan.connect_timeout } else { self.plan.request_timeout };
+        let timeout = if connecting { self.plan.connect_timeout } else { self.attempt_timeout(slot, since) };
         if now.saturating_sub(since) <= timeout {
             self.watch(slot, now, since.saturating_add(timeout));
         } else if connecting {
@@ -42,8 +42,7 @@ impl Worker {
 
     /// Sets the next check of `slot`: when `late` has come, or a request that is begun now could be late.
     pub(crate) fn watch(&mut self, slot: Slot, now: Nanos, late: Nanos) {
-        let shortest = self.plan.request_timeout.min(self.plan.connect_timeout);
-        self.deadlines.set(slot, now, late.min(now.saturating_add(shortest)));
+        self.deadlines.set(slot, now, late.min(now.saturating_add(self.check_every)));
     }
 }
 

@@ -19,6 +19,7 @@ use crate::load::driver::{Driver, Io, Slot};
 use crate::load::first::Watch;
 use crate::load::layer::Layer;
 use crate::load::pacer::Schedule;
+use crate::load::retry::Retries;
 use crate::load::scenario::sessions::Sessions;
 use crate::load::slot_list::SlotList;
 use crate::load::streams::EventWatch;
@@ -69,6 +70,8 @@ pub(crate) struct Assignment {
     pub request_bytes: u64,
     /// Whether responses are streams of events.
     pub events: bool,
+    /// Sends failed requests again, where the plan asks for it.
+    pub retries: Option<Box<Retries>>,
 }
 
 /// What decides when a request is begun.
@@ -121,6 +124,8 @@ pub(crate) struct Worker {
     connect_at: Nanos,
     /// When connections are to be checked for timeouts.
     pub(crate) deadlines: Deadlines,
+    /// How often a connection is checked for that, at least.
+    pub(crate) check_every: Nanos,
     pub(crate) connecting: u32,
     pub(crate) open: u32,
     pub(crate) in_flight: u64,
@@ -134,14 +139,17 @@ pub(crate) struct Worker {
     pub(crate) checker: Checker,
     /// Watches responses that are streams of events; none where nobody asks for it.
     pub(crate) events: Option<EventWatch>,
+    /// Sends failed requests again; none where the plan does not ask for it.
+    pub(crate) retries: Option<Box<Retries>>,
     pub(crate) recorder: Recorder,
     pub(crate) first: Watch,
     /// A 400 has said that the server speaks TLS.
     pub(crate) wants_tls: bool,
     /// No request is begun from here on.
     pub(crate) stop_at: Nanos,
-    stopped: bool,
-    next_control: Nanos,
+    pub(crate) stopped: bool,
+    /// When to check for a stop by hand, or to send a request again.
+    pub(crate) next_control: Nanos,
     next_sample: Nanos,
     /// The connection that was sampled last.
     tcp_sampled: Slot,
@@ -175,6 +183,7 @@ impl Worker {
         let of_any_length = layer.is_some() || matches!(plan.pace, Pace::Sessions(_));
         let bodies = if checker.needs_body() { responses as usize } else { 0 };
         let shortest = plan.request_timeout.min(plan.connect_timeout);
+        let retries = plan.retries.take();
         Self {
             pace: std::mem::replace(&mut plan.pace, Pace::Closed { left: 0 }),
             connections: (0..slots).map(|_| Connection::new()).collect(),
@@ -201,6 +210,8 @@ impl Worker {
             bodies: vec![Vec::new(); bodies].into_boxed_slice(),
             checker,
             events: plan.events.then(|| EventWatch::new(responses)),
+            check_every: retries.as_ref().map_or(shortest, |retries| retries.check_every(shortest)),
+            retries,
             recorder,
             first: Watch::Head,
             wants_tls: false,
@@ -255,6 +266,9 @@ impl Worker {
             if self.control.is_stopped() || self.aborted {
                 self.stop_at = self.stop_at.min(now);
             }
+            if self.retries.is_some() {
+                self.retry_due(io, now);
+            }
         }
         if now >= self.stop_at && !self.stopped {
             self.stop(now);
@@ -273,6 +287,8 @@ impl Worker {
                 Pace::Closed { .. } => self.open_closed_loop(io, now),
                 Pace::Open(_) | Pace::Sessions(_) => self.dispatch(io, now),
             }
+        } else if self.retries.is_some() {
+            self.dispatch_retries(io, now);
         }
         self.flush_frames(io);
     }
@@ -301,6 +317,9 @@ impl Worker {
 
     /// Begins the requests that are due, on connections that are free or newly opened.
     pub(crate) fn dispatch<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        if self.retries.is_some() {
+            self.dispatch_retries(io, now);
+        }
         match &self.pace {
             Pace::Closed { .. } => return,
             Pace::Open(_) => self.dispatch_requests(io, now),
@@ -326,17 +345,23 @@ impl Worker {
         let mut waiting = self.pace.waiting(now);
         while waiting > 0 {
             let Some(slot) = self.free.pop_front() else { break };
-            let Pace::Open(schedule) = &mut self.pace else { return };
-            let intended = schedule.take();
-            self.recorder.taken(intended);
-            if let Some(cause) = self.wait_cause(slot, intended, waiting) {
-                self.recorder.waited(intended, cause);
-            }
-            self.send(io, slot, intended, clock::now());
-            if self.connections[slot as usize].has_room() {
-                self.free.push_back(slot);
-            }
+            self.send_due(io, slot, waiting);
             waiting -= 1;
+        }
+    }
+
+    /// Sends the oldest of the `waiting` requests that are due on `slot`, which is free.
+    #[inline]
+    pub(crate) fn send_due<I: Io>(&mut self, io: &mut I, slot: Slot, waiting: u64) {
+        let Pace::Open(schedule) = &mut self.pace else { return };
+        let intended = schedule.take();
+        self.recorder.taken(intended);
+        if let Some(cause) = self.wait_cause(slot, intended, waiting) {
+            self.recorder.waited(intended, cause);
+        }
+        self.send(io, slot, intended, clock::now());
+        if self.connections[slot as usize].has_room() {
+            self.free.push_back(slot);
         }
     }
 
@@ -420,7 +445,9 @@ impl Worker {
             && (self.connecting == 0 || !matches!(self.pace, Pace::Closed { .. }))
             && !self.has_refused();
         if self.stopped {
-            return idle || self.aborted || now >= self.stop_at.saturating_add(self.plan.drain);
+            return (idle && !self.has_retries_left())
+                || self.aborted
+                || now >= self.stop_at.saturating_add(self.plan.drain);
         }
         let begun = match &self.pace {
             Pace::Closed { left } => *left == 0 && self.paused.is_empty(),
@@ -429,7 +456,7 @@ impl Worker {
         };
         let ends = self.plan.counted
             || matches!(&self.pace, Pace::Sessions(sessions) if sessions.is_ended_by_feed());
-        if begun && idle && ends {
+        if begun && idle && ends && !self.has_retries_left() {
             self.stop_at = now;
             self.stop(now);
             return true;
@@ -473,9 +500,16 @@ impl Worker {
             while !is_http2 && let Some(flight) = self.flights.pop(slot, connection) {
                 self.recorder.unfinished(flight.intended, now);
             }
-            if connection.waiting != 0 {
-                self.recorder.never_sent(connection.waiting, true, now);
+            match std::mem::take(&mut connection.waiting) {
+                0 => {}
+                intended if self.retries.as_ref().is_some_and(|retries| retries.is_retry(slot)) => {
+                    self.recorder.unfinished_retry(intended, now);
+                }
+                intended => self.recorder.never_sent(intended, true, now),
             }
+        }
+        if let Some(retries) = &self.retries {
+            retries.waiting().for_each(|intended| self.recorder.unfinished_retry(intended, now));
         }
         if let Pace::Sessions(sessions) = self.pace {
             self.recorder.sessions(Box::new(sessions.finish()));

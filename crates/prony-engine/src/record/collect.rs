@@ -19,6 +19,7 @@ use crate::machine::observe::Observer;
 use crate::machine::server::ServerWatch;
 use crate::record::handshakes::Handshakes;
 use crate::record::http2::Http2Counts;
+use crate::record::retries::RetryRecord;
 use crate::record::samples::Samples;
 use crate::record::scenario::ScenarioRecord;
 use crate::record::series::Series;
@@ -65,6 +66,8 @@ pub(crate) struct Totals {
     pub streams: Streams,
     /// Sessions, flows and steps.
     pub scenario: ScenarioRecord,
+    /// What came of retries.
+    pub retries: RetryRecord,
     /// Counters of the whole run, warm-up included.
     pub whole_run: Counters,
     /// By thread.
@@ -127,6 +130,7 @@ impl Collector {
             http2: Http2Counts::default(),
             streams: Streams::default(),
             scenario: ScenarioRecord::default(),
+            retries: RetryRecord::default(),
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads),
@@ -173,6 +177,9 @@ impl Collector {
                     }
                     if let Some(scenario) = slice.scenario.take() {
                         self.totals.scenario.add(*scenario);
+                    }
+                    if let Some(retries) = slice.retries.take() {
+                        self.totals.retries.add(&retries);
                     }
                     let spare = self.sorter.hold(slice);
                     // A worker that has ended takes nothing back.
@@ -250,7 +257,7 @@ impl Collector {
         let last = slice.counted_to.min(self.totals.window.measure_to);
         self.totals.measured_to = self.totals.measured_to.max(last);
         self.totals.series.add(slice, last, &self.good);
-        self.server.count(slice.start, last, slice.counters.answered_now);
+        self.server.count(slice.start, last, slice.counters.answered_now + slice.counters.retried_now);
         self.done += slice.counters.done_now;
         self.failed += slice.counters.failed_now;
         sink(RunEvent::Slice(SliceCounts {
@@ -416,6 +423,7 @@ impl Counters {
     pub(crate) fn add(&mut self, other: &Self) {
         self.sent_now += other.sent_now;
         self.answered_now += other.answered_now;
+        self.retried_now += other.retried_now;
         self.done_now += other.done_now;
         self.failed_now += other.failed_now;
         self.sent_bytes += other.sent_bytes;

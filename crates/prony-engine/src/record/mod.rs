@@ -1,6 +1,7 @@
 //! Records what came back: samples, slices, totals, and the result made of them.
 
 pub(crate) mod recorder;
+pub(crate) mod retries;
 pub(crate) mod samples;
 pub(crate) mod slice;
 pub(crate) mod failure_detail;

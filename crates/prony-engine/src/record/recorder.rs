@@ -12,6 +12,7 @@ use crate::record::failure_detail::{Detail, Example};
 use crate::record::handshakes::Handshakes;
 use crate::record::http2::Http2Counts;
 use crate::record::scenario::ScenarioRecord;
+use crate::record::retries::RetryRecord;
 use crate::record::slice::{SLICE, Slice, WaitCause};
 use crate::record::streams::Streams;
 use crate::sys::TcpInfo;
@@ -92,7 +93,7 @@ pub(crate) struct Answer {
 
 /// One worker's records.
 pub(crate) struct Recorder {
-    current: Box<Slice>,
+    pub(super) current: Box<Slice>,
     full: SyncSender<Box<Slice>>,
     spare: Receiver<Box<Slice>>,
     /// Requests due before this are not counted: they are of the warm-up.
@@ -100,17 +101,17 @@ pub(crate) struct Recorder {
     /// Requests that end before this were sent one at a time.
     solo_until: Nanos,
     /// What comes from here on is no longer part of any rate.
-    measure_to: Nanos,
+    pub(super) measure_to: Nanos,
     /// The planned end of the measured part, which a late thread passes.
     planned_to: Nanos,
     /// Which kinds of failure an example was kept of.
     shown: [bool; ErrorKind::ALL.len()],
     /// Requests in flight, and since when so many.
-    in_flight: u64,
+    pub(super) in_flight: u64,
     in_flight_since: Nanos,
     last_cpu: Nanos,
     slice_ends: Nanos,
-    open_loop: bool,
+    pub(super) open_loop: bool,
     keeps_samples: bool,
     /// Whether the kernel is asked when answers arrive.
     asks_kernel: bool,
@@ -120,6 +121,7 @@ pub(crate) struct Recorder {
     streams: Box<Streams>,
     http2: Http2Counts,
     scenario: Option<Box<ScenarioRecord>>,
+    pub(super) retries: Box<RetryRecord>,
 }
 
 impl Recorder {
@@ -140,6 +142,7 @@ impl Recorder {
             streams: Box::default(),
             http2: Http2Counts::default(),
             scenario: None,
+            retries: Box::default(),
             current: first,
             full,
             spare,
@@ -213,12 +216,13 @@ impl Recorder {
         self.distrust_moved_clock(now);
         self.close(now);
         // An empty slice in its place would be fifty histograms, made to be dropped.
-        let Self { mut current, stamps, handshakes, streams, http2, scenario, full, .. } = self;
+        let Self { mut current, stamps, handshakes, streams, http2, scenario, retries, full, .. } = self;
         current.stamps = Some(stamps);
         current.handshakes = Some(handshakes);
         current.streams = Some(streams);
         current.http2 = Some(http2);
         current.scenario = scenario;
+        current.retries = Some(retries);
         hand_over(&full, current);
     }
 
@@ -312,7 +316,13 @@ impl Recorder {
     }
 
     #[inline]
-    fn ended(&mut self, mut sample: Sample, outcome: Outcome, answer: Option<Answer>, detail: Detail) {
+    pub(super) fn ended(
+        &mut self,
+        mut sample: Sample,
+        outcome: Outcome,
+        answer: Option<Answer>,
+        detail: Detail,
+    ) {
         let counted = self.counts(sample.intended);
         let slice = &mut *self.current;
         if sample.done < self.measure_to {
@@ -559,14 +569,14 @@ impl Recorder {
     }
 
     #[inline]
-    fn leave_flight(&mut self, now: Nanos) {
+    pub(super) fn leave_flight(&mut self, now: Nanos) {
         self.weigh(now);
         self.in_flight -= 1;
     }
 
     /// Adds the time since the last change to the integral of requests in flight.
     #[inline]
-    fn weigh(&mut self, now: Nanos) {
+    pub(super) fn weigh(&mut self, now: Nanos) {
         let passed = now.saturating_sub(self.in_flight_since);
         self.current.counters.in_flight_ns += u128::from(passed) * u128::from(self.in_flight);
         self.in_flight_since = self.in_flight_since.max(now);

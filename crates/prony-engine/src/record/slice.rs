@@ -11,6 +11,7 @@ use crate::record::failure_detail::Example;
 use crate::record::handshakes::Handshakes;
 use crate::record::http2::Http2Counts;
 use crate::record::own_delay::OwnDelay;
+use crate::record::retries::RetryRecord;
 use crate::record::samples::Samples;
 use crate::record::scenario::ScenarioRecord;
 use crate::record::streams::Streams;
@@ -73,6 +74,8 @@ pub(crate) struct Slice {
     pub http2: Option<Http2Counts>,
     /// What the worker's sessions took, in its last slice.
     pub scenario: Option<Box<ScenarioRecord>>,
+    /// What came of the retries of all of the worker's requests, in its last slice.
+    pub retries: Option<Box<RetryRecord>>,
 }
 
 /// Both clocks of one outcome.
@@ -154,6 +157,8 @@ pub(crate) struct Counters {
     pub sent_now: u64,
     /// Complete responses in this stretch of time.
     pub answered_now: u64,
+    /// Others in this stretch of time, whose requests were sent again.
+    pub retried_now: u64,
     /// Good ones among them.
     pub done_now: u64,
     /// Failures in this stretch of time.
@@ -219,6 +224,7 @@ impl Slice {
             streams: None,
             http2: None,
             scenario: None,
+            retries: None,
         }
     }
 
@@ -251,6 +257,7 @@ impl Slice {
         self.streams = None;
         self.http2 = None;
         self.scenario = None;
+        self.retries = None;
     }
 }
 

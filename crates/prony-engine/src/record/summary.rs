@@ -70,6 +70,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             .as_ref()
             .map(|used| TlsUse { handshakes: totals.handshakes.summary(), ..used.clone() }),
         http2: (run.plan.request.version == Version::Http2).then(|| totals.http2.summary()),
+        retries: run.plan.retries.is_some().then(|| totals.retries.summary(totals.all.tally.sent)),
         events: run.plan.events.then(|| totals.streams.summary(measured_s(totals))),
         scenario: run
             .plan

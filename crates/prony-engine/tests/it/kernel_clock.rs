@@ -14,7 +14,7 @@ use prony_targets::truth;
 
 use crate::plans::{closed, failures, finding, get, has_finding, open, plan, requests, run, run_with};
 use crate::server::{Peer, Server, ok};
-use crate::truth::measure;
+use crate::truth::{Over, measure};
 
 /// What the two clocks of one machine may differ by when they are compared, and a rounding.
 const SLACK_NS: u64 = 11_000;
@@ -156,7 +156,7 @@ on_both_drivers! {
        client to look at it. */
     fn a_wait_for_a_connection_ends_when_the_answer_arrived_that_frees_it(driver) {
         let delay = truth::Delay::Const(Duration::from_millis(1));
-        let measured = measure(driver, truth::Config { delay, ..truth::Config::default() }, |plan| {
+        let measured = measure(driver, Over::Tcp, truth::Config { delay, ..truth::Config::default() }, |plan| {
             RunPlan { load: open(5000.0, 1), end: requests(300), ..plan }
         });
         if !has_kernel_clock(&measured.result) || measured.result.kernel_clock.discarded > 0 {
@@ -176,7 +176,7 @@ on_both_drivers! {
     /* By the kernel's clock on both sides, no request is quicker than the server was. */
     fn network_and_server_take_as_long_as_the_server_says(driver) {
         let delay = truth::Delay::Const(Duration::from_millis(2));
-        let measured = measure(driver, truth::Config { delay, ..truth::Config::default() }, |plan| {
+        let measured = measure(driver, Over::Tcp, truth::Config { delay, ..truth::Config::default() }, |plan| {
             RunPlan { load: open(400.0, 4), end: requests(200), ..plan }
         });
         if !has_kernel_clock(&measured.result) {

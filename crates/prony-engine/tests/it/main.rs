@@ -30,6 +30,7 @@ mod peers;
 mod pipelining;
 mod probe;
 mod protocol;
+mod retries;
 mod scenario;
 mod spikes;
 mod stop;

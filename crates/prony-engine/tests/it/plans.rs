@@ -27,6 +27,7 @@ pub(crate) fn plan(url: &str) -> RunPlan {
         samples: false,
         events: false,
         scenario: None,
+        retries: None,
         seed: 7,
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::problem::shown_as_problem;
-use crate::{Problem, Spelling};
+use crate::{Problem, RetryError, Spelling};
 
 /// A plan that contradicts itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +79,8 @@ pub enum PlanError {
     SourceWithUnixSocket,
     /// Addresses to connect to with a Unix socket.
     ConnectToWithUnixSocket,
+    /// Retries that can't be.
+    Retry(RetryError),
 }
 
 impl PlanError {
@@ -118,6 +120,7 @@ impl PlanError {
             Self::ConnectToWithUnixSocket => {
                 format!("{} and {} both say where to connect to", spelled("connect-to"), spelled("unix"))
             }
+            Self::Retry(error) => error.what(spelled),
         }
     }
 
@@ -147,6 +150,7 @@ impl PlanError {
                 format!("use {setting} 1 to {max}, or put a load on it with prony run")
             }
             Self::SourceWithUnixSocket | Self::ConnectToWithUnixSocket => "leave out one of them".to_owned(),
+            Self::Retry(error) => error.advice(spelled),
         }
     }
 
@@ -164,6 +168,7 @@ impl PlanError {
             Self::ProbeCount { .. } => "count",
             Self::SourceWithUnixSocket => "source",
             Self::ConnectToWithUnixSocket => "connect-to",
+            Self::Retry(error) => error.setting(),
         }
     }
 }

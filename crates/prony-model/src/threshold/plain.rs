@@ -2,7 +2,7 @@
 
 use super::amount::Unit;
 use super::reading::{Reading, counted, known, share};
-use crate::{Outcome, RunResult, ScenarioResult, ServerUse};
+use crate::{Outcome, RetryUse, RunResult, ScenarioResult, ServerUse};
 
 /// Bytes of a mebibyte.
 const MIB: f64 = 1_048_576.0;
@@ -24,6 +24,8 @@ pub enum PlainFigure {
     RequestsFailed,
     RequestsCensored,
     RequestsNeverSent,
+    Retries,
+    RetriesRecovered,
     BytesSent,
     BytesReceived,
     BytesBodies,
@@ -60,7 +62,7 @@ struct Row {
 }
 
 /// Every figure, in the order of the type.
-const ROWS: [Row; 37] = [
+const ROWS: [Row; 39] = [
     Row {
         figure: PlainFigure::Rate,
         name: "rate",
@@ -161,6 +163,20 @@ const ROWS: [Row; 37] = [
         unit: Unit::Count,
         description: "requests that were due and never sent, because no connection was free",
         read: |result| counted(result.requests.never_sent),
+    },
+    Row {
+        figure: PlainFigure::Retries,
+        name: "retries",
+        unit: Unit::Share,
+        description: "retries, as a share of the requests that were sent",
+        read: |result| of_retries(result, |retries| retries.retries, result.requests.sent),
+    },
+    Row {
+        figure: PlainFigure::RetriesRecovered,
+        name: "retries.recovered",
+        unit: Unit::Share,
+        description: "requests that succeeded only after a retry, as a share of the due requests",
+        read: |result| of_retries(result, |retries| retries.recovered, result.requests.intended),
     },
     Row {
         figure: PlainFigure::BytesSent,
@@ -423,6 +439,13 @@ impl PlainFigure {
             self,
             Self::ServerCpuPerRequest | Self::ServerCpu | Self::ServerBusiestThread | Self::ServerMemory
         )
+    }
+}
+
+fn of_retries(result: &RunResult, count: fn(&RetryUse) -> u64, whole: u64) -> Reading {
+    match &result.retries {
+        Some(retries) => share(count(retries), whole, "no request was due"),
+        None => Reading::without("no request was retried: that takes --retries", 0),
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prony_model::{
-    Arrivals, Body, BodyCheck, Bytes, CalibrationUse, Checks, CleanParts, Client, ClientCertificate,
+    Arrivals, Backoff, Body, BodyCheck, Bytes, CalibrationUse, Checks, CleanParts, Client, ClientCertificate,
     Connections, CutReason, DriverChoice, DriverUsed, End, Environment, ErrorKind, ErrorSummary,
     EventStreams, Evidence, FORMAT, Finding, FindingCode, FirstResponse, Handshakes, HistogramData,
     Histograms, Interval, KernelClock, KernelClockUse, Latencies, LatencySummary, Limiter, LimiterKind, Load,
     MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests,
-    RunPlan, RunResult, ScenarioResult, SecondPoint, ServerCertificate, SessionCounts, Severity,
-    SoloRequests, StatusSet, Target, ThreadUse, Timeouts, Timing, TlsOptions, TlsUse, TlsVersions, Traffic,
+    RetryOn, RetryPlan, RetryUse, RunPlan, RunResult, ScenarioResult, SecondPoint, ServerCertificate, SessionCounts,
+    Severity, SoloRequests, StatusSet, Target, ThreadUse, Timeouts, Timing, TlsOptions, TlsUse, TlsVersions, Traffic,
     TrafficPart, VERSION, Verdict, Version,
 };
 
@@ -76,6 +76,7 @@ pub(crate) fn result() -> RunResult {
         tls: Some(tls()),
         events: Some(events()),
         scenario: Some(sessions()),
+        retries: Some(retries()),
         rate: rate(Some(Interval { low: 5.5, high: 6.5, indicative: true })),
         bytes: Bytes { sent: 9_000, received: 12_000, body_received: 720 },
         connections: Connections {
@@ -187,6 +188,8 @@ pub(crate) fn bare() -> RunResult {
     result.first_response = None;
     result.tls = None;
     result.events = None;
+    result.retries = None;
+    result.plan.retries = None;
     result.machine = MachineUse::default();
     result.calibration = None;
     result.plan.checks = Checks::default();
@@ -197,6 +200,25 @@ pub(crate) fn bare() -> RunResult {
 fn sessions() -> ScenarioResult {
     let sessions = SessionCounts { begun: 40, completed: 30, failed: 6, unfinished: 4 };
     ScenarioResult { sessions, sessions_per_s: 4.0, ..ScenarioResult::default() }
+}
+
+fn retries() -> RetryUse {
+    RetryUse {
+        attempts: 114,
+        amplification: 1.2,
+        retries: 19,
+        by_reason: [("503".to_owned(), 12), ("timeout".to_owned(), 7)].into(),
+        retried: 16,
+        recovered: 9,
+        exhausted: 3,
+        refused_by_budget: 4,
+        refused_by_timeout: 2,
+        refused_for_room: 1,
+        waiting_at_end: 2,
+        answers_retried: 0,
+        by_attempts: [(1, 74), (2, 13), (3, 3)].into(),
+        recovered_response: summary(),
+    }
 }
 
 fn events() -> EventStreams {
@@ -272,6 +294,13 @@ fn plan() -> RunPlan {
         samples: false,
         events: false,
         scenario: None,
+        retries: Some(RetryPlan {
+            retries: 3,
+            on: RetryOn::parse("connect,timeout,5xx").expect("failures"),
+            backoff: Backoff { first: Duration::from_millis(100), max: Duration::from_secs(2) },
+            budget: Some(0.2),
+            attempt_timeout: Duration::from_secs(5),
+        }),
         seed: u64::MAX,
     }
 }

@@ -111,6 +111,8 @@ fn expected(figure: Figure) -> Option<f64> {
         "requests.failed" => 23.0,
         "requests.censored" => 3.0,
         "requests.never-sent" => 4.0,
+        "retries" => 19.0 / 996.0,
+        "retries.recovered" => 0.009,
         "bytes.sent" => 1.0,
         "bytes" => 2.0,
         "bytes.bodies" => 3.0,

@@ -83,6 +83,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         tls: None,
         events: None,
         scenario: None,
+        retries: None,
         server: None,
         server_unknown_because: None,
         machine: MachineUse::default(),
@@ -145,6 +146,7 @@ pub(crate) fn plan(url: &str, load: Load) -> RunPlan {
         samples: false,
         events: false,
         scenario: None,
+        retries: None,
         seed: 42,
     }
 }

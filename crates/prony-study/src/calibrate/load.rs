@@ -52,6 +52,7 @@ pub fn calibration_load(
         samples: false,
         events: false,
         scenario: None,
+        retries: None,
         seed,
     };
     plan.check()?;

@@ -66,6 +66,9 @@ pub(super) fn of_run(path: &str, plan: &RunPlan) -> String {
         }
     }
     words.extend(traits(&plan.request));
+    if let Some(retries) = &plan.retries {
+        words.push(format!("up to {} on {}", plural_retries(retries.retries), retries.on));
+    }
     if plan.threads > 1 {
         words.push(plural(u64::from(plan.threads), "thread"));
     }
@@ -122,6 +125,10 @@ pub(super) fn spelled(setting: &str) -> String {
 
 fn request(path: &str, request: &RequestPlan) -> String {
     format!("{} {path}", request.method)
+}
+
+fn plural_retries(number: u32) -> String {
+    if number == 1 { "1 retry".to_owned() } else { format!("{number} retries") }
 }
 
 /// What is unusual about the connections of a request.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use prony_model::{
-    BodyCheck, DriverChoice, Http2Choice, KernelClock, LoadKind, Problem, RequestOptions, RunOptions, Target,
-    source_addresses,
+    BodyCheck, DriverChoice, Http2Choice, KernelClock, LoadKind, Problem, RequestOptions, RetryOptions, RunOptions,
+    Target, source_addresses,
 };
 use schemars::{JsonSchema, SchemaGenerator};
 use toml::Spanned;
@@ -174,6 +174,13 @@ fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<
         samples: false,
         events: keys.events,
         scenario,
+        retries: RetryOptions {
+            retries: keys.retries.map(|count| count.0),
+            on: keys.retry_on.map(|failures| failures.0),
+            backoff: keys.retry_backoff.map(|backoff| backoff.0),
+            budget: keys.retry_budget.map(|share| share.0),
+            attempt_timeout: keys.attempt_timeout.map(|length| length.0),
+        },
     };
     let plan = match options.plan(somewhere(&path)?, 0) {
         Ok(plan) => plan,

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use prony_model::{Problem, Rate, StatusSet, parse_bytes, parse_count, parse_count_u32, parse_duration};
+use prony_model::{
+    Backoff, Problem, Rate, RetryOn, StatusSet, parse_bytes, parse_count, parse_count_u32, parse_duration,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
@@ -110,6 +112,14 @@ quantity!(
 quantity!(
     /// `200` or `"2xx,304"`.
     Statuses(StatusSet), ["string", "integer"], |scalar| StatusSet::parse(&scalar.to_string())
+);
+quantity!(
+    /// `"connect,timeout,503"`, or one status code.
+    Failures(RetryOn), ["string", "integer"], |scalar| RetryOn::parse(&scalar.to_string())
+);
+quantity!(
+    /// `"100ms..2s"`.
+    BackoffArg(Backoff), ["string", "integer"], |scalar| Backoff::parse(&scalar.to_string())
 );
 quantity!(
     /// `"2%"`, or a share: `0.02`.

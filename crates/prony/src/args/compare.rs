@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use prony_model::{Metric, parse_count_u32, parse_duration, parse_percent};
 
 use super::run::PageFormat;
-use super::shared::{CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, TlsArgs};
+use super::shared::{CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, RetryArgs, TlsArgs};
 
 /// `prony compare`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -84,6 +84,8 @@ pub(crate) struct CompareArgs {
     /// Wait this long for the last responses of a block [default: 1s, or 3 times the longest of the pilot]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) drain: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) retries: RetryArgs,
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use prony_model::{Clock, ServerHint, parse_count, parse_count_u32, parse_duration};
 
-use super::shared::{CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, TlsArgs};
+use super::shared::{CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, RetryArgs, TlsArgs};
 use super::thresholds::ThresholdArgs;
 
 /// `prony run`, as typed: `None` where nothing was.
@@ -42,6 +42,8 @@ pub(crate) struct RunArgs {
     /// Wait this long for the last responses when the run is over [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) drain: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) retries: RetryArgs,
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
     #[command(flatten)]

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use prony_model::{Http2Choice, Rate, StatusSet, TlsChoices, TlsVersions, parse_count_u32, parse_duration};
+use prony_model::{
+    Backoff, Http2Choice, Rate, RetryOn, RetryOptions, StatusSet, TlsChoices, TlsVersions, parse_count_u32,
+    parse_duration, parse_percent,
+};
 
 /// What is sent, and how long it may take.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -82,6 +85,42 @@ pub(crate) enum Tls {
     /// TLS 1.3.
     #[value(name = "1.3")]
     V13,
+}
+
+/// Which failed requests are sent again.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[expect(clippy::struct_field_names, reason = "each is named as its flag")]
+pub(crate) struct RetryArgs {
+    /// Send a failed request again, up to N times
+    #[arg(long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
+    pub(crate) retries: Option<u32>,
+    /// What to retry: `connect`, `reset`, `timeout`, status codes as `503` or `5xx`; lists with commas
+    #[arg(long, value_name = "FAILURES", value_parser = RetryOn::parse, hide_short_help = true)]
+    pub(crate) retry_on: Option<RetryOn>,
+    /// Wait a random time before a retry, at most the first of these, doubled for each, up to the second [default:
+    /// 100ms..2s]
+    #[arg(long, value_name = "TIMES", value_parser = Backoff::parse, hide_short_help = true)]
+    pub(crate) retry_backoff: Option<Backoff>,
+    /// Retry this share of the requests at most, and ten more [default: no limit]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, hide_short_help = true)]
+    pub(crate) retry_budget: Option<f64>,
+    /// Wait this long for the response to one attempt; `--timeout` is for the request and its retries [default:
+    /// `--timeout`]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
+    pub(crate) attempt_timeout: Option<Duration>,
+}
+
+impl RetryArgs {
+    /// What was asked for.
+    pub(crate) fn options(&self) -> RetryOptions {
+        RetryOptions {
+            retries: self.retries,
+            on: self.retry_on.clone(),
+            backoff: self.retry_backoff,
+            budget: self.retry_budget,
+            attempt_timeout: self.attempt_timeout,
+        }
+    }
 }
 
 /// How much load, and by how many threads; the number of connections has another default in each command.

@@ -81,6 +81,7 @@ fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) ->
         samples: false,
         events: false,
         scenario: None,
+        retries: None,
         seed,
     };
     plan.check()?;

@@ -76,6 +76,7 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
         samples: true,
         events: false,
         scenario: None,
+        retries: None,
         seed,
     };
     plan.check()?;

@@ -208,6 +208,7 @@ fn run_args(args: &CompareArgs, url: &str) -> RunArgs {
         warmup: args.warmup,
         request: args.request.clone(),
         drain: args.drain,
+        retries: args.retries.clone(),
         connection: args.connection,
         http2: args.http2,
         streams: args.streams,

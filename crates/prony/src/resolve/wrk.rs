@@ -59,6 +59,7 @@ pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, CliError> {
         samples: false,
         events: false,
         scenario: None,
+        retries: None,
         seed,
     };
     plan.check()?;

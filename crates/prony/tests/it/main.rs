@@ -25,6 +25,7 @@ mod probe;
 mod processes;
 mod report;
 mod repository;
+mod retries;
 mod runs;
 mod scenarios;
 mod server;

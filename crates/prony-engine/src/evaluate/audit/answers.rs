@@ -135,6 +135,10 @@ pub(super) fn latency_near_run_length(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Rate, latency and concurrency don't fit together.
 pub(super) fn littles_law(facts: &Facts<'_>) -> Option<Finding> {
+    // Attempts that are retried were in flight, too, and their times are in no distribution.
+    if facts.result.retries.as_ref().is_some_and(|retries| retries.retries > 0) {
+        return None;
+    }
     let counters = &facts.totals.all.counters;
     let ended = counters.answered_now;
     if ended < LITTLE_LEAST || facts.share(facts.result.requests.failed) > ERROR_SHARE {

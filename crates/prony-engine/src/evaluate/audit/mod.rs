@@ -8,6 +8,7 @@ mod delay;
 mod load;
 mod machine;
 mod network;
+mod retries;
 mod server;
 mod spikes;
 mod timeline;
@@ -101,6 +102,7 @@ pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         load::closed_loop,
         load::connection_per_request,
         load::stream_limit,
+        retries::retry_storm,
         server::memory_growth,
     ]
     .iter()

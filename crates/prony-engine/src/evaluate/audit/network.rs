@@ -185,6 +185,7 @@ mod tests {
             samples: false,
             events: false,
             scenario: None,
+            retries: None,
             seed: 1,
         }
     }

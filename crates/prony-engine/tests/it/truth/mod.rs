@@ -6,6 +6,27 @@
 //! of a freeze is left out). How near the client comes to the truth is a matter of time, which no test measures:
 //! that is `bench/accuracy`. `mutations/` proves that this suite can fail.
 
+/// Makes of each function that takes a driver and what HTTP goes over four tests: `name::plain::epoll`, …
+macro_rules! over_tcp_and_tls {
+    ($(fn $name:ident($driver:ident, $over:ident) $body:block)*) => {
+        $(mod $name {
+            use super::*;
+
+            fn body($driver: prony_model::DriverChoice, $over: $crate::truth::Over) $body
+
+            on_both_drivers! {
+                fn plain(driver) {
+                    super::body(driver, $crate::truth::Over::Tcp);
+                }
+
+                fn tls(driver) {
+                    super::body(driver, $crate::truth::Over::Tls);
+                }
+            }
+        })*
+    };
+}
+
 mod exact;
 mod per_request;
 mod whole;
@@ -15,10 +36,12 @@ use std::sync::mpsc::sync_channel;
 
 use prony_engine::Control;
 use prony_model::{DriverChoice, RunEvent, RunPlan, RunResult, SampleRecord};
+use prony_targets::tls::Tls;
 use prony_targets::truth::log::Record;
 use prony_targets::truth::{Config, start};
 
 use crate::plans::{plan, run_with};
+use crate::tls::{file, trusting};
 
 /// More requests than any of these runs makes.
 const RECORDS_MAX: usize = 100_000;
@@ -35,15 +58,31 @@ pub(crate) struct Measured {
     pub(crate) answered_in_slices: u64,
 }
 
+/// What HTTP goes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    Tcp,
+    Tls,
+}
+
 /// Runs what `change` makes of a plan against a truth server of `config`.
 pub(crate) fn measure(
     driver: DriverChoice,
+    over: Over,
     config: Config,
     change: impl FnOnce(RunPlan) -> RunPlan,
 ) -> Measured {
     let (give, take) = sync_channel(RECORDS_MAX);
-    let server = start(Config { records: Some(give), ..config }).expect("a truth server can be started");
-    let plan = change(RunPlan { samples: true, ..plan(&format!("http://{}/", server.local_addr())) });
+    let tls =
+        || Tls::from_files(&file("server.pem"), &file("server.pem")).expect("a certificate and its key");
+    let tls = (over == Over::Tls).then(tls);
+    let server = start(Config { records: Some(give), tls, ..config }).expect("a truth server can be started");
+    let address = server.local_addr();
+    let plan = match over {
+        Over::Tcp => plan(&format!("http://{address}/")),
+        Over::Tls => trusting(&format!("https://{address}/")),
+    };
+    let plan = change(RunPlan { samples: true, ..plan });
     let (mut samples, mut answered_in_slices) = (Vec::new(), 0);
     let result = run_with(driver, plan, &Control::default(), &mut |event| match event {
         RunEvent::Samples(more) => samples.extend(more),

@@ -47,11 +47,11 @@ fn check(measured: &Measured) {
     }
 }
 
-on_both_drivers! {
-    fn two_kinds_of_delay(driver) {
+over_tcp_and_tls! {
+    fn two_kinds_of_delay(driver, over) {
         let (a, b) = (Duration::from_micros(500), Duration::from_millis(8));
         let delay = Delay::Bimodal { a, b, p: 0.1 };
-        let measured = measure(driver, Config { delay, ..Config::default() }, |plan| {
+        let measured = measure(driver, over, Config { delay, ..Config::default() }, |plan| {
             RunPlan { load: closed(10), threads: 2, end: requests(1000), ..plan }
         });
         check(&measured);
@@ -60,9 +60,9 @@ on_both_drivers! {
         assert!(slow > 50 && late.count() >= slow, "each of the {slow} slow answers was seen as one");
     }
 
-    fn errors_and_resets(driver) {
+    fn errors_and_resets(driver, over) {
         let config = Config { error_share: 0.2, reset_share: 0.1, ..Config::default() };
-        let measured = measure(driver, config, |plan| {
+        let measured = measure(driver, over, config, |plan| {
             RunPlan { load: closed(5), end: requests(500), ..plan }
         });
         check(&measured);
@@ -73,9 +73,9 @@ on_both_drivers! {
         assert_eq!(kinds.get(&prony_model::ErrorKind::Reset), Some(&served(Served::Reset)));
     }
 
-    fn one_worker_behind_a_steady_rate(driver) {
+    fn one_worker_behind_a_steady_rate(driver, over) {
         let delay = Delay::SingleWorker { service: Duration::from_millis(2) };
-        let measured = measure(driver, Config { delay, ..Config::default() }, |plan| {
+        let measured = measure(driver, over, Config { delay, ..Config::default() }, |plan| {
             RunPlan { load: open(400.0, 50), end: requests(300), ..plan }
         });
         check(&measured);
@@ -83,13 +83,13 @@ on_both_drivers! {
 
     // A client that looks through every body for at least 300 µs while the answers of 63 other connections wait: its
     // own clock shows that, and the kernel's shows the server.
-    fn a_client_that_is_late_does_not_change_the_response_by_the_kernels_clock(driver) {
+    fn a_client_that_is_late_does_not_change_the_response_by_the_kernels_clock(driver, over) {
         let config = Config {
             delay: Delay::Const(Duration::from_millis(2)),
             body_bytes: BODY_BYTES,
             ..Config::default()
         };
-        let measured = measure(driver, config, |plan| {
+        let measured = measure(driver, over, config, |plan| {
             let checks = Checks { body: Some(BodyCheck::Regex(SLOW.to_owned())), ..Checks::default() };
             RunPlan { checks, load: closed(64), end: requests(2000), ..plan }
         });
@@ -112,10 +112,10 @@ on_both_drivers! {
         assert!(own_ns > 5_000_000 && kernel_ns < own_ns / 5, "{own_ns} ns by its own clock, {kernel_ns} ns by the kernel's");
     }
 
-    fn slow_bodies(driver) {
+    fn slow_bodies(driver, over) {
         let slow_body = prony_targets::truth::SlowBody { pieces: 4, over: Duration::from_millis(3) };
         let config = Config { slow_body: Some(slow_body), body_bytes: 4000, ..Config::default() };
-        let measured = measure(driver, config, |plan| {
+        let measured = measure(driver, over, config, |plan| {
             RunPlan { load: closed(4), end: requests(200), ..plan }
         });
         check(&measured);

@@ -29,12 +29,12 @@ fn freezing() -> Config {
     Config { delay, ..Config::default() }
 }
 
-on_both_drivers! {
+over_tcp_and_tls! {
     // While the server is frozen requests are due all the same. Each waits for the thaw from the moment that it
     // was due: of n requests in a time of t, n·(1 − q) wait longer than stall − (1 − q)·t.
-    fn a_freeze_is_felt_by_every_request_that_was_due_in_it(driver) {
+    fn a_freeze_is_felt_by_every_request_that_was_due_in_it(driver, over) {
         for connections in [10, 400] {
-            let measured = measure(driver, freezing(), |plan| {
+            let measured = measure(driver, over, freezing(), |plan| {
                 RunPlan { load: open(RATE_PER_S, connections), end: for_ms(RUN_MS.into()), ..plan }
             });
             let result = &measured.result;
@@ -51,8 +51,8 @@ on_both_drivers! {
     }
 
     // At most one request a connection feels it in its service time, and two hundred in their response time.
-    fn few_connections_hide_a_freeze_from_the_service_time_only(driver) {
-        let measured = measure(driver, freezing(), |plan| {
+    fn few_connections_hide_a_freeze_from_the_service_time_only(driver, over) {
+        let measured = measure(driver, over, freezing(), |plan| {
             RunPlan { load: open(RATE_PER_S, 4), end: for_ms(RUN_MS.into()), ..plan }
         });
         let over_20_ms = |from: fn(&prony_model::SampleRecord) -> u64| {

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use crate::file::scalar::{Count, CountU32, DurationArg, PerSecond, Scalar, Statuses};
+use crate::file::scalar::{
+    BackoffArg, Count, CountU32, DurationArg, Failures, PerSecond, Scalar, Share, Statuses,
+};
 
 /// The keys of all kinds of load together: which of them a load may have depends on its `kind`.
 #[derive(Debug)]
@@ -122,6 +124,16 @@ pub(in crate::file) struct RunKeys {
     /// Whether responses are streams of events (server-sent events, JSON lines), each of which is measured
     #[serde(default)]
     pub(in crate::file) events: bool,
+    /// Send a failed request again, up to so many times; 0 if absent
+    pub(in crate::file) retries: Option<CountU32>,
+    /// What is retried: connect, reset, timeout, status codes as 503 or 5xx, with commas between
+    pub(in crate::file) retry_on: Option<Failures>,
+    /// Longest waits before a first retry and before any; 100ms..2s if absent
+    pub(in crate::file) retry_backoff: Option<BackoffArg>,
+    /// Retries as a share of the requests, beyond ten that are always granted; no limit if absent
+    pub(in crate::file) retry_budget: Option<Share>,
+    /// Wait this long for the response to one attempt; as `timeout` if absent, which is for the request and its retries
+    pub(in crate::file) attempt_timeout: Option<DurationArg>,
     /// Whether the result is set against what `prony calibrate` measured; true if absent.
     pub(in crate::file) calibration: Option<bool>,
 }
