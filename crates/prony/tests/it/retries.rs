@@ -91,7 +91,7 @@ fn a_comparison_and_a_study_retry_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let study = folder.path().join("retries.toml");
     let text = format!(
-        "name = \"retries\"\n\
+        "name = \"retries\"\nretries = 0\n\
          [targets.flaky]\nurl = \"{url}\"\n\
          [loads.retrying]\nconnections = 1\nrequests = 10\nretry-on = \"503,timeout\"\nretry-backoff = \"1ms\"\n\
          retry-budget = 1.0\nattempt-timeout = \"20s\"\n\
@@ -111,6 +111,8 @@ fn a_comparison_and_a_study_retry_too() {
     found.sort_unstable();
     assert_eq!(found, [(None, Some(5)), (Some(10), Some(10))]);
     assert_eq!(requests.load(Ordering::SeqCst), 30);
+    let page = fs::read_to_string(out.join("report.html")).expect("a page");
+    assert!(page.contains("up to 2 retries on timeout, 503"), "the load is described with its retries");
 }
 
 #[test]
