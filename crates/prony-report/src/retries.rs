@@ -7,22 +7,19 @@ use crate::number::{count, duration, percent, plural};
 /// What is retried, and how, where anything is.
 pub(crate) fn choice(plan: &RunPlan) -> Option<String> {
     let retries = plan.retries.as_ref()?;
-    let mut text = format!(
-        "up to {} on {}, after up to {}",
-        of_retries(retries.retries.into()),
-        retries.on,
-        duration(retries.backoff.first)
-    );
-    if retries.backoff.max > retries.backoff.first {
-        text.push_str(&format!(" doubled to {}", duration(retries.backoff.max)));
-    }
+    let backoff = retries.backoff;
+    let doubled = (backoff.max > backoff.first)
+        .then(|| format!(" doubled to {}", duration(backoff.max)))
+        .unwrap_or_default();
+    let mut parts = vec![
+        format!("up to {} on {}", of_retries(retries.retries.into()), retries.on),
+        format!("after up to {}{doubled}", duration(backoff.first)),
+    ];
     if retries.attempt_timeout < plan.timeouts.request {
-        text.push_str(&format!(", {} for an attempt", duration(retries.attempt_timeout)));
+        parts.push(format!("{} for an attempt", duration(retries.attempt_timeout)));
     }
-    if let Some(budget) = retries.budget {
-        text.push_str(&format!(", budget {}", prony_model::words::percent(budget)));
-    }
-    Some(text)
+    parts.extend(retries.budget.map(|budget| format!("budget {}", prony_model::words::percent(budget))));
+    Some(parts.join(", "))
 }
 
 /// How many there were and what they made of the load; then what became of the requests that were retried.

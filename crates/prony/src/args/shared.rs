@@ -89,7 +89,6 @@ pub(crate) enum Tls {
 
 /// Which failed requests are sent again.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[expect(clippy::struct_field_names, reason = "each is named as its flag")]
 pub(crate) struct RetryArgs {
     /// Send a failed request again, up to N times
     #[arg(long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]

@@ -35,7 +35,8 @@ fn serve(mut stream: TcpStream, requests: &AtomicU64) {
             continue;
         }
         head.clear();
-        let status = if requests.fetch_add(1, Ordering::SeqCst) % 2 == 0 { "503 Busy" } else { "200 OK" };
+        let status =
+            if requests.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) { "503 Busy" } else { "200 OK" };
         let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
         if stream.write_all(answer.as_bytes()).is_err() {
             return;

@@ -5,6 +5,7 @@ mod attacks;
 mod caches;
 mod checkout;
 mod faults;
+mod https;
 mod killed;
 mod logging;
 mod memory;
