@@ -63,6 +63,17 @@ pub(crate) struct Flight {
 /// CLOCK_MONOTONIC, is so early.
 pub(crate) const STAMP_PENDING: Nanos = 1;
 
+impl Flight {
+    /// Its last byte left the kernel at `now`: for the first time, if that is not known already. The kernel reports a
+    /// segment again that TCP sends again, which is part of what the network took.
+    #[inline]
+    fn leave(&mut self, now: Nanos) {
+        if self.departed <= STAMP_PENDING {
+            self.departed = now;
+        }
+    }
+}
+
 impl Connection {
     /// A slot without a connection.
     pub(crate) fn new() -> Self {
@@ -224,7 +235,7 @@ impl Flights {
         }
         let index = u16::try_from(number - 1).expect("invariant: less than the requests in flight");
         let place = self.place(slot, connection.oldest, index);
-        self.places[place].departed = now;
+        self.places[place].leave(now);
         true
     }
 
@@ -249,7 +260,7 @@ impl Flights {
         for index in 0..connection.in_flight {
             let place = self.place(slot, connection.oldest, index);
             if self.ends[place] == end {
-                self.places[place].departed = now;
+                self.places[place].leave(now);
                 return true;
             }
         }
@@ -379,6 +390,19 @@ mod tests {
             (0..3).filter_map(|_| flights.pop(1, &mut connection)).map(|flight| flight.departed).collect();
         assert_eq!(marks, [77, 77, 0]);
         assert!(!flights.departed_at_end(1, &connection, 199, 77), "it is no longer in flight");
+    }
+
+    #[test]
+    fn a_segment_that_is_sent_again_left_when_it_was_sent_first() {
+        let mut flights = Flights::of_any_length(1, 1);
+        let mut connection = Connection::new();
+        flights.push(0, &mut connection, Flight { intended: 1, ready: 1, sent: 1, departed: 0 });
+        flights.mark_end(0, &connection, 40);
+        flights.mark_sampled(0, &connection);
+        assert!(
+            flights.departed_at_end(0, &connection, 39, 77) && flights.departed(0, &connection, 40, 39, 99)
+        );
+        assert_eq!(flights.pop(0, &mut connection).map(|flight| flight.departed), Some(77));
     }
 
     #[test]
