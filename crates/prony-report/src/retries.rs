@@ -8,9 +8,11 @@ use crate::number::{count, duration, percent, plural};
 pub(crate) fn choice(plan: &RunPlan) -> Option<String> {
     let retries = plan.retries.as_ref()?;
     let backoff = retries.backoff;
-    let doubled = (backoff.max > backoff.first)
-        .then(|| format!(" doubled to {}", duration(backoff.max)))
-        .unwrap_or_default();
+    let doubled = if backoff.max > backoff.first {
+        format!(" doubled to {}", duration(backoff.max))
+    } else {
+        String::new()
+    };
     let mut parts = vec![
         format!("up to {} on {}", of_retries(retries.retries.into()), retries.on),
         format!("after up to {}{doubled}", duration(backoff.first)),
