@@ -3,6 +3,9 @@
 use super::StoreError;
 use prony_lab_model::clock::Moment;
 
+/// Characters of a text that an error shows.
+const SHOWN_MAX: usize = 40;
+
 /// A value of a column or parameter. Truth is 0 or 1; moments are milliseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -88,7 +91,15 @@ impl Row {
     }
 
     fn unfit(&self, column: usize, wanted: &str) -> StoreError {
-        StoreError::Damaged(format!("column {column} is {:?}, and should be {wanted}", self.0.get(column)))
+        let found = match self.0.get(column) {
+            None => "missing".to_owned(),
+            Some(Value::Null) => "empty".to_owned(),
+            Some(Value::Int(value)) => value.to_string(),
+            Some(Value::Real(value)) => value.to_string(),
+            Some(Value::Text(value)) => format!("{:?}", value.chars().take(SHOWN_MAX).collect::<String>()),
+            Some(Value::Bytes(value)) => format!("{} bytes", value.len()),
+        };
+        StoreError::Damaged(format!("column {column} is {found}, and should be {wanted}"))
     }
 }
 

@@ -86,6 +86,9 @@ async function build(page, isWatched) {
   if (isWatched) {
     await page.evaluate(() => { window.isTheSamePage = true; });
     await page.waitForFunction(() => document.querySelector('#output-test')?.textContent.includes('1 test passed'), null, { timeout: PATIENCE_MS });
+    // Whoever watches sees the output of what runs open, without a click.
+    await page.waitForFunction(() => document.querySelector('#task-study-state').title === 'state: running'
+      && document.querySelector('#task-study-output').open, null, { timeout: PATIENCE_MS });
     await page.waitForFunction(() => /completed|degraded/.test(document.querySelector('#state').title), null, { timeout: PATIENCE_MS });
     await page.waitForSelector('#files a[href$="report.html"]');
     expect(faults, await page.evaluate(() => window.isTheSamePage === true), 'the page was loaded anew');

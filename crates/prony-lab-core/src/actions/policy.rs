@@ -7,11 +7,19 @@ use prony_lab_store::{Tx, settings};
 
 /// Makes `text` the target policy.
 pub fn set(tx: &mut Tx<'_>, ctx: &Ctx, text: &str) -> Result<(), AccessError> {
-    let rules: Rules = toml::from_str(text).map_err(|error| AccessError::PolicySyntax(error.to_string()))?;
+    let rules: Rules = toml::from_str(text).map_err(|error| syntax(text, &error))?;
     rules.check()?;
     settings::set(tx, POLICY, text)?;
     ctx.note(tx, "policy.set", "policy", text)?;
     Ok(())
+}
+
+/// What is wrong, on one line, with the line of `text` where it is known.
+fn syntax(text: &str, error: &toml::de::Error) -> AccessError {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map(|before| format!(" in line {}", before.matches('\n').count() + 1));
+    let message = error.message().trim().replace('\n', ", ");
+    AccessError::PolicySyntax(format!("{message}{}", line.unwrap_or_default()))
 }
 
 /// `rules` as TOML, each line a rule.

@@ -13,6 +13,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
+use super::pages::{Frame, ProblemWords, problem};
 use crate::http::{Means, Principal, WebError};
 use prony_lab_core::capacity::Turn;
 use prony_lab_core::lab::Lab;
@@ -48,9 +49,10 @@ pub(super) async fn guard(State(lab): State<Lab>, request: Request, next: Next) 
     let wants_page = request.method() == Method::GET && accepts_html(request.headers()) && !is_api(&path);
     let mut response = match admit(&lab, request).await {
         Ok((request, turn)) => {
+            let principal = request.extensions().get::<Principal>().cloned();
             let response = next.run(request).await;
             drop(turn);
-            response
+            with_navigation(response, principal.as_ref())
         }
         Err(error) if is_api(&path) => crate::api::Problem::from(error).into_response(),
         Err(error) => error.into_response(),
@@ -59,6 +61,18 @@ pub(super) async fn guard(State(lab): State<Lab>, request: Request, next: Next) 
         response = Redirect::to(&super::login::address(&path)).into_response();
     }
     finish(&lab, &mut response);
+    response
+}
+
+/// `response`, and if it is the page of a problem, with the navigation of who asks.
+fn with_navigation(mut response: Response, principal: Option<&Principal>) -> Response {
+    if let (Some(ProblemWords(words)), Some(principal)) =
+        (response.extensions_mut().remove::<ProblemWords>(), principal)
+    {
+        let page = problem(&Frame::of(principal), response.status(), &words);
+        *response.body_mut() = Body::from(page);
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+    }
     response
 }
 

@@ -135,7 +135,9 @@ fn every_form_works_for_whoever_is_shown_it() {
     }
     for (role, cookie, all) in &shown {
         // What ends the session comes last.
-        let ends = |form: &&Form| form.action == "/logout" || form.action == "/account/sign-out";
+        let disables = |form: &Form| form.fields.iter().any(|(_, value)| value == "disable");
+        let ends =
+            |form: &&Form| form.action == "/logout" || form.action == "/account/sign-out" || disables(form);
         for form in all.iter().filter(|form| !ends(form)).chain(all.iter().filter(ends)) {
             let fields: Vec<(&str, &str)> =
                 form.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();

@@ -108,6 +108,38 @@ fn every_page_is_whole_with_scripts_and_without() {
     validate(&folder.0);
 }
 
+/// Routes of pages: `GET /build/{id}`.
+fn routes() -> Vec<String> {
+    let source = include_str!("../../../prony-lab-web/src/web/routes.rs");
+    let mut routes = Vec::new();
+    for line in source.lines().filter_map(|line| line.trim().strip_prefix(".route(\"")) {
+        let (pattern, handlers) = line.split_once('"').expect("a pattern ends");
+        for (method, word) in [("GET", "get("), ("POST", "post(")] {
+            if handlers.contains(word) {
+                routes.push(format!("{method} {pattern}"));
+            }
+        }
+    }
+    assert!(routes.len() > 60, "{routes:?}");
+    routes
+}
+
+#[test]
+fn every_page_is_readable_in_every_form() {
+    let folder = Folder::new("lab-every");
+    let data = folder.0.join("data");
+    let example = prony_lab::Lab::open(prony_lab::LabOptions::new(data.clone())).expect("room");
+    example.fill_example(60).expect("filled");
+    drop(example);
+    let words = ["lab", "--data", data.to_str().expect("text"), "--listen", "127.0.0.1:0", "--no-worker"];
+    let mut lab = Lab::start(&words);
+    let first = line(&mut lab.out);
+    let link = first.strip_prefix("log in first at ").expect("a new lab has a link");
+    let routes = routes();
+    let routes: Vec<&str> = routes.iter().map(String::as_str).collect();
+    script("every.js", &[&[lab.base.as_str(), link][..], &routes].concat());
+}
+
 /// Holds every page in `folder` against the rules of HTML.
 fn validate(folder: &Path) {
     let pages = fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("a page").path());

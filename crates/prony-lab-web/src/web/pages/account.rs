@@ -5,7 +5,7 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
-use super::{Frame, format};
+use super::{Frame, format, mistake_of};
 use crate::http::{Principal, WebError};
 use crate::web::fields::{Fields, PathParam, QueryParams};
 use crate::web::guard::Client;
@@ -14,9 +14,9 @@ use prony_lab_core::access::Shown;
 use prony_lab_core::actions::{AccessError, TokenRow, sessions, tokens, users};
 use prony_lab_core::ansi_stripper;
 use prony_lab_core::lab::Lab;
-use prony_lab_model::Role;
 use prony_lab_model::auth::{Digest, Password, Source};
 use prony_lab_model::clock;
+use prony_lab_model::{FieldMistake, Role};
 use prony_lab_store as store;
 
 #[derive(Template)]
@@ -25,15 +25,16 @@ struct Page {
     frame: Frame,
     name: String,
     role: Role,
-    /// What could not be done: the section that it belongs to, and words.
-    mistake: Option<(&'static str, String)>,
+    /// What could not be done.
+    mistakes: Vec<FieldMistake>,
     /// What was done.
     done: Option<&'static str>,
     /// A new token: what it is for, and itself.
     token: Option<(String, String)>,
     /// What was typed for a new token.
     label: String,
-    days: u32,
+    role_chosen: Role,
+    days: String,
     days_max: u32,
     roles: Vec<Role>,
     sessions: Vec<SessionRow>,
@@ -52,12 +53,20 @@ struct SessionRow {
 }
 
 /// What came of the last form.
-#[derive(Default)]
 struct Outcome {
-    mistake: Option<(&'static str, String)>,
+    mistakes: Vec<FieldMistake>,
     done: Option<&'static str>,
     token: Option<(String, String)>,
     label: String,
+    role: Role,
+    days: String,
+}
+
+impl Default for Outcome {
+    fn default() -> Self {
+        let days = tokens::TOKEN_DAYS.to_string();
+        Self { mistakes: Vec::new(), done: None, token: None, label: String::new(), role: Role::Runner, days }
+    }
 }
 
 /// Shows it. `label` in the query stands in the form for a new token.
@@ -81,23 +90,24 @@ pub(crate) async fn set_password(
     fields: Fields,
 ) -> Result<Response, WebError> {
     session(&principal)?;
-    let mistaken = async |words: String| {
-        let outcome = Outcome { mistake: Some(("password", words)), ..Outcome::default() };
+    let mistaken = async |field: &str, message: String| {
+        let mistakes = vec![FieldMistake { field: field.to_owned(), message }];
+        let outcome = Outcome { mistakes, ..Outcome::default() };
         page(&lab, &principal, outcome).await
     };
     let name = principal.name.clone();
     let (old, new) = (fields.whole("old").to_owned(), fields.whole("password").to_owned());
     if new != fields.whole("again") {
-        return mistaken("the two new ones are not the same: type them again".to_owned()).await;
+        return mistaken("again", "the two new ones are not the same: type them again".to_owned()).await;
     }
     let password = match Password::choose(&new, &name) {
         Ok(password) => password,
-        Err(error) => return mistaken(error.to_string()).await,
+        Err(error) => return mistaken("new", error.to_string()).await,
     };
     // Somebody at a browser that was left open tries passwords no faster than at the login.
     let source = Source { address: client, device: None };
     if let Err(refused) = lab.access.logins.attempt(&name, source, clock::steady()) {
-        return mistaken(refused.to_string()).await;
+        return mistaken("old", refused.to_string()).await;
     }
     let user = name.clone();
     let stored = lab.store.read(move |tx| store::users::password(tx, &user)).await?;
@@ -105,7 +115,7 @@ pub(crate) async fn set_password(
     let checked =
         login::hashed(&lab, move || Password::verify(&old, hash.as_deref()).then(|| password.hash()));
     let Some(hash) = checked.await? else {
-        return mistaken("the old password is wrong".to_owned()).await;
+        return mistaken("old", "the old password is wrong".to_owned()).await;
     };
     lab.access.logins.succeeded(&name, source);
     let origin = login::origin(client, &headers);
@@ -125,13 +135,15 @@ pub(crate) async fn add_token(
     session(&principal)?;
     let label = fields.one("label").to_owned();
     let role = fields.parsed("role")?.ok_or_else(|| WebError::Query("choose a role".to_owned()))?;
-    let days = fields.parsed("days")?.unwrap_or(tokens::TOKEN_DAYS);
-    let new = tokens::NewToken { user: principal.name.clone(), label: label.clone(), role, days };
+    let days = fields.one("days").to_owned();
+    // What is no number is no number of days either.
+    let wanted = days.parse().unwrap_or(0);
+    let new = tokens::NewToken { user: principal.name.clone(), label: label.clone(), role, days: wanted };
     let outcome = match lab.act(principal.actor(), move |tx, ctx| tokens::add(tx, ctx, &new)).await {
         Ok(token) => {
             Outcome { token: Some((ansi_stripper::line(&label), token.text())), ..Outcome::default() }
         }
-        Err(error) => Outcome { label, ..mistake("tokens", error)? },
+        Err(error) => Outcome { label, role, days, ..refused(error)? },
     };
     page(&lab, &principal, outcome).await
 }
@@ -148,7 +160,7 @@ pub(crate) async fn revoke_token(
     let id = own.ok_or_else(|| WebError::Missing("such token of yours".to_owned()))?.id;
     match lab.act_on_access(principal.actor(), move |tx, ctx| tokens::revoke(tx, ctx, &id)).await {
         Ok(()) => Ok(Redirect::to("/account#tokens").into_response()),
-        Err(error) => page(&lab, &principal, mistake("tokens", error)?).await,
+        Err(error) => page(&lab, &principal, refused(error)?).await,
     }
 }
 
@@ -181,11 +193,8 @@ fn session(principal: &Principal) -> Result<Digest, WebError> {
     }
 }
 
-fn mistake(section: &'static str, error: AccessError) -> Result<Outcome, WebError> {
-    match error {
-        AccessError::Store(error) => Err(error.into()),
-        error => Ok(Outcome { mistake: Some((section, error.to_string())), ..Outcome::default() }),
-    }
+fn refused(error: AccessError) -> Result<Outcome, WebError> {
+    Ok(Outcome { mistakes: vec![mistake_of(error)?], ..Outcome::default() })
 }
 
 async fn page(lab: &Lab, principal: &Principal, outcome: Outcome) -> Result<Response, WebError> {
@@ -203,16 +212,17 @@ async fn page(lab: &Lab, principal: &Principal, outcome: Outcome) -> Result<Resp
         created_at: session.created_at,
         expires_at: session.expires_at,
     };
-    let status = if outcome.mistake.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let status = if !outcome.mistakes.is_empty() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = Page {
         frame: Frame::of(principal).at("/account"),
         name: principal.name.clone(),
         role: principal.role,
-        mistake: outcome.mistake,
+        mistakes: outcome.mistakes,
         done: outcome.done,
         token: outcome.token,
         label: outcome.label,
-        days: tokens::TOKEN_DAYS,
+        role_chosen: outcome.role,
+        days: outcome.days,
         days_max: tokens::TOKEN_DAYS_MAX,
         roles: [Role::Viewer, Role::Runner, Role::Admin]
             .into_iter()

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
-use super::{Frame, format};
+use super::{Frame, format, mistake_of};
 use crate::http::{Principal, WebError};
 use crate::web::fields::{Fields, PathParam, QueryParams};
 use prony_lab_core::actions::{self, AccessError, Ctx, TokenRow, UserRow, policy, tokens, users};
@@ -14,7 +14,7 @@ use prony_lab_core::egress::rules;
 use prony_lab_core::lab::Lab;
 use prony_lab_model::clock;
 use prony_lab_model::options::StoreAddress;
-use prony_lab_model::{Name, Role};
+use prony_lab_model::{FieldMistake, Name, Role};
 use prony_lab_store::{StoreError, Tx, audit, figures};
 
 /// Entries of the log on one page.
@@ -26,11 +26,12 @@ const DETAIL_CHARACTERS: usize = 160;
 #[template(path = "admin.html")]
 struct Page {
     frame: Frame,
-    mistake: Option<String>,
+    /// What could not be done.
+    mistakes: Vec<FieldMistake>,
     secret: Option<Shown>,
     typed: Typed,
     roles: [Role; 3],
-    days: u32,
+    days: String,
     days_max: u32,
     now: clock::Moment,
     users: Vec<UserRow>,
@@ -61,13 +62,14 @@ struct Typed {
     role: String,
     label: String,
     user: String,
+    days: Option<String>,
     policy: Option<String>,
 }
 
 /// What came of the last form.
 #[derive(Default)]
 struct Outcome {
-    mistake: Option<String>,
+    mistakes: Vec<FieldMistake>,
     secret: Option<Shown>,
     typed: Typed,
     before: Option<i64>,
@@ -97,7 +99,10 @@ pub(crate) async fn invite(
     };
     let name: Name = match typed.name.parse() {
         Ok(name) => name,
-        Err(error) => return mistaken(&lab, &principal, typed, error.to_string()).await,
+        Err(error) => {
+            let mistake = FieldMistake { field: "user-name".to_owned(), message: error.to_string() };
+            return mistaken(&lab, &principal, typed, mistake).await;
+        }
     };
     let role = role(&fields)?;
     let words = format!("Whoever opens this link within an hour sets the password of {name}:");
@@ -148,10 +153,18 @@ pub(crate) async fn add_token(
 ) -> Result<Response, WebError> {
     principal.require(Role::Admin)?;
     let (label, user) = (fields.one("label").to_owned(), fields.one("user").to_owned());
-    let typed = Typed { label: label.clone(), user: user.clone(), ..Typed::default() };
+    let days = fields.one("days").to_owned();
+    let typed = Typed {
+        label: label.clone(),
+        user: user.clone(),
+        role: fields.one("role").to_owned(),
+        days: Some(days.clone()),
+        ..Typed::default()
+    };
     let role = role(&fields)?;
     let words = format!("The token {} of {}:", ansi_stripper::line(&label), ansi_stripper::line(&user));
-    let days = fields.parsed("days")?.unwrap_or(tokens::TOKEN_DAYS);
+    // What is no number is no number of days either.
+    let days = days.parse().unwrap_or(0);
     let new = tokens::NewToken { user, label, role, days };
     match lab.act(principal.actor(), move |tx, ctx| tokens::add(tx, ctx, &new)).await {
         Ok(token) => done(&lab, &principal, Shown { words, text: token.text(), is_link: false }).await,
@@ -217,19 +230,16 @@ async fn refused(
     typed: Typed,
     error: AccessError,
 ) -> Result<Response, WebError> {
-    match error {
-        AccessError::Store(error) => Err(error.into()),
-        error => mistaken(lab, principal, typed, error.to_string()).await,
-    }
+    mistaken(lab, principal, typed, mistake_of(error)?).await
 }
 
 async fn mistaken(
     lab: &Lab,
     principal: &Principal,
     typed: Typed,
-    mistake: String,
+    mistake: FieldMistake,
 ) -> Result<Response, WebError> {
-    let outcome = Outcome { mistake: Some(mistake), typed, ..Outcome::default() };
+    let outcome = Outcome { mistakes: vec![mistake], typed, ..Outcome::default() };
     let page = page(lab, principal, outcome).await?;
     Ok((StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response())
 }
@@ -240,7 +250,7 @@ fn role(fields: &Fields) -> Result<Role, WebError> {
 
 async fn page(lab: &Lab, principal: &Principal, outcome: Outcome) -> Result<String, WebError> {
     principal.require(Role::Admin)?;
-    let Outcome { mistake, secret, mut typed, before } = outcome;
+    let Outcome { mistakes, secret, mut typed, before } = outcome;
     let read = lab.store.read(move |tx| Read::of(tx, before)).await?;
     let mut entries = read.entries;
     let is_more = entries.len() > ENTRIES as usize;
@@ -255,10 +265,10 @@ async fn page(lab: &Lab, principal: &Principal, outcome: Outcome) -> Result<Stri
     };
     let page = Page {
         frame: Frame::of(principal).at("/admin"),
-        mistake,
+        mistakes,
         secret,
         roles: [Role::Viewer, Role::Runner, Role::Admin],
-        days: tokens::TOKEN_DAYS,
+        days: typed.days.take().unwrap_or_else(|| tokens::TOKEN_DAYS.to_string()),
         days_max: tokens::TOKEN_DAYS_MAX,
         now: clock::wall(),
         users: read.users,

@@ -44,6 +44,11 @@ impl LoadFields {
         if self.url.is_empty() {
             wrong("url", "write the URL that is to be loaded, such as http://127.0.0.1:8080/");
         }
+        let is_web =
+            |url: &str| url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        if !self.url.is_empty() && !is_web(&self.url) {
+            wrong("url", "write it as http://HOST:PORT/PATH or https://HOST:PORT/PATH");
+        }
         let connections = self.connections.parse().unwrap_or_else(|_| {
             wrong("connections", "write a whole number, such as 50");
             0
@@ -97,6 +102,7 @@ mod tests {
         check(|_| {}, &[]);
         check(|fields| fields.rate = "200".to_owned(), &[]);
         check(|fields| fields.url.clear(), &["url"]);
+        check(|fields| fields.url = "ftp://127.0.0.1/".to_owned(), &["url"]);
         check(|fields| fields.connections = "many".to_owned(), &["connections"]);
         check(|f| (f.rate, f.duration) = ("x".to_owned(), "10s".to_owned()), &["rate", "duration"]);
     }

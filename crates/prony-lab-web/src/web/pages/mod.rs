@@ -26,6 +26,7 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 
 use crate::http::{Principal, WebError, add_headers};
+use prony_lab_core::actions::AccessError;
 use prony_lab_core::ansi_stripper;
 use prony_lab_core::lab::{Lab, Refused};
 use prony_lab_model::describe_mistakes;
@@ -49,6 +50,24 @@ fn as_web_error(refused: Refused) -> WebError {
     match mistakes(refused, "request") {
         Ok(mistakes) => WebError::Query(describe_mistakes(&mistakes)),
         Err(error) => error,
+    }
+}
+
+/// What is wrong with the field of a form on the pages `/account` and `/admin` that `error` is about, by its id; the field
+/// is empty where it is about none of them.
+fn mistake_of(error: AccessError) -> Result<FieldMistake, WebError> {
+    let field = match &error {
+        AccessError::TokenName => "token-name",
+        AccessError::TokenLife(_) => "token-days",
+        AccessError::TokenRole { .. } | AccessError::Role(_) => "token-role",
+        AccessError::TooManyTokens { .. } | AccessError::NoPassword(_) => "token-user",
+        AccessError::ReservedName(_) => "user-name",
+        AccessError::PolicySyntax(_) | AccessError::Policy(_) => "policy-text",
+        _ => "",
+    };
+    match error {
+        AccessError::Store(error) => Err(error.into()),
+        error => Ok(FieldMistake { field: field.to_owned(), message: error.to_string() }),
     }
 }
 
@@ -132,10 +151,17 @@ async fn middle_of<T: Template + Send + 'static>(
     Ok(lab.drawn.part(&lab.store, what, inputs, read).await?)
 }
 
+/// On a response that is the page of a problem: what went wrong. Where it is known who asks, the guard draws the page with
+/// their navigation around it.
+#[derive(Debug, Clone)]
+pub(crate) struct ProblemWords(pub(crate) Arc<str>);
+
 impl IntoResponse for WebError {
     fn into_response(self) -> Response {
-        let page = problem(&Frame::bare(), self.status(), &self.to_string());
+        let words = self.to_string();
+        let page = problem(&Frame::bare(), self.status(), &words);
         let mut response = (self.status(), Html(page)).into_response();
+        response.extensions_mut().insert(ProblemWords(words.into()));
         add_headers(response.headers_mut(), self.status(), self.retry_after());
         response
     }

@@ -205,7 +205,8 @@ pub(crate) async fn inspect(
             (StatusCode::OK, Typed { name, definition, found, first_study: study, ..typed })
         }
         Err(message) => {
-            let mistakes = vec![FieldMistake { field: "address".to_owned(), message }];
+            let field = if message.starts_with("`branch`") { "branch" } else { "address" };
+            let mistakes = vec![FieldMistake { field: field.to_owned(), message }];
             (StatusCode::UNPROCESSABLE_ENTITY, Typed { mistakes, ..typed })
         }
     };
