@@ -23,7 +23,7 @@ const SHORT_COMMIT: usize = 10;
 /// Moves bisects on from now on.
 pub fn start(store: Store) -> std::io::Result<Background> {
     let mut seen = None;
-    Background::start("lab-bisect", move || {
+    Background::start_aside("lab-bisect", move || {
         let version = store.version();
         if seen == Some(version) {
             return POLL_INTERVAL;

@@ -22,7 +22,7 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 /// Logs builds from now on.
 pub fn start(store: &Store) -> std::io::Result<Background> {
     let mut builds = BuildLog::new(store.clone());
-    Background::start("lab-log", move || builds.turn())
+    Background::start_aside("lab-log", move || builds.turn())
 }
 
 /// The part of an event's own body that matters here.

@@ -195,6 +195,21 @@ pub fn set_verdict(
     Ok(())
 }
 
+/// Whether an alert waits for the verdict of a comparison.
+pub fn await_comparison(tx: &mut Tx<'_>, comparison: BuildId) -> Result<bool, StoreError> {
+    let statement = "SELECT 1 FROM alerts WHERE comparison_id = $1 AND verdict IS NULL LIMIT 1";
+    Ok(tx.first(statement, values![comparison], |row| row.int(0))?.is_some())
+}
+
+/// Has the alerts that wait for the verdict of `comparison` wait for that of `again`.
+pub fn follow_repeat(tx: &mut Tx<'_>, comparison: BuildId, again: BuildId) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE alerts SET comparison_id = $2 WHERE comparison_id = $1 AND verdict IS NULL",
+        values![comparison, again],
+    )?;
+    Ok(())
+}
+
 /// Notes on the alerts that asked for a comparison why it has no verdict, where nobody has noted anything.
 pub fn set_note(tx: &mut Tx<'_>, comparison: BuildId, words: &str) -> Result<(), StoreError> {
     tx.execute(

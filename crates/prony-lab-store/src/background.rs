@@ -9,6 +9,9 @@ use std::time::Duration;
 /// doesn't answer; it ends with the process, and is done again.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How far a thread gives way to others (nice(2)): it gets a third of what they get.
+const NICE: i32 = 5;
+
 /// A thread that does its work, waits as long as that returns, and does it again. Dropping it ends it.
 pub struct Background {
     stop: Arc<Stop>,
@@ -24,6 +27,22 @@ struct Stop {
 }
 
 impl Background {
+    /// Starts it, to give way to pages and measurements: nobody waits for what it does.
+    pub fn start_aside(
+        name: &str,
+        mut work: impl FnMut() -> Duration + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let mut is_aside = false;
+        Self::start(name, move || {
+            if !is_aside {
+                is_aside = true;
+                // Of this thread alone; where it is refused, all is as without.
+                let _ = rustix::process::setpriority_process(None, NICE);
+            }
+            work()
+        })
+    }
+
     /// Starts it.
     pub fn start(name: &str, mut work: impl FnMut() -> Duration + Send + 'static) -> std::io::Result<Self> {
         let stop = Arc::new(Stop::default());

@@ -135,7 +135,7 @@ pub fn check(address: &StoreAddress) -> Result<StoreCheck, StoreError> {
     let version = migrate::version(session.as_mut())?;
     let builds = counted(session.as_mut())?;
     session.begin(false)?;
-    let mut tx = Tx::new(session.as_mut());
+    let mut tx = Tx::new(session.as_mut(), false);
     if let Some(entry) = audit::check(&mut tx)?.broken_at {
         faults.push(format!("entry {entry} of the audit log was changed, or one before it was removed"));
     }

@@ -127,7 +127,7 @@ fn what_runs_is_found_whatever_the_statistics() {
     // Statistics are read by a session that begins.
     let mut session = Explained { inner: connect(&address).expect("a session"), plans: Vec::new() };
     session.begin(true).expect("a transaction");
-    let mut tx = Tx::new(&mut session);
+    let mut tx = Tx::new(&mut session, false);
     builds::open(&mut tx, 50).and_then(|_| counts::queue(&mut tx)).expect("they look");
     for (statement, plan) in &session.plans {
         let is_running = statement.contains("'running'");
@@ -150,7 +150,7 @@ fn no_view_of_the_queue_sorts_it_or_goes_through_all_builds() {
         }
         let mut session = Explained { inner, plans: Vec::new() };
         session.begin(true).expect("a transaction");
-        views(&mut Tx::new(&mut session)).expect("they look");
+        views(&mut Tx::new(&mut session, false)).expect("they look");
         assert!(session.plans.len() >= 21, "{:?}", session.plans);
         for (statement, plan) in &session.plans {
             // Few builds run at once.

@@ -110,7 +110,7 @@ impl Shared {
     ) -> Result<(), StoreError> {
         let is_read_only = self.is_read_only.read().unwrap_or_else(PoisonError::into_inner);
         let mut session = self.begun(*is_read_only)?;
-        let mut tx = Tx::new(session.as_mut());
+        let mut tx = Tx::new(session.as_mut(), false);
         let result = work(&mut tx);
         #[cfg(any(test, feature = "testing"))]
         self.statements.fetch_add(tx.statements(), Ordering::Relaxed);

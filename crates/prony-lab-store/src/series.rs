@@ -40,6 +40,12 @@ pub fn of_build(tx: &mut Tx<'_>, build: BuildId) -> Result<Vec<Series>, StoreErr
     )
 }
 
+/// Whether two commits can be measured in turn for what a build measured: not if all of it are commands and probes.
+pub fn has_loads(tx: &mut Tx<'_>, build: BuildId) -> Result<bool, StoreError> {
+    let all = of_build(tx, build)?;
+    Ok(all.is_empty() || all.iter().any(Series::is_comparable))
+}
+
 /// The last `most` points of a series on `branch`, the oldest first: those of builds that stand in its history, in the
 /// order in which they were asked for.
 pub fn points(tx: &mut Tx<'_>, series: SeriesId, branch: &str, most: u32) -> Result<Vec<Point>, StoreError> {
@@ -107,6 +113,13 @@ pub fn changes_of_alert(tx: &mut Tx<'_>, alert: AlertId) -> Result<Vec<Change>, 
 pub fn changes_compared(tx: &mut Tx<'_>, comparison: BuildId) -> Result<Vec<Change>, StoreError> {
     let statement = format!("SELECT {CHANGES} FROM changes c WHERE c.comparison_id = $1 ORDER BY c.id");
     tx.query(&statement, values![comparison], change)
+}
+
+/// Has the changes for which `comparison` was requested wait for the verdict of `again`.
+pub fn follow_repeat(tx: &mut Tx<'_>, comparison: BuildId, again: BuildId) -> Result<(), StoreError> {
+    let statement = "UPDATE changes SET comparison_id = $2 WHERE comparison_id = $1";
+    tx.execute(statement, values![comparison, again])?;
+    Ok(())
 }
 
 /// Notes a change that is new; its number.

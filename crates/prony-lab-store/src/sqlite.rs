@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
@@ -61,6 +62,10 @@ impl Sqlite {
         };
         let connection = Connection::open_with_flags(name, flags).map_err(|error| failed(&error))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        // Else a statement with `LIMIT $1`, or with a value that could choose an index, is compiled again for each value.
+        connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+            .map_err(|error| failed(&error))?;
         connection.busy_timeout(BUSY).map_err(|error| failed(&error))?;
         connection.execute_batch(settings).map_err(|error| failed(&error))?;
         Ok(Self::over(connection))
@@ -139,8 +144,12 @@ impl Session for Sqlite {
         let columns = prepared.column_count();
         let mut found = prepared.query(params_from_iter(values)).map_err(failed)?;
         while let Some(row) = found.next().map_err(failed)? {
-            let value = |column| row.get_ref(column).map_err(failed).map(value);
-            read(Row((0..columns).map(value).collect::<Result<_, _>>()?))?;
+            // Collecting results would not know how many, and grow with each.
+            let mut values = Vec::with_capacity(columns);
+            for column in 0..columns {
+                values.push(value(row.get_ref(column).map_err(failed)?));
+            }
+            read(Row(values))?;
         }
         Ok(())
     }

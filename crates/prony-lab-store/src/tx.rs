@@ -7,6 +7,7 @@ use super::{Row, StoreError, Value};
 /// A transaction. It is committed or undone by who began it.
 pub struct Tx<'a> {
     session: &'a mut dyn Session,
+    writes: bool,
     read: Tables,
     written: Tables,
     /// Statements until now.
@@ -15,9 +16,11 @@ pub struct Tx<'a> {
 }
 
 impl<'a> Tx<'a> {
-    pub(crate) fn new(session: &'a mut dyn Session) -> Self {
+    /// In `session`; one that `writes` knows what it changed, and one that doesn't what it read.
+    pub(crate) fn new(session: &'a mut dyn Session, writes: bool) -> Self {
         Self {
             session,
+            writes,
             read: Tables::default(),
             written: Tables::default(),
             #[cfg(any(test, feature = "testing"))]
@@ -31,12 +34,12 @@ impl<'a> Tx<'a> {
         self.statements
     }
 
-    /// The tables that were read until now.
+    /// The tables that were read until now, where it only reads.
     pub(super) fn tables_read(&self) -> Tables {
         self.read
     }
 
-    /// The tables that were changed until now.
+    /// The tables that were changed until now, where it writes.
     pub(super) fn tables_written(&self) -> Tables {
         self.written
     }
@@ -61,8 +64,11 @@ impl<'a> Tx<'a> {
         {
             self.statements += 1;
         }
-        self.read.add(Tables::named(statement));
-        self.written.add(Tables::written(statement));
+        if self.writes {
+            self.written.add(Tables::written(statement));
+        } else {
+            self.read.add(Tables::named(statement));
+        }
     }
 
     /// Rows that `statement` changed.

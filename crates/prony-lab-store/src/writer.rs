@@ -152,7 +152,7 @@ impl CommitThread {
             return Err(error);
         }
         let session = self.lease.session();
-        let mut tx = Tx::new(session);
+        let mut tx = Tx::new(session, true);
         let (is_good, answer) = job(Ok(&mut tx));
         if is_good {
             batch.written.add(tx.tables_written());

@@ -6,7 +6,7 @@ use crate::bisect;
 use prony_lab_model::{
     Bisect, BisectId, BisectRequest, BisectState, BuildKind, Definition, FieldMistake, Origin,
 };
-use prony_lab_store::{StoreError, Tx, bisects, builds, projects, queue};
+use prony_lab_store::{StoreError, Tx, bisects, builds, projects, queue, series};
 
 /// Bisects of one project at once: each keeps the machine busy for hours.
 const OPEN_MAX: u64 = 2;
@@ -35,6 +35,10 @@ pub fn request(
     }
     if good.kind != BuildKind::Project || bad.kind != BuildKind::Project || good.variant != bad.variant {
         return Err(refused("good", "choose two builds of single commits, of the same variant"));
+    }
+    if !series::has_loads(tx, bad.id)? {
+        let message = "its study has commands or probes only, and a bisect measures loads in turn";
+        return Err(refused("bad", message));
     }
     if bisects::count_open(tx, found.id)? >= OPEN_MAX {
         let message = format!("{OPEN_MAX} bisects of this project are not over: wait for one, or cancel it");

@@ -11,7 +11,7 @@ use prony_lab_model::{
     Repeat, Repetition,
 };
 use prony_lab_store::projects::Project;
-use prony_lab_store::{StoreError, Tx, builds, projects, repeats, thresholds};
+use prony_lab_store::{StoreError, Tx, builds, projects, repeats, series, thresholds};
 
 /// What is known of a build that is to be repeated.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ struct Known {
     baseline_commit: Option<String>,
     /// Whether a threshold of the first could not be checked: a comparison of two commits checks none.
     has_open_threshold: bool,
+    /// Whether two commits can be measured in turn for what the first measured.
+    has_loads: bool,
     /// Repeats of the first, in their order.
     chain: Vec<Repeat>,
     project: Option<Project>,
@@ -50,6 +52,7 @@ impl Known {
                 None => None,
             },
             has_open_threshold: thresholds::of_build(tx, first_id)?.iter().any(|one| one.is_met.is_none()),
+            has_loads: series::has_loads(tx, first_id)?,
             chain: first.repeats.clone(),
             project: match build.build.project {
                 Some(project) => projects::by_id(tx, project)?,
@@ -87,7 +90,9 @@ impl Known {
                 BuildRequest { reference: commit.clone(), base: base.clone(), ..self.bare() }
             }
             BuildKind::Project => match (&self.first_commit, &self.baseline_commit) {
-                (Some(commit), Some(base)) if commit != base && !self.has_open_threshold => {
+                (Some(commit), Some(base))
+                    if commit != base && !self.has_open_threshold && self.has_loads =>
+                {
                     BuildRequest { reference: commit.clone(), base: base.clone(), ..self.bare() }
                 }
                 _ => self.same()?,
@@ -152,7 +157,7 @@ impl Lab {
         let new = self.checked(request, by).await?;
         let (first, place) = (known.first.build.id, known.place());
         let asker = Asker { by: by.to_owned(), key: None };
-        let accepted = self.accept_once(asker, move |tx| {
+        let accept = move |tx: &mut Tx<'_>| {
             // Somebody else may have been faster.
             if let Some(next) = repeats::of(tx, first)?.get(place) {
                 return Ok(next.build);
@@ -160,8 +165,8 @@ impl Lab {
             let build = builds::accept(tx, &new)?;
             repeats::link(tx, build, first, why)?;
             Ok(build)
-        });
-        let (repeat, _) = accepted.await?;
-        Ok(Repetition { build: Some(repeat.build.id), why: why.to_owned() })
+        };
+        let (repeat, _) = self.accept_once(asker, accept, |_, id| Ok(id)).await?;
+        Ok(Repetition { build: Some(repeat), why: why.to_owned() })
     }
 }

@@ -41,7 +41,14 @@ impl Lab {
         asker: Asker,
     ) -> Result<(BuildDetail, bool), Refused> {
         let new = self.checked(request, &asker.by).await?;
-        self.accept_once(asker, move |tx| builds::accept(tx, &new)).await
+        self.accept_once(asker, move |tx| builds::accept(tx, &new), found).await
+    }
+
+    /// The same where its number is enough: to read the build costs as much as to accept it.
+    pub async fn request_build(&self, request: BuildRequest, asker: Asker) -> Result<BuildId, Refused> {
+        let new = self.checked(request, &asker.by).await?;
+        let (id, _) = self.accept_once(asker, move |tx| builds::accept(tx, &new), |_, id| Ok(id)).await?;
+        Ok(id)
     }
 
     /// The same for a commit of `branch`.
@@ -52,7 +59,7 @@ impl Lab {
         asker: Asker,
     ) -> Result<(BuildDetail, bool), Refused> {
         let new = self.checked(request, &asker.by).await?;
-        self.accept_once(asker, move |tx| builds::accept_of_branch(tx, &new, &branch)).await
+        self.accept_once(asker, move |tx| builds::accept_of_branch(tx, &new, &branch), found).await
     }
 
     /// The same for a load by itself, which `role` must be allowed to put where it goes.
@@ -78,7 +85,7 @@ impl Lab {
             requested_at: now,
             expires_at: now.after(LOAD_QUEUE),
         };
-        self.accept_once(asker, move |tx| builds::accept(tx, &new)).await
+        self.accept_once(asker, move |tx| builds::accept(tx, &new), found).await
     }
 
     /// Cancels a build: at once where it still waits, otherwise as soon as what runs of it has been stopped. The build, as
@@ -164,12 +171,13 @@ impl Lab {
         proved.map_err(|error| refused("url", error.to_string()))
     }
 
-    /// Does `accept` once for each key of whoever asks.
-    pub(crate) async fn accept_once(
+    /// Does `accept` once for each key of whoever asks: what `read` reads of the build, and whether it is new.
+    pub(crate) async fn accept_once<T: Send + 'static>(
         &self,
         asker: Asker,
         accept: impl FnOnce(&mut Tx<'_>) -> Result<BuildId, StoreError> + Send + 'static,
-    ) -> Result<(BuildDetail, bool), Refused> {
+        read: impl FnOnce(&mut Tx<'_>, BuildId) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<(T, bool), Refused> {
         let policy = self.policy().await?;
         self.store
             .write(move |tx| {
@@ -179,7 +187,7 @@ impl Lab {
                 };
                 if let (Some((request, id)), Some((_, digest))) = (known, &asker.key) {
                     let is_same = request == digest.0;
-                    return Ok(if is_same { Ok((found(tx, id)?, false)) } else { Err(Refused::KeyReused) });
+                    return Ok(if is_same { Ok((read(tx, id)?, false)) } else { Err(Refused::KeyReused) });
                 }
                 if policy.limits_users() {
                     let unfinished = Unfinished { builds: builds::unfinished(tx, &asker.by)? };
@@ -192,14 +200,14 @@ impl Lab {
                     let now = clock::wall();
                     settings::answer(tx, &asker.by, key, digest, id, now, now.before(KEY_LIFE))?;
                 }
-                Ok(Ok((found(tx, id)?, true)))
+                Ok(Ok((read(tx, id)?, true)))
             })
             .await?
     }
 }
 
 /// The build `id`, which is there.
-fn found(tx: &mut Tx<'_>, id: BuildId) -> Result<BuildDetail, StoreError> {
+pub(super) fn found(tx: &mut Tx<'_>, id: BuildId) -> Result<BuildDetail, StoreError> {
     builds::one(tx, id)?.ok_or_else(|| StoreError::Missing(format!("build {id}")))
 }
 

@@ -5,6 +5,7 @@
 
 use super::compare::compare;
 use super::detect::{Near, Step};
+use super::repeat::repeat;
 use prony_lab_model::clock::Moment;
 use prony_lab_model::{AlertId, AlertKind, AlertState, Build, BuildVerdict, Change, ChangeState, Series};
 use prony_lab_store::alerts::{self, NewAlert};
@@ -44,8 +45,11 @@ pub(super) fn apply(tx: &mut Tx<'_>, of: &Series, steps: Vec<Step>, now: Moment)
 }
 
 /// Records the verdict of a comparison: on the alerts that asked for it, and on suspicions, which become alerts if the
-/// commit is slower indeed.
+/// commit is slower indeed. One that shows nothing is measured again first.
 pub(super) fn record_comparison(tx: &mut Tx<'_>, comparison: &Build, now: Moment) -> Result<(), StoreError> {
+    if repeat(tx, comparison, now)?.is_some() {
+        return Ok(());
+    }
     if comparison.verdict == Some(BuildVerdict::Slower) {
         for mut change in series::changes_compared(tx, comparison.id)? {
             let Some(of) = series::one(tx, change.series)? else { continue };

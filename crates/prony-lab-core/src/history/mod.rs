@@ -2,7 +2,7 @@
 //! which commits to compare.
 //!
 //! One thread reads the events of builds that ended (`follow`), checks each series with results of the build
-//! (`detect`, without a store), and writes down what follows (`changes`, `thresholds`, `slower`). Doing that twice
+//! (`detect`, without a store), and writes down what follows (`changes`, `thresholds`, `slower`, `repeat`). Doing that twice
 //! changes nothing, so a lab that was killed in the middle does it again.
 //!
 //! Only builds of the project's branch make its history, asked for by its name or by its newest commit: a branch with an
@@ -12,6 +12,7 @@ mod changes;
 mod compare;
 mod thresholds;
 mod detect;
+mod repeat;
 mod slower;
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,7 @@ pub(crate) const SEEN: &str = "seen.history";
 /// Watches from now on.
 pub fn start(store: Store) -> std::io::Result<Background> {
     let mut watch = Watch::new(store);
-    Background::start("lab-history", move || watch.turn())
+    Background::start_aside("lab-history", move || watch.turn())
 }
 
 struct Watch {

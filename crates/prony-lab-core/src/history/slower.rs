@@ -8,7 +8,7 @@ use super::compare::compare;
 use prony_lab_model::clock::Moment;
 use prony_lab_model::{AlertKind, Build, BuildVerdict, ProjectId};
 use prony_lab_store::alerts::{self, NewAlert};
-use prony_lab_store::{StoreError, Tx, builds};
+use prony_lab_store::{StoreError, Tx, builds, series};
 
 /// Raises an alert about a build of the project's branch that is slower than its baseline, and has both compared.
 pub(super) fn evaluate(
@@ -27,7 +27,12 @@ pub(super) fn evaluate(
         // It was reported already, and perhaps refuted.
         return Ok(());
     }
-    let comparison = compare(tx, project, variant, baseline, build.id, now)?;
+    // Commands and probes can't be measured in turn: a comparison without any load would fail.
+    let comparison = if series::has_loads(tx, build.id)? {
+        compare(tx, project, variant, baseline, build.id, now)?
+    } else {
+        None
+    };
     let why = build.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let new = NewAlert {
         kind: AlertKind::Build,

@@ -306,3 +306,58 @@ fn a_comparison_that_fails_is_no_verdict() {
         assert_eq!(past.comparisons(), []);
     });
 }
+
+#[test]
+fn a_slower_build_of_commands_requests_no_comparison() {
+    on_both(|store| {
+        let past = Past::new(store);
+        let first = past.build("main", &"0".repeat(40), Measured::default());
+        let results = vec![("wall", 2.4)];
+        let verdict = Some((BuildVerdict::Slower, first));
+        past.build("main", &"1".repeat(40), Measured { results, verdict, ..Measured::default() });
+        watched(store);
+        let raised = all(store);
+        assert_eq!((raised.len(), raised[0].comparison), (1, None), "{raised:?}");
+        assert_eq!(past.comparisons(), []);
+    });
+}
+
+#[test]
+fn a_comparison_that_shows_nothing_is_measured_again_as_often_as_the_project_allows() {
+    on_both(|store| {
+        let past = Past::new(store);
+        let first = past.build("main", &"0".repeat(40), Measured::default());
+        let verdict = Some((BuildVerdict::Slower, first));
+        past.build("main", &"1".repeat(40), Measured { verdict, ..Measured::default() });
+        watched(store);
+        let mut measured = Vec::new();
+        for noisy in [BuildVerdict::TooNoisy, BuildVerdict::Invalid, BuildVerdict::TooNoisy] {
+            let waiting = past.comparisons();
+            assert_eq!(waiting.len(), 1, "{measured:?} {waiting:?}");
+            let id = waiting[0].id;
+            let commits = (waiting[0].base.clone(), waiting[0].reference.clone());
+            assert_eq!(commits, (Some("0".repeat(40)), "1".repeat(40)));
+            let alert = &all(store)[0];
+            assert_eq!((alert.comparison, alert.verdict), (Some(id), None), "it waits for the newest");
+            let set = move |tx: &mut prony_lab_store::Tx<'_>| {
+                let (commit, base) = ("1".repeat(40), "0".repeat(40));
+                prony_lab_store::queue::set_commits(tx, id, &commit, Some(&base), None)
+            };
+            store.write_blocking(set).expect("written");
+            past.end_comparison(id, noisy);
+            watched(store);
+            watched(store);
+            measured.push(id);
+        }
+        // Twice more by default; then the last verdict stands, and the alert with it.
+        assert_eq!(past.comparisons(), []);
+        let alert = &all(store)[0];
+        assert_eq!(
+            (alert.comparison, alert.verdict),
+            (measured.last().copied(), Some(BuildVerdict::TooNoisy))
+        );
+        assert_eq!(alert.state, AlertState::Active);
+        let repeats = store.read_blocking(|tx| prony_lab_store::repeats::of(tx, measured[0])).expect("read");
+        assert_eq!(repeats.iter().map(|repeat| repeat.build).collect::<Vec<_>>(), measured[1..]);
+    });
+}

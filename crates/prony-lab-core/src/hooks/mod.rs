@@ -47,7 +47,7 @@ pub fn start(
     let mut fill = Fill::new(store.clone(), senders);
     let mut outbox = Outbox::new(store.clone(), mailer, data);
     Ok([
-        Background::start("lab-outbox", move || fill.pause())?,
+        Background::start_aside("lab-outbox", move || fill.pause())?,
         Background::start("lab-hooks", move || outbox.turn(clock::wall()))?,
     ])
 }

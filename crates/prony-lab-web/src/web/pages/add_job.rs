@@ -76,8 +76,8 @@ pub(crate) async fn accept(
     }
     let request = request(&fields);
     let asker = Asker { by: principal.name.clone(), key: None };
-    match lab.request_build_once(request.clone(), asker).await {
-        Ok((new, _)) => Ok(Redirect::to(&format!("/build/{}", new.build.id)).into_response()),
+    match lab.request_build(request.clone(), asker).await {
+        Ok(id) => Ok(Redirect::to(&format!("/build/{id}")).into_response()),
         Err(error) => {
             let mistakes = mistakes(error, "project")?;
             refused(&lab, &principal, Filled { request, mistakes, ..Filled::default() }).await

@@ -90,9 +90,15 @@ pub(super) fn verdict_sentence(verdict: impl Borrow<BuildVerdict>) -> &'static s
         V::Faster => "better than its baseline: the interval of the primary difference excludes zero",
         V::Slower => "worse than its baseline: the interval of the primary difference excludes zero",
         V::NoDifference => "equivalent to its baseline",
-        V::TooNoisy => "neither a difference nor equivalence can be shown; more repetitions would tell",
+        V::TooNoisy => {
+            "neither a difference nor equivalence can be shown: build again while the machine does nothing else, or give \
+             the study more `repeats`"
+        }
         V::ThresholdMissed => "a threshold of the study file is missed",
-        V::Invalid => "the numbers are unusable: the client or the machine limited them",
+        V::Invalid => {
+            "the numbers are unusable, because the client or the machine limited them: build again while the machine does \
+             nothing else"
+        }
     }
 }
 
