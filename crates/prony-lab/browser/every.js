@@ -94,7 +94,9 @@ browse(base, faults, async (open) => {
   for (const at of Object.values(PAGES).flat()) {
     await page.goto(base + at, { waitUntil: 'load' });
     await all(page, at);
-    for (const found of await page.evaluate(() => [...document.links].map((one) => one.href))) links.add(found.split('#')[0]);
+    for (const found of await page.evaluate(() => [...document.links].filter((one) => !one.getAttribute('href').startsWith('#')).map((one) => one.href))) {
+      links.add(found.split('#')[0]);
+    }
   }
   for (const [place, all] of Object.entries(MISTAKES)) for (const one of all) await wrong(page, place, ...one);
   await leads(page, links);

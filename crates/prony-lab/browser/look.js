@@ -107,6 +107,8 @@ function stretched() {
   for (const region of document.querySelectorAll('.scroll')) {
     const end = region.getBoundingClientRect().right;
     for (const row of region.querySelectorAll('tbody tr')) {
+      // What is folded away has a height of its own, which is none of the row's.
+      if (row.getBoundingClientRect().height <= LINES_PX) continue;
       const cells = [...row.cells];
       const inSight = cells.filter((cell) => cell.getBoundingClientRect().left < end);
       const seen = Math.max(LINES_PX, ...inSight.map(height));
