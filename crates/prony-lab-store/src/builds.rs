@@ -163,7 +163,7 @@ pub fn of_numbers(tx: &mut Tx<'_>, ids: &[BuildId]) -> Result<Vec<Build>, StoreE
             together.iter().chain(last).take(count).map(|id| Value::from(*id)).collect();
         found.extend(tx.query(&statement, &numbers, build)?.into_iter().map(|build| (build.id, build)));
     }
-    Ok(ids.iter().filter_map(|id| found.get(id).cloned()).collect())
+    Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
 }
 
 /// The last build of a project's branch that is over and was not cancelled.
@@ -279,26 +279,23 @@ pub fn list(tx: &mut Tx<'_>, filter: &Filter, page: Page, most: u32) -> Result<V
 
 /// How many builds of `by` aren't over.
 pub fn unfinished(tx: &mut Tx<'_>, by: &str) -> Result<u64, StoreError> {
-    let open = tx.number(
-        "SELECT COUNT(*) FROM builds WHERE requested_by = $1 AND state IN ('queued', 'assigned', 'arming', 'armed', \
-         'running', 'draining', 'finalizing', 'cancelling')",
-        values![by],
-    )?;
+    let open =
+        tx.number("SELECT COUNT(*) FROM builds WHERE requested_by = $1 AND ended_at IS NULL", values![by])?;
     Ok(open.cast_unsigned())
 }
 
 /// Everything that isn't over, in the order in which it will run: first what runs already.
 pub fn open(tx: &mut Tx<'_>, most: u32) -> Result<Vec<Build>, StoreError> {
-    let mut page = |is_meant: &str, most: u32| {
-        let statement = format!(
-            "SELECT {COLUMNS} FROM {FROM} WHERE b.{is_meant} ORDER BY b.priority DESC, b.id LIMIT $1"
-        );
-        tx.query(&statement, values![most], build)
+    // Their numbers first, which an index has in this order. With all columns PostgreSQL, whose statistics rarely know how
+    // long the queue is, reads and sorts all of it.
+    let mut numbers = |is_meant: &str, most: u32| {
+        let statement = format!("SELECT id FROM builds WHERE {is_meant} ORDER BY priority DESC, id LIMIT $1");
+        tx.query(&statement, values![most], |row| row.int(0).map(BuildId))
     };
-    let mut found = page(IS_RUNNING, most)?;
+    let mut found = numbers(IS_RUNNING, most)?;
     let left = most.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
-    found.extend(page("state = 'queued'", left)?);
-    Ok(found)
+    found.extend(numbers("state = 'queued'", left)?);
+    of_numbers(tx, &found)
 }
 
 /// The branch in whose history a build stands.

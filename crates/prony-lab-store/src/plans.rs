@@ -1,6 +1,6 @@
 //! What the databases do for a question, however long the queue is.
 
-use super::fixture::on_both_addresses;
+use super::fixture::{fresh_database, on_both_addresses};
 use super::search::{Indexed, Source};
 use super::session::{Dialect, Session};
 use super::{Row, Store, StoreError, Tx, Value, builds, connect, counts, queue, search, values};
@@ -135,6 +135,29 @@ fn what_runs_is_found_whatever_the_statistics() {
         assert!(!plan.contains("SCAN b"), "{statement}\n{plan}");
     }
     assert!(session.plans.len() >= 4, "{:?}", session.plans);
+}
+
+/// Statistics from before there was a queue, as PostgreSQL has them until it looks at the table again.
+#[test]
+fn postgresql_reads_the_queue_in_its_order_whatever_the_statistics() {
+    let address = StoreAddress::Postgres(fresh_database());
+    drop(Store::open(&address).expect("a store"));
+    let mut inner = connect(&address).expect("a session");
+    inner
+        .batch(
+            "INSERT INTO builds (kind, reference, priority, state, requested_by, requested_at, expires_at, ended_at) \
+             SELECT 'load', 'x', 0, 'completed', 'kim', i, i, i FROM generate_series(1, 10000) AS n(i); ANALYZE builds; \
+             INSERT INTO builds (kind, reference, priority, state, requested_by, requested_at, expires_at) \
+             SELECT 'load', 'x', 0, 'queued', 'kim', i, i FROM generate_series(1, 2000) AS n(i)",
+        )
+        .expect("filled");
+    let mut session = Explained { inner, plans: Vec::new() };
+    session.begin(true).expect("a transaction");
+    let found = builds::open(&mut Tx::new(&mut session, false), 50).expect("they look");
+    assert_eq!(found.len(), 50);
+    let (_, plan) =
+        session.plans.iter().find(|(statement, _)| statement.contains("'queued'")).expect("it is asked");
+    assert!(plan.contains("builds_queue") && !plan.contains("Sort"), "{plan}");
 }
 
 #[test]
