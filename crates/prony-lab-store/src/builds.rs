@@ -1,5 +1,6 @@
 //! Builds: accepted, moved from state to state by compare-and-set, listed.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde_json::json;
@@ -286,16 +287,21 @@ pub fn unfinished(tx: &mut Tx<'_>, by: &str) -> Result<u64, StoreError> {
 
 /// Everything that isn't over, in the order in which it will run: first what runs already.
 pub fn open(tx: &mut Tx<'_>, most: u32) -> Result<Vec<Build>, StoreError> {
-    // Their numbers first, which an index has in this order. With all columns PostgreSQL, whose statistics rarely know how
-    // long the queue is, reads and sorts all of it.
-    let mut numbers = |is_meant: &str, most: u32| {
-        let statement = format!("SELECT id FROM builds WHERE {is_meant} ORDER BY priority DESC, id LIMIT $1");
-        tx.query(&statement, values![most], |row| row.int(0).map(BuildId))
+    let mut page = |is_meant: &str, most: u32| {
+        // Their numbers first, which an index has in this order: with all columns PostgreSQL, whose statistics rarely know
+        // how long the queue is, reads and sorts all of it.
+        let statement = format!(
+            "SELECT {COLUMNS} FROM (SELECT id FROM builds WHERE {is_meant} ORDER BY priority DESC, id LIMIT $1) o \
+             JOIN builds b ON b.id = o.id LEFT JOIN projects p ON p.id = b.project_id"
+        );
+        let mut found = tx.query(&statement, values![most], build)?;
+        found.sort_by_key(|build| (Reverse(number(build.priority)), build.id));
+        Ok::<_, StoreError>(found)
     };
-    let mut found = numbers(IS_RUNNING, most)?;
+    let mut found = page(IS_RUNNING, most)?;
     let left = most.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
-    found.extend(numbers("state = 'queued'", left)?);
-    of_numbers(tx, &found)
+    found.extend(page("state = 'queued'", left)?);
+    Ok(found)
 }
 
 /// The branch in whose history a build stands.
