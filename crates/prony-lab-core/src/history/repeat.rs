@@ -24,22 +24,21 @@ pub(super) fn repeat(
     let found = builds::one(tx, comparison.id)?;
     let first = found.and_then(|found| found.repeat_of).map_or(comparison.id, |repeat| repeat.build);
     let chain = repeats::of(tx, first)?;
-    let again = match chain.iter().find(|repeat| repeat.build > comparison.id) {
-        Some(known) => known.build,
-        None => {
-            let Some(project) = projects::by_id(tx, project)? else { return Ok(None) };
-            let most = Definition::read(&project.definition).map_or(0, |definition| definition.gate_repeats);
-            let variant = comparison.variant.as_deref().unwrap_or_default();
-            let (Some(commit), Some(base)) = repeats::commits(tx, comparison.id)? else { return Ok(None) };
-            if chain.len() >= most as usize {
-                return Ok(None);
-            }
-            let Some(build) = request(tx, project.id, variant, [&base, &commit], &[], LAB, now)? else {
-                return Ok(None);
-            };
-            repeats::link(tx, build, first, why)?;
-            build
+    let again = if let Some(known) = chain.iter().find(|repeat| repeat.build > comparison.id) {
+        known.build
+    } else {
+        let Some(project) = projects::by_id(tx, project)? else { return Ok(None) };
+        let most = Definition::read(&project.definition).map_or(0, |definition| definition.gate_repeats);
+        let variant = comparison.variant.as_deref().unwrap_or_default();
+        let (Some(commit), Some(base)) = repeats::commits(tx, comparison.id)? else { return Ok(None) };
+        if chain.len() >= most as usize {
+            return Ok(None);
         }
+        let Some(build) = request(tx, project.id, variant, [&base, &commit], &[], LAB, now)? else {
+            return Ok(None);
+        };
+        repeats::link(tx, build, first, why)?;
+        build
     };
     alerts::follow_repeat(tx, comparison.id, again)?;
     series::follow_repeat(tx, comparison.id, again)?;
