@@ -212,7 +212,7 @@ async fn page(lab: &Lab, principal: &Principal, outcome: Outcome) -> Result<Resp
         created_at: session.created_at,
         expires_at: session.expires_at,
     };
-    let status = if !outcome.mistakes.is_empty() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let status = if outcome.mistakes.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let page = Page {
         frame: Frame::of(principal).at("/account"),
         name: principal.name.clone(),
