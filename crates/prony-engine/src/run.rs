@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use prony_http::tls::TlsClient;
 use prony_http::{EncodedRequest, HeadCache, Limits, Request, RequestKind, h2};
-use prony_model::{DriverUsed, Load, RequestPlan, RunEvent, RunPlan, RunResult, ServerHint, Target, Version};
+use prony_model::{
+    DriverUsed, Environment, Load, RequestPlan, RunEvent, RunPlan, RunResult, ServerHint, Target, Version,
+};
 
 use crate::clock::{self, NEVER, Nanos, span};
 use crate::kernel::kernel_clock::Stamping;
@@ -27,10 +29,11 @@ use crate::load::worker::{Assignment, Pace, Worker};
 use crate::machine::environment;
 use crate::machine::limits;
 use crate::machine::server::ServerWatch;
-use crate::record::collect::{Collector, Pipes, Window};
+use crate::record::collect::{Collector, Pipes, Totals, Window};
 use crate::record::recorder::Recorder;
 use crate::record::samples::Samples;
 use crate::record::slice::Slice;
+use crate::record::so_far::SoFar;
 use crate::record::summary::{Run, summarize};
 use crate::resolve::{Peers, resolve};
 use crate::{Control, RunError, sys, tls};
@@ -55,16 +58,18 @@ const START_DELAY: Nanos = 5_000_000;
 /// # Errors
 /// Only what prevents the load: once it is on, failures are counted in the result.
 pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) -> Result<RunResult, RunError> {
-    run_with_server(plan, &ServerHint::default(), control, sink)
+    run_with_server(plan, &ServerHint::default(), None, control, sink)
 }
 
-/// As [`run()`], with what is known of the server's processes: they are measured, too.
+/// As [`run()`], with what is known of the server's processes: they are measured, too. Where `so_far` is a length of
+/// time, `sink` gets the result so far each time that it has passed ([`RunEvent::SoFar`]).
 ///
 /// # Errors
 /// As [`run()`], and processes that are named and aren't there.
 pub fn run_with_server(
     plan: &RunPlan,
     hint: &ServerHint,
+    so_far: Option<Duration>,
     control: &Control,
     sink: &mut dyn FnMut(RunEvent),
 ) -> Result<RunResult, RunError> {
@@ -93,24 +98,30 @@ pub fn run_with_server(
     let (workers, pipes) = start(plan, &what, &kernel, tls.as_ref(), &peers, control, window)?;
     let mut collector =
         Collector::new(plan, window, server, workers.iter().map(|worker| Arc::clone(&worker.tid)).collect());
-    collector.collect(&pipes, sink);
+    let run = |environment: &Environment, is_over, totals: &Totals| {
+        summarize(&Run {
+            plan,
+            keep_alive: request.keep_alive(plan.request.keep_alive),
+            peers: &peers,
+            driver: kernel.driver.clone(),
+            kernel_clock: kernel.stamping.used(),
+            environment: environment.clone(),
+            started_at,
+            stopped: is_over && control.is_stopped(),
+            stopped_because: control.reason(),
+            is_over,
+            totals,
+        })
+    };
+    let summarize_so_far = |totals: &Totals| run(&environment, false, totals);
+    let so_far = so_far.map(|every| SoFar::new(every, &summarize_so_far));
+    collector.collect(&pipes, so_far, sink);
     for worker in workers {
         let ended = worker.handle.join().expect("invariant: workers don't panic");
         ended.map_err(|source| RunError::System { action: "talk to the kernel", source })?;
     }
     environment.load_average_after = environment::load_average();
-    Ok(summarize(&Run {
-        plan,
-        keep_alive: request.keep_alive(plan.request.keep_alive),
-        peers: &peers,
-        driver: kernel.driver,
-        kernel_clock: kernel.stamping.used(),
-        environment,
-        started_at,
-        stopped: control.is_stopped(),
-        stopped_because: control.reason(),
-        totals: collector.finish(),
-    }))
+    Ok(run(&environment, true, &collector.finish()))
 }
 
 /// How the kernel is asked.

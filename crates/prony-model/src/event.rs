@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{DriverUsed, Outcome};
+use crate::{DriverUsed, Outcome, RunResult};
 
 /// Something happened in a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +27,11 @@ pub enum RunEvent {
     Samples(Vec<SampleRecord>),
     /// So many more of them found no room, because whoever takes the samples is too slow.
     SamplesLost(u64),
+    /// The result as if the run were over now; only where whoever runs it asks for that. Requests in flight are no part
+    /// of it, nor is what is long or known at the end only: the series, distributions for other tools, intervals of quantiles, clean parts,
+    /// the kernel's stamps, handshakes, events of streams, and findings that need a whole run. In the first second there
+    /// are neither findings nor a limiter.
+    SoFar(Box<RunResult>),
 }
 
 /// What has become of the requests that were due in the measured part. Each number can only grow, but for the least
@@ -111,4 +116,8 @@ pub struct Progress {
     pub rate_per_s: f64,
     /// Median response time over the last slice, if any response was good.
     pub median: Option<Duration>,
+    /// Requests in flight on all connections, mean of each thread's last slice.
+    pub in_flight: f64,
+    /// Connections that are open.
+    pub open: u64,
 }

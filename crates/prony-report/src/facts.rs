@@ -96,7 +96,7 @@ pub(crate) fn events(result: &RunResult) -> Option<String> {
 }
 
 /// The loop and how wide it is.
-fn load(plan: &RunPlan) -> String {
+pub(crate) fn load(plan: &RunPlan) -> String {
     let threads = plural(plan.threads.into(), "thread");
     let sessions = plan.scenario.is_some();
     match &plan.load {

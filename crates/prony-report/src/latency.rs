@@ -147,6 +147,17 @@ fn is_kernel_response_worth_a_row(result: &RunResult) -> bool {
     result.latency.kernel_response.count > 0 && (open || own_tail)
 }
 
+/// Both clocks of a run that is on.
+pub(crate) fn so_far(result: &RunResult) -> Table {
+    let unit = Unit::of(result);
+    let rows = [("response", &result.latency.response), ("service", &result.latency.service)];
+    Table {
+        unit,
+        rows: rows.into_iter().map(|(name, summary)| row(name, summary, unit)).collect(),
+        notes: Vec::new(),
+    }
+}
+
 fn row(name: &'static str, summary: &LatencySummary, unit: Unit) -> Row {
     let mut cells: Vec<String> = SHOWN
         .iter()

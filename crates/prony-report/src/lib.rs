@@ -25,6 +25,7 @@ pub mod hlog;
 pub mod hyperfine;
 pub mod junit;
 mod latency;
+pub mod live;
 pub mod markdown;
 mod number;
 mod page;

@@ -4,6 +4,12 @@ use prony_model::{Interval, ProcessesUse, RunResult, ServerFigure, ServerFoundBy
 
 use crate::number::{bytes, count, plural, rate, rough_percent, significant};
 
+/// The CPU time of the server's own processes as a share of a core; nothing where it was not measured.
+pub(crate) fn cores(result: &RunResult) -> Option<String> {
+    let server = result.server.as_ref().filter(|server| server.wall_s > 0.0)?;
+    Some(rough_percent(server.own.cpu_s / server.wall_s))
+}
+
 /// What the server used: the first part is the figure that matters; nothing where it was not measured.
 pub(crate) fn parts(result: &RunResult) -> Option<Vec<String>> {
     let server = result.server.as_ref()?;

@@ -10,6 +10,7 @@ mod commit;
 mod cli_error;
 mod detect;
 mod exit;
+mod live;
 mod mistakes;
 mod resolve;
 mod output;

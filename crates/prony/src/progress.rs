@@ -6,6 +6,7 @@ use std::time::Duration;
 use prony_model::{End, Phase, Progress, RunEvent, RunPlan};
 use prony_report::{count, rate, seconds};
 
+use crate::live::screen;
 use crate::terminal;
 
 /// Writes one line over and over, and takes it away at the end.
@@ -29,19 +30,24 @@ impl ProgressLine {
                 self.status.write(&format!("starting {}", addresses.join(", ")));
             }
             RunEvent::Phase(phase) => self.phase = *phase,
-            RunEvent::Progress(progress) => self.status.write(&self.line(progress)),
-            RunEvent::Slice(_) | RunEvent::Counts(_) | RunEvent::Samples(_) | RunEvent::SamplesLost(_) => {}
+            RunEvent::Progress(progress) => self.status.write(&self.text(progress)),
+            RunEvent::Slice(_)
+            | RunEvent::Counts(_)
+            | RunEvent::Samples(_)
+            | RunEvent::SamplesLost(_)
+            | RunEvent::SoFar(_) => {}
         }
     }
 
     /// Reports that the run is about to end early.
     pub(crate) fn stopping() {
-        if terminal::has_progress_line() {
+        if !screen::note_stopping() && terminal::has_progress_line() {
             let _ = std::io::stderr().write_all(b"\r\x1b[Kstopping; Ctrl-C again leaves without a report");
         }
     }
 
-    fn line(&self, progress: &Progress) -> String {
+    /// The line, without the terminal.
+    pub(crate) fn text(&self, progress: &Progress) -> String {
         let elapsed = seconds(progress.elapsed.as_secs_f64().round());
         let ended = progress.done + progress.failed;
         let place = match (self.phase, self.end) {
@@ -106,6 +112,8 @@ mod tests {
             failed: 1,
             rate_per_s: 1_999.7,
             median: Some(Duration::from_micros(2_710)),
+            in_flight: 50.0,
+            open: 50,
         };
         let mut line = ProgressLine {
             status: StatusLine { shown: false },
@@ -113,10 +121,10 @@ mod tests {
             warmup: Duration::from_secs(1),
             end: End::Duration(Duration::from_secs(10)),
         };
-        assert_eq!(line.line(&progress), "3 s of 10 s · 2,000 /s · p50 2.71 ms · 1 error");
+        assert_eq!(line.text(&progress), "3 s of 10 s · 2,000 /s · p50 2.71 ms · 1 error");
         line.end = End::Requests(10_000);
-        assert_eq!(line.line(&progress), "6,000 of 10,000 requests, 3 s · 2,000 /s · p50 2.71 ms · 1 error");
+        assert_eq!(line.text(&progress), "6,000 of 10,000 requests, 3 s · 2,000 /s · p50 2.71 ms · 1 error");
         line.phase = Phase::Drain;
-        assert!(line.line(&progress).starts_with("waiting for the last answers, 3 s"));
+        assert!(line.text(&progress).starts_with("waiting for the last answers, 3 s"));
     }
 }

@@ -42,7 +42,8 @@ impl<'a> SampleFile<'a> {
             | RunEvent::Phase(_)
             | RunEvent::Progress(_)
             | RunEvent::Slice(_)
-            | RunEvent::Counts(_) => {}
+            | RunEvent::Counts(_)
+            | RunEvent::SoFar(_) => {}
         }
     }
 

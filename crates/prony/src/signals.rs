@@ -9,6 +9,7 @@ use signal_hook::iterator::Signals;
 
 use crate::cli_error::CliError;
 use crate::exit::Exit;
+use crate::live::screen;
 use crate::progress::ProgressLine;
 
 /// What ends a run, a probe or a series of them at the first signal.
@@ -43,6 +44,7 @@ pub(crate) fn on_interrupts(
         }
         if arrived.next().is_some() {
             leave();
+            screen::leave();
             // The progress line may be unfinished.
             let _ = std::io::stderr().write_all(b"\n");
             std::process::exit(Exit::Interrupted as i32);

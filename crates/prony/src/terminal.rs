@@ -5,8 +5,12 @@ use std::io::IsTerminal as _;
 use prony_report::Style;
 use rustix::termios::tcgetwinsize;
 
+use crate::live::Size;
+
 /// Lines longer than this are hard to read, however wide the terminal is.
 const WIDTH_MAX: usize = 120;
+/// Rows of a terminal that doesn't say how many it has.
+const ROWS: usize = 24;
 
 /// How reports on stdout are drawn.
 pub(crate) fn style() -> Style {
@@ -24,6 +28,26 @@ pub(crate) fn error_style() -> Style {
 /// Whether a line on stderr can be written over.
 pub(crate) fn has_progress_line() -> bool {
     std::io::stderr().is_terminal() && variable("TERM").as_deref() != Some("dumb")
+}
+
+/// How the live view is drawn on a terminal of so many columns. The last one is left free: what erases the rest of a full
+/// line erases its last character on some terminals.
+pub(crate) fn live_style(columns: usize) -> Style {
+    Style {
+        width: columns.saturating_sub(1).min(WIDTH_MAX),
+        colour: colour(true, &variable),
+        unicode: unicode(&variable),
+    }
+}
+
+/// Rows and columns of the terminal on stderr.
+pub(crate) fn screen_size() -> Size {
+    let size = tcgetwinsize(std::io::stderr()).ok();
+    let known = |length: u16, default: usize| if length == 0 { default } else { usize::from(length) };
+    Size {
+        rows: known(size.map_or(0, |size| size.ws_row), ROWS),
+        columns: known(size.map_or(0, |size| size.ws_col), Style::DEFAULT_WIDTH),
+    }
 }
 
 /// Columns of the terminal on stderr, where the progress line stands.

@@ -1,5 +1,5 @@
 //! Merges the slices of all workers while the run is on, on the caller's thread: totals, parts of the run
-//! for intervals, the per-second series, and progress.
+//! for intervals, the per-second series, progress, and the result so far.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
@@ -24,6 +24,7 @@ use crate::record::samples::Samples;
 use crate::record::scenario::ScenarioRecord;
 use crate::record::series::Series;
 use crate::record::slice::{Clocks, Counters, SLICE, Slice};
+use crate::record::so_far::SoFar;
 use crate::record::streams::Streams;
 
 /// When load, measurement and end are.
@@ -90,16 +91,18 @@ pub(crate) struct ThreadTotals {
     pub gaps_over_1ms: u64,
     pub polls: u64,
     open_peak: u64,
+    /// Connections open and requests in flight in its last slice.
+    last: (u64, f64),
     /// CPU and wall time of the second that is being summed up.
     second: (Nanos, Nanos),
 }
 
 /// Merges what comes.
 pub(crate) struct Collector {
-    totals: Totals,
-    sorter: Sorter,
-    observer: Observer,
-    server: ServerWatch,
+    pub(super) totals: Totals,
+    pub(super) sorter: Sorter,
+    pub(super) observer: Observer,
+    pub(super) server: ServerWatch,
     waits: Waits,
     measuring: bool,
     draining: bool,
@@ -156,8 +159,13 @@ impl Collector {
         }
     }
 
-    /// Collects until every worker has ended.
-    pub(crate) fn collect(&mut self, pipes: &Pipes, sink: &mut dyn FnMut(RunEvent)) {
+    /// Collects until every worker has ended, and sends what `so_far` makes of the totals when that is due.
+    pub(crate) fn collect(
+        &mut self,
+        pipes: &Pipes,
+        mut so_far: Option<SoFar<'_>>,
+        sink: &mut dyn FnMut(RunEvent),
+    ) {
         if self.totals.window.measure_from > self.totals.window.start {
             sink(RunEvent::Phase(Phase::Warmup));
         }
@@ -189,6 +197,9 @@ impl Collector {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             self.poll_clock(sink);
+            if let Some(so_far) = so_far.as_mut().filter(|_| self.measuring && !self.draining) {
+                so_far.poll(self, sink);
+            }
         }
     }
 
@@ -196,13 +207,13 @@ impl Collector {
     pub(crate) fn finish(mut self) -> Totals {
         let now = clock::now();
         self.totals.series.finish();
-        self.totals.machine = self.observer.finish(now);
+        self.totals.machine = self.observer.until(now);
         (self.totals.all, self.totals.clean) = self.sorter.finish(now, &self.totals.threads);
         self.totals.server = self.server.finish();
         for (thread, totals) in self.totals.threads.iter_mut().enumerate() {
             totals.run_queue_wait_ns = self.waits.of_wall(thread, totals.wall);
         }
-        self.totals.whole_run.open_peak = self.totals.threads.iter().map(|thread| thread.open_peak).sum();
+        self.totals.add_open_peaks();
         self.totals
     }
 
@@ -231,6 +242,8 @@ impl Collector {
         self.totals.whole_run.add(&slice.counters);
         let thread = &mut self.totals.threads[slice.thread as usize];
         thread.open_peak = thread.open_peak.max(slice.counters.open_peak);
+        let took = slice.end.saturating_sub(slice.start).max(1);
+        thread.last = (slice.counters.open_peak, slice.counters.in_flight_ns as f64 / took as f64);
         self.totals.ended = self.totals.ended.max(slice.end);
         self.good.clear();
         slice.add_good_responses(&mut self.good);
@@ -283,11 +296,18 @@ impl Collector {
             failed: self.failed,
             rate_per_s: if seconds > 0.0 { rate / seconds } else { 0.0 },
             median: self.good.value_at_quantile(0.5).map(Duration::from_nanos),
+            in_flight: self.totals.threads.iter().map(|thread| thread.last.1).sum(),
+            open: self.totals.threads.iter().map(|thread| thread.last.0).sum(),
         }));
     }
 }
 
 impl Totals {
+    /// Most connections open at one moment, of all threads together.
+    pub(super) fn add_open_peaks(&mut self) {
+        self.whole_run.open_peak = self.threads.iter().map(|thread| thread.open_peak).sum();
+    }
+
     /// Adds those of one worker. The first ones are taken as they are, which saves their memory.
     fn add_stamps(&mut self, stamps: Option<Box<Stamps>>) {
         match stamps {

@@ -15,17 +15,15 @@ use crate::kernel::stamps::Stamps;
 use crate::record::collect::Totals;
 use crate::record::slice::Slice;
 
-/// The clocks of the good responses; `cut_off` are the waits of the requests without an answer.
+/// The clocks of the good responses, without intervals; `cut_off` are the waits of the requests without an answer.
 pub(crate) fn latencies(
     totals: &Totals,
     responses: &Histogram,
     services: &Histogram,
     cut_off: &Histogram,
 ) -> Latencies {
-    let mut response = summary(responses, Censored::Waited(cut_off));
+    let response = summary(responses, Censored::Waited(cut_off));
     let unanswered = Censored::Count(sent_in_vain(totals.all.tally.unfinished, &totals.all));
-    let (parts, _) = totals.series.parts(totals.measured_to);
-    add_intervals(&mut response, responses, parts, totals.series.part());
     Latencies {
         response,
         kernel_response: kernel_response(&totals.stamps, responses.count(), cut_off.count()),
@@ -142,6 +140,12 @@ fn describe(reason: Withheld) -> String {
             grouped(needed)
         ),
     }
+}
+
+/// Adds the intervals of the response time's quantiles, from the parts of the run.
+pub(crate) fn add_response_intervals(summary: &mut LatencySummary, responses: &Histogram, totals: &Totals) {
+    let (parts, _) = totals.series.parts(totals.measured_to);
+    add_intervals(summary, responses, parts, totals.series.part());
 }
 
 /// Adds the intervals of the quantiles that are printed.

@@ -14,3 +14,4 @@ pub(crate) mod streams;
 pub(crate) mod latency;
 pub(crate) mod own_delay;
 pub(crate) mod summary;
+pub(crate) mod so_far;

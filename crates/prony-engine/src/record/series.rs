@@ -67,6 +67,11 @@ impl Series {
         self.parts.before(to.saturating_sub(self.from))
     }
 
+    /// Makes the part that is growing one of [`Self::parts`]; it may go on growing.
+    pub(crate) fn pack(&mut self) {
+        self.parts.finish();
+    }
+
     /// Closes the last part and the last seconds.
     pub(crate) fn finish(&mut self) {
         self.parts.finish();

@@ -196,6 +196,11 @@ pub(crate) struct Counters {
 }
 
 impl Slice {
+    /// Whether some of its time is part of rates.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.measured && self.counted_to > self.start
+    }
+
     /// An empty slice for `thread`.
     pub(crate) fn new(thread: u32, samples: Samples) -> Self {
         Self {

@@ -15,9 +15,12 @@ use crate::evaluate::audit::{self, Facts};
 use crate::evaluate::clean::parts::clean_parts;
 use crate::machine::environment::peak_rss_bytes;
 use crate::record::collect::Totals;
-use crate::record::latency::{histogram_data, latencies, summary};
+use crate::record::latency::{add_response_intervals, histogram_data, latencies, summary};
 use crate::record::slice::Slice;
 use crate::resolve::Peers;
+
+/// A shorter part of a run says nothing about the rest of it.
+const EVALUATED_FROM_S: f64 = 1.0;
 
 /// Everything that is known of a run that is over.
 pub(crate) struct Run<'a> {
@@ -35,17 +38,22 @@ pub(crate) struct Run<'a> {
     pub stopped: bool,
     /// Why, where it was not by hand.
     pub stopped_because: Option<&'a str>,
-    pub totals: Totals,
+    /// Whether it is over, and `totals` are all there is.
+    pub is_over: bool,
+    pub totals: &'a Totals,
 }
 
-/// The result of `run`, evaluated.
+/// The result of `run`, evaluated. While it is on, what is for other tools or needs a whole run is left out.
 pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
-    let totals = &run.totals;
+    let totals = run.totals;
     let good_responses = totals.all.good_responses();
     let good_services = totals.all.good_services();
     let cut_off = cut_off(&totals.all.censored, &totals.all);
     let requests = requests(totals);
-    let latency = latencies(totals, &good_responses, &good_services, &cut_off);
+    let mut latency = latencies(totals, &good_responses, &good_services, &cut_off);
+    if run.is_over {
+        add_response_intervals(&mut latency.response, &good_responses, totals);
+    }
     let mut result = RunResult {
         format: FORMAT.to_owned(),
         version: VERSION,
@@ -84,10 +92,10 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             body_received: totals.all.counters.body_bytes,
         },
         connections: connections(run.plan, totals),
-        outcomes: outcomes(totals),
+        outcomes: if run.is_over { outcomes(totals) } else { Vec::new() },
         statuses: statuses(totals),
         errors: errors(run.plan, totals, &requests),
-        series: totals.series.seconds.clone(),
+        series: if run.is_over { totals.series.seconds.clone() } else { Vec::new() },
         first_response: totals.all.first_response.as_ref().map(|first| FirstResponse {
             status: first.status,
             server: first.server.as_deref().map(str::to_owned),
@@ -104,10 +112,17 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         findings: Vec::new(),
         thresholds: Vec::new(),
         environment: run.environment.clone(),
-        histograms: histograms(totals, &good_responses, &good_services, &cut_off),
+        histograms: if run.is_over {
+            histograms(totals, &good_responses, &good_services, &cut_off)
+        } else {
+            Histograms::default()
+        },
         requests,
         latency,
     };
+    if !run.is_over && (result.timing.measured_s < EVALUATED_FROM_S || result.requests.intended == 0) {
+        return result;
+    }
     let facts = Facts {
         result: &result,
         keep_alive: run.keep_alive,
@@ -116,7 +131,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         responses: &good_responses,
         services: &good_services,
     };
-    result.findings = audit::findings(&facts);
+    result.findings = if run.is_over { audit::findings(&facts) } else { audit::findings_so_far(&facts) };
     result.verdict = Verdict::from_findings(&result.findings);
     result.find_limiter();
     result
@@ -176,7 +191,7 @@ pub(crate) fn seconds(nanos: Nanos) -> f64 {
 }
 
 fn timing(run: &Run<'_>) -> Timing {
-    let totals = &run.totals;
+    let totals = run.totals;
     let window = totals.window;
     let interrupted = run.stopped && !is_whole(run);
     Timing {

@@ -32,6 +32,7 @@ mod probe;
 mod protocol;
 mod retries;
 mod scenario;
+mod so_far;
 mod spikes;
 mod stop;
 mod streams;

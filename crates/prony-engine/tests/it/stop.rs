@@ -136,7 +136,8 @@ on_both_drivers! {
             RunEvent::Slice(_)
             | RunEvent::Counts(_)
             | RunEvent::Samples(_)
-            | RunEvent::SamplesLost(_) => {}
+            | RunEvent::SamplesLost(_)
+            | RunEvent::SoFar(_) => {}
         });
         assert!(seen.starts_with(&[Phase::Warmup, Phase::Measure]), "{seen:?}");
         assert!(!result.timing.interrupted);

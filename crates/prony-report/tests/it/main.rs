@@ -9,6 +9,7 @@ mod fixtures;
 mod hostile;
 mod invariants;
 mod junit;
+mod live;
 mod markdown;
 mod probe;
 mod scripts;

@@ -97,6 +97,9 @@ pub(crate) struct RunArgs {
     /// The distribution for `-o hgrm` [default: response]
     #[arg(long, value_name = "CLOCK", value_parser = super::report::clock(), hide_short_help = true)]
     pub(crate) clock: Option<Clock>,
+    /// Show the run while it is on: rate, both clocks, failures, limiter and findings so far
+    #[arg(long, conflicts_with = "quiet", hide_short_help = true)]
+    pub(crate) live: bool,
     /// No progress line
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -5,6 +5,7 @@ use prony_model::{EvaluatedThreshold, RunEvent, Threshold, ThresholdOutcome};
 use crate::args::{Format, RunArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
+use crate::live::{self, Live};
 use crate::progress::ProgressLine;
 use crate::render::{Named, render};
 use crate::resolve::{ResolvedArgs, resolve};
@@ -21,8 +22,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
     let mut samples = samples.as_ref().map(SampleFile::new).transpose()?;
     let thresholds: Vec<Threshold> = args.thresholds.all().collect();
     let control = signals::control()?;
-    let mut progress = ProgressLine::new(&plan, quiet);
-    let result = prony_engine::run_with_server(&plan, &args.server.hint(), &control, &mut |event| {
+    let mut progress = ProgressLine::new(&plan, quiet || args.live);
+    let mut live = args.live.then(|| Live::new(&plan)).transpose()?;
+    let so_far = args.live.then_some(live::SO_FAR_EVERY);
+    let result = prony_engine::run_with_server(&plan, &args.server.hint(), so_far, &control, &mut |event| {
         progress.update(&event);
         if let RunEvent::Counts(counts) = &event
             && args.abort_early
@@ -33,8 +36,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
         if let Some(samples) = &mut samples {
             samples.write(&event);
         }
+        if let Some(live) = &mut live {
+            live.update(event);
+        }
     });
-    drop(progress);
+    drop((progress, live));
     let mut result = result?;
     commit::note(&mut result.environment);
     result.target_commit = target_commit;

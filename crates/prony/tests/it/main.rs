@@ -19,6 +19,7 @@ mod lab;
 mod lab_edges;
 mod lab_pages;
 mod limiter;
+mod live;
 mod mistakes;
 mod pages;
 mod probe;

@@ -75,42 +75,68 @@ impl Facts<'_> {
     }
 }
 
+/// A rule that makes one finding at most.
+type Rule = fn(&Facts<'_>) -> Option<Finding>;
+/// A rule that makes several.
+type Rules = fn(&Facts<'_>) -> Vec<Finding>;
+
+/// Rules that hold of a part of a run as well as of all of it.
+const AT_ANY_TIME: [Rule; 13] = [
+    answers::no_success,
+    answers::error_share,
+    answers::mixed_lengths,
+    client::client_cpu,
+    client::run_queue_wait,
+    client::send_lag,
+    client::loop_gap,
+    delay::tail_blame,
+    delay::receive_delay,
+    load::blocked,
+    load::connections_not_reached,
+    load::descriptors,
+    load::not_reused,
+];
+
+const SEVERAL_AT_ANY_TIME: [Rules; 5] =
+    [timeline::findings, network::findings, spikes::findings, machine::findings, tls::findings];
+
+/// Rules that need the whole run: they compare with its length, count what was unanswered or unsent at the end, need
+/// what workers hand over last or ask the kernel for long lists, or advise on the next run.
+const AT_THE_END: [Rule; 13] = [
+    answers::censored,
+    answers::latency_near_run_length,
+    answers::littles_law,
+    answers::few_samples,
+    answers::interrupted,
+    answers::no_events,
+    load::rate_not_reached,
+    load::ports,
+    load::closed_loop,
+    load::connection_per_request,
+    load::stream_limit,
+    retries::retry_storm,
+    server::memory_growth,
+];
+
 /// All findings, the worst first.
 pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = [
-        answers::no_success,
-        answers::error_share,
-        answers::censored,
-        answers::latency_near_run_length,
-        answers::littles_law,
-        answers::few_samples,
-        answers::mixed_lengths,
-        answers::interrupted,
-        answers::no_events,
-        client::client_cpu,
-        client::run_queue_wait,
-        client::send_lag,
-        client::loop_gap,
-        delay::tail_blame,
-        delay::receive_delay,
-        load::rate_not_reached,
-        load::blocked,
-        load::connections_not_reached,
-        load::ports,
-        load::descriptors,
-        load::not_reused,
-        load::closed_loop,
-        load::connection_per_request,
-        load::stream_limit,
-        retries::retry_storm,
-        server::memory_growth,
-    ]
-    .iter()
-    .filter_map(|rule| rule(facts))
-    .collect();
-    for rules in [timeline::findings, network::findings, spikes::findings, machine::findings, tls::findings] {
-        findings.extend(rules(facts));
-    }
+    let mut findings = unsorted_so_far(facts);
+    findings.extend(AT_THE_END.iter().filter_map(|rule| rule(facts)));
+    sorted(findings)
+}
+
+/// Those that hold of the run so far, the worst first.
+pub(crate) fn findings_so_far(facts: &Facts<'_>) -> Vec<Finding> {
+    sorted(unsorted_so_far(facts))
+}
+
+fn unsorted_so_far(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = AT_ANY_TIME.iter().filter_map(|rule| rule(facts)).collect();
+    findings.extend(SEVERAL_AT_ANY_TIME.iter().flat_map(|rules| rules(facts)));
+    findings
+}
+
+fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
     findings
 }

@@ -45,6 +45,11 @@ impl Held {
         empty
     }
 
+    /// Those that wait.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Slice> {
+        self.threads.iter().flat_map(|thread| thread.waiting.iter().map(Box::as_ref))
+    }
+
     /// Gives `evaluate` those of whose time `marks` knows all; every one, where `all`.
     pub(crate) fn release(&mut self, marks: &Marks, all: bool, mut evaluate: impl FnMut(&Slice)) {
         for thread in &mut self.threads {

@@ -86,6 +86,20 @@ impl Sorter {
         }
     }
 
+    /// Adds all records so far to `sum`, also those that wait.
+    pub(crate) fn add_so_far(&self, sum: &mut Slice) {
+        for sorted in [&self.records.clean.all, &self.records.others] {
+            sum.absorb(sorted);
+            sum.counters.add(&sorted.counters);
+        }
+        for slice in self.held.waiting() {
+            sum.absorb(slice);
+            if slice.is_counted() {
+                sum.counters.add(&slice.counters);
+            }
+        }
+    }
+
     /// All records in one slice, and the clean ones.
     pub(crate) fn finish(mut self, now: Nanos, threads: &[ThreadTotals]) -> (Slice, CleanTotals) {
         self.taken.make_due();
@@ -108,7 +122,7 @@ impl Records {
         // A request of the measured part may be recorded in the slice before it, a connection in the warm-up.
         into.absorb(slice);
         // What is of the drain is part of no rate: its time, its idle workers and its last bytes.
-        if !slice.measured || slice.counted_to <= slice.start {
+        if !slice.is_counted() {
             return;
         }
         let to = slice.counted_to.min(self.measure_to);

@@ -86,8 +86,8 @@ impl Observer {
     }
 
     /// What happened between the beginning of the measured part and its end, which is `now` if it was not before.
-    pub(crate) fn finish(self, now: Nanos) -> MachineUse {
-        let last = self.last.unwrap_or_else(|| Reading::take(now, &self.quotas));
+    pub(crate) fn until(&self, now: Nanos) -> MachineUse {
+        let last = self.last.clone().unwrap_or_else(|| Reading::take(now, &self.quotas));
         MachineUse { frequency_drift: self.frequencies.drift(), ..between(&self.first, &last) }
     }
 }
@@ -181,7 +181,7 @@ mod tests {
         let window = Window { start: 0, measure_from: 0, measure_to: 10 };
         let mut observer = Observer::new(window, 1);
         observer.poll(20);
-        let change = observer.finish(30);
+        let change = observer.until(30);
         // Every Linux has these, in every network namespace.
         assert!(change.retransmitted.is_some() && change.segments_sent.is_some(), "{change:?}");
         assert!(change.syn_retransmitted.is_some() && change.listen_drops.is_some(), "{change:?}");

@@ -90,6 +90,11 @@ impl ServerWatch {
         self.monitor?.finish()
     }
 
+    /// What the server has used up to the last sample, or why that is not known.
+    pub(crate) fn so_far(&self) -> Result<ServerUse, String> {
+        self.monitor.as_ref().map_err(String::clone)?.so_far()
+    }
+
     /// So many answers came between two moments of the measured part.
     pub(crate) fn count(&mut self, start: Nanos, end: Nanos, answers: u64) {
         if let Ok(monitor) = &mut self.monitor {

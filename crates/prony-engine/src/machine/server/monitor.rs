@@ -242,7 +242,14 @@ impl Monitor {
         if !self.ended {
             self.end();
         }
-        let (first, last) = self.samples.first().zip(self.samples.last()).expect("invariant: two at least");
+        self.so_far()
+    }
+
+    /// What the server has used up to the last sample.
+    pub(super) fn so_far(&self) -> Result<ServerUse, String> {
+        let [first, .., last] = self.samples.as_slice() else {
+            return Err("there are no two samples of it yet".to_owned());
+        };
         let wall = last.at.saturating_sub(first.at);
         let mut found = ServerUse {
             found_by: self.found_by,

@@ -88,7 +88,11 @@ pub(crate) fn measure(
         RunEvent::Samples(more) => samples.extend(more),
         RunEvent::SamplesLost(lost) => panic!("{lost} samples were lost"),
         RunEvent::Slice(slice) => answered_in_slices += slice.answered,
-        RunEvent::Starting { .. } | RunEvent::Phase(_) | RunEvent::Progress(_) | RunEvent::Counts(_) => {}
+        RunEvent::Starting { .. }
+        | RunEvent::Phase(_)
+        | RunEvent::Progress(_)
+        | RunEvent::Counts(_)
+        | RunEvent::SoFar(_) => {}
     });
     let report = server.stop();
     assert_eq!(report.counts.records_lost, 0);
