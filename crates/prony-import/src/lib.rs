@@ -3,11 +3,27 @@
 //! What can't be carried over is either refused, where the load would be another one, or listed in
 //! [`Imported::left_out`]. It must never run anything that it reads: a command line is text here.
 //!
-//! Reading order: [`imported`] (what comes out), [`shell`] (words of a command line), then [`curl`].
+//! Reading order: [`imported`] (what comes out), [`shell`] (words of a command line), then [`curl`]; [`scenario`] (what
+//! comes out of files with several requests), `template` and `toml` (how it is written), then [`hurl`], [`postman`] and
+//! [`openapi`], of which the last two read `json`.
 
 pub mod curl;
+mod guess;
+pub mod hurl;
 pub mod imported;
+mod json;
+pub mod openapi;
+pub mod postman;
+pub mod scenario;
+mod session;
 pub mod shell;
+mod template;
+mod toml;
 
 pub use curl::read_curl;
+pub use guess::{Kind, guess};
+pub use hurl::read_hurl;
 pub use imported::{Imported, LeftOut};
+pub use openapi::read_openapi;
+pub use postman::read_postman;
+pub use scenario::{Context, ImportedScenario};

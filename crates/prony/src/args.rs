@@ -7,6 +7,7 @@ mod egress;
 mod errors;
 mod exec;
 mod express;
+mod import;
 mod lab;
 mod postgres;
 mod probe;
@@ -33,6 +34,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use egress::EgressArgs;
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
+pub(crate) use import::{ImportArgs, ImportFormat};
 pub(crate) use lab::{
     LabAction, LabArgs, LabAuditArgs, LabCheckArgs, LabClearCachesArgs, LabCopyArgs, LabGateArgs,
     LabLoginArgs, LabLogoutArgs, LabPlaceArgs, LabPolicyArgs, LabSearchArgs, LabSecretArgs, LabServeArgs,
@@ -112,6 +114,9 @@ pub(crate) enum Command {
     /// Run a study file and write its report
     #[command(after_help = study::EXAMPLES)]
     Study(StudyArgs),
+    /// Make a scenario of a Hurl file, a collection of Postman or an OpenAPI description
+    #[command(after_help = import::EXAMPLES)]
+    Import(ImportArgs),
     /// Print stored results again, in any format
     #[command(after_help = report::EXAMPLES)]
     Report(ReportArgs),

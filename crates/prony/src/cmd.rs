@@ -8,6 +8,7 @@ pub(crate) mod egress;
 pub(crate) mod exec;
 pub(crate) mod explain;
 mod express;
+pub(crate) mod import;
 pub(crate) mod lab;
 pub(crate) mod pages;
 mod postgres;

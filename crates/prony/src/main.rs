@@ -10,6 +10,7 @@ mod commit;
 mod cli_error;
 mod detect;
 mod exit;
+mod imports;
 mod live;
 mod mistakes;
 mod resolve;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Probe(args) => cmd::probe::probe(&args),
         Command::Compare(args) => cmd::compare::compare(&args),
         Command::Exec(args) => cmd::exec::exec(&args),
+        Command::Import(args) => cmd::import::import(&args),
         Command::Report(args) => cmd::report::report(&args),
         Command::Study(args) => cmd::study::study(&args),
         Command::Lab(args) => cmd::lab::lab(&args),

@@ -84,6 +84,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             .plan
             .scenario
             .as_deref()
+            .filter(|_| run.is_over)
             .map(|scenario| totals.scenario.summary(scenario, measured_s(totals))),
         rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {

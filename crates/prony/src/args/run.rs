@@ -14,7 +14,7 @@ use super::thresholds::ThresholdArgs;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct RunArgs {
-    /// The server; `http://` may be left out. Or a scenario: a file `NAME.toml`
+    /// The server; `http://` may be left out. Or a scenario: a file `NAME.toml` or `NAME.hurl`
     #[arg(value_name = "URL", required_unless_present = "curl")]
     pub(crate) url: Option<String>,
     /// The request of this curl command, as browsers copy it; `-` reads it from stdin
@@ -23,6 +23,9 @@ pub(crate) struct RunArgs {
     /// Where the paths of a scenario begin, instead of its `base`
     #[arg(long, value_name = "URL")]
     pub(crate) base: Option<String>,
+    /// The value of a variable of a Hurl file or a collection of Postman, `NAME=VALUE`; may be repeated
+    #[arg(long = "variable", value_name = "NAME=VALUE", hide_short_help = true)]
+    pub(crate) variables: Vec<String>,
     /// Connections [default: 50; with --rate, 1000 at most]
     #[arg(short, long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) connections: Option<u32>,

@@ -8,7 +8,7 @@ use prony_study::ScenarioFile;
 
 use crate::args::RunArgs;
 use crate::cli_error::CliError;
-use crate::{mistakes, output, terminal};
+use crate::{imports, mistakes, output, terminal};
 
 /// Read of a scenario file at most; the reader of the file refuses what is larger than it allows.
 const FILE_BYTES_MAX: u64 = 2 << 20;
@@ -22,9 +22,14 @@ pub(super) fn with_scenario(args: RunArgs) -> Result<(RunArgs, Option<Box<Scenar
             )
             .hint("leave it out, or name a file: prony run shop.toml --base http://127.0.0.1:3000"));
         }
+        refuse_variables(&args)?;
         return Ok((args, None));
     };
-    let text = text(&path)?;
+    let is_foreign = imports::is_foreign(Path::new(&path));
+    if !is_foreign {
+        refuse_variables(&args)?;
+    }
+    let text = if is_foreign { imports::scenario(Path::new(&path), &args.variables)? } else { text(&path)? };
     let file = ScenarioFile::read(Path::new(&path), &text).map_err(|error| {
         let style = terminal::error_style();
         output::write_stderr(&mistakes::drawn(Path::new(&path), &text, &error, &style));
@@ -41,6 +46,15 @@ pub(super) fn with_scenario(args: RunArgs) -> Result<(RunArgs, Option<Box<Scenar
         );
     }
     Ok((RunArgs { url: Some(base), ..args }, Some(Box::new(file.scenario))))
+}
+
+/// Only files of other tools leave values to the command line.
+fn refuse_variables(args: &RunArgs) -> Result<(), CliError> {
+    if args.variables.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::usage("--variable is for Hurl files and collections of Postman, and there is none")
+        .hint("in a scenario, write it under `variables` of the flow"))
 }
 
 /// Whether what was typed names a file, not a server.

@@ -15,6 +15,7 @@ mod files;
 mod folder;
 mod http2;
 mod hunt;
+mod import;
 mod lab;
 mod lab_edges;
 mod lab_pages;

@@ -1,0 +1,105 @@
+//! Files of other tools as scenarios: for `prony import`, and for `prony run session.hurl`.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use prony_import::scenario::FILE_BYTES_MAX;
+use prony_import::{Context, ImportedScenario, guess, read_hurl, read_openapi, read_postman};
+
+use crate::args::ImportFormat;
+use crate::cli_error::CliError;
+use crate::output;
+
+/// Whether `path` names a file of another tool.
+pub(crate) fn is_foreign(path: &Path) -> bool {
+    is_hurl(path) || has_ending(path, "json")
+}
+
+fn is_hurl(path: &Path) -> bool {
+    has_ending(path, "hurl")
+}
+
+fn has_ending(path: &Path, ending: &str) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(ending))
+}
+
+/// The text of the scenario that `path` is, to be run at once: every variable needs a value. What is not in it is
+/// written.
+pub(crate) fn scenario(path: &Path, variables: &[String]) -> Result<String, CliError> {
+    let imported = import(path, &read(path)?, None, variables)?;
+    if let Some(name) = imported.unset.first() {
+        return Err(CliError::usage(format!("{}: {{{{{name}}}}} has no value", path.display()))
+            .hint(format!("give it one: --variable {name}=…")));
+    }
+    write_left_out(&imported);
+    Ok(imported.to_toml())
+}
+
+/// The text of `path`; `-` is stdin.
+pub(crate) fn read(path: &Path) -> Result<String, CliError> {
+    let unreadable = |error: std::io::Error| {
+        CliError::usage(format!("can't read {} ({error})", path.display()))
+            .hint("name a file of text that can be read, or - for stdin")
+    };
+    let source: Box<dyn std::io::Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(File::open(path).map_err(unreadable)?)
+    };
+    let mut text = String::new();
+    // One more than the importer takes: it refuses what is larger.
+    source.take(FILE_BYTES_MAX as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
+    Ok(text)
+}
+
+/// The scenario of `text`, the content of `path`.
+pub(crate) fn import(
+    path: &Path,
+    text: &str,
+    format: Option<ImportFormat>,
+    variables: &[String],
+) -> Result<ImportedScenario, CliError> {
+    let variables = variables.iter().map(|typed| variable(typed)).collect::<Result<Vec<_>, _>>()?;
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let name = stem.filter(|stem| stem != "-").unwrap_or_else(|| "imported".to_owned());
+    let context = Context { name: &name, variables: &variables };
+    let format = format.or_else(|| if is_hurl(path) { Some(ImportFormat::Hurl) } else { guessed(text) });
+    let read = match format {
+        Some(ImportFormat::Hurl) => read_hurl,
+        Some(ImportFormat::Postman) => read_postman,
+        Some(ImportFormat::Openapi) => read_openapi,
+        None => {
+            let what = format!("{} is no file that can be imported", path.display());
+            return Err(CliError::usage(what).hint(
+                "it can be a Hurl file, a Postman collection (v2.1) or an OpenAPI description (3.x, as JSON; for YAML: \
+                 yq -o json FILE); --format says which",
+            ));
+        }
+    };
+    read(text, &context).map_err(|problem| CliError::from(problem.after(&format!("{}: ", path.display()))))
+}
+
+/// Writes what is not in the scenario.
+pub(crate) fn write_left_out(imported: &ImportedScenario) {
+    for part in &imported.left_out {
+        output::write_stderr(&format!("{}\n", prony_report::clean(&part.to_string())));
+    }
+}
+
+fn guessed(text: &str) -> Option<ImportFormat> {
+    match guess(text)? {
+        prony_import::Kind::Hurl => Some(ImportFormat::Hurl),
+        prony_import::Kind::Postman => Some(ImportFormat::Postman),
+        prony_import::Kind::OpenApi => Some(ImportFormat::Openapi),
+    }
+}
+
+fn variable(typed: &str) -> Result<(String, String), CliError> {
+    let parts = typed.split_once('=').filter(|(name, _)| !name.trim().is_empty());
+    let (name, value) = parts.ok_or_else(|| {
+        CliError::usage(format!("`{typed}` is not a variable"))
+            .hint("write its name and value: --variable id=7")
+    })?;
+    Ok((name.trim().to_owned(), value.to_owned()))
+}
