@@ -70,7 +70,7 @@ use crate::exit::{self, Exit};
                   prony http://127.0.0.1:3000/                            as much as it takes\n  \
                   prony http://127.0.0.1:3000/ --rate 500 --duration 30s  as much as you say\n  \
                   prony demo                                              without a server",
-    help_template = "{about}\n\nUsage: {usage}\n\nCommands:\n{subcommands}\n\nOptions:\n{options}{after-help}",
+    help_template = "{about}\nUsage: {usage}\n\nCommands:\n{subcommands}\n\nOptions:\n{options}{after-help}",
     styles = STYLES,
     max_term_width = 80,
     disable_help_flag = true,
@@ -114,7 +114,7 @@ pub(crate) enum Command {
     /// Run a study file and write its report
     #[command(after_help = study::EXAMPLES)]
     Study(StudyArgs),
-    /// Make a scenario of a Hurl file, a collection of Postman or an OpenAPI description
+    /// Make a scenario of a Hurl, Postman or OpenAPI file
     #[command(after_help = import::EXAMPLES)]
     Import(ImportArgs),
     /// Print stored results again, in any format

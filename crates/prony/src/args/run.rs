@@ -14,14 +14,14 @@ use super::thresholds::ThresholdArgs;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct RunArgs {
-    /// The server; `http://` may be left out. Or a scenario: a file `NAME.toml` or `NAME.hurl`
+    /// The server, `http://` or not; or a scenario: NAME.toml, NAME.hurl
     #[arg(value_name = "URL", required_unless_present = "curl")]
     pub(crate) url: Option<String>,
     /// The request of this curl command, as browsers copy it; `-` reads it from stdin
     #[arg(long, value_name = "COMMAND", hide_short_help = true)]
     pub(crate) curl: Option<String>,
     /// Where the paths of a scenario begin, instead of its `base`
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", hide_short_help = true)]
     pub(crate) base: Option<String>,
     /// The value of a variable of a Hurl file or a collection of Postman, `NAME=VALUE`; may be repeated
     #[arg(long = "variable", value_name = "NAME=VALUE", hide_short_help = true)]
