@@ -148,6 +148,19 @@ fn what_has_no_value_is_named() {
 }
 
 #[test]
+fn a_check_can_not_use_what_its_own_step_extracts() {
+    let imported = read(
+        "GET http://a/\nHTTP 200\n[Captures]\nid: header \"X-Id\"\n[Asserts]\nheader \"Y\" == \"{{id}}\"\n\
+         GET http://a/{{id}}\nHTTP 200\n[Asserts]\nheader \"Y\" == \"{{id}}\"\n",
+    );
+    let steps = &imported.scenario.flows[0].steps;
+    assert!(steps[0].checks.headers.is_empty());
+    assert_eq!(steps[1].checks.headers, [("Y".to_owned(), "{id}".to_owned())]);
+    assert_eq!(imported.left_out.len(), 1);
+    assert_eq!(imported.left_out[0].line, 6);
+}
+
+#[test]
 fn what_would_be_another_load_is_refused_with_its_line() {
     let check = |text: &str, words: &str| {
         let problem = refused(text);
