@@ -174,16 +174,17 @@ fn raw_url(url: &Node) -> String {
     }
     let joined = |name: &str, joint: &str| match url.field(name) {
         None => String::new(),
-        Some(field) => match field.text() {
-            Some(text) => text.to_owned(),
-            None => {
+        Some(field) => {
+            if let Some(text) = field.text() {
+                text.to_owned()
+            } else {
                 let parts = field
                     .items()
                     .iter()
                     .map(|part| part.text().or_else(|| part.text_of("value")).unwrap_or_default().to_owned());
                 parts.collect::<Vec<_>>().join(joint)
             }
-        },
+        }
     };
     let protocol = url.text_of("protocol").map_or_else(String::new, |protocol| format!("{protocol}://"));
     let port = url.text_of("port").map_or_else(String::new, |port| format!(":{port}"));

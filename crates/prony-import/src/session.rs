@@ -222,7 +222,7 @@ impl Session {
             let own = self.values.names.of(name.trim());
             match self.values.fixed.get(&own) {
                 Some(value) => out.push_str(value),
-                None => out.push_str(&format!("{{{{{}}}}}", name.trim())),
+                None => out.extend(["{{", name.trim(), "}}"]),
             }
             rest = after;
         }
@@ -319,7 +319,10 @@ pub(crate) fn json_text(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            control if u32::from(control) < 0x20 => out.push_str(&format!("\\u{:04x}", u32::from(control))),
+            control if u32::from(control) < 0x20 => {
+                let code = format!("\\u{:04x}", u32::from(control));
+                out.push_str(&code);
+            }
             other => out.push(other),
         }
     }

@@ -121,15 +121,12 @@ fn doubled(text: &str) -> String {
             // An unknown function: it would be refused.
             Err(_) => true,
         };
-        match inner.filter(|inner| is_value(inner)) {
-            Some(inner) => {
-                out.push_str(&format!("{{{inner}}}"));
-                rest = &behind[inner.len()..];
-            }
-            None => {
-                out.push('{');
-                rest = &behind[1..];
-            }
+        if let Some(inner) = inner.filter(|inner| is_value(inner)) {
+            out.extend(["{", inner, "}"]);
+            rest = &behind[inner.len()..];
+        } else {
+            out.push('{');
+            rest = &behind[1..];
         }
     }
     out + rest

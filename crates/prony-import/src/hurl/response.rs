@@ -117,17 +117,14 @@ fn capture(session: &mut Session, line: Line<'_>, step: &mut Step) -> Result<(),
     };
     // Templates within queries have no place in a scenario.
     let from = from.filter(|_| argument.is_none_or(|text| !text.contains("{{")));
-    match from {
-        Some(from) => {
-            let name = session.extracts(name);
-            step.extract.retain(|extraction| extraction.name != name);
-            step.extract.push(Extraction { name, from, default: None });
-        }
-        None => {
-            let query = without_comment(query).trim();
-            session.loses(name, line.number, query);
-            session.left_out.push(left_out(line.number, format!("{name}: {query}"), "not extracted"));
-        }
+    if let Some(from) = from {
+        let name = session.extracts(name);
+        step.extract.retain(|extraction| extraction.name != name);
+        step.extract.push(Extraction { name, from, default: None });
+    } else {
+        let query = without_comment(query).trim();
+        session.loses(name, line.number, query);
+        session.left_out.push(left_out(line.number, format!("{name}: {query}"), "not extracted"));
     }
     Ok(())
 }

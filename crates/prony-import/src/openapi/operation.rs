@@ -291,12 +291,11 @@ impl<'a> Maker<'_, 'a> {
                 };
                 fields.iter().map(part).collect::<Result<_, _>>().map(StepBody::Multipart)
             }
-            _ => match sample.value.text().filter(|_| sample.is_given) {
-                Some(text) => {
+            _ => {
+                if let Some(text) = sample.value.text().filter(|_| sample.is_given) {
                     headers.push(("Content-Type".to_owned(), kind.clone()));
                     written(&Draft::literal(text), line).map(StepBody::Text)
-                }
-                None => {
+                } else {
                     let what = format!("the body, {kind}");
                     self.description.left_out.push(left_out(
                         line,
@@ -305,7 +304,7 @@ impl<'a> Maker<'_, 'a> {
                     ));
                     Ok(StepBody::None)
                 }
-            },
+            }
         }
     }
 }

@@ -116,11 +116,10 @@ fn graphql(session: &mut Session, body: &Node) -> Result<StepBody, Problem> {
 }
 
 fn file(session: &mut Session, body: &Node) -> StepBody {
-    match body.field("file").and_then(|file| file.text().or_else(|| file.text_of("src"))) {
-        Some(path) => StepBody::File(unread(path)),
-        None => {
-            session.left_out.push(left_out(body.line, "the file of the body", "none is chosen"));
-            StepBody::None
-        }
+    if let Some(path) = body.field("file").and_then(|file| file.text().or_else(|| file.text_of("src"))) {
+        StepBody::File(unread(path))
+    } else {
+        session.left_out.push(left_out(body.line, "the file of the body", "none is chosen"));
+        StepBody::None
     }
 }
