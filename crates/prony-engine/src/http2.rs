@@ -69,7 +69,8 @@ pub(crate) fn greet(stream: &mut impl Waiting, address: &str, limit: Duration) -
         };
         let mut rest = &input[..count];
         loop {
-            let step = connection.next(&mut shared, rest, &mut out).map_err(|error| refused(error.to_string()))?;
+            let step =
+                connection.next(&mut shared, rest, &mut out).map_err(|error| refused(error.to_string()))?;
             rest = &rest[step.consumed..];
             match step.event {
                 Some(Event::Settings { .. }) => return Ok(()),

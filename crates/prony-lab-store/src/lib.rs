@@ -86,10 +86,10 @@ pub use tx::{Tx, ping};
 pub use value::{Row, Value};
 
 use changes::Changes;
+use erased::{erased, restored};
 use prony_lab_model::clock;
 use prony_lab_model::log::Log;
 use prony_lab_model::options::StoreAddress;
-use erased::{erased, restored};
 use readers::Readers;
 use session::Session;
 use write_lease::WriteLease;

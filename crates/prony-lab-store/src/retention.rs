@@ -41,10 +41,12 @@ const THINNED: &str = "retention.checks.";
 
 /// Removes from now on what is no longer kept.
 pub fn start(store: Store) -> std::io::Result<Background> {
-    Background::start_aside("lab-retention", move || match store.write_blocking(|tx| piece(tx, clock::wall())) {
-        Ok(true) => BETWEEN,
-        Ok(false) => EVERY,
-        Err(_) => AFTER_ERROR,
+    Background::start_aside("lab-retention", move || {
+        match store.write_blocking(|tx| piece(tx, clock::wall())) {
+            Ok(true) => BETWEEN,
+            Ok(false) => EVERY,
+            Err(_) => AFTER_ERROR,
+        }
     })
 }
 

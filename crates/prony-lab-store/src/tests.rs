@@ -1,5 +1,6 @@
 //! What must hold whatever the database.
 
+use super::erased::{erased, restored};
 use super::fixture::{on_both, on_both_addresses};
 use super::{Store, StoreError, builds, projects, values};
 use prony_lab_model::clock::Moment;
@@ -176,23 +177,28 @@ fn a_write_that_fails_first_or_last_leaves_the_others() {
     on_both(|store| {
         // All three reach the writer before it has begun with the first, which it holds up.
         let (go, gone) = std::sync::mpsc::sync_channel::<()>(1);
-        let held = store.writer.submit(move |_| gone.recv().map_err(|_| StoreError::Closed)).expect("taken");
-        let fail =
-            || store.writer.submit(|_| Err::<(), _>(StoreError::Missing("it".to_owned()))).expect("taken");
+        let held =
+            store.writer.submit(erased(move |_| gone.recv().map_err(|_| StoreError::Closed))).expect("taken");
+        let fail = || {
+            let work = |_: &mut super::Tx<'_>| Err::<(), _>(StoreError::Missing("it".to_owned()));
+            store.writer.submit(erased(work)).expect("taken")
+        };
         let accept = || {
             let work = |tx: &mut super::Tx<'_>| {
                 let new = new_build(tx)?;
                 builds::accept(tx, &new)
             };
-            store.writer.submit(work).expect("taken")
+            store.writer.submit(erased(work)).expect("taken")
         };
         let (a, first, b, c, last) = (fail(), accept(), fail(), fail(), accept());
         go.send(()).expect("it waits");
         held.blocking_recv().expect("answered").expect("done");
         for failed in [a, b, c] {
-            assert_eq!(failed.blocking_recv().expect("answered"), Err(StoreError::Missing("it".to_owned())));
+            let failed = failed.blocking_recv().expect("answered").map(drop);
+            assert_eq!(failed, Err(StoreError::Missing("it".to_owned())));
         }
-        let ids = [first, last].map(|kept| kept.blocking_recv().expect("answered").expect("kept"));
+        let ids = [first, last]
+            .map(|kept| kept.blocking_recv().expect("answered").map(restored::<BuildId>).expect("kept"));
         let all = store
             .read_blocking(|tx| builds::list(tx, &builds::Filter::default(), builds::Page::Newest, 10))
             .expect("read");

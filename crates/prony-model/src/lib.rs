@@ -73,7 +73,9 @@ pub use http2::Http2Use;
 pub use latency::{HistogramData, Histograms, Latencies, LatencySummary, QUANTILES, QuantileNote};
 pub use limiter::{Limiter, LimiterKind, SoloRequests};
 pub use moment::{rfc3339, since_1970};
-pub use options::{ExecOptions, Http2Choice, OPEN_CONNECTIONS, OptionsError, RequestOptions, RunOptions, is_token};
+pub use options::{
+    ExecOptions, Http2Choice, OPEN_CONNECTIONS, OptionsError, RequestOptions, RunOptions, is_token,
+};
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,
@@ -94,9 +96,9 @@ pub use result::{
 pub use retries::{Backoff, RetryError, RetryOn, RetryOptions, RetryPlan, RetryUse};
 pub use scenario::{
     Escape, ExpectedValue, Extraction, ExtractionSource, Feed, FeedEnd, FeedOrder, FeedRows, FeedRowsError,
-    Flow, FlowResult, Generated, Misplaced, Part, PartContent, Piece as TemplatePiece, Place as ScenarioPlace,
-    Scenario, ScenarioResult, SessionCounts, Step, StepBody, StepChecks, StepFile, StepResult, Template,
-    Think, Value as TemplateValue,
+    Flow, FlowResult, Generated, Misplaced, Part, PartContent, Piece as TemplatePiece,
+    Place as ScenarioPlace, Scenario, ScenarioResult, SessionCounts, Step, StepBody, StepChecks, StepFile,
+    StepResult, Template, Think, Value as TemplateValue,
 };
 pub use server::{
     CgroupUse, CounterUse, Dependant, ListenerUse, MemoryGrowth, ProcessesUse, ServerFigure, ServerFoundBy,

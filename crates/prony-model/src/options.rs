@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::problem::shown_as_problem;
 use crate::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, ExecPlan, ExecRuns, KernelClock, Load, PlanError,
-    ProbePlan, Problem, Rate, RequestPlan, RetryOptions, RunPlan, Scenario, Spelling, StatusSet, Target, Timeouts,
-    Version,
+    ProbePlan, Problem, Rate, RequestPlan, RetryOptions, RunPlan, Scenario, Spelling, StatusSet, Target,
+    Timeouts, Version,
 };
 
 /// Connections in a closed loop, when no number is given.
@@ -209,14 +209,16 @@ impl OptionsError {
             }
             Self::PipelineInHttp2 => {
                 let [pipeline, streams] = ["pipeline", "streams"].map(spelled);
-                Problem::new(format!("{pipeline} is for HTTP/1.1"), format!("use {streams}")).about("pipeline")
+                Problem::new(format!("{pipeline} is for HTTP/1.1"), format!("use {streams}"))
+                    .about("pipeline")
             }
             Self::ScenarioInHttp2(setting) => {
                 let what = format!("{} is for single requests: scenarios are in HTTP/1.1", spelled(setting));
                 Problem::new(what, "leave it out").about(setting)
             }
             Self::WithScenario(setting) => {
-                let what = format!("{} is about a single request, and a scenario has its own", spelled(setting));
+                let what =
+                    format!("{} is about a single request, and a scenario has its own", spelled(setting));
                 Problem::new(what, "leave it out, and write it into the scenario's steps").about(setting)
             }
             Self::PacingWithRate(flow) => {
@@ -303,10 +305,7 @@ impl RunOptions {
         if let Some((setting, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
             return Err(OptionsError::WithScenario(setting));
         }
-        let http2 = [
-            ("http2", self.request.http2 != Http2Choice::Off),
-            ("streams", self.streams.is_some()),
-        ];
+        let http2 = [("http2", self.request.http2 != Http2Choice::Off), ("streams", self.streams.is_some())];
         if let Some((setting, _)) = http2.into_iter().find(|(_, is_given)| *is_given) {
             return Err(OptionsError::ScenarioInHttp2(setting));
         }
@@ -328,7 +327,8 @@ impl RunOptions {
     /// A default number of connections bows to a small number of requests; a given one is refused by the plan.
     fn load(&self, end: End) -> Result<Load, OptionsError> {
         if let Some(rate_per_s) = self.rate {
-            let arrivals = if self.poisson || self.scenario.is_some() { Arrivals::Poisson } else { Arrivals::Constant };
+            let arrivals =
+                if self.poisson || self.scenario.is_some() { Arrivals::Poisson } else { Arrivals::Constant };
             let max_connections = self.connections.unwrap_or(OPEN_CONNECTIONS);
             return Ok(Load::Open { rate_per_s, arrivals, max_connections });
         }

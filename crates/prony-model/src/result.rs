@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CleanParts, Environment, ErrorKind, EvaluatedThreshold, EventStreams, Finding, HistogramData, Histograms,
-    Http2Use, Latencies, LatencySummary, Limiter, RetryUse, RunPlan, ScenarioResult, ServerUse, SoloRequests, TlsUse,
-    Traffic, Verdict,
+    Http2Use, Latencies, LatencySummary, Limiter, RetryUse, RunPlan, ScenarioResult, ServerUse, SoloRequests,
+    TlsUse, Traffic, Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to judge it.

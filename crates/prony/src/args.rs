@@ -49,7 +49,9 @@ pub(crate) use serve::{
     BottleneckArgs, DashboardArgs, ExampleLabArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs,
     ServeArgs, ServeTlsArgs, Served, WhenFull,
 };
-pub(crate) use shared::{BodyLength, CheckArgs, ConnectionArgs, Driver, Http2Args, KernelStamps, RequestArgs, TlsArgs};
+pub(crate) use shared::{
+    BodyLength, CheckArgs, ConnectionArgs, Driver, Http2Args, KernelStamps, RequestArgs, TlsArgs,
+};
 pub(crate) use study::StudyArgs;
 pub(crate) use supervise::SuperviseArgs;
 pub(crate) use thresholds::ThresholdArgs;

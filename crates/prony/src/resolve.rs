@@ -10,7 +10,8 @@ use prony_model::{
 };
 
 use crate::args::{
-    BodyLength, CheckArgs, ConnectionArgs, Driver, Format, Http2Args, KernelStamps, RequestArgs, RunArgs, TlsArgs,
+    BodyLength, CheckArgs, ConnectionArgs, Driver, Format, Http2Args, KernelStamps, RequestArgs, RunArgs,
+    TlsArgs,
 };
 use crate::cli_error::CliError;
 use crate::output::Destination;

@@ -144,7 +144,13 @@ fn encrypted<I: Io>(
 
 /// Hands `bytes` to the driver as they are.
 #[inline]
-pub(crate) fn hand_over<I: Io>(io: &mut I, slot: Slot, bytes: &[u8], carries: Carries, written: &mut [u32]) -> Sent {
+pub(crate) fn hand_over<I: Io>(
+    io: &mut I,
+    slot: Slot,
+    bytes: &[u8],
+    carries: Carries,
+    written: &mut [u32],
+) -> Sent {
     let written = &mut written[slot as usize];
     #[expect(clippy::cast_possible_truncation, reason = "the kernel counts modulo 2^32, too")]
     let count = bytes.len() as u32;
@@ -182,7 +188,12 @@ impl Worker {
     }
 
     /// Hands a request to the driver, encrypted; returns its bytes, and whether its connection had carried one before.
-    pub(crate) fn hand_over_layered<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos) -> (u64, bool) {
+    pub(crate) fn hand_over_layered<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        intended: Nanos,
+    ) -> (u64, bool) {
         let reused = self.begin_flight(slot, intended);
         let Some(layer) = &mut self.layer else { return (0, reused) };
         let sent = layer.send(io, slot);

@@ -131,7 +131,8 @@ impl Connection {
         let mut byte = [0];
         let peeked = recv(self.wire.socket(), &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT);
         // In HTTP/2 a server may say something between two responses.
-        matches!(peeked, Err(Errno::AGAIN)) || (self.http2.is_some() && !matches!(peeked, Ok((0, _)) | Err(_)))
+        matches!(peeked, Err(Errno::AGAIN))
+            || (self.http2.is_some() && !matches!(peeked, Ok((0, _)) | Err(_)))
     }
 
     /// The client's own address and port.

@@ -85,8 +85,10 @@ impl<'a> Transaction<'a> {
                     body.complete();
                 }
                 let stray = self.seen.response.as_ref().is_some_and(|response| response.stray_bytes > 0);
-                let reusable =
-                    end.keep_alive && self.request.keep_alive(self.plan.request.keep_alive) && self.seen.sent.is_some() && !stray;
+                let reusable = end.keep_alive
+                    && self.request.keep_alive(self.plan.request.keep_alive)
+                    && self.seen.sent.is_some()
+                    && !stray;
                 Ended::Complete { reusable }
             }
             Err(stop) => Ended::Failed(self.failure(stop)),

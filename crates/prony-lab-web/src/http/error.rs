@@ -90,7 +90,9 @@ impl WebError {
             Self::LargeBody(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::Store(StoreError::Conflict(_)) => StatusCode::CONFLICT,
-            Self::Store(StoreError::Fault(_) | StoreError::Damaged(_)) | Self::Drawing(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Store(StoreError::Fault(_) | StoreError::Damaged(_)) | Self::Drawing(_) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
             Self::Busy | Self::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }

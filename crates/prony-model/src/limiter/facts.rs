@@ -146,7 +146,8 @@ impl Facts {
                 Some(_) => Some(intended / wall_s),
             },
             sent_share: requests.sent as f64 / intended,
-            in_flight: f64::from(result.plan.load.connections()) * f64::from(result.in_flight_per_connection()),
+            in_flight: f64::from(result.plan.load.connections())
+                * f64::from(result.in_flight_per_connection()),
             opened_per_request: result.connections.opened as f64 / requests.sent.max(1) as f64,
             response_mean_ms: mean(&latency.response),
             service_mean_ms: mean(&latency.service),

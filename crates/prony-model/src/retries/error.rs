@@ -61,7 +61,11 @@ impl RetryError {
                 format!("{retries} and {pipeline}: requests that share a connection fail together")
             }
             Self::NotWith(setting) => {
-                format!("{} is for single requests in HTTP/1.1, not with {}", spelled("retries"), spelled(setting))
+                format!(
+                    "{} is for single requests in HTTP/1.1, not with {}",
+                    spelled("retries"),
+                    spelled(setting)
+                )
             }
         }
     }

@@ -7,11 +7,11 @@ use prony_model::{
     Arrivals, Backoff, Body, BodyCheck, Bytes, CalibrationUse, Checks, CleanParts, Client, ClientCertificate,
     Connections, CutReason, DriverChoice, DriverUsed, End, Environment, ErrorKind, ErrorSummary,
     EventStreams, Evidence, FORMAT, Finding, FindingCode, FirstResponse, Handshakes, HistogramData,
-    Histograms, Interval, KernelClock, KernelClockUse, Latencies, LatencySummary, Limiter, LimiterKind, Load,
-    MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary, RequestPlan, Requests,
-    RetryOn, RetryPlan, RetryUse, RunPlan, RunResult, ScenarioResult, SecondPoint, ServerCertificate, SessionCounts,
-    Severity, SoloRequests, StatusSet, Target, ThreadUse, Timeouts, Timing, TlsOptions, TlsUse, TlsVersions, Traffic,
-    TrafficPart, VERSION, Verdict, Version,
+    Histograms, Http2Use, Interval, KernelClock, KernelClockUse, Latencies, LatencySummary, Limiter,
+    LimiterKind, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary,
+    RequestPlan, Requests, RetryOn, RetryPlan, RetryUse, RunPlan, RunResult, ScenarioResult, SecondPoint,
+    ServerCertificate, SessionCounts, Severity, SoloRequests, StatusSet, Target, ThreadUse, Timeouts, Timing,
+    TlsOptions, TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -75,6 +75,7 @@ pub(crate) fn result() -> RunResult {
         },
         tls: Some(tls()),
         events: Some(events()),
+        http2: Some(Http2Use { stream_limit: Some(128), refused: 3, went_away: 1 }),
         scenario: Some(sessions()),
         retries: Some(retries()),
         rate: rate(Some(Interval { low: 5.5, high: 6.5, indicative: true })),

@@ -83,6 +83,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         tls: None,
         events: None,
         scenario: None,
+        http2: None,
         retries: None,
         server: None,
         server_unknown_because: None,

@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn settings_are_keys() {
         assert_eq!(
-            PlanError::PipelineWithoutKeepAlive.problem(spelled).to_string(),
+            PlanError::PipelineWithoutKeepAlive { setting: "pipeline" }.problem(spelled).to_string(),
             "`pipeline` needs connections that stay open: leave out `keepalive = false` (and `http10`)"
         );
         assert_eq!(key("header"), "headers");

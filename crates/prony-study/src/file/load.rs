@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use prony_model::{
-    BodyCheck, DriverChoice, Http2Choice, KernelClock, LoadKind, Problem, RequestOptions, RetryOptions, RunOptions,
-    Target, source_addresses,
+    BodyCheck, DriverChoice, Http2Choice, KernelClock, LoadKind, Problem, RequestOptions, RetryOptions,
+    RunOptions, Target, source_addresses,
 };
 use schemars::{JsonSchema, SchemaGenerator};
 use toml::Spanned;
@@ -232,7 +232,10 @@ fn somewhere(path: &str) -> Option<Target> {
 
 fn path(section: &Section<'_>, path: Option<&str>, mistakes: &mut Mistakes) -> Option<String> {
     let path = path.unwrap_or("/");
-    if !path.is_empty() && !path.starts_with('/') || somewhere(path).is_none() || path.chars().any(char::is_control) {
+    if !path.is_empty() && !path.starts_with('/')
+        || somewhere(path).is_none()
+        || path.chars().any(char::is_control)
+    {
         mistakes.add(
             section.span("path"),
             format!("`{path}` is not a path"),

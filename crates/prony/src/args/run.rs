@@ -7,7 +7,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 use prony_model::{Clock, ServerHint, parse_count, parse_count_u32, parse_duration};
 
-use super::shared::{CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, RetryArgs, TlsArgs};
+use super::shared::{
+    CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, RetryArgs, TlsArgs,
+};
 use super::thresholds::ThresholdArgs;
 
 /// `prony run`, as typed: `None` where nothing was.

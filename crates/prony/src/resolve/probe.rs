@@ -43,7 +43,8 @@ fn plan(args: &ProbeArgs) -> Result<ProbePlan, CliError> {
         pipeline: None,
     };
     let target = target(&args.url, &args.tls, args.unix.as_deref(), &args.connect_to)?;
-    let without_body = request(&args.request, connection, args.http2, &args.sources, args.expect_status.as_ref())?;
+    let without_body =
+        request(&args.request, connection, args.http2, &args.sources, args.expect_status.as_ref())?;
     let count = args.count.unwrap_or(1);
     let plan =
         |options: &RequestOptions| options.probe(target.clone(), count, args.reuse).map_err(CliError::from);

@@ -178,7 +178,8 @@ fn check(peer: &Peer, over_tls: bool) {
         };
         done(&url(""), &["-c", "4", "--streams", "10", "-n", "2000", "--expect-body", "hello"], 2000);
         done(&url(""), &["--rate", "400", "-d", "500ms", "--warmup", "0s", "-c", "3", "--streams", "5"], 200);
-        let result = done(&url("300000"), &["-c", "2", "--streams", "4", "-n", "40", "--expect-length", "same"], 40);
+        let result =
+            done(&url("300000"), &["-c", "2", "--streams", "4", "-n", "40", "--expect-length", "same"], 40);
         assert_eq!(result["bytes"]["body_received"], 40 * 300_000);
         let post = ["-c", "2", "--streams", "4", "-n", "40", "--body-file", &big, "--expect-body", "300000"];
         done(&url(""), &post, 40);
@@ -255,10 +256,13 @@ fn nginx_with_and_without_tls() {
         assert!(ended.is_none(), "nginx ended: {ended:?}");
         std::thread::yield_now();
     }
-    let (secure, plain) = (format!("https://127.0.0.1:{}/", ports[0]), format!("http://127.0.0.1:{}/", ports[1]));
+    let (secure, plain) =
+        (format!("https://127.0.0.1:{}/", ports[0]), format!("http://127.0.0.1:{}/", ports[1]));
     for driver in DRIVERS {
-        for (url, how) in [(&secure, &["--http2", "--insecure"][..]), (&plain, &["--http2-prior-knowledge"])] {
-            let words = [url, "--driver", driver, "-c", "3", "--streams", "10", "-n", "3000", "--expect-body", "ok"];
+        for (url, how) in [(&secure, &["--http2", "--insecure"][..]), (&plain, &["--http2-prior-knowledge"])]
+        {
+            let words =
+                [url, "--driver", driver, "-c", "3", "--streams", "10", "-n", "3000", "--expect-body", "ok"];
             let result = run(&peer, &[&words[..], how].concat());
             assert_eq!(result["requests"]["done"], 3000, "{}", result["errors"]);
             assert!(result["http2"]["went_away"].as_u64() >= Some(50), "{}", result["http2"]);
@@ -307,7 +311,8 @@ fn connections_with_ten_streams_are_small() {
     let url = format!("http://127.0.0.1:{}/", peer.port);
     for driver in DRIVERS {
         let peak = |connections: &str, requests: &str| {
-            let words = [&url, "--http2-prior-knowledge", "--streams", "10", "-c", connections, "-n", requests];
+            let words =
+                [&url, "--http2-prior-knowledge", "--streams", "10", "-c", connections, "-n", requests];
             let result = run(&peer, &[&words[..], &["--driver", driver]].concat());
             assert_eq!(result["requests"]["failed"], 0, "{}", result["errors"]);
             result["client"]["peak_rss_bytes"].as_u64().expect("Linux says it")

@@ -284,11 +284,7 @@ pub(super) fn not_reused(facts: &Facts<'_>) -> Option<Finding> {
     let connections = &facts.result.connections;
     let share = reuse_share(facts);
     let answered = facts.totals.whole_run.answered_now + facts.result.requests.answered;
-    if !facts.keep_alive
-        || share >= REUSED_SHARE
-        || connections.closed_by_server == 0
-        || answered == 0
-    {
+    if !facts.keep_alive || share >= REUSED_SHARE || connections.closed_by_server == 0 || answered == 0 {
         return None;
     }
     let sent = facts.totals.whole_run.sent_now;

@@ -49,7 +49,12 @@ impl Worker {
     }
 
     /// Reads `rest` up to the next change, or all of it.
-    fn next_change(&mut self, slot: Slot, rest: &mut &[u8], now: Nanos) -> Result<Option<Change>, Http2Error> {
+    fn next_change(
+        &mut self,
+        slot: Slot,
+        rest: &mut &[u8],
+        now: Nanos,
+    ) -> Result<Option<Change>, Http2Error> {
         let Some(layer) = &mut self.layer else { return Ok(None) };
         let Some(Http2 { shared, peers, flights, out, .. }) = &mut layer.http2 else { return Ok(None) };
         let Some(peer) = &mut peers[slot as usize] else { return Ok(None) };
@@ -147,7 +152,7 @@ impl Worker {
                 Pace::Closed { .. } => self.refill(io, slot, now),
                 Pace::Open(_) | Pace::Sessions(_) if self.connections[slot as usize].has_room() => {
                     self.free.push_back(slot);
-                },
+                }
                 Pace::Open(_) | Pace::Sessions(_) => self.free.remove(slot),
             }
         }

@@ -7,8 +7,8 @@ use prony_model::{Body, ErrorKind, RequestPlan, RunPlan};
 use super::load::h2_config;
 use super::streams;
 use super::{
-    DATA, END_HEADERS, END_STREAM, Frames, HEADERS, PING, RST_STREAM, SETTINGS, STATUS_200, WINDOW_UPDATE, answer,
-    frame, load,
+    DATA, END_HEADERS, END_STREAM, Frames, HEADERS, PING, RST_STREAM, SETTINGS, STATUS_200, WINDOW_UPDATE,
+    answer, frame, load,
 };
 use crate::plans::{closed, failures, impatient, plan, requests, run};
 use crate::server::{Peer, Server};

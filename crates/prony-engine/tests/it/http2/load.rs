@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use prony_model::{Body, BodyCheck, Checks, FindingCode, RequestPlan, RunPlan};
 
 use super::{
-    DATA, END_HEADERS, END_STREAM, Frames, HEADERS, STATUS_200, Sent, answer, frame, load, serve, setting, streams,
+    DATA, END_HEADERS, END_STREAM, Frames, HEADERS, STATUS_200, Sent, answer, frame, load, serve, setting,
+    streams,
 };
 use crate::plans::{finding, for_ms, has_finding, open, plan, requests, run};
 use crate::server::{Peer, Server, ok};

@@ -119,7 +119,8 @@ impl<'a> Frames<'a> {
                 assert!(flags & END_HEADERS != 0, "a short request");
             }
             DATA => {
-                let (_, body) = self.open.iter_mut().find(|(open, _)| *open == stream).expect("an open stream");
+                let (_, body) =
+                    self.open.iter_mut().find(|(open, _)| *open == stream).expect("an open stream");
                 body.extend(&payload);
                 let room = u32::try_from(length).expect("a frame").to_be_bytes();
                 if length > 0 {

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use prony_model::{ErrorKind, RunPlan, Timeouts};
 
@@ -37,10 +37,7 @@ fn go_away_after(peer: &mut Peer, count: u32) -> u64 {
 }
 
 /// Resets with `code` the streams that `picks` picks, and answers the others; `count` counts the former.
-fn resetting(
-    code: u32,
-    picks: impl Fn(u64) -> bool + Send + Sync + 'static,
-) -> (Server, Arc<AtomicU64>) {
+fn resetting(code: u32, picks: impl Fn(u64) -> bool + Send + Sync + 'static) -> (Server, Arc<AtomicU64>) {
     let count = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&count);
     let number = AtomicU64::new(0);
