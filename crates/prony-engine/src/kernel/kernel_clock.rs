@@ -9,7 +9,7 @@ use prony_model::{KernelClock, KernelClockUse, RunPlan};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::clock::{self, Nanos, Wall};
-use crate::record::recorder::Sample;
+use crate::record::sample::Sample;
 use crate::sys;
 
 /// Where a thread sends fewer requests per second, each is asked when it left and when its answer arrived: that costs

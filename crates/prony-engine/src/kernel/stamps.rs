@@ -6,7 +6,7 @@
 use prony_stats::Histogram;
 
 use crate::clock::Nanos;
-use crate::record::recorder::Sample;
+use crate::record::sample::Sample;
 
 /// The records of one worker.
 pub(crate) struct Stamps {

@@ -3,7 +3,7 @@
 use prony_http::ResponseParser;
 
 use crate::clock::Nanos;
-use crate::record::recorder::Sample;
+use crate::record::sample::Sample;
 
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

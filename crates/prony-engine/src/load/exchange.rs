@@ -11,7 +11,7 @@ use crate::load::conn::{Flight, State};
 use crate::load::driver::{Handler, Io, Slot};
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::{Detail, Piece, kind_of};
-use crate::record::recorder::{Answer, Sample};
+use crate::record::sample::{Answer, Sample};
 
 impl<I: Io> Handler<I> for Worker {
     fn connected(&mut self, io: &mut I, slot: Slot, now: Nanos) {

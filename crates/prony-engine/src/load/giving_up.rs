@@ -8,7 +8,7 @@ use crate::load::driver::{Io, Slot};
 use crate::load::retry::Attempt;
 use crate::load::worker::{Pace, RETRY_PAUSE, Worker};
 use crate::record::failure_detail::Detail;
-use crate::record::recorder::Sample;
+use crate::record::sample::Sample;
 
 impl Worker {
     /// Every request in flight on `slot` has failed, and the connection with them.

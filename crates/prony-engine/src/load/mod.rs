@@ -3,8 +3,10 @@
 pub(crate) mod worker;
 pub(crate) mod pacer;
 pub(crate) mod wake;
+pub(crate) mod begin;
 pub(crate) mod exchange;
 pub(crate) mod giving_up;
+pub(crate) mod ending;
 pub(crate) mod retry;
 pub(crate) mod conn;
 pub(crate) mod layer;

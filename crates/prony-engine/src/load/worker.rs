@@ -1,7 +1,8 @@
 //! The only loop: one thread that paces, connects, sends, reads and records.
 //!
 //! Pacing, protocol and end condition are values in it. It allocates nothing once its connections are open,
-//! and reads no name, file or log. What happens to a single connection is in `exchange.rs`.
+//! and reads no name, file or log. What is due is begun in `begin.rs`; what happens to a single connection is in
+//! `exchange.rs`; the end is in `ending.rs`.
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,7 +26,6 @@ use crate::load::slot_list::SlotList;
 use crate::load::streams::EventWatch;
 use crate::load::wake::WakeUp;
 use crate::record::recorder::Recorder;
-use crate::record::slice::WaitCause;
 
 /// Connections on their way at once while a closed loop opens its first ones: the usual least length of a
 /// server's queue (net.core.somaxconn was 128 for decades), so that the opening itself drops nothing. Once
@@ -121,7 +121,7 @@ pub(crate) struct Worker {
     /// How many connections an open loop may begin.
     pub(crate) limiter: ConnectLimiter,
     /// When an open loop that wants more connections may begin them; [`NEVER`] if it does not.
-    connect_at: Nanos,
+    pub(super) connect_at: Nanos,
     /// When connections are to be checked for timeouts.
     pub(crate) deadlines: Deadlines,
     /// How often a connection is checked for that, at least.
@@ -160,7 +160,7 @@ pub(crate) struct Worker {
     control: Control,
     /// Another worker has failed: the run has no result.
     abort: Control,
-    aborted: bool,
+    pub(super) aborted: bool,
     wake: WakeUp,
 }
 
@@ -293,97 +293,6 @@ impl Worker {
         self.flush_frames(io);
     }
 
-    /// Opens the connections of a closed loop, and those again that failed to open.
-    fn open_closed_loop<I: Io>(&mut self, io: &mut I, now: Nanos) {
-        while self.paused.front().is_some_and(|(at, _)| *at <= now) {
-            if let Some((_, slot)) = self.paused.pop_front() {
-                self.begin(io, slot, now);
-            }
-        }
-        if now < self.plan.solo_until {
-            let alone = self.plan.first_attempt == 0 && self.attempts == 0;
-            if let Some(slot) = self.closed.pop_if(|_| alone) {
-                self.begin(io, slot, now);
-            }
-            return;
-        }
-        self.plan.solo_until = 0;
-        let at_once = RAMP_IN_FLIGHT.max(self.open / 2);
-        while self.connecting < at_once && self.may_begin(now) {
-            let Some(slot) = self.closed.pop() else { return };
-            self.begin(io, slot, now);
-        }
-    }
-
-    /// Begins the requests that are due, on connections that are free or newly opened.
-    pub(crate) fn dispatch<I: Io>(&mut self, io: &mut I, now: Nanos) {
-        if self.retries.is_some() {
-            self.dispatch_retries(io, now);
-        }
-        match &self.pace {
-            Pace::Closed { .. } => return,
-            Pace::Open(_) => self.dispatch_requests(io, now),
-            Pace::Sessions(_) => self.dispatch_steps(io, now),
-        }
-        loop {
-            // Asked again each time: a connection that fails at once takes a waiting request with it.
-            self.connect_at = NEVER;
-            if u64::from(self.connecting) >= self.pace.waiting(now) || self.closed.is_empty() {
-                return;
-            }
-            if let Err(later) = self.limiter.permit(now) {
-                self.connect_at = later;
-                return;
-            }
-            let Some(slot) = self.closed.pop() else { return };
-            self.connect(io, slot, now);
-        }
-    }
-
-    /// Sends the requests of an open loop that are due, on connections that are free.
-    fn dispatch_requests<I: Io>(&mut self, io: &mut I, now: Nanos) {
-        let mut waiting = self.pace.waiting(now);
-        while waiting > 0 {
-            let Some(slot) = self.free.pop_front() else { break };
-            self.send_due(io, slot, waiting);
-            waiting -= 1;
-        }
-    }
-
-    /// Sends the oldest of the `waiting` requests that are due on `slot`, which is free.
-    #[inline]
-    pub(crate) fn send_due<I: Io>(&mut self, io: &mut I, slot: Slot, waiting: u64) {
-        let Pace::Open(schedule) = &mut self.pace else { return };
-        let intended = schedule.take();
-        self.recorder.taken(intended);
-        if let Some(cause) = self.wait_cause(slot, intended, waiting) {
-            self.recorder.waited(intended, cause);
-        }
-        self.send(io, slot, intended, clock::now());
-        if self.connections[slot as usize].has_room() {
-            self.free.push_back(slot);
-        }
-    }
-
-    /// What a request that was due at `intended` has waited for, if its connection was not free by then; `waiting`
-    /// requests are due, this one among them.
-    #[inline]
-    pub(crate) fn wait_cause(&self, slot: Slot, intended: Nanos, waiting: u64) -> Option<WaitCause> {
-        let connection = &self.connections[slot as usize];
-        if connection.since <= intended {
-            return None;
-        }
-        let may_open_more = !self.closed.is_empty();
-        // Where each request that waits has a connection on its way, none waits for the limit.
-        let at_limit = if connection.used {
-            u64::from(self.connecting) < waiting
-        } else {
-            let began = connection.since.saturating_sub(connection.took);
-            began.saturating_sub(intended) > connection.since - began.max(intended)
-        };
-        Some(if at_limit && !may_open_more { WaitCause::Limit } else { WaitCause::Connecting })
-    }
-
     /// Asks the kernel about the next open connection.
     fn sample_tcp<I: Io>(&mut self, io: &I) {
         let slots = self.plan.slots;
@@ -410,60 +319,6 @@ impl Worker {
         }
     }
 
-    /// The measured part is over: no request is begun any more.
-    fn stop(&mut self, now: Nanos) {
-        self.stopped = true;
-        self.recorder.stop_counting(now);
-        self.stop_sessions(now);
-        if let Pace::Open(schedule) = &mut self.pace {
-            schedule.end_at(now);
-            let without_connection = schedule.waiting(now).saturating_sub(u64::from(self.connecting));
-            let mut at_limit = if self.closed.is_empty() { without_connection } else { 0 };
-            while schedule.waiting(now) > 0 {
-                let intended = schedule.take();
-                let cause = if at_limit > 0 { WaitCause::Limit } else { WaitCause::Connecting };
-                at_limit = at_limit.saturating_sub(1);
-                self.recorder.waited(intended, cause);
-                self.recorder.never_sent(intended, false, now);
-            }
-        }
-    }
-
-    /// Whether a closed loop may begin one more request.
-    #[inline]
-    pub(crate) fn may_begin(&self, now: Nanos) -> bool {
-        match self.pace {
-            Pace::Closed { left } => now < self.stop_at && left > 0,
-            Pace::Open(_) | Pace::Sessions(_) => false,
-        }
-    }
-
-    /// Whether nothing is left to do.
-    fn is_over(&mut self, now: Nanos) -> bool {
-        // A connection on its way carries the request that a closed loop began with it.
-        let idle = self.in_flight == 0
-            && (self.connecting == 0 || !matches!(self.pace, Pace::Closed { .. }))
-            && !self.has_refused();
-        if self.stopped {
-            return (idle && !self.has_retries_left())
-                || self.aborted
-                || now >= self.stop_at.saturating_add(self.plan.drain);
-        }
-        let begun = match &self.pace {
-            Pace::Closed { left } => *left == 0 && self.paused.is_empty(),
-            Pace::Open(schedule) => schedule.is_over(),
-            Pace::Sessions(sessions) => sessions.is_over(),
-        };
-        let ends = self.plan.counted
-            || matches!(&self.pace, Pace::Sessions(sessions) if sessions.is_ended_by_feed());
-        if begun && idle && ends && !self.has_retries_left() {
-            self.stop_at = now;
-            self.stop(now);
-            return true;
-        }
-        false
-    }
-
     /// When the clock asks for something next.
     fn next_wake(&mut self, now: Nanos) -> Nanos {
         let checks = self.deadlines.next_check(now).min(self.next_sample);
@@ -479,42 +334,6 @@ impl Worker {
             Pace::Open(_) | Pace::Sessions(_) => self.wake.before(self.pace.next_due(), wake),
             Pace::Closed { .. } => wake.min(self.paused.front().map_or(NEVER, |(at, _)| *at)),
         }
-    }
-
-    /// Writes down what is still outstanding.
-    fn finish(mut self) {
-        let is_http2 = self.is_http2();
-        let now = clock::now();
-        if let Some(http2) = self.layer.as_mut().and_then(|layer| layer.http2.as_mut()) {
-            for slot in 0..self.plan.slots {
-                for (_, flight) in http2.flights.of(slot) {
-                    self.recorder.unfinished(flight.flight.intended, now);
-                }
-            }
-            for intended in http2.take_refused() {
-                self.recorder.never_sent(intended, true, now);
-            }
-        }
-        for (index, connection) in self.connections.iter_mut().enumerate() {
-            let slot = Slot::try_from(index).expect("invariant: slots are numbered with 32 bits");
-            while !is_http2 && let Some(flight) = self.flights.pop(slot, connection) {
-                self.recorder.unfinished(flight.intended, now);
-            }
-            match std::mem::take(&mut connection.waiting) {
-                0 => {}
-                intended if self.retries.as_ref().is_some_and(|retries| retries.is_retry(slot)) => {
-                    self.recorder.unfinished_retry(intended, now);
-                }
-                intended => self.recorder.never_sent(intended, true, now),
-            }
-        }
-        if let Some(retries) = &self.retries {
-            retries.waiting().for_each(|intended| self.recorder.unfinished_retry(intended, now));
-        }
-        if let Pace::Sessions(sessions) = self.pace {
-            self.recorder.sessions(Box::new(sessions.finish()));
-        }
-        self.recorder.finish(now);
     }
 }
 

@@ -208,7 +208,7 @@ fn milliseconds(nanos: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::recorder::Sample;
+    use crate::record::sample::Sample;
 
     #[test]
     fn ends_of_intervals_rise_with_their_quantiles() {

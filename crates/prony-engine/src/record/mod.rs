@@ -1,6 +1,8 @@
 //! Records what came back: samples, slices, totals, and the result made of them.
 
+pub(crate) mod sample;
 pub(crate) mod recorder;
+pub(crate) mod connections;
 pub(crate) mod retries;
 pub(crate) mod samples;
 pub(crate) mod slice;

@@ -12,84 +12,10 @@ use crate::record::failure_detail::{Detail, Example};
 use crate::record::handshakes::Handshakes;
 use crate::record::http2::Http2Counts;
 use crate::record::retries::RetryRecord;
+use crate::record::sample::{Answer, Sample};
 use crate::record::scenario::ScenarioRecord;
 use crate::record::slice::{SLICE, Slice, WaitCause};
 use crate::record::streams::Streams;
-use crate::sys::TcpInfo;
-
-/// The moments of one request that has ended.
-///
-/// Response time = done − intended; service time = done − sent; our own lateness = sent − ready.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sample {
-    /// When it was due.
-    pub intended: Nanos,
-    /// When it was due and a connection was free.
-    pub ready: Nanos,
-    /// When it was handed to the kernel (or its connection was begun, if that failed).
-    pub sent: Nanos,
-    /// Whether the kernel was asked about it, which was decided before it was sent.
-    pub sampled: bool,
-    /// When its last byte left the kernel; 0 if the kernel did not say.
-    pub departed: Nanos,
-    /// When the last byte of the answer arrived at the kernel; 0 if it did not say.
-    pub arrived: Nanos,
-    /// When the first byte of the answer was seen; 0 if none was.
-    pub first_byte: Nanos,
-    /// When it had ended.
-    pub done: Nanos,
-    /// How long its connection took to open, TLS included, if it was the first request on it; else 0.
-    pub connect: Nanos,
-    /// The local port of its connection, where single samples are kept; else 0.
-    pub port: u16,
-}
-
-impl Sample {
-    /// A request that was due at `intended`, could be sent from `began` on, and has failed without being sent.
-    pub(crate) fn unsent(intended: Nanos, began: Nanos, now: Nanos) -> Self {
-        let ready = intended.max(began);
-        Self {
-            intended,
-            ready,
-            sent: ready,
-            sampled: false,
-            departed: 0,
-            arrived: 0,
-            first_byte: 0,
-            done: now,
-            connect: 0,
-            port: 0,
-        }
-    }
-}
-
-#[cfg(test)]
-impl Sample {
-    /// A request that was sent when it was due, with what the kernel reported of it.
-    pub(crate) fn stamped(sent: Nanos, departed: Nanos, arrived: Nanos, done: Nanos) -> Self {
-        Self {
-            intended: sent,
-            ready: sent,
-            sent,
-            sampled: true,
-            departed,
-            arrived,
-            first_byte: done,
-            done,
-            connect: 0,
-            port: 0,
-        }
-    }
-}
-
-/// What a complete response was.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Answer {
-    /// Its status code.
-    pub status: u16,
-    /// Bytes of its body.
-    pub body_bytes: u64,
-}
 
 /// One worker's records.
 pub(crate) struct Recorder {
@@ -117,9 +43,9 @@ pub(crate) struct Recorder {
     asks_kernel: bool,
     kernel_clock: Conversion,
     stamps: Box<Stamps>,
-    handshakes: Box<Handshakes>,
-    streams: Box<Streams>,
-    http2: Http2Counts,
+    pub(super) handshakes: Box<Handshakes>,
+    pub(super) streams: Box<Streams>,
+    pub(super) http2: Http2Counts,
     scenario: Option<Box<ScenarioRecord>>,
     pub(super) retries: Box<RetryRecord>,
 }
@@ -467,95 +393,6 @@ impl Recorder {
     /// What the worker's sessions took, when they have ended.
     pub(crate) fn sessions(&mut self, record: Box<ScenarioRecord>) {
         self.scenario = Some(record);
-    }
-
-    /// An attempt to connect began.
-    pub(crate) fn connecting(&mut self) {
-        self.current.counters.attempted += 1;
-    }
-
-    /// An attempt to connect succeeded, of which TCP took `took`; `open` connections are open now.
-    pub(crate) fn connected(&mut self, took: Nanos, open: u64) {
-        let slice = &mut *self.current;
-        slice.counters.opened += 1;
-        slice.counters.open_peak = slice.counters.open_peak.max(open);
-        slice.connect.record(took);
-    }
-
-    /// A TLS handshake that took `took` is complete.
-    pub(crate) fn secured(&mut self, resumed: bool, took: Nanos) {
-        if resumed { &mut self.handshakes.resumed } else { &mut self.handshakes.full }.record(took);
-    }
-
-    /// A TLS handshake ended without a secure connection.
-    pub(crate) fn handshake_failed(&mut self) {
-        self.handshakes.failed += 1;
-    }
-
-    /// The server refused a request in flight that was due at `intended` before it processed it; it is sent again.
-    /// `reused`: its connection had carried another one before.
-    pub(crate) fn refused(&mut self, intended: Nanos, reused: bool, now: Nanos) {
-        self.leave_flight(now);
-        let part = usize::from(self.counts(intended));
-        self.http2.refused[part] += 1;
-        self.http2.refused_reused += u64::from(reused);
-    }
-
-    /// The server announced that it takes no more requests on a connection.
-    pub(crate) fn went_away(&mut self) {
-        self.http2.went_away += 1;
-    }
-
-    /// The server takes so many requests at once on a connection; [`u32::MAX`] if it does not say.
-    pub(crate) fn stream_limit(&mut self, streams: u32) {
-        self.http2.stream_limit = self.http2.stream_limit.min(streams);
-    }
-
-    /// The first event of a response came at `now`.
-    pub(crate) fn first_event(&mut self, intended: Nanos, sent: Nanos, now: Nanos) {
-        if self.counts(intended) {
-            self.streams.first(now.saturating_sub(intended), now.saturating_sub(sent));
-        }
-    }
-
-    /// `count` events of a response that was due at `intended` came in one read, `since` its last one.
-    pub(crate) fn events(&mut self, intended: Nanos, count: u64, since: Option<Nanos>) {
-        if self.counts(intended) {
-            self.streams.came(count, since);
-        }
-    }
-
-    /// A good response that was due at `intended` is complete, with so many events.
-    pub(crate) fn stream_complete(&mut self, intended: Nanos, events: u64) {
-        if self.counts(intended) {
-            self.streams.complete(events);
-        }
-    }
-
-    /// `open` connections are open now; reported once for each slice.
-    pub(crate) fn open(&mut self, open: u64) {
-        let peak = &mut self.current.counters.open_peak;
-        *peak = (*peak).max(open);
-    }
-
-    /// The server closed an idle connection.
-    pub(crate) fn closed_by_server(&mut self) {
-        self.current.counters.closed_by_server += 1;
-    }
-
-    /// Bytes came that nobody had asked for.
-    pub(crate) fn stray(&mut self) {
-        self.current.counters.stray += 1;
-    }
-
-    /// Adds what the kernel reports of a connection under load.
-    pub(crate) fn tcp_sample(&mut self, info: TcpInfo) {
-        self.current.counters.tcp_samples.add_sample(info);
-    }
-
-    /// The same at the end of the run.
-    pub(crate) fn last_tcp_sample(&mut self, info: TcpInfo) {
-        self.current.counters.tcp_samples.add_last_sample(info);
     }
 
     /// `gap` passed between two polls of the sockets.

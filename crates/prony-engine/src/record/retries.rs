@@ -9,7 +9,8 @@ use crate::clock::Nanos;
 use crate::load::retry::{Reason, Refusal};
 use crate::record::failure_detail::Detail;
 use crate::record::latency::summary;
-use crate::record::recorder::{Answer, Recorder, Sample};
+use crate::record::recorder::Recorder;
+use crate::record::sample::{Answer, Sample};
 
 /// Room for a request's attempts.
 const ATTEMPTS_MAX: usize = RetryPlan::RETRIES_MAX as usize + 1;

@@ -9,7 +9,7 @@ use crate::clock::Nanos;
 use crate::load::scenario::compile::Compiled;
 use crate::load::scenario::fault::{CAUSES, StepFault};
 use crate::record::latency::{histogram_data, summary};
-use crate::record::recorder::Sample;
+use crate::record::sample::Sample;
 
 /// The records of one worker.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use crate::clock::Nanos;
 use crate::load::driver::{Io, Slot};
 use crate::load::worker::{Pace, RETRY_PAUSE, Worker};
 use crate::record::failure_detail::Detail;
-use crate::record::recorder::{Answer, Sample};
+use crate::record::sample::{Answer, Sample};
 
 impl Worker {
     /// The request on `stream` has got its whole answer. Returns whether the connection is still there.

@@ -19,7 +19,7 @@ use crate::load::driver::{Io, Slot};
 use crate::load::pacer::share;
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::Detail;
-use crate::record::recorder::{Answer, Sample};
+use crate::record::sample::{Answer, Sample};
 use crate::run::slots;
 
 pub(crate) use self::policy::Reason;

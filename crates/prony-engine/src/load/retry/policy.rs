@@ -5,7 +5,7 @@ use rand::Rng as _;
 use rand_pcg::Pcg64;
 
 use crate::clock::{Nanos, span};
-use crate::record::recorder::Answer;
+use crate::record::sample::Answer;
 
 /// Streams of random numbers from here on are those of backoffs, one for each thread; those below are of arrivals.
 const STREAM: u128 = 1 << 64;

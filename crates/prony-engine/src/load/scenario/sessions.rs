@@ -18,7 +18,7 @@ use crate::load::layer::{Layer, Sent, hand_over};
 use crate::load::pacer::Schedule;
 use crate::load::worker::RETRY_PAUSE;
 use crate::record::failure_detail::Detail;
-use crate::record::recorder::Sample;
+use crate::record::sample::Sample;
 use crate::record::scenario::ScenarioRecord;
 
 /// Sessions under way in one worker at most: of some hundred bytes each. Those that arrive beyond wait until one ends, and

@@ -8,7 +8,7 @@ use crate::clock::{self, Nanos};
 use crate::load::driver::{Io, Slot};
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::Detail;
-use crate::record::recorder::Sample;
+use crate::record::sample::Sample;
 
 impl Worker {
     /// Sends the requests of sessions that are due, on connections that are free.
