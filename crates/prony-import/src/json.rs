@@ -7,6 +7,8 @@ use crate::session::json_text;
 
 /// Lists and objects within each other.
 const DEPTH_MAX: usize = 128;
+/// What to try with a text that is not JSON.
+const ADVICE: &str = "correct it there: `jq . FILE` finds the place, too";
 
 /// A value and the line that it begins in, from 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,7 +136,7 @@ impl<'a> Reader<'a> {
             }
             None => "this is not JSON: it ends too early".to_owned(),
         };
-        at(self.line, Problem::without_advice(what))
+        at(self.line, Problem::new(what, ADVICE))
     }
 
     fn takes(&mut self, character: char) -> bool {
@@ -149,7 +151,10 @@ impl<'a> Reader<'a> {
     fn value(&mut self, depth: usize) -> Result<Node, Problem> {
         self.skip_spaces();
         if depth > DEPTH_MAX {
-            return Err(at(self.line, Problem::without_advice("JSON within JSON is too deep")));
+            return Err(at(
+                self.line,
+                Problem::new("JSON within JSON is too deep", format!("use {DEPTH_MAX} levels or fewer")),
+            ));
         }
         let line = self.line;
         let value = match self.rest().bytes().next() {
@@ -212,9 +217,9 @@ impl<'a> Reader<'a> {
             is_end
         });
         let end =
-            end.ok_or_else(|| at(self.line, Problem::without_advice("this is not JSON: a text has no end")))?;
+            end.ok_or_else(|| at(self.line, Problem::new("this is not JSON: a text has no end", ADVICE)))?;
         let text = serde_json::from_str(&rest[..end + 2]).map_err(|_| {
-            at(self.line, Problem::without_advice("this is not JSON: a text has a wrong escape"))
+            at(self.line, Problem::new("this is not JSON: a text has a wrong escape", ADVICE))
         })?;
         self.skip(end + 2);
         Ok(text)

@@ -99,7 +99,10 @@ fn items(
     depth: usize,
 ) -> Result<(), Problem> {
     if depth > DEPTH_MAX {
-        return Err(at(owner.line, Problem::without_advice("folders within folders are too deep")));
+        return Err(at(
+            owner.line,
+            Problem::new("folders within folders are too deep", format!("use {DEPTH_MAX} levels or fewer")),
+        ));
     }
     for item in owner.field("item").map(Node::items).unwrap_or_default() {
         let own_name = item.text_of("name").unwrap_or_default();
@@ -126,9 +129,12 @@ fn step(session: &mut Session, request: &Node, auth: Option<&Node>) -> Result<St
         let path = path(session, url, request)?;
         return Ok(bare_step("GET", path));
     }
-    let url = request
-        .field("url")
-        .ok_or_else(|| at(request.line, Problem::without_advice("a request has no URL")))?;
+    let url = request.field("url").ok_or_else(|| {
+        at(
+            request.line,
+            Problem::new("a request has no URL", "give it one, or delete it from the collection"),
+        )
+    })?;
     let path = path(session, &raw_url(url), url)?;
     let method = request.text_of("method").unwrap_or("GET").to_owned();
     let mut headers = Vec::new();

@@ -242,8 +242,12 @@ impl Session {
         let mut variables: Vec<(String, String)> = Vec::new();
         for (own, value) in self.values.fixed.iter().filter(|(own, _)| used.contains(*own)) {
             let text = Draft::literal(value).text();
-            let problem =
-                || Problem::without_advice(format!("the value of {own} has braces that can't be written"));
+            let problem = || {
+                Problem::new(
+                    format!("the value of {own} has braces that can't be written"),
+                    "write it without braces",
+                )
+            };
             variables.push((own.clone(), text.ok_or_else(problem)?));
         }
         variables.extend(self.derived);

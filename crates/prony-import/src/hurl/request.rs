@@ -305,7 +305,9 @@ fn decoded(raw: &RawBody<'_>) -> Result<String, Problem> {
         let pairs = digits.as_bytes().chunks(2);
         pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
     };
-    let bytes = bytes.ok_or_else(|| Problem::without_advice("this body can't be decoded"))?;
+    let bytes = bytes.ok_or_else(|| {
+        Problem::new("this body can't be decoded", "write pairs of hexadecimal digits, or base64 (RFC 4648)")
+    })?;
     String::from_utf8(bytes)
         .map_err(|_| Problem::new("this body is not text", "save it to a file, and write file,NAME; instead"))
 }

@@ -50,7 +50,10 @@ pub(super) fn expect(session: &mut Session, response: &Response<'_>, step: &mut 
         }
     }
     if codes.is_empty() {
-        let problem = Problem::without_advice("no status code passes these asserts");
+        let problem = Problem::new(
+            "no status code passes these asserts",
+            "write asserts that one status code can pass",
+        );
         return Err(at(message.line, problem));
     }
     step.checks.status = StatusSet(ranges(&codes));

@@ -88,7 +88,9 @@ pub(super) fn flow<'a>(
 }
 
 fn written(draft: &Draft, line: usize) -> Result<String, Problem> {
-    draft.text().ok_or_else(|| at(line, Problem::without_advice("a value stands in braces of its own")))
+    draft.text().ok_or_else(|| {
+        at(line, Problem::new("a value stands in braces of its own", "give it an `example` without braces"))
+    })
 }
 
 /// The values of a parameter: of a list each.

@@ -193,7 +193,7 @@ fn check_request(step: &Step, place: impl Fn(&'static str) -> Place, found: &mut
             ExtractionSource::Json(pointer) => check_pointer(pointer, place("extract"), found),
             ExtractionSource::Header(name) | ExtractionSource::Cookie(name) if !is_token(name) => {
                 let what = format!("`{name}` can't be the name of a header or a cookie");
-                found.add(place("extract"), Problem::without_advice(what));
+                found.add(place("extract"), Problem::new(what, "write letters, digits, - and _"));
             }
             _ => {}
         }
