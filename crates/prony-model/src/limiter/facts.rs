@@ -16,6 +16,8 @@ pub(super) struct Facts {
     pub failed_share: f64,
     /// What was asked in an open loop.
     pub asked_rate: Option<f64>,
+    /// Sessions per second that were asked for in an open loop, where the load is a scenario.
+    pub asked_sessions: Option<f64>,
     /// Requests sent as a share of the intended ones.
     pub sent_share: f64,
     /// Requests that may be in flight at once: connections times pipelining.
@@ -145,6 +147,12 @@ impl Facts {
                 // What became due follows from the answers.
                 Some(_) => Some(intended / wall_s),
             },
+            asked_sessions: result
+                .plan
+                .load
+                .rate()
+                .filter(|_| result.plan.scenario.is_some())
+                .map(crate::Rate::as_per_second),
             sent_share: requests.sent as f64 / intended,
             in_flight: f64::from(result.plan.load.connections())
                 * f64::from(result.in_flight_per_connection()),

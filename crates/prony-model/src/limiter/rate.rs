@@ -3,7 +3,7 @@
 use super::evaluate::limiter;
 use super::facts::Facts;
 use super::{Limiter, LimiterKind};
-use crate::words::{percent, whole};
+use crate::words::{percent, two_digits, whole};
 
 /// Shares of the asked rate that count as reached: sent, answered.
 const REACHED: (f64, f64) = (0.99, 0.97);
@@ -23,10 +23,13 @@ pub(super) fn chosen(facts: &Facts) -> Option<Limiter> {
     };
     let mut evidence = vec![("asked", asked, "per_s"), ("answered", facts.rate, "per_s")];
     evidence.extend(busy.map(|share| ("busiest_thread", share, "share")));
-    let sentence = format!(
-        "the chosen rate: {} /s were asked for and answered; for twice that, ask for it{spare}",
-        whole(asked)
-    );
+    let reached = match facts.asked_sessions {
+        None => format!("{} /s were asked for and answered", whole(asked)),
+        Some(sessions) => {
+            format!("{} sessions/s were asked for and their requests answered", whole(sessions))
+        }
+    };
+    let sentence = format!("the chosen rate: {reached}; for twice that, ask for it{spare}");
     Some(limiter(LimiterKind::ChosenRate, sentence, &evidence))
 }
 

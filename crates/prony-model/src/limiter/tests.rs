@@ -11,6 +11,7 @@ fn calm() -> Facts {
         answers: 4_000,
         failed_share: 0.0,
         asked_rate: None,
+        asked_sessions: None,
         sent_share: 1.0,
         in_flight: 16.0,
         opened_per_request: 0.004,
@@ -89,6 +90,8 @@ fn check(change: impl FnOnce(&mut Facts), kind: LimiterKind, words: &str) {
 fn the_chosen_rate() {
     let asked = |asked: f64| move |facts: &mut Facts| facts.asked_rate = Some(asked);
     check(asked(401.0), LimiterKind::ChosenRate, "401 /s were asked for and answered");
+    let sessions = |facts: &mut Facts| (facts.asked_rate, facts.asked_sessions) = (Some(401.0), Some(80.0));
+    check(sessions, LimiterKind::ChosenRate, "80 sessions/s were asked for and their requests answered");
     check(asked(800.0), LimiterKind::Unknown, "did not take the asked rate (400 of 800 /s)");
     let late = |facts: &mut Facts| {
         facts.asked_rate = Some(800.0);

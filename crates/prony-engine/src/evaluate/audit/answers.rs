@@ -214,7 +214,9 @@ pub(super) fn few_samples(facts: &Facts<'_>) -> Option<Finding> {
 pub(super) fn mixed_lengths(facts: &Facts<'_>) -> Option<Finding> {
     let checks = &facts.plan().checks;
     let Lengths { others, first, shortest, longest } = facts.totals.all.tally.lengths;
-    if others == 0 || checks.body.is_some() || checks.same_length {
+    // The steps of a scenario have answers of their own each.
+    let differ_anyway = facts.plan().scenario.is_some();
+    if others == 0 || checks.body.is_some() || checks.same_length || differ_anyway {
         return None;
     }
     let done = facts.result.requests.done;
