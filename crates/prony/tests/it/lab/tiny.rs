@@ -76,7 +76,7 @@ fn a_slower_build_is_found_out() {
             let comparison = bench.lab().file(second.build.id, "comparison.json").expect("read");
             assert!(comparison.is_some_and(|bytes| bytes.starts_with(b"[")), "it is kept");
             // With too few pairs of runs that are valid there is no verdict.
-            let slower = "tiny · closed: rate slower, -";
+            let slower = "tiny · closed: rate slower, −";
             let is_slower = verdicts[1] == BuildVerdict::Slower && reason.starts_with(slower);
             assert!(is_slower || verdicts[1] == BuildVerdict::TooNoisy, "{second:#?}");
         }
