@@ -106,7 +106,7 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "quiet", hide_short_help = true)]
     pub(crate) live: bool,
     /// No progress line
-    #[arg(short, long)]
+    #[arg(short, long, hide_short_help = true)]
     pub(crate) quiet: bool,
 }
 

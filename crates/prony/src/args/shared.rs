@@ -153,7 +153,7 @@ pub(crate) struct ConnectionArgs {
 /// Whether HTTP/2 is used.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct Http2Args {
-    /// Use HTTP/2, which the server must choose in the TLS handshake
+    /// HTTP/2, which the server must choose (https)
     #[arg(long, conflicts_with = "http2_prior_knowledge")]
     pub(crate) http2: bool,
     /// Use HTTP/2 without TLS, for an http URL
