@@ -15,6 +15,9 @@ use prony_lab_model::options::StoreAddress;
 /// included. To open one costs more than most questions.
 const IDLE_MAX: usize = 16;
 
+/// Something that is read in a transaction.
+type Reading<'a> = Box<dyn FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + 'a>;
+
 pub(super) struct Readers {
     shared: Arc<Shared>,
     turns: Semaphore,
@@ -104,10 +107,7 @@ impl Shared {
         Ok(found.expect("invariant: work that succeeds has found something"))
     }
 
-    fn read_erased(
-        &self,
-        work: Box<dyn FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + '_>,
-    ) -> Result<(), StoreError> {
+    fn read_erased(&self, work: Reading<'_>) -> Result<(), StoreError> {
         let is_read_only = self.is_read_only.read().unwrap_or_else(PoisonError::into_inner);
         let mut session = self.begun(*is_read_only)?;
         let mut tx = Tx::new(session.as_mut(), false);

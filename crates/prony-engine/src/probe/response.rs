@@ -54,7 +54,7 @@ fn server_times<'a>(headers: impl Iterator<Item = (&'a str, &'a [u8])>) -> Optio
     if values.is_empty() {
         return None;
     }
-    let ServerTiming { metrics, problems } = ServerTiming::parse(values.into_iter());
+    let ServerTiming { metrics, problems } = ServerTiming::parse(values);
     let metrics = metrics.into_iter().map(|metric| ServerMetric {
         name: metric.name,
         duration_ms: metric.duration_ms,

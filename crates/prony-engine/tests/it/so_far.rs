@@ -75,7 +75,7 @@ on_both_drivers! {
             assert!(failed(last) <= failed(&whole));
             for result in [last, &whole] {
                 let found = result.findings.iter().find(|found| found.code == FindingCode::ErrorShare);
-                assert!(found.is_some_and(|found| found.message.starts_with("2")), "{:?}", result.findings);
+                assert!(found.is_some_and(|found| found.message.starts_with('2')), "{:?}", result.findings);
             }
             // What needs a whole run is not made up.
             assert!(!last.findings.iter().any(|found| found.code == FindingCode::Interrupted));

@@ -26,7 +26,8 @@ pub(super) fn chosen(facts: &Facts) -> Option<Limiter> {
     let reached = match facts.asked_sessions {
         None => format!("{} /s were asked for and answered", whole(asked)),
         Some(sessions) => {
-            format!("{} sessions/s were asked for and their requests answered", whole(sessions))
+            let sessions = if sessions < 10.0 { two_digits(sessions).to_string() } else { whole(sessions) };
+            format!("{sessions} sessions/s were asked for and their requests answered")
         }
     };
     let sentence = format!("the chosen rate: {reached}; for twice that, ask for it{spare}");

@@ -162,9 +162,10 @@ impl PlanError {
             | Self::FewerRequestsThanConnections { .. } => "connections",
             Self::NoRequests => "requests",
             Self::NoDuration | Self::TooLong { .. } => "duration",
-            Self::NoTimeout { setting, .. } => setting,
+            Self::NoTimeout { setting, .. }
+            | Self::Pipeline { setting, .. }
+            | Self::PipelineWithoutKeepAlive { setting } => setting,
             Self::Threads { .. } | Self::MoreThreadsThanConnections { .. } => "threads",
-            Self::Pipeline { setting, .. } | Self::PipelineWithoutKeepAlive { setting } => setting,
             Self::ProbeCount { .. } => "count",
             Self::SourceWithUnixSocket => "source",
             Self::ConnectToWithUnixSocket => "connect-to",

@@ -87,7 +87,7 @@ fn failures_are_counted_by_kind_as_they_come() {
     let mut terminal = Terminal::start(&endless(&server.url), &[], SIZE, Stdout::Pipe);
     let lines = terminal.until_text("SUCCESS   75");
     let row = lines.iter().find(|line| line.contains("503 Service Unavailable")).expect("an example");
-    assert!(row.trim_start().starts_with("2"), "a quarter of them: {row}");
+    assert!(row.trim_start().starts_with('2'), "a quarter of them: {row}");
     assert!(line(&lines, "goodput ").contains(" /s so far"), "{lines:?}");
     terminal.type_keys(b"\x03");
     assert_eq!(terminal.end().code(), Some(130));
@@ -95,7 +95,7 @@ fn failures_are_counted_by_kind_as_they_come() {
 
 #[test]
 fn a_server_that_never_answers_is_seen_as_that() {
-    let url = Server::accepting(|stream| std::mem::forget(stream));
+    let url = Server::accepting(std::mem::forget);
     let words = [&endless(&url)[..], &["--timeout", "200ms"]].concat();
     let mut terminal = Terminal::start(&words, &[], SIZE, Stdout::Pipe);
     let lines = terminal.until_text("no response was good");
@@ -145,7 +145,7 @@ fn signals_end_the_run_and_give_the_terminal_back() {
 /// The second signal leaves at once: the server never answers, and the drain would take a minute.
 #[test]
 fn the_second_signal_leaves_at_once_and_gives_the_terminal_back() {
-    let url = Server::accepting(|stream| std::mem::forget(stream));
+    let url = Server::accepting(std::mem::forget);
     let words = [&endless(&url)[..], &["--drain", "1m"]].concat();
     let mut terminal = Terminal::start(&words, &[], SIZE, Stdout::Pipe);
     terminal.until_text("sockets ");

@@ -155,12 +155,13 @@ impl Epoll {
                     return handler.connect_failed(slot, error, now);
                 }
             }
-        } else if flags.contains(EventFlags::OUT) && (socket.unsent > 0 || !self.io.outboxes.is_empty()) {
-            if self.io.push_more(slot) {
-                handler.drained(&mut self.io, slot);
-                if self.io.slots[slot as usize].generation != (data >> 32) as u32 {
-                    return;
-                }
+        } else if flags.contains(EventFlags::OUT)
+            && (socket.unsent > 0 || !self.io.outboxes.is_empty())
+            && self.io.push_more(slot)
+        {
+            handler.drained(&mut self.io, slot);
+            if self.io.slots[slot as usize].generation != (data >> 32) as u32 {
+                return;
             }
         }
         // An error alone may be a stamp in the error queue; a connection that broke hangs up as well.

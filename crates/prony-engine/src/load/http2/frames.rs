@@ -12,6 +12,7 @@ use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::{Detail, Piece};
 
 /// An event that changes more than the response of one stream.
+#[derive(Clone, Copy)]
 enum Change {
     End(Stream, End),
     Reset { stream: Stream, code: ErrorCode, refused: bool },

@@ -177,23 +177,19 @@ impl Worker {
         let Some(http2) = self.layer.as_mut().and_then(|layer| layer.http2.as_mut()) else { return };
         let Http2 { shared, peers, flights, out, out_requests, refused, .. } = http2;
         let Some(peer) = &mut peers[slot as usize] else { return };
-        match peer.core.send_request(shared, out) {
-            Ok(stream) => {
-                let ready = request.intended.max(connection.since).max(request.at);
-                let flight = Flight { intended: request.intended, ready, sent: 0, departed: 0 };
-                flights.begin(slot, stream, flight, request.times);
-                out_requests.push(OutRequest { stream, is_whole: peer.core.is_whole(stream) });
-                let reused = std::mem::replace(&mut connection.used, true);
-                connection.stream_begun();
-                self.in_flight += 1;
-                self.recorder.sent(request.intended, 0, reused, now);
-            }
+        let Ok(stream) = peer.core.send_request(shared, out) else {
             // The number of streams is kept in `depth`, so that only one that can't take any more is asked in vain.
-            Err(_) => {
-                (peer.is_draining, connection.depth) = (true, 0);
-                refused.push_back(request);
-            }
-        }
+            (peer.is_draining, connection.depth) = (true, 0);
+            return refused.push_back(request);
+        };
+        let ready = request.intended.max(connection.since).max(request.at);
+        let flight = Flight { intended: request.intended, ready, sent: 0, departed: 0 };
+        flights.begin(slot, stream, flight, request.times);
+        out_requests.push(OutRequest { stream, is_whole: peer.core.is_whole(stream) });
+        let reused = std::mem::replace(&mut connection.used, true);
+        connection.stream_begun();
+        self.in_flight += 1;
+        self.recorder.sent(request.intended, 0, reused, now);
     }
 
     /// Sends more of the requests' bodies, as far as the server's windows and the driver have room.

@@ -134,12 +134,12 @@ on_both_drivers! {
 
     fn large_bodies_both_ways_stay_whole(driver) {
         let sent: Vec<u8> = (0..250_000_u32).flat_map(u32::to_le_bytes).collect();
-        let expected = sent.clone();
+        let (expected, long) = (sent.clone(), vec![b'x'; 300_000]);
         let server = Server::start(move |peer| {
             let Some(mut frames) = Frames::begin(peer, b"") else { return };
             while let Some(sent) = frames.next() {
                 if let Sent::Request(stream, body) = sent {
-                    let words: &[u8] = if body == expected { &[b'x'; 300_000] } else { b"" };
+                    let words: &[u8] = if body == expected { &long } else { b"" };
                     frames.peer.answer(&answer(stream, words));
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use prony_model::{ErrorKind, RunPlan, Timeouts};
@@ -58,7 +58,7 @@ fn resetting(code: u32, picks: impl Fn(u64) -> bool + Send + Sync + 'static) -> 
 on_both_drivers! {
     fn none_fails_when_a_server_goes_away_after_so_many_requests(driver) {
         for (connections, depth) in [(1, 1), (1, 10), (3, 10)] {
-            let (ended, dropped) = channel();
+            let (ended, dropped) = sync_channel(100);
             let server = Server::start(move |peer| {
                 ended.send(go_away_after(peer, 20)).expect("the test waits for it");
             });

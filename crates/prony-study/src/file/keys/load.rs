@@ -55,6 +55,7 @@ pub(in crate::file) enum KindKey {
 /// A load as of `prony run`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 pub(in crate::file) struct RunKeys {
     /// What it is; run if absent.
     #[expect(dead_code, reason = "it has chosen these keys")]
