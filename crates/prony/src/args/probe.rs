@@ -21,10 +21,10 @@ pub(crate) struct ProbeArgs {
     /// The server; `http://` may be left out
     #[arg(value_name = "URL")]
     pub(crate) url: String,
-    /// Send this many requests, one after the other [default: 1]
+    /// Send so many requests, one by one [default: 1]
     #[arg(long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) count: Option<u32>,
-    /// With --count: use a connection again where the server lets it
+    /// With --count: reuse the connection if the server allows
     #[arg(long)]
     pub(crate) reuse: bool,
     #[command(flatten)]

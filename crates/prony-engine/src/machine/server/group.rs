@@ -232,7 +232,11 @@ impl Group {
         let ticks = (user + system > 0).then_some((user + system) as f64);
         let switches = both(all().filter(|process| !process.ended).map(Process::switches));
         let disk = both(all().filter(|process| !process.ended).map(Process::disk_bytes));
-        let peak: Option<u64> = self.living().map(|process| process.last_details().peak_bytes).sum();
+        // The kernel counts what is resident in parts, for each CPU, so that its peak may be less than what it says now.
+        let peak_of = |process: &Process| {
+            process.last_details().peak_bytes.map(|peak| peak.max(process.resident_bytes))
+        };
+        let peak: Option<u64> = self.living().map(peak_of).sum();
         let descriptors: Option<u64> = self.living().map(|process| process.last_details().descriptors).sum();
         let threads = self.threads(wall);
         ProcessesUse {
