@@ -1,14 +1,14 @@
 //! The HTTP client cores: bytes in, bytes and events out. HTTP/2 is in [`h2`], HTTP/1.1 and 1.0 are here.
 //!
 //! It turns a [`Request`] into the bytes to send and the bytes a server answers into [`Event`]s, whatever
-//! way the network cut them. It must never open a socket, read a clock, decode or keep a body, or allocate
-//! once a connection has warmed up: it runs between two clock readings of a load generator.
+//! way the network cut them. It must never open a socket or read a clock. Its parsers never decode or keep a body, or
+//! allocate once a connection has warmed up: they run between two clock readings of a load generator.
 //!
 //! Reading order: [`request`] and [`request_error`], [`limits`], [`event`] and [`response`] (the parser), then
 //! what it is made of: `scan` (where a head begins and ends), [`cache`] (heads that repeat), `framing` (what a
-//! head says about its body), `chunked`, [`head`] (the header fields for whoever wants them), [`error`] and
-//! [`excerpt`]; and on their own [`server_timing`], for whoever reads one response rather than many, and [`tls`], which
-//! lies between the socket and all of this.
+//! head says about its body), `chunked`, [`head`] (the header fields for anyone who wants them), [`error`] and
+//! [`excerpt`]; and on their own [`server_timing`], for anyone who reads one response rather than many, [`coding`], for anyone who
+//! reads a body, and [`tls`], which lies between the socket and all of this.
 //!
 //! # What is accepted
 //!
@@ -26,6 +26,7 @@
 
 pub mod cache;
 mod chunked;
+pub mod coding;
 pub mod error;
 pub mod event;
 pub mod events;

@@ -2,6 +2,7 @@
 //! input, and allocations.
 
 mod allocations;
+mod coding;
 mod h2;
 mod responses;
 mod splits;
