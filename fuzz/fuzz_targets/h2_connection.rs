@@ -38,6 +38,7 @@ fuzz_target!(|input: &[u8]| {
         first: u16::from(requests & 7),
         more: u16::from(requests >> 3 & 3),
         cancels: u32::from(requests >> 5),
+        mixes: settings & 16 != 0,
     };
     let begin: &[u8] = if settings & 8 == 0 { &[0, 0, 0, 4, 0, 0, 0, 0, 0] } else { &[] };
     let sent = [begin, frames].concat();

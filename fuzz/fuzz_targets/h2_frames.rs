@@ -25,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
         sent.extend_from_slice(payload);
         rest = after;
     }
-    let habits = Habits { first: 4, more: 3, cancels: 7 };
+    let habits = Habits { first: 4, more: 3, cancels: 7, mixes: false };
     let request = Request { body: vec![7; 40_000], ..Request::get("a", "/") };
     let request = EncodedRequest::new(&request, Scheme::Http).unwrap();
     let mut shared = Shared::new(request, Limits::default());

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Divide the total by ten times the rounds. The first word is how the server writes its heads: `table` as nghttp2 and
-//! Go do, whose repeated heads are a byte for each field; `literal` as nginx does, without a table; `miss` as the first
-//! response of each second, with another date. All have the fields and the body of `parse_loop nginx`.
+//! Go do, whose repeated heads are a byte for each field; `add` as nginx does, which adds all fields to the table each
+//! time; `literal` without a table; `miss` as the first response of each second, with another date. All have the fields
+//! and the body of `parse_loop nginx`.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ const FIELDS: [(u8, &str); 7] = [
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Table,
+    Add,
     Literal,
     Miss,
 }
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     let [way, rounds] = &words[..] else { return usage() };
     let way = match way.as_str() {
         "table" => Way::Table,
+        "add" => Way::Add,
         "literal" => Way::Literal,
         "miss" => Way::Miss,
         _ => return usage(),
@@ -64,7 +67,7 @@ fn main() -> ExitCode {
 
 #[expect(clippy::print_stderr, reason = "an example is its own composition root")]
 fn usage() -> ExitCode {
-    eprintln!("usage: h2_loop table|literal|miss ROUNDS");
+    eprintln!("usage: h2_loop table|add|literal|miss ROUNDS");
     ExitCode::from(2)
 }
 
@@ -74,7 +77,7 @@ fn first_block(way: Way) -> Vec<u8> {
     for (index, value) in FIELDS {
         let length = u8::try_from(value.len()).expect("invariant: the values above are short");
         match way {
-            Way::Table => block.push(0x40 | index),
+            Way::Table | Way::Add => block.push(0x40 | index),
             // Four bits of the index, and the rest behind them.
             Way::Literal | Way::Miss => block.extend_from_slice(&[0x0f, index - 15]),
         }
@@ -88,7 +91,7 @@ fn first_block(way: Way) -> Vec<u8> {
 fn next_block(way: Way) -> Vec<u8> {
     match way {
         Way::Table => vec![0x88, 0xc4, 0xc3, 0xc2, 0xc1, 0xc0, 0xbf, 0xbe],
-        Way::Literal | Way::Miss => first_block(way),
+        Way::Add | Way::Literal | Way::Miss => first_block(way),
     }
 }
 

@@ -92,7 +92,7 @@ pub enum HpackError {
 /// Why a connection, or one stream of it, failed by a fault of the server's.
 ///
 /// Small and `Copy`, so that a worker can count it without allocating. [`code`](Self::code) is the stable name for
-/// files and tables, [`wire_code`](Self::wire_code) what the server is told. Sections are those of RFC 9113.
+/// files and tables, [`wire_code`](Self::wire_code) what is sent to the server. Sections are those of RFC 9113.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Http2Error {
@@ -161,7 +161,7 @@ pub enum Http2Error {
     #[error("a CONTINUATION frame continues nothing (RFC 9113 section 6.10)")]
     Continuation,
     /// A pushed response, which our settings forbid.
-    #[error("the server pushes a response although it is told not to (RFC 9113 section 8.4)")]
+    #[error("the server pushes a response although push is disabled (RFC 9113 section 8.4)")]
     Push,
     /// A server's SETTINGS_ENABLE_PUSH other than 0.
     #[error("the server's SETTINGS_ENABLE_PUSH is not 0 (RFC 9113 section 6.5.2)")]
@@ -332,7 +332,7 @@ impl Http2Error {
         }
     }
 
-    /// What the server is told, in GOAWAY or RST_STREAM.
+    /// What is sent to the server, in GOAWAY or RST_STREAM.
     pub fn wire_code(&self) -> ErrorCode {
         match self {
             Self::FrameTooLong { .. } | Self::FrameLength { .. } => ErrorCode::FRAME_SIZE_ERROR,

@@ -1,5 +1,6 @@
 //! What each frame changes (RFC 9113 section 6).
 
+use crate::h2::block_cache::Standing;
 use crate::h2::connection::{Connection, Found, KEPT_BYTES_MAX, OpenBlock, Shared, Source};
 use crate::h2::error::{ErrorCode, Http2Error};
 use crate::h2::event::Stream;
@@ -168,23 +169,26 @@ impl Connection {
         shared: &mut Shared,
         out: &mut Vec<u8>,
     ) -> Result<Option<Found>, Http2Error> {
-        let status = stream.and_then(|stream| self.streams.state(stream)).map_or(0, |state| state.status);
+        let state = stream.and_then(|stream| self.streams.state(stream));
+        let (status, kind) = state.map_or((0, shared.request.kind()), |state| (state.status, state.kind));
         let part = if status == 0 { Part::Head } else { Part::Trailers };
+        let standing = Standing { part, kind };
         if let Some(stream) = stream
-            && let Some((place, meaning)) = self.blocks.recall(block, part, self.table.changes())
+            && let Some((place, meaning)) = self.blocks.recall(block, standing, &mut self.table)
         {
             let source = Source::Remembered(place);
             return Ok(self.on_message(stream, meaning, source, ends_stream, shared, out));
         }
         shared.fields.clear();
+        self.blocks.settle(&mut self.table);
         let effect = decoder::decode(&mut self.table, block, shared.list_limits(), &mut shared.fields)?;
         let Some(stream) = stream else {
             self.note_barren(shared)?;
             return Ok(None);
         };
-        match message::read(shared.fields.fields(), part, shared.request.kind()) {
+        match message::read(shared.fields.fields(), part, kind) {
             Ok(meaning) => {
-                self.blocks.remember(block, part, meaning, &shared.fields, effect, self.table.changes());
+                self.blocks.remember(block, standing, meaning, &shared.fields, effect, self.table.changes());
                 Ok(self.on_message(stream, meaning, Source::Decoded, ends_stream, shared, out))
             }
             Err(error) => Ok(Some(self.fail_stream(stream, error, out))),

@@ -12,7 +12,7 @@ pub struct Limits {
     /// Bytes of one field block as it is sent, over all its frames.
     pub block_bytes: u32,
     /// Bytes of one list of fields when decoded, counted as by RFC 9113 section 6.5.2: 32 more for each field. The
-    /// server is told.
+    /// server is sent.
     pub list_bytes: u32,
     /// Fields in one list.
     pub fields: u16,

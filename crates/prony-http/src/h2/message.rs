@@ -69,7 +69,7 @@ pub(crate) fn read(fields: Fields<'_>, part: Part, kind: RequestKind) -> Result<
         Some(status @ ..200) => Ok(Meaning::Interim { status }),
         Some(status) => {
             let is_bodiless = kind == RequestKind::Head || matches!(status, 204 | 304);
-            // As in HTTP/1.1, where there is no body nobody cares what is said about it.
+            // As in HTTP/1.1, where there is no body its length means nothing.
             let length = if is_bodiless { None } else { length.transpose()? };
             Ok(Meaning::Final { status, length, is_bodiless })
         }

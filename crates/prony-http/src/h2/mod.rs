@@ -4,7 +4,7 @@
 //! what has to be answered (acknowledgements, windows, resets) to a buffer of the caller's. It must never open a
 //! socket, read a clock, keep a body, or allocate for each request once it has warmed up.
 //!
-//! Reading order: [`request`] (encoded once for a run), [`limits`], [`event`], [`connection`] and what it is made of:
+//! Reading order: [`request`] (encoded once for a run), [`plain_fields`] (for requests that differ), [`limits`], [`event`], [`connection`] and what it is made of:
 //! `frame_reader` (frames out of bytes), `frames` (what each frame changes), `send` (requests and bodies), then
 //! `streams`, `windows`, `settings`, `message` (what a list of fields means), `block_cache` (field blocks that
 //! repeat), `hpack`, `frame` and [`error`].
@@ -26,6 +26,7 @@ mod frames;
 mod hpack;
 pub mod limits;
 mod message;
+pub mod plain_fields;
 pub mod request;
 mod send;
 mod settings;
@@ -39,7 +40,7 @@ pub use frame::FrameKind;
 pub use hpack::fields::Fields;
 pub use limits::Limits;
 pub use request::{EncodedRequest, Scheme};
-pub use send::Blocked;
+pub use send::{Blocked, OneRequest};
 
 /// What the fuzzers of `fuzz/` reach into: the decoder of field blocks alone.
 #[doc(hidden)]

@@ -1,4 +1,6 @@
-//! What a client sends: request heads that were encoded once, and bodies as far as the windows allow.
+//! What a client sends: heads of requests, and bodies as far as the windows allow.
+
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -9,6 +11,7 @@ use crate::h2::frame_reader::Phase;
 use crate::h2::hpack::encoder;
 use crate::h2::limits::OUT_BYTES_MAX;
 use crate::h2::windows::{ReceiveWindow, SendWindow};
+use crate::request::RequestKind;
 
 /// Why no request can be sent at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
@@ -42,13 +45,58 @@ pub(super) enum Form {
     Plain,
 }
 
+/// A request that is not the one of the run.
+#[derive(Debug, Clone, Copy)]
+pub struct OneRequest<'a> {
+    /// Its fields, pseudo-header fields first, as [`plain_fields`](super::plain_fields) writes them.
+    pub block: &'a [u8],
+    /// Its body; none, or one that is not empty.
+    pub body: Option<&'a Arc<[u8]>>,
+    /// What the framing of its response depends on.
+    pub kind: RequestKind,
+}
+
 impl Connection {
-    /// Appends the request to `out`, on a new stream: its head, and its body as far as the windows allow.
+    /// Appends the request of the run to `out`, on a new stream: its head, and its body as far as the windows allow.
     ///
     /// The rest of the body follows in [`next`](Self::next) when the server opens its windows, and in
     /// [`send_more`](Self::send_more).
     #[inline]
     pub fn send_request(&mut self, shared: &Shared, out: &mut Vec<u8>) -> Result<Stream, Blocked> {
+        let body_bytes = shared.request.body().len();
+        let stream = self.open(shared, shared.request.kind(), body_bytes, None)?;
+        self.write_request_head(stream.id, shared, out);
+        if body_bytes > 0 {
+            self.send_bodies(shared, out);
+        }
+        Ok(stream)
+    }
+
+    /// As [`send_request`](Self::send_request), for a request of its own.
+    pub fn send_one(
+        &mut self,
+        shared: &Shared,
+        request: OneRequest<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Stream, Blocked> {
+        let body_bytes = request.body.map_or(0, |body| body.len());
+        let stream = self.open(shared, request.kind, body_bytes, request.body.cloned())?;
+        self.write_block(stream.id, request.block, body_bytes == 0, out);
+        if body_bytes > 0 {
+            self.send_bodies(shared, out);
+        }
+        Ok(stream)
+    }
+
+    /// A new stream, if there may be one.
+    #[inline]
+    fn open(
+        &mut self,
+        shared: &Shared,
+        kind: RequestKind,
+        body_bytes: usize,
+        own_body: Option<Arc<[u8]>>,
+    ) -> Result<Stream, Blocked> {
         if self.streams.open() >= self.streams.places() || u32::from(self.streams.open()) >= self.peer.streams
         {
             return Err(Blocked::Streams);
@@ -62,15 +110,9 @@ impl Connection {
         if self.streams.ids_are_spent() {
             return Err(Blocked::IdsSpent);
         }
-        let body_bytes = shared.request.body().len();
         let receive = ReceiveWindow::new(shared.limits.stream_window_bytes);
         let send = SendWindow::new(self.peer.initial_window);
-        let stream = self.streams.open_next(body_bytes, receive, send);
-        self.write_request_head(stream.id, shared, out);
-        if body_bytes > 0 {
-            self.send_bodies(shared, out);
-        }
-        Ok(stream)
+        Ok(self.streams.open_next(kind, body_bytes, own_body, receive, send))
     }
 
     /// Whether the request on `stream` was appended to its end; true if the stream is not open any more.
@@ -100,15 +142,16 @@ impl Connection {
             let place = self.next_turn % places;
             self.next_turn = (place + 1) % places;
             let bytes = self.piece_bytes(place);
-            let Some((stream, _)) = self.streams.at(place).filter(|_| bytes > 0) else {
+            let Some((stream, state)) = self.streams.at(place).filter(|_| bytes > 0) else {
                 without_progress += 1;
                 continue;
             };
+            let own_body = state.own_body.clone();
             without_progress = 0;
             self.barren_frames = 0;
             self.send.take(bytes);
             let left = self.streams.sent(stream, bytes);
-            let body = shared.request.body();
+            let body = own_body.as_deref().unwrap_or(shared.request.body());
             let start = body.len() - left - bytes;
             let flags = if left == 0 { END_STREAM } else { 0 };
             write_head(out, bytes, FrameKind::DATA, flags, stream.id);
@@ -132,31 +175,31 @@ impl Connection {
     #[inline]
     fn write_request_head(&mut self, stream_id: u32, shared: &Shared, out: &mut Vec<u8>) {
         let block = &shared.request.block;
-        let ends_stream = shared.request.body().is_empty();
-        if self.peer.table_bytes < self.table_bytes {
-            // RFC 9113 section 4.3.1: a block must begin with the smaller size once we have acknowledged it.
-            let keeps_fields = block.table_bytes <= self.peer.table_bytes;
-            self.form = if keeps_fields { self.form } else { Form::Plain };
-            self.table_bytes = self.peer.table_bytes;
-            let mut prefixed = Vec::new();
-            encoder::write_table_size(&mut prefixed, self.table_bytes);
-            prefixed.extend_from_slice(self.block_to_send(shared));
-            write_block(out, &prefixed, ends_stream, stream_id);
-        } else {
-            write_block(out, self.block_to_send(shared), ends_stream, stream_id);
+        if self.peer.table_bytes < self.table_bytes && block.table_bytes > self.peer.table_bytes {
+            self.form = Form::Plain;
         }
+        let bytes = match self.form {
+            Form::First => &block.first,
+            Form::Again => &block.again,
+            Form::Plain => &block.plain,
+        };
+        self.write_block(stream_id, bytes, shared.request.body().is_empty(), out);
         if self.form == Form::First {
             self.form = Form::Again;
         }
     }
 
     #[inline]
-    fn block_to_send<'a>(&self, shared: &'a Shared) -> &'a [u8] {
-        let block = &shared.request.block;
-        match self.form {
-            Form::First => &block.first,
-            Form::Again => &block.again,
-            Form::Plain => &block.plain,
+    fn write_block(&mut self, stream_id: u32, block: &[u8], ends_stream: bool, out: &mut Vec<u8>) {
+        if self.peer.table_bytes < self.table_bytes {
+            // RFC 9113 section 4.3.1: a block must begin with the smaller size once we have acknowledged it.
+            self.table_bytes = self.peer.table_bytes;
+            let mut prefixed = Vec::new();
+            encoder::write_table_size(&mut prefixed, self.table_bytes);
+            prefixed.extend_from_slice(block);
+            write_block(out, &prefixed, ends_stream, stream_id);
+        } else {
+            write_block(out, block, ends_stream, stream_id);
         }
     }
 }

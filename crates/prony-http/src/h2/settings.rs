@@ -16,7 +16,7 @@ const MAX_HEADER_LIST_SIZE: u16 = 6;
 /// Bytes of one setting: its identifier and its value.
 const SETTING_BYTES: usize = 6;
 
-/// What the server has said so far. Its largest frame is not kept: ours are never longer than the shortest that it may
+/// What the server has sent so far. Its largest frame is not kept: ours are never longer than the shortest that it may
 /// allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PeerSettings {

@@ -1,8 +1,11 @@
 //! The open streams of a connection: few, so that an identifier is found without a map.
 
+use std::sync::Arc;
+
 use crate::h2::event::Stream;
 use crate::h2::frame::LOW_31_BITS;
 use crate::h2::windows::{ReceiveWindow, SendWindow};
+use crate::request::RequestKind;
 
 /// Streams of which is remembered that we reset them: the server may still send frames for them (RFC 9113 section 5.1).
 const CANCELLED: usize = 32;
@@ -24,6 +27,10 @@ pub(crate) struct StreamState {
     pub send: SendWindow,
     /// What is left to send of the request's body.
     pub unsent_bytes: usize,
+    /// That body, where it is not the one of all requests.
+    pub own_body: Option<Arc<[u8]>>,
+    /// What the framing of its response depends on.
+    pub kind: RequestKind,
     /// The body so far, up to the end of the frame at hand.
     pub body_bytes: u64,
     /// The announced length of the body.
@@ -56,6 +63,8 @@ impl Streams {
             receive: ReceiveWindow::new(0),
             send: SendWindow::new(0),
             unsent_bytes: 0,
+            own_body: None,
+            kind: RequestKind::Normal,
             body_bytes: 0,
             length: None,
         };
@@ -73,7 +82,7 @@ impl Streams {
     /// Closes all, for a new connection.
     pub(crate) fn reset(&mut self) {
         for state in &mut self.places {
-            state.id = 0;
+            (state.id, state.own_body) = (0, None);
         }
         (self.open, self.unsent, self.next_id) = (0, 0, 1);
         (self.cancelled, self.next_cancelled, self.forgotten) = ([0; CANCELLED], 0, 0);
@@ -110,11 +119,14 @@ impl Streams {
         id.is_multiple_of(2) || id >= self.next_id
     }
 
-    /// Opens the next stream, for a request with a body of `body_bytes`. There must be a free place and an identifier.
+    /// Opens the next stream, for a request of that `kind` with a body of `body_bytes`. There must be a free place and an
+    /// identifier.
     #[inline]
     pub(crate) fn open_next(
         &mut self,
+        kind: RequestKind,
         body_bytes: usize,
+        own_body: Option<Arc<[u8]>>,
         receive: ReceiveWindow,
         send: SendWindow,
     ) -> Stream {
@@ -134,6 +146,8 @@ impl Streams {
             receive,
             send,
             unsent_bytes: body_bytes,
+            own_body,
+            kind,
             body_bytes: 0,
             length: None,
         };
@@ -196,6 +210,7 @@ impl Streams {
     pub(crate) fn close(&mut self, stream: Stream) -> Option<&StreamState> {
         let state = self.places.get_mut(usize::from(stream.place)).filter(|state| state.id == stream.id)?;
         state.id = 0;
+        state.own_body = None;
         self.open -= 1;
         self.unsent -= u16::from(state.unsent_bytes > 0);
         Some(state)
@@ -237,7 +252,7 @@ mod tests {
     use super::*;
 
     fn open(streams: &mut Streams) -> Stream {
-        streams.open_next(0, ReceiveWindow::new(9), SendWindow::new(9))
+        streams.open_next(RequestKind::Normal, 0, None, ReceiveWindow::new(9), SendWindow::new(9))
     }
 
     #[test]

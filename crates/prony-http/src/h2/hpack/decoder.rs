@@ -12,6 +12,8 @@ pub(crate) struct Effect {
     pub uses_table: bool,
     /// It changes the dynamic table.
     pub changes_table: bool,
+    /// Those of its first 64 fields that it adds to the table, a bit for each; `None` where it changes it in other ways.
+    pub adds: Option<u64>,
 }
 
 /// Appends the fields of `block` to the empty list `out`. After an error the table is of no more use.
@@ -23,6 +25,7 @@ pub(crate) fn decode(
 ) -> Result<Effect, Http2Error> {
     let before = table.changes();
     let mut uses_table = false;
+    let mut adds = Some(0);
     let mut has_fields = false;
     while let Some(first) = block.first().copied() {
         if first & 0xe0 == 0x20 {
@@ -35,6 +38,7 @@ pub(crate) fn decode(
                 return Err(HpackError::TableSize.into());
             }
             table.resize(size);
+            adds = None;
             continue;
         }
         has_fields = true;
@@ -61,12 +65,20 @@ pub(crate) fn decode(
             name.len()
         };
         read_string(&mut block, out.tail())?;
+        if is_indexed {
+            adds = with_bit(adds, out.len());
+        }
         let (name, value) = out.push(name_bytes, limits)?;
         if is_indexed {
             table.insert(name, value);
         }
     }
-    Ok(Effect { uses_table, changes_table: table.changes() != before })
+    Ok(Effect { uses_table, changes_table: table.changes() != before, adds })
+}
+
+/// `bits` and bit `number`, if there are so many.
+fn with_bit(bits: Option<u64>, number: usize) -> Option<u64> {
+    Some(bits? | 1_u64.checked_shl(u32::try_from(number).ok()?)?)
 }
 
 /// Takes a string off `block` and appends it to `out` (section 5.2). Returns how many bytes were appended.

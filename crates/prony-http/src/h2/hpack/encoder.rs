@@ -87,16 +87,21 @@ pub(crate) fn write_table_size(out: &mut Vec<u8>, bytes: usize) {
 
 /// A field with its value, and with its name unless the static table has it.
 fn write_literal(out: &mut Vec<u8>, flags: u8, prefix_bits: u8, name: &str, value: &str) {
-    let (_, name_index) = static_table::find(name, value);
+    write_literal_name(out, flags, prefix_bits, name);
+    write_string(out, value.as_bytes());
+}
+
+/// The part of a field before its value.
+pub(crate) fn write_literal_name(out: &mut Vec<u8>, flags: u8, prefix_bits: u8, name: &str) {
+    let (_, name_index) = static_table::find(name, "");
     integer::write(out, flags, prefix_bits, name_index.unwrap_or(0));
     if name_index.is_none() {
         write_string(out, name.as_bytes());
     }
-    write_string(out, value.as_bytes());
 }
 
 /// In Huffman code where that is shorter (section 5.2).
-fn write_string(out: &mut Vec<u8>, text: &[u8]) {
+pub(crate) fn write_string(out: &mut Vec<u8>, text: &[u8]) {
     let coded_bytes = huffman::encoded_bytes(text);
     if coded_bytes < text.len() {
         integer::write(out, 0x80, 7, coded_bytes);

@@ -50,6 +50,11 @@ impl FieldList {
         self.ends.extend_from_slice(&other.ends);
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// Bytes of names and values.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()

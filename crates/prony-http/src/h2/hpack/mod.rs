@@ -4,8 +4,8 @@ pub(crate) mod decoder;
 pub(crate) mod encoder;
 pub(crate) mod fields;
 mod huffman;
-mod integer;
-mod static_table;
+pub(crate) mod integer;
+pub(crate) mod static_table;
 pub(crate) mod table;
 
 #[cfg(test)]

@@ -60,6 +60,12 @@ impl Table {
         self.changes
     }
 
+    /// The table is to be changed, later: what was learned from it does not hold any more.
+    #[inline]
+    pub(crate) fn will_change(&mut self) {
+        self.changes += 1;
+    }
+
     /// What is counted as the size of the entries.
     #[cfg(test)]
     pub(crate) fn size(&self) -> usize {

@@ -254,8 +254,8 @@ fn a_table_that_evicts() {
             .filter(|(name, _)| !matches!(*name, "x-sum" | "date"))
             .map(|(_, value)| value.len())
             .sum();
-        let told = head.header("x-sum").and_then(|value| str::from_utf8(value).ok());
-        assert_eq!(told, Some((sum + 3).to_string().as_str()), "three more for :status");
+        let counted = head.header("x-sum").and_then(|value| str::from_utf8(value).ok());
+        assert_eq!(counted, Some((sum + 3).to_string().as_str()), "three more for :status");
     };
     let tally = Client::connect(&server, &get("/fields")).run(2000, 10, look);
     assert_eq!(tally, Ok(Tally { ended: 2000, ..Tally::default() }));

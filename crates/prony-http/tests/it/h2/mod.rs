@@ -6,6 +6,7 @@ mod floods;
 mod going_away;
 mod hpack;
 mod live;
+mod one_request;
 mod peer;
 mod responses;
 mod rules;

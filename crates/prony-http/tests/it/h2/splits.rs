@@ -96,7 +96,12 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn habits() -> impl Strategy<Value = Habits> {
-    (0..4_u16, 0..6_u16, 0..6_u32).prop_map(|(first, more, cancels)| Habits { first, more, cancels })
+    (0..4_u16, 0..6_u16, 0..6_u32, any::<bool>()).prop_map(|(first, more, cancels, mixes)| Habits {
+        first,
+        more,
+        cancels,
+        mixes,
+    })
 }
 
 proptest! {

@@ -1,6 +1,9 @@
 //! What a client sees of a server's bytes that come in pieces, and what it answers. Also used by the fuzz targets.
 
-use prony_http::h2::{Connection, ErrorCode, Event, Http2Error, Shared, Stream};
+use std::sync::Arc;
+
+use prony_http::RequestKind;
+use prony_http::h2::{Connection, ErrorCode, Event, Http2Error, OneRequest, Shared, Stream, plain_fields};
 
 /// An [`Event`] that owns its bytes, or the error that ended the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +37,29 @@ pub(crate) struct Habits {
     pub(crate) more: u16,
     /// It gives up the requests on streams whose number is a multiple of this, when their heads come; 0 for none.
     pub(crate) cancels: u32,
+    /// Every second request is one of its own: a HEAD with a body that no window has room for.
+    pub(crate) mixes: bool,
+}
+
+/// Sends the next request, where one can be sent.
+fn send(
+    connection: &mut Connection,
+    shared: &Shared,
+    out: &mut Vec<u8>,
+    habits: Habits,
+    sent: &mut u32,
+) -> bool {
+    *sent += 1;
+    if !habits.mixes || sent.is_multiple_of(2) {
+        return connection.send_request(shared, out).is_ok();
+    }
+    let mut block = Vec::new();
+    for (name, value) in [(":method", "HEAD"), (":scheme", "http"), (":authority", "a"), (":path", "/own")] {
+        plain_fields::write_field(&mut block, name, value.as_bytes());
+    }
+    let body: Arc<[u8]> = vec![5; 70_000].into();
+    let request = OneRequest { block: &block, body: Some(&body), kind: RequestKind::Head };
+    connection.send_one(shared, request, out).is_ok()
 }
 
 /// Feeds `pieces` to `connection`, which is new, then closes.
@@ -45,15 +71,16 @@ pub(crate) fn read<'a>(
 ) -> Transcript {
     let (mut out, mut seen, mut more) = (Vec::new(), Vec::new(), habits.more);
     connection.preface(shared, &mut out);
+    let mut sent = 0;
     for _ in 0..habits.first {
-        if connection.send_request(shared, &mut out).is_err() {
+        if !send(connection, shared, &mut out, habits, &mut sent) {
             break;
         }
     }
     let mut react = |connection: &mut Connection, shared: &Shared, out: &mut Vec<u8>, seen: &Seen| match seen
     {
         Seen::End { .. } | Seen::Reset { .. } | Seen::Malformed(..) if more > 0 => {
-            more -= u16::from(connection.send_request(shared, out).is_ok());
+            more -= u16::from(send(connection, shared, out, habits, &mut sent));
         }
         Seen::Head { stream, .. } if habits.cancels > 0 && stream.is_multiple_of(habits.cancels) => {
             let place = (0..shared.limits().streams).map(|place| Stream { id: *stream, place });
@@ -72,14 +99,14 @@ pub(crate) fn read<'a>(
         }
     }
     // Only now is anything sent, so that what was written does not depend on how the input was cut.
-    let mut sent = std::mem::take(&mut out);
+    let mut written = std::mem::take(&mut out);
     while connection.has_more() {
         connection.send_more(shared, &mut out);
-        assert!(!out.is_empty(), "it said that there was more");
-        sent.append(&mut out);
+        assert!(!out.is_empty(), "it reported that there was more");
+        written.append(&mut out);
     }
     let finish = connection.finish();
-    Transcript { seen, out: sent, finish }
+    Transcript { seen, out: written, finish }
 }
 
 /// Feeds `input`, and lets the client react to each event.

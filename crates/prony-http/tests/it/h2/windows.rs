@@ -54,7 +54,7 @@ impl Taker {
         while client.connection.has_more() {
             client.connection.send_more(&client.shared, &mut client.out);
             assert!(client.out.len() <= 5 * 16_393, "a body takes memory: {}", client.out.len());
-            assert!(!client.out.is_empty(), "it said that there was more");
+            assert!(!client.out.is_empty(), "it reported that there was more");
             self.take(client);
         }
     }
