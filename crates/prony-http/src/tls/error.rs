@@ -175,7 +175,7 @@ fn alert_name(code: u8) -> Words {
     Words::of(&name)
 }
 
-/// What an alert means for whoever sends the load.
+/// What an alert means for the user who sends the load.
 fn alert_hint(code: u8) -> &'static str {
     match code {
         40 | 71 => ": it may want a client certificate, or have no cipher suite in common",

@@ -27,7 +27,7 @@ pub struct TlsBuffers {
     work: Vec<u8>,
     /// What was read: the content of all whole records.
     pub plain: Vec<u8>,
-    /// What is to be sent to the peer; whoever sends it empties it.
+    /// What is to be sent to the peer, which the caller does, and empties it.
     pub out: Vec<u8>,
 }
 

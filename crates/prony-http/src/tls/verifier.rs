@@ -62,7 +62,7 @@ impl ServerCertVerifier for Strict {
     }
 }
 
-/// Accepts any certificate. Whoever shows it must still have its key, as with every client that can be told so.
+/// Accepts any certificate. The server that shows it must still have its key, as with such options of other clients.
 #[derive(Debug)]
 pub(super) struct AcceptsAny(pub(super) Arc<CryptoProvider>);
 
