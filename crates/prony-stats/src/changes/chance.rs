@@ -1,6 +1,6 @@
 //! What chance does to a segment: the permutation test of a cut.
 
-use super::energy::{Split, best_split};
+use super::energy::{Cutter, Split};
 use super::{LEAST_POINTS, P_TO_SUSPECT};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -25,11 +25,12 @@ pub(super) fn p_of_split(logs: &[f64], segment: Range<usize>, split: Split, seed
     let mut generator = Pcg64::seed_from_u64(seed);
     generator = Pcg64::new(u128::from(generator.next_u64()), stream);
     let mut points = logs[segment].to_vec();
+    let mut cutter = Cutter::new(points.len(), LEAST_POINTS);
     let clear = split.divergence * (1.0 - EQUAL);
     let mut hits = 0_u32;
     for _ in 0..PERMUTATIONS {
         shuffle(&mut points, &mut generator);
-        if best_split(&points, LEAST_POINTS).is_some_and(|by_chance| by_chance.divergence >= clear) {
+        if cutter.best_split(&points).is_some_and(|by_chance| by_chance.divergence >= clear) {
             hits += 1;
             if f64::from(1 + hits) / total > P_TO_SUSPECT {
                 return None;
@@ -50,6 +51,7 @@ fn shuffle(points: &mut [f64], generator: &mut Pcg64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::energy::best_split;
     use super::*;
 
     fn check(logs: &[f64], least_p: f64, greatest_p: f64) {

@@ -19,42 +19,89 @@ pub(super) struct Split {
 ///
 /// where each pair within counts once. Takes time in the square of the points, and their number in memory.
 pub(super) fn best_split(values: &[f64], least: usize) -> Option<Split> {
-    let length = values.len();
-    if length < 2 * least.max(1) {
-        return None;
-    }
-    let share: Vec<f64> = (0..=length).map(|k| 1.0 / k.max(1) as f64).collect();
-    // The sum of the distances within the first k points.
-    let mut first = vec![0.0; length + 1];
-    for k in 0..length {
-        first[k + 1] = first[k] + values[..k].iter().map(|value| (value - values[k]).abs()).sum::<f64>();
-    }
-    // The same of the points from `cut` on, up to each end: the cut moves to the left, one point at a time.
-    let mut right = vec![0.0; length + 1];
-    let mut best = Split { at: 0, divergence: 0.0 };
-    for cut in (1..length).rev() {
-        let mut from_cut = 0.0;
-        for end in cut + 1..length {
-            from_cut += (values[cut] - values[end]).abs();
-            right[end + 1] += from_cut;
+    Cutter::new(values.len(), least).best_split(values)
+}
+
+/// What segments of one length share, and room for what they don't: thousands of orders of one are cut.
+#[derive(Debug)]
+pub(super) struct Cutter {
+    least: usize,
+    /// k and 1/k for each number of points; 1 for 1/0.
+    counts: Vec<f64>,
+    shares: Vec<f64>,
+    /// The sum of the distances within the first k points.
+    first: Vec<f64>,
+    /// The same of the points from the cut on, up to each end.
+    right: Vec<f64>,
+}
+
+impl Cutter {
+    /// For segments of `length` points, whose parts are to have at least `least`.
+    pub(super) fn new(length: usize, least: usize) -> Self {
+        Self {
+            least,
+            counts: (0..=length).map(|k| k as f64).collect(),
+            shares: (0..=length).map(|k| 1.0 / k.max(1) as f64).collect(),
+            first: vec![0.0; length + 1],
+            right: vec![0.0; length + 1],
         }
-        if cut < least {
-            break;
+    }
+
+    /// [`best_split`] of `values`, which must have that length. Nearly all time goes into its three inner loops: they
+    /// go along slices, so that no bounds are checked, and nothing in the first and the last waits for the step before.
+    pub(super) fn best_split(&mut self, values: &[f64]) -> Option<Split> {
+        let (length, least) = (values.len(), self.least);
+        if length < 2 * least.max(1) {
+            return None;
         }
-        // One point has no distances within, whatever they are divided by.
-        let (n, within_left) = (cut as f64, first[cut]);
-        let left = within_left * share[cut - 1];
-        for end in cut + least..=length {
-            let m = end - cut;
-            let within_right = right[end];
-            let between = first[end] - within_left - within_right;
-            let divergence = 2.0 * share[end] * (between - m as f64 * left - n * share[m - 1] * within_right);
-            if divergence > best.divergence {
-                best = Split { at: cut, divergence };
+        self.first.fill(0.0);
+        for (k, value) in values.iter().enumerate() {
+            for (sum, other) in self.first[k + 2..].iter_mut().zip(&values[k + 1..]) {
+                *sum += (value - other).abs();
             }
         }
+        for k in 0..length {
+            self.first[k + 1] += self.first[k];
+        }
+        // The cut moves to the left, one point at a time.
+        self.right.fill(0.0);
+        let mut best = Split { at: 0, divergence: 0.0 };
+        for cut in (1..length).rev() {
+            let mut from_cut = 0.0;
+            for (sum, other) in self.right[cut + 2..].iter_mut().zip(&values[cut + 1..]) {
+                from_cut += (values[cut] - other).abs();
+                *sum += from_cut;
+            }
+            if cut < least {
+                break;
+            }
+            let most = if cut + least <= length { self.most(cut) } else { 0.0 };
+            if most > best.divergence {
+                best = Split { at: cut, divergence: most };
+            }
+        }
+        (best.divergence > 0.0).then_some(best)
     }
-    (best.divergence > 0.0).then_some(best)
+
+    /// The greatest divergence of the parts that meet at `cut`, 0 or more.
+    fn most(&self, cut: usize) -> f64 {
+        let least = self.least;
+        // One point has no distances within, whatever they are divided by.
+        let (n, within_left) = (self.counts[cut], self.first[cut]);
+        let left = within_left * self.shares[cut - 1];
+        let ends =
+            self.first[cut + least..].iter().zip(&self.right[cut + least..]).zip(&self.shares[cut + least..]);
+        let parts = self.counts[least..].iter().zip(&self.shares[least - 1..]);
+        let mut most = 0.0;
+        for (((first, within_right), share_of_all), (m, share)) in ends.zip(parts) {
+            let between = first - within_left - within_right;
+            let divergence = 2.0 * share_of_all * (between - m * left - n * share * within_right);
+            if divergence > most {
+                most = divergence;
+            }
+        }
+        most
+    }
 }
 
 #[cfg(test)]
