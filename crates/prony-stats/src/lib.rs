@@ -28,6 +28,9 @@ mod outliers;
 mod steady;
 mod warmup;
 
+// Statistics of several at the same time.
+mod agree;
+
 // Statistics of two.
 mod compare;
 mod detect;
@@ -45,6 +48,7 @@ mod distribution;
 mod freeze;
 mod sample;
 
+pub use agree::{Farthest, farthest};
 pub use bins::Bin;
 pub use changes::{
     CHANGE_WINDOW, Certainty, ChangePoint, ChangesError, LEAST_CHANGE, LEAST_POINTS, P_TO_ALERT,
