@@ -10,8 +10,8 @@ mod evaluate;
 mod facts;
 mod queue;
 mod rate;
+mod users;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Evidence, RunResult};
@@ -19,7 +19,8 @@ use crate::{Evidence, RunResult};
 use evaluate::evaluate;
 
 /// What limited a run, with its evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Limiter {
     /// Which limit.
     pub kind: LimiterKind,
@@ -30,13 +31,16 @@ pub struct Limiter {
 }
 
 /// The limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LimiterKind {
     /// The rate that was asked for: it was reached.
     ChosenRate,
     /// The number of connections: each request takes as long as it does alone.
     Connections,
+    /// The number of users of a scenario, their think times and pacing: each request takes as long as it does alone.
+    Users,
     /// The server's CPU time: all cores that it may use.
     ServerCpu,
     /// The CPU time of some of the server's threads, while cores are idle.
@@ -63,9 +67,10 @@ pub enum LimiterKind {
 
 impl LimiterKind {
     /// Every kind.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ChosenRate,
         Self::Connections,
+        Self::Users,
         Self::ServerCpu,
         Self::ServerThread,
         Self::ServerWaits,
@@ -84,6 +89,7 @@ impl LimiterKind {
         match self {
             Self::ChosenRate => "chosen-rate",
             Self::Connections => "connections",
+            Self::Users => "users",
             Self::ServerCpu => "server-cpu",
             Self::ServerThread => "server-thread",
             Self::ServerWaits => "server-waits",
@@ -101,7 +107,8 @@ impl LimiterKind {
 
 /// Requests that were sent one at a time, with no other in flight: what the server takes without a queue. They are
 /// the first ones of the warm-up of a closed loop. Milliseconds from sent to done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SoloRequests {
     /// How many.
     pub count: u64,
@@ -118,9 +125,7 @@ pub struct SoloRequests {
 impl RunResult {
     /// Finds out what limited the run, from all that is known by now.
     pub fn find_limiter(&mut self) {
-        // What limits users who think is their number, whatever else is free.
-        let users = self.plan.scenario.is_some() && self.plan.load.rate().is_none();
-        self.limiter = (!users).then(|| evaluate(self));
+        self.limiter = Some(evaluate(self));
     }
 }
 

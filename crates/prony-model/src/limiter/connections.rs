@@ -6,7 +6,7 @@
 
 use super::evaluate::{limiter, unknown};
 use super::facts::{Facts, Server};
-use super::{Limiter, LimiterKind, cpu, queue};
+use super::{Limiter, LimiterKind, cpu, queue, users};
 use crate::SoloRequests;
 use crate::words::{milliseconds, percent, plural, whole};
 
@@ -47,17 +47,24 @@ pub(super) fn connections_or_waits(facts: &Facts) -> Limiter {
             )
         });
     }
-    if facts.in_flight <= 1.0 {
+    if facts.users.is_some_and(|users| !users.is_known()) {
+        return unknown("too few sessions were completed to say how long one takes; try a longer run", &[]);
+    }
+    if facts.users.is_none() && facts.in_flight <= 1.0 {
         return contended(facts).unwrap_or_else(|| one_connection(facts));
     }
     let Some(solo) = facts.solo.filter(|solo| solo.count >= SOLO_MIN && solo.median_ms > 0.0) else {
-        return queue::full(facts).unwrap_or_else(|| {
-            unknown(
+        let why = match facts.users {
+            Some(_) => {
+                "no CPU was at its limit, and too few requests were sent while no other was in flight to tell a server that \
+                 waits from too few users; try fewer users (-c) beside this run"
+            }
+            None => {
                 "no CPU was at its limit, and too few requests were sent alone (in the warm-up) to tell a server that \
-                 waits from too few connections; try --warmup 4s",
-                &[],
-            )
-        });
+                 waits from too few connections; try --warmup 4s"
+            }
+        };
+        return queue::full(facts).unwrap_or_else(|| unknown(why, &[]));
     };
     let growth = Growth::new(facts, &solo);
     if growth.is_queued(facts) {
@@ -70,7 +77,7 @@ pub(super) fn connections_or_waits(facts: &Facts) -> Limiter {
         return found;
     }
     let occupancy = facts.occupancy();
-    if occupancy < OCCUPIED {
+    if facts.users.is_none() && occupancy < OCCUPIED {
         return unknown(
             &format!(
                 "only {} of the connections had a request in flight on average: the others were being opened, or the \
@@ -83,14 +90,18 @@ pub(super) fn connections_or_waits(facts: &Facts) -> Limiter {
     let busiest =
         facts.server.as_ref().map_or(0.0, |server| server.top().demand()).max(facts.client.demand());
     if growth.is_none() && busiest <= NEARLY_BUSY {
-        return too_few(facts, &solo, &growth);
+        return match &facts.users {
+            Some(users) => users::too_few(facts, users, &solo),
+            None => too_few(facts, &solo, &growth),
+        };
     }
     if growth.is_none() {
         return unknown(
             &format!(
-                "a request takes as long as alone, but a thread is busy for {} of the time: more connections would soon \
+                "a request takes as long as alone, but a thread is busy for {} of the time: more {} would soon \
                  meet that limit",
-                percent(busiest.min(1.0))
+                percent(busiest.min(1.0)),
+                if facts.users.is_some() { "users" } else { "connections" },
             ),
             &growth.evidence(facts, &solo),
         );

@@ -1,7 +1,7 @@
 //! CPU time as the limit: a thread of the client or the server, all cores, a quota, or what the server depends on.
 //!
 //! A thread is at its limit where it is nearly always ready to run. Where it then gets a core, its own work limits
-//! it; where it doesn't, whoever has the cores does.
+//! it; where it doesn't, the process that has the cores does.
 
 use super::evaluate::limiter;
 use super::facts::{Facts, Server, Thread};
@@ -160,7 +160,7 @@ pub(super) fn dependant(facts: &Facts) -> Option<Limiter> {
     ))
 }
 
-/// Whoever has most of the cores, where somebody who needs one does not get it.
+/// The process that has most of the cores, where another that needs one does not get it.
 fn cores_are_taken(facts: &Facts) -> Limiter {
     let server = facts.server.as_ref();
     let server_cores = server.map_or(0.0, Server::all_cores);

@@ -1,5 +1,6 @@
 //! The numbers of a run that show what limited it, as shares and cores.
 
+use super::users::{InCompany, Users};
 use crate::{LatencySummary, Load, RunResult, SoloRequests};
 
 /// CPU time of all cores of which their use is known well enough, seconds: a hundred ticks.
@@ -20,7 +21,9 @@ pub(super) struct Facts {
     pub asked_sessions: Option<f64>,
     /// Requests sent as a share of the intended ones.
     pub sent_share: f64,
-    /// Requests that may be in flight at once: connections times pipelining.
+    /// Users of a closed loop of sessions.
+    pub users: Option<Users>,
+    /// Requests that may be in flight at once: connections times pipelining; with users those that are, on average.
     pub in_flight: f64,
     /// Connections opened per request.
     pub opened_per_request: f64,
@@ -32,7 +35,7 @@ pub(super) struct Facts {
     pub connect_max_ms: f64,
     /// Mean delay by the client itself: late sending and late reading.
     pub client_delay_ms: f64,
-    /// Requests sent one at a time.
+    /// Requests sent one at a time; with users those that were sent while no other was in flight.
     pub solo: Option<SoloRequests>,
     /// CPUs of this machine.
     pub cpus: f64,
@@ -135,6 +138,10 @@ impl Facts {
         let stolen_cores = machine.steal_share.unwrap_or_default() * cpus;
         let stolen = Stolen::new(used_cores, stolen_cores);
         let share = |time_s: f64| time_s / wall_s;
+        let users = Users::of(result);
+        let in_company = users.as_ref().and_then(|_| InCompany::of(result));
+        let service_mean_ms =
+            in_company.as_ref().map_or_else(|| mean(&latency.service), |company| company.mean_ms);
         let threads = result.client.threads.iter().map(|thread| {
             stolen.thread(share(thread.cpu_s), share(thread.run_queue_wait_s.unwrap_or_default()))
         });
@@ -142,28 +149,41 @@ impl Facts {
             rate: result.rate.answered_per_s,
             answers: requests.answered,
             failed_share: requests.failed as f64 / (requests.done + requests.failed).max(1) as f64,
-            asked_rate: match &result.plan.scenario {
-                None => result.plan.load.rate().map(crate::Rate::as_per_second),
+            asked_rate: result.plan.own_load().rate().map(|rate| match &result.plan.scenario {
+                None => rate.as_per_second(),
                 // What became due follows from the answers.
-                Some(_) => Some(intended / wall_s),
-            },
+                Some(_) => intended / wall_s,
+            }),
             asked_sessions: result
                 .plan
-                .load
+                .own_load()
                 .rate()
                 .filter(|_| result.plan.scenario.is_some())
                 .map(crate::Rate::as_per_second),
             sent_share: requests.sent as f64 / intended,
-            in_flight: f64::from(result.plan.load.connections())
-                * f64::from(result.in_flight_per_connection()),
+            in_flight: match &in_company {
+                Some(company) => result.rate.answered_per_s * company.mean_ms / 1e3,
+                None => {
+                    f64::from(result.plan.own_load().connections())
+                        * f64::from(result.in_flight_per_connection())
+                }
+            },
             opened_per_request: result.connections.opened as f64 / requests.sent.max(1) as f64,
             response_mean_ms: mean(&latency.response),
-            service_mean_ms: mean(&latency.service),
-            service_median_ms: median(&latency.service).unwrap_or_else(|| mean(&latency.service)),
+            service_mean_ms,
+            service_median_ms: match &in_company {
+                // Steps differ: the median of all of them is no time of a request.
+                Some(_) => service_mean_ms,
+                None => median(&latency.service).unwrap_or(service_mean_ms),
+            },
             connect_mean_ms: mean(&latency.connect),
             connect_max_ms: latency.connect.max_ms.unwrap_or_default(),
             client_delay_ms: mean(&latency.lag) + mean(&latency.arrival),
-            solo: result.solo.filter(|_| matches!(result.plan.load, Load::Closed { .. })),
+            solo: match &in_company {
+                Some(company) => Some(company.alone),
+                None => result.solo.filter(|_| matches!(result.plan.load, Load::Closed { .. })),
+            },
+            users,
             cpus,
             used_cores,
             stolen_cores,

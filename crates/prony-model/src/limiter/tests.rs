@@ -2,6 +2,7 @@
 
 use super::evaluate::of;
 use super::facts::{Facts, Server, Thread};
+use super::users::Users;
 use super::{LimiterKind, SoloRequests};
 
 /// A closed loop of 16 connections against a server with four idle threads; a request takes 40 ms, as long as alone.
@@ -12,6 +13,7 @@ fn calm() -> Facts {
         failed_share: 0.0,
         asked_rate: None,
         asked_sessions: None,
+        users: None,
         sent_share: 1.0,
         in_flight: 16.0,
         opened_per_request: 0.004,
@@ -117,6 +119,42 @@ fn too_few_connections() {
         LimiterKind::Unknown,
         "neither a clear queue nor none",
     );
+}
+
+/// 100 users whose sessions are one request of 40 ms and 210 ms of thinking: 16 of 400 per second are in flight.
+fn users(facts: &mut Facts) {
+    facts.users = Some(Users { number: 100.0, sessions_per_s: 400.0, active_ms: 40.1, completed: 4_000 });
+    facts.in_flight = 16.0;
+}
+
+#[test]
+fn users_who_think() {
+    let with = |change: fn(&mut Facts)| {
+        move |facts: &mut Facts| {
+            users(facts);
+            change(facts);
+        }
+    };
+    check(
+        with(|_| ()),
+        LimiterKind::Users,
+        "each of 100 takes 250 ms for a session, 210 ms of it think time and pacing, which makes 400 sessions/s",
+    );
+    check(
+        with(|_| ()),
+        LimiterKind::Users,
+        "a request takes 40.1 ms, as long as with no other in flight (40.0 ms)",
+    );
+    // Hardly a request is in flight, because they think for long.
+    check(with(|facts| facts.in_flight = 0.2), LimiterKind::Users, "more users bring more");
+    check(with(|facts| queued(facts, 8.0)), LimiterKind::ServerWaits, "about 2 at a time");
+    check(with(|facts| facts.solo = None), LimiterKind::Unknown, "fewer users (-c)");
+    check(with(|facts| busy(facts, &[thread(0.8, 0.0)])), LimiterKind::Unknown, "more users would soon meet");
+    check(with(|facts| busy(facts, &[thread(0.99, 0.0)])), LimiterKind::ServerThread, "99 %");
+    let few = |facts: &mut Facts| {
+        facts.users.as_mut().expect("users").completed = 9;
+    };
+    check(with(few), LimiterKind::Unknown, "too few sessions were completed");
 }
 
 #[test]
