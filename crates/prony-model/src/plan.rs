@@ -2,18 +2,20 @@
 //! result can be repeated from its plan.
 
 mod error;
+mod share;
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::PlanError;
+pub use self::share::{AGENTS_MAX, Share, split};
 use crate::{Problem, Rate, RetryError, RetryPlan, Scenario, Target};
 
-/// One run: what, how much, how long, how judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// One run: what, how much, how long, how evaluated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunPlan {
     /// The server.
     pub target: Target,
@@ -28,10 +30,13 @@ pub struct RunPlan {
     pub end: End,
     /// Load before the measured part, in seconds; what happens in it is not counted.
     #[serde(rename = "warmup_s", with = "crate::duration")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub warmup: Duration,
     /// Worker threads.
     pub threads: u32,
+    /// Where these are some of the threads of a load that several agents share; absent for all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
     /// How long to wait for what.
     pub timeouts: Timeouts,
     /// What makes a response good.
@@ -44,7 +49,7 @@ pub struct RunPlan {
     /// Whether the kernel's own time stamps are asked for.
     #[serde(default)]
     pub kernel_clock: KernelClock,
-    /// Whether every request is also told one by one ([`crate::RunEvent::Samples`]).
+    /// Whether every request is also reported one by one ([`crate::RunEvent::Samples`]).
     #[serde(default)]
     pub samples: bool,
     /// Whether responses are streams of events, whose moments are measured, too ([`crate::EventStreams`]).
@@ -58,7 +63,8 @@ pub struct RunPlan {
 }
 
 /// The request that is repeated, the same bytes each time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestPlan {
     /// `GET`, `POST`, …
     pub method: String,
@@ -80,16 +86,18 @@ pub struct RequestPlan {
 }
 
 /// A request body; stored in results by its size and checksum only where it is large.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Body {
     /// The bytes, base64.
     #[serde(with = "crate::format::base64_bytes")]
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub bytes: Vec<u8>,
 }
 
 /// HTTP's version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Version {
     /// HTTP/1.0
     #[serde(rename = "HTTP/1.0")]
@@ -122,7 +130,8 @@ impl Version {
 }
 
 /// What decides when a request is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "mode", rename_all = "kebab-case")]
 pub enum Load {
     /// Each connection sends its next request when the last one is answered: the server sets the pace.
@@ -160,7 +169,8 @@ impl Load {
 }
 
 /// How the due times of an open loop are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
     /// Equal gaps.
@@ -170,14 +180,15 @@ pub enum Arrivals {
 }
 
 /// When the measured part ends.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
     /// After this long, in seconds.
     #[serde(rename = "duration_s")]
     Duration(
         #[serde(with = "crate::duration")]
-        #[schemars(with = "f64")]
+        #[cfg_attr(test, schemars(with = "f64"))]
         Duration,
     ),
     /// When this many requests have ended.
@@ -187,7 +198,7 @@ pub enum End {
     First {
         /// After this long, in seconds.
         #[serde(rename = "duration_s", with = "crate::duration")]
-        #[schemars(with = "f64")]
+        #[cfg_attr(test, schemars(with = "f64"))]
         duration: Duration,
         /// When this many requests have ended.
         requests: u64,
@@ -213,19 +224,20 @@ impl End {
 }
 
 /// How long to wait, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Timeouts {
     /// For a connection.
     #[serde(rename = "connect_s", with = "crate::duration")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub connect: Duration,
     /// For a complete response, from when the request was sent; where it is sent again, from when it was sent first.
     #[serde(rename = "request_s", with = "crate::duration")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub request: Duration,
     /// For responses still outstanding when the run is over; what comes later is censored.
     #[serde(rename = "drain_s", with = "crate::duration")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub drain: Duration,
 }
 
@@ -253,7 +265,8 @@ impl Default for Timeouts {
 }
 
 /// What makes a response good, beyond being complete.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Checks {
     /// Status codes that count as success.
     #[serde(default)]
@@ -267,7 +280,8 @@ pub struct Checks {
 }
 
 /// A set of status codes, as closed ranges.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StatusSet(pub Vec<(u16, u16)>);
 
 impl Default for StatusSet {
@@ -307,7 +321,8 @@ fn range(part: &str) -> Option<(u16, u16)> {
 }
 
 /// What a response body must be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BodyCheck {
     /// Exactly these characters.
@@ -317,7 +332,8 @@ pub enum BodyCheck {
 }
 
 /// Whether the kernel says when requests left and answers came (SO_TIMESTAMPING).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelClock {
     /// Where the kernel can: arrivals always, departures as often as they cost little.
@@ -328,7 +344,8 @@ pub enum KernelClock {
 }
 
 /// How the kernel is asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DriverChoice {
     /// io_uring where the kernel has it, else epoll.
@@ -341,10 +358,10 @@ pub enum DriverChoice {
 }
 
 impl RunPlan {
-    /// Requests per second that were asked for. None of a scenario: its rate is one of sessions, whose later requests
-    /// follow from answers.
+    /// Requests per second that were asked for, of this share of the load. None of a scenario: its rate is one of
+    /// sessions, whose later requests follow from answers.
     pub fn request_rate(&self) -> Option<Rate> {
-        self.load.rate().filter(|_| self.scenario.is_none())
+        self.own_load().rate().filter(|_| self.scenario.is_none())
     }
 
     /// Connections that one run can hold: slots are numbered with 20 bits.
@@ -363,8 +380,9 @@ impl RunPlan {
         if connections == 0 {
             return Err(PlanError::NoConnections);
         }
-        if connections > Self::CONNECTIONS_MAX {
-            return Err(PlanError::TooManyConnections { asked: connections, max: Self::CONNECTIONS_MAX });
+        let own = self.own_load().connections();
+        if own > Self::CONNECTIONS_MAX {
+            return Err(PlanError::TooManyConnections { asked: own, max: Self::CONNECTIONS_MAX });
         }
         match self.end.requests() {
             Some(0) => return Err(PlanError::NoRequests),
@@ -386,6 +404,7 @@ impl RunPlan {
         if self.threads > connections {
             return Err(PlanError::MoreThreadsThanConnections { threads: self.threads, connections });
         }
+        self.check_share()?;
         self.check_connection_use()
     }
 
@@ -405,9 +424,8 @@ impl RunPlan {
             if self.scenario.is_some() {
                 return Err(RetryError::NotWith("scenario").into());
             }
-            if self.request.version == Version::Http2 {
-                return Err(RetryError::NotWith("http2").into());
-            }
+            // Streams fail one by one.
+            let pipeline = if self.request.version == Version::Http2 { 1 } else { pipeline };
             retries.check(&self.timeouts, pipeline)?;
         }
         check_unix(&self.target, &self.sources)

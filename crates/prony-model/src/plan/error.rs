@@ -81,6 +81,36 @@ pub enum PlanError {
     ConnectToWithUnixSocket,
     /// Retries that can't be.
     Retry(RetryError),
+    /// No agent to share a load, or more than [`crate::AGENTS_MAX`].
+    Agents {
+        /// What was asked.
+        asked: usize,
+        /// The bound.
+        max: usize,
+    },
+    /// A share of a load that was to be split again.
+    SplitTwice,
+    /// Threads that the load doesn't have.
+    ShareOutside {
+        /// The number of the first thread.
+        first: u32,
+        /// Threads of the share.
+        threads: u32,
+        /// Threads of the whole load.
+        of: u32,
+    },
+    /// Fewer requests than threads of all agents.
+    FewerRequestsThanThreads {
+        /// Requests asked for.
+        requests: u64,
+        /// Threads of all agents.
+        threads: u32,
+    },
+    /// A rate of which a thread's part is below [`crate::Rate::MIN_PER_SECOND`].
+    RateTooLowToShare {
+        /// Threads of all agents.
+        threads: u32,
+    },
 }
 
 impl PlanError {
@@ -121,6 +151,17 @@ impl PlanError {
                 format!("{} and {} both say where to connect to", spelled("connect-to"), spelled("unix"))
             }
             Self::Retry(error) => error.what(spelled),
+            Self::Agents { asked, .. } => format!("{asked} agents can't share a load"),
+            Self::SplitTwice => "a part of a load can't be split again".to_owned(),
+            Self::ShareOutside { first, threads, of } => {
+                format!("a load of {of} threads has no {threads} threads from thread {first} on")
+            }
+            Self::FewerRequestsThanThreads { requests, threads } => {
+                format!("{requests} requests can't be shared by the {threads} threads of all agents")
+            }
+            Self::RateTooLowToShare { threads } => {
+                format!("a rate this low can't be shared by {threads} threads")
+            }
         }
     }
 
@@ -151,6 +192,13 @@ impl PlanError {
             }
             Self::SourceWithUnixSocket | Self::ConnectToWithUnixSocket => "leave out one of them".to_owned(),
             Self::Retry(error) => error.advice(spelled),
+            Self::Agents { max, .. } => format!("use {setting} with 1 to {max} agents"),
+            Self::SplitTwice => "split the plan of the whole load".to_owned(),
+            Self::ShareOutside { .. } => "make shares with the function that splits a plan".to_owned(),
+            Self::FewerRequestsThanThreads { threads, .. } => {
+                format!("use {setting} {threads} or more, or fewer agents")
+            }
+            Self::RateTooLowToShare { .. } => format!("use a higher {setting}, or fewer agents"),
         }
     }
 
@@ -160,7 +208,7 @@ impl PlanError {
             Self::NoConnections
             | Self::TooManyConnections { .. }
             | Self::FewerRequestsThanConnections { .. } => "connections",
-            Self::NoRequests => "requests",
+            Self::NoRequests | Self::FewerRequestsThanThreads { .. } => "requests",
             Self::NoDuration | Self::TooLong { .. } => "duration",
             Self::NoTimeout { setting, .. }
             | Self::Pipeline { setting, .. }
@@ -170,6 +218,8 @@ impl PlanError {
             Self::SourceWithUnixSocket => "source",
             Self::ConnectToWithUnixSocket => "connect-to",
             Self::Retry(error) => error.setting(),
+            Self::Agents { .. } | Self::SplitTwice | Self::ShareOutside { .. } => "agents",
+            Self::RateTooLowToShare { .. } => "rate",
         }
     }
 }
