@@ -2,6 +2,7 @@
 //! `prony-study`, drawn by `prony-report`.
 
 mod metric;
+mod scenario;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use crate::{
 };
 
 pub use metric::StudyMetric;
+pub use scenario::{StudyFlow, StudyScenario, StudyStep};
 
 /// The value of `format` in every stored study.
 pub const STUDY_FORMAT: &str = "prony.study";
@@ -22,7 +24,8 @@ pub const STUDY_FORMAT: &str = "prony.study";
 pub const STUDY_VERSION: u32 = 1;
 
 /// A study, whole: all that its report shows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyResult {
     /// Always `prony.study`.
     pub format: String,
@@ -78,7 +81,8 @@ pub struct StudyResult {
 }
 
 /// A section of text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyText {
     /// Heading.
     pub title: String,
@@ -87,7 +91,8 @@ pub struct StudyText {
 }
 
 /// One axis of the matrix.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyAxis {
     /// Its name: `target`, `load`, or one of the file's own.
     pub name: String,
@@ -96,7 +101,8 @@ pub struct StudyAxis {
 }
 
 /// A server that was loaded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyTarget {
     /// Its name in the file.
     pub name: String,
@@ -107,7 +113,8 @@ pub struct StudyTarget {
 }
 
 /// One cell: a target under a load, repeated.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyCell {
     /// Its value on every axis of more than one value, or all of them in a study of one cell.
     pub name: String,
@@ -134,10 +141,14 @@ pub struct StudyCell {
     pub curve: Vec<CurvePoint>,
     /// The response times of all good responses, in bins of equal ratio; empty for other kinds than runs.
     pub bins: Vec<HistogramBin>,
-    /// The course of each run; empty for other kinds than runs.
-    pub courses: Vec<Course>,
+    /// The timeline of each run; empty for other kinds than runs.
+    #[serde(alias = "courses")]
+    pub timelines: Vec<Timeline>,
     /// Every execution of a command, in the order of time; empty for other kinds.
     pub executions: Vec<Execution>,
+    /// Sessions, flows and steps, where the load is a scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<StudyScenario>,
 }
 
 /// What is done to a target.
@@ -153,7 +164,8 @@ pub enum LoadKind {
 }
 
 /// One run of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyRun {
     /// Which repeat, from 1.
     pub repeat: u32,
@@ -179,7 +191,8 @@ pub struct StudyRun {
 }
 
 /// A run that was made again. None of its numbers count.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RetriedRun {
     /// Which repeat, from 1.
     pub repeat: u32,
@@ -192,7 +205,8 @@ pub struct RetriedRun {
 }
 
 /// One number of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyFigure {
     /// Which.
     pub metric: StudyMetric,
@@ -213,7 +227,8 @@ pub struct StudyFigure {
 }
 
 /// Where an interval comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureBasis {
     /// From the differences between runs, which is what speaks of the next run.
@@ -225,7 +240,8 @@ pub enum FigureBasis {
 }
 
 /// A point of the quantile curve.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CurvePoint {
     /// The quantile, 0..1.
     pub quantile: f64,
@@ -236,7 +252,8 @@ pub struct CurvePoint {
 }
 
 /// A bar of a histogram.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HistogramBin {
     /// Lower bound, milliseconds, included.
     pub from_ms: f64,
@@ -247,17 +264,19 @@ pub struct HistogramBin {
 }
 
 /// A run second by second.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Course {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Timeline {
     /// Which repeat, from 1.
     pub repeat: u32,
     /// Its seconds.
-    pub points: Vec<CoursePoint>,
+    pub points: Vec<TimelinePoint>,
 }
 
 /// A second of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CoursePoint {
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TimelinePoint {
     /// From the start of the measured part, seconds.
     pub at_s: f64,
     /// Good responses per second.
@@ -273,7 +292,8 @@ pub struct CoursePoint {
 }
 
 /// One execution of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Execution {
     /// Which repeat, from 1.
     pub repeat: u32,
@@ -284,7 +304,8 @@ pub struct Execution {
 }
 
 /// B against A.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyComparison {
     /// What is asked, in words.
     pub title: String,
@@ -299,7 +320,8 @@ pub struct StudyComparison {
 }
 
 /// A threshold and its outcome in one cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyThreshold {
     /// The cell.
     pub cell: u32,
@@ -309,7 +331,8 @@ pub struct StudyThreshold {
 }
 
 /// A published number, and ours beside it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PublishedFigure {
     /// The cell that stands for it.
     pub cell: u32,
@@ -330,7 +353,8 @@ pub struct PublishedFigure {
 }
 
 /// A reason to doubt, and where it was seen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyFinding {
     /// The worst of its kind.
     pub finding: Finding,
@@ -339,7 +363,8 @@ pub struct StudyFinding {
 }
 
 /// Runs of one cell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FindingPlace {
     /// The cell.
     pub cell: u32,
@@ -348,7 +373,8 @@ pub struct FindingPlace {
 }
 
 /// A run that could not be made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyFailure {
     /// The cell.
     pub cell: u32,
@@ -371,7 +397,8 @@ pub fn study_from_json(text: &str) -> Result<StudyResult, FormatError> {
 }
 
 /// The JSON Schema of a stored study, as in docs/schema/study-result-v1.json.
-pub fn study_json_schema() -> String {
+#[cfg(test)]
+fn study_json_schema() -> String {
     format::write(&schemars::schema_for!(StudyResult))
 }
 

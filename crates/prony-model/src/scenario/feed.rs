@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A file of rows. Results hold what identifies it, never its rows, which may be accounts with their passwords.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Feed {
     /// The name before the dot in templates, `{users.password}`.
     pub name: String,
@@ -29,7 +29,8 @@ pub struct Feed {
 }
 
 /// Which row a session takes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FeedOrder {
     /// The next one of the file, over all threads.
@@ -42,7 +43,8 @@ pub enum FeedOrder {
 }
 
 /// What happens after the last row of a feed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FeedEnd {
     /// It begins again.

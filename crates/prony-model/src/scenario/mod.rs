@@ -16,12 +16,11 @@ mod template;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::check::{Misplaced, Place};
 pub use self::feed::{Feed, FeedEnd, FeedOrder, FeedRows, FeedRowsError};
-pub use self::result::{FlowResult, ScenarioResult, SessionCounts, StepResult};
+pub use self::result::{Decoding, FlowResult, ScenarioResult, SessionCounts, StepPoint, StepResult};
 pub use self::step::{
     ExpectedValue, Extraction, ExtractionSource, Part, PartContent, Step, StepBody, StepChecks, StepFile,
     Think,
@@ -29,20 +28,38 @@ pub use self::step::{
 pub use self::template::{Escape, Generated, Piece, Template, Value};
 
 /// Sessions of requests, each of one of its flows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Scenario {
     /// What reports call it.
     pub name: String,
     /// Whether a session keeps the cookies that it is given and sends them with its later steps.
     pub cookies: bool,
+    /// Whose connections its requests go over.
+    #[serde(default)]
+    pub connections: SessionConnections,
     /// Rows of values, of which each session takes one.
     pub feeds: Vec<Feed>,
     /// What a session can be; one at least.
     pub flows: Vec<Flow>,
 }
 
+/// Whose connections the requests of a session go over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionConnections {
+    /// Whichever is free: the pool of the load.
+    #[default]
+    Shared,
+    /// One of its own: opened for its first step, kept while it thinks, and closed at its end. One that the server closes is
+    /// opened again for the next step.
+    Session,
+}
+
 /// One kind of session: its steps, one after the other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Flow {
     /// Its name, unlike those of the other flows.
     pub name: String,
@@ -51,7 +68,7 @@ pub struct Flow {
     /// In a closed loop, a user begins the next session at the earliest this long after the last one began, in seconds;
     /// 0 is at once.
     #[serde(rename = "pacing_s", with = "crate::duration")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub pacing: Duration,
     /// Values that are made once, when the session begins, in this order: name and template.
     pub variables: Vec<(String, String)>,
@@ -95,6 +112,12 @@ impl Scenario {
     /// Whether no session has more than one request: a plain weighted mix.
     pub fn is_mix(&self) -> bool {
         self.flows.iter().all(|flow| flow.steps.len() == 1)
+    }
+
+    /// Whether sessions wait of their own accord, so that how many there are in a time is not up to the server alone.
+    pub fn thinks(&self) -> bool {
+        let is_paced = self.flows.iter().any(|flow| !flow.pacing.is_zero());
+        is_paced || self.steps().any(|(_, step)| step.think != Think::None)
     }
 
     /// The feed of this name and its place in the list.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{HistogramData, LatencySummary};
+use crate::{HistogramData, LatencySummary, SoloRequests};
 
 /// Sessions, flows and steps of the measured part. A session belongs to the part in which it arrived, a step to that in
 /// which it was due.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScenarioResult {
     /// All sessions.
     pub sessions: SessionCounts,
@@ -22,10 +22,29 @@ pub struct ScenarioResult {
     /// The feed whose last row ended the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by_feed: Option<String>,
+    /// What decoding bodies for checks and extractions took; absent where none was coded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decoding: Option<Decoding>,
+}
+
+/// Bodies that were decoded (`Content-Encoding`), because a check or an extraction reads them. That is work of the client's,
+/// done after the moments of the response were taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Decoding {
+    /// How many.
+    pub bodies: u64,
+    /// Their bytes as they came.
+    pub coded_bytes: u64,
+    /// Their bytes as they were read.
+    pub decoded_bytes: u64,
+    /// CPU time of the client's threads for it, seconds.
+    pub cpu_s: f64,
 }
 
 /// What became of sessions: `begun = completed + failed + unfinished`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionCounts {
     /// Their first request was taken up.
     pub begun: u64,
@@ -48,7 +67,8 @@ impl SessionCounts {
 }
 
 /// One flow.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FlowResult {
     /// Its name.
     pub name: String,
@@ -67,7 +87,8 @@ pub struct FlowResult {
 }
 
 /// One step.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepResult {
     /// The name of its flow.
     pub flow: String,
@@ -97,4 +118,31 @@ pub struct StepResult {
     /// The distribution of `service`.
     #[serde(default)]
     pub service_histogram: HistogramData,
+    /// Service times of the good ones whose last request was sent while no other was in flight, in all threads; absent where
+    /// there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<SoloRequests>,
+    /// The step along the run, in parts of equal length; their number is bounded, by how many steps there are, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<StepPoint>,
+}
+
+/// A part of the run, for one step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StepPoint {
+    /// Its beginning, from that of the measured part, seconds.
+    pub at_s: f64,
+    /// Its length, seconds.
+    pub covered_s: f64,
+    /// Steps that were due in it and have ended, then or later.
+    pub ended: u64,
+    /// Those of them that failed.
+    pub failed: u64,
+    /// Median response time of the good ones, milliseconds, to 3 %.
+    pub p50_ms: Option<f64>,
+    /// 99th percentile, to 3 %; absent for fewer than 1000.
+    pub p99_ms: Option<f64>,
+    /// The greatest, exact.
+    pub max_ms: Option<f64>,
 }

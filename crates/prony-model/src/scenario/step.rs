@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Body, BodyCheck, StatusSet};
 
 /// One request of a session. Texts marked so are templates ([`super::Template`]).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Step {
     /// Its name, unlike those of all other steps of the scenario; thresholds and reports use it.
     pub name: String,
@@ -34,6 +34,22 @@ pub struct Step {
 }
 
 impl Step {
+    /// A request without headers, body, checks and name, after which the next one is due at once.
+    pub fn bare(method: &str, path: String) -> Self {
+        Self {
+            name: String::new(),
+            method: method.to_owned(),
+            path,
+            headers: Vec::new(),
+            body: StepBody::None,
+            checks: StepChecks::default(),
+            extract: Vec::new(),
+            redirects: 0,
+            go_on: false,
+            think: Think::None,
+        }
+    }
+
     /// All its texts that are templates.
     pub(super) fn templates(&self) -> Vec<&str> {
         let mut texts = vec![self.path.as_str()];
@@ -58,7 +74,8 @@ impl Step {
 }
 
 /// What is sent with a request.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StepBody {
     /// Nothing.
@@ -77,7 +94,8 @@ pub enum StepBody {
 }
 
 /// A file that was read before the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFile {
     /// As the scenario names it.
     pub path: String,
@@ -86,7 +104,8 @@ pub struct StepFile {
 }
 
 /// One part of `multipart/form-data`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Part {
     /// The field's name.
     pub name: String,
@@ -101,7 +120,8 @@ pub struct Part {
 }
 
 /// What a part holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PartContent {
     /// A template; values go in as they are.
@@ -111,7 +131,8 @@ pub enum PartContent {
 }
 
 /// How long a session waits before its next step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Think {
     /// Not at all.
@@ -121,25 +142,25 @@ pub enum Think {
     Constant {
         /// This long.
         #[serde(rename = "time_s", with = "crate::duration")]
-        #[schemars(with = "f64")]
+        #[cfg_attr(test, schemars(with = "f64"))]
         time: Duration,
     },
     /// Evenly spread between two times.
     Uniform {
         /// At least this long, in seconds.
         #[serde(rename = "min_s", with = "crate::duration")]
-        #[schemars(with = "f64")]
+        #[cfg_attr(test, schemars(with = "f64"))]
         min: Duration,
         /// At most this long, in seconds.
         #[serde(rename = "max_s", with = "crate::duration")]
-        #[schemars(with = "f64")]
+        #[cfg_attr(test, schemars(with = "f64"))]
         max: Duration,
     },
     /// Exponentially distributed, and never longer than ten times the mean.
     Exponential {
         /// The mean, in seconds.
         #[serde(rename = "mean_s", with = "crate::duration")]
-        #[schemars(with = "f64")]
+        #[cfg_attr(test, schemars(with = "f64"))]
         mean: Duration,
     },
 }
@@ -157,7 +178,8 @@ impl Think {
 }
 
 /// What makes a step's response good, beyond being complete.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepChecks {
     /// Status codes that are good.
     pub status: StatusSet,
@@ -180,7 +202,8 @@ impl StepChecks {
 }
 
 /// A value that a body must have.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ExpectedValue {
     /// `true` or `false`.
@@ -192,7 +215,8 @@ pub enum ExpectedValue {
 }
 
 /// A value that is taken from a response.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Extraction {
     /// The name that templates use.
     pub name: String,
@@ -204,7 +228,8 @@ pub struct Extraction {
 }
 
 /// Where a value stands in a response.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtractionSource {
     /// At this pointer (RFC 6901) of the body, as JSON: a text without its quotes, anything else as it is written.

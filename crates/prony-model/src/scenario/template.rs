@@ -28,7 +28,7 @@ pub enum Piece {
 pub enum Value {
     /// A variable, an extracted value, or a column of a feed (`users.name`).
     Named(String),
-    /// A value that is made anew wherever it stands.
+    /// A value that is new wherever it stands.
     Generated(Generated),
 }
 
