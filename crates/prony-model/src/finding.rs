@@ -1,10 +1,10 @@
 //! Whatever makes a number doubtful, as data: every renderer shows it, docs/findings.md explains it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One reason to doubt, or to read with care, the numbers of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Which reason: stable, a section of docs/findings.md each.
     pub code: FindingCode,
@@ -19,7 +19,8 @@ pub struct Finding {
 }
 
 /// One number behind a finding.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// What was measured, in snake case.
     pub name: String,
@@ -37,7 +38,8 @@ impl Evidence {
 }
 
 /// How much a finding takes away from the run's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// How to read the numbers; nothing is wrong with them.
@@ -49,7 +51,8 @@ pub enum Severity {
 }
 
 /// The reasons, in the order in which reports list them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingCode {
     /// No response was good.
@@ -132,7 +135,7 @@ pub enum FindingCode {
     NotVerified,
     /// TLS handshakes take most of the response time.
     HandshakesDominate,
-    /// Connections were opened anew without resuming a TLS session.
+    /// Connections were reopened without resuming a TLS session.
     NoResumption,
     /// The server signed many handshakes with an RSA key.
     RsaKeyCost,
@@ -174,11 +177,19 @@ pub enum FindingCode {
     NoEvents,
     /// Retries made up a large part of the load.
     RetryStorm,
+    /// An agent has no result.
+    AgentLost,
+    /// An agent's own result is invalid.
+    AgentInvalid,
+    /// Agents that shared a load measured different times.
+    AgentsDisagree,
+    /// Agents did not start at one moment.
+    StartSpread,
 }
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 61] = [
+    pub const ALL: [Self; 65] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -240,6 +251,10 @@ impl FindingCode {
         Self::MemoryGrowth,
         Self::NoEvents,
         Self::RetryStorm,
+        Self::AgentLost,
+        Self::AgentInvalid,
+        Self::AgentsDisagree,
+        Self::StartSpread,
     ];
 
     /// Whether the machine or the client caused it, so that the same run may go well at another moment. What the server
@@ -325,12 +340,17 @@ impl FindingCode {
             Self::MemoryGrowth => "memory-growth",
             Self::NoEvents => "no-events",
             Self::RetryStorm => "retry-storm",
+            Self::AgentLost => "agent-lost",
+            Self::AgentInvalid => "agent-invalid",
+            Self::AgentsDisagree => "agents-disagree",
+            Self::StartSpread => "start-spread",
         }
     }
 }
 
 /// Whether the numbers can be defended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Nothing speaks against them.

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{COMPARISON_FORMAT, EXEC_FORMAT, PROBE_FORMAT, RunResult, STUDY_FORMAT};
+use crate::{COMPARISON_FORMAT, EXEC_FORMAT, FLEET_FORMAT, PROBE_FORMAT, RunResult, STUDY_FORMAT};
 
 /// The value of `format` in every stored run.
 pub const FORMAT: &str = "prony.run";
@@ -38,6 +38,9 @@ pub enum FormatError {
     /// JSON of something else than a study.
     #[error("not a study of prony: it has no \"format\": \"{STUDY_FORMAT}\"")]
     ForeignStudy,
+    /// JSON of something else than a result of several agents.
+    #[error("not a result of several agents: it has no \"format\": \"{FLEET_FORMAT}\"")]
+    ForeignFleet,
     /// Written by another version of Prony.
     #[error("its version is {found} and this prony reads {VERSION}: use the prony that wrote it")]
     Version {
@@ -76,7 +79,8 @@ pub fn from_json(text: &str) -> Result<RunResult, FormatError> {
 }
 
 /// The JSON Schema of a stored run, as in docs/schema/run-v1.json.
-pub fn json_schema() -> String {
+#[cfg(test)]
+fn json_schema() -> String {
     write(&schemars::schema_for!(RunResult))
 }
 
