@@ -8,7 +8,6 @@ mod compare;
 mod format;
 mod evaluate;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Environment, Rate, Version};
@@ -21,7 +20,8 @@ pub use format::{CALIBRATION_FORMAT, CALIBRATION_VERSION, CalibrationError};
 const SATURATED_SHARE: f64 = 0.90;
 
 /// What one machine can do as a client, in several settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// Always `prony.calibration`.
     pub format: String,
@@ -39,7 +39,8 @@ pub struct Calibration {
 }
 
 /// How much two loads of the null server that follow each other differ, of which nothing is another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CalibrationNoise {
     /// Length of each load, seconds.
     pub block_s: f64,
@@ -54,7 +55,8 @@ pub struct CalibrationNoise {
 }
 
 /// What was measured in one setting.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CalibrationPoint {
     /// The load.
     pub setting: CalibrationSetting,
@@ -80,7 +82,8 @@ pub struct CalibrationPoint {
 }
 
 /// How the null server was loaded: what a run must be like to be compared with it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CalibrationSetting {
     /// Connections, or the most connections of an open loop.
     pub connections: u32,

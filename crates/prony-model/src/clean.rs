@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{HistogramData, LatencySummary, RateSummary, Requests, RunResult};
@@ -13,7 +12,8 @@ pub const CLEAN_SHARE_MIN: f64 = 0.5;
 
 /// What is left of a run without the stretches that the machine spoiled. Which ones those are is decided by signals of
 /// the machine only, never by what was measured in them: a server that stalls keeps its stalls.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CleanParts {
     /// Length of the clean parts as a share of the measured part (0..1).
     pub share: f64,
@@ -49,7 +49,8 @@ pub struct CleanParts {
 }
 
 /// Why a slice is not clean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CutReason {
     /// The hypervisor gave a core of this machine to others.

@@ -18,7 +18,8 @@ pub const COMPARISON_FORMAT: &str = "prony.compare";
 pub const COMPARISON_VERSION: u32 = 1;
 
 /// A comparison of B against A, whole: enough to compute every number of its report again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparisonResult {
     /// Always `prony.compare`.
     pub format: String,
@@ -46,7 +47,7 @@ pub struct ComparisonResult {
     pub block_s: Option<f64>,
     /// Every pair, in the order of time.
     pub pairs: Vec<ComparedPair>,
-    /// What the primary metric said at each look.
+    /// The primary metric at each look.
     pub looks_taken: Vec<Look>,
     /// The primary metric first.
     pub metrics: Vec<MetricComparison>,
@@ -59,7 +60,8 @@ pub struct ComparisonResult {
 }
 
 /// How both sides of a comparison were measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ComparisonKind {
     /// In turn, in short blocks.
@@ -71,7 +73,8 @@ pub enum ComparisonKind {
 }
 
 /// When a comparison was looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LookPlan {
     /// At its end only, after a number of pairs fixed beforehand.
@@ -81,7 +84,8 @@ pub enum LookPlan {
 }
 
 /// One side of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedSide {
     /// What was loaded, as it was named: a URL, a commit, a file.
     pub name: String,
@@ -104,7 +108,8 @@ pub struct ComparedSide {
 }
 
 /// Two blocks, one of each side, next to each other in time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedPair {
     /// Which came first.
     pub order: BlockOrder,
@@ -117,7 +122,8 @@ pub struct ComparedPair {
 }
 
 /// The order of the blocks of a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BlockOrder {
     /// A, then B.
@@ -127,7 +133,8 @@ pub enum BlockOrder {
 }
 
 /// One load on one side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedBlock {
     /// The file of a stored result.
     #[serde(default)]
@@ -227,8 +234,9 @@ impl Metric {
     }
 }
 
-/// What the primary metric said at one look.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The primary metric at one look.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Look {
     /// Pairs by then.
     pub pairs: u64,
@@ -236,7 +244,7 @@ pub struct Look {
     pub change: Option<f64>,
     /// The interval of `change`, 95 % over all looks.
     pub interval: Option<ChangeInterval>,
-    /// What would have been said.
+    /// The outcome if it had ended then.
     pub outcome: ComparisonOutcome,
 }
 
@@ -249,14 +257,14 @@ pub struct ChangeInterval {
     pub high: f64,
 }
 
-/// What is said of B against A in one metric.
+/// B against A in one metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricComparison {
     /// Which metric.
     pub metric: Metric,
     /// Whether it is the one that was declared beforehand.
     pub primary: bool,
-    /// How it was judged.
+    /// How it was evaluated.
     pub method: ComparisonMethod,
     /// Pairs it rests on.
     pub pairs: u64,
@@ -274,11 +282,11 @@ pub struct MetricComparison {
     pub p: Option<f64>,
     /// Whether a difference in either direction may be claimed.
     pub differs: bool,
-    /// What is said.
+    /// The outcome.
     pub outcome: ComparisonOutcome,
 }
 
-/// How a metric was judged.
+/// How a metric was evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComparisonMethod {
@@ -301,7 +309,8 @@ pub fn comparison_from_json(text: &str) -> Result<ComparisonResult, FormatError>
 }
 
 /// The JSON Schema of a stored comparison, as in docs/schema/compare-v1.json.
-pub fn comparison_json_schema() -> String {
+#[cfg(test)]
+fn comparison_json_schema() -> String {
     format::write(&schemars::schema_for!(ComparisonResult))
 }
 

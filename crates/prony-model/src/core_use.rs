@@ -17,7 +17,7 @@ pub struct CoreUse {
 }
 
 impl CoreUse {
-    /// The part of a worker thread's waiting for a CPU that others caused (0..1): a thread waits for whoever is running,
+    /// The part of a worker thread's waiting for a CPU that others caused (0..1): a thread waits for the thread that is running,
     /// so each has a part in it by the cores that it used. `threads` is the number of worker threads, which make each
     /// other wait, too.
     pub fn share_of_others(&self, threads: u32) -> f64 {

@@ -1,10 +1,10 @@
 //! Where a run was made: what is needed to make it again, or to see why it can't be compared.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The client machine and its limits. `None`: the system does not say.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Environment {
     /// Prony's version.
     pub prony_version: String,

@@ -1,4 +1,4 @@
-//! What a run reports while it runs: the contract between whoever runs it and whoever shows it.
+//! What a run reports while it runs: the contract between the caller that runs it and the one that shows it.
 
 use std::time::Duration;
 
@@ -25,9 +25,9 @@ pub enum RunEvent {
     /// Every request of the measured part that has ended, in the order of each thread; only where the plan asks
     /// for them.
     Samples(Vec<SampleRecord>),
-    /// So many more of them found no room, because whoever takes the samples is too slow.
+    /// So many more of them found no room, because the consumer of the samples is too slow.
     SamplesLost(u64),
-    /// The result as if the run were over now; only where whoever runs it asks for that. Requests in flight are no part
+    /// The result as if the run were over now; only where the caller asks for that. Requests in flight are no part
     /// of it, nor is what is long or known at the end only: the series, distributions for other tools, intervals of quantiles, clean parts,
     /// the kernel's stamps, handshakes, events of streams, steps of scenarios, and findings that need a whole run. In the first second there
     /// are neither findings nor a limiter.

@@ -1,12 +1,12 @@
 //! Responses that are streams of events: when events came, not only when the response was over.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{HistogramData, LatencySummary};
 
 /// The events of the measured part's responses, where the plan asks for them ([`crate::RunPlan::events`]).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EventStreams {
     /// Good responses with events.
     pub streams: u64,

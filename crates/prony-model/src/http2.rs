@@ -1,14 +1,14 @@
 //! HTTP/2: what its servers did beyond answering.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::RunResult;
 
 /// What is known of the connections of a run that speaks HTTP/2.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Http2Use {
-    /// Requests that the server takes at once on a connection (SETTINGS_MAX_CONCURRENT_STREAMS), the least that it said
+    /// Requests that the server takes at once on a connection (SETTINGS_MAX_CONCURRENT_STREAMS), the least that it announced
     /// during the run; null where it sets no limit.
     pub stream_limit: Option<u32>,
     /// Requests of the measured part that the server refused unprocessed (GOAWAY, REFUSED_STREAM) and that were sent

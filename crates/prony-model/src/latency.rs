@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Interval;
 
 /// The clocks. Response time runs from the moment a request was due, service time from the moment it was sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latencies {
     /// done − intended, with the censored requests in mind.
     pub response: LatencySummary,
@@ -40,7 +40,8 @@ pub struct Latencies {
 }
 
 /// One distribution, in milliseconds; `min_ms <= every quantile <= max_ms`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencySummary {
     /// Samples.
     pub count: u64,
@@ -63,7 +64,8 @@ pub struct LatencySummary {
 }
 
 /// Why a quantile is withheld.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QuantileNote {
     /// In words.
     pub reason: String,
@@ -83,7 +85,8 @@ pub const QUANTILES: [(&str, f64); 7] = [
 ];
 
 /// Distributions for other tools: HdrHistogram V2, deflated, base64; values in nanoseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HistogramData {
     /// Always `hdrhistogram-v2-deflate-base64`.
     pub encoding: String,
@@ -96,7 +99,8 @@ pub struct HistogramData {
 }
 
 /// The distributions of [`Latencies`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Histograms {
     /// done − intended.
     pub response: HistogramData,

@@ -18,6 +18,7 @@ mod event;
 mod event_streams;
 mod exec;
 mod finding;
+mod fleet;
 mod format;
 mod http2;
 mod latency;
@@ -55,7 +56,7 @@ pub use clock::{Clock, KERNEL_P99};
 pub use comparison::{
     BlockOrder, COMPARISON_FORMAT, COMPARISON_VERSION, ChangeInterval, ComparedBlock, ComparedPair,
     ComparedSide, ComparisonKind, ComparisonMethod, ComparisonOutcome, ComparisonResult, Look, LookPlan,
-    Metric, MetricComparison, comparison_from_json, comparison_json_schema, comparison_to_json,
+    Metric, MetricComparison, comparison_from_json, comparison_to_json,
 };
 pub use core_use::CoreUse;
 pub use environment::Environment;
@@ -65,10 +66,14 @@ pub use exec::{
     CommandComparison, CommandExit, CommandResult, CommandRun, EXEC_FORMAT, EXEC_VERSION, ExecCommand,
     ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
     ExpectedExits, MemorySummary, ShellUse, StartUpShare, StartUpSource, StartUpTry, TimeSummary,
-    exec_from_json, exec_json_schema, exec_to_json,
+    exec_from_json, exec_to_json,
 };
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict, is_disturbed};
-pub use format::{FORMAT, FormatError, VERSION, from_json, json_schema, stored_format, to_json};
+pub use fleet::{
+    Absence, AbsenceKind, AgentOutcome, ClockOffset, FLEET_FORMAT, FLEET_VERSION, FleetAgent, FleetResult,
+    StartSpread, fleet_from_json, fleet_to_json,
+};
+pub use format::{FORMAT, FormatError, VERSION, from_json, stored_format, to_json};
 pub use http2::Http2Use;
 pub use latency::{HistogramData, Histograms, Latencies, LatencySummary, QUANTILES, QuantileNote};
 pub use limiter::{Limiter, LimiterKind, SoloRequests};
@@ -78,27 +83,27 @@ pub use options::{
 };
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
-    Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan,
-    StatusSet, Timeouts, Version,
+    AGENTS_MAX, Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError,
+    RequestPlan, RunPlan, Share, StatusSet, Timeouts, Version, split,
 };
 pub use probe::{
     BodyFraming, FailedAddress, InterimResponse, KernelTcp, LaterPhases, PROBE_FORMAT, PROBE_VERSION,
     PhaseSummary, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan, ProbeResult, ProbedRequest,
-    ProbedResponse, ProbedTls, ServerMetric, ServerTimes, probe_from_json, probe_json_schema, probe_to_json,
+    ProbedResponse, ProbedTls, ServerMetric, ServerTimes, probe_from_json, probe_to_json,
 };
 pub use problem::{Problem, Spelling, plain_spelling};
 pub use redact::without_secrets;
 pub use result::{
     Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, Interval,
-    KernelClockUse, MachineUse, OutcomeSummary, RateSummary, Requests, RunResult, SecondPoint, ThreadUse,
-    Timing,
+    KernelClockUse, MachineUse, OutcomeSummary, RateSummary, Requests, RunResult, SecondPoint, Start,
+    ThreadUse, TimePieces, Timing,
 };
 pub use retries::{Backoff, RetryError, RetryOn, RetryOptions, RetryPlan, RetryUse};
 pub use scenario::{
-    Escape, ExpectedValue, Extraction, ExtractionSource, Feed, FeedEnd, FeedOrder, FeedRows, FeedRowsError,
-    Flow, FlowResult, Generated, Misplaced, Part, PartContent, Piece as TemplatePiece,
-    Place as ScenarioPlace, Scenario, ScenarioResult, SessionCounts, Step, StepBody, StepChecks, StepFile,
-    StepResult, Template, Think, Value as TemplateValue,
+    Decoding, Escape, ExpectedValue, Extraction, ExtractionSource, Feed, FeedEnd, FeedOrder, FeedRows,
+    FeedRowsError, Flow, FlowResult, Generated, Misplaced, Part, PartContent, Piece as TemplatePiece,
+    Place as ScenarioPlace, Scenario, ScenarioResult, SessionConnections, SessionCounts, Step, StepBody,
+    StepChecks, StepFile, StepPoint, StepResult, Template, Think, Value as TemplateValue,
 };
 pub use server::{
     CgroupUse, CounterUse, Dependant, ListenerUse, MemoryGrowth, ProcessesUse, ServerFigure, ServerFoundBy,
@@ -107,10 +112,10 @@ pub use server::{
 pub use source::{SourceError, source_addresses};
 pub use status::status_name;
 pub use study::{
-    Course, CoursePoint, CurvePoint, Execution, FigureBasis, FindingPlace, HistogramBin, LoadKind,
-    PublishedFigure, RetriedRun, STUDY_FORMAT, STUDY_VERSION, StudyAxis, StudyCell, StudyComparison,
-    StudyFailure, StudyFigure, StudyFinding, StudyMetric, StudyResult, StudyRun, StudyTarget, StudyText,
-    StudyThreshold, study_from_json, study_json_schema, study_to_json,
+    CurvePoint, Execution, FigureBasis, FindingPlace, HistogramBin, LoadKind, PublishedFigure, RetriedRun,
+    STUDY_FORMAT, STUDY_VERSION, StudyAxis, StudyCell, StudyComparison, StudyFailure, StudyFigure,
+    StudyFinding, StudyFlow, StudyMetric, StudyResult, StudyRun, StudyScenario, StudyStep, StudyTarget,
+    StudyText, StudyThreshold, Timeline, TimelinePoint, study_from_json, study_to_json,
 };
 pub use target::{Target, TargetError};
 pub use threshold::{

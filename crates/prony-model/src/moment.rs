@@ -141,6 +141,7 @@ mod tests {
             drain_s: 1.0,
             interrupted: false,
             ended_early_because: None,
+            start: None,
         };
         let span = Duration::from_millis(2500)..Duration::from_millis(12_500);
         assert_eq!(timing(1.0, 10.0).measured(), Some(span));

@@ -156,8 +156,6 @@ pub enum OptionsError {
     PipelineInHttp2,
     /// A setting of a single request, beside a scenario; by its plain name.
     WithScenario(&'static str),
-    /// A setting of HTTP/2, which scenarios don't have; by its plain name.
-    ScenarioInHttp2(&'static str),
     /// A flow with a pacing, where the clock sets the pace.
     PacingWithRate(String),
     /// A plan that can't be.
@@ -212,10 +210,6 @@ impl OptionsError {
                 Problem::new(format!("{pipeline} is for HTTP/1.1"), format!("use {streams}"))
                     .about("pipeline")
             }
-            Self::ScenarioInHttp2(setting) => {
-                let what = format!("{} is for single requests: scenarios are in HTTP/1.1", spelled(setting));
-                Problem::new(what, "leave it out").about(setting)
-            }
             Self::WithScenario(setting) => {
                 let what =
                     format!("{} is about a single request, and a scenario has its own", spelled(setting));
@@ -257,6 +251,7 @@ impl RunOptions {
                 End::Duration(_) => WARMUP,
             }),
             threads: self.threads.unwrap_or(1),
+            share: None,
             timeouts: Timeouts { drain: self.drain.unwrap_or(timeouts.drain), ..timeouts },
             checks: Checks {
                 status: self.request.expect_status.clone().unwrap_or_default(),
@@ -304,10 +299,6 @@ impl RunOptions {
         ];
         if let Some((setting, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
             return Err(OptionsError::WithScenario(setting));
-        }
-        let http2 = [("http2", self.request.http2 != Http2Choice::Off), ("streams", self.streams.is_some())];
-        if let Some((setting, _)) = http2.into_iter().find(|(_, is_given)| *is_given) {
-            return Err(OptionsError::ScenarioInHttp2(setting));
         }
         let paced = scenario.flows.iter().find(|flow| !flow.pacing.is_zero());
         match paced.filter(|_| self.rate.is_some()) {

@@ -1,10 +1,10 @@
 //! How one request ended: the closed list behind every count and every per-outcome histogram.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The class of a final response's status code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum StatusClass {
     /// 101, the only 1xx that ends a response.
     #[serde(rename = "1xx")]
@@ -52,7 +52,8 @@ impl StatusClass {
 }
 
 /// Why a request failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorKind {
     /// A complete response with a status that was not expected (by default: 400 and above).

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::format::{self, FormatError};
@@ -15,7 +14,8 @@ pub const PROBE_FORMAT: &str = "prony.probe";
 pub const PROBE_VERSION: u32 = 1;
 
 /// A few requests, one after the other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbePlan {
     /// The server.
     pub target: Target,
@@ -54,7 +54,8 @@ impl ProbePlan {
 }
 
 /// What became of the requests of a [`ProbePlan`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbeResult {
     /// Always `prony.probe`.
     pub format: String,
@@ -75,7 +76,8 @@ pub struct ProbeResult {
 }
 
 /// One request, from the look-up of the name to the last byte of the response.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbedRequest {
     /// When it began, milliseconds after the first one.
     pub started_ms: f64,
@@ -109,7 +111,8 @@ pub struct ProbedRequest {
 }
 
 /// What a TLS handshake came to.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbedTls {
     /// `TLS 1.2` or `TLS 1.3`.
     pub version: String,
@@ -129,7 +132,8 @@ pub struct ProbedTls {
 
 /// The phases of one request, milliseconds. They follow each other without a gap; absent: it did not take place,
 /// or did not end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PhaseTimes {
     /// The look-up of the name; absent for an address, a Unix socket and a connection that is used again.
     pub dns_ms: Option<f64>,
@@ -149,7 +153,8 @@ pub struct PhaseTimes {
 }
 
 /// A phase of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbePhase {
     /// The look-up of the name.
@@ -187,7 +192,8 @@ impl PhaseTimes {
 }
 
 /// An address that did not answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailedAddress {
     /// Address and port.
     pub address: String,
@@ -198,7 +204,8 @@ pub struct FailedAddress {
 }
 
 /// Why a request is not good.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbeFailure {
     /// The phase that did not end; absent where the response is complete.
     pub phase: Option<ProbePhase>,
@@ -211,7 +218,8 @@ pub struct ProbeFailure {
 }
 
 /// A final response.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbedResponse {
     /// As the status line has it: `HTTP/1.1`.
     pub version: String,
@@ -239,7 +247,8 @@ pub struct ProbedResponse {
 }
 
 /// How the end of a body is known (RFC 9112, section 6.3).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BodyFraming {
     /// There is none, by the method or the status.
@@ -256,7 +265,8 @@ pub enum BodyFraming {
 }
 
 /// An interim response.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InterimResponse {
     /// Its status, 100 to 199.
     pub status: u16,
@@ -265,7 +275,8 @@ pub struct InterimResponse {
 }
 
 /// The `Server-Timing` fields of a response.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerTimes {
     /// The metrics, in their order.
     pub metrics: Vec<ServerMetric>,
@@ -275,7 +286,8 @@ pub struct ServerTimes {
 }
 
 /// One metric of a `Server-Timing` field.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerMetric {
     /// Its name.
     pub name: String,
@@ -286,7 +298,8 @@ pub struct ServerMetric {
 }
 
 /// What the kernel knows of a TCP connection (TCP_INFO).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelTcp {
     /// Its smoothed estimate of the round trip, milliseconds.
     pub round_trip_ms: f64,
@@ -301,7 +314,8 @@ pub struct KernelTcp {
 }
 
 /// Phases over the good requests after the first one, which pays for what later ones find prepared.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LaterPhases {
     /// The look-up of the name.
     pub dns: PhaseSummary,
@@ -335,7 +349,8 @@ impl LaterPhases {
 }
 
 /// One phase over several requests.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PhaseSummary {
     /// Requests in which it took place.
     pub count: u64,
@@ -358,7 +373,8 @@ pub fn probe_from_json(text: &str) -> Result<ProbeResult, FormatError> {
 }
 
 /// The JSON Schema of a stored probe, as in docs/schema/probe-v1.json.
-pub fn probe_json_schema() -> String {
+#[cfg(test)]
+fn probe_json_schema() -> String {
     format::write(&schemars::schema_for!(ProbeResult))
 }
 

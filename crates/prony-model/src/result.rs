@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -11,8 +10,9 @@ use crate::{
     TlsUse, Traffic, Verdict,
 };
 
-/// One run, whole: enough to print any report of it again and to judge it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// One run, whole: enough to print any report of it again and to evaluate it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunResult {
     /// Always `prony.run`.
     pub format: String,
@@ -22,7 +22,7 @@ pub struct RunResult {
     pub verdict: Verdict,
     /// What was asked.
     pub plan: RunPlan,
-    /// What was loaded, in the words of whoever asked for the run: a commit, a version, a variant.
+    /// What was loaded, in the words of the user: a commit, a version, a variant.
     #[serde(default)]
     pub target_commit: Option<String>,
     /// The addresses that the target's name stood for.
@@ -70,7 +70,7 @@ pub struct RunResult {
     pub errors: Vec<ErrorSummary>,
     /// One point per second of the measured part.
     pub series: Vec<SecondPoint>,
-    /// What the first complete response said of itself.
+    /// The first complete response.
     #[serde(default)]
     pub first_response: Option<FirstResponse>,
     /// What the client itself used.
@@ -105,32 +105,51 @@ pub struct RunResult {
     pub environment: Environment,
     /// The distributions behind `latency`.
     pub histograms: Histograms,
+    /// The measured part in pieces, where the plan is a share: intervals of the whole load are made of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pieces: Option<TimePieces>,
+}
+
+/// The measured part in pieces of equal length, from its beginning; whole ones only.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TimePieces {
+    /// Length of a piece, nanoseconds: 50 ms times a power of two.
+    pub length_ns: u64,
+    /// Good responses that came in each piece.
+    pub done: Vec<u64>,
+    /// Response times of those: HdrHistogram V2, deflated, base64; values in nanoseconds. Empty for none.
+    pub response: Vec<String>,
+    /// Service times of those.
+    pub service: Vec<String>,
 }
 
 /// Which driver was used, and why that one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DriverUsed {
     /// `io_uring` or `epoll`.
     pub name: String,
-    /// Why: asked for, or what the probe of the kernel said.
+    /// Why: asked for, or what the probe of the kernel found.
     pub reason: String,
 }
 
 /// Which of the kernel's time stamps were used.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelClockUse {
-    /// Whether the kernel said when answers arrived.
+    /// Whether the kernel stamped when answers arrived.
     pub arrivals: bool,
     /// One connection of so many was asked when its answers arrived; 0 for none.
     #[serde(default)]
     pub arrivals_one_in: u32,
     /// One request of so many was asked when it left; 0 for none.
     pub departures_one_in: u32,
-    /// Why: asked for, or what the probe of the kernel said.
+    /// Why: asked for, or what the probe of the kernel found.
     pub reason: String,
-    /// Answers whose arrival the kernel told.
+    /// Answers whose arrival the kernel stamped.
     pub arrivals_stamped: u64,
-    /// Requests whose departure the kernel told.
+    /// Requests whose departure the kernel stamped.
     pub departures_stamped: u64,
     /// Stamped requests that were left out, because the wall clock, which the kernel stamps with, was moved.
     pub discarded: u64,
@@ -142,8 +161,9 @@ pub struct KernelClockUse {
     pub responses_stamped: u64,
 }
 
-/// What the first complete response said of itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The first complete response.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FirstResponse {
     /// Its status code.
     pub status: u16,
@@ -154,7 +174,8 @@ pub struct FirstResponse {
 }
 
 /// When, and for how long; seconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Timing {
     /// Start of the load, warm-up included: RFC 3339 in UTC, to the millisecond.
     pub started_at: String,
@@ -171,10 +192,27 @@ pub struct Timing {
     /// Why, where it was not by hand.
     #[serde(default)]
     pub ended_early_because: Option<String>,
+    /// The start to the nanosecond; absent in results of older versions.
+    #[serde(default)]
+    pub start: Option<Start>,
+}
+
+/// When a load was to start, and when it did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Start {
+    /// The planned start on this machine's monotonic clock (CLOCK_MONOTONIC), nanoseconds.
+    pub planned_ns: u64,
+    /// From then until the last thread was ready for its first request, nanoseconds.
+    pub ready_ns: u64,
+    /// From the planned start until the first request was sent, nanoseconds; absent where none was. It may have been due
+    /// later than the start.
+    pub first_sent_ns: Option<u64>,
 }
 
 /// Where the requests of the measured part went.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Requests {
     /// Due within the measured part.
     pub intended: u64,
@@ -195,7 +233,8 @@ pub struct Requests {
 }
 
 /// Throughput over the measured part; requests per second. Answers that came in the drain are part of none of them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RateSummary {
     /// What was asked, in an open loop.
     pub asked_per_s: Option<f64>,
@@ -214,7 +253,8 @@ pub struct RateSummary {
 }
 
 /// An interval that covers the true value in 95 of 100 runs like this one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
@@ -225,7 +265,8 @@ pub struct Interval {
 }
 
 /// Bytes over the measured part.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bytes {
     /// Requests, with their heads.
     pub sent: u64,
@@ -236,7 +277,8 @@ pub struct Bytes {
 }
 
 /// What happened to connections over the whole run, warm-up included.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Connections {
     /// Asked for (closed loop), or allowed at most (open loop).
     pub asked: u64,
@@ -253,7 +295,8 @@ pub struct Connections {
 }
 
 /// Count and latencies of one outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OutcomeSummary {
     /// `2xx`, `unexpected-4xx`, `refused`, …
     pub outcome: String,
@@ -270,7 +313,8 @@ pub struct OutcomeSummary {
 }
 
 /// One kind of failure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ErrorSummary {
     /// Which kind.
     pub kind: ErrorKind,
@@ -283,7 +327,8 @@ pub struct ErrorSummary {
 }
 
 /// One second of the measured part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SecondPoint {
     /// From the start of the measured part, seconds.
     pub second: u64,
@@ -306,7 +351,8 @@ pub struct SecondPoint {
 }
 
 /// What the client itself used.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Client {
     /// CPU time of all worker threads over the measured part, seconds.
     pub cpu_s: f64,
@@ -319,7 +365,8 @@ pub struct Client {
 }
 
 /// What one worker thread used over the measured part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThreadUse {
     /// From 0.
     pub thread: u32,
@@ -338,7 +385,8 @@ pub struct ThreadUse {
 }
 
 /// What the machine did while the run was on, beside the client. `None`: the system does not say.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MachineUse {
     /// Share of all CPU time that the hypervisor gave to others (0..1).
     pub steal_share: Option<f64>,
@@ -372,7 +420,8 @@ pub struct MachineUse {
 }
 
 /// What this client can do at most, and how near to it the run was.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CalibrationUse {
     /// When it was measured, RFC 3339 in UTC.
     pub measured_at: String,

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::RetryError;
@@ -16,7 +15,8 @@ use crate::{LatencySummary, PlanError, Problem, StatusSet, Timeouts, parse_durat
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(100), max: Duration::from_secs(2) };
 
 /// The retries of a run: its clients send a request again that failed in one of these ways.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RetryPlan {
     /// Retries of one request at most.
     pub retries: u32,
@@ -30,7 +30,7 @@ pub struct RetryPlan {
     /// For a complete response to one attempt, from when it was sent; seconds. The request timeout is that of the whole
     /// request, with its retries and their waits.
     #[serde(rename = "attempt_timeout_s", with = "crate::duration")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub attempt_timeout: Duration,
 }
 
@@ -65,7 +65,8 @@ impl RetryPlan {
 }
 
 /// Which failures are retried.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RetryOn {
     /// No connection: refused, out of reach, not in time, no TLS. The server has not seen the request.
     pub connect: bool,
@@ -126,15 +127,16 @@ impl fmt::Display for RetryOn {
 
 /// How long a retry waits: a random part of a length that doubles with each retry of a request, up to a bound
 /// (exponential backoff with full jitter).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Backoff {
     /// The longest wait of a first retry, seconds.
     #[serde(rename = "first_s", with = "crate::duration")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub first: Duration,
     /// The longest wait of any, seconds.
     #[serde(rename = "max_s", with = "crate::duration")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub max: Duration,
 }
 
@@ -196,7 +198,8 @@ impl RetryOptions {
 }
 
 /// What came of the retries of the measured part's requests.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RetryUse {
     /// First attempts and retries.
     pub attempts: u64,

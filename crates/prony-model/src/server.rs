@@ -6,13 +6,13 @@
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Interval;
 
 /// What the server used during the measured part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerUse {
     /// How its processes were found.
     pub found_by: ServerFoundBy,
@@ -70,7 +70,8 @@ pub struct ServerHint {
 }
 
 /// How the server's processes were found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerFoundBy {
     /// They hold the listening socket.
@@ -83,7 +84,8 @@ pub enum ServerFoundBy {
 }
 
 /// What a set of processes used.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProcessesUse {
     /// The program's name, as the kernel has it.
     pub name: String,
@@ -133,7 +135,8 @@ pub struct ProcessesUse {
 }
 
 /// One process of the server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerProcess {
     /// Its number.
     pub pid: u32,
@@ -151,7 +154,8 @@ pub struct ServerProcess {
 }
 
 /// One thread of the server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerThread {
     /// The number of its process.
     pub pid: u32,
@@ -168,7 +172,8 @@ pub struct ServerThread {
 }
 
 /// A program of this machine that the server talks to.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Dependant {
     /// Where the server reaches it: `127.0.0.1:5432`, or the path of a Unix socket.
     pub address: String,
@@ -179,7 +184,8 @@ pub struct Dependant {
 }
 
 /// A figure over the measured part, with its interval over the sections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerFigure {
     /// Over the whole measured part.
     pub value: f64,
@@ -190,7 +196,8 @@ pub struct ServerFigure {
 }
 
 /// How the server's memory grew.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemoryGrowth {
     /// Bytes per hour at this load.
     pub value: f64,
@@ -205,7 +212,8 @@ pub struct MemoryGrowth {
 }
 
 /// The queue of connections that the server had not accepted yet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ListenerUse {
     /// Most that waited at one moment of looking.
     pub waiting_max: u32,
@@ -216,7 +224,8 @@ pub struct ListenerUse {
 }
 
 /// What the server's control group counted.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CgroupUse {
     /// Its path, as in /proc/PID/cgroup.
     pub path: String,
@@ -240,8 +249,9 @@ pub struct CgroupUse {
     pub written_bytes: Option<u64>,
 }
 
-/// What the CPU's own counters said of the server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The server in the CPU's own counters.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CounterUse {
     /// Instructions.
     pub instructions: Option<u64>,
@@ -252,7 +262,8 @@ pub struct CounterUse {
 }
 
 /// One section of the measured part.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerSection {
     /// From the beginning of the measured part, seconds.
     pub start_s: f64,
@@ -275,7 +286,8 @@ pub struct ServerSection {
 }
 
 /// What sampling the server cost the client.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerSampling {
     /// Samples of everything.
     pub samples: u64,

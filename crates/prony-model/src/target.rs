@@ -4,7 +4,6 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Problem, TlsOptions};
@@ -64,7 +63,8 @@ impl fmt::Display for TargetError {
 impl std::error::Error for TargetError {}
 
 /// What is loaded: a URL, and the ways to reach it that a URL can't say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Target {
     /// The URL as it is sent: scheme, host, port, path and query; never user info.
     pub url: String,

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{HistogramData, LatencySummary};
 
 /// How an `https://` server is reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TlsOptions {
     /// Whether any certificate is accepted, unverified.
     #[serde(default)]
@@ -50,7 +50,8 @@ fn resumes() -> bool {
 }
 
 /// PEM files of a client certificate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClientCertificate {
     /// The certificate and those between it and a trusted one.
     pub chain: PathBuf,
@@ -59,7 +60,8 @@ pub struct ClientCertificate {
 }
 
 /// Which versions of TLS are offered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum TlsVersions {
     /// 1.2 and 1.3.
     #[default]
@@ -93,7 +95,8 @@ impl TlsVersions {
 }
 
 /// What was negotiated with a server, and what its handshakes took.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TlsUse {
     /// `TLS 1.2` or `TLS 1.3`: of the connection before the load, as the rest up to `certificate`.
     pub version: String,
@@ -112,7 +115,8 @@ pub struct TlsUse {
 }
 
 /// The server's own certificate.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerCertificate {
     /// `RSA`, `ECDSA`, `Ed25519`, …
     pub key: String,
@@ -127,7 +131,8 @@ pub struct ServerCertificate {
 }
 
 /// TLS handshakes of a whole run, warm-up included; each begins when the TCP connection is open.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Handshakes {
     /// Those with a new key exchange and certificate.
     pub full: u64,

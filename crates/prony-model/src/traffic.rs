@@ -1,11 +1,11 @@
 //! What a run sent in all, so that a server's log can be reconciled with it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Requests and connections of the whole run. A server that logs every request has `warmup.sent + measured.sent` lines
 /// of it, those included that had no complete answer, and retries.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Traffic {
     /// Connections that were opened before the load, to find out which addresses answer, and closed without a request.
     pub preflight_connections: u64,
@@ -16,7 +16,8 @@ pub struct Traffic {
 }
 
 /// Requests that were due in one part of a run, whenever they were sent and answered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrafficPart {
     /// Handed to the kernel on an open connection.
     pub sent: u64,

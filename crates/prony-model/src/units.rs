@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Problem;
@@ -35,9 +34,10 @@ fn no_percentage(text: &str) -> Problem {
 }
 
 /// Requests per second over all threads and connections of a run; finite and above zero.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "f64", into = "f64")]
-#[schemars(with = "f64")]
+#[cfg_attr(test, schemars(with = "f64"))]
 pub struct Rate(f64);
 
 impl Rate {

@@ -18,7 +18,7 @@ impl CalibrationSetting {
             return None;
         }
         Some(Self {
-            connections: plan.load.connections(),
+            connections: plan.own_load().connections(),
             threads: plan.threads,
             keep_alive: plan.request.keep_alive,
             version: plan.request.version,
@@ -26,7 +26,7 @@ impl CalibrationSetting {
             request_bytes: plan.request.body.bytes.len() as u64,
             response_bytes: mean(result.bytes.body_received, result.requests.answered),
             driver: result.driver.name.clone(),
-            asked_per_s: plan.load.rate(),
+            asked_per_s: plan.own_load().rate(),
             host: Some(plan.target.host.clone()),
         })
     }

@@ -102,7 +102,7 @@ fn near_client_limit(
 fn more_client(result: &RunResult) -> String {
     let plan = &result.plan;
     let mut ways = Vec::new();
-    if plan.threads < result.environment.cpus && plan.threads < plan.load.connections() {
+    if plan.threads < result.environment.cpus && plan.threads < plan.own_load().connections() {
         ways.push(format!("--threads {}, ", plan.threads + 1));
     }
     if plan.load.rate().is_some() {
@@ -123,7 +123,7 @@ fn near_client_floor(result: &RunResult, used: &CalibrationUse) -> Option<Findin
         return None;
     }
     // With several connections in a closed loop the median follows from their number, and is no number to
-    // judge the server by in the first place: that is what the finding closed-loop says.
+    // evaluate the server by in the first place: that is what the finding closed-loop says.
     let severity = if shows_latency(&result.plan.load) { Severity::Warning } else { Severity::Note };
     Some(Finding {
         code: FindingCode::NearClientFloor,

@@ -75,7 +75,8 @@ impl Calibration {
     }
 
     /// The JSON Schema of a stored calibration, as in docs/schema/calibration-v1.json.
-    pub fn json_schema() -> String {
+    #[cfg(test)]
+    fn json_schema() -> String {
         format::write(&schemars::schema_for!(Self))
     }
 }

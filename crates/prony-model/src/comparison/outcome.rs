@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is said of B against A: of two servers in one metric, or of a command against the reference.
+/// The outcome for B against A: of two servers in one metric, or of a command against the reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "word", rename_all = "kebab-case")]
 pub enum ComparisonOutcome {

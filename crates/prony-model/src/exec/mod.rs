@@ -34,7 +34,8 @@ pub fn exec_from_json(text: &str) -> Result<ExecResult, FormatError> {
 }
 
 /// The JSON Schema of a stored result of `prony exec`, as in docs/schema/exec-v1.json.
-pub fn exec_json_schema() -> String {
+#[cfg(test)]
+fn exec_json_schema() -> String {
     format::write(&schemars::schema_for!(ExecResult))
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::result::CommandExit;
@@ -98,8 +97,9 @@ impl ExecPlanError {
 
 shown_as_problem!(ExecPlanError);
 
-/// A series: which commands, how often, in which order, how judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A series: which commands, how often, in which order, how evaluated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExecPlan {
     /// The commands, parameters filled in.
     pub commands: Vec<ExecCommand>,
@@ -119,14 +119,15 @@ pub struct ExecPlan {
     pub output: ExecOutput,
     /// When a run is ended, in seconds.
     #[serde(rename = "timeout_s", with = "crate::duration")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub timeout: Duration,
     /// Seed of the order (PCG-64).
     pub seed: u64,
 }
 
 /// One command with what belongs to it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExecCommand {
     /// What reports call it.
     #[serde(serialize_with = "crate::redact::line")]
@@ -153,7 +154,8 @@ pub struct ExecCommand {
 }
 
 /// One way to time the start of a command's program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StartUpTry {
     /// What is run.
     pub line: String,
@@ -162,7 +164,8 @@ pub struct StartUpTry {
 }
 
 /// What stands for the program's start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StartUpSource {
     /// A command that somebody named.
@@ -174,7 +177,8 @@ pub enum StartUpSource {
 }
 
 /// How often each command runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExecRuns {
     /// Runs of each command before the first that counts.
     pub warmup: u32,
@@ -184,22 +188,24 @@ pub struct ExecRuns {
     pub most: u32,
     /// Rounds go on until this much time has passed for each command on average, in seconds.
     #[serde(rename = "least_time_s", with = "crate::duration")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub least_time: Duration,
 }
 
 /// In which order the commands run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecOrder {
     /// In rounds; every round runs each command once, in an order of its own.
     Interleaved,
-    /// One command after the other, as hyperfine does; then nothing is said about which is faster.
+    /// One command after the other, as hyperfine does; then there is no verdict on which is faster.
     Sequential,
 }
 
 /// Which exit codes are good, and whether a bad one ends the series.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExpectedExits {
     /// Exit codes that are as good as 0.
     pub good: Vec<i32>,
@@ -208,7 +214,8 @@ pub struct ExpectedExits {
 }
 
 /// Where the commands' output goes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecOutput {
     /// Away, through /dev/null; what goes to stderr is read, for error messages.
@@ -217,7 +224,7 @@ pub enum ExecOutput {
     Pipe,
     /// To where prony's own goes.
     Inherit,
-    /// Into this file, anew for each run.
+    /// Into this file, which is emptied before each run.
     File(PathBuf),
 }
 

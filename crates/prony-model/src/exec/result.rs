@@ -1,12 +1,12 @@
 //! What `prony exec` found out.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ComparisonOutcome, Environment, ExecPlan, Finding, Interval, StartUpSource, Verdict};
 
 /// One series of commands, whole: enough to print any report of it again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExecResult {
     /// Always `prony.exec`.
     pub format: String,
@@ -33,7 +33,8 @@ pub struct ExecResult {
 }
 
 /// When the series was, and how long.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExecTiming {
     /// RFC 3339, in UTC.
     pub started_at: String,
@@ -46,7 +47,8 @@ pub struct ExecTiming {
 }
 
 /// What the shell takes to start and to do nothing: means, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ShellUse {
     /// Starts that were timed.
     pub runs: u32,
@@ -59,7 +61,8 @@ pub struct ShellUse {
 }
 
 /// What one command did.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CommandResult {
     /// Every measured run, in the order of time.
     pub runs: Vec<CommandRun>,
@@ -73,13 +76,14 @@ pub struct CommandResult {
     pub memory: Option<MemorySummary>,
     /// How much of its time the program takes to start.
     pub start_up: Option<StartUpShare>,
-    /// Why reports show no times: they can't be told from the shell's. `None` where they can.
+    /// Why reports show no times: they can't be distinguished from the shell's. `None` where they can.
     #[serde(default)]
     pub withheld: Option<String>,
 }
 
 /// One run of one command. Times have the shell's share subtracted, down to 0.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CommandRun {
     /// The round, from 0.
     pub round: u32,
@@ -102,7 +106,8 @@ pub struct CommandRun {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandExit {
     /// By itself.
@@ -114,7 +119,8 @@ pub enum CommandExit {
 }
 
 /// Some times of one kind, in seconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimeSummary {
     /// How many.
     pub count: u32,
@@ -133,7 +139,8 @@ pub struct TimeSummary {
 }
 
 /// Memory over several runs, bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemorySummary {
     /// Median of the runs' peaks.
     pub median_bytes: u64,
@@ -144,7 +151,8 @@ pub struct MemorySummary {
 }
 
 /// How much of a command's time its program takes to start.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StartUpShare {
     /// What was timed to know.
     pub line: String,
@@ -157,7 +165,8 @@ pub struct StartUpShare {
 }
 
 /// One command against the reference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CommandComparison {
     /// Which command, from 0.
     pub command: u32,

@@ -36,7 +36,7 @@ pub enum RetryError {
     Budget,
     /// Several requests in flight on one connection, which fail together.
     Pipeline,
-    /// Requests in HTTP/2 or of a scenario, which are not sent again; by the plain name of the setting.
+    /// Requests of a scenario, which are not sent again; by the plain name of the setting.
     NotWith(&'static str),
 }
 
@@ -61,11 +61,7 @@ impl RetryError {
                 format!("{retries} and {pipeline}: requests that share a connection fail together")
             }
             Self::NotWith(setting) => {
-                format!(
-                    "{} is for single requests in HTTP/1.1, not with {}",
-                    spelled("retries"),
-                    spelled(setting)
-                )
+                format!("{} is for single requests, not with {}", spelled("retries"), spelled(setting))
             }
         }
     }

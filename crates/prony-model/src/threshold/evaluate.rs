@@ -1,6 +1,5 @@
 //! Whether a threshold is met: by the figure itself, never by one that can't be defended.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reading::Reading;
@@ -9,7 +8,8 @@ use crate::finding::is_disturbed;
 use crate::{Interval, LimiterKind, RunCounts, RunResult, Verdict};
 
 /// A threshold and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EvaluatedThreshold {
     /// What is required, in the language of thresholds: `response.p99 < 50ms`.
     pub text: String,

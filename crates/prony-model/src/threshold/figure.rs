@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::amount::Unit;
@@ -300,12 +299,13 @@ impl From<Figure> for String {
     }
 }
 
-impl JsonSchema for Figure {
+#[cfg(test)]
+impl schemars::JsonSchema for Figure {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Figure".into()
     }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
             "description": "The name of a figure, as thresholds have it: response.p99, errors, server.memory, …",
             "type": "string"
         })

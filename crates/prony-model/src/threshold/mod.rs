@@ -16,7 +16,6 @@ mod step;
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use amount::{Amount, Unit};
@@ -65,7 +64,8 @@ pub enum Bound {
 }
 
 /// The outcome of a threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ThresholdOutcome {
     /// It is met.

@@ -25,6 +25,20 @@ impl Reading {
         Self { samples, withheld, ..Self::default() }
     }
 
+    /// The `level` of response or service times in `result`, of all requests or some.
+    pub fn of_times(times: &LatencySummary, level: Level, result: &RunResult) -> Self {
+        if TAIL.contains(&level) && result.has_client_tail() {
+            let reason = "the client made this tail, not the server: see p99-kernel";
+            return Self { is_of_client: true, ..Self::without(reason, times.count) };
+        }
+        of_summary(times, level)
+    }
+
+    /// `part` of `whole`, or nothing for this reason.
+    pub fn of_share(part: u64, whole: u64, reason: &str) -> Self {
+        Self::of((whole > 0).then(|| part as f64 / whole as f64), whole, reason)
+    }
+
     /// `value`, or nothing for this reason.
     pub(crate) fn of(value: Option<f64>, samples: u64, reason: &str) -> Self {
         value.map_or_else(|| Self::without(reason, samples), |value| known(value, samples))
@@ -40,7 +54,7 @@ pub(super) fn counted(count: u64) -> Reading {
 }
 
 pub(super) fn share(part: u64, whole: u64, reason: &str) -> Reading {
-    Reading::of((whole > 0).then(|| part as f64 / whole as f64), whole, reason)
+    Reading::of_share(part, whole, reason)
 }
 
 impl Figure {
@@ -96,14 +110,14 @@ fn latency(result: &RunResult, clock: Clock, level: Level) -> Reading {
             None => return Reading::without("no events were measured: that takes --events", 0),
         },
     };
-    if WITH_CLIENT_TAIL.contains(&clock) && TAIL.contains(&level) && result.has_client_tail() {
-        let reason = "the client made this tail, not the server: see p99-kernel";
-        return Reading { is_of_client: true, ..Reading::without(reason, summary.count) };
+    if WITH_CLIENT_TAIL.contains(&clock) {
+        Reading::of_times(summary, level, result)
+    } else {
+        of_summary(summary, level)
     }
-    of_summary(summary, level)
 }
 
-pub(super) fn of_summary(summary: &LatencySummary, level: Level) -> Reading {
+fn of_summary(summary: &LatencySummary, level: Level) -> Reading {
     let value = match level {
         Level::Min => summary.min_ms,
         Level::Max => summary.max_ms,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::figure::Level;
-use super::reading::{Reading, of_summary, share};
+use super::reading::{Reading, share};
 use crate::{RunResult, Scenario};
 
 /// The name of a step, of letters, digits, - and _.
@@ -61,8 +61,8 @@ impl StepFigure {
             return Reading::without(&format!("there is no step `{}`", name.as_str()), 0);
         };
         match self {
-            Self::Response(level) => of_summary(&step.response, level),
-            Self::Service(level) => of_summary(&step.service, level),
+            Self::Response(level) => Reading::of_times(&step.response, level, result),
+            Self::Service(level) => Reading::of_times(&step.service, level, result),
             Self::Success => share(step.done, step.ended, "the step was never due"),
         }
     }

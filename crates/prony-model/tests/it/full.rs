@@ -10,8 +10,8 @@ use prony_model::{
     Histograms, Http2Use, Interval, KernelClock, KernelClockUse, Latencies, LatencySummary, Limiter,
     LimiterKind, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary,
     RequestPlan, Requests, RetryOn, RetryPlan, RetryUse, RunPlan, RunResult, ScenarioResult, SecondPoint,
-    ServerCertificate, SessionCounts, Severity, SoloRequests, StatusSet, Target, ThreadUse, Timeouts, Timing,
-    TlsOptions, TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict, Version,
+    ServerCertificate, SessionCounts, Severity, SoloRequests, Start, StatusSet, Target, ThreadUse, Timeouts,
+    Timing, TlsOptions, TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -136,6 +136,7 @@ pub(crate) fn result() -> RunResult {
         thresholds: vec![],
         environment: environment(),
         histograms: Histograms { response: histogram(), service: histogram(), ..Histograms::default() },
+        pieces: None,
     }
 }
 
@@ -283,6 +284,7 @@ fn plan() -> RunPlan {
         end: End::Duration(Duration::from_millis(10_500)),
         warmup: Duration::from_secs(1),
         threads: 2,
+        share: None,
         timeouts: Timeouts::default(),
         checks: Checks {
             status: StatusSet(vec![(200, 204)]),
@@ -315,6 +317,7 @@ fn timing() -> Timing {
         drain_s: 1.0,
         interrupted: true,
         ended_early_because: None,
+        start: Some(Start { planned_ns: 1 << 40, ready_ns: 30_000, first_sent_ns: Some(70_000) }),
     }
 }
 
