@@ -11,7 +11,7 @@ use crate::head::Reject;
 const SWEEP_LIMIT_NS: u64 = SECOND_NS;
 const SWEEP_LEAST_NS: u64 = SECOND_NS / 1000;
 /// How long a connection that was served may stay without another request.
-const IDLE_LIMIT_NS: u64 = 60 * SECOND_NS;
+pub(super) const IDLE_LIMIT_NS: u64 = 60 * SECOND_NS;
 /// How long what a rejected client still sends is thrown away.
 const LINGER_LIMIT_NS: u64 = 2 * SECOND_NS;
 

@@ -1,19 +1,24 @@
 //! One thread, many requests waiting for their time: the loop of `rudy`'s asynchronous model and of `truth`.
 //!
 //! The loop knows connections, limits and due times. A [`TimedHandler`] knows when a request is to be answered and
-//! with what. On each connection requests are handled one after another, as HTTP/1 wants it.
+//! with what. On each connection requests are handled one after another, as HTTP/1 wants it; `http2` has the loop that
+//! handles them side by side.
 
 mod connection;
 mod due;
 mod ending;
+mod http2;
 mod spin;
 mod stamps;
+mod timer;
 mod worker;
 
 use std::time::Duration;
 
 use crate::reader::Request;
+use crate::reply::Reply;
 
+pub(crate) use http2::Http2Worker;
 pub(crate) use stamps::wait_until_stamped;
 pub(crate) use worker::Worker;
 
@@ -30,6 +35,19 @@ pub(crate) trait TimedHandler: Send + 'static {
 
     /// It is over.
     fn over(&mut self, ticket: Self::Ticket, end: End);
+}
+
+/// A handler whose answers also go out in frames.
+pub(crate) trait FramedHandler: TimedHandler {
+    /// It is due: its reply, and in how many pieces the body goes; `None` where the stream is reset instead.
+    fn reply<'a>(&'a self, ticket: &'a Self::Ticket, now_ns: u64) -> Option<(Reply<'a>, Pieces)>;
+}
+
+/// The pieces of a body, all of one length, one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pieces {
+    pub(crate) count: u32,
+    pub(crate) every_ns: u64,
 }
 
 /// When and on what a request came.

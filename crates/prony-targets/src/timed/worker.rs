@@ -6,9 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustix::event::epoll::Event;
 
 use super::connection::{Connection, INPUT_BYTES, Incoming, Phase, Read, Replying, Sent};
-use super::due::DueTimes;
-use super::spin::SpinBudget;
 use super::stamps::{Arrival, Stamps};
+use super::timer::Timer;
 use super::{Act, Came, End, Options, TimedHandler};
 use crate::StartError;
 use crate::clock::monotonic_ns;
@@ -23,11 +22,11 @@ use crate::sys;
 
 /// Events taken at once, and connections accepted between two polls of the others. Few, because answers that
 /// become due wait for them.
-const EVENTS_PER_TURN: usize = 64;
-const ACCEPTS_PER_TURN: usize = 16;
+pub(super) const EVENTS_PER_TURN: usize = 64;
+pub(super) const ACCEPTS_PER_TURN: usize = 16;
 /// Answers between two polls of the sockets: one client that pipelines what is due at once can't keep the others
 /// out.
-const ANSWERS_PER_TURN: usize = 256;
+pub(super) const ANSWERS_PER_TURN: usize = 256;
 
 /// A thread of an evented server.
 #[derive(Debug)]
@@ -35,10 +34,8 @@ pub(crate) struct Worker<S: TimedHandler> {
     pub(super) script: S,
     options: Options,
     pub(super) request_timeout_ns: u64,
-    spin_ns: u64,
     pub(super) poller: Poller<Connection<S::Ticket>>,
-    due: DueTimes,
-    spin: SpinBudget,
+    due: Timer,
     pub(super) stamps: Stamps,
     counters: Arc<Counters>,
     stop: Arc<Stop>,
@@ -63,10 +60,8 @@ impl<S: TimedHandler> Worker<S> {
             script,
             options,
             request_timeout_ns: u64::try_from(options.request_timeout.as_nanos()).unwrap_or(u64::MAX),
-            spin_ns: u64::try_from(options.spin.as_nanos()).unwrap_or(u64::MAX),
             poller,
-            due: DueTimes::default(),
-            spin: SpinBudget::default(),
+            due: Timer::new(u64::try_from(options.spin.as_nanos()).unwrap_or(u64::MAX)),
             stamps: Stamps::new(options.kernel_stamps),
             counters,
             stop,
@@ -97,25 +92,10 @@ impl<S: TimedHandler> Worker<S> {
         }
     }
 
-    /// Sleeps until something comes or is due. Close to a due time it watches the clock instead, if it may, and
-    /// then comes back without events: what is due goes first.
     fn wait(&mut self, events: &mut Vec<Event>) {
-        events.clear();
         let now_ns = monotonic_ns();
-        let mut sleep_ns = self.sweep_ns().min(self.stop.cutoff_ns().saturating_sub(now_ns));
-        if let Some(due_ns) = self.due.next_ns() {
-            let left_ns = due_ns.saturating_sub(now_ns);
-            let spin_ns = self.spin_ns.min(self.spin.left_ns(now_ns)).min(left_ns);
-            if (1..=spin_ns).contains(&left_ns) {
-                self.spin.spend(left_ns);
-                while monotonic_ns() < due_ns {
-                    std::hint::spin_loop();
-                }
-                return;
-            }
-            sleep_ns = sleep_ns.min(left_ns - spin_ns);
-        }
-        self.poller.wait(events, sleep_ns);
+        let sleep_ns = self.sweep_ns().min(self.stop.cutoff_ns().saturating_sub(now_ns));
+        self.due.wait(&self.poller, events, now_ns, sleep_ns);
     }
 
     fn handle(&mut self, event: Event) {
@@ -151,7 +131,7 @@ impl<S: TimedHandler> Worker<S> {
     }
 
     /// Something happened on a connection, or may have. An event for one that ended earlier in this turn can
-    /// reach its successor, so that every phase must bear being woken for nothing.
+    /// reach its successor, so that every phase must cope with being woken for nothing.
     pub(super) fn wake(&mut self, slot: usize) {
         let Some(connection) = self.poller.connection(slot) else { return };
         match &connection.phase {
@@ -210,11 +190,7 @@ impl<S: TimedHandler> Worker<S> {
 
     fn answer_due(&mut self) {
         for _ in 0..ANSWERS_PER_TURN {
-            if self.due.next_ns().is_none() {
-                return;
-            }
-            let now_ns = monotonic_ns();
-            let Some(slot) = self.due.pop(now_ns) else { return };
+            let Some((slot, now_ns)) = self.due.pop() else { return };
             let connection = self.poller.connection(slot).expect("invariant: who waits is open");
             if matches!(connection.phase, Phase::Waiting { .. }) {
                 self.answer(slot, now_ns);

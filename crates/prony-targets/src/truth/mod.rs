@@ -17,6 +17,10 @@
 //!
 //! Requests on one connection are served one after another. A pipelined one is due by its own arrival all the
 //! same, but not answered before the one ahead of it.
+//!
+//! # HTTP/2
+//! With [`Config::http2`] requests on one connection are served side by side. Their header fields are not decoded: each is
+//! counted as one without an id, and HEAD is answered as GET. A reset is one of the stream.
 
 mod delay;
 pub mod log;
@@ -40,7 +44,7 @@ use crate::counters::Counters;
 use crate::listen::{self, DEFAULT_BACKLOG};
 use crate::running::Running;
 use crate::stop::Stop;
-use crate::timed::{Options, Worker, wait_until_stamped};
+use crate::timed::{Http2Worker, Options, Worker, wait_until_stamped};
 use crate::tls::Tls;
 use recorder::Sinks;
 use schedule::Schedule;
@@ -100,6 +104,8 @@ pub struct Config {
     pub allow_remote: bool,
     /// Serve HTTPS. Default none: HTTP.
     pub tls: Option<Tls>,
+    /// Speak HTTP/2 and nothing else, without TLS from the first byte on. Default false: HTTP/1.
+    pub http2: bool,
 }
 
 impl Default for Config {
@@ -121,6 +127,7 @@ impl Default for Config {
             backlog: DEFAULT_BACKLOG,
             allow_remote: false,
             tls: None,
+            http2: false,
         }
     }
 }
@@ -131,7 +138,8 @@ impl Default for Config {
 /// then ends the log.
 pub fn start(config: Config) -> Result<Running, StartError> {
     check(&config)?;
-    let Config { listen: address, workers, backlog, allow_remote, tls, seed, .. } = config;
+    let Config { listen: address, workers, backlog, allow_remote, tls, seed, http2, .. } = config;
+    let tls = if http2 { tls.map(|tls| tls.with_http2()) } else { tls };
     let (listeners, local_addr) =
         listen::many(&listen::Options { address, backlog, allow_remote, tls }, workers)?;
     let counters = Arc::new(Counters::default());
@@ -156,16 +164,22 @@ pub fn start(config: Config) -> Result<Running, StartError> {
     };
     let mut running = Running::new(local_addr, Arc::clone(&counters), Arc::clone(&stop));
     let records = sinks.map(|sinks| sinks.spawn(&mut running)).transpose()?;
-    let mut ready = Vec::new();
+    let mut ready: Vec<Box<dyn FnOnce() + Send>> = Vec::new();
     for listener in listeners {
         let (shared, counters, stop) = (Arc::clone(&shared), Arc::clone(&counters), Arc::clone(&stop));
         let script = Truth { shared, records: records.clone(), counters: Arc::clone(&counters) };
-        ready.push(Worker::new(script, options, listener, counters, stop)?);
+        if http2 {
+            let worker = Http2Worker::new(script, options, listener, counters, stop)?;
+            ready.push(Box::new(|| worker.run()));
+        } else {
+            let worker = Worker::new(script, options, listener, counters, stop)?;
+            ready.push(Box::new(|| worker.run()));
+        }
     }
     drop(records);
     wait_until_stamped();
-    for worker in ready {
-        running.spawn("truth", move || worker.run())?;
+    for run in ready {
+        running.spawn("truth", run)?;
     }
     Ok(running)
 }
@@ -190,6 +204,9 @@ fn check(config: &Config) -> Result<(), StartError> {
     }
     if config.body_bytes > BODY_LIMIT_BYTES {
         return fail("body_bytes", "choose at most 1 MiB");
+    }
+    if config.http2 && !config.keep_alive {
+        return fail("http2", "its connections stay open; close them at the client (--no-keepalive)");
     }
     if config.spin > SPIN_LIMIT {
         return fail("spin", "choose at most 1 ms; 50 µs is usual");

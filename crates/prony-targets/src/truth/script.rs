@@ -12,7 +12,7 @@ use crate::counters::{Counters, count};
 use crate::head::Method;
 use crate::reader::Request;
 use crate::reply::Reply;
-use crate::timed::{Act, Came, End, TimedHandler};
+use crate::timed::{Act, Came, End, FramedHandler, Pieces, TimedHandler};
 
 /// What all workers of a server share.
 #[derive(Debug)]
@@ -73,26 +73,14 @@ impl TimedHandler for Truth {
     }
 
     fn answer(&mut self, ticket: &Ticket, now_ns: u64, close: bool, out: &mut Vec<u8>) -> Act {
-        let (status, body) = match ticket.ending {
-            Ending::Success => ("200 OK", &self.shared.body[..]),
-            Ending::Error => ("500 Internal Server Error", &b"an error, as drawn\n"[..]),
-            Ending::Reset => return Act::Reset,
-        };
-        let Ticket { record, method, .. } = *ticket;
-        let took_ns = now_ns.saturating_sub(record.arrival_ns);
-        let id = Some(record.id);
-        let reply =
-            Reply { status, content_type: "text/plain", fields: "", body, took_ns, id, close, method };
+        let Some((reply, pieces)) = self.reply(ticket, now_ns) else { return Act::Reset };
+        let reply = Reply { close, ..reply };
         reply.write(out);
-        match self.shared.slow_body {
-            Some(SlowBody { pieces, over })
-                if ticket.ending == Ending::Success && method == Method::Other =>
-            {
-                let pauses = u64::from(pieces.max(2) - 1);
-                let head_bytes = out.len() - body.len();
-                Act::SendSlowly { head_bytes, pieces, every_ns: whole_ns(over) / pauses }
-            }
-            _ => Act::Send,
+        if pieces.count > 1 && ticket.method == Method::Other {
+            let head_bytes = out.len() - reply.body.len();
+            Act::SendSlowly { head_bytes, pieces: pieces.count, every_ns: pieces.every_ns }
+        } else {
+            Act::Send
         }
     }
 
@@ -108,5 +96,27 @@ impl TimedHandler for Truth {
         if records.try_send(record).is_err() {
             count(&self.counters.records_lost);
         }
+    }
+}
+
+impl FramedHandler for Truth {
+    fn reply<'a>(&'a self, ticket: &'a Ticket, now_ns: u64) -> Option<(Reply<'a>, Pieces)> {
+        let mut pieces = Pieces { count: 1, every_ns: 0 };
+        let (status, body) = match ticket.ending {
+            Ending::Success => {
+                if let Some(SlowBody { pieces: count, over }) = self.shared.slow_body {
+                    let pauses = u64::from(count.max(2) - 1);
+                    pieces = Pieces { count, every_ns: whole_ns(over) / pauses };
+                }
+                ("200 OK", &self.shared.body[..])
+            }
+            Ending::Error => ("500 Internal Server Error", &b"an error, as drawn\n"[..]),
+            Ending::Reset => return None,
+        };
+        let Ticket { record, method, .. } = *ticket;
+        let took_ns = now_ns.saturating_sub(record.arrival_ns);
+        let id = Some(record.id);
+        let (content_type, fields, close) = ("text/plain", "", false);
+        Some((Reply { status, content_type, fields, body, took_ns, id, close, method }, pieces))
     }
 }

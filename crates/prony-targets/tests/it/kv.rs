@@ -239,7 +239,7 @@ fn a_watcher_that_is_too_slow_is_dropped_and_notified() {
         events += 1;
         last = Some(event);
     }
-    assert_eq!(last.unwrap(), "event: dropped\ndata: too many events were waiting; begin anew");
+    assert_eq!(last.unwrap(), "event: dropped\ndata: too many events were waiting; start over");
     assert!((2..1024).contains(&events), "{events}");
 }
 

@@ -13,3 +13,4 @@ mod routed;
 mod rudy;
 mod tls;
 mod truth;
+mod truth_http2;
