@@ -1,6 +1,6 @@
 //! The reference servers that Prony measures itself and others against.
 //!
-//! Little HTTP/1 servers whose behaviour is known: [`null`] answers as fast as the machine can, so that a client can
+//! Little HTTP/1 servers whose behaviour is known (`truth` speaks HTTP/2, too): [`null`] answers as fast as the machine can, so that a client can
 //! be calibrated; [`rudy`] is a course-work server with an artificial delay and a choice of concurrency models;
 //! [`dashboard`], [`kv`] and [`express`] are servers of published write-ups: a status page, a key-value store, and an
 //! application with a database; [`bottleneck`] has a known limit; [`truth`] draws a delay per request and logs, by the kernel's clock, what it really

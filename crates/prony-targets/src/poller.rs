@@ -72,7 +72,7 @@ impl<C: AsFd> Poller<C> {
     }
 
     /// What an event is about. One for a connection that ended earlier in this turn can reach its successor, so
-    /// that a connection must bear being woken for nothing.
+    /// that a connection must cope with being woken for nothing.
     pub(crate) fn what(&mut self, event: Event) -> Woken {
         match event.data.u64() {
             LISTENER => {

@@ -59,7 +59,7 @@ pub(crate) fn put_ms(span_ns: u64, out: &mut Vec<u8>) {
 }
 
 /// A number in decimal, with at least so many digits.
-fn put_number(number: u64, least_digits: usize, out: &mut Vec<u8>) {
+pub(crate) fn put_number(number: u64, least_digits: usize, out: &mut Vec<u8>) {
     // The most digits that 64 bits can have.
     let mut digits = [b'0'; 20];
     let mut left = number;

@@ -31,7 +31,7 @@ impl Stop {
     pub(crate) fn raise(&self, limit: Duration) {
         let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let cutoff_ns = monotonic_ns().saturating_add(limit_ns).min(RUNNING - 1);
-        // Only the first call sets the bound. SeqCst: whoever sees the eventfd must see the bound.
+        // Only the first call sets the bound. SeqCst: a thread that sees the eventfd must see the bound.
         let _ = self.cutoff_ns.compare_exchange(RUNNING, cutoff_ns, Ordering::SeqCst, Ordering::SeqCst);
         // It fails only when the counter is full, and then it is readable already.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
@@ -71,7 +71,7 @@ impl Stop {
             }
             let span = to_timespec(due_ns.min(cutoff_ns) - now_ns);
             // Once raised the eventfd would end each wait at once, so it is left out. Whether it was is decided by
-            // the bound that the span was made of: read anew, a stop that came in between would be slept through.
+            // the bound that the span was made of: read again, a stop that came in between would be slept through.
             if cutoff_ns == RUNNING {
                 let _ = poll(&mut [PollFd::new(&self.event, PollFlags::IN)], Some(&span));
             } else {

@@ -24,7 +24,7 @@ pub(super) enum Refused {
 }
 
 impl Reports {
-    /// Takes a report. Whoever reads the page sees each on one line, whatever is in it.
+    /// Takes a report. Anyone who reads the page sees each on one line, whatever is in it.
     pub(super) fn put(&self, name: &str, status: &str) -> Result<(), Refused> {
         if name.len() > TEXT_LIMIT_BYTES || status.len() > TEXT_LIMIT_BYTES {
             return Err(Refused::TooLong);

@@ -49,7 +49,7 @@ impl Connector {
         };
         let (client, connection) = connected?;
         let socket = tokio::spawn(async move {
-            // Whoever waits for an answer gets the error, and whoever comes later finds it closed.
+            // Those that wait for an answer get the error, and those that come later find it closed.
             let _ = connection.await;
         });
         Ok(Connection { client, socket, answer_limit: self.statement_limit + GRACE })

@@ -57,7 +57,7 @@ pub(super) fn cannot(verb: &str, path: &str) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Replies {
     date: Date,
-    /// Lines of the head, made anew for each reply.
+    /// Lines of the head, made for each reply.
     fields: String,
 }
 

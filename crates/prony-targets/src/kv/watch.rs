@@ -19,7 +19,7 @@ pub const WATCHER_LIMIT: usize = 1000;
 const QUEUE_LIMIT_EVENTS: usize = 1000;
 const QUEUE_LIMIT_BYTES: usize = 256 * 1024;
 /// The last event for a client that is too slow.
-const DROPPED: &[u8] = b"event: dropped\ndata: too many events were waiting; begin anew\n\n";
+const DROPPED: &[u8] = b"event: dropped\ndata: too many events were waiting; start over\n\n";
 
 /// Where the changes of a key are collected for one connection.
 #[derive(Debug)]

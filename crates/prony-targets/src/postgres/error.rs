@@ -42,7 +42,7 @@ pub enum PostgresError {
         source: io::Error,
     },
     /// A program ended with an error.
-    #[error("run {}; it said: {output}", program.display())]
+    #[error("run {}; its output: {output}", program.display())]
     Failed {
         /// The program.
         program: PathBuf,
@@ -50,7 +50,7 @@ pub enum PostgresError {
         output: String,
     },
     /// It ran and was not ready in time.
-    #[error("wait until PostgreSQL is ready: that took more than a minute; it said: {output}")]
+    #[error("wait until PostgreSQL is ready: that took more than a minute; its output: {output}")]
     TooSlow {
         /// The end of its output.
         output: String,

@@ -1,6 +1,6 @@
 //! The folder of one PostgreSQL: its data, its socket and its log.
 //!
-//! Whoever uses a folder holds a lock on it (flock), which the kernel lets go when the process ends, however it
+//! A process that uses a folder holds a lock on it (flock), which the kernel lets go when the process ends, however it
 //! ends. So a folder without a lock is one that a killed process has left.
 
 use std::fs::{self, DirBuilder, File};

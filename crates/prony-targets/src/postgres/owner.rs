@@ -15,7 +15,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// PostgreSQL refuses to be run by root: then it is another user, else whoever runs this.
+    /// PostgreSQL refuses to be run by root: then it is another user, else the current user.
     pub(super) fn find() -> Result<Option<Self>, PostgresError> {
         if !geteuid().is_root() {
             return Ok(None);

@@ -111,7 +111,7 @@ impl Default for Config {
 ///
 /// A stop lets requests that have begun finish, up to [`DRAIN_LIMIT`](crate::DRAIN_LIMIT); connections that no
 /// handler has taken yet are reset by the kernel.
-#[expect(clippy::needless_pass_by_value, reason = "as every server's: whoever starts one is done with it")]
+#[expect(clippy::needless_pass_by_value, reason = "as every server's: the caller is done with it")]
 pub fn start(config: Config) -> Result<Running, StartError> {
     let Config { listen: address, model, backlog, allow_remote, .. } = config;
     let tls = config.tls.clone();

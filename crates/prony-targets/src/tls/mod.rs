@@ -113,6 +113,13 @@ impl Tls {
         Ok(Self { config, counters: Arc::default() })
     }
 
+    /// The same for a server that speaks HTTP/2 and nothing else. The counters are shared.
+    pub(crate) fn with_http2(&self) -> Self {
+        let mut config = (*self.config).clone();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Self { config: Arc::new(config), counters: Arc::clone(&self.counters) }
+    }
+
     /// The handshakes so far. They are read one after another, so they may be a few apart.
     pub fn handshakes(&self) -> Handshakes {
         let HandshakeCounters { full, resumed, failed } = &*self.counters;

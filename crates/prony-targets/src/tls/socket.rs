@@ -96,7 +96,7 @@ impl Socket {
     pub(crate) fn reset_on_close(&mut self) {
         // A linger time of zero makes closing a reset.
         let _ = rustix::net::sockopt::set_socket_linger(&self.fd, Some(std::time::Duration::ZERO));
-        // Nothing is said before it.
+        // Nothing is sent before it.
         self.session = None;
     }
 }
