@@ -24,7 +24,7 @@ fn retrying(url: &str, retries: u32, on: &str, [first_ms, max_ms]: [u64; 2]) -> 
     with_retries(plan(url), retries, on, [first_ms, max_ms])
 }
 
-fn with_retries(plan: RunPlan, retries: u32, on: &str, [first_ms, max_ms]: [u64; 2]) -> RunPlan {
+pub(crate) fn with_retries(plan: RunPlan, retries: u32, on: &str, [first_ms, max_ms]: [u64; 2]) -> RunPlan {
     let backoff = Backoff { first: Duration::from_millis(first_ms), max: Duration::from_millis(max_ms) };
     let retries = RetryPlan {
         retries,
@@ -37,7 +37,7 @@ fn with_retries(plan: RunPlan, retries: u32, on: &str, [first_ms, max_ms]: [u64;
 }
 
 /// Changes what the plan says of retries.
-fn changed(mut plan: RunPlan, change: impl FnOnce(&mut RetryPlan)) -> RunPlan {
+pub(crate) fn changed(mut plan: RunPlan, change: impl FnOnce(&mut RetryPlan)) -> RunPlan {
     change(plan.retries.as_mut().expect("a plan with retries"));
     plan
 }
@@ -57,7 +57,7 @@ fn serve_busy(busy: impl Fn(u64) -> bool + Send + Sync + 'static) -> impl Fn(&mu
     }
 }
 
-fn found(result: &RunResult) -> &RetryUse {
+pub(crate) fn found(result: &RunResult) -> &RetryUse {
     let found = result.retries.as_ref().expect("the plan has retries");
     assert_eq!(found.retries, found.by_reason.values().sum::<u64>());
     assert_eq!(found.attempts, result.requests.sent + found.retries);
@@ -67,7 +67,7 @@ fn found(result: &RunResult) -> &RetryUse {
     found
 }
 
-fn reasons(of: &[(&str, u64)]) -> BTreeMap<String, u64> {
+pub(crate) fn reasons(of: &[(&str, u64)]) -> BTreeMap<String, u64> {
     of.iter().map(|(reason, count)| ((*reason).to_owned(), *count)).collect()
 }
 

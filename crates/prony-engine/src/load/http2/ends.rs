@@ -4,9 +4,10 @@ use prony_http::h2::{End, ErrorCode, Http2Error, Stream};
 use prony_model::{ErrorKind, Outcome};
 
 use super::flights::StreamFlight;
-use super::refused::{REFUSALS_MAX, Refused};
-use crate::clock::Nanos;
+use super::refused::{Outgoing, REFUSALS_MAX};
+use crate::clock::{NEVER, Nanos};
 use crate::load::driver::{Io, Slot};
+use crate::load::scenario::sessions::NOBODY;
 use crate::load::worker::{Pace, RETRY_PAUSE, Worker};
 use crate::record::failure_detail::Detail;
 use crate::record::sample::{Answer, Sample};
@@ -33,14 +34,15 @@ impl Worker {
         let sample = Sample { arrived: self.arrived, ..self.sample(slot, ended, now) };
         if flight.sent == 0 {
             // An answer to a request that is only queued can't be trusted.
-            self.forget_stream(number);
-            self.recorder.lost(sample, ErrorKind::Protocol, Detail::None);
+            self.end_lost(number, sample, ErrorKind::Protocol, Detail::None);
             self.hang_up(io, slot, now);
             return false;
         }
-        let (outcome, detail) = match self.bodies.get(number as usize) {
-            Some(kept) => self.checker.evaluate(end.status, end.body_bytes, kept),
-            None => self.checker.evaluate(end.status, end.body_bytes, &[]),
+        let (outcome, detail) = if let Some(evaluated) = self.evaluate_step(number, end.status, None) {
+            evaluated
+        } else {
+            let kept = self.bodies.get(number as usize).map_or(&[][..], |kept| kept);
+            self.checker.evaluate(end.status, end.body_bytes, kept)
         };
         let is_done = matches!(outcome, Outcome::Done(_));
         if let Some(events) = &mut self.events {
@@ -57,7 +59,14 @@ impl Worker {
         }
         self.forget_stream(number);
         let answer = Answer { status: end.status, body_bytes: end.body_bytes };
-        self.recorder.answered(sample, outcome, answer, detail);
+        if self.retries.is_none() {
+            self.recorder.answered(sample, outcome, answer, detail);
+        } else {
+            self.settle_answered(number, sample, outcome, answer, detail);
+        }
+        if let Pace::Sessions(sessions) = &mut self.pace {
+            sessions.answered(number, &sample);
+        }
         if !self.plan.keep_alive {
             self.hang_up(io, slot, now);
             return false;
@@ -75,27 +84,40 @@ impl Worker {
         now: Nanos,
     ) {
         let Some((number, ended)) = self.take_stream(slot, stream) else { return };
-        self.forget_stream(number);
         let sample = self.sample(slot, ended, now);
-        self.recorder.lost(sample, kind, detail);
+        self.end_lost(number, sample, kind, detail);
+    }
+
+    /// The request at place `number`, which is in flight no more, got no answer.
+    fn end_lost(&mut self, number: Slot, sample: Sample, kind: ErrorKind, detail: Detail) {
+        self.forget_stream(number);
+        self.settle_lost(number, sample, kind, detail);
+        if let Pace::Sessions(sessions) = &mut self.pace {
+            sessions.lost(number, &sample);
+        }
     }
 
     /// The server has not processed the request on `stream`: it is sent again, if it was not refused too often.
     pub(super) fn refuse(&mut self, slot: Slot, stream: Stream, code: ErrorCode, now: Nanos) {
         let Some((number, ended)) = self.take_stream(slot, stream) else { return };
-        self.forget_stream(number);
-        let (intended, times) = (ended.flight.intended, ended.times_refused + 1);
-        if times > REFUSALS_MAX {
+        let (intended, refusals) = (ended.flight.intended, ended.refusals + 1);
+        if refusals > REFUSALS_MAX {
             let sample = self.sample(slot, ended, now);
             let detail = Detail::Refused(code, REFUSALS_MAX);
-            return self.recorder.lost(sample, ErrorKind::StreamReset, detail);
+            return self.end_lost(number, sample, ErrorKind::StreamReset, detail);
         }
-        self.recorder.refused(intended, stream.id != 1, now);
+        self.forget_stream(number);
+        let attempt = self.retries.as_mut().map(|retries| retries.take_attempt(number)).unwrap_or_default();
+        let place = match &mut self.pace {
+            Pace::Sessions(sessions) => sessions.refused(number),
+            Pace::Closed { .. } | Pace::Open(_) => NOBODY,
+        };
+        self.recorder.refused(intended, stream.id != 1, attempt.is_retry(), now);
         // So many it takes at once, and one to find out whether it takes more.
         let connection = &mut self.connections[slot as usize];
         connection.depth = connection.depth.min(connection.in_flight().max(1));
         if let Some(http2) = self.http2() {
-            http2.refused.push_back(Refused { intended, at: now, times });
+            http2.refused.push_back(Outgoing { intended, at: now, refusals, attempt, place });
         }
     }
 
@@ -134,8 +156,7 @@ impl Worker {
     /// Gives up what is late on `slot`, and looks again when the next one could be.
     pub(crate) fn check_streams<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         self.turn_to(io, slot);
-        let timeout = self.plan.request_timeout;
-        let Some(http2) = self.http2() else { return };
+        let Some(http2) = self.layer.as_mut().and_then(|layer| layer.http2.as_mut()) else { return };
         let heard = http2.peers[slot as usize].as_ref().map_or(0, |peer| peer.heard);
         let sent: Vec<(Stream, Nanos)> = http2
             .flights
@@ -143,10 +164,12 @@ impl Worker {
             .map(|(stream, flight)| (stream, flight.flight.sent))
             .filter(|(_, sent)| *sent != 0)
             .collect();
-        let mut oldest = now;
+        let mut late = NEVER;
         for (stream, sent) in sent {
-            if now.saturating_sub(sent) <= timeout {
-                oldest = oldest.min(sent);
+            let number = self.flight_number(slot, stream);
+            let until = sent.saturating_add(self.attempt_timeout(number, sent));
+            if now <= until {
+                late = late.min(until);
                 continue;
             }
             if let Some(http2) = self.http2()
@@ -160,7 +183,7 @@ impl Worker {
                 self.drain(slot);
             }
         }
-        self.watch(slot, now, oldest.saturating_add(timeout));
+        self.watch(slot, now, late);
         self.settle(io, slot, now);
     }
 
@@ -183,10 +206,10 @@ impl Worker {
         if peer.is_some_and(|peer| peer.farewell.is_some()) {
             self.recorder.closed_by_server();
         }
-        // The server has said that it closes; and if not, the driver does after a while.
+        // The server has announced that it closes; and if not, the driver does after a while.
         io.release(slot, now);
         let was_of_use = self.connections[slot as usize].has_answered();
-        if was_of_use || matches!(self.pace, Pace::Open(_)) {
+        if was_of_use || !matches!(self.pace, Pace::Closed { .. }) {
             self.replace(io, slot, now);
         } else {
             // It has refused whatever came: the next one may do the same.
@@ -203,6 +226,11 @@ impl Worker {
         self.connections[slot as usize].stream_ended();
         self.in_flight -= 1;
         Some((number, ended))
+    }
+
+    /// The number of the place of `stream`.
+    fn flight_number(&mut self, slot: Slot, stream: Stream) -> Slot {
+        self.http2().map_or(0, |http2| http2.flights.number(slot, stream.place))
     }
 
     /// The moments of a request that ended at `done`.

@@ -27,7 +27,7 @@ pub(crate) struct StreamFlight {
     /// Whether `end` is known.
     has_end: bool,
     /// How often the server has refused it.
-    pub times_refused: u8,
+    pub refusals: u8,
 }
 
 impl StreamFlight {
@@ -64,10 +64,9 @@ impl StreamFlights {
 
     /// A request is sent on `stream`.
     #[inline]
-    pub(crate) fn begin(&mut self, slot: Slot, stream: Stream, flight: Flight, times_refused: u8) {
+    pub(crate) fn begin(&mut self, slot: Slot, stream: Stream, flight: Flight, refusals: u8) {
         let number = self.number(slot, stream.place) as usize;
-        self.places[number] =
-            StreamFlight { flight, id: stream.id, times_refused, ..StreamFlight::default() };
+        self.places[number] = StreamFlight { flight, id: stream.id, refusals, ..StreamFlight::default() };
     }
 
     /// The request on `stream`, if it is in flight.
@@ -104,7 +103,7 @@ impl StreamFlights {
         let mut found = false;
         for flight in &mut self.places[first..first + usize::from(self.depth)] {
             if flight.id != 0 && flight.has_end && flight.end == end {
-                flight.flight.departed = now;
+                flight.flight.leave(now);
                 found = true;
             }
         }
@@ -151,6 +150,8 @@ mod tests {
         assert!(flights.departed(0, u32::MAX - 6, 70));
         assert!(!flights.departed(0, u32::MAX - 5, 71));
         assert!(flights.departed(0, u32::MAX, 72));
+        // What the kernel sends again (a probe for lost segments) has left before.
+        assert!(flights.departed(0, u32::MAX - 6, 73));
         let departed: Vec<Nanos> = flights.of(0).map(|(_, flight)| flight.flight.departed).collect();
         assert_eq!(departed, [70, 70, 72, 0]);
     }

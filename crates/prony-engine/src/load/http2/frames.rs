@@ -85,12 +85,18 @@ impl Worker {
             }
             match event {
                 Event::Head { head, .. } => {
+                    if let Pace::Sessions(sessions) = &mut self.pace {
+                        sessions.head(number, &head);
+                    }
                     self.first.head(number, || head.header("server"));
                     if let Some(events) = &mut self.events {
                         events.begin(number, head.header("content-type"));
                     }
                 }
                 Event::Data { bytes, .. } => {
+                    if let Pace::Sessions(sessions) = &mut self.pace {
+                        sessions.body(number, bytes);
+                    }
                     if let Some(kept) = self.bodies.get_mut(number as usize) {
                         // One byte too many is enough to know that it is too long.
                         let room = (BODY_MAX_BYTES + 1).saturating_sub(kept.len());

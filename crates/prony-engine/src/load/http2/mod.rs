@@ -3,24 +3,26 @@
 //!
 //! Frames for a connection are collected while what came on it is handled, and handed to the driver together. Reading
 //! order: this file (what is kept, and what is sent), `flights` (requests in flight), `frames` (what comes), `ends` (how
-//! requests and connections end), `refused` (requests that are sent again).
+//! requests and connections end), `refused` (requests that are sent again). The requests of sessions are theirs
+//! (`scenario/`); all others are the one of the run.
 
 mod ends;
 mod flights;
 mod frames;
-mod refused;
+pub(crate) mod refused;
 
 use std::collections::VecDeque;
 
 use prony_http::h2::{Connection, EncodedRequest, ErrorCode, Limits, Shared, Stream};
 
 use self::flights::StreamFlights;
-use self::refused::Refused;
+use self::refused::Outgoing;
 use crate::clock::Nanos;
 use crate::load::conn::{Flight, State};
 use crate::load::driver::{Carries, Io, Slot};
 use crate::load::layer::Sent;
-use crate::load::worker::Worker;
+use crate::load::scenario::sessions::NOBODY;
+use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::Piece;
 
 /// Memory that the buffer for frames keeps: what a hundred requests take, or a body's next piece.
@@ -38,11 +40,11 @@ pub(crate) struct Http2 {
     out_slot: Slot,
     /// Whose requests are in `out`.
     out_requests: Vec<OutRequest>,
-    /// How many requests each write had of which the driver has not said when it went, and which those are.
+    /// How many requests each write had of which it is not yet known when it was sent, and which those are.
     unstamped_writes: VecDeque<usize>,
     unstamped: VecDeque<(Slot, Stream)>,
     /// Requests that are to be sent again.
-    refused: VecDeque<Refused>,
+    refused: VecDeque<Outgoing>,
 }
 
 /// One connection.
@@ -50,7 +52,7 @@ struct Peer {
     core: Connection,
     /// It takes no more requests, and is closed when the last one has ended.
     is_draining: bool,
-    /// What the server said when it announced that.
+    /// The reason that the server gave.
     farewell: Option<(ErrorCode, Piece)>,
     /// When something came last.
     heard: Nanos,
@@ -165,31 +167,47 @@ impl Worker {
         }
     }
 
-    /// Sends a request that was due at `intended` on a stream of its own.
-    pub(crate) fn send_stream<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos, now: Nanos) {
-        self.send_one(io, slot, Refused::never(intended), now);
-    }
-
-    /// Sends `request`, for the first time or again.
-    fn send_one<I: Io>(&mut self, io: &mut I, slot: Slot, request: Refused, now: Nanos) {
+    /// Sends `request` on a stream of its own, for the first time or again.
+    pub(crate) fn send_stream<I: Io>(&mut self, io: &mut I, slot: Slot, request: Outgoing, now: Nanos) {
         self.turn_to(io, slot);
         let connection = &mut self.connections[slot as usize];
         let Some(http2) = self.layer.as_mut().and_then(|layer| layer.http2.as_mut()) else { return };
         let Http2 { shared, peers, flights, out, out_requests, refused, .. } = http2;
         let Some(peer) = &mut peers[slot as usize] else { return };
-        let Ok(stream) = peer.core.send_request(shared, out) else {
+        let own = match &self.pace {
+            Pace::Sessions(sessions) => sessions.request(request.place),
+            Pace::Closed { .. } | Pace::Open(_) => None,
+        };
+        let sent = match own {
+            Some(own) => peer.core.send_one(shared, own, out),
+            None => peer.core.send_request(shared, out),
+        };
+        let Ok(stream) = sent else {
             // The number of streams is kept in `depth`, so that only one that can't take any more is asked in vain.
             (peer.is_draining, connection.depth) = (true, 0);
             return refused.push_back(request);
         };
         let ready = request.intended.max(connection.since).max(request.at);
         let flight = Flight { intended: request.intended, ready, sent: 0, departed: 0 };
-        flights.begin(slot, stream, flight, request.times);
+        flights.begin(slot, stream, flight, request.refusals);
+        let number = flights.number(slot, stream.place);
         out_requests.push(OutRequest { stream, is_whole: peer.core.is_whole(stream) });
         let reused = std::mem::replace(&mut connection.used, true);
         connection.stream_begun();
         self.in_flight += 1;
-        self.recorder.sent(request.intended, 0, reused, now);
+        if let Pace::Sessions(sessions) = &mut self.pace
+            && request.place != NOBODY
+        {
+            sessions.sent_on(number, request.place);
+        }
+        if let Some(retries) = &mut self.retries {
+            retries.note_attempt(number, request.attempt);
+        }
+        if request.attempt.is_retry() {
+            self.recorder.sent_again(request.intended, 0, reused, now);
+        } else {
+            self.recorder.sent(request.intended, 0, reused, now);
+        }
     }
 
     /// Sends more of the requests' bodies, as far as the server's windows and the driver have room.

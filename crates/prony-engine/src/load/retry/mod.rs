@@ -1,26 +1,26 @@
 //! Sends failed requests again, as the clients of a plan with retries do.
 //!
-//! A request that fails in a way that is retried waits for its backoff. In a closed loop its connection waits with it,
-//! for it is the client; in an open loop it then takes the next free connection, in turn with the requests that are
-//! due. Its outcome is that of its last attempt. Runs without retries have none of this: `Worker::retries` is `None`.
+//! A request that fails in a way that is retried waits for its backoff. In a closed loop of HTTP/1 its connection waits with
+//! it, for it is the client; else it then takes the next connection with room, in turn with the requests that are due
+//! (`streams.rs` has what is different in HTTP/2). Its outcome is that of its last attempt. Runs without retries have none of this: `Worker::retries` is `None`.
 
 mod budget;
 mod policy;
+mod streams;
 mod waiting;
 
-use prony_model::{ErrorKind, Load, Outcome, RetryPlan, RunPlan};
+use prony_model::{ErrorKind, Load, Outcome, RetryPlan, RunPlan, Version};
 
 use self::budget::Budget;
 use self::policy::Policy;
 use self::waiting::{Waiting, WaitingRetries};
+use crate::assign::slots;
 use crate::clock::{self, Nanos, span};
 use crate::load::conn::State;
 use crate::load::driver::{Io, Slot};
-use crate::load::pacer::share;
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::Detail;
 use crate::record::sample::{Answer, Sample};
-use crate::run::slots;
 
 pub(crate) use self::policy::Reason;
 
@@ -42,7 +42,7 @@ pub(crate) enum Refusal {
     Budget,
 }
 
-/// Which attempt of a request a connection carries. By default the first one, of which nothing need be known.
+/// Which attempt of a request a connection or a stream carries. By default the first one, of which nothing need be known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Attempt {
     /// Retries so far.
@@ -51,33 +51,43 @@ pub(crate) struct Attempt {
     deadline: Nanos,
 }
 
+impl Attempt {
+    /// Whether its request was sent before and has failed then.
+    #[inline]
+    pub(crate) fn is_retry(self) -> bool {
+        self.number > 0
+    }
+}
+
 /// The retries of one worker.
 pub(crate) struct Retries {
     policy: Policy,
     budget: Option<Budget>,
     /// For a request and all its retries.
     timeout: Nanos,
-    /// By slot: what its request in flight is.
+    /// By slot, or place of a stream in HTTP/2: what its request in flight is.
     attempts: Box<[Attempt]>,
-    /// By slot: whether its request waits for a retry (closed loop only).
+    /// By slot: whether its request waits for a retry (closed loop of HTTP/1 only).
     held: Box<[bool]>,
     waiting: WaitingRetries,
 }
 
 impl Retries {
-    /// Those of worker `thread`, where `plan` has any.
+    /// Those of worker `thread` of all agents, where `plan` has any.
     pub(crate) fn of(plan: &RunPlan, thread: u32) -> Option<Self> {
         let retries = plan.retries.as_ref()?;
         let slots = slots(plan, thread) as usize;
+        let in_flight = slots * plan.request.pipeline as usize;
+        let is_http2 = plan.request.version == Version::Http2;
         let is_closed = matches!(plan.load, Load::Closed { .. });
-        let floor = share(u64::from(RetryPlan::BUDGET_FLOOR), thread, plan.threads);
+        let floor = RunPlan::part_of(u64::from(RetryPlan::BUDGET_FLOOR), thread, plan.share().of);
         Some(Self {
             policy: Policy::new(retries, plan.seed, thread),
             budget: retries.budget.map(|share| Budget::new(share, floor)),
             timeout: span(plan.timeouts.request),
-            attempts: vec![Attempt::default(); slots].into_boxed_slice(),
-            held: vec![false; if is_closed { slots } else { 0 }].into_boxed_slice(),
-            waiting: WaitingRetries::new(if is_closed { slots } else { WAITING_MAX }),
+            attempts: vec![Attempt::default(); in_flight].into_boxed_slice(),
+            held: vec![false; if is_closed && !is_http2 { slots } else { 0 }].into_boxed_slice(),
+            waiting: WaitingRetries::new(if is_closed { in_flight } else { WAITING_MAX }),
         })
     }
 
@@ -89,12 +99,18 @@ impl Retries {
     /// Whether the request of `slot` was sent before.
     #[inline]
     pub(crate) fn is_retry(&self, slot: Slot) -> bool {
-        self.attempts[slot as usize].number > 0
+        self.attempts[slot as usize].is_retry()
     }
 
-    /// Whether `slot` waits with its request (closed loop only).
+    /// Whether `slot` waits with its request (closed loop of HTTP/1 only).
     pub(crate) fn holds(&self, slot: Slot) -> bool {
-        self.held[slot as usize]
+        self.held.get(slot as usize).copied().unwrap_or_default()
+    }
+
+    /// The request that is sent on `slot` is this attempt.
+    #[inline]
+    pub(crate) fn note_attempt(&mut self, slot: Slot, attempt: Attempt) {
+        self.attempts[slot as usize] = attempt;
     }
 
     /// What the request of `slot` was, which has ended or is not there any more.
@@ -151,7 +167,7 @@ impl Worker {
     /// Begins the retries whose backoff is over, at the latest by the next check for a stop by hand.
     #[cold]
     pub(crate) fn retry_due<I: Io>(&mut self, io: &mut I, now: Nanos) {
-        if matches!(self.pace, Pace::Open(_)) {
+        if self.retries_take_any_connection() {
             self.dispatch_retries(io, now);
         } else {
             while let Some(waiting) = self.retries.as_mut().and_then(|retries| retries.waiting.pop_due(now)) {
@@ -180,16 +196,20 @@ impl Worker {
         }
     }
 
-    /// Sends an open loop's requests again whose backoff is over, in turn with those that are due, as long as connections
-    /// are free; for the others it begins connections.
+    /// Sends requests again whose backoff is over, in turn with those that are due, as long as connections have room; for the
+    /// others it begins connections. Not in a closed loop of HTTP/1.
     #[cold]
     pub(crate) fn dispatch_retries<I: Io>(&mut self, io: &mut I, now: Nanos) {
         while let Some(ready) = self.first_ready(now) {
-            let Some(slot) = self.free.pop_front() else { return self.connect_for_retries(io, now) };
+            let Some(slot) = self.take_roomy() else { return self.connect_for_retries(io, now) };
             let waiting = self.first_attempts(now);
             match &self.pace {
                 Pace::Open(schedule) if waiting > 0 && schedule.oldest() < ready.due => {
                     self.send_due(io, slot, waiting);
+                }
+                _ if self.is_http2() => {
+                    self.send_ready(io, slot, &ready);
+                    self.give_back(slot);
                 }
                 _ => {
                     self.take_ready();
@@ -240,7 +260,7 @@ impl Worker {
     /// `slot` is to carry the request that `waiting` was about.
     fn begin_retry(&mut self, slot: Slot, waiting: &Waiting) {
         if let Some(retries) = &mut self.retries {
-            retries.attempts[slot as usize] = waiting.attempt();
+            retries.note_attempt(slot, waiting.attempt());
         }
         self.recorder.retried(waiting.intended, waiting.reason, waiting.number);
     }

@@ -15,7 +15,7 @@ const STREAM: u128 = 1 << 64;
 pub(crate) enum Reason {
     /// There was no connection.
     Connect,
-    /// The connection ended early.
+    /// The connection or the stream ended early.
     Reset,
     /// No answer in time.
     Timeout,
@@ -57,7 +57,7 @@ impl Policy {
     /// Why a request without an answer is to be sent again.
     pub(crate) fn lost(&self, kind: ErrorKind) -> Option<Reason> {
         match kind {
-            ErrorKind::Reset | ErrorKind::ClosedEarly | ErrorKind::ClosedReused => {
+            ErrorKind::Reset | ErrorKind::ClosedEarly | ErrorKind::ClosedReused | ErrorKind::StreamReset => {
                 self.plan.on.reset.then_some(Reason::Reset)
             }
             ErrorKind::RequestTimeout => self.plan.on.timeout.then_some(Reason::Timeout),

@@ -24,7 +24,7 @@ pub(super) struct Waiting {
     deadline: Nanos,
     /// Why.
     pub reason: Reason,
-    /// The connection that waits with it (closed loop only).
+    /// The connection that waits with it (closed loop of HTTP/1 only).
     pub slot: Slot,
 }
 
@@ -45,7 +45,7 @@ impl Waiting {
 pub(super) struct WaitingRetries {
     /// In their backoff.
     backoff: BinaryHeap<Reverse<Waiting>>,
-    /// Behind it: they wait for a connection (open loop only).
+    /// Behind it: they wait for a connection (not in a closed loop of HTTP/1).
     ready: VecDeque<Waiting>,
     room: usize,
     added: u64,
@@ -67,7 +67,7 @@ impl WaitingRetries {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.backoff.len() + self.ready.len() >= self.room
+        self.len() >= self.room
     }
 
     /// Adds one; call only where it is not full.
@@ -98,6 +98,11 @@ impl WaitingRetries {
     /// Takes what [`Self::first_ready`] returned.
     pub(super) fn take_ready(&mut self) {
         self.ready.pop_front();
+    }
+
+    /// How many wait, for the end of their backoff or for a connection.
+    pub(super) fn len(&self) -> usize {
+        self.backoff.len() + self.ready.len()
     }
 
     /// How many wait for a connection.
