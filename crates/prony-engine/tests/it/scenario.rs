@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use prony_model::{
     BodyCheck, ExpectedValue, Extraction, ExtractionSource, Feed, FeedEnd, FeedOrder, FeedRows, Flow,
-    RunPlan, RunResult, Scenario, ScenarioResult, SessionCounts, Step, StepBody, StepChecks, StepResult,
-    Think,
+    RunPlan, RunResult, Scenario, ScenarioResult, SessionConnections, SessionCounts, Step, StepBody,
+    StepChecks, StepResult, Think,
 };
 
 use crate::plans::{closed, for_ms, open, plan, poisson, requests, run};
@@ -16,18 +16,7 @@ use crate::tls::{config, trusting};
 
 /// A GET of `path`.
 pub(crate) fn step(name: &str, path: &str) -> Step {
-    Step {
-        name: name.to_owned(),
-        method: "GET".to_owned(),
-        path: path.to_owned(),
-        headers: Vec::new(),
-        body: StepBody::None,
-        checks: StepChecks::default(),
-        extract: Vec::new(),
-        redirects: 0,
-        go_on: false,
-        think: Think::None,
-    }
+    Step { name: name.to_owned(), ..Step::bare("GET", path.to_owned()) }
 }
 
 pub(crate) fn flow(name: &str, weight: u32, steps: Vec<Step>) -> Flow {
@@ -36,7 +25,13 @@ pub(crate) fn flow(name: &str, weight: u32, steps: Vec<Step>) -> Flow {
 
 #[expect(clippy::unnecessary_wraps, reason = "as plans have it")]
 pub(crate) fn scenario(flows: Vec<Flow>) -> Option<Box<Scenario>> {
-    Some(Box::new(Scenario { name: "test".to_owned(), cookies: true, feeds: Vec::new(), flows }))
+    Some(Box::new(Scenario {
+        name: "test".to_owned(),
+        cookies: true,
+        connections: SessionConnections::Shared,
+        feeds: Vec::new(),
+        flows,
+    }))
 }
 
 fn extract(name: &str, from: ExtractionSource) -> Extraction {
@@ -61,13 +56,14 @@ fn feed(name: &str, order: FeedOrder, at_end: FeedEnd, values: &[&str]) -> Feed 
 }
 
 /// What was found out of the sessions; the counts of all parts agree.
-fn sessions(result: &RunResult) -> &ScenarioResult {
+pub(crate) fn sessions(result: &RunResult) -> &ScenarioResult {
     let found = result.scenario.as_ref().expect("there was a scenario");
     let SessionCounts { begun, completed, failed, unfinished } = found.sessions;
     assert_eq!(begun, completed + failed + unfinished, "{:?}", found.sessions);
     for step in &found.steps {
         assert_eq!(step.ended, step.done + step.failed.values().sum::<u64>(), "{step:?}");
         assert_eq!((step.response.count, step.service.count), (step.done, step.done), "{step:?}");
+        assert_eq!(step.timeline.iter().map(|point| point.ended).sum::<u64>(), step.ended, "{step:?}");
     }
     found
 }
@@ -76,7 +72,7 @@ fn find<'a>(result: &'a RunResult, name: &str) -> &'a StepResult {
     sessions(result).steps.iter().find(|step| step.name == name).expect("there is this step")
 }
 
-fn path(request: &Request) -> &str {
+pub(crate) fn path(request: &Request) -> &str {
     request.head.split(' ').nth(1).unwrap_or_default()
 }
 
@@ -84,7 +80,7 @@ fn field<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
     request.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-fn with_status(status: &str, fields: &str, body: &str) -> Vec<u8> {
+pub(crate) fn with_status(status: &str, fields: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
@@ -99,7 +95,9 @@ fn shop(peer: &mut Peer) {
                     format!("{{\"user\": {{\"token\": \"t-{number}\\n\"}}, \"ok\": true, \"n\": 2.50}}");
                 with_status(
                     "200 OK",
-                    &format!("Set-Cookie: sid={number}; Path=/; HttpOnly\r\nX-Kind: shop\r\n"),
+                    &format!(
+                        "Set-Cookie: sid={number}; Path=/; HttpOnly\r\nX-Kind: other\r\nX-Kind: shop\r\n"
+                    ),
                     &body,
                 )
             }
@@ -202,7 +200,7 @@ on_both_drivers! {
     }
 
     fn a_stall_is_in_the_response_times_of_those_who_wait(driver) {
-        // One connection, and the first answer to b takes 300 ms: whoever comes meanwhile waits for the connection.
+        // One connection, and the first answer to b takes 300 ms: a session that comes meanwhile waits for the connection.
         let server = Server::start(|peer| {
             let mut stalled = false;
             while let Some(request) = peer.request() {
@@ -317,7 +315,7 @@ on_both_drivers! {
             while let Some(request) = peer.request() {
                 let to = |location: &str| with_status("302 Found", &format!("Location: {location}\r\n"), "");
                 let answer = match (path(&request), request.head.split(' ').next()) {
-                    ("/post", Some("POST")) => to("next?x=1#part"),
+                    ("/post", Some("POST")) => to("../x/.././next?x=1#part"),
                     ("/next?x=1", Some("GET")) => ok("here"),
                     ("/away", _) => to("http://elsewhere.example/"),
                     ("/loop", _) => to("/loop"),

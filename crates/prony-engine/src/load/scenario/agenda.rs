@@ -36,26 +36,44 @@ pub(super) struct Agenda {
     later: BinaryHeap<Reverse<(Nanos, u64, Entry)>>,
     /// Entries that are due, the longest first.
     ready: VecDeque<(Nanos, Entry)>,
+    /// Steps that are due, of sessions that have connections of their own; none of them is in `ready`.
+    kept: VecDeque<(Nanos, Place)>,
+    keeps_connections: bool,
     /// Steps of the same moment keep their order.
     added: u64,
+    /// Users in `later` and `ready`.
+    users: u64,
 }
 
 impl Agenda {
-    pub(super) fn new(arrivals: Arrivals) -> Self {
-        Self { arrivals, later: BinaryHeap::new(), ready: VecDeque::new(), added: 0 }
+    /// Of sessions that have connections of their own, or not.
+    pub(super) fn new(arrivals: Arrivals, keeps_connections: bool) -> Self {
+        Self {
+            arrivals,
+            later: BinaryHeap::new(),
+            ready: VecDeque::new(),
+            kept: VecDeque::new(),
+            keeps_connections,
+            added: 0,
+            users: 0,
+        }
     }
 
     /// `entry` is due at `at`.
     pub(super) fn add(&mut self, at: Nanos, entry: Entry) {
         self.added += 1;
+        self.users += u64::from(entry == Entry::User);
         self.later.push(Reverse((at, self.added, entry)));
     }
 
-    /// What is due at `now`; of the arrivals of an open loop at most `room`.
+    /// What is due at `now` and needs a connection; of the arrivals of an open loop at most `room`.
     pub(super) fn waiting(&mut self, now: Nanos, room: u64) -> u64 {
         while let Some(Reverse((at, _, entry))) = self.later.peek().copied().filter(|next| next.0.0 <= now) {
             self.later.pop();
-            self.ready.push_back((at, entry));
+            match entry {
+                Entry::Step(place) if self.keeps_connections => self.kept.push_back((at, place)),
+                entry => self.ready.push_back((at, entry)),
+            }
         }
         let arrived = match &mut self.arrivals {
             Arrivals::Clock(schedule) => schedule.waiting(now).min(room),
@@ -84,7 +102,19 @@ impl Agenda {
         {
             return Some((schedule.take(), None));
         }
-        self.ready.pop_front().map(|(at, entry)| (at, Some(entry)))
+        let (at, entry) = self.ready.pop_front()?;
+        self.users -= u64::from(entry == Entry::User);
+        Some((at, Some(entry)))
+    }
+
+    /// Takes the step that has been due for the longest of sessions with connections of their own, as of [`Self::waiting`].
+    pub(super) fn take_kept(&mut self) -> Option<(Nanos, Place)> {
+        self.kept.pop_front()
+    }
+
+    /// The session of a step that was due at `at` has lost its connection: it waits for another.
+    pub(super) fn lacks_connection(&mut self, at: Nanos, place: Place) {
+        self.ready.push_back((at, Entry::Step(place)));
     }
 
     /// A user may begin a session at `now`; of the measured part it is one of those that are left.
@@ -98,6 +128,16 @@ impl Agenda {
         }
     }
 
+    /// A user who has ended a session begins another at `at`, if one is left for them: else a connection would be opened for
+    /// nothing.
+    pub(super) fn add_user(&mut self, at: Nanos) {
+        if let Arrivals::Users { left, .. } = self.arrivals
+            && left > self.users
+        {
+            self.add(at, Entry::User);
+        }
+    }
+
     /// No session begins any more, and no step becomes due; what is due stays.
     pub(super) fn stop(&mut self, now: Nanos) {
         match &mut self.arrivals {
@@ -105,6 +145,8 @@ impl Agenda {
             Arrivals::Users { left, .. } => *left = 0,
         }
         self.later.clear();
+        self.users = 0;
+        self.ready.extend(self.kept.drain(..).map(|(at, place)| (at, Entry::Step(place))));
         self.ready.retain(|(_, entry)| *entry != Entry::User);
     }
 

@@ -1,18 +1,19 @@
 //! From a plan's scenario to what workers go through: every text compiled, every name a number.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use prony_http::{Request, RequestKind};
+use prony_http::{Request, RequestKind, h2};
 use prony_model::{
     BodyCheck, ExpectedValue, Extraction, ExtractionSource, FeedEnd, FeedOrder, FeedRows, Flow, RunPlan,
-    Scenario, Step, Think,
+    Scenario, SessionConnections, Step, Think, Version,
 };
 use regex::bytes::{CaptureLocations, Regex};
 
 use super::json::Pointer;
 use super::request::StepRequest;
 use super::text::{Goes, Source, Text};
+use super::turns::Turns;
 use crate::RunError;
 use crate::clock::{Nanos, span};
 
@@ -23,6 +24,8 @@ pub(crate) struct Compiled {
     /// Of all flows.
     pub(super) weights: u64,
     pub(super) cookies: bool,
+    /// Whether a session has a connection of its own.
+    pub(super) keeps_connections: bool,
     /// The host of the server, for cookies.
     pub(super) host: Box<str>,
     /// Scheme and authority, for redirects.
@@ -30,6 +33,8 @@ pub(crate) struct Compiled {
     pub(super) is_secure: bool,
     pub(super) seed: u64,
     pub(super) shared: Arc<Shared>,
+    /// How long the measured part is, where that is known.
+    pub(crate) measured: Option<Nanos>,
     /// How many extractions each step has.
     pub(crate) extractions: Box<[usize]>,
 }
@@ -39,7 +44,9 @@ pub(crate) struct Compiled {
 pub(super) struct Shared {
     pub(super) feeds: Box<[SharedFeed]>,
     /// How often `{counter}` was filled in.
-    pub(super) counter: AtomicU64,
+    pub(super) counter: Turns,
+    /// Requests of sessions that are in flight.
+    pub(super) in_flight: AtomicU64,
 }
 
 /// A feed.
@@ -48,7 +55,7 @@ pub(super) struct SharedFeed {
     pub(super) order: FeedOrder,
     pub(super) at_end: FeedEnd,
     /// Rows that were taken.
-    pub(super) taken: AtomicU64,
+    pub(super) taken: Turns,
 }
 
 #[derive(Clone)]
@@ -153,6 +160,18 @@ impl<'a> Names<'a> {
     }
 }
 
+impl Shared {
+    /// A request is sent. Returns whether no other is in flight, in any thread.
+    pub(super) fn begin_request(&self) -> bool {
+        self.in_flight.fetch_add(1, Ordering::Relaxed) == 0
+    }
+
+    /// It is in flight no more.
+    pub(super) fn end_request(&self) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Compiled {
     /// Compiles the scenario of `plan`, if it has one.
     pub(crate) fn of(plan: &RunPlan) -> Result<Option<Self>, RunError> {
@@ -162,6 +181,11 @@ impl Compiled {
         }
         if let Some(feed) = scenario.feeds.iter().find(|feed| feed.data.len() as u64 != feed.rows) {
             let why = format!("the rows of the feed {} are in {}, not in the plan", feed.name, feed.file);
+            return Err(RunError::Request(why));
+        }
+        let keeps_connections = scenario.connections == SessionConnections::Session;
+        if keeps_connections && plan.request.version == Version::Http2 {
+            let why = "connections = \"session\" is for HTTP/1.1: leave it out, or HTTP/2".to_owned();
             return Err(RunError::Request(why));
         }
         let mut number = 0;
@@ -191,17 +215,23 @@ impl Compiled {
             data: Arc::clone(&feed.data),
             order: feed.order,
             at_end: feed.at_end,
-            taken: AtomicU64::new(0),
+            taken: Turns::of(plan),
         });
         Ok(Some(Self {
             weights: flows.iter().map(|flow| flow.weight).sum(),
             flows: flows.into(),
             cookies: scenario.cookies,
+            keeps_connections,
             host: host(&target.authority).into(),
             origin: format!("{scheme}://{}", target.authority).into(),
             is_secure: target.tls.is_some(),
             seed: plan.seed,
-            shared: Arc::new(Shared { feeds: feeds.collect(), counter: AtomicU64::new(0) }),
+            shared: Arc::new(Shared {
+                feeds: feeds.collect(),
+                counter: Turns::of(plan),
+                in_flight: AtomicU64::new(0),
+            }),
+            measured: plan.end.duration().map(span),
             extractions: scenario.steps().map(|(_, step)| step.extract.len()).collect(),
         }))
     }
@@ -235,6 +265,23 @@ fn feeds_of(scenario: &Scenario, flow: &Flow) -> Box<[usize]> {
     feeds.map(|(at, _)| at).collect()
 }
 
+/// Refuses fields that the version of HTTP does not allow, whatever is filled in.
+fn check_headers(plan: &RunPlan, step: &Step) -> Result<(), RunError> {
+    let checked = |(name, value): &(String, String)| {
+        let value = if name.eq_ignore_ascii_case("te") { value } else { "x" };
+        (name.clone(), value.to_owned())
+    };
+    let request = Request {
+        headers: step.headers.iter().map(checked).collect(),
+        ..Request::get(plan.target.authority.clone(), "/")
+    };
+    let encoded = match plan.request.version {
+        Version::Http2 => h2::EncodedRequest::new(&request, h2::Scheme::Http).map(drop),
+        Version::Http10 | Version::Http11 => request.encode().map(drop),
+    };
+    encoded.map_err(|error| RunError::Request(format!("{}: {error}", step.name)))
+}
+
 fn compiled_step(
     plan: &RunPlan,
     step: &Step,
@@ -243,11 +290,7 @@ fn compiled_step(
 ) -> Result<CompiledStep, RunError> {
     let text = |text: &str, goes| names.text(text, goes);
     let request = StepRequest::new(plan, step, number, &text)?;
-    let checked = Request {
-        headers: step.headers.iter().map(|(name, _)| (name.clone(), "x".to_owned())).collect(),
-        ..Request::get(plan.target.authority.clone(), "/")
-    };
-    checked.encode().map_err(|error| RunError::Request(format!("{}: {error}", step.name)))?;
+    check_headers(plan, step)?;
     let mut good = Box::new([false; 600]);
     for (status, good) in good.iter_mut().enumerate() {
         *good = u16::try_from(status).is_ok_and(|status| step.checks.status.contains(status));

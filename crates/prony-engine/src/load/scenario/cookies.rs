@@ -113,16 +113,26 @@ impl Cookies {
 
     /// Adds the header field of a request for `path` to `out`; nothing if no cookie is for it.
     pub(super) fn write(&self, path: &[u8], out: &mut Vec<u8>) {
-        let mut separator: &[u8] = b"Cookie: ";
+        let before = out.len();
+        out.extend_from_slice(b"Cookie: ");
+        let start = out.len();
+        self.write_pairs(path, out);
+        if out.len() == start {
+            out.truncate(before);
+        } else {
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Adds the value of that field to `out`.
+    pub(super) fn write_pairs(&self, path: &[u8], out: &mut Vec<u8>) {
+        let mut separator: &[u8] = b"";
         for cookie in self.0.iter().filter(|cookie| is_below(path, &cookie.path)) {
             out.extend_from_slice(separator);
             out.extend_from_slice(&cookie.name);
             out.push(b'=');
             out.extend_from_slice(&cookie.value);
             separator = b"; ";
-        }
-        if separator == b"; " {
-            out.extend_from_slice(b"\r\n");
         }
     }
 }

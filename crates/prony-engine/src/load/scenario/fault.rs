@@ -17,12 +17,16 @@ pub(crate) enum StepFault {
     BodyTooLong,
     /// The body is coded in a way that can't be decoded.
     Coding,
+    /// The body is not coded as its head says, or cut off.
+    Damaged,
+    /// Decoding the body takes more memory than codings may.
+    Window,
     /// Nothing was found where a value is to be taken from, by the number of the extraction.
     NothingFound(u16),
     /// More redirects than the step follows.
     Redirects,
     /// A redirect to another server, or to nowhere.
-    Elsewhere,
+    OtherServer,
     /// A status that was not expected.
     Status(u16),
     /// No complete response.
@@ -37,10 +41,16 @@ impl StepFault {
     pub(crate) fn cause(self) -> usize {
         match self {
             Self::Status(_) => 0,
-            Self::Header | Self::Body | Self::Json | Self::BodyTooLong | Self::Coding => 1,
+            Self::Header
+            | Self::Body
+            | Self::Json
+            | Self::BodyTooLong
+            | Self::Coding
+            | Self::Damaged
+            | Self::Window => 1,
             Self::NothingFound(_) => 2,
             Self::ControlCharacter | Self::NoValue => 3,
-            Self::Redirects | Self::Elsewhere => 4,
+            Self::Redirects | Self::OtherServer => 4,
             Self::Connection => 5,
         }
     }
@@ -61,10 +71,14 @@ impl StepFault {
             Self::Body => "the body is not as expected",
             Self::Json => "a value of the body's JSON is not as expected",
             Self::BodyTooLong => "the body is longer than the 16 MiB that can be checked",
-            Self::Coding => "the body's coding can't be decoded",
+            Self::Coding => "the body's coding is none of gzip, deflate, br and zstd",
+            Self::Damaged => "the body can't be decoded: it is cut off, or not coded as it says",
+            Self::Window => {
+                "the body can't be decoded: it takes a window of more than 16 MiB (br) or 8 MiB (zstd)"
+            }
             Self::NothingFound(_) => "nothing was found where a value is to be extracted",
             Self::Redirects => "there are more redirects than it follows",
-            Self::Elsewhere => "it was redirected to another server",
+            Self::OtherServer => "it was redirected to another server",
             Self::Status(_) => "the status was not expected",
             Self::Connection => "there was no complete response",
         }

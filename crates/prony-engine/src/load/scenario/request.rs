@@ -1,14 +1,17 @@
-//! The request of a step: bytes made once where nothing is filled in, and pieces otherwise.
+//! The request of a step: bytes made once where nothing is filled in, and pieces otherwise. This file has what all versions
+//! of HTTP share and the form of HTTP/1.1; that of HTTP/2 is in `block.rs`.
 
 use std::io::Write as _;
 use std::sync::Arc;
 
 use prony_http::Request;
-use prony_model::{PartContent, RunPlan, Step, StepBody};
+use prony_model::{RunPlan, Step, StepBody, Version};
 
+use super::block::{BlockTemplate, StreamRequest};
 use super::cookies::Cookies;
 use super::fault::StepFault;
-use super::text::{Goes, Text, Values, percent_encoded};
+use super::request_body::body;
+use super::text::{Goes, Text, Values};
 use crate::RunError;
 
 /// A request with places for values.
@@ -16,17 +19,35 @@ use crate::RunError;
 pub(super) struct StepRequest {
     method: Box<str>,
     path: Text,
-    /// All fields but those that follow from the session and the body; each line with its end.
-    fields: Text,
+    form: Form,
+    /// How values of it are escaped is decided where it is compiled.
     body: Text,
-    /// How values of the body are escaped is decided where it is compiled.
     has_length: bool,
-    /// All bytes, where nothing is filled in, and where a line of cookies goes among them.
-    whole: Option<(Arc<[u8]>, usize)>,
 }
 
+/// How a request is written.
+#[derive(Debug, Clone)]
+enum Form {
+    /// In HTTP/1.1.
+    Lines {
+        /// All fields but those that follow from the session and the body; each line with its end.
+        fields: Text,
+        /// All bytes, where nothing is filled in, and where a line of cookies goes among them.
+        whole: Option<(Arc<[u8]>, usize)>,
+    },
+    /// In HTTP/2.
+    Block {
+        template: BlockTemplate,
+        /// The body, where nothing is filled in and it is not empty.
+        body: Option<Arc<[u8]>>,
+    },
+}
+
+/// A field of a request: its name, and its value.
+pub(super) type Field = (String, Text);
+
 /// Compiles a template for a place.
-type Compile<'a> = &'a dyn Fn(&str, Goes) -> Result<Text, RunError>;
+pub(super) type Compile<'a> = &'a dyn Fn(&str, Goes) -> Result<Text, RunError>;
 
 impl StepRequest {
     /// The request of `step`, number `number` of the scenario.
@@ -41,46 +62,35 @@ impl StepRequest {
         let mut path = Text::default();
         path.push_bytes(base.as_bytes());
         path.append(&text(&step.path, Goes::Path)?);
-        let given = |name: &str| step.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-        // Prony's own fields, as a request without any of the step's has them.
-        let own = Request {
-            keep_alive: plan.request.keep_alive,
-            ..Request::get(plan.target.authority.clone(), "/")
-        };
-        let own = own.encode().map_err(|error| RunError::Request(error.to_string()))?;
-        let own = String::from_utf8_lossy(own.head());
-        let mut fields = Text::default();
-        if let Some((_, value)) = step.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")) {
-            fields.push_bytes(b"Host: ");
-            fields.append(&text(value.trim(), Goes::Header)?);
-            fields.push_bytes(b"\r\n");
-        }
-        for line in own.lines().skip(1).filter(|line| !line.is_empty()) {
-            if line.split_once(':').is_some_and(|(name, _)| !given(name)) {
-                fields.push_bytes(format!("{line}\r\n").as_bytes());
-            }
-        }
-        for (name, value) in &step.headers {
-            if !name.eq_ignore_ascii_case("host") {
-                fields.push_bytes(format!("{name}: ").as_bytes());
-                fields.append(&text(value.trim(), Goes::Header)?);
-                fields.push_bytes(b"\r\n");
-            }
-        }
-        if let Some(content_type) = content_type.filter(|_| !given("content-type")) {
-            fields.push_bytes(format!("Content-Type: {content_type}\r\n").as_bytes());
-        }
         let has_length =
             !matches!(step.body, StepBody::None) || matches!(step.method.as_str(), "POST" | "PUT" | "PATCH");
-        let mut request =
-            Self { method: step.method.as_str().into(), path, fields, body, has_length, whole: None };
-        request.whole = request.known();
+        let fields = fields(plan, step, content_type, text)?;
+        let form = if plan.request.version == Version::Http2 {
+            let is_secure = plan.target.tls.is_some();
+            let template = BlockTemplate::new(&step.method, is_secure, &path, fields, &body, has_length);
+            let body = body.as_static().filter(|body| !body.is_empty()).map(Arc::from);
+            Form::Block { template, body }
+        } else {
+            let mut lines = Text::default();
+            for (name, value) in fields {
+                lines.push_bytes(format!("{name}: ").as_bytes());
+                lines.append(&value);
+                lines.push_bytes(b"\r\n");
+            }
+            Form::Lines { fields: lines, whole: None }
+        };
+        let mut request = Self { method: step.method.as_str().into(), path, form, body, has_length };
+        let known = request.known();
+        if let Form::Lines { whole, .. } = &mut request.form {
+            *whole = known;
+        }
         Ok(request)
     }
 
-    /// All bytes, if nothing is filled in.
+    /// All bytes of HTTP/1.1, if nothing is filled in.
     fn known(&self) -> Option<(Arc<[u8]>, usize)> {
-        let (path, fields, body) = (self.path.as_static()?, self.fields.as_static()?, self.body.as_static()?);
+        let Form::Lines { fields, .. } = &self.form else { return None };
+        let (path, fields, body) = (self.path.as_static()?, fields.as_static()?, self.body.as_static()?);
         let mut bytes = Vec::new();
         self.line(path, &mut bytes);
         bytes.extend_from_slice(fields);
@@ -91,7 +101,12 @@ impl StepRequest {
 
     /// Bytes that are known before the run.
     pub(super) fn known_bytes(&self) -> usize {
-        self.whole.as_ref().map_or(0, |(bytes, _)| bytes.len())
+        match &self.form {
+            Form::Lines { whole, .. } => whole.as_ref().map_or(0, |(bytes, _)| bytes.len()),
+            Form::Block { template, body } => {
+                template.known_bytes() + body.as_ref().map_or(0, |body| body.len())
+            }
+        }
     }
 
     fn line(&self, path: &[u8], out: &mut Vec<u8>) {
@@ -108,13 +123,14 @@ impl StepRequest {
         out.extend_from_slice(body);
     }
 
-    /// Writes the request into `out` and its path into `path`.
+    /// Writes the request into `out` or, in HTTP/2, into `stream`, and its path into `path`.
     pub(super) fn render(
         &self,
         values: &mut Values<'_>,
         cookies: &Cookies,
         path: &mut Vec<u8>,
         out: &mut Rendered,
+        stream: &mut StreamRequest,
     ) -> Result<(), StepFault> {
         path.clear();
         self.path.render(Goes::Path, values, path)?;
@@ -122,20 +138,27 @@ impl StepRequest {
         if path.first() != Some(&b'/') {
             return Err(StepFault::ControlCharacter);
         }
-        if let Some((bytes, at)) = &self.whole {
-            out.bytes.clear();
-            out.bytes.extend_from_slice(&bytes[..*at]);
-            cookies.write(path, &mut out.bytes);
-            out.bytes.extend_from_slice(&bytes[*at..]);
-            return Ok(());
+        match &self.form {
+            Form::Lines { whole: Some((bytes, at)), .. } => {
+                out.bytes.clear();
+                out.bytes.extend_from_slice(&bytes[..*at]);
+                cookies.write(path, &mut out.bytes);
+                out.bytes.extend_from_slice(&bytes[*at..]);
+            }
+            Form::Lines { fields, whole: None } => {
+                out.body.clear();
+                self.body.render(Goes::Plain, values, &mut out.body)?;
+                out.bytes.clear();
+                self.line(path, &mut out.bytes);
+                fields.render(Goes::Header, values, &mut out.bytes)?;
+                cookies.write(path, &mut out.bytes);
+                self.end(&out.body, &mut out.bytes);
+            }
+            Form::Block { template, body } => {
+                self.stream_body(body.as_ref(), values, out, stream)?;
+                template.render(values, cookies, path, &mut out.bytes, stream)?;
+            }
         }
-        out.body.clear();
-        self.body.render(Goes::Plain, values, &mut out.body)?;
-        out.bytes.clear();
-        self.line(path, &mut out.bytes);
-        self.fields.render(Goes::Header, values, &mut out.bytes)?;
-        cookies.write(path, &mut out.bytes);
-        self.end(&out.body, &mut out.bytes);
         Ok(())
     }
 
@@ -147,23 +170,53 @@ impl StepRequest {
         path: &[u8],
         as_get: bool,
         out: &mut Rendered,
+        stream: &mut StreamRequest,
     ) -> Result<(), StepFault> {
-        out.body.clear();
-        out.bytes.clear();
-        if as_get {
-            for part in [&b"GET "[..], path, b" HTTP/1.1\r\n"] {
-                out.bytes.extend_from_slice(part);
+        match &self.form {
+            Form::Lines { fields, .. } => {
+                out.body.clear();
+                out.bytes.clear();
+                if as_get {
+                    for part in [&b"GET "[..], path, b" HTTP/1.1\r\n"] {
+                        out.bytes.extend_from_slice(part);
+                    }
+                } else {
+                    self.body.render(Goes::Plain, values, &mut out.body)?;
+                    self.line(path, &mut out.bytes);
+                }
+                fields.render(Goes::Header, values, &mut out.bytes)?;
+                cookies.write(path, &mut out.bytes);
+                if as_get {
+                    out.bytes.extend_from_slice(b"\r\n");
+                } else {
+                    self.end(&out.body, &mut out.bytes);
+                }
             }
-        } else {
-            self.body.render(Goes::Plain, values, &mut out.body)?;
-            self.line(path, &mut out.bytes);
+            Form::Block { template, body } => {
+                if as_get {
+                    stream.body = None;
+                } else {
+                    self.stream_body(body.as_ref(), values, out, stream)?;
+                }
+                template.render_redirected(values, cookies, path, as_get, &mut out.bytes, stream)?;
+            }
         }
-        self.fields.render(Goes::Header, values, &mut out.bytes)?;
-        cookies.write(path, &mut out.bytes);
-        if as_get {
-            out.bytes.extend_from_slice(b"\r\n");
-        } else {
-            self.end(&out.body, &mut out.bytes);
+        Ok(())
+    }
+
+    /// The body of a stream: shared where nothing is filled in.
+    fn stream_body(
+        &self,
+        known: Option<&Arc<[u8]>>,
+        values: &mut Values<'_>,
+        out: &mut Rendered,
+        stream: &mut StreamRequest,
+    ) -> Result<(), StepFault> {
+        stream.body = known.cloned();
+        if self.body.as_static().is_none() {
+            out.body.clear();
+            self.body.render(Goes::Plain, values, &mut out.body)?;
+            stream.body = (!out.body.is_empty()).then(|| Arc::from(&*out.body));
         }
         Ok(())
     }
@@ -174,6 +227,44 @@ impl StepRequest {
     }
 }
 
+/// All fields of `step` but those that follow from the session and the length of the body: `Host` first, if it has one.
+fn fields(
+    plan: &RunPlan,
+    step: &Step,
+    content_type: Option<String>,
+    text: Compile<'_>,
+) -> Result<Vec<Field>, RunError> {
+    let given = |name: &str| step.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+    let constant = |value: &str| {
+        let mut text = Text::default();
+        text.push_bytes(value.as_bytes());
+        text
+    };
+    // Prony's own fields, as a request without any of the step's has them.
+    let own =
+        Request { keep_alive: plan.request.keep_alive, ..Request::get(plan.target.authority.clone(), "/") };
+    let own = own.encode().map_err(|error| RunError::Request(error.to_string()))?;
+    let own = String::from_utf8_lossy(own.head());
+    let mut fields = Vec::new();
+    if let Some((_, value)) = step.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        fields.push(("Host".to_owned(), text(value.trim(), Goes::Header)?));
+    }
+    for (name, value) in own.lines().skip(1).filter_map(|line| line.split_once(": ")) {
+        if !given(name) {
+            fields.push((name.to_owned(), constant(value)));
+        }
+    }
+    for (name, value) in &step.headers {
+        if !name.eq_ignore_ascii_case("host") {
+            fields.push((name.clone(), text(value.trim(), Goes::Header)?));
+        }
+    }
+    if let Some(content_type) = content_type.filter(|_| !given("content-type")) {
+        fields.push(("Content-Type".to_owned(), constant(&content_type)));
+    }
+    Ok(fields)
+}
+
 /// Memory for the request that is sent next.
 #[derive(Debug, Default)]
 pub(super) struct Rendered {
@@ -182,69 +273,8 @@ pub(super) struct Rendered {
 }
 
 impl Rendered {
-    /// The request.
+    /// The request of HTTP/1.1.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
-}
-
-/// The body of `step` and its media type.
-fn body(
-    plan: &RunPlan,
-    step: &Step,
-    number: usize,
-    text: Compile<'_>,
-) -> Result<(Text, Option<String>), RunError> {
-    let mut body = Text::default();
-    let content_type = match &step.body {
-        StepBody::None => None,
-        StepBody::Text(template) => {
-            body.append(&text(template, Goes::Plain)?);
-            None
-        }
-        StepBody::Json(template) => {
-            body.append(&text(template, Goes::Json)?);
-            Some("application/json".to_owned())
-        }
-        StepBody::File(file) => {
-            body.push_bytes(&file.content.bytes);
-            None
-        }
-        StepBody::Form(fields) => {
-            for (at, (name, value)) in fields.iter().enumerate() {
-                let separator = if at == 0 { "" } else { "&" };
-                body.push_bytes(format!("{separator}{}=", percent_encoded(name)).as_bytes());
-                body.append(&text(value, Goes::Form)?);
-            }
-            Some("application/x-www-form-urlencoded".to_owned())
-        }
-        StepBody::Multipart(parts) => {
-            // Nobody who fills a feed knows the seed of the run.
-            let boundary = format!("prony-{:016x}-{number}", plan.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let quoted = |text: &str| text.replace('"', "%22");
-            for part in parts {
-                let mut head = format!(
-                    "--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"",
-                    quoted(&part.name)
-                );
-                if let Some(name) = &part.file_name {
-                    head.extend(["; filename=\"", &quoted(name), "\""]);
-                }
-                head.push_str("\r\n");
-                if let Some(content_type) = &part.content_type {
-                    head.extend(["Content-Type: ", content_type, "\r\n"]);
-                }
-                head.push_str("\r\n");
-                body.push_bytes(head.as_bytes());
-                match &part.content {
-                    PartContent::Text(template) => body.append(&text(template, Goes::Plain)?),
-                    PartContent::File(file) => body.push_bytes(&file.content.bytes),
-                }
-                body.push_bytes(b"\r\n");
-            }
-            body.push_bytes(format!("--{boundary}--\r\n").as_bytes());
-            Some(format!("multipart/form-data; boundary={boundary}"))
-        }
-    };
-    Ok((body, content_type))
 }

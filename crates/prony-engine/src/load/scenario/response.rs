@@ -1,6 +1,7 @@
 //! What a response means for its session: cookies, redirects, checks, and values that are taken from it.
 
-use prony_http::Head;
+use prony_http::coding::{self, CodingError};
+use prony_http::{Head, h2};
 
 use super::compile::{BodyMatch, Compiled, CompiledStep, Expected, From};
 use super::cookies::SetCookie;
@@ -8,6 +9,7 @@ use super::fault::StepFault;
 use super::json;
 use super::session::Session;
 use super::text::Goes;
+use crate::clock::{self, Nanos};
 use crate::load::checks::BODY_MAX_BYTES;
 
 /// Bytes of a `Location` that are followed.
@@ -15,8 +17,54 @@ const LOCATION_BYTES_MAX: usize = 8192;
 /// Bytes of a value that is taken from a response; a longer one is not found.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
+/// The head of a response, in any version of HTTP.
+pub(crate) trait ResponseHead {
+    /// Its status code.
+    fn status(&self) -> u16;
+    /// The value of the first field of that name, whatever its case.
+    fn header(&self, name: &str) -> Option<&[u8]>;
+    /// All fields.
+    fn headers(&self) -> impl Iterator<Item = (&str, &[u8])>;
+}
+
+impl ResponseHead for Head<'_> {
+    fn status(&self) -> u16 {
+        self.status
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        Head::header(self, name)
+    }
+
+    fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        Head::headers(self)
+    }
+}
+
+impl ResponseHead for h2::Head<'_> {
+    fn status(&self) -> u16 {
+        self.status
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        h2::Head::header(self, name)
+    }
+
+    fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        h2::Head::headers(self)
+    }
+}
+
+/// What is counted of a response, beside what is wrong with it.
+pub(super) enum Noted {
+    /// The extraction of this number found nothing.
+    NothingFound(usize),
+    /// Its body was decoded: bytes before and behind, and the CPU time that it took.
+    Decoded { coded: usize, decoded: usize, cpu: Nanos },
+}
+
 /// The head of a response has come: what it sets and says is noted, and checked.
-pub(super) fn head(session: &mut Session, scenario: &Compiled, head: &Head<'_>) {
+pub(super) fn head(session: &mut Session, scenario: &Compiled, head: &impl ResponseHead) {
     let step = &scenario.flows[session.flow].steps[session.step];
     session.fault = None;
     session.location.clear();
@@ -24,7 +72,7 @@ pub(super) fn head(session: &mut Session, scenario: &Compiled, head: &Head<'_>) 
     for extraction in step.extractions.iter().filter(|one| !one.from.reads_body()) {
         session.set &= !(1 << extraction.value);
     }
-    let redirects = step.redirects > 0 && matches!(head.status, 301 | 302 | 303 | 307 | 308);
+    let redirects = step.redirects > 0 && matches!(head.status(), 301 | 302 | 303 | 307 | 308);
     let takes_cookies = step.extractions.iter().any(|one| matches!(one.from, From::Cookie(_)));
     if scenario.cookies || takes_cookies || redirects || step.reads_body {
         for (name, value) in head.headers() {
@@ -32,7 +80,7 @@ pub(super) fn head(session: &mut Session, scenario: &Compiled, head: &Head<'_>) 
                 set_cookie(session, scenario, step, value);
             } else if redirects && name.eq_ignore_ascii_case("location") {
                 locate(session, scenario, value);
-                session.as_get |= step.request.becomes_get(head.status);
+                session.as_get |= step.request.becomes_get(head.status());
             } else if name.eq_ignore_ascii_case("content-encoding") {
                 session.coding.extend_from_slice(value);
             }
@@ -46,7 +94,7 @@ pub(super) fn head(session: &mut Session, scenario: &Compiled, head: &Head<'_>) 
         let made = expected.render(Goes::Plain, &mut session.values(scenario), &mut text);
         if let Err(fault) = made {
             session.fault.get_or_insert(fault);
-        } else if head.header(name) != Some(&*text) {
+        } else if !head.headers().any(|(own, value)| own.eq_ignore_ascii_case(name) && *value == *text) {
             session.fault.get_or_insert(StepFault::Header);
         }
     }
@@ -84,13 +132,13 @@ fn locate(session: &mut Session, scenario: &Compiled, value: &[u8]) {
         match value.split_at_checked(origin.len()) {
             Some((own, path)) if own.eq_ignore_ascii_case(origin) && path.starts_with(b"/") => path,
             Some((own, b"")) if own.eq_ignore_ascii_case(origin) => b"/",
-            _ => return session.fault = Some(StepFault::Elsewhere),
+            _ => return session.fault = Some(StepFault::OtherServer),
         }
     } else {
         value
     };
     if path.starts_with(b"//") || path.len() > LOCATION_BYTES_MAX || !path.iter().all(u8::is_ascii_graphic) {
-        return session.fault = Some(StepFault::Elsewhere);
+        return session.fault = Some(StepFault::OtherServer);
     }
     if !path.starts_with(b"/") {
         let own = session.path.split(|byte| *byte == b'?').next().unwrap_or_default();
@@ -102,6 +150,32 @@ fn locate(session: &mut Session, scenario: &Compiled, value: &[u8]) {
         session.location.extend_from_slice(&own[..kept]);
     }
     session.location.extend_from_slice(path);
+    without_dots(&mut session.location);
+}
+
+/// Takes the segments `.` and `..` out of a path (RFC 3986 section 5.2.4); the query stays.
+fn without_dots(path: &mut Vec<u8>) {
+    let end = path.iter().position(|byte| *byte == b'?').unwrap_or(path.len());
+    if !path[..end].windows(2).any(|two| two == b"/.") {
+        return;
+    }
+    let mut kept: Vec<u8> = Vec::with_capacity(path.len());
+    let mut segments = path[..end].split(|byte| *byte == b'/').skip(1).peekable();
+    while let Some(segment) = segments.next() {
+        if segment == b".." {
+            let parent = kept.iter().rposition(|byte| *byte == b'/').unwrap_or_default();
+            kept.truncate(parent);
+        }
+        let is_dots = segment == b"." || segment == b"..";
+        if !is_dots {
+            kept.push(b'/');
+            kept.extend_from_slice(segment);
+        } else if segments.peek().is_none() {
+            kept.push(b'/');
+        }
+    }
+    kept.extend_from_slice(&path[end..]);
+    *path = kept;
 }
 
 /// The response is complete: what is wrong with it, if anything. `body` is all of it, where the step reads it; a longer
@@ -112,7 +186,7 @@ pub(super) fn complete(
     status: u16,
     body: &[u8],
     decoded: &mut Vec<u8>,
-    missing: &mut dyn FnMut(usize),
+    note: &mut dyn FnMut(Noted),
 ) -> Result<(), StepFault> {
     // Its expressions need memory that is changed.
     let step = &mut scenario.flows[session.flow].steps[session.step];
@@ -126,7 +200,16 @@ pub(super) fn complete(
         if body.len() > BODY_MAX_BYTES {
             return Err(StepFault::BodyTooLong);
         }
-        super::coding::decoded(&session.coding, body, decoded)?
+        if coding::is_coded(&session.coding, body) {
+            let before = clock::thread_cpu();
+            let result = coding::decode(&session.coding, body, BODY_MAX_BYTES, decoded);
+            let cpu = clock::thread_cpu() - before;
+            note(Noted::Decoded { coded: body.len(), decoded: decoded.len(), cpu });
+            result.map_err(coding_fault)?;
+            &*decoded
+        } else {
+            body
+        }
     } else {
         &[]
     };
@@ -146,7 +229,7 @@ pub(super) fn complete(
             From::Header(_) | From::Cookie(_) => (session.set >> extraction.value & 1 == 1).then_some(()),
         };
         if found.is_none() {
-            missing(at);
+            note(Noted::NothingFound(at));
             let Some(default) = &extraction.default else {
                 session.set &= !(1 << extraction.value);
                 return Err(StepFault::NothingFound(u16::try_from(at).unwrap_or(u16::MAX)));
@@ -156,6 +239,15 @@ pub(super) fn complete(
         session.set |= 1 << extraction.value;
     }
     check(session, scenario, body)
+}
+
+fn coding_fault(error: CodingError) -> StepFault {
+    match error {
+        CodingError::Unknown => StepFault::Coding,
+        CodingError::Damaged => StepFault::Damaged,
+        CodingError::Window => StepFault::Window,
+        CodingError::TooLong => StepFault::BodyTooLong,
+    }
 }
 
 /// What the body must be.
@@ -202,4 +294,28 @@ fn check(session: &mut Session, scenario: &Compiled, body: &[u8]) -> Result<(), 
 
 fn contains(body: &[u8], text: &[u8]) -> bool {
     body.windows(text.len()).any(|window| window == text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_lead_up_and_never_out() {
+        for (path, expected) in [
+            ("/a/b/../c", "/a/c"),
+            ("/a/b/../../../c", "/c"),
+            ("/a/./b/.", "/a/b/"),
+            ("/a/b/..", "/a/"),
+            ("/..", "/"),
+            ("/a/.b/..c?x=/../y", "/a/.b/..c?x=/../y"),
+            ("/a/../b?x=/../y", "/b?x=/../y"),
+            ("/a//../b", "/a/b"),
+            ("/a", "/a"),
+        ] {
+            let mut bytes = path.as_bytes().to_vec();
+            without_dots(&mut bytes);
+            assert_eq!(String::from_utf8_lossy(&bytes), expected, "{path}");
+        }
+    }
 }

@@ -1,15 +1,15 @@
 //! One session: where it stands in its flow, and what it has learned. Its memory is used again by the next one.
 
-use std::sync::atomic::Ordering;
-
 use prony_model::{FeedEnd, FeedOrder, Think};
 use rand_pcg::Pcg64;
 
+use super::block::StreamRequest;
 use super::compile::{Compiled, CompiledFlow, CompiledStep};
 use super::cookies::Cookies;
 use super::fault::StepFault;
 use super::text::{Goes, Values, below_or_at, exponential};
 use crate::clock::{Nanos, span};
+use crate::load::driver::Slot;
 
 /// Streams of sessions are numbered from here on: those below are of the schedules.
 const STREAMS: u128 = 1 << 64;
@@ -38,12 +38,18 @@ pub(super) struct Session {
     pub(super) fault: Option<StepFault>,
     /// The path of the current request.
     pub(super) path: Vec<u8>,
+    /// The current request in HTTP/2, which may have to be sent again.
+    pub(super) request: StreamRequest,
     /// Where the current step was redirected to, and whether a GET goes there; empty for nowhere.
     pub(super) location: Vec<u8>,
     pub(super) as_get: bool,
     /// Content-Encoding of the current response.
     pub(super) coding: Vec<u8>,
     pub(super) in_use: bool,
+    /// The connection that its last request went over.
+    pub(super) slot: Slot,
+    /// Whether no other request of any thread was in flight when its last one was sent.
+    pub(super) is_alone: bool,
 }
 
 impl Session {
@@ -64,10 +70,13 @@ impl Session {
             redirects: 0,
             fault: None,
             path: Vec::new(),
+            request: StreamRequest::default(),
             location: Vec::new(),
             as_get: false,
             coding: Vec::new(),
             in_use: false,
+            slot: 0,
+            is_alone: false,
         }
     }
 
@@ -113,7 +122,7 @@ impl Session {
         let row = match feed.order {
             FeedOrder::Random => below_or_at(&mut self.random, rows.checked_sub(1)?),
             FeedOrder::Sequential | FeedOrder::Unique => {
-                let taken = feed.taken.fetch_add(1, Ordering::Relaxed);
+                let taken = feed.taken.take();
                 if feed.at_end == FeedEnd::Stop && taken >= rows {
                     return None;
                 }

@@ -2,14 +2,16 @@
 
 use std::collections::VecDeque;
 
-use prony_http::{Head, HeadCache, Limits};
+use prony_http::h2::OneRequest;
+use prony_http::{HeadCache, Limits};
 use prony_model::{ErrorKind, Outcome, StatusClass};
 
-use super::agenda::{Agenda, Arrivals, Entry, Place};
+pub(crate) use super::agenda::Place;
+use super::agenda::{Agenda, Arrivals, Entry};
 use super::compile::Compiled;
 use super::fault::StepFault;
 use super::request::Rendered;
-use super::response;
+use super::response::{self, Noted, ResponseHead};
 use super::session::Session;
 use crate::clock::Nanos;
 use crate::load::checks::BODY_MAX_BYTES;
@@ -26,7 +28,7 @@ use crate::record::scenario::ScenarioRecord;
 pub(crate) const SESSIONS_MAX: usize = 1 << 18;
 
 /// No session.
-const NOBODY: Place = Place::MAX;
+pub(crate) const NOBODY: Place = Place::MAX;
 
 /// All sessions of a worker.
 pub(crate) struct Sessions {
@@ -39,8 +41,10 @@ pub(crate) struct Sessions {
     begun: u64,
     thread: u64,
     threads: u64,
-    /// Which session's request is in flight on a connection.
+    /// Which session's request is in flight on a connection or, in HTTP/2, at the place of a stream.
     by_slot: Box<[Place]>,
+    /// Which session a connection is kept for, where sessions have connections of their own; else empty.
+    owners: Box<[Place]>,
     /// Bytes that were sent on a connection, modulo 2^32: the kernel's stamps name bytes by this count.
     written: Box<[u32]>,
     /// Bodies that came in pieces and are read, by slot.
@@ -66,6 +70,17 @@ pub(crate) struct Due {
     pub place: Place,
 }
 
+/// Whom a connection is kept for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// Any session may have it.
+    Nobody,
+    /// A session that is under way.
+    Session,
+    /// A session that has ended: it is to be closed.
+    Ended,
+}
+
 /// What brings sessions about.
 pub(crate) enum Beginning {
     /// The clock.
@@ -74,26 +89,28 @@ pub(crate) enum Beginning {
     Users { users: u32, left: u64, start: Nanos },
 }
 
-/// The number of a thread, and how many there are.
+/// The number of a thread among those of all agents, and how many there are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Share {
+pub(crate) struct Turn {
     pub thread: u32,
-    pub threads: u32,
+    pub of: u32,
 }
 
 impl Sessions {
-    /// Those of one worker with so many connections; what arrives from `measure_from` on is counted.
+    /// Those of one worker, with so many requests in flight at once (`slots`); what arrives from `measure_from` on is counted.
     pub(crate) fn new(
         scenario: Compiled,
         beginning: Beginning,
-        Share { thread, threads }: Share,
+        Turn { thread, of }: Turn,
         slots: u32,
         measure_from: Nanos,
     ) -> Self {
+        let keeps_connections = scenario.keeps_connections;
         let agenda = match beginning {
-            Beginning::Clock(schedule) => Agenda::new(Arrivals::Clock(schedule)),
+            Beginning::Clock(schedule) => Agenda::new(Arrivals::Clock(schedule), keeps_connections),
             Beginning::Users { users, left, start } => {
-                let mut agenda = Agenda::new(Arrivals::Users { left, count_from: measure_from });
+                let arrivals = Arrivals::Users { left, count_from: measure_from };
+                let mut agenda = Agenda::new(arrivals, keeps_connections);
                 (0..users).for_each(|_| agenda.add(start, Entry::User));
                 agenda
             }
@@ -109,8 +126,9 @@ impl Sessions {
             free: VecDeque::new(),
             begun: 0,
             thread: thread.into(),
-            threads: threads.into(),
+            threads: of.into(),
             by_slot: vec![NOBODY; slots].into(),
+            owners: vec![NOBODY; if keeps_connections { slots } else { 0 }].into(),
             written: vec![0; slots].into(),
             bodies: vec![Vec::new(); slots].into(),
             rendered: Rendered::default(),
@@ -150,6 +168,8 @@ impl Sessions {
         }
         let place = self.free.pop_front().unwrap_or_else(|| {
             self.places.push(Session::new(&self.scenario));
+            // All may end together, at any time.
+            self.free.reserve(self.places.len());
             Place::try_from(self.places.len() - 1).expect("invariant: SESSIONS_MAX")
         });
         let number = self.begun * self.threads + self.thread + 1;
@@ -198,10 +218,41 @@ impl Sessions {
         layer: Option<&mut Layer>,
     ) -> Sent {
         self.by_slot[slot as usize] = place;
+        let session = &mut self.places[place as usize];
+        session.is_alone = self.scenario.shared.begin_request();
+        session.slot = slot;
+        if let Some(owner) = self.owners.get_mut(slot as usize) {
+            *owner = place;
+        }
         let bytes = self.rendered.bytes();
         match layer {
             Some(layer) => layer.send_bytes(io, slot, bytes),
             None => hand_over(io, slot, bytes, Carries::Request, &mut self.written),
+        }
+    }
+
+    /// Takes the step that has been due for the longest of sessions with connections of their own, and its connection, if
+    /// it still has one. `waiting` was called before.
+    pub(crate) fn take_kept(&mut self) -> Option<(Due, Option<Slot>)> {
+        let (intended, place) = self.agenda.take_kept()?;
+        let slot = self.places[place as usize].slot;
+        let is_own = self.owners.get(slot as usize) == Some(&place);
+        Some((Due { intended, place }, is_own.then_some(slot)))
+    }
+
+    /// The session of `due` has lost its connection: it waits for another.
+    pub(crate) fn lacks_connection(&mut self, due: Due) {
+        self.agenda.lacks_connection(due.intended, due.place);
+    }
+
+    /// Whether the connection on `slot`, which carries no request now, is free for any session.
+    pub(crate) fn holder(&self, slot: Slot) -> Holder {
+        match self.owners.get(slot as usize) {
+            None | Some(&NOBODY) => Holder::Nobody,
+            Some(&owner) => {
+                let session = &self.places[owner as usize];
+                if session.in_use && session.slot == slot { Holder::Session } else { Holder::Ended }
+            }
         }
     }
 
@@ -223,18 +274,46 @@ impl Sessions {
         }
         let mut path = std::mem::take(&mut session.path);
         let cookies = std::mem::take(&mut session.cookies);
+        let mut stream = std::mem::take(&mut session.request);
         let made = if session.redirects > 0 {
             path.clear();
             path.extend_from_slice(&session.location);
-            let as_get = session.as_get;
-            step.request.redirected(&mut session.values(scenario), &cookies, &path, as_get, rendered)
+            let (as_get, mut values) = (session.as_get, session.values(scenario));
+            step.request.redirected(&mut values, &cookies, &path, as_get, rendered, &mut stream)
         } else {
             session.as_get = false;
-            step.request.render(&mut session.values(scenario), &cookies, &mut path, rendered)
+            let mut values = session.values(scenario);
+            step.request.render(&mut values, &cookies, &mut path, rendered, &mut stream)
         };
         session.path = path;
         session.cookies = cookies;
+        session.request = stream;
         made
+    }
+
+    /// The request of `place` in HTTP/2: as it was made last, however often it is sent.
+    #[inline]
+    pub(crate) fn request(&self, place: Place) -> Option<OneRequest<'_>> {
+        let session = self.places.get(place as usize)?;
+        let step = &self.scenario.flows[session.flow].steps[session.step];
+        Some(session.request.for_core(step.kind))
+    }
+
+    /// The request of `place` goes on the stream at this place, by the number of which its answer is handed over.
+    #[inline]
+    pub(crate) fn sent_on(&mut self, stream: Slot, place: Place) {
+        self.by_slot[stream as usize] = place;
+        self.places[place as usize].is_alone = self.scenario.shared.begin_request();
+    }
+
+    /// The request at this place of a stream was refused: whose it is. Its session sends it again.
+    pub(crate) fn refused(&mut self, stream: Slot) -> Place {
+        let place = std::mem::replace(&mut self.by_slot[stream as usize], NOBODY);
+        self.bodies[stream as usize].clear();
+        if place != NOBODY {
+            self.scenario.shared.end_request();
+        }
+        place
     }
 
     /// The heads of the answers that come on `slot`.
@@ -249,7 +328,7 @@ impl Sessions {
 
     /// The head of an answer has come on `slot`.
     #[inline]
-    pub(crate) fn head(&mut self, slot: Slot, head: &Head<'_>) {
+    pub(crate) fn head(&mut self, slot: Slot, head: &impl ResponseHead) {
         if let Some(session) = self.places.get_mut(self.by_slot[slot as usize] as usize) {
             response::head(session, &self.scenario, head);
         }
@@ -281,8 +360,14 @@ impl Sessions {
         } else {
             let counts = session.due >= *measure_from;
             let body = body.unwrap_or(&bodies[slot as usize]);
-            response::complete(session, scenario, status, body, decoded, &mut |extraction| {
-                record.steps[number].nothing_found[extraction] += u64::from(counts);
+            response::complete(session, scenario, status, body, decoded, &mut |noted| match noted {
+                Noted::NothingFound(extraction) => {
+                    record.steps[number].nothing_found[extraction] += u64::from(counts);
+                }
+                Noted::Decoded { coded, decoded, cpu } if counts => {
+                    record.decoding.decoded(coded, decoded, cpu);
+                }
+                Noted::Decoded { .. } => {}
             })
         };
         bodies[slot as usize].clear();
@@ -298,6 +383,7 @@ impl Sessions {
     pub(crate) fn answered(&mut self, slot: Slot, sample: &Sample) {
         let place = std::mem::replace(&mut self.by_slot[slot as usize], NOBODY);
         let Some(session) = self.places.get_mut(place as usize) else { return };
+        self.scenario.shared.end_request();
         if session.fault.is_none() && !session.location.is_empty() {
             session.redirects += 1;
             if !self.stopped {
@@ -314,6 +400,7 @@ impl Sessions {
         let place = std::mem::replace(&mut self.by_slot[slot as usize], NOBODY);
         self.bodies[slot as usize].clear();
         if place != NOBODY {
+            self.scenario.shared.end_request();
             self.step_ended(place, sample, Some(StepFault::Connection));
         }
     }
@@ -326,15 +413,20 @@ impl Sessions {
     /// `slot` has another connection from here on.
     pub(crate) fn forget(&mut self, slot: Slot) {
         self.written[slot as usize] = 0;
+        if let Some(owner) = self.owners.get_mut(slot as usize) {
+            *owner = NOBODY;
+        }
         self.bodies[slot as usize].clear();
     }
 
     fn step_ended(&mut self, place: Place, sample: &Sample, fault: Option<StepFault>) {
         let session = &mut self.places[place as usize];
+        session.request.body = None;
         let flow = &self.scenario.flows[session.flow];
         let step = &flow.steps[session.step];
         if session.due >= self.measure_from {
-            self.record.steps[step.number].ended(session.due, sample, fault);
+            let since = session.due - self.measure_from;
+            self.record.step_ended(step.number, session.due, since, sample, fault, session.is_alone);
         }
         let failed = fault.is_some() && !step.go_on;
         let is_last = session.step + 1 == flow.steps.len();
@@ -356,10 +448,8 @@ impl Sessions {
         let pause = if fault.is_some_and(StepFault::is_without_answer) { RETRY_PAUSE } else { 0 };
         let next = (session.began.saturating_add(flow.pacing)).max(sample.done + pause);
         self.free.push_back(place);
-        if let Arrivals::Users { left: 1.., .. } = self.agenda.arrivals
-            && !self.stopped
-        {
-            self.agenda.add(next, Entry::User);
+        if !self.stopped {
+            self.agenda.add_user(next);
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use prony_model::{Escape, Generated, Template, TemplatePiece, TemplateValue, rfc3339};
@@ -226,7 +225,7 @@ impl Values<'_> {
                 )
             }
             Generated::Counter => {
-                write!(out, "{}", self.shared.counter.fetch_add(1, Ordering::Relaxed) + 1)
+                write!(out, "{}", self.shared.counter.take() + 1)
             }
             Generated::Session => write!(out, "{}", self.session),
             Generated::Time => {

@@ -3,9 +3,11 @@
 use prony_model::{ErrorKind, Outcome};
 
 use super::fault::StepFault;
-use super::sessions::Due;
+use super::sessions::{Due, Holder};
 use crate::clock::{self, Nanos};
+use crate::load::conn::State;
 use crate::load::driver::{Io, Slot};
+use crate::load::http2::refused::Outgoing;
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::Detail;
 use crate::record::sample::Sample;
@@ -13,6 +15,7 @@ use crate::record::sample::Sample;
 impl Worker {
     /// Sends the requests of sessions that are due, on connections that are free.
     pub(crate) fn dispatch_steps<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        self.dispatch_kept(io, now);
         loop {
             let Pace::Sessions(sessions) = &mut self.pace else { return };
             let waiting = sessions.waiting(now);
@@ -35,9 +38,50 @@ impl Worker {
         }
     }
 
+    /// Sends the requests of sessions that have connections of their own.
+    fn dispatch_kept<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        loop {
+            let Pace::Sessions(sessions) = &mut self.pace else { return };
+            sessions.waiting(now);
+            let Some((due, slot)) = sessions.take_kept() else { return };
+            let is_idle = |slot: &Slot| {
+                let connection = &self.connections[*slot as usize];
+                connection.state == State::Open && connection.in_flight() == 0
+            };
+            let Some(slot) = slot.filter(is_idle) else {
+                sessions.lacks_connection(due);
+                continue;
+            };
+            if let Err(fault) = sessions.prepare(due) {
+                sessions.not_sent(due.place, &Sample::unsent(due.intended, due.intended, now), fault);
+                if sessions.holder(slot) == Holder::Ended {
+                    self.drop_idle(io, slot, now);
+                }
+                continue;
+            }
+            self.recorder.taken(due.intended);
+            self.send_step(io, slot, due);
+        }
+    }
+
+    /// The connection on `slot` is free: it waits for a request, or for the next step of its session, or is closed. Returns
+    /// whether it may carry any request.
+    pub(crate) fn released<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) -> bool {
+        let Pace::Sessions(sessions) = &self.pace else { return true };
+        let holder = sessions.holder(slot);
+        if holder == Holder::Ended {
+            self.drop_idle(io, slot, now);
+        }
+        holder == Holder::Nobody
+    }
+
     /// Sends the request that was made for `due`.
     fn send_step<I: Io>(&mut self, io: &mut I, slot: Slot, due: Due) {
         let now = clock::now();
+        if self.is_http2() {
+            let request = Outgoing { place: due.place, ..Outgoing::first(due.intended) };
+            return self.send_stream(io, slot, request, now);
+        }
         let reused = self.begin_flight(slot, due.intended);
         let Pace::Sessions(sessions) = &mut self.pace else { return };
         let sent = sessions.send(io, slot, due.place, self.layer.as_deref_mut());
@@ -75,7 +119,7 @@ impl Worker {
         }
     }
 
-    /// What the answer on `slot` means.
+    /// What the answer on `slot` means, or in HTTP/2 that at this place of a stream.
     pub(crate) fn evaluate_step(
         &mut self,
         slot: Slot,

@@ -3,10 +3,13 @@
 mod broken;
 mod load;
 mod refused;
+mod retries;
+mod sessions;
 mod truth;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
+use prony_http::h2::for_tests::BlockDecoder;
 use prony_model::{RequestPlan, RunPlan, RunResult, Version};
 
 use crate::plans::{closed, get, plan, requests};
@@ -77,6 +80,9 @@ pub(crate) struct Frames<'a> {
     /// Bodies that are not complete, by stream.
     open: Vec<(u32, Vec<u8>)>,
     found: VecDeque<Sent>,
+    decoder: BlockDecoder,
+    /// The fields of requests, by stream.
+    fields: BTreeMap<u32, Vec<(String, String)>>,
 }
 
 impl<'a> Frames<'a> {
@@ -85,7 +91,8 @@ impl<'a> Frames<'a> {
         let preface = peer.take(24)?;
         assert_eq!(preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         peer.answer(&frame(SETTINGS, 0, 0, settings));
-        Some(Self { peer, open: Vec::new(), found: VecDeque::new() })
+        let (open, found, fields) = (Vec::new(), VecDeque::new(), BTreeMap::new());
+        Some(Self { peer, open, found, decoder: BlockDecoder::new(1 << 20, 1000), fields })
     }
 
     /// The next thing that the client sent beyond what the protocol itself needs; `None` where it has gone.
@@ -107,6 +114,27 @@ impl<'a> Frames<'a> {
         }
     }
 
+    /// The next requests with their bodies: all that have come, and one at least.
+    pub(crate) fn requests(&mut self) -> Option<Vec<(u32, Vec<u8>)>> {
+        let mut requests = Vec::new();
+        while requests.is_empty() || self.peer.has_more() || !self.found.is_empty() {
+            match self.found.pop_front() {
+                Some(Sent::Request(stream, body)) => requests.push((stream, body)),
+                Some(Sent::Reset(..)) => {}
+                None => self.read()?,
+            }
+        }
+        Some(requests)
+    }
+
+    /// The value of a field of the request on `stream`, once.
+    pub(crate) fn field(&self, stream: u32, name: &str) -> Option<&str> {
+        let mut fields = self.fields.get(&stream)?.iter().filter(|(found, _)| found == name);
+        let (_, value) = fields.next()?;
+        assert!(fields.next().is_none(), "{name} stands there twice");
+        Some(value)
+    }
+
     fn read(&mut self) -> Option<()> {
         let head = self.peer.take(9)?;
         let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
@@ -115,6 +143,10 @@ impl<'a> Frames<'a> {
         let payload = self.peer.take(length)?;
         match kind {
             HEADERS => {
+                let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+                let fields = self.decoder.decode(&payload).expect("a block that can be decoded");
+                let fields = fields.into_iter().map(|(name, value)| (text(name), text(value))).collect();
+                self.fields.insert(stream, fields);
                 self.open.push((stream, Vec::new()));
                 assert!(flags & END_HEADERS != 0, "a short request");
             }
