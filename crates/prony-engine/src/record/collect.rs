@@ -49,6 +49,8 @@ pub(crate) struct Pipes {
 /// Everything that was recorded.
 pub(crate) struct Totals {
     pub window: Window,
+    /// When the last worker was ready.
+    pub ready: Nanos,
     /// The last moment of the measured part.
     pub measured_to: Nanos,
     /// The last moment of all.
@@ -90,6 +92,7 @@ pub(crate) struct ThreadTotals {
     pub gap_max: Nanos,
     pub gaps_over_1ms: u64,
     pub polls: u64,
+    is_ready: bool,
     open_peak: u64,
     /// Connections open and requests in flight in its last slice.
     last: (u64, f64),
@@ -124,6 +127,7 @@ impl Collector {
     ) -> Self {
         let totals = Totals {
             window,
+            ready: window.start,
             measured_to: window.measure_from,
             ended: window.start,
             all: Slice::new(0, Samples::none()),
@@ -136,7 +140,7 @@ impl Collector {
             retries: RetryRecord::default(),
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
-            series: Series::new(window.measure_from, plan.threads),
+            series: Series::new(window.measure_from, plan.threads, plan.share.is_some()),
             machine: MachineUse::default(),
             server: Err(String::new()),
         };
@@ -242,6 +246,10 @@ impl Collector {
         self.totals.whole_run.add(&slice.counters);
         let thread = &mut self.totals.threads[slice.thread as usize];
         thread.open_peak = thread.open_peak.max(slice.counters.open_peak);
+        // A worker's first slice begins when it is ready.
+        if !std::mem::replace(&mut thread.is_ready, true) {
+            self.totals.ready = self.totals.ready.max(slice.start);
+        }
         let took = slice.end.saturating_sub(slice.start).max(1);
         thread.last = (slice.counters.open_peak, slice.counters.in_flight_ns as f64 / took as f64);
         self.totals.ended = self.totals.ended.max(slice.end);
@@ -410,8 +418,13 @@ impl Slice {
     /// Service times of all good responses.
     pub(crate) fn good_services(&self) -> Histogram {
         let mut sum = Histogram::new();
-        self.good_clocks().for_each(|clocks| sum.add(&clocks.service));
+        self.add_good_services(&mut sum);
         sum
+    }
+
+    /// Adds the service times of all good responses to `sum`.
+    pub(crate) fn add_good_services(&self, sum: &mut Histogram) {
+        self.good_clocks().for_each(|clocks| sum.add(&clocks.service));
     }
 
     /// Adds what became of requests of the measured part to `counts`.
@@ -441,6 +454,7 @@ fn widen(ends: &mut Option<(f64, f64)>, times: &Histogram) {
 
 impl Counters {
     pub(crate) fn add(&mut self, other: &Self) {
+        self.first_sent = self.first_sent.into_iter().chain(other.first_sent).min();
         self.sent_now += other.sent_now;
         self.answered_now += other.answered_now;
         self.retried_now += other.retried_now;

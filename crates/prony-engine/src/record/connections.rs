@@ -29,11 +29,12 @@ impl Recorder {
     }
 
     /// The server refused a request in flight that was due at `intended` before it processed it; it is sent again.
-    /// `reused`: its connection had carried another one before.
-    pub(crate) fn refused(&mut self, intended: Nanos, reused: bool, now: Nanos) {
+    /// `reused`: its connection had carried another one before. `retry`: it was not its first attempt.
+    pub(crate) fn refused(&mut self, intended: Nanos, reused: bool, retry: bool, now: Nanos) {
         self.leave_flight(now);
         let part = usize::from(self.counts(intended));
         self.http2.refused[part] += 1;
+        self.http2.refused_retries += u64::from(retry && part == 1);
         self.http2.refused_reused += u64::from(reused);
     }
 

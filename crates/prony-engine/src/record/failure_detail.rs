@@ -45,7 +45,7 @@ pub(crate) enum Detail {
     Reset(ErrorCode),
     /// The server refused the request again and again.
     Refused(ErrorCode, u8),
-    /// The server had said why it would close the connection, in a code and in words.
+    /// The server had announced why it would close the connection, in a code and in words.
     GoAway(ErrorCode, Piece),
     /// A server that speaks TLS answered, with a 400, that a request came without.
     WantsTls,

@@ -2,8 +2,7 @@
 
 use prony_model::Handshakes as Summary;
 use prony_stats::{Censored, Histogram};
-
-use crate::record::latency::{histogram_data, summary};
+use prony_summary::{histogram_data, summary};
 
 /// The records of one worker.
 #[derive(Default)]

@@ -7,17 +7,19 @@ use prony_model::Http2Use;
 pub(crate) struct Http2Counts {
     /// Requests that were refused and sent again: of the warm-up, of the measured part.
     pub refused: [u64; 2],
-    /// Those of them whose connection had carried another request before.
+    /// Those of the measured part that were not sent for the first time.
+    pub refused_retries: u64,
+    /// Those of all whose connection had carried another request before.
     pub refused_reused: u64,
     /// Connections on which the server announced that it takes no more.
     pub went_away: u64,
-    /// Requests that the server takes at once on a connection, the least that was said; [`u32::MAX`] for no limit.
+    /// Requests that the server takes at once on a connection, the least that was announced; [`u32::MAX`] for no limit.
     pub stream_limit: u32,
 }
 
 impl Default for Http2Counts {
     fn default() -> Self {
-        Self { refused: [0; 2], refused_reused: 0, went_away: 0, stream_limit: u32::MAX }
+        Self { refused: [0; 2], refused_retries: 0, refused_reused: 0, went_away: 0, stream_limit: u32::MAX }
     }
 }
 
@@ -27,6 +29,7 @@ impl Http2Counts {
         for (sum, more) in self.refused.iter_mut().zip(other.refused) {
             *sum += more;
         }
+        self.refused_retries += other.refused_retries;
         self.refused_reused += other.refused_reused;
         self.went_away += other.went_away;
         self.stream_limit = self.stream_limit.min(other.stream_limit);

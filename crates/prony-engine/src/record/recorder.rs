@@ -194,6 +194,7 @@ impl Recorder {
         tally.sent += u64::from(counts);
         tally.traffic[usize::from(counts)].sent += 1;
         let counters = &mut self.current.counters;
+        counters.first_sent.get_or_insert(now);
         counters.sent_now += 1;
         counters.reused += u64::from(reused);
         counters.sent_bytes += bytes;

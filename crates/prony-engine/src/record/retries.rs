@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use prony_model::{ErrorKind, Outcome, RetryPlan, RetryUse};
 use prony_stats::{Censored, Histogram};
+use prony_summary::summary;
 
 use crate::clock::Nanos;
 use crate::load::retry::{Reason, Refusal};
 use crate::record::failure_detail::Detail;
-use crate::record::latency::summary;
 use crate::record::recorder::Recorder;
 use crate::record::sample::{Answer, Sample};
 

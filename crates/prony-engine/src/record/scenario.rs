@@ -1,21 +1,25 @@
 //! What the sessions of a worker took, of its measured part. Handed over when it has ended.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use prony_model::{FlowResult, Scenario, ScenarioResult, SessionCounts, StepResult};
+use prony_model::{Decoding, FlowResult, Scenario, ScenarioResult, SessionCounts, SoloRequests, StepResult};
 use prony_stats::{Censored, Histogram};
+use prony_summary::{histogram_data, summary};
 
-use crate::clock::Nanos;
+use crate::clock::{Nanos, span};
 use crate::load::scenario::compile::Compiled;
 use crate::load::scenario::fault::{CAUSES, StepFault};
-use crate::record::latency::{histogram_data, summary};
 use crate::record::sample::Sample;
+use crate::record::step_timeline::StepTimelines;
 
 /// The records of one worker.
 #[derive(Default)]
 pub(crate) struct ScenarioRecord {
     pub(crate) flows: Box<[FlowRecord]>,
     pub(crate) steps: Box<[StepRecord]>,
+    timelines: StepTimelines,
+    pub(crate) decoding: DecodingRecord,
     /// The feed that ended the load.
     pub(crate) ended_by: Option<usize>,
 }
@@ -38,6 +42,40 @@ pub(crate) struct StepRecord {
     first_fault: Option<(Nanos, StepFault)>,
     /// By extraction.
     pub(crate) nothing_found: Box<[u64]>,
+    /// Service times of those that no other request was in flight with.
+    alone: Histogram,
+}
+
+/// Bodies that were decoded.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DecodingRecord {
+    bodies: u64,
+    coded_bytes: u64,
+    decoded_bytes: u64,
+    cpu: Nanos,
+}
+
+impl DecodingRecord {
+    /// A body of so many bytes was decoded to so many, in that CPU time.
+    pub(crate) fn decoded(&mut self, coded: usize, decoded: usize, cpu: Nanos) {
+        self.add(Self { bodies: 1, coded_bytes: coded as u64, decoded_bytes: decoded as u64, cpu });
+    }
+
+    fn add(&mut self, other: Self) {
+        self.bodies += other.bodies;
+        self.coded_bytes += other.coded_bytes;
+        self.decoded_bytes += other.decoded_bytes;
+        self.cpu += other.cpu;
+    }
+
+    fn summary(self) -> Option<Decoding> {
+        (self.bodies > 0).then(|| Decoding {
+            bodies: self.bodies,
+            coded_bytes: self.coded_bytes,
+            decoded_bytes: self.decoded_bytes,
+            cpu_s: self.cpu as f64 / 1e9,
+        })
+    }
 }
 
 impl FlowRecord {
@@ -54,13 +92,16 @@ impl FlowRecord {
 }
 
 impl StepRecord {
-    /// A step that was due at `due` ended as `sample` says.
-    pub(crate) fn ended(&mut self, due: Nanos, sample: &Sample, fault: Option<StepFault>) {
+    fn ended(&mut self, due: Nanos, sample: &Sample, fault: Option<StepFault>, is_alone: bool) {
         match fault {
             None => {
                 self.done += 1;
                 self.response.record(sample.done.saturating_sub(due));
-                self.service.record(sample.done.saturating_sub(sample.sent));
+                let service = sample.done.saturating_sub(sample.sent);
+                self.service.record(service);
+                if is_alone {
+                    self.alone.record(service);
+                }
             }
             Some(fault) => {
                 self.failed[fault.cause()] += 1;
@@ -80,8 +121,26 @@ impl ScenarioRecord {
         Self {
             flows: (0..scenario.flows()).map(|_| FlowRecord::default()).collect(),
             steps: scenario.extractions.iter().map(step).collect(),
+            timelines: StepTimelines::new(scenario.extractions.len(), scenario.measured),
+            decoding: DecodingRecord::default(),
             ended_by: None,
         }
+    }
+
+    /// The step `number` that was due at `due`, that long after the beginning of the measured part, ended as `sample` says;
+    /// alone if no other request was in flight when it was sent.
+    pub(crate) fn step_ended(
+        &mut self,
+        number: usize,
+        due: Nanos,
+        since: Nanos,
+        sample: &Sample,
+        fault: Option<StepFault>,
+        is_alone: bool,
+    ) {
+        self.steps[number].ended(due, sample, fault, is_alone);
+        let took = fault.is_none().then(|| sample.done.saturating_sub(due));
+        self.timelines.record(number, since, took);
     }
 
     /// Adds what another worker recorded.
@@ -98,6 +157,7 @@ impl ScenarioRecord {
         for (mine, theirs) in self.steps.iter_mut().zip(&other.steps) {
             mine.response.add(&theirs.response);
             mine.service.add(&theirs.service);
+            mine.alone.add(&theirs.alone);
             mine.done += theirs.done;
             for (mine, theirs) in mine.failed.iter_mut().zip(theirs.failed) {
                 *mine += theirs;
@@ -108,6 +168,8 @@ impl ScenarioRecord {
             let first = [mine.first_fault, theirs.first_fault].into_iter().flatten();
             mine.first_fault = first.min_by_key(|(at, _)| *at);
         }
+        self.timelines.add(other.timelines);
+        self.decoding.add(other.decoding);
         self.ended_by = self.ended_by.or(other.ended_by);
     }
 
@@ -126,7 +188,8 @@ impl ScenarioRecord {
             }
         });
         let flows = flows.collect();
-        let steps = scenario.steps().zip(&self.steps).map(|((flow, step), record)| {
+        let measured = Duration::try_from_secs_f64(measured_s).map_or(0, span);
+        let steps = scenario.steps().zip(&self.steps).enumerate().map(|(number, ((flow, step), record))| {
             let first_failure = record.first_fault.map(|(_, fault)| match fault {
                 StepFault::Status(status) => prony_model::status_name(status),
                 StepFault::NothingFound(at) => {
@@ -158,6 +221,8 @@ impl ScenarioRecord {
                 service: summary(&record.service, Censored::NONE),
                 response_histogram: histogram_data(&record.response),
                 service_histogram: histogram_data(&record.service),
+                alone: alone(&record.alone),
+                timeline: self.timelines.points(number, measured),
             }
         });
         let ended_by_feed =
@@ -168,6 +233,19 @@ impl ScenarioRecord {
             sessions,
             flows,
             ended_by_feed,
+            decoding: self.decoding.summary(),
         }
     }
+}
+
+/// Service times of requests that no other was in flight with; `None` without any.
+fn alone(times: &Histogram) -> Option<SoloRequests> {
+    let ms = |nanos: f64| nanos / 1e6;
+    Some(SoloRequests {
+        count: times.count(),
+        min_ms: ms(times.min()? as f64),
+        median_ms: ms(times.value_at_quantile(0.5)? as f64),
+        mean_ms: ms(times.mean()?),
+        stddev_ms: ms(times.std_dev()?),
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use prony_model::SecondPoint;
+use prony_model::{SecondPoint, TimePieces};
 use prony_stats::{Histogram, Sparse};
 
 use crate::clock::Nanos;
@@ -19,9 +19,18 @@ pub(crate) struct Series {
     from: Nanos,
     threads: u32,
     parts: Parts,
+    /// The same of service times, where the run is a share: those of all agents are evaluated together.
+    services: Option<Services>,
     /// Finished seconds.
     pub seconds: Vec<SecondPoint>,
     open_seconds: BTreeMap<u64, OpenSecond>,
+}
+
+/// Service times by parts.
+struct Services {
+    parts: Parts,
+    /// Of the slice at hand.
+    good: Histogram,
 }
 
 /// A stretch of time in parts of equal length.
@@ -44,9 +53,17 @@ struct OpenSecond {
 }
 
 impl Series {
-    /// Of a run whose measured part begins at `from`.
-    pub(crate) fn new(from: Nanos, threads: u32) -> Self {
-        Self { from, threads, parts: Parts::new(), seconds: Vec::new(), open_seconds: BTreeMap::new() }
+    /// Of a run whose measured part begins at `from`; `is_share`: several agents do it.
+    pub(crate) fn new(from: Nanos, threads: u32, is_share: bool) -> Self {
+        let services = is_share.then(|| Services { parts: Parts::new(), good: Histogram::new() });
+        Self {
+            from,
+            threads,
+            parts: Parts::new(),
+            services,
+            seconds: Vec::new(),
+            open_seconds: BTreeMap::new(),
+        }
     }
 
     /// Adds a slice of the measured part, which ended at `to` if that is before the slice's end; `good` are the
@@ -55,6 +72,11 @@ impl Series {
         let middle = (slice.start + (slice.end - slice.start) / 2).saturating_sub(self.from);
         self.add_to_second(middle / SECOND, slice, to, good);
         self.parts.add(middle, slice.counters.done_now, good);
+        if let Some(Services { parts, good }) = &mut self.services {
+            good.clear();
+            slice.add_good_services(good);
+            parts.add(middle, slice.counters.done_now, good);
+        }
     }
 
     /// Length of a part.
@@ -67,6 +89,28 @@ impl Series {
         self.parts.before(to.saturating_sub(self.from))
     }
 
+    /// The whole parts before `to` of a share, to be evaluated with those of the other agents.
+    pub(crate) fn pieces(&self, to: Nanos) -> TimePieces {
+        let texts = |parts: &[Sparse]| {
+            let mut values = Histogram::new();
+            let text = |part: &Sparse| {
+                values.clear();
+                values.add_sparse(part);
+                if values.is_empty() { String::new() } else { values.to_base64_v2() }
+            };
+            parts.iter().map(text).collect()
+        };
+        let (response, done) = self.parts(to);
+        let services =
+            self.services.as_ref().map(|services| services.parts.before(to.saturating_sub(self.from)));
+        TimePieces {
+            length_ns: self.part(),
+            done: done.to_vec(),
+            response: texts(response),
+            service: texts(services.map_or(&[], |(service, _)| service)),
+        }
+    }
+
     /// Makes the part that is growing one of [`Self::parts`]; it may go on growing.
     pub(crate) fn pack(&mut self) {
         self.parts.finish();
@@ -75,6 +119,9 @@ impl Series {
     /// Closes the last part and the last seconds.
     pub(crate) fn finish(&mut self) {
         self.parts.finish();
+        if let Some(services) = &mut self.services {
+            services.parts.finish();
+        }
         self.close_seconds(u64::MAX);
     }
 
@@ -192,7 +239,7 @@ mod tests {
 
     /// A run of so many `slices` by each thread: nothing is lost when parts are joined.
     fn check(slices: u64, threads: u32, expected_part: Nanos) {
-        let mut series = Series::new(FROM, threads);
+        let mut series = Series::new(FROM, threads, false);
         for index in 0..slices {
             for _ in 0..threads {
                 let slice = slice(index, index + 1);
@@ -237,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_slice_that_a_late_worker_hands_over_lies_in_its_middle() {
-        let mut series = Series::new(FROM, 1);
+        let mut series = Series::new(FROM, 1, false);
         let first = slice(0, 1);
         series.add(&first, first.end, &first.good_responses());
         let mut long = slice(1, 5);

@@ -153,6 +153,8 @@ impl Lengths {
 /// Counts of what happened in a stretch of time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counters {
+    /// When the first one was sent in this stretch of time.
+    pub first_sent: Option<Nanos>,
     /// Requests sent in this stretch of time, whenever they were due.
     pub sent_now: u64,
     /// Complete responses in this stretch of time.

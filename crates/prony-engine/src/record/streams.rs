@@ -2,9 +2,9 @@
 
 use prony_model::EventStreams;
 use prony_stats::{Censored, Histogram};
+use prony_summary::{histogram_data, summary};
 
 use crate::clock::Nanos;
-use crate::record::latency::{histogram_data, summary};
 
 /// The records of one worker.
 #[derive(Default)]

@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use prony_model::{
     Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
-    Histograms, Interval, KernelClockUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
-    SoloRequests, ThreadUse, Timing, TlsUse, Traffic, VERSION, Verdict, Version,
+    Histograms, KernelClockUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
+    SoloRequests, Start, ThreadUse, Timing, TlsUse, Traffic, VERSION, Verdict, Version,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
+use prony_summary::{histogram_data, rate_ends, summary};
 
 use crate::clock::Nanos;
 use crate::evaluate::audit::{self, Facts};
 use crate::evaluate::clean::parts::clean_parts;
 use crate::machine::environment::peak_rss_bytes;
 use crate::record::collect::Totals;
-use crate::record::latency::{add_response_intervals, histogram_data, latencies, summary};
+use crate::record::latency::{add_response_intervals, distributions};
 use crate::record::slice::Slice;
 use crate::resolve::Peers;
 
@@ -29,6 +30,8 @@ pub(crate) struct Run<'a> {
     pub keep_alive: bool,
     pub peers: &'a Peers,
     pub driver: DriverUsed,
+    /// Requests (or sessions) that its threads were to begin in the measured part, where a count ends it.
+    pub requests: Option<u64>,
     /// Without the counts.
     pub kernel_clock: KernelClockUse,
     pub environment: Environment,
@@ -50,7 +53,8 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
     let good_services = totals.all.good_services();
     let cut_off = cut_off(&totals.all.censored, &totals.all);
     let requests = requests(totals);
-    let mut latency = latencies(totals, &good_responses, &good_services, &cut_off);
+    let distributions = distributions(totals, &good_responses, &good_services, &cut_off);
+    let mut latency = distributions.latencies();
     if run.is_over {
         add_response_intervals(&mut latency.response, &good_responses, totals);
     }
@@ -78,7 +82,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             .as_ref()
             .map(|used| TlsUse { handshakes: totals.handshakes.summary(), ..used.clone() }),
         http2: (run.plan.request.version == Version::Http2).then(|| totals.http2.summary()),
-        retries: run.plan.retries.is_some().then(|| totals.retries.summary(totals.all.tally.sent)),
+        retries: run.plan.retries.is_some().then(|| totals.retries.summary(requests.sent)),
         events: run.plan.events.then(|| totals.streams.summary(measured_s(totals))),
         scenario: run
             .plan
@@ -113,11 +117,8 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         findings: Vec::new(),
         thresholds: Vec::new(),
         environment: run.environment.clone(),
-        histograms: if run.is_over {
-            histograms(totals, &good_responses, &good_services, &cut_off)
-        } else {
-            Histograms::default()
-        },
+        histograms: if run.is_over { distributions.histograms() } else { Histograms::default() },
+        pieces: run.plan.share.filter(|_| run.is_over).map(|_| totals.series.pieces(totals.measured_to)),
         requests,
         latency,
     };
@@ -151,8 +152,8 @@ fn requests(totals: &Totals) -> Requests {
     let tally = &totals.all.tally;
     let mut requests = Requests {
         intended: tally.taken,
-        // What was refused was sent again, and is counted then.
-        sent: tally.sent - totals.http2.refused[1],
+        // What was refused was sent again, and is counted then; retries are counted apart.
+        sent: tally.sent - (totals.http2.refused[1] - totals.http2.refused_retries),
         answered: totals.all.statuses.iter().sum(),
         censored: tally.unfinished,
         never_sent: tally.never_sent,
@@ -203,6 +204,18 @@ fn timing(run: &Run<'_>) -> Timing {
         drain_s: seconds(totals.ended.saturating_sub(totals.measured_to)),
         interrupted,
         ended_early_because: run.stopped_because.filter(|_| interrupted).map(str::to_owned),
+        start: Some(start(totals)),
+    }
+}
+
+/// When the load began, beside when it was to.
+fn start(totals: &Totals) -> Start {
+    let planned = totals.window.start;
+    let after = |moment: Nanos| moment.saturating_sub(planned);
+    Start {
+        planned_ns: planned,
+        ready_ns: after(totals.ready),
+        first_sent_ns: totals.whole_run.first_sent.map(after),
     }
 }
 
@@ -210,7 +223,7 @@ fn timing(run: &Run<'_>) -> Timing {
 fn is_whole(run: &Run<'_>) -> bool {
     let tally = &run.totals.all.tally;
     let all = |count| tally.taken == count && tally.unfinished + tally.never_sent == 0;
-    run.totals.measured_to >= run.totals.window.measure_to || run.plan.end.requests().is_some_and(all)
+    run.totals.measured_to >= run.totals.window.measure_to || run.requests.is_some_and(all)
 }
 
 fn measured_s(totals: &Totals) -> f64 {
@@ -241,18 +254,6 @@ fn rate(plan: &RunPlan, totals: &Totals, responses: &Histogram) -> RateSummary {
     }
 }
 
-/// The interval of a counted rate, `half` wide on either side. Where connections move in lockstep the count is off
-/// by up to a round, in each part of the run alike: the interval is that of the rate from whole rounds, too.
-fn rate_ends(done_per_s: f64, half: f64, whole_rounds_per_s: Option<f64>) -> Interval {
-    let whole = whole_rounds_per_s.unwrap_or(done_per_s);
-    let half = half.max(0.0);
-    Interval {
-        low: (done_per_s.min(whole) - half).max(0.0),
-        high: done_per_s.max(whole) + half,
-        indicative: false,
-    }
-}
-
 /// The rate of a closed loop from whole rounds; `responses` are the good ones of the measured part and the drain.
 fn whole_rounds(totals: &Totals, responses: &Histogram) -> Option<f64> {
     let window = totals.measured_to.saturating_sub(totals.window.measure_from);
@@ -262,7 +263,7 @@ fn whole_rounds(totals: &Totals, responses: &Histogram) -> Option<f64> {
 fn connections(plan: &RunPlan, totals: &Totals) -> Connections {
     let whole = &totals.whole_run;
     Connections {
-        asked: u64::from(plan.load.connections()),
+        asked: u64::from(plan.own_load().connections()),
         reached: whole.open_peak,
         attempted: whole.attempted,
         opened: whole.opened,
@@ -343,43 +344,4 @@ fn solo(services: &Histogram) -> Option<SoloRequests> {
         mean_ms: milliseconds(services.mean()?),
         stddev_ms: milliseconds(services.std_dev()?),
     })
-}
-
-fn histograms(
-    totals: &Totals,
-    responses: &Histogram,
-    services: &Histogram,
-    cut_off: &Histogram,
-) -> Histograms {
-    Histograms {
-        response: histogram_data(responses),
-        kernel_response: histogram_data(&totals.stamps.response),
-        service: histogram_data(services),
-        first_byte: histogram_data(&totals.all.first_byte),
-        connect: histogram_data(&totals.all.connect),
-        lag: histogram_data(&totals.all.lag),
-        blocked: histogram_data(&totals.all.blocked),
-        censored: histogram_data(cut_off),
-        departure: histogram_data(&totals.stamps.departure),
-        network: histogram_data(&totals.stamps.network),
-        arrival: histogram_data(&totals.stamps.arrival),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 8 connections in lockstep, 98 ms a round: every fifth of two seconds holds two rounds, 80 /s, and the rate is
-    /// 81.6 /s. The interval was 80 to 80.
-    #[test]
-    fn the_interval_of_a_rate_holds_that_of_whole_rounds() {
-        let ends = |half, whole| {
-            let Interval { low, high, .. } = rate_ends(80.0, half, whole);
-            (low, high)
-        };
-        assert_eq!(ends(0.0, Some(81.6)), (80.0, 81.6));
-        assert_eq!(ends(1.0, Some(79.0)), (78.0, 81.0));
-        assert_eq!(ends(1.0, None), (79.0, 81.0));
-    }
 }
