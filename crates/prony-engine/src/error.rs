@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 use std::{fmt, io};
 
 use prony_http::tls::{CertificateFault, SetupError, TlsError};
@@ -78,6 +79,11 @@ pub enum RunError {
     },
     /// io_uring was asked for, and the kernel lacks it.
     NoUring(String),
+    /// The moment at which the load was to start has passed.
+    StartPassed {
+        /// How long ago, counting the time that threads take to start.
+        late: Duration,
+    },
     /// The server's processes that were named can't be measured.
     Server(Box<Problem>),
     /// Anything else that the operating system refuses.
@@ -144,6 +150,10 @@ impl RunError {
                 let advice = format!("leave out {driver}, or use {driver} epoll");
                 Problem::new(format!("io_uring can't be used here ({why})"), advice).about("driver")
             }
+            Self::StartPassed { late } => Problem::new(
+                format!("the planned start came {} ms too early for this machine", late.as_millis() + 1),
+                "plan a later start",
+            ),
             Self::Server(problem) => Problem::clone(problem),
             Self::System { action, source } => Problem::without_advice(format!("can't {action}: {source}")),
         }

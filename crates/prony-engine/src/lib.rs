@@ -12,6 +12,7 @@
 //!
 //! Beside it stands [`probe()`], which sends single requests without any of this and says where their time went.
 
+mod assign;
 mod run;
 
 mod load;
@@ -36,5 +37,5 @@ pub use error::RunError;
 pub use machine::environment::{before as environment, load_average};
 pub use machine::limits::connections_allowed;
 pub use probe::{BodyNotKept, KeptBody, probe};
-pub use run::{run, run_with_server};
+pub use run::{RunExtras, run, run_with};
 pub use sys::{map_large_allocations, share_heaps};

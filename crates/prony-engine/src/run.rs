@@ -12,20 +12,18 @@ use std::time::Duration;
 use prony_http::tls::TlsClient;
 use prony_http::{EncodedRequest, HeadCache, Limits, Request, RequestKind, h2};
 use prony_model::{
-    DriverUsed, Environment, Load, RequestPlan, RunEvent, RunPlan, RunResult, ServerHint, Target, Version,
+    DriverUsed, Environment, RequestPlan, RunEvent, RunPlan, RunResult, ServerHint, Target, Version,
 };
 
+use crate::assign::{What, assign, own_requests, thread_numbers};
 use crate::clock::{self, NEVER, Nanos, span};
 use crate::kernel::kernel_clock::Stamping;
 use crate::load::checks::Checker;
 use crate::load::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
 use crate::load::http2::Http2;
 use crate::load::layer::Layer;
-use crate::load::pacer::{Part, Schedule, share};
-use crate::load::retry::Retries;
 use crate::load::scenario::compile::Compiled;
-use crate::load::scenario::sessions::{Beginning, Sessions, Share};
-use crate::load::worker::{Assignment, Pace, Worker};
+use crate::load::worker::{Assignment, Worker};
 use crate::machine::environment;
 use crate::machine::limits;
 use crate::machine::server::ServerWatch;
@@ -44,32 +42,37 @@ const SLICES_PER_WORKER: usize = 3;
 /// What TCP may send at once on a new connection: ten segments of 1,460 bytes, less a margin for short
 /// segments (RFC 6928). Congestion control has no say in requests that fit.
 const WINDOW_BYTES: usize = 8 * 1024;
-/// A warm-up of at least this length begins with requests that are sent one at a time,
-const SOLO_WARMUP_MIN: Duration = Duration::from_millis(800);
-/// for this part of it,
-const SOLO_PART: u32 = 3;
-/// but for no longer than this.
-const SOLO_MAX: Duration = Duration::from_secs(1);
 /// Time for the threads to start before the first request is due.
 const START_DELAY: Nanos = 5_000_000;
+/// How often a thread that waits for its start checks whether the run was ended.
+const WAIT_STEP: Nanos = 50_000_000;
+
+/// What a run is given beside its plan. By default: nothing is known of the server, and the load starts at once.
+#[derive(Debug, Clone, Default)]
+pub struct RunExtras {
+    /// What is known of the server's processes: they are measured, too.
+    pub server: ServerHint,
+    /// The sink gets the result so far each time that this has passed ([`RunEvent::SoFar`]).
+    pub so_far: Option<Duration>,
+    /// When the load starts, by CLOCK_MONOTONIC of this machine.
+    pub start_at: Option<Duration>,
+}
 
 /// Runs `plan`, reports to `sink` how it goes, and returns what was found out. Blocks the calling thread.
 ///
 /// # Errors
 /// Only what prevents the load: once it is on, failures are counted in the result.
 pub fn run(plan: &RunPlan, control: &Control, sink: &mut dyn FnMut(RunEvent)) -> Result<RunResult, RunError> {
-    run_with_server(plan, &ServerHint::default(), None, control, sink)
+    run_with(plan, &RunExtras::default(), control, sink)
 }
 
-/// As [`run()`], with what is known of the server's processes: they are measured, too. Where `so_far` is a length of
-/// time, `sink` gets the result so far each time that it has passed ([`RunEvent::SoFar`]).
+/// As [`run()`], with `extras`.
 ///
 /// # Errors
-/// As [`run()`], and processes that are named and aren't there.
-pub fn run_with_server(
+/// As [`run()`], processes that are named and aren't there, and a start that has passed when everything is ready for it.
+pub fn run_with(
     plan: &RunPlan,
-    hint: &ServerHint,
-    so_far: Option<Duration>,
+    extras: &RunExtras,
     control: &Control,
     sink: &mut dyn FnMut(RunEvent),
 ) -> Result<RunResult, RunError> {
@@ -78,7 +81,7 @@ pub fn run_with_server(
     let request = Encoded::of(&plan.target, &plan.request)?;
     let checker = Checker::new(&plan.checks)?;
     let scenario = Compiled::of(plan)?;
-    limits::make_room(u64::from(plan.load.connections()), u64::from(plan.threads))?;
+    limits::make_room(u64::from(plan.own_load().connections()), u64::from(plan.threads))?;
     let driver = pick(plan.driver)?;
     let stamping = Stamping::pick(plan, driver.name == "io_uring");
     let kernel = Kernel { driver, stamping };
@@ -88,14 +91,15 @@ pub fn run_with_server(
     if !peers.here {
         environment.link_mbit_per_s = environment::link::mbit_per_s(&peers.names);
     }
-    let mut server = ServerWatch::new(plan, &peers, hint)?;
+    let mut server = ServerWatch::new(plan, &peers, &extras.server)?;
     sink(RunEvent::Starting { addresses: peers.names.clone(), driver: kernel.driver.clone() });
 
-    let started_at = clock::wall() + Duration::from_nanos(START_DELAY);
-    let window = window(plan);
+    let now = clock::now();
+    let window = window(plan, start(extras, now)?);
+    let started_at = clock::wall() + Duration::from_nanos(window.start - now);
     server.start(window);
     let what = What { request: &request, checker: &checker, scenario: scenario.as_ref() };
-    let (workers, pipes) = start(plan, &what, &kernel, tls.as_ref(), &peers, control, window)?;
+    let (workers, pipes) = start_workers(plan, &what, &kernel, tls.as_ref(), &peers, control, window)?;
     let mut collector =
         Collector::new(plan, window, server, workers.iter().map(|worker| Arc::clone(&worker.tid)).collect());
     let run = |environment: &Environment, is_over, totals: &Totals| {
@@ -104,6 +108,7 @@ pub fn run_with_server(
             keep_alive: request.keep_alive(plan.request.keep_alive),
             peers: &peers,
             driver: kernel.driver.clone(),
+            requests: own_requests(plan, window),
             kernel_clock: kernel.stamping.used(),
             environment: environment.clone(),
             started_at,
@@ -114,7 +119,7 @@ pub fn run_with_server(
         })
     };
     let summarize_so_far = |totals: &Totals| run(&environment, false, totals);
-    let so_far = so_far.map(|every| SoFar::new(every, &summarize_so_far));
+    let so_far = extras.so_far.map(|every| SoFar::new(every, &summarize_so_far));
     collector.collect(&pipes, so_far, sink);
     for worker in workers {
         let ended = worker.handle.join().expect("invariant: workers don't panic");
@@ -128,14 +133,6 @@ pub fn run_with_server(
 struct Kernel {
     driver: DriverUsed,
     stamping: Stamping,
-}
-
-/// What is sent, and what must come back.
-struct What<'a> {
-    request: &'a Encoded,
-    checker: &'a Checker,
-    /// Instead of both.
-    scenario: Option<&'a Compiled>,
 }
 
 /// A worker thread.
@@ -175,7 +172,7 @@ impl Encoded {
     }
 
     /// Bytes of a request that is not the first one of its connection.
-    fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         match self {
             Self::Http1(request) => request.bytes().len(),
             Self::Http2(request) => request.frame_bytes().1,
@@ -225,9 +222,18 @@ fn written(target: &Target, request: &RequestPlan) -> Request {
     }
 }
 
+/// The moment of the first request.
+fn start(extras: &RunExtras, now: Nanos) -> Result<Nanos, RunError> {
+    let earliest = now + START_DELAY;
+    let start = extras.start_at.map_or(earliest, span);
+    match earliest.checked_sub(start) {
+        Some(late @ 1..) => Err(RunError::StartPassed { late: Duration::from_nanos(late) }),
+        _ => Ok(start),
+    }
+}
+
 /// When load, measurement and end are.
-fn window(plan: &RunPlan) -> Window {
-    let start = clock::now() + START_DELAY;
+fn window(plan: &RunPlan, start: Nanos) -> Window {
     let measure_from = start + span(plan.warmup);
     let measure_to = plan.end.duration().map_or(NEVER, |duration| measure_from + span(duration));
     Window { start, measure_from, measure_to }
@@ -235,7 +241,7 @@ fn window(plan: &RunPlan) -> Window {
 
 /// Starts the workers. Their slices come out of the first end until the last worker has ended, and go back
 /// through the others.
-fn start(
+fn start_workers(
     plan: &RunPlan,
     what: &What<'_>,
     kernel: &Kernel,
@@ -251,8 +257,8 @@ fn start(
     let mut workers = Vec::with_capacity(threads);
     let mut spares = Vec::with_capacity(threads);
     let abort = Control::default();
-    for thread in 0..plan.threads {
-        let assignment = assign(plan, what, window, thread);
+    for (thread, number) in (0..plan.threads).zip(thread_numbers(plan)) {
+        let assignment = assign(plan, what, window, number);
         let setup = Setup {
             slots: assignment.slots,
             request: request.repeated().into(),
@@ -279,7 +285,8 @@ fn start(
         let worker =
             Worker::new(assignment, layer, heads, checker.clone(), recorder, control.clone(), abort.clone());
         let uring = kernel.driver.name == "io_uring";
-        workers.push(spawn(thread, worker, setup, uring, window.start, abort.clone())?);
+        let wait = Wait { until: window.start, control: control.clone(), abort: abort.clone() };
+        workers.push(spawn(thread, worker, setup, uring, wait)?);
     }
     Ok((workers, Pipes { full: collected, spares }))
 }
@@ -301,15 +308,29 @@ fn slice(plan: &RunPlan, thread: u32) -> Box<Slice> {
     Box::new(Slice::new(thread, Samples::new(plan.samples)))
 }
 
-/// Starts one worker thread. If it fails, `abort` ends the others: a run that lacks a worker has no result.
-fn spawn(
-    thread: u32,
-    worker: Worker,
-    setup: Setup,
-    uring: bool,
-    start: Nanos,
+/// What a worker waits for before it begins.
+struct Wait {
+    until: Nanos,
+    /// Ends the run, and the wait.
+    control: Control,
+    /// Another worker has failed.
     abort: Control,
-) -> Result<Started, RunError> {
+}
+
+impl Wait {
+    fn wait(&self) {
+        while !self.control.is_stopped() && !self.abort.is_stopped() {
+            let left = self.until.saturating_sub(clock::now());
+            if left == 0 {
+                return;
+            }
+            thread::sleep(Duration::from_nanos(left.min(WAIT_STEP)));
+        }
+    }
+}
+
+/// Starts one worker thread. If it fails, `abort` ends the others: a run that lacks a worker has no result.
+fn spawn(thread: u32, worker: Worker, setup: Setup, uring: bool, wait: Wait) -> Result<Started, RunError> {
     let tid = Arc::new(AtomicI32::new(0));
     let shared_tid = Arc::clone(&tid);
     let body = move || {
@@ -318,8 +339,8 @@ fn spawn(
         let _as_before = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         sys::ask_for_short_slices();
         let ended =
-            if uring { work::<Uring>(worker, &setup, start) } else { work::<Epoll>(worker, &setup, start) };
-        ended.inspect_err(|_| abort.stop())
+            if uring { work::<Uring>(worker, &setup, &wait) } else { work::<Epoll>(worker, &setup, &wait) };
+        ended.inspect_err(|_| wait.abort.stop())
     };
     let handle = thread::Builder::new()
         .name(format!("load-{thread}"))
@@ -329,73 +350,8 @@ fn spawn(
 }
 
 /// The life of a worker thread.
-fn work<D: Driver>(worker: Worker, setup: &Setup, start: Nanos) -> io::Result<()> {
+fn work<D: Driver>(worker: Worker, setup: &Setup, wait: &Wait) -> io::Result<()> {
     let mut driver = D::new(setup)?;
-    thread::sleep(Duration::from_nanos(start.saturating_sub(clock::now())));
+    wait.wait();
     worker.run(&mut driver)
-}
-
-/// The part of `plan` that worker `thread` does. The parts add up to the plan exactly.
-fn assign(plan: &RunPlan, what: &What<'_>, window: Window, thread: u32) -> Assignment {
-    let request = what.request;
-    let requests = plan.end.requests().unwrap_or(u64::MAX);
-    let slots = slots(plan, thread);
-    let left = share(requests, thread, plan.threads);
-    let sessions = |scenario: &Compiled, beginning| {
-        let share = Share { thread, threads: plan.threads };
-        let sessions = Sessions::new(scenario.clone(), beginning, share, slots, window.measure_from);
-        Pace::Sessions(Box::new(sessions))
-    };
-    let pace = match plan.load {
-        Load::Closed { .. } => match what.scenario {
-            None => Pace::Closed { left },
-            Some(scenario) => {
-                sessions(scenario, Beginning::Users { users: slots, left, start: window.start })
-            }
-        },
-        Load::Open { rate_per_s, arrivals, .. } => {
-            let (start, count_from, end) = (window.start, window.measure_from, window.measure_to);
-            let part =
-                Part { thread, threads: plan.threads, seed: plan.seed, start, count_from, end, requests };
-            let schedule = Schedule::new(rate_per_s, arrivals, part);
-            match what.scenario {
-                None => Pace::Open(schedule),
-                Some(scenario) => sessions(scenario, Beginning::Clock(schedule)),
-            }
-        }
-    };
-    Assignment {
-        slots,
-        first_attempt: u64::from(thread),
-        pace,
-        solo_until: solo(plan).map_or(0, |length| window.start + span(length)),
-        measure_from: window.measure_from,
-        measure_to: window.measure_to,
-        counted: plan.end.requests().is_some(),
-        drain: span(plan.timeouts.drain),
-        connect_timeout: span(plan.timeouts.connect),
-        request_timeout: span(
-            plan.retries.as_ref().map_or(plan.timeouts.request, |retries| retries.attempt_timeout),
-        ),
-        depth: plan.request.pipeline,
-        keep_alive: request.keep_alive(plan.request.keep_alive),
-        request_bytes: request.length() as u64,
-        events: plan.events,
-        retries: Retries::of(plan, thread).map(Box::new),
-    }
-}
-
-/// The connections of worker `thread`, at most.
-pub(crate) fn slots(plan: &RunPlan, thread: u32) -> u32 {
-    let connections = share(u64::from(plan.load.connections()), thread, plan.threads);
-    u32::try_from(connections).expect("invariant: a share of 32 bits has 32 bits")
-}
-
-/// How long the warm-up sends one request at a time: what the server takes without a queue distinguishes a server
-/// that waits from too few connections. These requests are part of the warm-up's load, none is sent in addition.
-fn solo(plan: &RunPlan) -> Option<Duration> {
-    let closed = matches!(plan.load, Load::Closed { connections } if connections > 1);
-    let may =
-        closed && plan.scenario.is_none() && plan.request.pipeline == 1 && plan.warmup >= SOLO_WARMUP_MIN;
-    may.then(|| (plan.warmup / SOLO_PART).min(SOLO_MAX))
 }

@@ -102,7 +102,7 @@ impl Worker {
     #[inline]
     pub(crate) fn may_begin(&self, now: Nanos) -> bool {
         match self.pace {
-            Pace::Closed { left } => now < self.stop_at && left > 0,
+            Pace::Closed { left } => now < self.stop_at && left > 0 && self.has_idle_client(),
             Pace::Open(_) | Pace::Sessions(_) => false,
         }
     }

@@ -67,7 +67,7 @@ impl Flight {
     /// Its last byte left the kernel at `now`: for the first time, if that is not known already. The kernel reports a
     /// segment again that TCP sends again, which is part of what the network took.
     #[inline]
-    fn leave(&mut self, now: Nanos) {
+    pub(crate) fn leave(&mut self, now: Nanos) {
         if self.departed <= STAMP_PENDING {
             self.departed = now;
         }

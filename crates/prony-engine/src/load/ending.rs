@@ -61,8 +61,12 @@ impl Worker {
                     self.recorder.unfinished(flight.flight.intended, now);
                 }
             }
-            for intended in http2.take_refused() {
-                self.recorder.never_sent(intended, true, now);
+            for refused in http2.refused() {
+                if refused.attempt.is_retry() {
+                    self.recorder.unfinished_retry(refused.intended, now);
+                } else {
+                    self.recorder.never_sent(refused.intended, true, now);
+                }
             }
         }
         for (index, connection) in self.connections.iter_mut().enumerate() {
@@ -72,7 +76,9 @@ impl Worker {
             }
             match std::mem::take(&mut connection.waiting) {
                 0 => {}
-                intended if self.retries.as_ref().is_some_and(|retries| retries.is_retry(slot)) => {
+                intended
+                    if !is_http2 && self.retries.as_ref().is_some_and(|retries| retries.is_retry(slot)) =>
+                {
                     self.recorder.unfinished_retry(intended, now);
                 }
                 intended => self.recorder.never_sent(intended, true, now),

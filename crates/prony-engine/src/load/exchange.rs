@@ -127,7 +127,7 @@ impl Worker {
             Pace::Closed { .. } => {
                 let intended = std::mem::take(&mut self.connections[slot as usize].waiting);
                 // It may have been opened for a request that was refused elsewhere.
-                if self.retries.as_ref().is_some_and(|retries| retries.is_retry(slot)) {
+                if self.carries_retry(slot) {
                     self.send_again(io, slot, intended, now);
                 } else if intended != 0 {
                     self.send(io, slot, intended, now);
@@ -280,12 +280,9 @@ impl Worker {
 
     #[inline]
     fn hand_over_plain<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos) -> (u64, bool) {
-        let connection = &mut self.connections[slot as usize];
-        let ready = intended.max(connection.since);
-        let reused = std::mem::replace(&mut connection.used, true);
+        let reused = self.begin_flight(slot, intended);
+        let connection = &self.connections[slot as usize];
         // A driver that sends at once says when; the other one stamps the flight later.
-        let flight = Flight { intended, ready, sent: 0, departed: 0 };
-        self.flights.push(slot, connection, flight);
         if let Some(sent) = io.send(slot) {
             self.flights.stamp(slot, connection, sent);
         }
@@ -296,9 +293,20 @@ impl Worker {
         (self.plan.request_bytes, reused)
     }
 
+    /// A request that was due at `intended` is about to be sent. Returns whether its connection had carried one before.
+    #[inline]
+    pub(crate) fn begin_flight(&mut self, slot: Slot, intended: Nanos) -> bool {
+        let connection = &mut self.connections[slot as usize];
+        let ready = intended.max(connection.since);
+        let reused = std::mem::replace(&mut connection.used, true);
+        self.flights.push(slot, connection, Flight { intended, ready, sent: 0, departed: 0 });
+        reused
+    }
+
     /// Fills an open connection of a closed loop with as many requests as it may carry at once.
     #[inline]
     pub(crate) fn refill<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.send_ready_on(io, slot, now);
         while self.connections[slot as usize].state == State::Open
             && self.connections[slot as usize].has_room()
             && self.take_closed(now)
@@ -449,7 +457,7 @@ impl Worker {
             Pace::Closed { .. } if again => {}
             Pace::Closed { .. } => self.refill(io, slot, now),
             Pace::Open(_) | Pace::Sessions(_) => {
-                if was_full {
+                if was_full && self.released(io, slot, now) {
                     self.free.push_back(slot);
                 }
                 self.dispatch_waiting(io, now);

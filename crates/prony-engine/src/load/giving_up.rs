@@ -126,21 +126,35 @@ impl Worker {
             Pace::Closed { .. } => {
                 // Without one it was opened for a request that was refused elsewhere.
                 if waited == 0 {
-                    self.fail_refused(began, kind, detail, now);
-                    return self.paused.push_back((now + RETRY_PAUSE, slot));
+                    if !self.fail_refused(slot, began, kind, detail, now) {
+                        self.fail_waiting_retry(slot, began, kind, detail, now);
+                    }
+                    return self.pause(slot, now);
                 }
                 let sample = Sample::unsent(waited, began, now);
-                let attempt = self.retries.as_mut().map(|retries| retries.take_attempt(slot));
-                if !self.settle_unconnected(attempt.unwrap_or_default(), slot, sample, kind, detail) {
-                    self.paused.push_back((now + RETRY_PAUSE, slot));
+                let attempt = self.take_waiting_attempt(slot);
+                let again = self.settle_unconnected(attempt, slot, sample, kind, detail);
+                // In HTTP/1 the connection waits with its request.
+                if !again || self.is_http2() {
+                    self.pause(slot, now);
                 }
             }
             Pace::Open(_) | Pace::Sessions(_) => {
                 self.closed.push(slot);
-                if !self.fail_refused(began, kind, detail, now) {
+                if !self.fail_refused(slot, began, kind, detail, now) {
                     self.fail_waiting(slot, began, kind, detail, now);
                 }
             }
+        }
+    }
+
+    /// `slot` of a closed loop may connect again after a while.
+    fn pause(&mut self, slot: Slot, now: Nanos) {
+        if self.stopped {
+            // Only retries of HTTP/2 need connections then.
+            self.closed.push(slot);
+        } else {
+            self.paused.push_back((now + RETRY_PAUSE, slot));
         }
     }
 
@@ -176,17 +190,6 @@ impl Worker {
                 return;
             }
         }
-    }
-
-    pub(crate) fn record_unconnected(
-        &mut self,
-        intended: Nanos,
-        began: Nanos,
-        kind: ErrorKind,
-        detail: Detail,
-        now: Nanos,
-    ) {
-        self.recorder.unconnected(Sample::unsent(intended, began, now), kind, detail);
     }
 
     /// No connection in time.

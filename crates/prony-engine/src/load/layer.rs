@@ -9,9 +9,10 @@ use prony_http::tls::{TlsBuffers, TlsClient, TlsError, TlsSession};
 use prony_model::ErrorKind;
 
 use crate::clock::{self, Nanos};
-use crate::load::conn::{Flight, State};
+use crate::load::conn::State;
 use crate::load::driver::{Carries, Io, Slot};
 use crate::load::http2::Http2;
+use crate::load::http2::refused::Outgoing;
 use crate::load::worker::Worker;
 use crate::record::failure_detail::{Detail, Piece};
 
@@ -181,7 +182,7 @@ impl Worker {
     pub(crate) fn send_layered<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos, now: Nanos) {
         let Some(layer) = &mut self.layer else { return };
         if layer.http2.is_some() {
-            return self.send_stream(io, slot, intended, now);
+            return self.send_stream(io, slot, Outgoing::first(intended), now);
         }
         let (bytes, reused) = self.hand_over_layered(io, slot, intended);
         self.recorder.sent(intended, bytes, reused, now);
@@ -199,16 +200,6 @@ impl Worker {
         let sent = layer.send(io, slot);
         self.flight_sent(io, slot, &sent);
         (sent.bytes as u64, reused)
-    }
-
-    /// A request of bytes of its own, which was due at `intended`, is about to be sent. Returns whether its connection had
-    /// carried one before.
-    pub(crate) fn begin_flight(&mut self, slot: Slot, intended: Nanos) -> bool {
-        let connection = &mut self.connections[slot as usize];
-        let ready = intended.max(connection.since);
-        let reused = std::mem::replace(&mut connection.used, true);
-        self.flights.push(slot, connection, Flight { intended, ready, sent: 0, departed: 0 });
-        reused
     }
 
     /// The request that was begun last on `slot` was handed to the driver.

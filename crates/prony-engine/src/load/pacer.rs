@@ -5,7 +5,7 @@
 
 use std::num::NonZeroU64;
 
-use prony_model::{Arrivals, Rate};
+use prony_model::{Arrivals, Rate, RunPlan};
 use rand::Rng as _;
 use rand_pcg::Pcg64;
 
@@ -40,7 +40,7 @@ enum Cursor {
 /// What a schedule is made for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
-    /// This thread, from 0.
+    /// This thread, from 0; of a load that agents share, among those of all agents.
     pub thread: u32,
     /// How many threads share the schedule.
     pub threads: u32,
@@ -78,7 +78,7 @@ impl Schedule {
         let limit = match arrivals {
             _ if part.requests == u64::MAX => u64::MAX,
             Arrivals::Constant => constant_share(rate, part),
-            Arrivals::Poisson => share(part.requests, part.thread, part.threads),
+            Arrivals::Poisson => RunPlan::part_of(part.requests, part.thread, part.threads),
         };
         Self {
             due: cursor.clone(),
@@ -126,6 +126,11 @@ impl Schedule {
         moment
     }
 
+    /// Requests of this thread that count at most; [`u64::MAX`] for no limit.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// When the oldest waiting request was due. Call only after `waiting` returned more than 0.
     pub(crate) fn oldest(&self) -> Nanos {
         self.taken.moment()
@@ -164,11 +169,6 @@ impl Cursor {
     }
 }
 
-/// The part of `total` that falls to `thread`, where the threads take turns and the first begins.
-pub(crate) fn share(total: u64, thread: u32, threads: u32) -> u64 {
-    total.saturating_sub(u64::from(thread)).div_ceil(u64::from(threads))
-}
-
 /// How many of the counted requests of a constant schedule are `part.thread`'s: those that are due next from
 /// `count_from` on, whoever's turn it is after the warm-up.
 fn constant_share(rate: Rate, part: Part) -> u64 {
@@ -184,7 +184,8 @@ fn constant_share(rate: Rate, part: Part) -> u64 {
     }
     let threads = u64::from(part.threads);
     let turn = (u64::from(part.thread) + threads - first % threads) % threads;
-    share(part.requests, u32::try_from(turn).expect("invariant: below the number of threads"), part.threads)
+    let turn = u32::try_from(turn).expect("invariant: below the number of threads");
+    RunPlan::part_of(part.requests, turn, part.threads)
 }
 
 /// `index / rate`, in nanoseconds. Computed from the index each time, so that no rounding adds up.

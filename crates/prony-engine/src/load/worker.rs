@@ -143,7 +143,7 @@ pub(crate) struct Worker {
     pub(crate) retries: Option<Box<Retries>>,
     pub(crate) recorder: Recorder,
     pub(crate) first: Watch,
-    /// A 400 has said that the server speaks TLS.
+    /// A 400 has shown that the server speaks TLS.
     pub(crate) wants_tls: bool,
     /// No request is begun from here on.
     pub(crate) stop_at: Nanos,
@@ -287,7 +287,7 @@ impl Worker {
                 Pace::Closed { .. } => self.open_closed_loop(io, now),
                 Pace::Open(_) | Pace::Sessions(_) => self.dispatch(io, now),
             }
-        } else if self.retries.is_some() {
+        } else if self.retries.is_some() && self.retries_take_any_connection() {
             self.dispatch_retries(io, now);
         }
         self.flush_frames(io);

@@ -1,6 +1,6 @@
 //! Connections that have had their last response, kept open until the server has had time to close them.
 //!
-//! Whoever closes first keeps the port for a minute (TIME_WAIT). Closed by us, 28,000 ports allow 470 connections per
+//! The side that closes first keeps the port for a minute (TIME_WAIT). Closed by us, 28,000 ports allow 470 connections per
 //! second between two addresses; closed by the server, whose port is the same for all, any number.
 
 use std::collections::VecDeque;
