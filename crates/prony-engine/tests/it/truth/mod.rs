@@ -6,8 +6,8 @@
 //! of a freeze is left out). How near the client comes to the truth is a matter of time, which no test measures:
 //! that is `bench/accuracy`. `mutations/` proves that this suite can fail.
 
-/// Makes of each function that takes a driver and what HTTP goes over four tests: `name::plain::epoll`, …
-macro_rules! over_tcp_and_tls {
+/// Makes of each function that takes a driver and what is spoken eight tests: `name::plain::epoll`, …
+macro_rules! over_all {
     ($(fn $name:ident($driver:ident, $over:ident) $body:block)*) => {
         $(mod $name {
             use super::*;
@@ -21,6 +21,14 @@ macro_rules! over_tcp_and_tls {
 
                 fn tls(driver) {
                     super::body(driver, $crate::truth::Over::Tls);
+                }
+
+                fn http2(driver) {
+                    super::body(driver, $crate::truth::Over::Http2 { streams: 1 });
+                }
+
+                fn streams(driver) {
+                    super::body(driver, $crate::truth::Over::Http2 { streams: 5 });
                 }
             }
         })*
@@ -40,6 +48,7 @@ use prony_targets::tls::Tls;
 use prony_targets::truth::log::Record;
 use prony_targets::truth::{Config, start};
 
+use crate::http2::streams;
 use crate::plans::{plan, run_with};
 use crate::tls::{file, trusting};
 
@@ -58,11 +67,15 @@ pub(crate) struct Measured {
     pub(crate) answered_in_slices: u64,
 }
 
-/// What HTTP goes over.
+/// What is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Over {
+    /// HTTP/1.1.
     Tcp,
+    /// HTTP/1.1 over TLS.
     Tls,
+    /// HTTP/2 without TLS, with so many requests in flight on each connection.
+    Http2 { streams: u32 },
 }
 
 /// Runs what `change` makes of a plan against a truth server of `config`.
@@ -76,10 +89,15 @@ pub(crate) fn measure(
     let tls =
         || Tls::from_files(&file("server.pem"), &file("server.pem")).expect("a certificate and its key");
     let tls = (over == Over::Tls).then(tls);
-    let server = start(Config { records: Some(give), tls, ..config }).expect("a truth server can be started");
+    let http2 = matches!(over, Over::Http2 { .. });
+    let server =
+        start(Config { records: Some(give), tls, http2, ..config }).expect("a truth server can be started");
     let address = server.local_addr();
     let plan = match over {
         Over::Tcp => plan(&format!("http://{address}/")),
+        Over::Http2 { streams: each } => {
+            RunPlan { request: streams(each), ..plan(&format!("http://{address}/")) }
+        }
         Over::Tls => trusting(&format!("https://{address}/")),
     };
     let plan = change(RunPlan { samples: true, ..plan });
@@ -100,16 +118,17 @@ pub(crate) fn measure(
 }
 
 impl Measured {
-    /// Each sample with the record of the same request: the n-th of a connection is the n-th that was served on
-    /// it. Only for runs in which every request that was sent is among the samples.
+    /// Each sample with the record of the same request: the n-th that ended on a connection is the n-th that was answered
+    /// on it. Only for runs in which every request that was sent is among the samples.
     pub(crate) fn pairs(&self) -> Vec<(SampleRecord, Record)> {
         let mut served: HashMap<u16, Vec<Record>> = HashMap::new();
         let mut records = self.records.clone();
-        records.sort_by_key(|record| std::cmp::Reverse(record.read_ns));
+        records.sort_by_key(|record| std::cmp::Reverse(record.last_ns));
         for record in records {
             served.entry(record.peer_port).or_default().push(record);
         }
         let mut samples = self.samples.clone();
+        // Answers of several streams that are read at once end at the same time, and stay in their order.
         samples.sort_by_key(|sample| sample.done_ns);
         let pairs = samples.into_iter().map(|sample| {
             let record = served.get_mut(&sample.port).and_then(Vec::pop);

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use prony_model::{BodyCheck, Checks, Outcome, RunPlan, StatusClass};
+use prony_model::{BodyCheck, Checks, ErrorKind, Outcome, RunPlan, StatusClass};
 use prony_targets::truth::log::Outcome as Served;
 use prony_targets::truth::{Config, Delay};
 
-use super::{Measured, measure};
+use super::{Measured, Over, measure};
 use crate::kernel_clock::{BODY_BYTES, SLOW, has_kernel_clock};
 use crate::plans::{closed, open, requests};
 
@@ -28,7 +28,7 @@ fn check(measured: &Measured) {
             (sample.outcome, record.outcome),
             (Outcome::Done(StatusClass::Success), Served::Success)
                 | (Outcome::UnexpectedStatus(StatusClass::ServerError), Served::Error)
-                | (Outcome::Failed(prony_model::ErrorKind::Reset), Served::Reset)
+                | (Outcome::Failed(ErrorKind::Reset | ErrorKind::StreamReset), Served::Reset)
         );
         assert!(matches, "{sample:?} {record:?}");
         if record.clock_moved {
@@ -51,7 +51,7 @@ fn check(measured: &Measured) {
     }
 }
 
-over_tcp_and_tls! {
+over_all! {
     fn two_kinds_of_delay(driver, over) {
         let (a, b) = (Duration::from_micros(500), Duration::from_millis(8));
         let delay = Delay::Bimodal { a, b, p: 0.1 };
@@ -72,9 +72,11 @@ over_tcp_and_tls! {
         check(&measured);
         let served = |outcome| measured.records.iter().filter(|record| record.outcome == outcome).count() as u64;
         let kinds = &measured.result.requests.failed_by_kind;
+        let is_http2 = matches!(over, Over::Http2 { .. });
+        let reset = if is_http2 { ErrorKind::StreamReset } else { ErrorKind::Reset };
         assert_eq!(measured.result.requests.done, served(Served::Success));
-        assert_eq!(kinds.get(&prony_model::ErrorKind::Status), Some(&served(Served::Error)));
-        assert_eq!(kinds.get(&prony_model::ErrorKind::Reset), Some(&served(Served::Reset)));
+        assert_eq!(kinds.get(&ErrorKind::Status), Some(&served(Served::Error)));
+        assert_eq!(kinds.get(&reset), Some(&served(Served::Reset)));
     }
 
     fn one_worker_behind_a_steady_rate(driver, over) {

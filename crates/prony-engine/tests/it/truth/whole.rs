@@ -29,7 +29,7 @@ fn freezing() -> Config {
     Config { delay, ..Config::default() }
 }
 
-over_tcp_and_tls! {
+over_all! {
     // While the server is frozen requests are due all the same. Each waits for the thaw from the moment that it
     // was due: of n requests in a time of t, n·(1 − q) wait longer than stall − (1 − q)·t.
     fn a_freeze_is_felt_by_every_request_that_was_due_in_it(driver, over) {
