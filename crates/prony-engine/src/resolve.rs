@@ -77,7 +77,7 @@ fn answers(
     greet(&mut stream, &address.to_string(), plan, client)
 }
 
-/// What has to be said on a new connection before a request: a TLS handshake where there is a `client` for that, and in
+/// What has to be sent on a new connection before a request: a TLS handshake where there is a `client` for that, and in
 /// HTTP/2 whether both sides speak it.
 fn greet(
     stream: &mut impl tls::Waiting,

@@ -92,7 +92,7 @@ fn probe() -> std::io::Result<OwnedFd> {
 /// How fast a closed loop will be is not known before, and it may be as fast as it can.
 fn sampling(plan: &RunPlan) -> StampSampling {
     let slow = |rate: prony_model::Rate| rate.as_per_second() / f64::from(plan.threads) < EVERY_BELOW_PER_S;
-    if plan.load.rate().is_some_and(slow) {
+    if plan.own_load().rate().is_some_and(slow) {
         StampSampling { arrivals_one_in: 1, departures_one_in: 1 }
     } else {
         StampSampling { arrivals_one_in: ARRIVALS_ONE_IN, departures_one_in: DEPARTURES_ONE_IN }

@@ -1,4 +1,4 @@
-//! A response body for whoever wants to keep it, in bounds.
+//! A response body for anyone who wants to keep it, in bounds.
 
 /// The body of one response, up to a size.
 ///

@@ -46,7 +46,7 @@ pub(super) enum Received {
     Nothing,
     /// The server will send no more. Over TLS a close without close_notify may have cut off what came before.
     End {
-        /// Whether it said so.
+        /// Whether it announced that.
         clean: bool,
     },
 }

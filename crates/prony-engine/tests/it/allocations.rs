@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use prony_engine::Control;
-use prony_model::{BodyCheck, Checks, DriverChoice, Load, Phase, RunEvent, RunPlan};
+use prony_model::{BodyCheck, Checks, DriverChoice, Load, Phase, RunEvent, RunPlan, Step, StepBody};
 
 use crate::alone::alone;
 use crate::descriptors::{path, test};
@@ -147,6 +147,19 @@ on_both_drivers! {
             let flows = vec![flow("f", 2, steps), flow("g", 1, vec![step("c", "/c")])];
             let plan = RunPlan { scenario: scenario(flows), ..plan(url) };
             let (counted, _) = measure_plan(driver, RunPlan { load: closed(4), threads: 2, ..plan });
+            assert_eq!(counted, Some(0), "allocations of the workers in steady state");
+        });
+    }
+
+    fn sessions_of_static_steps_on_streams(driver) {
+        let server = Server::start(http2::serve);
+        let name = format!("{}::{}", path(module_path!()), test(driver));
+        alone(&name, 1000, server.url(), |url| {
+            let body = StepBody::Json("{\"a\": 1}".to_owned());
+            let post = Step { method: "POST".to_owned(), body, ..step("b", "/b") };
+            let flows = vec![flow("f", 2, vec![step("a", "/a"), post]), flow("g", 1, vec![step("c", "/c")])];
+            let plan = RunPlan { scenario: scenario(flows), ..http2::load(url, 4, 10, 1) };
+            let (counted, _) = measure_plan(driver, RunPlan { threads: 2, ..plan });
             assert_eq!(counted, Some(0), "allocations of the workers in steady state");
         });
     }

@@ -167,7 +167,7 @@ on_both_drivers! {
         assert_eq!(found.severity, Severity::Note);
         let words = "10 of 100 good responses had a length that differed from the first: 8 bytes instead of 5";
         assert!(found.message.starts_with(words), "{}", found.message);
-        // Whoever says what is good has asked already.
+        // Anyone who says what is good has asked already.
         let checks = Checks { body: Some(BodyCheck::Regex("hello|error".to_owned())), ..Checks::default() };
         let result = run(driver, RunPlan { checks, end: requests(100), ..plan(server.url()) });
         assert_eq!(result.requests.done, 100);

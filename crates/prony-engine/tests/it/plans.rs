@@ -18,6 +18,7 @@ pub(crate) fn plan(url: &str) -> RunPlan {
         end: requests(1),
         warmup: Duration::ZERO,
         threads: 1,
+        share: None,
         // A drain ends as soon as nothing is outstanding: on a busy machine the last answer may take its time.
         timeouts: Timeouts { drain: Duration::from_secs(20), ..Timeouts::default() },
         checks: Checks::default(),

@@ -261,6 +261,11 @@ impl Peer {
         Some(self.read.drain(..count).collect())
     }
 
+    /// Whether bytes have come that were not taken yet.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.read.is_empty()
+    }
+
     /// A request has come that is not of HTTP/1; how many came before it, over all connections.
     pub(crate) fn count_request(&self) -> u64 {
         self.shared.requests.fetch_add(1, Ordering::SeqCst)

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use prony_engine::{Control, run_with_server};
-use prony_model::{ErrorKind, FindingCode, Phase, Progress, RunEvent, RunPlan, RunResult, ServerHint};
+use prony_engine::{Control, RunExtras, run_with};
+use prony_model::{ErrorKind, FindingCode, Phase, Progress, RunEvent, RunPlan, RunResult};
 
 use crate::plans::{check, closed, for_ms, open, plan};
 use crate::server::{Server, ok};
@@ -16,9 +16,9 @@ fn watched(
 ) -> (Vec<RunResult>, Vec<Progress>, RunResult) {
     let (mut so_far, mut progress, mut measuring) = (Vec::new(), Vec::new(), false);
     let control = Control::default();
-    let every = Some(Duration::from_millis(100));
+    let extras = RunExtras { so_far: Some(Duration::from_millis(100)), ..RunExtras::default() };
     let plan = RunPlan { driver, ..plan };
-    let result = run_with_server(&plan, &ServerHint::default(), every, &control, &mut |event| match event {
+    let result = run_with(&plan, &extras, &control, &mut |event| match event {
         RunEvent::SoFar(result) => {
             if stop(&result) {
                 control.stop();
@@ -114,6 +114,6 @@ fn nobody_gets_it_who_did_not_ask() {
     let plan = RunPlan { load: closed(2), end: for_ms(300), ..plan(server.url()) };
     let mut seen = 0;
     let sink = &mut |event| seen += u32::from(matches!(event, RunEvent::SoFar(_)));
-    run_with_server(&plan, &ServerHint::default(), None, &Control::default(), sink).expect("a result");
+    run_with(&plan, &RunExtras::default(), &Control::default(), sink).expect("a result");
     assert_eq!(seen, 0);
 }

@@ -46,7 +46,7 @@ pub(super) fn rate_not_reached(facts: &Facts<'_>) -> Option<Finding> {
 /// Target rate, and the share of intended requests that was not sent; `None` if that is next to nothing.
 fn shortfall(facts: &Facts<'_>) -> Option<(f64, f64)> {
     let requests = &facts.result.requests;
-    let asked = facts.plan().load.rate()?.as_per_second();
+    let asked = facts.plan().own_load().rate()?.as_per_second();
     let target = match &facts.plan().scenario {
         None => asked,
         // What became due follows from the answers.
@@ -58,7 +58,7 @@ fn shortfall(facts: &Facts<'_>) -> Option<(f64, f64)> {
 
 /// Requests waited for a connection.
 pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
-    let Load::Open { max_connections, .. } = facts.plan().load else { return None };
+    let Load::Open { max_connections, .. } = facts.plan().own_load() else { return None };
     let tally = &facts.totals.all.tally;
     Waits {
         for_limit: tally.waited_for_limit,
@@ -164,7 +164,7 @@ impl Waits {
 
 /// Fewer connections were open than asked.
 pub(super) fn connections_not_reached(facts: &Facts<'_>) -> Option<Finding> {
-    let Load::Closed { connections } = facts.plan().load else { return None };
+    let Load::Closed { connections } = facts.plan().own_load() else { return None };
     if facts.plan().scenario.is_some() {
         // Users who think need no connection meanwhile.
         return None;
@@ -304,7 +304,7 @@ pub(super) fn not_reused(facts: &Facts<'_>) -> Option<Finding> {
 
 /// The latency follows from the number of connections.
 pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
-    let Load::Closed { connections } = facts.plan().load else { return None };
+    let Load::Closed { connections } = facts.plan().own_load() else { return None };
     if facts.plan().scenario.is_some() {
         // Users who think need no connection meanwhile.
         return None;
@@ -341,7 +341,7 @@ pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
 pub(super) fn stream_limit(facts: &Facts<'_>) -> Option<Finding> {
     let limit = facts.result.http2?.stream_limit?;
     let asked = facts.plan().request.pipeline;
-    let connections = u64::from(facts.plan().load.connections());
+    let connections = u64::from(facts.plan().own_load().connections());
     if limit >= asked {
         return None;
     }

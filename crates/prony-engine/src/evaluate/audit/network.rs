@@ -145,7 +145,7 @@ impl Network<'_> {
             format!(
                 "let the server listen with a longer backlog (and raise net.core.somaxconn), or use fewer than {} \
                  --connections",
-                grouped(u64::from(self.plan.load.connections()))
+                grouped(u64::from(self.plan.own_load().connections()))
             ),
         ))
     }
@@ -177,6 +177,7 @@ mod tests {
             end: End::Duration(Duration::from_secs(1)),
             warmup: Duration::ZERO,
             threads: 1,
+            share: None,
             timeouts: Timeouts::default(),
             checks: Checks::default(),
             sources: Vec::new(),

@@ -7,7 +7,7 @@ use super::{Facts, finding};
 
 /// Handshakes dominate where they take more of the response time than all else together.
 const HANDSHAKE_SHARE: f64 = 0.5;
-/// Connections that were opened anew, beyond the first ones, from which on it is no accident that few were resumed.
+/// Connections that were reopened, beyond the first ones, from which on it is no accident that few were resumed.
 const REOPENED_LEAST: u64 = 10;
 /// A server that resumes takes up almost every session: the client has a ticket from the connection before.
 const RESUMED_SHARE: f64 = 0.5;
@@ -62,7 +62,7 @@ fn not_verified(seen: &Seen<'_>) -> Option<Finding> {
             FindingCode::NotVerified,
             Severity::Note,
             &[],
-            "the server's certificate was not verified: whoever answered may be another".to_owned(),
+            "the server's certificate was not verified: another server may have answered".to_owned(),
             "trust its CA with --cacert FILE, and leave out --insecure",
         )
     })
@@ -101,7 +101,7 @@ fn handshakes_dominate(seen: &Seen<'_>) -> Option<Finding> {
     ))
 }
 
-/// Connections were opened anew, and few sessions resumed.
+/// Connections were reopened, and few sessions resumed.
 fn no_resumption(seen: &Seen<'_>) -> Option<Finding> {
     let handshakes = &seen.tls.handshakes;
     let reopened = made(handshakes).saturating_sub(seen.connections);
@@ -131,7 +131,7 @@ fn no_resumption(seen: &Seen<'_>) -> Option<Finding> {
             ("resumed", handshakes.resumed as f64, "count"),
             ("full", handshakes.full as f64, "count"),
         ],
-        format!("{} were opened anew, and {what}: each took a full TLS handshake", connections(reopened)),
+        format!("{} were reopened, and {what}: each took a full TLS handshake", connections(reopened)),
         advice,
     ))
 }
@@ -268,11 +268,11 @@ mod tests {
         // The first ten connections can't resume anything.
         resumption(10, 0, None);
         resumption(19, 0, None);
-        resumption(20, 0, Some("10 connections were opened anew, and none resumed a session"));
+        resumption(20, 0, Some("10 connections were reopened, and none resumed a session"));
         resumption(10, 990, None);
         // Half of the 990 that were reopened.
         resumption(505, 495, None);
-        resumption(506, 494, Some("990 connections were opened anew, and only 494 resumed a session"));
+        resumption(506, 494, Some("990 connections were reopened, and only 494 resumed a session"));
         let tls = used((1000, 1.0), (0, 0.0));
         check(no_resumption(&Seen { resumption: false, ..seen(&tls) }), None);
         check(no_resumption(&Seen { connections: 1000, ..seen(&tls) }), None);

@@ -2,10 +2,11 @@
 
 use prony_model::{CleanParts, Interval, LatencySummary, Outcome, RateSummary, Requests, RunPlan};
 use prony_stats::{Censored, Histogram, rate_interval};
+use prony_summary::{add_intervals, histogram_data, summary};
 
 use super::totals::CleanTotals;
 use crate::record::collect::Totals;
-use crate::record::latency::{add_intervals, histogram_data, sent_in_vain, summary};
+use crate::record::latency::sent_in_vain;
 use crate::record::slice::Slice;
 use crate::record::summary::{cut_off, seconds};
 

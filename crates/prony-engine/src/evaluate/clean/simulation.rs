@@ -136,7 +136,7 @@ fn measured(ended: &Ended, machine: &Stops) -> (Figures, Figures, f64) {
     let mut evaluated = 0;
     let (mut from, mut ticks) = (0, 0);
     while from < RUN {
-        // Whoever polls stands still with the machine.
+        // A thread that polls stands still with the machine.
         let to = machine.done((from / SLICE + 1) * SLICE, 0);
         let now = machine.taken(to) / TICK;
         let taken = (now - ticks) * TICK;

@@ -49,7 +49,7 @@ pub(super) fn sockets_of(pid: u32) -> Result<Vec<u64>, ErrorKind> {
     for entry in entries.flatten().take(DESCRIPTORS_MAX) {
         match fs::read_link(entry.path()) {
             Ok(link) => sockets.extend(link.to_str().and_then(socket_inode)),
-            // The folder opens for whoever asks, its links only for who may trace the process.
+            // The folder opens for everyone, its links only for who may trace the process.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(error.kind()),
             Err(_) => {}
         }

@@ -51,7 +51,8 @@ impl ServerWatch {
     /// Processes that were named and aren't there.
     pub(crate) fn new(plan: &RunPlan, peers: &Peers, hint: &ServerHint) -> Result<Self, RunError> {
         let named = !hint.pids.is_empty() || hint.cgroup.is_some();
-        if let Some(requests) = plan.end.requests().filter(|requests| *requests < REQUESTS_MIN && !named) {
+        let requests = plan.end.requests().map(|all| plan.own_part(all));
+        if let Some(requests) = requests.filter(|requests| *requests < REQUESTS_MIN && !named) {
             let why = format!("{requests} requests are too few to measure it: {REQUESTS_MIN} are needed");
             return Ok(Self { monitor: Err(why) });
         }

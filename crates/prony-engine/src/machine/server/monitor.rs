@@ -222,7 +222,7 @@ impl Monitor {
             for watched in &mut self.dependants {
                 watched.group.adopt(&parents, self.begun_ticks, &self.earlier);
             }
-            // A server that connects anew for each request may have had no connection at either end of the run.
+            // A server that connects for each request may have had no connection at either end of the run.
             if self.dependants.is_empty() {
                 let Self { own, dependants, begun_ticks, earlier, .. } = self;
                 dependants::find(own, dependants, &parents, *begun_ticks, earlier);

@@ -1,4 +1,4 @@
-//! What is verified, and what is said of what is refused.
+//! What is verified, and the errors about what is refused.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ on_both_drivers! {
                 assert!(error.contains(words), "{certificate}: {error}");
             }
             assert_eq!(server.requests(), 0);
-            // Whoever wants to can load it all the same, and the result says so.
+            // Anyone who wants to can load it all the same, and the result says so.
             let plan = with(server.url(), |options| options.insecure = true);
             let result = run(driver, RunPlan { end: requests(5), ..plan });
             assert_eq!(result.requests.done, 5, "{:?}", result.errors);
