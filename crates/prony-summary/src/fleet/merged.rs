@@ -1,0 +1,248 @@
+//! The result of all agents as that of one machine with all their threads.
+
+use std::collections::BTreeMap;
+
+use prony_model::{
+    AgentOutcome, DriverUsed, ErrorKind, ErrorSummary, EventStreams, FORMAT, HistogramData, Histograms,
+    Latencies, LatencySummary, MachineUse, Outcome, OutcomeSummary, RunPlan, RunResult, Timing, VERSION,
+    Verdict,
+};
+use prony_stats::{Censored, Histogram};
+
+use super::clocks::{add, total};
+use super::pieces::{self, Pieces};
+use super::{rate, scenario, series, sums};
+use crate::latency::{Distributions, add_intervals, histogram_data, summary};
+
+/// The result of all `agents` that have one, with their `pieces` of time, for `plan`, that of the whole load; not evaluated.
+pub(super) fn merged(plan: &RunPlan, agents: &[AgentOutcome], pieces: &[Option<Pieces>]) -> RunResult {
+    let results: Vec<&RunResult> = agents.iter().filter_map(|agent| agent.result.as_ref().ok()).collect();
+    let first = results.first();
+    let known: Vec<&Pieces> = pieces.iter().flatten().collect();
+    // Intervals are of all agents, or of none.
+    let pieces = if known.len() == results.len() { pieces::together(&known) } else { None };
+    let timing = timing(agents, &results);
+    let (latency, histograms) = clocks(&results, pieces.as_ref());
+    RunResult {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        verdict: Verdict::Valid,
+        plan: plan_of_all(plan, &results),
+        target_commit: first.and_then(|result| result.target_commit.clone()),
+        addresses: addresses(&results),
+        driver: driver(&results),
+        kernel_clock: sums::kernel_clock(&results),
+        requests: sums::requests(&results),
+        traffic: sums::traffic(&results),
+        tls: sums::tls(&results),
+        http2: sums::http2(&results),
+        events: events(&results, timing.measured_s),
+        scenario: scenario::scenario(&results, timing.measured_s),
+        retries: sums::retries(&results),
+        rate: rate::rate(plan, &results, timing.measured_s, pieces.as_ref()),
+        bytes: sums::bytes(&results),
+        connections: sums::connections(plan, &results),
+        latency,
+        outcomes: outcomes(&results),
+        statuses: sums::sum_by(&results, |result| Some(&result.statuses)),
+        errors: errors(agents),
+        series: series::series(&results, pieces.as_ref()),
+        first_response: results.iter().find_map(|result| result.first_response.clone()),
+        client: sums::client(&results),
+        server: None,
+        server_unknown_because: Some(
+            "results of agents on the server's machine have what is known".to_owned(),
+        ),
+        machine: MachineUse::default(),
+        clean: None,
+        solo: results.iter().find_map(|result| result.solo),
+        limiter: None,
+        calibration: None,
+        findings: Vec::new(),
+        thresholds: Vec::new(),
+        environment: first.map(|result| result.environment.clone()).unwrap_or_default(),
+        histograms,
+        pieces: None,
+        timing,
+    }
+}
+
+/// `plan` with the threads that there were.
+fn plan_of_all(plan: &RunPlan, results: &[&RunResult]) -> RunPlan {
+    let threads = results.iter().map(|result| result.plan.share().of).max().unwrap_or(plan.threads);
+    RunPlan { threads, share: None, ..plan.clone() }
+}
+
+/// Times of one instrument: the longest of all agents.
+fn timing(agents: &[AgentOutcome], results: &[&RunResult]) -> Timing {
+    let longest =
+        |time: fn(&Timing) -> f64| results.iter().map(|result| time(&result.timing)).fold(0.0, f64::max);
+    let ended_early_because = agents.iter().find_map(|agent| {
+        let because = agent.result.as_ref().ok()?.timing.ended_early_because.as_ref()?;
+        Some(format!("agent {}: {because}", agent.name))
+    });
+    Timing {
+        started_at: results.first().map(|result| result.timing.started_at.clone()).unwrap_or_default(),
+        resolve_s: longest(|timing| timing.resolve_s),
+        warmup_s: longest(|timing| timing.warmup_s),
+        measured_s: longest(|timing| timing.measured_s),
+        drain_s: longest(|timing| timing.drain_s),
+        interrupted: results.iter().any(|result| result.timing.interrupted),
+        ended_early_because,
+        start: None,
+    }
+}
+
+fn addresses(results: &[&RunResult]) -> Vec<String> {
+    let mut addresses = Vec::new();
+    for address in results.iter().flat_map(|result| &result.addresses) {
+        if !addresses.contains(address) {
+            addresses.push(address.clone());
+        }
+    }
+    addresses
+}
+
+fn driver(results: &[&RunResult]) -> DriverUsed {
+    let mut names: Vec<&str> = results.iter().map(|result| result.driver.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let reason = results.first().map(|result| result.driver.reason.clone()).unwrap_or_default();
+    DriverUsed { name: names.join(" and "), reason }
+}
+
+/// The clocks of all results, with intervals where all know their values by time.
+fn clocks(results: &[&RunResult], pieces: Option<&Pieces>) -> (Latencies, Histograms) {
+    type Choose = for<'a> fn(&'a RunResult) -> (&'a HistogramData, Option<&'a LatencySummary>);
+    let of = |choose: Choose| total(results, |result| Some(choose(result)));
+    let response = of(|result| (&result.histograms.response, Some(&result.latency.response)));
+    let service = of(|result| (&result.histograms.service, Some(&result.latency.service)));
+    let kernel_response =
+        of(|result| (&result.histograms.kernel_response, Some(&result.latency.kernel_response)));
+    let first_byte = of(|result| (&result.histograms.first_byte, Some(&result.latency.first_byte)));
+    let connect = of(|result| (&result.histograms.connect, Some(&result.latency.connect)));
+    let lag = of(|result| (&result.histograms.lag, Some(&result.latency.lag)));
+    let blocked = of(|result| (&result.histograms.blocked, Some(&result.latency.blocked)));
+    let cut_off = of(|result| (&result.histograms.censored, None));
+    let departure = of(|result| (&result.histograms.departure, Some(&result.latency.departure)));
+    let network = of(|result| (&result.histograms.network, Some(&result.latency.network)));
+    let arrival = of(|result| (&result.histograms.arrival, Some(&result.latency.arrival)));
+    let distributions = Distributions {
+        response: &response,
+        kernel_response: &kernel_response,
+        service: &service,
+        first_byte: &first_byte,
+        connect: &connect,
+        lag: &lag,
+        blocked: &blocked,
+        cut_off: &cut_off,
+        departure: &departure,
+        network: &network,
+        arrival: &arrival,
+        sent_in_vain: sums::sum(results, sent_in_vain),
+        sampled: sums::sum(results, |result| result.kernel_clock.responses_asked),
+    };
+    let mut latency = distributions.latencies();
+    if let Some(pieces) = pieces {
+        add_intervals(&mut latency.response, &response, &pieces.response, pieces.length_ns);
+        add_intervals(&mut latency.service, &service, &pieces.service, pieces.length_ns);
+    }
+    (latency, distributions.histograms())
+}
+
+/// Requests that were sent and had no answer when they were given up.
+fn sent_in_vain(result: &RunResult) -> u64 {
+    let name = Outcome::Failed(ErrorKind::RequestTimeout).name();
+    let timed_out = result.outcomes.iter().find(|entry| entry.outcome == name);
+    result.requests.censored + timed_out.map_or(0, |entry| entry.service.count)
+}
+
+fn outcomes(results: &[&RunResult]) -> Vec<OutcomeSummary> {
+    let mut found: BTreeMap<usize, (u64, Histogram, Histogram)> = BTreeMap::new();
+    for entry in results.iter().flat_map(|result| &result.outcomes) {
+        let Some(outcome) = Outcome::all().find(|outcome| outcome.name() == entry.outcome) else { continue };
+        let (count, response, service) = found.entry(outcome.index()).or_default();
+        *count += entry.count;
+        add(response, &entry.response_histogram, Some(&entry.response));
+        add(service, &entry.service_histogram, Some(&entry.service));
+    }
+    let named = Outcome::all().filter_map(|outcome| Some((outcome, found.remove(&outcome.index())?)));
+    named
+        .map(|(outcome, (count, response, service))| OutcomeSummary {
+            outcome: outcome.name(),
+            count,
+            response: summary(&response, Censored::NONE),
+            service: summary(&service, Censored::NONE),
+            response_histogram: histogram_data(&response),
+            service_histogram: histogram_data(&service),
+        })
+        .collect()
+}
+
+/// Every kind of failure, with the first example of all agents and whose it is.
+fn errors(agents: &[AgentOutcome]) -> Vec<ErrorSummary> {
+    let mut found: BTreeMap<ErrorKind, ErrorSummary> = BTreeMap::new();
+    for agent in agents {
+        for error in agent.result.iter().flat_map(|result| &result.errors) {
+            let example = ErrorSummary {
+                first_example: format!("agent {}: {}", agent.name, error.first_example),
+                ..error.clone()
+            };
+            match found.entry(error.kind) {
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    entry.insert(example);
+                }
+                std::collections::btree_map::Entry::Occupied(mut entry) => {
+                    let count = entry.get().count + error.count;
+                    if error.first_at_s < entry.get().first_at_s {
+                        entry.insert(example);
+                    }
+                    entry.get_mut().count = count;
+                }
+            }
+        }
+    }
+    let mut errors: Vec<ErrorSummary> = found.into_values().collect();
+    errors.sort_by_key(|error| std::cmp::Reverse(error.count));
+    errors
+}
+
+/// Events of all responses. Agents don't store how many events responses had: where their medians differ, that of all is
+/// unknown, and there are no figures of events.
+fn events(results: &[&RunResult], measured_s: f64) -> Option<EventStreams> {
+    let all: Vec<&EventStreams> =
+        results.iter().map(|result| result.events.as_ref()).collect::<Option<_>>()?;
+    let first = *all.first()?;
+    if all.iter().any(|found| found.events_p50 != first.events_p50) {
+        return None;
+    }
+    let of = |count: fn(&EventStreams) -> u64| all.iter().map(|found| count(found)).sum::<u64>();
+    let clock = |choose: for<'a> fn(&'a EventStreams) -> (&'a HistogramData, &'a LatencySummary)| {
+        let mut sum = Histogram::new();
+        for found in &all {
+            let (stored, summary) = choose(found);
+            add(&mut sum, stored, Some(summary));
+        }
+        sum
+    };
+    let first_response = clock(|found| (&found.first_response_histogram, &found.first_response));
+    let first_service = clock(|found| (&found.first_service_histogram, &found.first_service));
+    let between = clock(|found| (&found.between_histogram, &found.between));
+    let events = of(|found| found.events);
+    Some(EventStreams {
+        streams: of(|found| found.streams),
+        without_events: of(|found| found.without_events),
+        events,
+        events_per_s: if measured_s > 0.0 { events as f64 / measured_s } else { 0.0 },
+        together: of(|found| found.together),
+        events_min: all.iter().map(|found| found.events_min).min().unwrap_or_default(),
+        events_p50: first.events_p50,
+        events_max: all.iter().map(|found| found.events_max).max().unwrap_or_default(),
+        first_response: summary(&first_response, Censored::NONE),
+        first_service: summary(&first_service, Censored::NONE),
+        between: summary(&between, Censored::NONE),
+        first_response_histogram: histogram_data(&first_response),
+        first_service_histogram: histogram_data(&first_service),
+        between_histogram: histogram_data(&between),
+    })
+}
