@@ -1,0 +1,79 @@
+//! A controller as part of a process: what [`Controller`] decides is done here.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use super::{Action, Controller, Event, Input, Outcome, RunSettings};
+use crate::bus::{Bus, BusEvent};
+use crate::clock::now_ns;
+use crate::protocol::ResultKind;
+
+/// How often time is looked at.
+const TICK: Duration = Duration::from_millis(50);
+/// Events that wait for the controller: a second of 1,000 agents, each with a heartbeat, a live view and a part.
+pub const EVENTS_MAX: usize = 4_096;
+
+/// What reaches a controller from its threads.
+#[derive(Debug)]
+pub enum Line {
+    /// From the bus.
+    Bus(BusEvent),
+    /// The run is to end early.
+    Interrupt,
+}
+
+/// Leads a run to its end. `events` gets what the bus has; `store` puts a result where it will be found again, and says
+/// whether it did; `show` gets what people may want to know.
+pub fn drive(
+    settings: RunSettings,
+    bus: &Arc<dyn Bus>,
+    events: &Receiver<Line>,
+    store: &mut dyn FnMut(usize, ResultKind, &[u8]) -> bool,
+    show: &mut dyn FnMut(Event),
+) -> Outcome {
+    let mut controller = Controller::new(settings, now_ns());
+    let mut inputs: Vec<Input> = Vec::new();
+    loop {
+        let input = match inputs.pop() {
+            Some(input) => input,
+            None => match events.recv_timeout(TICK) {
+                Ok(Line::Bus(BusEvent::Message { subject, payload })) => {
+                    Input::Message { subject, bytes: payload }
+                }
+                Ok(Line::Bus(BusEvent::Up)) => Input::Connected,
+                Ok(Line::Bus(BusEvent::Down)) => {
+                    show(Event::Connection(
+                        "the connection to the broker is lost; connects again".to_owned(),
+                    ));
+                    Input::Disconnected
+                }
+                Ok(Line::Bus(BusEvent::Problem(what))) => {
+                    show(Event::Connection(what));
+                    continue;
+                }
+                Ok(Line::Bus(BusEvent::Fatal(what))) => {
+                    show(Event::Connection(what));
+                    Input::Interrupt
+                }
+                Ok(Line::Interrupt) | Err(RecvTimeoutError::Disconnected) => Input::Interrupt,
+                Err(RecvTimeoutError::Timeout) => Input::Tick,
+            },
+        };
+        let mut actions = controller.handle(input, now_ns());
+        actions.extend(controller.handle(Input::Tick, now_ns()));
+        for action in actions {
+            match action {
+                // What gets lost here is sent again until it is answered.
+                Action::Publish(subject, bytes) => drop(bus.publish(&subject, bytes)),
+                Action::Store(place, is, bytes) => {
+                    if store(place, is, &bytes) {
+                        inputs.push(Input::Stored(place));
+                    }
+                }
+                Action::Show(event) => show(event),
+                Action::Done(outcome) => return *outcome,
+            }
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! The controller as a state machine: something happened in, actions out. No I/O, no clock.
+
+mod phases;
+
+use std::sync::Arc;
+
+use super::assembly::Taken;
+use super::discovery::Discovery;
+pub use super::discovery::Wanted;
+use super::outcome::Outcome;
+use super::slot::{Pending, SliceState, Slot};
+use super::{ANSWER_LIMIT_NS, BEAT_NS, LOST_NS, RESEND_NS, SUSPECT_NS};
+use crate::clock::Offset;
+use crate::protocol::{
+    AgentName, Answer, Command, ControllerKey, Envelope, Heartbeat, Live, Part, Report, ResultKind, RunName,
+    Subject, V_MINOR, WirePlan, seal,
+};
+
+/// A run.
+#[derive(Debug)]
+pub struct RunSettings {
+    /// Its name, never used before.
+    pub run: RunName,
+    /// Above that of every run before it with the same key.
+    pub epoch: u64,
+    /// What signs the commands.
+    pub key: Arc<ControllerKey>,
+    /// Which agents.
+    pub wanted: Wanted,
+    /// A part of the load for each.
+    pub plans: Vec<WirePlan>,
+    /// Prony's version and commit: that of the agents, too.
+    pub version: String,
+    /// The load of each agent ends this long after its start, whatever happens, in milliseconds.
+    pub deadline_ms: u64,
+    /// And this long after the controller was last heard, in milliseconds.
+    pub max_unattended_ms: u64,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Input {
+    /// A message arrived.
+    Message {
+        /// Where.
+        subject: Subject,
+        /// As it is.
+        bytes: Vec<u8>,
+    },
+    /// The result of the agent at this place is stored where it will be found again.
+    Stored(usize),
+    /// There is a connection to the bus (again).
+    Connected,
+    /// There is none.
+    Disconnected,
+    /// The run is to end early.
+    Interrupt,
+    /// Time has passed. At least ten times a second.
+    Tick,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Send this; it may get lost.
+    Publish(Subject, Vec<u8>),
+    /// Store this result of the agent at this place, then say so.
+    Store(usize, ResultKind, Vec<u8>),
+    /// Show this.
+    Show(Event),
+    /// The run is over.
+    Done(Box<Outcome>),
+}
+
+/// What people may want to know while it happens.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// These agents take part.
+    Chosen(Vec<AgentName>),
+    /// An agent's clock was compared.
+    Ready(AgentName, Offset),
+    /// The load begins after so many nanoseconds.
+    Starting(u64),
+    /// How far an agent is.
+    Live(AgentName, Live),
+    /// An agent is not heard.
+    Suspect(AgentName),
+    /// It is heard again.
+    Back(AgentName),
+    /// An agent's result arrived.
+    Result(AgentName),
+    /// The run is given up.
+    GivenUp(String),
+    /// Something about the connection to the bus.
+    Connection(String),
+}
+
+/// How far the run is.
+#[derive(Debug)]
+enum Phase {
+    Discovering(Discovery),
+    Offering,
+    Arming,
+    Starting,
+    /// Until this moment at most.
+    Running(u64),
+    Stopping(u64),
+    Lingering(u64),
+    Done,
+}
+
+/// A run's controller.
+#[derive(Debug)]
+pub struct Controller {
+    settings: RunSettings,
+    slots: Vec<Slot>,
+    phase: Phase,
+    counter: u64,
+    commands: u64,
+    beat_ns: u64,
+    start_ns: Option<u64>,
+    connected: bool,
+    failure: Option<String>,
+    interrupted: bool,
+}
+
+impl Controller {
+    /// One that looks for its agents from now on.
+    pub fn new(settings: RunSettings, now_ns: u64) -> Self {
+        Self {
+            settings,
+            slots: Vec::new(),
+            phase: Phase::Discovering(Discovery::new(now_ns)),
+            counter: 0,
+            commands: 0,
+            beat_ns: now_ns,
+            start_ns: None,
+            connected: true,
+            failure: None,
+            interrupted: false,
+        }
+    }
+
+    /// What follows from `input`.
+    pub fn handle(&mut self, input: Input, now_ns: u64) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match input {
+            Input::Message { subject, bytes } => self.message(&subject, &bytes, now_ns, &mut actions),
+            Input::Stored(place) => self.stored(place, now_ns, &mut actions),
+            Input::Connected => {
+                self.connected = true;
+                // The silence was ours.
+                self.slots.iter_mut().for_each(|slot| slot.heard_ns = now_ns);
+            }
+            Input::Disconnected => self.connected = false,
+            Input::Interrupt => {
+                self.interrupted = true;
+                self.stop("ended by hand", now_ns, &mut actions);
+            }
+            Input::Tick => self.tick(now_ns, &mut actions),
+        }
+        self.advance(now_ns, &mut actions);
+        actions
+    }
+
+    fn message(&mut self, subject: &Subject, bytes: &[u8], now_ns: u64, actions: &mut Vec<Action>) {
+        // What can't be read is nobody's: an agent sends it again, or is lost.
+        let (Some(name), Ok(envelope)) = (subject.agent(), Envelope::<Report>::decode(bytes)) else { return };
+        if let (Phase::Discovering(discovery), Report::Heartbeat(heartbeat)) =
+            (&mut self.phase, &envelope.message)
+        {
+            discovery.heard(name, heartbeat.clone());
+            return;
+        }
+        let Some(place) = self.slots.iter().position(|slot| slot.name == *name) else { return };
+        match (subject, envelope.message) {
+            (Subject::Heartbeat(_), Report::Heartbeat(heartbeat)) => {
+                self.heartbeat(place, &heartbeat, now_ns, actions);
+            }
+            (Subject::Clock(_), Report::Ping { ping }) => {
+                self.send(place, &Command::Pong { ping, at_ns: now_ns }, now_ns, actions);
+            }
+            (Subject::Event(_, run), Report::Reply { to, answer }) if *run == self.settings.run => {
+                self.reply(place, &to, answer, now_ns, actions);
+            }
+            (Subject::Live(_, run), Report::Live(live)) if *run == self.settings.run => {
+                actions.push(Action::Show(Event::Live(name.clone(), live)));
+            }
+            (Subject::Result(_, run), Report::Part(part)) if *run == self.settings.run => {
+                self.part(place, &part, now_ns, actions);
+            }
+            _ => {}
+        }
+    }
+
+    fn heartbeat(&mut self, place: usize, heartbeat: &Heartbeat, now_ns: u64, actions: &mut Vec<Action>) {
+        let slot = &mut self.slots[place];
+        if heartbeat.instance == slot.instance {
+            slot.heard_ns = now_ns;
+            if std::mem::take(&mut slot.suspect) {
+                actions.push(Action::Show(Event::Back(slot.name.clone())));
+            }
+            slot.settled = slot.committed.is_some() && heartbeat.spooled == 0;
+        } else if !slot.state.is_over() {
+            let why = format!("the agent {} was restarted during the run", slot.name);
+            self.lose(place, why, now_ns, actions);
+        }
+    }
+
+    fn reply(&mut self, place: usize, to: &str, answer: Answer, now_ns: u64, actions: &mut Vec<Action>) {
+        let slot = &mut self.slots[place];
+        if slot.pending.as_ref().is_none_or(|pending| pending.id != to) {
+            return;
+        }
+        slot.pending = None;
+        match (answer, slot.state) {
+            (Answer::Accepted, SliceState::Offered) => slot.state = SliceState::Accepted,
+            (Answer::Ready { offset_ns, bound_ns, rtt_ns }, SliceState::Accepted) => {
+                let offset = Offset { offset_ns, bound_ns, rtt_ns };
+                slot.state = SliceState::Ready;
+                slot.offset = Some(offset);
+                actions.push(Action::Show(Event::Ready(slot.name.clone(), offset)));
+            }
+            (Answer::Scheduled, SliceState::Ready) | (Answer::Stopping { result: true }, _) => {
+                slot.state = SliceState::Running;
+            }
+            (Answer::Stopping { result: false }, _) => slot.state = SliceState::Aborted,
+            (Answer::Refused { why }, SliceState::Offered | SliceState::Accepted | SliceState::Ready) => {
+                let why = format!("the agent {} refused: {}", slot.name, shown(&why));
+                slot.state = SliceState::Refused;
+                slot.failure = Some(why.clone());
+                self.give_up(why, now_ns, actions);
+            }
+            _ => {}
+        }
+    }
+
+    fn part(&mut self, place: usize, part: &Part, now_ns: u64, actions: &mut Vec<Action>) {
+        let slot = &mut self.slots[place];
+        let result = part.result.clone();
+        let command = match slot.assembly.take(part) {
+            Taken::More(next) => Command::Received { result, next },
+            Taken::Whole(is, bytes) => {
+                // A load ran whose start was never confirmed: the answer was lost.
+                if !slot.state.is_over() {
+                    slot.state = SliceState::Running;
+                }
+                slot.result = Some((is, bytes.clone()));
+                slot.committed = None;
+                actions.push(Action::Store(place, is, bytes));
+                slot.assembly_id = Some(result.clone());
+                Command::Received { result, next: slot.assembly.next() }
+            }
+            Taken::Again if slot.committed.as_ref() == Some(&result) => Command::Committed { result },
+            Taken::Again => Command::Received { result, next: slot.assembly.next() },
+            Taken::Bad(_) => return,
+        };
+        self.send(place, &command, now_ns, actions);
+    }
+
+    fn stored(&mut self, place: usize, now_ns: u64, actions: &mut Vec<Action>) {
+        let slot = &mut self.slots[place];
+        let Some(result) = slot.assembly_id.clone() else { return };
+        slot.committed = Some(result.clone());
+        slot.pending = None;
+        // A result of an agent that was given up is kept, but the verdict stands.
+        let mut failed = None;
+        if slot.state != SliceState::Lost {
+            slot.state = SliceState::Committed;
+            if let Some((ResultKind::Failed, why)) = &slot.result {
+                let why = format!("the agent {} failed: {}", slot.name, shown(&String::from_utf8_lossy(why)));
+                slot.failure = Some(why.clone());
+                failed = Some(why);
+            }
+        }
+        actions.push(Action::Show(Event::Result(slot.name.clone())));
+        self.send(place, &Command::Committed { result }, now_ns, actions);
+        if let Some(why) = failed {
+            self.give_up(why, now_ns, actions);
+        }
+    }
+
+    fn tick(&mut self, now_ns: u64, actions: &mut Vec<Action>) {
+        if now_ns.saturating_sub(self.beat_ns) >= BEAT_NS {
+            self.beat_ns = now_ns;
+            for place in 0..self.slots.len() {
+                if !self.slots[place].state.is_over() {
+                    self.send(place, &Command::Beat, now_ns, actions);
+                }
+            }
+        }
+        for place in 0..self.slots.len() {
+            self.look_after(place, now_ns, actions);
+        }
+    }
+
+    /// Sends again what has no answer, and gives up an agent that is not heard.
+    fn look_after(&mut self, place: usize, now_ns: u64, actions: &mut Vec<Action>) {
+        let connected = self.connected;
+        let slot = &mut self.slots[place];
+        if slot.state.is_over() || !connected {
+            return;
+        }
+        let silence_ns = now_ns.saturating_sub(slot.heard_ns);
+        if silence_ns >= LOST_NS {
+            let why = format!("the agent {} is lost: not heard for {} s", slot.name, LOST_NS / 1_000_000_000);
+            self.lose(place, why, now_ns, actions);
+            return;
+        }
+        if silence_ns >= SUSPECT_NS && !slot.suspect {
+            slot.suspect = true;
+            actions.push(Action::Show(Event::Suspect(slot.name.clone())));
+        }
+        let Some(pending) = &mut slot.pending else { return };
+        if now_ns.saturating_sub(pending.first_ns) >= ANSWER_LIMIT_NS {
+            let why = format!(
+                "the agent {} does not answer: has it the right --lab-key, and the broker's permissions?",
+                slot.name
+            );
+            self.lose(place, why, now_ns, actions);
+        } else if now_ns.saturating_sub(pending.last_ns) >= RESEND_NS {
+            pending.last_ns = now_ns;
+            let (id, command) = (pending.id.clone(), pending.command.clone());
+            self.send_as(place, id, &command, now_ns, actions);
+        }
+    }
+
+    fn lose(&mut self, place: usize, why: String, now_ns: u64, actions: &mut Vec<Action>) {
+        let slot = &mut self.slots[place];
+        slot.state = SliceState::Lost;
+        slot.pending = None;
+        slot.failure = Some(why.clone());
+        self.give_up(why, now_ns, actions);
+    }
+
+    /// Sends a command until it is answered.
+    fn order(&mut self, place: usize, command: Command, now_ns: u64, actions: &mut Vec<Action>) {
+        self.commands += 1;
+        let id = format!("{}-{}", self.settings.run, self.commands);
+        self.send_as(place, id.clone(), &command, now_ns, actions);
+        self.slots[place].pending = Some(Pending { id, command, first_ns: now_ns, last_ns: now_ns });
+    }
+
+    /// Sends a command once.
+    fn send(&mut self, place: usize, command: &Command, now_ns: u64, actions: &mut Vec<Action>) {
+        self.commands += 1;
+        let id = format!("{}-{}", self.settings.run, self.commands);
+        self.send_as(place, id, command, now_ns, actions);
+    }
+
+    fn send_as(
+        &mut self,
+        place: usize,
+        msg_id: String,
+        command: &Command,
+        now_ns: u64,
+        actions: &mut Vec<Action>,
+    ) {
+        self.counter += 1;
+        let envelope = Envelope {
+            v_minor: V_MINOR,
+            msg_id,
+            lab_epoch: self.settings.epoch,
+            run: Some(self.settings.run.clone()),
+            slice: u32::try_from(place).unwrap_or(u32::MAX),
+            attempt: 1,
+            seq: self.counter,
+            sent_mono_ns: now_ns,
+            message: command.clone(),
+        };
+        let subject = Subject::Command(self.slots[place].name.clone());
+        let bytes = seal(&self.settings.key, &subject, &envelope);
+        actions.push(Action::Publish(subject, bytes));
+    }
+}
+
+/// Foreign text, short and on one line.
+fn shown(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { ' ' } else { character }).take(500).collect()
+}

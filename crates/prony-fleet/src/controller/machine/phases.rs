@@ -1,0 +1,138 @@
+//! The phases of a run: when each begins, and how a run ends.
+
+use super::super::outcome::{AgentResult, Outcome};
+use super::super::slot::{SliceState, Slot};
+use super::super::{LINGER_NS, RESULT_LIMIT_NS, STOP_LIMIT_NS};
+use super::{Action, Controller, Event, Phase};
+use crate::clock::start_after;
+use crate::protocol::{AgentName, Command, Offer};
+
+impl Controller {
+    /// The run fails: all other agents stop, what they measured is collected.
+    pub(super) fn give_up(&mut self, why: String, now_ns: u64, actions: &mut Vec<Action>) {
+        if self.failure.is_none() {
+            actions.push(Action::Show(Event::GivenUp(why.clone())));
+            self.stop(&why, now_ns, actions);
+            self.failure = Some(why);
+        }
+    }
+
+    pub(super) fn stop(&mut self, reason: &str, now_ns: u64, actions: &mut Vec<Action>) {
+        if matches!(self.phase, Phase::Stopping(_) | Phase::Lingering(_) | Phase::Done) {
+            return;
+        }
+        self.phase = Phase::Stopping(now_ns.saturating_add(STOP_LIMIT_NS));
+        for place in 0..self.slots.len() {
+            if !self.slots[place].state.is_over() {
+                self.order(place, Command::Stop { reason: reason.to_owned() }, now_ns, actions);
+            }
+        }
+    }
+
+    /// Goes on to the next phase where the present one is over.
+    pub(super) fn advance(&mut self, now_ns: u64, actions: &mut Vec<Action>) {
+        let all = |slots: &[Slot], state| slots.iter().all(|slot| slot.state == state);
+        match &self.phase {
+            Phase::Discovering(discovery) => {
+                match discovery.choose(&self.settings.wanted, &self.settings.version, now_ns) {
+                    None => {}
+                    Some(Ok(chosen)) => self.offer(chosen, now_ns, actions),
+                    Some(Err(why)) => {
+                        self.failure = Some(why);
+                        self.finish(actions);
+                    }
+                }
+            }
+            Phase::Offering if all(&self.slots, SliceState::Accepted) => {
+                self.phase = Phase::Arming;
+                for place in 0..self.slots.len() {
+                    self.order(place, Command::Arm, now_ns, actions);
+                }
+            }
+            Phase::Arming if all(&self.slots, SliceState::Ready) => {
+                let rtt_ns =
+                    self.slots.iter().filter_map(|slot| slot.offset).map(|offset| offset.rtt_ns).max();
+                let at_ns = start_after(now_ns, rtt_ns.unwrap_or(0));
+                self.start_ns = Some(at_ns);
+                self.phase = Phase::Starting;
+                for place in 0..self.slots.len() {
+                    self.order(place, Command::Start { at_ns }, now_ns, actions);
+                }
+                actions.push(Action::Show(Event::Starting(at_ns - now_ns)));
+            }
+            Phase::Starting if all(&self.slots, SliceState::Running) => {
+                let limit_ns =
+                    self.settings.deadline_ms.saturating_mul(1_000_000).saturating_add(RESULT_LIMIT_NS);
+                self.phase = Phase::Running(self.start_ns.unwrap_or(now_ns).saturating_add(limit_ns));
+            }
+            Phase::Running(until_ns) if now_ns >= *until_ns => {
+                let late = self.slots.iter().find(|slot| !slot.state.is_over());
+                let why = late.map_or_else(String::new, |slot| {
+                    format!("the agent {} sent no result in time", slot.name)
+                });
+                self.give_up(why, now_ns, actions);
+            }
+            Phase::Running(_) | Phase::Starting | Phase::Stopping(_)
+                if self.slots.iter().all(|slot| slot.state.is_over()) =>
+            {
+                self.phase = Phase::Lingering(now_ns.saturating_add(LINGER_NS));
+                self.advance(now_ns, actions);
+            }
+            Phase::Stopping(until_ns) if now_ns >= *until_ns => {
+                for slot in self.slots.iter_mut().filter(|slot| !slot.state.is_over()) {
+                    slot.state = SliceState::Lost;
+                    let why = format!("the agent {} sent no result after the end", slot.name);
+                    slot.failure.get_or_insert(why);
+                }
+                self.phase = Phase::Lingering(now_ns.saturating_add(LINGER_NS));
+            }
+            Phase::Lingering(until_ns) => {
+                let settled = |slot: &Slot| slot.committed.is_none() || slot.settled;
+                if now_ns >= *until_ns || self.slots.iter().all(settled) {
+                    self.finish(actions);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn offer(&mut self, chosen: Vec<(AgentName, String)>, now_ns: u64, actions: &mut Vec<Action>) {
+        let names = chosen.iter().map(|(name, _)| name.clone()).collect();
+        actions.push(Action::Show(Event::Chosen(names)));
+        let plans = std::mem::take(&mut self.settings.plans);
+        let slots = chosen
+            .into_iter()
+            .zip(plans)
+            .map(|((name, instance), plan)| Slot::new(name, instance, plan, now_ns));
+        self.slots = slots.collect();
+        self.phase = Phase::Offering;
+        for place in 0..self.slots.len() {
+            let slot = &self.slots[place];
+            let offer = Offer {
+                instance: slot.instance.clone(),
+                plan: slot.plan.clone(),
+                deadline_ms: self.settings.deadline_ms,
+                max_unattended_ms: self.settings.max_unattended_ms,
+            };
+            self.order(place, Command::Offer(Box::new(offer)), now_ns, actions);
+        }
+    }
+
+    fn finish(&mut self, actions: &mut Vec<Action>) {
+        self.phase = Phase::Done;
+        let agents = self.slots.drain(..).map(|slot| AgentResult {
+            name: slot.name,
+            state: slot.state,
+            offset: slot.offset,
+            result: slot.result,
+            failure: slot.failure,
+        });
+        let outcome = Outcome {
+            agents: agents.collect(),
+            start_ns: self.start_ns,
+            failure: self.failure.clone(),
+            interrupted: self.interrupted,
+        };
+        actions.push(Action::Done(Box::new(outcome)));
+    }
+}

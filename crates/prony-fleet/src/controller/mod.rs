@@ -1,0 +1,37 @@
+//! What leads a run: [`Controller`] decides, [`drive`] does.
+
+mod assembly;
+mod discovery;
+mod drive;
+mod machine;
+mod outcome;
+mod slot;
+
+pub use drive::{EVENTS_MAX, Line, drive};
+pub use machine::{Action, Controller, Event, Input, RunSettings, Wanted};
+pub use outcome::{AgentResult, Outcome};
+pub use slot::SliceState;
+
+/// Heartbeats are collected this long before the agents of a run are chosen: two of each agent, so that two agents of one
+/// name are seen.
+const DISCOVER_MIN_NS: u64 = 2_200_000_000;
+/// And this long at most.
+const DISCOVER_MAX_NS: u64 = 4_000_000_000;
+/// A command without an answer is sent again after this.
+const RESEND_NS: u64 = 500_000_000;
+/// And given up after this: an agent may have to look up a name.
+const ANSWER_LIMIT_NS: u64 = 20_000_000_000;
+/// Between two signs of life of the controller.
+const BEAT_NS: u64 = 1_000_000_000;
+/// An agent that was silent for so long is suspect,
+const SUSPECT_NS: u64 = 3_000_000_000;
+/// and for so long, lost.
+const LOST_NS: u64 = 10_000_000_000;
+/// Results are waited for so long after the load's end.
+const RESULT_LIMIT_NS: u64 = 60_000_000_000;
+/// After an end by hand or by a failure, results are waited for so long.
+const STOP_LIMIT_NS: u64 = 20_000_000_000;
+/// Agents that are to delete their copies are waited for so long.
+const LINGER_NS: u64 = 3_000_000_000;
+/// Agents of one run.
+pub const AGENTS_MAX: usize = 1_000;

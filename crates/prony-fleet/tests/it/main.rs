@@ -1,0 +1,11 @@
+//! The protocol from outside: golden files, signatures, the spool and journal on a disk, and whole runs in a simulated
+//! world.
+
+mod disk;
+mod fixture;
+mod golden;
+mod hub;
+mod signatures;
+mod simulation;
+mod uploads;
+mod world;
