@@ -18,7 +18,7 @@ use prony_model::{Problem, nearest};
 use self::body::Data;
 use self::form::Part;
 use self::options::{CurlOption, Meaning, by_letter, by_name};
-use crate::imported::{Imported, LeftOut};
+use crate::imported::{HttpVersion, Imported, LeftOut};
 use crate::shell::{Word, words};
 
 /// What curl accepts with `--compressed`, where it is built with every decoder.
@@ -122,6 +122,8 @@ struct Command {
     get: bool,
     compressed: bool,
     glob_off: bool,
+    /// Where the version of HTTP stands.
+    version_line: usize,
 }
 
 impl Command {
@@ -212,8 +214,10 @@ impl Command {
             Meaning::Compressed => self.compressed = true,
             Meaning::Timeout => self.imported.timeout = Some(seconds(word, shown.text)?),
             Meaning::ConnectTimeout => self.imported.connect_timeout = Some(seconds(word, shown.text)?),
-            Meaning::Http10 => self.imported.http10 = true,
-            Meaning::Http11 => self.imported.http10 = false,
+            Meaning::Http10 => self.version(HttpVersion::Http10, shown),
+            Meaning::Http11 => self.version(HttpVersion::Http11, shown),
+            Meaning::Http2 => self.version(HttpVersion::Http2, shown),
+            Meaning::Http2PriorKnowledge => self.version(HttpVersion::Http2PriorKnowledge, shown),
             Meaning::UnixSocket => self.imported.unix = Some(PathBuf::from(word_text(word)?)),
             Meaning::Resolve => {
                 // HOST:PORT:ADDRESS[,ADDRESS]…, with `+` before it for entries that time out.
@@ -229,6 +233,12 @@ impl Command {
             Meaning::GlobOff => self.glob_off = true,
         }
         Ok(())
+    }
+
+    /// The last option of its kind decides, as in curl.
+    fn version(&mut self, version: HttpVersion, shown: Shown<'_>) {
+        self.imported.version = version;
+        self.version_line = shown.line;
     }
 
     fn left_out(&mut self, shown: Shown<'_>, value: &[u8], instead: &'static str) {
@@ -316,6 +326,7 @@ impl Command {
             return Err(not_curl("this curl command has no URL"));
         }
         self.check_glob()?;
+        self.settle_version();
         let bodies = usize::from(!self.data.is_empty())
             + usize::from(!self.parts.is_empty())
             + usize::from(self.upload.is_some());
@@ -354,6 +365,22 @@ impl Command {
             request.default_header("Accept-Encoding", COMPRESSED);
         }
         Ok(request)
+    }
+
+    /// What the options for HTTP/2 mean for this URL. With `--http2` curl asks a server without TLS to upgrade, which
+    /// RFC 9113 no longer has and hardly any server does; with TLS, prior knowledge only leaves out HTTP/1.1 as an offer.
+    fn settle_version(&mut self) {
+        const NO_UPGRADE: &str = "it is sent by HTTP/1.1, as to a server that does not upgrade; HTTP/2 without TLS is --http2-prior-knowledge";
+        let has_tls =
+            self.imported.url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
+        match (self.imported.version, has_tls) {
+            (HttpVersion::Http2, false) => {
+                self.imported.version = HttpVersion::Http11;
+                self.left_out(Shown { text: "--http2", line: self.version_line }, b"", NO_UPGRADE);
+            }
+            (HttpVersion::Http2PriorKnowledge, true) => self.imported.version = HttpVersion::Http2,
+            _ => {}
+        }
     }
 
     /// curl takes `{a,b}` and `[1-3]` in a URL for several URLs.

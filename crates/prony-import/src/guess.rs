@@ -1,6 +1,6 @@
 //! What a text is.
 
-use crate::{hurl, json, openapi, postman};
+use crate::{hurl, openapi, postman};
 
 /// Files that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,17 +9,16 @@ pub enum Kind {
     Hurl,
     /// A Postman collection.
     Postman,
-    /// An OpenAPI description as JSON.
+    /// An OpenAPI description as JSON or YAML.
     OpenApi,
 }
 
 /// What `text` seems to be; `None` if it is none of these.
 pub fn guess(text: &str) -> Option<Kind> {
-    let start = text.trim_start_matches(|one: char| one.is_whitespace() || one == '\u{feff}');
-    if !start.starts_with('{') {
-        return hurl::begins(text).then_some(Kind::Hurl);
+    if hurl::begins(text) {
+        return Some(Kind::Hurl);
     }
-    let root = json::parse(text).ok()?;
+    let root = openapi::parse(text).ok()?;
     if openapi::is_description(&root) {
         return Some(Kind::OpenApi);
     }
@@ -37,7 +36,9 @@ mod tests {
         assert_eq!(guess(include_str!("../tests/data/shop.postman_collection.json")), Some(Kind::Postman));
         assert_eq!(guess(include_str!("../tests/data/shop.openapi.json")), Some(Kind::OpenApi));
         assert_eq!(guess("{\"a\": 1}"), None);
-        assert_eq!(guess("openapi: 3.0.0\npaths: {}\n"), None);
+        assert_eq!(guess("# a comment\nopenapi: 3.0.0\npaths: {}\n"), Some(Kind::OpenApi));
+        assert_eq!(guess("'openapi': 3.0.0\n"), Some(Kind::OpenApi));
+        assert_eq!(guess("a: 1\n"), None);
         assert_eq!(guess(""), None);
     }
 }

@@ -5,6 +5,20 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The version of HTTP that a request is sent by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1, also where the source names none.
+    #[default]
+    Http11,
+    /// HTTP/2 that the server chooses in the TLS handshake; the URL is `https://`.
+    Http2,
+    /// HTTP/2 without TLS; the URL is not `https://`.
+    Http2PriorKnowledge,
+}
+
 /// A request in the words of another tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
@@ -20,8 +34,8 @@ pub struct Imported {
     pub timeout: Option<Duration>,
     /// How long a connection may take.
     pub connect_timeout: Option<Duration>,
-    /// HTTP/1.0 instead of 1.1.
-    pub http10: bool,
+    /// What it is sent by.
+    pub version: HttpVersion,
     /// A Unix socket to connect to.
     pub unix: Option<PathBuf>,
     /// Addresses to connect to.

@@ -6,7 +6,7 @@ use crate::scenario::at;
 use crate::session::json_text;
 
 /// Lists and objects within each other.
-const DEPTH_MAX: usize = 128;
+pub(crate) const DEPTH_MAX: usize = 128;
 /// What to try with a text that is not JSON.
 const ADVICE: &str = "correct it there: `jq . FILE` finds the place, too";
 

@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`imported`] (what comes out), [`shell`] (words of a command line), then [`curl`]; [`scenario`] (what
 //! comes out of files with several requests), `template` and `toml` (how it is written), then [`hurl`], [`postman`] and
-//! [`openapi`], of which the last two read `json`.
+//! [`openapi`], of which the last two read `json`, and the last one `yaml`, too.
 
 pub mod curl;
 mod guess;
@@ -19,11 +19,12 @@ mod session;
 pub mod shell;
 mod template;
 mod toml;
+mod yaml;
 
 pub use curl::read_curl;
 pub use guess::{Kind, guess};
 pub use hurl::read_hurl;
-pub use imported::{Imported, LeftOut};
+pub use imported::{HttpVersion, Imported, LeftOut};
 pub use openapi::read_openapi;
 pub use postman::read_postman;
 pub use scenario::{Context, ImportedScenario};

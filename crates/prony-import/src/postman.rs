@@ -14,7 +14,7 @@ use prony_model::{Escape, Generated, Problem, Step};
 use crate::ImportedScenario;
 use crate::json::{self, Json, Node};
 use crate::scenario::{Context, at, check_size, left_out};
-use crate::session::{NOT_IN_PATH, Session, UNRESERVED, bare_step, split_url};
+use crate::session::{NOT_IN_PATH, Session, Split, UNRESERVED, shown};
 use crate::template::Draft;
 
 /// Folders within each other.
@@ -127,7 +127,7 @@ fn inherited<'a>(owner: &'a Node, folder: Option<&'a Node>) -> Option<&'a Node> 
 fn step(session: &mut Session, request: &Node, auth: Option<&Node>) -> Result<Step, Problem> {
     if let Some(url) = request.text() {
         let path = path(session, url, request)?;
-        return Ok(bare_step("GET", path));
+        return Ok(Step::bare("GET", path));
     }
     let url = request.field("url").ok_or_else(|| {
         at(
@@ -141,7 +141,9 @@ fn step(session: &mut Session, request: &Node, auth: Option<&Node>) -> Result<St
     for header in request.field("header").map(Node::items).unwrap_or_default() {
         let (Some(name), false) = (header.text_of("key"), header.is("disabled")) else { continue };
         let line = header.line;
-        if ["content-length", "transfer-encoding", "host"].contains(&name.to_ascii_lowercase().as_str()) {
+        if ["content-length", "transfer-encoding", "expect", "host"]
+            .contains(&name.to_ascii_lowercase().as_str())
+        {
             session.left_out.push(left_out(
                 line,
                 format!("the header {name}"),
@@ -153,7 +155,7 @@ fn step(session: &mut Session, request: &Node, auth: Option<&Node>) -> Result<St
         let value = template(session, value, None, line)?;
         headers.push((name.trim().to_owned(), session.written(&value, line)?));
     }
-    let mut step = Step { headers, ..bare_step(&method, path) };
+    let mut step = Step { headers, ..Step::bare(&method, path) };
     if let Some(auth) = auth {
         authorize(session, auth, &mut step)?;
     }
@@ -208,8 +210,11 @@ fn raw_url(url: &Node) -> String {
 /// The path of `raw`; `url` has the values of `:name` in it.
 fn path(session: &mut Session, raw: &str, url: &Node) -> Result<String, Problem> {
     let line = url.line;
-    let (origin, rest) = split_url(raw.trim());
-    session.same_server(origin, line)?;
+    let Split { rest, user } = session.split(raw.trim(), line)?;
+    if let Some(user) = user {
+        let what = format!("the name and the password `{}` in the URL", shown(&user));
+        session.left_out.push(left_out(line, what, "set the authorization of the request"));
+    }
     let rest = rest.split('#').next().unwrap_or_default();
     let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
     let mut draft = Draft::default();

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str};
 use prony_model::{
-    Body, Escape, ExpectedValue, Flow, Generated, PartContent, Problem, Scenario, Step, StepBody, StepChecks,
-    StepFile, Template, Think,
+    Body, Escape, ExpectedValue, Flow, Generated, PartContent, Problem, Scenario, SessionConnections, Step,
+    StepBody, StepFile, Template,
 };
 
 use crate::LeftOut;
-use crate::scenario::{ImportedScenario, Names, at, left_out, slug, unique};
+use crate::scenario::{ImportedScenario, Names, Taken, at, left_out, slug};
 use crate::template::Draft;
 
 /// What RFC 3986 leaves as it is in a query.
@@ -59,6 +59,11 @@ impl Values {
         Ok(draft)
     }
 
+    /// The text of `draft`, if it has no values but fixed ones.
+    pub(crate) fn literal(&self, draft: &Draft) -> Option<String> {
+        draft.filled(|name| self.fixed.get(name).map(String::as_str))
+    }
+
     /// JSON with values: within strings as their text, elsewhere as they are.
     pub(crate) fn json(&mut self, text: &str) -> Result<Draft, Problem> {
         let mut draft = Draft::default();
@@ -88,7 +93,7 @@ pub(crate) struct Session {
     pub(crate) steps: Vec<Step>,
     /// The server of all steps: as the first one writes it, and with its variables filled in.
     origin: Option<(String, String)>,
-    step_names: BTreeSet<String>,
+    step_names: Taken,
     /// Names that earlier steps extract.
     extracted: BTreeSet<String>,
     /// Names that they would extract if that could be carried over: why not.
@@ -112,7 +117,7 @@ impl Session {
             left_out: Vec::new(),
             steps: Vec::new(),
             origin: None,
-            step_names: BTreeSet::new(),
+            step_names: Taken::default(),
             extracted: BTreeSet::new(),
             lost: BTreeMap::new(),
             unset: BTreeMap::new(),
@@ -175,7 +180,7 @@ impl Session {
 
     /// Adds a step with a name made of `wanted`.
     pub(crate) fn add(&mut self, wanted: &str, step: Step) {
-        let name = unique(&slug(wanted, '-', "step"), '-', &mut self.step_names);
+        let name = self.step_names.unique(&slug(wanted, '-', "step"), '-');
         self.steps.push(Step { name, ..step });
     }
 
@@ -194,12 +199,29 @@ impl Session {
         self.lost.insert(own, format!("line {line} captures it with {why}, which a scenario can't"));
     }
 
-    /// Checks that `origin`, of line `line`, is the server of all steps.
-    pub(crate) fn same_server(&mut self, origin: &str, line: usize) -> Result<(), Problem> {
+    /// The path of `url` with its query, as it is written there, and the `name:password` in it; checks that it is of the
+    /// server of all steps.
+    pub(crate) fn split(&mut self, url: &str, line: usize) -> Result<Split, Problem> {
+        let (origin, rest) = split_url(url);
+        self.values.template(origin, None).map_err(|problem| at(line, problem))?;
         let filled = self.filled(origin);
+        let (filled, user) = without_user(&filled);
+        let filled = filled.as_str();
+        let is_odd = |one: char| one.is_whitespace() || "\"'<>\\^`|".contains(one);
+        if filled.contains(is_odd) || filled.is_empty() && rest.is_empty() {
+            let what = format!("`{}` is not a URL", shown(url));
+            return Err(at(line, Problem::new(what, "write http://, a server and a path, without quotes")));
+        }
+        let written = if user.is_none() { origin } else { filled };
+        self.same_server(written, filled, line)?;
+        Ok(Split { rest: rest.to_owned(), user: user.map(str::to_owned) })
+    }
+
+    /// Checks that `origin`, of line `line`, which is `filled` with its variables, is the server of all steps.
+    fn same_server(&mut self, origin: &str, filled: &str, line: usize) -> Result<(), Problem> {
         match &self.origin {
-            None => self.origin = Some((origin.to_owned(), filled)),
-            Some((written, known)) if written == origin || *known == filled => {}
+            None => self.origin = Some((origin.to_owned(), filled.to_owned())),
+            Some((written, known)) if written == origin || known == filled => {}
             Some((_, known)) => {
                 let what = format!("{filled} is another server than {known}: a load has one");
                 return Err(at(line, Problem::new(what, "import the requests of each server on their own")));
@@ -268,27 +290,17 @@ impl Session {
             steps: self.steps,
         };
         Ok(ImportedScenario {
-            scenario: Scenario { name: name.to_owned(), cookies: true, feeds: Vec::new(), flows: vec![flow] },
+            scenario: Scenario {
+                name: name.to_owned(),
+                cookies: true,
+                connections: SessionConnections::Shared,
+                feeds: Vec::new(),
+                flows: vec![flow],
+            },
             base,
             unset: self.unset.into_keys().collect(),
             left_out: self.left_out,
         })
-    }
-}
-
-/// A step with nothing but a method and a path.
-pub(crate) fn bare_step(method: &str, path: String) -> Step {
-    Step {
-        name: String::new(),
-        method: method.to_owned(),
-        path,
-        headers: Vec::new(),
-        body: StepBody::None,
-        checks: StepChecks::default(),
-        extract: Vec::new(),
-        redirects: 0,
-        go_on: false,
-        think: Think::None,
     }
 }
 
@@ -297,8 +309,47 @@ pub(crate) fn unread(path: &str) -> StepFile {
     StepFile { path: path.to_owned(), content: Body::default() }
 }
 
+/// A URL without its server.
+pub(crate) struct Split {
+    /// Path and query, as they are written.
+    pub(crate) rest: String,
+    /// `name:password`, as it is written.
+    pub(crate) user: Option<String>,
+}
+
+/// `name:password` of a URL, in which they are percent-encoded, as they are sent.
+pub(crate) fn credentials(session: &mut Session, user: &str, line: usize) -> Result<Draft, Problem> {
+    let both = if user.contains(':') { user.to_owned() } else { format!("{user}:") };
+    let draft = session.values.template(&both, None).map_err(|problem| at(line, problem))?;
+    Ok(draft.map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned()))
+}
+
+/// At most the first 40 characters, for messages.
+pub(crate) fn shown(text: &str) -> String {
+    const CHARACTERS: usize = 40;
+    let mut shown: String = text.chars().take(CHARACTERS).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// `http://name:password@host` without the name and the password, and these.
+fn without_user(origin: &str) -> (String, Option<&str>) {
+    let (scheme, rest) = match origin.find("://") {
+        Some(end) => origin.split_at(end + 3),
+        None => ("", origin),
+    };
+    // A variable may stand for a server with a path, in which an @ is nothing special.
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    match authority.rsplit_once('@') {
+        Some((user, host)) => (format!("{scheme}{host}{path}"), Some(user)),
+        None => (origin.to_owned(), None),
+    }
+}
+
 /// A URL as its server and the rest; the server may be a variable.
-pub(crate) fn split_url(url: &str) -> (&str, &str) {
+fn split_url(url: &str) -> (&str, &str) {
     let scheme =
         ["http://", "https://"].into_iter().find(|scheme| url.starts_with(scheme)).map_or(0, str::len);
     let mut depth = 0_u32;

@@ -64,6 +64,16 @@ impl Draft {
         }
     }
 
+    /// Its text with `value` of each name; `None` where one has none.
+    pub(crate) fn filled<'a>(&self, value: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => Some(text.clone()),
+            Piece::Value { value: Value::Named(name), .. } => value(name).map(str::to_owned),
+            Piece::Value { .. } => None,
+        };
+        self.0.iter().map(piece).collect()
+    }
+
     /// The names in it.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {

@@ -43,6 +43,8 @@ pub(super) enum Meaning {
     ConnectTimeout,
     Http10,
     Http11,
+    Http2,
+    Http2PriorKnowledge,
     UnixSocket,
     Resolve,
     ConnectTo,
@@ -68,7 +70,7 @@ const fn with(letter: Option<char>, name: &'static str, meaning: Meaning) -> Cur
 }
 
 const REDIRECTS: Meaning = Meaning::LeftOut("redirects are not followed, each response counts as it is");
-const VERSION: Meaning = Meaning::LeftOut("it is sent by HTTP/1.1");
+const HTTP3: Meaning = Meaning::LeftOut("HTTP/3 is not spoken");
 const RETRIES: Meaning = Meaning::LeftOut("a failure is counted, not sent again");
 const ADDRESSES: Meaning = Meaning::LeftOut("every address of the name is used");
 const LIMITS: Meaning = Meaning::LeftOut("transfers are not slowed down");
@@ -109,10 +111,10 @@ const OPTIONS: [CurlOption; 94] = [
     with(None, "connect-timeout", Meaning::ConnectTimeout),
     flag(Some('0'), "http1.0", Meaning::Http10),
     flag(None, "http1.1", Meaning::Http11),
-    flag(None, "http2", VERSION),
-    flag(None, "http2-prior-knowledge", VERSION),
-    flag(None, "http3", VERSION),
-    flag(None, "http3-only", VERSION),
+    flag(None, "http2", Meaning::Http2),
+    flag(None, "http2-prior-knowledge", Meaning::Http2PriorKnowledge),
+    flag(None, "http3", HTTP3),
+    flag(None, "http3-only", HTTP3),
     flag(None, "alpn", Meaning::Printed),
     with(None, "unix-socket", Meaning::UnixSocket),
     with(None, "resolve", Meaning::Resolve),

@@ -120,7 +120,7 @@ fn connections_and_times() {
     let request = read("curl -m 2.5 --connect-timeout 1 -0 --unix-socket /run/x http://h/");
     assert_eq!(request.timeout, Some(Duration::from_millis(2_500)));
     assert_eq!(request.connect_timeout, Some(Duration::from_secs(1)));
-    assert!(request.http10);
+    assert_eq!(request.version, HttpVersion::Http10);
     assert_eq!(request.unix, Some(PathBuf::from("/run/x")));
     let addresses = |command: &str| read(command).connect_to;
     let expected: Vec<SocketAddr> =
@@ -137,12 +137,33 @@ fn connections_and_times() {
 }
 
 #[test]
+fn versions() {
+    let check = |command: &str, version: HttpVersion, left_out: usize| {
+        let request = read(command);
+        assert_eq!((request.version, request.left_out.len()), (version, left_out), "{command}");
+    };
+    check("curl https://h/", HttpVersion::Http11, 0);
+    check("curl --http2 https://h/", HttpVersion::Http2, 0);
+    check("curl --http2-prior-knowledge http://h/", HttpVersion::Http2PriorKnowledge, 0);
+    check("curl --http2-prior-knowledge h:3000", HttpVersion::Http2PriorKnowledge, 0);
+    check("curl HTTPS://h/ --http2-prior-knowledge", HttpVersion::Http2, 0);
+    // The last one counts.
+    check("curl --http2 --http1.1 https://h/", HttpVersion::Http11, 0);
+    check("curl -0 --http2 https://h/", HttpVersion::Http2, 0);
+    // Without TLS it would be an upgrade.
+    check("curl --http2 http://h/", HttpVersion::Http11, 1);
+    check("curl --http2 h", HttpVersion::Http11, 1);
+    let upgrade = read("curl http://h/ \\\n --http2").left_out[0].to_string();
+    assert!(upgrade.starts_with("line 2: --http2 left out: it is sent by HTTP/1.1"), "{upgrade}");
+}
+
+#[test]
 fn what_is_left_out_is_listed_with_its_line() {
-    let request = read("curl -sS -o /dev/null -L \\\n http://h/ --http2 --retry 3");
+    let request = read("curl -sS -o /dev/null -L \\\n http://h/ --http3 --retry 3");
     let left_out: Vec<String> = request.left_out.iter().map(ToString::to_string).collect();
     assert_eq!(left_out.len(), 3, "{left_out:?}");
     assert!(left_out[0].starts_with("line 1: -L left out: redirects"), "{left_out:?}");
-    assert!(left_out[1].starts_with("line 2: --http2 left out"), "{left_out:?}");
+    assert!(left_out[1].starts_with("line 2: --http3 left out"), "{left_out:?}");
     assert!(left_out[2].starts_with("line 2: --retry 3 left out"), "{left_out:?}");
 }
 

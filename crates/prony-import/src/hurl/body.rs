@@ -17,6 +17,8 @@ pub(super) struct RawBody<'a> {
     pub(super) text: &'a str,
     /// Whether braces in it stand for values.
     pub(super) has_values: bool,
+    /// Whether a backslash escapes.
+    pub(super) has_escapes: bool,
 }
 
 /// The kinds of bodies.
@@ -56,7 +58,7 @@ fn has_colon_first(rest: &str) -> bool {
 pub(super) fn body<'a>(lines: &mut Lines<'a>) -> Result<RawBody<'a>, Problem> {
     let rest = lines.rest();
     let line = lines.number();
-    let raw = |kind, text, has_values| RawBody { line, kind, text, has_values };
+    let raw = |kind, text, has_values| RawBody { line, kind, text, has_values, has_escapes: false };
     if let Some(inner) = rest.strip_prefix("```") {
         let close = inner.find("```").ok_or_else(|| unclosed("```"))?;
         let body = fenced(line, &inner[..close])?;
@@ -96,7 +98,7 @@ fn ends(lines: &mut Lines<'_>) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::new(
-        format!("`{}` stands behind a body", super::parse::short(rest)),
+        format!("`{}` stands behind a body", crate::session::shown(rest)),
         "begin a new line before it",
     ))
 }
@@ -113,10 +115,10 @@ fn unescaped(text: &str, end: char) -> Option<usize> {
 
 /// A text between fences: its first line has the kind.
 fn fenced(line: usize, inner: &str) -> Result<RawBody<'_>, Problem> {
-    let raw = |kind, text, has_values| RawBody { line, kind, text, has_values };
+    let raw = |kind, text, has_values| RawBody { line, kind, text, has_values, has_escapes: false };
     let Some((head, text)) = inner.split_once('\n') else { return Ok(raw(BodyKind::Text, inner, true)) };
     let words: Vec<&str> = head.trim().split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
-    let mut has_values = true;
+    let (mut has_values, mut has_escapes) = (true, false);
     let mut kind = BodyKind::Text;
     for word in words {
         match word {
@@ -126,14 +128,34 @@ fn fenced(line: usize, inner: &str) -> Result<RawBody<'_>, Problem> {
             "base64" => kind = BodyKind::Base64,
             "hex" => kind = BodyKind::Hex,
             "raw" => {}
-            "novariable" => has_values = false,
+            "escape" => has_escapes = true,
+            "novariable" | "novariables" => has_values = false,
             other => {
                 let what = format!("`{other}` behind ``` is not supported");
-                return Err(Problem::new(what, "json, xml, graphql, base64, hex, raw and novariable are"));
+                return Err(Problem::new(
+                    what,
+                    "json, xml, graphql, base64, hex, raw, escape and novariable are",
+                ));
             }
         }
     }
-    Ok(raw(kind, text, has_values && !matches!(kind, BodyKind::Base64 | BodyKind::Hex)))
+    let is_decoded = matches!(kind, BodyKind::Base64 | BodyKind::Hex);
+    Ok(RawBody { has_escapes, ..raw(kind, text, has_values && !is_decoded) })
+}
+
+/// A query of GraphQL, and the object of its variables, which stands behind it on a line that begins with `variables`.
+pub(super) fn graphql(text: &str) -> (&str, Option<&str>) {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let object = line.trim_start().strip_prefix("variables").map(str::trim_start);
+        if object.is_some_and(|object| object.is_empty() || object.starts_with('{')) {
+            let (query, variables) = text.split_at(start);
+            let variables = variables.trim_start().trim_start_matches("variables").trim();
+            return (query.trim_end(), Some(variables).filter(|object| object.starts_with('{')));
+        }
+        start += line.len();
+    }
+    (text.trim_end(), None)
 }
 
 /// The length of the JSON value that `text` begins with, in which `{{name}}` stands for any value.

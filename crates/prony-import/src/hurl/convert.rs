@@ -9,7 +9,7 @@ use super::request::{self, Request};
 use super::response;
 use crate::ImportedScenario;
 use crate::scenario::{Context, left_out};
-use crate::session::{Session, bare_step};
+use crate::session::Session;
 
 /// The scenario of `entries`.
 pub(super) fn scenario(entries: &[Entry<'_>], context: &Context<'_>) -> Result<ImportedScenario, Problem> {
@@ -48,7 +48,7 @@ fn add(session: &mut Session, entry: &Entry<'_>) -> Result<(), Problem> {
         }
     }
     let wanted = format!("{} {}", entry.method, path.split(['?', '{']).next().unwrap_or_default());
-    let mut step = Step { headers, body, redirects, ..bare_step(entry.method, path) };
+    let mut step = Step { headers, body, redirects, ..Step::bare(entry.method, path) };
     if let Some(expected) = &entry.response {
         response::expect(session, expected, &mut step)?;
     }

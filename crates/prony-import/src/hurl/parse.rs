@@ -5,11 +5,12 @@ use prony_model::Problem;
 use super::body::{self, RawBody};
 use super::lines::Lines;
 use crate::scenario::at;
+use crate::session::shown;
 
 /// Entries of one file; a scenario has fewer steps.
 const ENTRIES_MAX: usize = 10_000;
 
-/// A request, and what is said of its response.
+/// A request, and what its response must be.
 #[derive(Debug)]
 pub(super) struct Entry<'a> {
     pub(super) method: &'a str,
@@ -18,7 +19,7 @@ pub(super) struct Entry<'a> {
     pub(super) response: Option<Response<'a>>,
 }
 
-/// What is said of a response.
+/// What a response must be, and what is captured from it.
 #[derive(Debug)]
 pub(super) struct Response<'a> {
     /// `200`, or `*`.
@@ -114,10 +115,19 @@ fn entry<'a>(lines: &mut Lines<'a>) -> Result<Entry<'a>, Problem> {
     lines.skip_spaces();
     let first = lines.next_line();
     let Some((method, url)) = request_line(first) else {
-        let what = format!("`{}` is not the beginning of a request", short(first));
+        let what = format!("`{}` is not the beginning of a request", shown(first));
         return Err(at(number, Problem::new(what, "an entry begins with a method and a URL: GET http://…")));
     };
     let request = Message { line: number, ..message(lines)? };
+    let of_response = |section: &&Section<'_>| {
+        matches!(section.kind, Kind::Captures | Kind::Asserts) && !section.lines.is_empty()
+    };
+    if let Some(misplaced) =
+        request.sections.iter().find(of_response).and_then(|section| section.lines.first())
+    {
+        let problem = Problem::new("this section belongs to a response", "write HTTP * above it");
+        return Err(at(misplaced.number, problem));
+    }
     let mut response = None;
     if lines.skip_blank() && matches!(next(lines), Next::Response) {
         let number = lines.number();
@@ -218,14 +228,4 @@ pub(super) fn without_comment(line: &str) -> &str {
         ends
     });
     &line[..end.unwrap_or(line.len())]
-}
-
-/// At most the first 40 characters, for messages.
-pub(super) fn short(text: &str) -> String {
-    const CHARACTERS: usize = 40;
-    let mut short: String = text.chars().take(CHARACTERS).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
 }

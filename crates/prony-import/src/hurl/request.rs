@@ -7,12 +7,12 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::utf8_percent_encode;
 use prony_model::{Escape, Part, PartContent, Problem, Scenario, StepBody};
 
-use super::body::{BodyKind, RawBody};
+use super::body::{self, BodyKind, RawBody};
 use super::convert::time;
 use super::parse::{Entry, Kind, Line, without_comment};
-use super::text::string;
+use super::text::{string, unescaped};
 use crate::scenario::{at, left_out};
-use crate::session::{NOT_IN_PATH, Session, UNRESERVED, json_text, split_url, unread};
+use crate::session::{NOT_IN_PATH, Session, UNRESERVED, credentials, json_text, unread};
 use crate::template::Draft;
 
 /// A request as a step has it.
@@ -46,16 +46,20 @@ pub(super) fn request(session: &mut Session, entry: &Entry<'_>) -> Result<Option
     if choices.is_skipped {
         return Ok(None);
     }
-    let path = path(session, entry)?;
+    let split = session.split(entry.url, line)?;
+    if let Some(user) = &split.user {
+        choices.user.get_or_insert(credentials(session, user, line)?);
+    }
+    let path = path(session, entry, &split.rest)?;
     let mut headers = choices.headers;
     for header in &entry.request.headers {
         let (name, value) = key_value(session, *header)?;
         let value = session.written(&value, header.number)?;
-        if ["content-length", "transfer-encoding"].contains(&name.to_ascii_lowercase().as_str()) {
+        if ["content-length", "transfer-encoding", "expect"].contains(&name.to_ascii_lowercase().as_str()) {
             session.left_out.push(left_out(
                 header.number,
                 format!("{name}: {value}"),
-                "it follows from the body",
+                "bodies are sent at once, with their length",
             ));
         } else {
             headers.push((name, value));
@@ -109,17 +113,17 @@ pub(super) fn key_value(session: &mut Session, line: Line<'_>) -> Result<(String
     });
     let problem = |what: String, advice: &str| at(line.number, Problem::new(what, advice));
     let Some(colon) = colon else {
-        let what = format!("`{}` is not a name and a value", super::parse::short(text.trim()));
+        let what = format!("`{}` is not a name and a value", crate::session::shown(text.trim()));
         return Err(problem(what, "write name: value"));
     };
     let mut part =
         |text: &str| string(&mut session.values, text.trim(), None).map_err(|wrong| at(line.number, wrong));
     let (name, value) = (part(&text[..colon])?, part(&text[colon + 1..])?);
-    let Some(name) = name.as_literal() else {
+    let Some(name) = session.values.literal(&name) else {
         let what = format!("`{}`: a name can't have a value in it", text[..colon].trim());
-        return Err(problem(what, "write the name itself"));
+        return Err(problem(what, "write the name itself, or give the value with --variable"));
     };
-    Ok((name.to_owned(), value))
+    Ok((name, value))
 }
 
 fn option(session: &mut Session, line: Line<'_>, choices: &mut Choices) -> Result<(), Problem> {
@@ -129,7 +133,7 @@ fn option(session: &mut Session, line: Line<'_>, choices: &mut Choices) -> Resul
     const REFUSED: [&str; 5] = ["proxy", "aws-sigv4", "digest", "ntlm", "negotiate"];
     let (name, value) = key_value(session, line)?;
     let number = line.number;
-    let literal = value.as_literal().map(str::to_owned);
+    let literal = session.values.literal(&value);
     let is_true = literal.as_deref() == Some("true");
     match name.as_str() {
         "location" | "location-trusted" => choices.follows = is_true,
@@ -142,7 +146,7 @@ fn option(session: &mut Session, line: Line<'_>, choices: &mut Choices) -> Resul
         }
         "user" => choices.user = Some(value),
         "compressed" if is_true => {
-            choices.headers.push(("Accept-Encoding".to_owned(), "gzip, deflate, br".to_owned()));
+            choices.headers.push(("Accept-Encoding".to_owned(), "gzip, deflate".to_owned()));
         }
         "header" => {
             let text = without_comment(line.text);
@@ -181,11 +185,9 @@ fn option(session: &mut Session, line: Line<'_>, choices: &mut Choices) -> Resul
     Ok(())
 }
 
-/// The path with its query.
-fn path(session: &mut Session, entry: &Entry<'_>) -> Result<String, Problem> {
+/// The path with its query, of which `rest` stands in the URL.
+fn path(session: &mut Session, entry: &Entry<'_>, rest: &str) -> Result<String, Problem> {
     let line = entry.request.line;
-    let (origin, rest) = split_url(entry.url);
-    session.same_server(origin, line)?;
     let wrong = |problem| at(line, problem);
     let raw = string(&mut session.values, rest, Some(Escape::Raw)).map_err(wrong)?;
     let raw = raw.map(|text| text.split('#').next().unwrap_or_default().to_owned());
@@ -246,11 +248,12 @@ fn raw(
 ) -> Result<StepBody, Problem> {
     let line = raw.line;
     let wrong = |problem| at(line, problem);
-    let plain = |session: &mut Session| -> Result<Draft, Problem> {
+    let resolved = |draft: Draft| if raw.has_escapes { unescaped(&draft).map_err(wrong) } else { Ok(draft) };
+    let plain = |session: &mut Session, text: &str| -> Result<Draft, Problem> {
         if raw.has_values {
-            session.values.template(raw.text, None).map_err(wrong)
+            resolved(session.values.template(text, None).map_err(wrong)?)
         } else {
-            Ok(Draft::literal(raw.text))
+            resolved(Draft::literal(text))
         }
     };
     let draft = match raw.kind {
@@ -260,19 +263,18 @@ fn raw(
             } else {
                 Draft::literal(raw.text)
             };
-            return session.written(&draft, line).map(StepBody::Json);
+            return session.written(&resolved(draft)?, line).map(StepBody::Json);
         }
         BodyKind::GraphQl => {
-            if raw.text.lines().any(|line| line.trim_start().starts_with("variables")) {
-                let what = "variables of GraphQL are not supported";
-                return Err(wrong(Problem::new(
-                    what,
-                    "write the body as JSON, with `query` and `variables`",
-                )));
-            }
+            let (query, variables) = body::graphql(raw.text);
             let mut draft = Draft::literal("{\"query\":\"");
-            draft.append(&plain(session)?.map(json_text));
-            draft.push("\"}");
+            draft.append(&plain(session, query)?.map(json_text));
+            draft.push("\"");
+            if let Some(variables) = variables {
+                draft.push(",\"variables\":");
+                draft.append(&session.values.json(variables).map_err(wrong)?);
+            }
+            draft.push("}");
             return session.written(&draft, line).map(StepBody::Json);
         }
         BodyKind::File => {
@@ -288,9 +290,9 @@ fn raw(
             if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
                 headers.push(("Content-Type".to_owned(), "application/xml".to_owned()));
             }
-            plain(session)?
+            plain(session, raw.text)?
         }
-        BodyKind::Text => plain(session)?,
+        BodyKind::Text => plain(session, raw.text)?,
         BodyKind::OneLine => string(&mut session.values, raw.text, None).map_err(wrong)?,
     };
     session.written(&draft, line).map(StepBody::Text)

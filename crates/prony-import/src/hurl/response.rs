@@ -1,4 +1,4 @@
-//! What is said of the response of an entry: checks and captures.
+//! The response section of an entry: checks and captures.
 
 use prony_model::{BodyCheck, ExpectedValue, Extraction, ExtractionSource, Problem, StatusSet, Step};
 
@@ -97,7 +97,7 @@ fn ranges(codes: &[u16]) -> Vec<(u16, u16)> {
 fn capture(session: &mut Session, line: Line<'_>, step: &mut Step) -> Result<(), Problem> {
     let text = line.text;
     let (name, query) = text.split_once(':').ok_or_else(|| {
-        let what = format!("`{}` is not a capture", super::parse::short(text));
+        let what = format!("`{}` is not a capture", crate::session::shown(text));
         at(line.number, Problem::new(what, "write name: jsonpath \"$.id\""))
     })?;
     let name = name.trim();

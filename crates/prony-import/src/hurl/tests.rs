@@ -129,7 +129,7 @@ fn bodies() {
     assert_eq!(body("```\na\n```"), text("a\n"));
     assert_eq!(body("```one line```"), text("one line"));
     assert_eq!(body("```json\n{\"a\": {{page}}}\n```"), json("{\"a\": {raw(page)}}\n"));
-    assert_eq!(body("```graphql\n{ a(b: \"c\") }\n```"), json("{\"query\":\"{ a(b: \\\"c\\\") }\\n\"}"));
+    assert_eq!(body("```graphql\n{ a(b: \"c\") }\n```"), json("{\"query\":\"{ a(b: \\\"c\\\") }\"}"));
     assert_eq!(body("base64,aGk=;"), text("hi"));
     assert_eq!(body("hex,6869;"), text("hi"));
     assert_eq!(body("[1, \"]\", {\"a\": \"}\"}]"), json("[1, \"]\", {\"a\": \"}\"}]"));
@@ -197,4 +197,66 @@ proptest! {
             prop_assert!(imported.to_toml().contains("[[flow.step]]"));
         }
     }
+}
+
+#[test]
+fn names_and_passwords_in_urls_are_sent_as_curl_sends_them() {
+    let imported = read("GET http://kim%40h:s%3Aecret@h:1/a\nGET http://h:1/a\nGET http://kim@h:1/\n");
+    assert_eq!(imported.base.as_deref(), Some("http://h:1"));
+    let steps = &imported.scenario.flows[0].steps;
+    let authorization = |step: usize| steps[step].headers.first().map(|(_, value)| value.as_str());
+    // A password with a colon in it, and a name without a password.
+    assert_eq!(authorization(0), Some("Basic a2ltQGg6czplY3JldA=="));
+    assert_eq!((authorization(1), authorization(2)), (None, Some("Basic a2ltOg==")));
+
+    for url in ["\"http://h/\"", "http://h> ", "http://h\\/a", "{{}}"] {
+        let problem = refused(&format!("GET {url}\n"));
+        assert!(problem.starts_with("line 1: `"), "{url}: {problem}");
+    }
+}
+
+#[test]
+fn fixed_values_stand_for_names_and_options() {
+    let imported = read(
+        "GET http://h/\nX-{{page}}: a\n[Options]\nvariable: wait=2s\nHTTP 200\n\
+         GET http://h/b\n[Options]\ndelay: {{wait}}\n",
+    );
+    let steps = &imported.scenario.flows[0].steps;
+    assert_eq!(steps[0].headers, [("X-2".to_owned(), "a".to_owned())]);
+    assert_eq!(steps[0].think, Think::Constant { time: Duration::from_secs(2) });
+    assert!(refused("GET http://h/\nX-{{page}}: a\n").contains("a name can't have a value in it"));
+}
+
+#[test]
+fn bodies_with_escapes_and_with_variables() {
+    let imported = read(
+        "POST http://h/\n```escape\na\\tb\n```\nPOST http://h/\n```graphql\nquery Q($id: Int) { item(id: $id) { \
+         name } }\nvariables {\n  \"id\": {{page}}\n}\n```\nPOST http://h/\n```graphql\n{ variables { id } }\n```\n",
+    );
+    let steps = &imported.scenario.flows[0].steps;
+    assert_eq!(steps[0].body, StepBody::Text("a\tb\n".to_owned()));
+    let graphql = r#"{"query":"query Q($id: Int) { item(id: $id) { name } }","variables":{"#.to_owned()
+        + "\n  \"id\": {raw(page)}\n}}";
+    assert_eq!(steps[1].body, StepBody::Json(graphql));
+    assert_eq!(steps[2].body, StepBody::Json(r#"{"query":"{ variables { id } }"}"#.to_owned()));
+    let imported = read(
+        "POST http://h/\n```json,escape\n{\"a\": \"\\u{e9}{{page}}\"}\n```\n\
+         POST http://h/\n```escape,novariable\n\\t{{page}}\n```\n",
+    );
+    let steps = &imported.scenario.flows[0].steps;
+    assert_eq!(steps[0].body, StepBody::Json("{\"a\": \"é{page}\"}\n".to_owned()));
+    assert_eq!(steps[1].body, StepBody::Text("\t{{{page}}}\n".to_owned()));
+}
+
+#[test]
+fn checks_above_the_response_are_refused() {
+    let problem = refused("GET http://h/\n[Asserts]\nstatus == 200\n");
+    assert!(problem.starts_with("line 3: this section belongs to a response"), "{problem}");
+    assert_eq!(read("GET http://h/\n[Captures]\n").scenario.flows[0].steps.len(), 1);
+}
+
+#[test]
+fn thousands_of_entries_are_refused_soon() {
+    let problem = refused(&"GET http://h/a\n".repeat(9_000));
+    assert!(problem.contains("9000 steps are more than the 256"), "{problem}");
 }

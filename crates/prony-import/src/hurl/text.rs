@@ -9,9 +9,13 @@ use crate::template::Draft;
 
 /// The template of a string in which a backslash escapes.
 pub(super) fn string(values: &mut Values, text: &str, escape: Option<Escape>) -> Result<Draft, Problem> {
-    // Escapes are within literal text: no name has a backslash.
+    unescaped(&values.template(text, escape)?)
+}
+
+/// `draft` with the escapes resolved that are in its literal text: no name has a backslash.
+pub(super) fn unescaped(draft: &Draft) -> Result<Draft, Problem> {
     let broken = Cell::new(None);
-    let draft = values.template(text, escape)?.map(|literal| {
+    let draft = draft.map(|literal| {
         unescape(literal).unwrap_or_else(|problem| {
             broken.set(Some(problem));
             String::new()

@@ -6,7 +6,7 @@ use prony_model::{Flow, Part, PartContent, Problem, StatusSet, Step, StepBody};
 use super::Description;
 use crate::json::{Json, Node};
 use crate::scenario::{Context, Names, at, left_out};
-use crate::session::{NOT_IN_PATH, UNRESERVED, bare_step};
+use crate::session::{NOT_IN_PATH, UNRESERVED};
 use crate::template::Draft;
 
 /// Headers that follow from something else, which OpenAPI ignores as parameters, too.
@@ -77,7 +77,7 @@ pub(super) fn flow<'a>(
         name: name.clone(),
         headers,
         body,
-        ..bare_step(&method.to_ascii_uppercase(), written(&target, line)?)
+        ..Step::bare(&method.to_ascii_uppercase(), written(&target, line)?)
     };
     if let Some(status) = good(own) {
         step.checks.status = status;

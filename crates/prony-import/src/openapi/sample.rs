@@ -22,6 +22,11 @@ impl<'a> Description<'a> {
         if let Some(example) = owner.field("example").or(first) {
             return Sample { value: example.clone(), is_given: true };
         }
+        // A parameter may have a media type instead, which has the schema.
+        let media = owner.field("content").and_then(|content| content.fields().first());
+        if let Some((_, media)) = media {
+            return self.sample_of(media);
+        }
         let Some(schema) = owner.field("schema") else {
             return Sample { value: text(owner.line, "string"), is_given: false };
         };

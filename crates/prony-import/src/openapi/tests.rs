@@ -99,7 +99,9 @@ fn what_is_no_description_is_refused() {
     assert!(refused("{\"swagger\": \"2.0\"}").starts_with("this is Swagger 2.0"));
     assert!(refused("{\"openapi\": \"4.0.0\"}").starts_with("OpenAPI 4.0.0 is not supported"));
     assert!(refused("{\"openapi\": \"3.0.0\", \"paths\": {}}").starts_with("there is no operation"));
-    assert!(refused("openapi: 3.0.0").starts_with("line 1: this is not JSON"));
+    assert!(refused("openapi: 3.0.0").starts_with("there is no operation"));
+    assert!(refused("{openapi: 3.0.0}").starts_with("line 1: this is not JSON"));
+    assert!(refused("openapi: 3.0.0\n paths: {}\n").starts_with("line 2: this is not YAML"));
 }
 
 proptest! {
@@ -115,4 +117,69 @@ proptest! {
             prop_assert!(!imported.to_toml().is_empty());
         }
     }
+}
+
+#[test]
+fn the_same_description_as_yaml_is_the_same_scenario() {
+    let yaml = include_str!("../../tests/data/shop.openapi.yaml");
+    let [from_yaml, from_json] =
+        [yaml, SHOP].map(|text| read_openapi(text, &CONTEXT).expect("a description"));
+    assert_eq!(from_yaml.scenario, from_json.scenario);
+    assert_eq!((from_yaml.base, from_yaml.unset), (from_json.base, from_json.unset));
+    let without_line = |left_out: &[crate::LeftOut]| {
+        let mut all: Vec<String> =
+            left_out.iter().map(|part| format!("{}: {}", part.what, part.instead)).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(without_line(&from_yaml.left_out), without_line(&from_json.left_out));
+    let line =
+        from_yaml.left_out.iter().find(|part| part.what == "the value of item id").map(|part| part.line);
+    let place = yaml.lines().position(|line| line.contains("name: item id")).map(|index| index + 1);
+    assert_eq!(line, place);
+}
+
+#[test]
+fn what_is_elsewhere_is_listed() {
+    let text = "\
+openapi: 3.2.0
+servers: [{url: /v2}]
+paths:
+  /a:
+    servers: [{url: http://other.example}]
+    get:
+      parameters:
+        - $ref: parameters.yaml#/page
+        - {name: q, in: query, required: true, content: {application/json: {example: {a: 1}}}}
+  /b:
+    query:
+      servers: [{url: http://third.example}]
+      requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/None'}}}}
+";
+    let imported = read_openapi(text, &CONTEXT).expect("a description");
+    let left_out: Vec<String> = imported.left_out.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        left_out,
+        [
+            "line 2: the server /v2 left out: it names no host: give it with --base, and this path behind it",
+            "line 5: the servers of /a left out: all requests go to that of the whole file",
+            "line 8: what parameters.yaml#/page refers to left out: it is not in this file",
+            "line 12: the servers of /b left out: all requests go to that of the whole file",
+            "line 13: what #/components/schemas/None refers to left out: it is not in this file",
+        ]
+    );
+    let flows = &imported.scenario.flows;
+    assert_eq!(flows[0].variables, [("q".to_owned(), r#"{"a": 1}"#.to_owned())]);
+    assert_eq!(flows[1].steps[0].method, "QUERY");
+}
+
+#[test]
+fn operations_beyond_the_most_are_listed_at_once() {
+    let operations: Vec<String> =
+        (0..50_000).map(|n| format!("  /{n}: {{get: {{operationId: same}}}}\n")).collect();
+    let text = format!("openapi: 3.1.0\npaths:\n{}", operations.concat());
+    let imported = read_openapi(&text, &CONTEXT).expect("a description");
+    assert_eq!(imported.scenario.flows.len(), 256);
+    let last = imported.left_out.last().expect("the others").to_string();
+    assert_eq!(last, "line 259: 49744 operations from here on left out: a scenario has up to 256");
 }
