@@ -1,7 +1,7 @@
 //! Which servers a lab may put a load on, for whom, and how much.
 //!
 //! The verdict is on the socket address that a connection goes to, never on a name or on how an address is spelt:
-//! `2130706433`, `0x7f.1` and `127.1` are all loopback, and a name may mean another address tomorrow. So whoever opens a
+//! `2130706433`, `0x7f.1` and `127.1` are all loopback, and a name may mean another address tomorrow. So anyone who opens a
 //! connection calls [`Policy::resolve`] first and connects to what it returns, to nothing else (`prony run
 //! --connect-to`, [`agent`]).
 //!
@@ -12,21 +12,27 @@
 //! | public | where `hosts` or `networks` holds it | there, and where its owner agrees ([`Ownership`]) |
 
 mod address;
+mod agent_rules;
 mod caps;
 mod connect;
 mod ownership;
 mod refusal;
 mod rules;
+mod trust;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
 
 pub use address::{Kind, kind};
+pub use agent_rules::agent_policy;
 pub use caps::{Caps, Unfinished, UserCaps};
-pub use connect::{PolicyResolver, agent, agent_to};
+pub use connect::{PolicyResolver, Reach, agent, agent_to};
 pub use ownership::{Ownership, OwnershipError};
 pub use refusal::Refusal;
 pub use rules::{Rules, RulesError};
+pub use trust::{TrustError, trusted};
 
 use prony_lab_model::Role;
 use rules::{HostPattern, PortRange};
@@ -46,6 +52,7 @@ pub struct Policy {
     caps: Caps,
     public_caps: Caps,
     user_caps: UserCaps,
+    authorities: BTreeMap<String, PathBuf>,
 }
 
 impl Policy {
@@ -127,11 +134,21 @@ impl Policy {
 
     /// Whether a rule names `address`, or the name it was found under.
     fn vouched_for(&self, host: Option<&str>, address: SocketAddr) -> bool {
-        // A name vouches for public addresses only: whoever owns the name chooses its addresses, and must not reach
+        // A name vouches for public addresses only: anyone who owns the name chooses its addresses, and must not reach
         // this machine or its network by that.
         let named = kind(address.ip()) == Kind::Public
             && host.is_some_and(|host| self.hosts.iter().any(|pattern| pattern.matches(host)));
         named || within(&self.networks, address).is_some()
+    }
+
+    /// The PEM file of the authority called `name`.
+    pub fn authority(&self, name: &str) -> Option<&Path> {
+        self.authorities.get(name).map(PathBuf::as_path)
+    }
+
+    /// The names of all authorities.
+    pub fn authorities(&self) -> impl Iterator<Item = &str> {
+        self.authorities.keys().map(String::as_str)
     }
 
     fn allowed_ports(&self) -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::parse_duration;
+use prony_model::{Target, TlsChoices, parse_duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,8 +41,14 @@ pub struct MonitorRequest {
     pub fail_after: String,
     /// The status that is good; empty is any from 200 to 399.
     pub expected_status: String,
-    /// Who is told of alerts; empty is nobody.
+    /// Who is notified of alerts; empty is nobody.
     pub email: String,
+    /// The authority to trust instead of the public ones, by its name in the target policy; empty is the public ones.
+    pub cacert: String,
+    /// Whether any certificate is accepted.
+    pub insecure: bool,
+    /// The name to ask for and to verify; empty is the URL's host.
+    pub sni: String,
 }
 
 /// A URL that is looked at on a schedule.
@@ -62,12 +68,26 @@ pub struct Monitor {
     pub fail_after: u32,
     /// The status that is good; absent: any from 200 to 399.
     pub expected_status: Option<u16>,
-    /// Who is told of alerts.
+    /// Who is notified of alerts.
     pub email: Option<String>,
+    /// How an https server is reached.
+    #[serde(default)]
+    pub tls: MonitorTls,
     /// Who asked for it.
     pub created_by: String,
     /// When.
     pub created_at: Moment,
+}
+
+/// How an https server is reached, where that is not the usual way.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MonitorTls {
+    /// The authority to trust instead of the public ones, by its name in the target policy.
+    pub cacert: Option<String>,
+    /// Whether any certificate is accepted.
+    pub insecure: bool,
+    /// The name to ask for and to verify instead of the URL's host.
+    pub sni: Option<String>,
 }
 
 /// One look.
@@ -132,10 +152,12 @@ impl MonitorRequest {
         let expected_status =
             number(&self.expected_status, 100, 599).map_err(|error| kept("expected_status", error)).ok();
         let email = email(&self.email).map_err(|error| kept("email", error)).ok();
+        let tls = url.as_deref().map(|url| self.tls(url).map_err(|(field, error)| kept(&field, error)).ok());
         let (Some(name), Some(url), Some(every), Some(timeout)) = (name, url, every, timeout) else {
             return Err(mistakes);
         };
-        let (Some(fail_after), Some(expected_status), Some(email)) = (fail_after, expected_status, email)
+        let (Some(fail_after), Some(expected_status), Some(email), Some(tls)) =
+            (fail_after, expected_status, email, tls.flatten())
         else {
             return Err(mistakes);
         };
@@ -149,9 +171,42 @@ impl MonitorRequest {
             fail_after: fail_after.unwrap_or(FAIL_AFTER),
             expected_status: expected_status.and_then(|status| u16::try_from(status).ok()),
             email,
+            tls,
             created_by: by.to_owned(),
             created_at: now,
         })
+    }
+}
+
+impl MonitorRequest {
+    /// How `url` is reached, by the rules of `prony run`; else the field that is wrong, and why.
+    fn tls(&self, url: &str) -> Result<MonitorTls, (String, String)> {
+        let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+        let (cacert, sni) = (given(&self.cacert), given(&self.sni));
+        let target = Target::parse(url).map_err(|error| ("url".to_owned(), error.to_string()))?;
+        let choices = TlsChoices {
+            ca_files: cacert.iter().map(Into::into).collect(),
+            insecure: self.insecure,
+            server_name: sni.clone(),
+            ..TlsChoices::default()
+        };
+        choices.applied_to(target).map_err(|error| {
+            let problem = error.problem(str::to_owned);
+            (problem.field.clone().unwrap_or_else(|| "url".to_owned()), problem.to_string())
+        })?;
+        Ok(MonitorTls { cacert, insecure: self.insecure, sni })
+    }
+}
+
+impl MonitorTls {
+    /// What is not usual about it, for people; empty where nothing is.
+    pub fn words(&self) -> String {
+        let parts = [
+            self.insecure.then(|| "the certificate is not verified".to_owned()),
+            self.cacert.as_ref().map(|name| format!("trusts the authority {name} alone")),
+            self.sni.as_ref().map(|name| format!("asks for the name {name}")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -208,9 +263,57 @@ mod tests {
             fail_after: "0".to_owned(),
             expected_status: "ok".to_owned(),
             email: "kim".to_owned(),
+            ..MonitorRequest::default()
         };
         let mistakes = wrong.checked("kim", Moment(1)).expect_err("wrong");
         let fields: Vec<_> = mistakes.iter().map(|mistake| mistake.field.as_str()).collect();
         assert_eq!(fields, ["name", "url", "every", "timeout", "fail_after", "expected_status", "email"]);
+    }
+
+    #[test]
+    fn tls_is_for_https_and_says_what_it_does() {
+        let secure = |change: &dyn Fn(&mut MonitorRequest)| {
+            let mut request = MonitorRequest { url: "https://a.example/".to_owned(), ..request() };
+            change(&mut request);
+            request.checked("kim", Moment(1))
+        };
+        assert_eq!(secure(&|_| {}).map(|monitor| monitor.tls), Ok(MonitorTls::default()));
+        let all = secure(&|request| {
+            (request.cacert, request.sni) = (" inner ".to_owned(), "b.example".to_owned());
+        });
+        let words = all.expect("good").tls.words();
+        assert_eq!(words, "trusts the authority inner alone, asks for the name b.example");
+        let insecure = secure(&|request| request.insecure = true).expect("good");
+        assert_eq!(insecure.tls.words(), "the certificate is not verified");
+
+        let field = |change: &dyn Fn(&mut MonitorRequest)| {
+            let mistakes = secure(change).expect_err("wrong");
+            assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+            mistakes[0].field.clone()
+        };
+        assert_eq!(field(&|request| request.sni = "a b".to_owned()), "sni");
+        assert_eq!(
+            field(&|request| (request.insecure, request.cacert) = (true, "inner".to_owned())),
+            "insecure"
+        );
+        for name in ["cacert", "insecure", "sni"] {
+            let plain = |request: &mut MonitorRequest| {
+                request.url = "http://a.example/".to_owned();
+                match name {
+                    "cacert" => request.cacert = "inner".to_owned(),
+                    "insecure" => request.insecure = true,
+                    _ => request.sni = "b.example".to_owned(),
+                }
+            };
+            assert_eq!(field(&plain), name);
+        }
+    }
+
+    #[test]
+    fn a_monitor_without_tls_goes_on_being_read() {
+        let old = r#"{"id": 1, "name": "home", "url": "http://a/", "every_ms": 1, "timeout_ms": 1, "fail_after": 1,
+            "expected_status": null, "email": null, "created_by": "kim", "created_at": 1}"#;
+        let read: Monitor = serde_json::from_str(old).expect("a monitor");
+        assert_eq!(read.tls, MonitorTls::default());
     }
 }

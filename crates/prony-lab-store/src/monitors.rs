@@ -3,10 +3,10 @@
 use super::{Row, StoreError, Tx, alerts, values};
 use crate::alerts::NewAlert;
 use prony_lab_model::clock::Moment;
-use prony_lab_model::{AlertKind, Check, Monitor, MonitorId};
+use prony_lab_model::{AlertKind, Check, Monitor, MonitorId, MonitorTls};
 
-const COLUMNS: &str =
-    "id, name, url, every_ms, timeout_ms, fail_after, expected_status, email, created_by, created_at";
+const COLUMNS: &str = "id, name, url, every_ms, timeout_ms, fail_after, expected_status, email, created_by, created_at, \
+                       tls_cacert, tls_insecure, tls_sni";
 
 /// Checks are counted by the hour.
 pub(super) const HOUR_MS: i64 = 3_600_000;
@@ -29,7 +29,8 @@ pub fn add(tx: &mut Tx<'_>, new: &Monitor) -> Result<MonitorId, StoreError> {
     )?;
     tx.number(
         "INSERT INTO monitors (name, url, every_ms, timeout_ms, fail_after, expected_status, email, created_by, \
-         created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
+         created_at, tls_cacert, tls_insecure, tls_sni) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+         RETURNING id",
         values![
             new.name.as_str(),
             new.url.as_str(),
@@ -40,6 +41,9 @@ pub fn add(tx: &mut Tx<'_>, new: &Monitor) -> Result<MonitorId, StoreError> {
             new.email.as_deref(),
             new.created_by.as_str(),
             new.created_at,
+            new.tls.cacert.as_deref(),
+            new.tls.insecure,
+            new.tls.sni.as_deref(),
         ],
     )
     .map(MonitorId)
@@ -191,6 +195,11 @@ fn monitor(row: &Row) -> Result<Monitor, StoreError> {
         email: row.maybe_text(7)?,
         created_by: row.text(8)?,
         created_at: row.moment(9)?,
+        tls: MonitorTls {
+            cacert: row.maybe_text(10)?,
+            insecure: row.int(11)? != 0,
+            sni: row.maybe_text(12)?,
+        },
     })
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::egress;
+use crate::egress::{self, Look};
 use prony_lab_model::clock;
 use prony_lab_model::{Check, Monitor, MonitorId};
 use prony_lab_store::background::Background;
@@ -91,9 +91,20 @@ impl Schedule {
 
 /// Checks once.
 fn check_once(store: &Store, monitor: &Monitor) -> Result<Check, StoreError> {
-    let client = egress::client(store, &monitor.created_by, monitor.timeout())?;
+    let look = egress::look_of(store, monitor)?;
     let (at, start) = (clock::wall(), clock::steady());
-    let answer = client.get(&monitor.url).call();
+    let Look { client, url, host } = match look {
+        Ok(look) => look,
+        Err(why) => {
+            return Ok(Check { at, is_good: false, status: None, latency_us: None, error: Some(why) });
+        }
+    };
+    let request = client.get(&url);
+    let request = match host {
+        Some(host) => request.header("host", host),
+        None => request,
+    };
+    let answer = request.call();
     let latency = clock::steady().saturating_sub(start);
     let latency_us = u64::try_from(latency.as_micros()).ok();
     Ok(match answer {

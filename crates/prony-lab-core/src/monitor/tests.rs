@@ -141,3 +141,22 @@ fn a_removed_monitor_is_left_alone() {
         added(store, "http://127.0.0.1:1/", "1s");
     });
 }
+
+#[test]
+fn an_authority_that_the_policy_does_not_have_fails_the_check_with_words() {
+    on_both(|store| {
+        let request = MonitorRequest {
+            name: "home".to_owned(),
+            url: "https://127.0.0.1:9/".to_owned(),
+            cacert: "inner".to_owned(),
+            ..MonitorRequest::default()
+        };
+        let new = request.checked("kim", Moment(1)).expect("good");
+        store.write_blocking(move |tx| monitors::add(tx, &new)).expect("added");
+        let monitor = store.read_blocking(|tx| monitors::by_name(tx, "home")).expect("read").expect("there");
+        assert_eq!(monitor.tls.cacert.as_deref(), Some("inner"));
+        let check = check_once(store, &monitor).expect("checked");
+        let error = check.error.expect("nothing can be trusted");
+        assert!(error.starts_with("the target policy has no authority `inner` (it has none)"), "{error}");
+    });
+}

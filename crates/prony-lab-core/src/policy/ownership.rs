@@ -86,7 +86,7 @@ impl Ownership {
     /// Which of `addresses` a load on `url` may go to: those that `policy` vouches for, and those where the server agrees.
     /// `addresses` are what the host of `url` resolved to, and were checked.
     ///
-    /// Each address is asked by itself, and no name is resolved again: whoever answers for a name can change its
+    /// Each address is asked by itself, and no name is resolved again: the owner of a name can change its
     /// addresses between the proof and the load.
     pub fn prove(
         &self,

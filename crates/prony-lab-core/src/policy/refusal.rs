@@ -46,7 +46,7 @@ pub enum Refusal {
         address: SocketAddr,
     },
     /// A network that the policy names.
-    #[error("{address} is in {network}, which the lab's policy refuses: an admin can change `refused`")]
+    #[error("{address} is in {network}, which the policy refuses: an admin can change `refused`")]
     Network {
         /// Where the connection would go.
         address: SocketAddr,
@@ -54,9 +54,7 @@ pub enum Refusal {
         network: String,
     },
     /// A port that the policy leaves out.
-    #[error(
-        "port {port} is not among the ports of the lab's policy ({allowed}): an admin can change `ports`"
-    )]
+    #[error("port {port} is not among the ports of the policy ({allowed}): an admin can change `ports`")]
     Port {
         /// The port.
         port: u16,
@@ -65,30 +63,28 @@ pub enum Refusal {
     },
     /// Loopback, where the policy doesn't allow it.
     #[error(
-        "{address} is the lab's own machine, which its policy doesn't allow: an admin can set `loopback`"
+        "{address} is the loading machine itself, which the policy doesn't allow: an admin can set `loopback`"
     )]
     Loopback {
         /// Where the connection would go.
         address: SocketAddr,
     },
     /// A private network, where the policy doesn't allow it.
-    #[error(
-        "{address} is in a private network, which the lab's policy doesn't allow: an admin can set `private`"
-    )]
+    #[error("{address} is in a private network, which the policy doesn't allow: an admin can set `private`")]
     Private {
         /// Where the connection would go.
         address: SocketAddr,
     },
     /// A public address, for somebody who isn't an admin.
-    #[error("{address} is a public address: only an admin may load it, or name it in `hosts` or `networks`")]
+    #[error(
+        "{address} is a public address: name it in the policy (`hosts` or `networks`); in a lab an admin may load it, too"
+    )]
     Public {
         /// Where the connection would go.
         address: SocketAddr,
     },
     /// More load than the policy allows.
-    #[error(
-        "{requested} {what} are more than the {allowed} that the lab's policy allows {whom}: ask for less"
-    )]
+    #[error("{requested} {what} are more than the {allowed} that the policy allows {whom}: ask for less")]
     TooMuch {
         /// What there is too much of.
         what: &'static str,

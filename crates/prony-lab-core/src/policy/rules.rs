@@ -1,6 +1,8 @@
 //! The policy as an admin writes it.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -33,6 +35,9 @@ pub struct Rules {
     pub public_caps: Caps,
     /// The most that one user has under way.
     pub user_caps: UserCaps,
+    /// Certificate authorities that monitors may trust instead of the public ones: names, and PEM files on the lab's
+    /// machine.
+    pub authorities: BTreeMap<String, PathBuf>,
 }
 
 impl Default for Rules {
@@ -47,6 +52,7 @@ impl Default for Rules {
             caps: Caps::OWN,
             public_caps: Caps::PUBLIC,
             user_caps: UserCaps::default(),
+            authorities: BTreeMap::new(),
         }
     }
 }
@@ -63,6 +69,11 @@ pub enum RulesError {
     /// Not a port.
     #[error("`{0}` is no port: write 8080 or 3000-3999")]
     Port(String),
+    /// Not a name and a file of an authority.
+    #[error(
+        "`{0}` is no authority: write a name of letters, digits, - and _, and the absolute path of a PEM file"
+    )]
+    Authority(String),
     /// A list without end.
     #[error("`{list}` has {count} entries: at most {ENTRIES_MAX} can be read")]
     TooMany {
@@ -86,6 +97,7 @@ impl Rules {
             caps: self.caps,
             public_caps: self.public_caps,
             user_caps: self.user_caps,
+            authorities: authorities(&self.authorities)?,
         })
     }
 }
@@ -99,6 +111,19 @@ fn every<T>(
         return Err(RulesError::TooMany { list, count: entries.len() });
     }
     entries.iter().map(|entry| read(entry.trim())).collect()
+}
+
+fn authorities(all: &BTreeMap<String, PathBuf>) -> Result<BTreeMap<String, PathBuf>, RulesError> {
+    if all.len() > ENTRIES_MAX {
+        return Err(RulesError::TooMany { list: "authorities", count: all.len() });
+    }
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    match all.iter().find(|(name, path)| !is_name(name) || !path.is_absolute()) {
+        Some((name, _)) => Err(RulesError::Authority(name.clone())),
+        None => Ok(all.clone()),
+    }
 }
 
 fn network(text: &str) -> Result<IpNet, RulesError> {

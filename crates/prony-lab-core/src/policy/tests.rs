@@ -236,3 +236,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn authorities_have_plain_names_and_whole_paths() {
+    let rules = |text: &str| -> Rules { toml::from_str(text).expect("rules") };
+    let good = rules("[authorities]\ninner = \"/etc/ca.pem\"\n");
+    assert!(
+        good.check()
+            .is_ok_and(|policy| policy.authority("inner") == Some(std::path::Path::new("/etc/ca.pem")))
+    );
+    assert_eq!(rules(&crate::actions::policy::written(&good)), good);
+    for text in ["inner = \"ca.pem\"", "\"a b\" = \"/ca.pem\"", "\"\" = \"/ca.pem\""] {
+        let refused = rules(&format!("[authorities]\n{text}\n")).check();
+        assert!(matches!(refused, Err(RulesError::Authority(_))), "{text}");
+    }
+}

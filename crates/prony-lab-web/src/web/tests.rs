@@ -177,9 +177,12 @@ fn hostile_words_are_shown_and_do_nothing() {
         assert!(page.matches("<script").count() <= 2, "{path}\n{page}");
     }
     let (_, page) = bench.text("/build/1");
-    for part in
-        ["id=\"chart-quantiles\"", "id=\"chart-course\"", "id=\"lead-1-difference\"", "slower</span> +8.0 %"]
-    {
+    for part in [
+        "id=\"chart-quantiles\"",
+        "id=\"chart-timeline\"",
+        "id=\"lead-1-difference\"",
+        "slower</span> +8.0 %",
+    ] {
         assert!(page.contains(part), "{part}\n{page}");
     }
 }
@@ -190,7 +193,7 @@ fn hostile_report() -> String {
     let second = |number: u32| json!({ "at_s": number, "rate_per_s": 5.0, "failed_per_s": 1.0, "p50_ms": 1.0, "p99_ms": 2.0, "max_ms": 3.0 });
     let cell = json!({ "name": HOSTILE, "key": { HOSTILE: HOSTILE }, "kind": "run", "load": HOSTILE, "planned": 1, "runs": [],
         "figures": [], "failed_by_kind": {}, "statuses": {}, "curve": (0..9).map(point).collect::<Vec<_>>(), "bins": [],
-        "courses": [{ "repeat": 1, "points": (0..9).map(second).collect::<Vec<_>>() }], "executions": [] });
+        "timelines": [{ "repeat": 1, "points": (0..9).map(second).collect::<Vec<_>>() }], "executions": [] });
     let report = json!({ "format": "prony.study", "version": 1, "verdict": "valid", "name": HOSTILE, "title": HOSTILE,
         "source": null, "intro": "", "texts": [], "short": false, "complete": true, "seed": 1, "repeats": 1,
         "started_at": null, "took_s": 1.0, "axes": [{ "name": HOSTILE, "values": [HOSTILE] }], "targets": [],
@@ -284,12 +287,12 @@ fn what_is_drawn_of_a_build_is_drawn_once() {
         bench.runtime.block_on(part).expect("drawn").to_string()
     };
     let (_, page) = bench.text("/build/1");
-    assert!(page.contains("chart-course"));
+    assert!(page.contains("chart-timeline"));
     // Builds come and go, and the charts stay.
     bench.running("ben");
-    assert!(drawn(|| "anew".to_owned()).contains("chart-course"));
+    assert!(drawn(|| "again".to_owned()).contains("chart-timeline"));
     bench.write(move |tx| files::put(tx, id, "other", b"x"));
-    assert_eq!(drawn(|| "anew".to_owned()), "anew");
+    assert_eq!(drawn(|| "again".to_owned()), "again");
 }
 
 #[derive(askama::Template)]

@@ -2,13 +2,14 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use prony_lab::model::Role;
 use serde_json::{Value, json};
 
-use crate::front::{Front, Reply};
+use crate::front::{Front, PASSWORD, Reply};
 
 /// How long the lab may take for what it does by itself: some ticks of its clock.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -189,4 +190,86 @@ fn a_status_that_can_not_be_sent_is_shown_to_administrators() {
     // Others see the project without it.
     let others = page("");
     assert!(others.contains("Project web") && !others.contains("id=\"status\""), "{others}");
+}
+
+/// A file of the certificates that the engine's tests use: those of an authority, and of a server that it vouches for.
+fn certificate(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prony-engine/tests/certificates");
+    folder.join(name).canonicalize().expect("it is there")
+}
+
+#[test]
+fn https_is_looked_at_as_the_monitor_says() {
+    let secure =
+        Front::with(|options| options.tls = Some((certificate("server.pem"), certificate("server.pem"))));
+    let (front, [viewer, runner, admin]) = lab();
+    let policy = format!("[authorities]\ninner = {:?}\n", certificate("ca.pem"));
+    let set = front.call(&admin, "PUT", "/policy", Some(&json!({ "policy": policy })));
+    assert_eq!(set.status, 200, "{set:?}");
+
+    let url = format!("https://{}/login", secure.address);
+    let add = |name: &str, tls: Value| {
+        let mut monitor = json!({ "name": name, "url": url, "every": "5s" });
+        let fields = monitor.as_object_mut().expect("an object");
+        fields.extend(tls.as_object().expect("an object").clone());
+        front.call(&runner, "POST", "/monitors", Some(&monitor))
+    };
+    let added = [
+        ("public", json!({}), false),
+        ("trusted", json!({ "cacert": "inner" }), true),
+        ("named", json!({ "cacert": "inner", "sni": "localhost" }), true),
+        ("misnamed", json!({ "cacert": "inner", "sni": "other.example" }), false),
+        ("insecure", json!({ "insecure": true }), true),
+    ];
+    for (number, (name, tls, is_good)) in (1..).zip(added) {
+        assert_eq!(add(name, tls).status, 201, "{name}");
+        let checks = || front.call(&viewer, "GET", &format!("/monitors/{number}/checks"), None);
+        let found = wait_for(name, checks, |found| !found["items"][0].is_null());
+        let check = &found["items"][0];
+        assert_eq!(check["is_good"], is_good, "{name}: {check}");
+        let error = check["error"].as_str().unwrap_or_default();
+        assert_eq!(error.contains("certificate"), !is_good, "{name}: {check}");
+    }
+    for (tls, field) in [
+        (json!({ "cacert": "outer" }), "cacert"),
+        (json!({ "cacert": "inner", "insecure": true }), "insecure"),
+        (json!({ "sni": "a b" }), "sni"),
+    ] {
+        let refused = add("wrong", tls);
+        assert_eq!(
+            (refused.status, &refused.json()["mistakes"][0]["field"]),
+            (422, &json!(field)),
+            "{refused:?}"
+        );
+    }
+
+    let listed = front.call(&viewer, "GET", "/monitors", None).json();
+    let insecure =
+        listed["items"].as_array().expect("a list").iter().filter(|one| one["tls"]["insecure"] == true);
+    assert_eq!(insecure.count(), 1, "{listed}");
+    let cookie = login(&front);
+    let page = |path: &str| front.get(path, &[("Cookie", &cookie)]).body;
+    assert_eq!(page("/monitors").matches("certificate not verified").count(), 1);
+    assert!(page("/monitor/5").contains("; the certificate is not verified"), "{}", page("/monitor/5"));
+    assert!(page("/monitor/3").contains("trusts the authority inner alone, asks for the name localhost"));
+
+    // The same by the form, which says what is wrong where it is, and keeps what was typed.
+    let csrf = front.csrf(&cookie);
+    let form = |fields: &[(&str, &str)]| {
+        let mut all = vec![("csrf", csrf.as_str()), ("name", "typed"), ("url", url.as_str())];
+        all.extend_from_slice(fields);
+        front.form("/monitors", &[("Cookie", &cookie)], &all)
+    };
+    let refused = form(&[("cacert", "inner"), ("insecure", "yes")]);
+    assert_eq!(refused.status, 422, "{refused:?}");
+    assert!(refused.body.contains("insecure-mistake") && refused.body.contains("value=\"inner\" selected"));
+    assert_eq!(form(&[("cacert", ""), ("insecure", "yes")]).status, 303);
+    assert_eq!(page("/monitors").matches("certificate not verified").count(), 2);
+}
+
+/// The cookie of another session of the admin.
+fn login(front: &Front) -> String {
+    let reply = front.form("/login", &[], &[("name", "admin"), ("password", PASSWORD)]);
+    assert_eq!(reply.status, 303, "{reply:?}");
+    reply.cookie()
 }

@@ -14,6 +14,7 @@ use crate::http::{Principal, WebError};
 use crate::web::fields::{Fields, PathParam};
 use prony_lab_core::actions::watches;
 use prony_lab_core::ansi_stripper;
+use prony_lab_core::egress;
 use prony_lab_core::lab::Lab;
 use prony_lab_model::clock::{self, Moment};
 use prony_lab_model::{Check, FieldMistake, Monitor, MonitorId, MonitorRequest, Role};
@@ -36,6 +37,8 @@ struct List {
     failing: usize,
     spark: u32,
     request: MonitorRequest,
+    /// The names that can be trusted.
+    authorities: Vec<String>,
     mistakes: Vec<FieldMistake>,
 }
 
@@ -81,6 +84,9 @@ pub(crate) async fn add(
         fail_after: one("fail_after"),
         expected_status: one("expected_status"),
         email: one("email"),
+        cacert: one("cacert"),
+        insecure: !one("insecure").is_empty(),
+        sni: one("sni"),
     };
     let added = lab.add_monitor(request.clone(), &principal.name, principal.role).await;
     let Err(refused) = added else { return Ok(Redirect::to("/monitors").into_response()) };
@@ -149,15 +155,18 @@ async fn draw(
     mistakes: Vec<FieldMistake>,
 ) -> Result<String, WebError> {
     let since = clock::wall().before(LATELY);
-    let rows: Vec<Line> = lab
+    let (rows, authorities) = lab
         .store
         .read(move |tx| {
-            monitors::all(tx)?.into_iter().map(|monitor| Line::read(tx, monitor, since)).collect()
+            let all = monitors::all(tx)?.into_iter();
+            let rows: Vec<Line> =
+                all.map(|monitor| Line::read(tx, monitor, since)).collect::<Result<_, _>>()?;
+            Ok((rows, egress::policy(tx)?.authorities().map(str::to_owned).collect()))
         })
         .await?;
     let failing = rows.iter().filter(|row| row.is_failing).count();
     let frame = Frame::of(principal).at("/monitors");
-    Ok(List { frame, rows, failing, spark: SPARK, request, mistakes }.render()?)
+    Ok(List { frame, rows, failing, spark: SPARK, request, authorities, mistakes }.render()?)
 }
 
 impl Line {
