@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prony_lab_model::{Definition, DefinitionError, ProjectId};
 use prony_lab_store::projects::Project;
 
-/// Projects whose definition is remembered: more than a lab usually has; beyond it, all are read anew.
+/// Projects whose definition is remembered: more than a lab usually has; beyond it, all are read again.
 const MOST: usize = 256;
 
 /// A definition and of which revision it is.

@@ -48,7 +48,7 @@ pub struct Lab {
     pub live: Shares,
     /// Whose turn it is to have a page drawn.
     pub turns: Turns,
-    /// What is on its way to whoever downloads it.
+    /// What is on its way to clients that download it.
     pub downloads: Downloads,
     /// The definitions of projects, read.
     pub definitions: Definitions,
@@ -134,7 +134,7 @@ impl Lab {
         self.store.notes()
     }
 
-    /// What happens to the lab while it runs; whoever started it writes that down.
+    /// What happens to the lab while it runs; the process that started it writes that down.
     pub fn log(&self) -> &Log {
         self.store.log()
     }

@@ -92,7 +92,7 @@ impl Metrics {
         );
         registry.register("builds", "Builds by state", new.builds.clone());
         registry.register("alerts_open", "Alerts that are open", new.open_alerts.clone());
-        registry.register("deliveries_waiting", "What is still to be told to others", new.deliveries.clone());
+        registry.register("deliveries_waiting", "Notifications waiting to be sent", new.deliveries.clone());
         registry.register(
             "queue_oldest_seconds",
             "How long the oldest build of the queue has waited",

@@ -1,7 +1,7 @@
 //! Searches builds, and whatever else has a name.
 //!
 //! A commit and a branch are found by their indices. For all other texts builds are gone through, the newest first, up to
-//! a bound; whoever wants to goes on from there.
+//! a bound; anyone who wants to goes on from there.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ pub struct Part {
     pub before: Option<BuildId>,
     /// At most so many builds.
     pub limit: u32,
-    /// What whoever searches may do.
+    /// What the searching user may do.
     pub role: Role,
 }
 
@@ -166,7 +166,7 @@ fn source(
 }
 
 /// Takes the first word that begins a commit of some build for that commit. One of letters alone is a word first:
-/// "added" and "facade" are no commits to whoever writes them.
+/// "added" and "facade" are no commits to the person who types them.
 fn take_commit(tx: &mut Tx<'_>, query: &mut SearchQuery) -> Result<(), StoreError> {
     for place in 0..query.words.len() {
         let digits = query.words[place].commit_digits();
@@ -455,6 +455,7 @@ mod tests {
                         fail_after: 3,
                         expected_status: None,
                         email: None,
+                        tls: prony_lab_model::MonitorTls::default(),
                         created_by: "kim".to_owned(),
                         created_at: Moment(1),
                     };

@@ -1,7 +1,7 @@
 //! Secrets of the lab: named, sealed with a key that lies beside the database, and given to what names them alone.
 //!
-//! Sealed is by ChaCha20-Poly1305 (RFC 8439), with the secret's name: one can't be put in the place of another. Whoever has
-//! the database, or a backup of it, has no secret; whoever has the lab's folder, too, has all.
+//! Sealed is by ChaCha20-Poly1305 (RFC 8439), with the secret's name: one can't be put in the place of another. Anyone who has
+//! the database, or a backup of it, has no secret; anyone who has the lab's folder, too, has all.
 
 use std::fmt;
 use std::fs::{self, File};

@@ -51,7 +51,7 @@ pub struct BuildRequest {
     /// Names of the tasks to run; empty is all. `study` is the study. `tasks` is the same.
     #[serde(alias = "tasks")]
     pub tests: Vec<String>,
-    /// Who is told of the end; empty is nobody.
+    /// Who is notified of the end; empty is nobody.
     pub email: String,
     /// `low`, `normal` or `high`; empty is normal.
     pub priority: String,
@@ -197,7 +197,7 @@ pub struct BuildDetail {
     pub tasks: Vec<Task>,
     /// The load, where it is one.
     pub load: Option<AdHocLoad>,
-    /// Who is told of the end.
+    /// Who is notified of the end.
     pub email: Option<String>,
     /// When it is no longer wanted, if it is queued still.
     pub expires_at: Moment,

@@ -144,7 +144,7 @@ pub struct Change {
     pub after: f64,
     /// The probability of so clear a change by chance.
     pub p: f64,
-    /// When it was told first.
+    /// When it was first reported.
     pub found_at: Moment,
     /// The alert about it, which is one for all series that changed with it.
     pub alert: Option<AlertId>,

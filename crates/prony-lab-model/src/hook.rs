@@ -20,9 +20,9 @@ const KINDS_MAX: usize = 32;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HookRequest {
-    /// Where it is told.
+    /// Where it is sent.
     pub url: String,
-    /// What it is told of: kinds of events such as `build.completed` or `alert.*`, apart by spaces or commas. Empty is
+    /// What it is notified of: kinds of events such as `build.completed` or `alert.*`, apart by spaces or commas. Empty is
     /// every build that ends with or without results, and every alert.
     pub kinds: String,
     /// Of which project only; empty is all.
@@ -31,7 +31,7 @@ pub struct HookRequest {
     pub format: String,
 }
 
-/// As what a hook is told.
+/// As what a hook is notified with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HookFormat {
@@ -46,14 +46,14 @@ pub enum HookFormat {
 
 named!(HookFormat, "format of a webhook", Prony = "prony", Slack = "slack", Teams = "teams");
 
-/// An address that is told of events. Its secret is shown once, when it is made.
+/// An address that is notified of events. Its secret is shown once, when it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hook {
     /// Its number; 0 before it has one.
     pub id: HookId,
-    /// Where it is told.
+    /// Where it is sent.
     pub url: String,
-    /// What it is told of.
+    /// What it is notified of.
     pub kinds: Vec<String>,
     /// Of which project only.
     pub project: Option<ProjectId>,

@@ -49,7 +49,7 @@ ids! {
     UserId,
     /// Something that happened; ever growing, so that a reader can say what it has seen.
     EventId,
-    /// Somebody else's address that is told of events.
+    /// Somebody else's address that is notified of events.
     HookId,
     /// A note that somebody wrote.
     NoteId,

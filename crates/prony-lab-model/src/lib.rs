@@ -51,7 +51,7 @@ pub use hook::{Hook, HookFormat, HookRequest};
 pub use id::{
     AlertId, BisectId, BuildId, EventId, HookId, MonitorId, NoteId, ProjectId, SeriesId, TaskId, UserId,
 };
-pub use monitor::{Check, Monitor, MonitorRequest};
+pub use monitor::{Check, Monitor, MonitorRequest, MonitorTls};
 pub use name::{ANONYMOUS, Name, Variant};
 pub use project::{Definition, DefinitionError, GATE_REPEATS_MAX, Limits, Origin, Retention, TaskDefinition};
 pub use proposal::{Proposal, project_files};

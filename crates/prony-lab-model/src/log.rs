@@ -1,4 +1,4 @@
-//! The log: what happens to the lab while it runs, for its administrator. The lab only adds entries; whoever started it
+//! The log: what happens to the lab while it runs, for its administrator. The lab only adds entries; the process that started it
 //! writes them to stderr, as text or as JSON.
 //!
 //! Parts of an entry come from outside, such as the name of a branch. No entry takes more than a line, whatever is in it.

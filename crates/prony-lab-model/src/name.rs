@@ -7,7 +7,7 @@ use prony_model::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The name of whoever has not logged in, which no user may have.
+/// The name of anyone who has not logged in, which no user may have.
 pub const ANONYMOUS: &str = "anonymous";
 /// Longer names break tables and are of no more use.
 const BYTES_MAX: usize = 64;

@@ -1,6 +1,6 @@
 //! The files of a project that is a folder of this machine: copied, and asked what they are without any of their settings.
 //!
-//! Whoever can write in the folder could write into its `.git`, too, and have git run programs: filters, hooks, monitors of
+//! Anyone who can write in the folder could write into its `.git`, too, and have git run programs: filters, hooks, monitors of
 //! files. So the lab calls git with a repository of its own, which is empty but for its settings, and lends it the objects
 //! of the copy alone.
 

@@ -148,7 +148,7 @@ mod tests {
         let threshold = json!({ "cell": 0, "text": "p99 at most 1 ms", "metric": "p99", "at_least": null, "at_most": 1.0,
             "measured": 1.5, "outcome": outcome });
         let cell = json!({ "name": "kv", "key": {}, "kind": "run", "load": "", "planned": 1, "runs": [], "figures": [figure],
-            "failed_by_kind": {}, "statuses": {}, "curve": [], "bins": [], "courses": [], "executions": [] });
+            "failed_by_kind": {}, "statuses": {}, "curve": [], "bins": [], "timelines": [], "executions": [] });
         let all = json!({ "format": "prony.study", "version": 1, "verdict": verdict, "name": "a", "title": "A",
             "source": null, "intro": "", "texts": [], "short": false, "complete": true, "seed": 1, "repeats": 1,
             "started_at": null, "took_s": 1.0, "axes": [], "targets": [], "cells": [cell], "comparisons": [],

@@ -185,7 +185,7 @@ mod tests {
                 assert_eq!(folder(tx, project, "c")?.as_deref(), Some("two"));
                 assert_eq!(lend(tx, project, "c", build, "four", Moment(9))?, "two");
                 assert_eq!(folders(tx)?, ["two"]);
-                // Whoever had it is over, and did not bring it back.
+                // The build that had it is over, and did not bring it back.
                 queue::cancel(tx, build, "kim", Moment(10))?;
                 let lost = shown(tx, project, &definitions())?.swap_remove(0);
                 assert_eq!((lost.size_bytes, lost.build), (None, Some(build)));

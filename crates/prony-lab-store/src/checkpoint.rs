@@ -1,6 +1,6 @@
 //! Takes what is committed from SQLite's log into its database file, beside the writer.
 //!
-//! By itself SQLite does this in every commit that finds the log long enough, and whoever asked for that commit waits
+//! By itself SQLite does this in every commit that finds the log long enough, and the caller of that commit waits
 //! for one more flush. Here a thread does it over a connection of its own, while commits go on. Only where it cannot
 //! keep up does the writer do it, between two commits.
 

@@ -1,7 +1,7 @@
 //! Checksums over rows that are not changed any more, so that `prony lab check` finds damage that leaves a database's own
 //! structure whole.
 //!
-//! They protect against damage, not against people: whoever can write the store can compute them. Files and pieces of
+//! They protect against damage, not against people: anyone who can write the store can compute them. Files and pieces of
 //! outputs get theirs when they are written. The rows of a build (its own, its tasks, results and thresholds) get one for
 //! all together when it is over, so that accepting a build costs nothing more. Whatever changes a row of a build that is
 //! over calls [`seal`] after that.

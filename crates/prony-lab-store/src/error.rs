@@ -141,7 +141,7 @@ impl StoreError {
             Self::Copy { .. } => "name another file, or make room",
             Self::ExternalTool { command, .. } => return Some(format!("run: {command}")),
             Self::Fault(_) => "this is a fault of prony",
-            // Whoever looked for it knows what there is.
+            // The caller knows what there is.
             Self::Missing(_) | Self::Closed => return None,
         };
         Some(advice.to_owned())

@@ -1,4 +1,4 @@
-//! The files that a SQLite store stands on: the database and its log. Whoever removes one of them from under a lab takes
+//! The files that a SQLite store stands on: the database and its log. Anyone who removes one of them from under a lab takes
 //! with it what the lab goes on to write, so each commit is answered only after a check of both.
 
 use std::os::unix::fs::MetadataExt as _;

@@ -42,7 +42,7 @@ pub(crate) struct PostgresAddress {
 pub(super) enum Security {
     /// Not at all: it stays on this machine, or the address says so by name.
     Plain,
-    /// Encrypted, with whoever answers.
+    /// Encrypted, with any server that answers.
     Encrypted,
     /// Encrypted, with a certificate for the host's name from an authority in this file, or one of the system's.
     Verified(Option<PathBuf>),

@@ -13,7 +13,7 @@ use prony_lab_model::{Definition, ProjectId, Retention};
 
 /// Between two rounds.
 const EVERY: Duration = Duration::from_hours(1);
-/// After an error of the store, which passes or is reported by whoever needs the store.
+/// After an error of the store, which passes or is reported by the next that needs the store.
 const AFTER_ERROR: Duration = Duration::from_mins(1);
 /// Between two pieces of a round: the writer is idle for most of it.
 const BETWEEN: Duration = Duration::from_millis(50);

@@ -80,7 +80,7 @@ pub fn admins(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
     )
 }
 
-/// Sets the password of `name`, who is there from then on, with `role`; whoever was logged in as them no longer is.
+/// Sets the password of `name`, who is there from then on, with `role`; anyone who was logged in as them no longer is.
 pub fn set_password(
     tx: &mut Tx<'_>,
     name: &Name,
@@ -203,7 +203,7 @@ pub fn end_session_of(tx: &mut Tx<'_>, name: &str, digest: &Digest) -> Result<bo
     Ok(ended == 1)
 }
 
-/// Gives a user another password; whoever is logged in as them no longer is.
+/// Gives a user another password; anyone who is logged in as them no longer is.
 pub fn change_password(tx: &mut Tx<'_>, id: UserId, password: &str) -> Result<(), StoreError> {
     changed(tx.execute("UPDATE users SET password = $2 WHERE id = $1", values![id, password])?, id)?;
     end_sessions(tx, id)

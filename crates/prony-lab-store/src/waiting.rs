@@ -1,6 +1,6 @@
 //! A lab that starts on a full disk: its store is read, and taken over as soon as there is room.
 //!
-//! SQLite keeps the index of its log in a file, which can't grow then. Whoever only reads can have that index in memory,
+//! SQLite keeps the index of its log in a file, which can't grow then. Anyone who only reads can have that index in memory,
 //! as long as nobody in this process has the database open for writing. So at first all sessions only read, and to take
 //! the store over all of them are closed.
 

@@ -54,7 +54,7 @@ impl Writer {
             });
             let is_good = result.is_ok();
             let answer: Answer = Box::new(move |committed| {
-                // Whoever asked may have gone meanwhile; the write counts all the same.
+                // The caller may have gone meanwhile; the write counts all the same.
                 let _ = done.send(committed.and(result));
             });
             (is_good, answer)

@@ -81,7 +81,7 @@ impl Guardian {
         sys::keep_descriptors_from_commands()?;
         set_child_subreaper(Some(getpid()))?;
         if self.tree {
-            // Whoever leads a group can't begin a session, and then has one of its own already, or wants none.
+            // Anyone who leads a group can't begin a session, and then has one of its own already, or wants none.
             let _ = setsid();
         }
         let mut guard = Guard::start(self, log)?;

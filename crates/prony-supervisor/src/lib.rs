@@ -1,4 +1,4 @@
-//! Processes that don't outlive whoever started them, stay within their limits, and can be cancelled.
+//! Processes that don't outlive the process that started them, stay within their limits, and can be cancelled.
 //!
 //! Studies start their targets through it, the lab its builds. A guardian, which is this program once more (`prony
 //! supervise`), stands between; docs/decisions/017-guardians.md explains why.

@@ -12,7 +12,7 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 const FIRST: RawFd = 3;
 
 /// Has the kernel close every descriptor but stdin, stdout and stderr when this process starts another program: what
-/// was left open by whoever started it is for nobody below it. (`close_range` does the same, from Linux 5.11 on.)
+/// was left open by the process that started it is for nobody below it. (`close_range` does the same, from Linux 5.11 on.)
 pub(crate) fn keep_descriptors_from_commands() -> io::Result<()> {
     for entry in fs::read_dir("/proc/self/fd")? {
         let number: Option<RawFd> = entry?.file_name().to_str().and_then(|name| name.parse().ok());

@@ -1,6 +1,6 @@
 //! The watchdog: ends a command that no guardian may stand before, because its time is measured.
 //!
-//! Whoever times commands writes into a piece of shared memory which process group runs now; `prony watchdog` sleeps
+//! The process that times commands writes into a piece of shared memory which process group runs now; `prony watchdog` sleeps
 //! meanwhile, and reads it once its orders end, which they also do when this process is killed.
 
 use std::fs::File;

@@ -49,7 +49,7 @@ fn output_goes_where_it_should() {
     plan.input = Some(input);
     plan.output = ExecOutput::File(file);
     run(&plan).expect("a result");
-    assert_eq!(folder.lines("out"), ["line"], "anew for each run");
+    assert_eq!(folder.lines("out"), ["line"], "emptied for each run");
     // More than a pipe holds: nobody waits for anybody.
     plan.commands[0].line = "head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2".to_owned();
     plan.output = ExecOutput::Pipe;

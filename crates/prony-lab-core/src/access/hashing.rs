@@ -1,5 +1,5 @@
 //! The one thread that hashes passwords. However many come with one, 19 MiB and a core are all that hashing takes, and
-//! whoever has gone before their turn came takes nothing.
+//! a caller that has gone before its turn takes nothing.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -29,7 +29,7 @@ impl Hashing {
         Ok(Self { jobs })
     }
 
-    /// Hands `work` over. Whoever drops what this returns has hung up.
+    /// Hands `work` over. A caller that drops what this returns has hung up.
     pub fn submit<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -37,7 +37,7 @@ impl Hashing {
         let (done, answer) = oneshot::channel();
         let job: Job = Box::new(move || {
             if !done.is_closed() {
-                // Whoever asked may have gone meanwhile.
+                // The caller may have gone meanwhile.
                 let _ = done.send(work());
             }
         });

@@ -116,7 +116,7 @@ impl Lab {
         self.store.write(move |tx| undone(action(tx, &Ctx { who, now: clock::wall() }))).await?
     }
 
-    /// The same for an action after which somebody may do something else: whoever was let in before is checked anew.
+    /// The same for an action after which somebody may do something else: anyone who was let in before is checked again.
     pub async fn act_on_access<T: Send + 'static, E: Refusal>(
         &self,
         who: Actor,

@@ -34,8 +34,12 @@ pub fn written(rules: &Rules) -> String {
             caps.rate_per_s, caps.connections, caps.duration_s, caps.bytes
         )
     };
+    let authorities = rules.authorities.iter();
+    let authorities: Vec<String> =
+        authorities.map(|(name, file)| format!("{name} = {:?}\n", file.to_string_lossy())).collect();
+    let authorities = authorities.concat();
     format!(
-        "loopback = {}\nprivate = {}\nhosts = {}\nnetworks = {}\nrefused = {}\nports = {}\n{}{}\n[user_caps]\nbuilds = {}\n",
+        "loopback = {}\nprivate = {}\nhosts = {}\nnetworks = {}\nrefused = {}\nports = {}\n{}{}\n[user_caps]\nbuilds = {}\n\n[authorities]\n{authorities}",
         rules.loopback,
         rules.private,
         list(&rules.hosts),

@@ -107,7 +107,7 @@ impl Known {
         Ok(BuildRequest { reference, ..self.bare() })
     }
 
-    /// The tasks of the first build. Whoever is notified of its end is not notified of each repeat.
+    /// The tasks of the first build. Anyone who is notified of its end is not notified of each repeat.
     fn bare(&self) -> BuildRequest {
         BuildRequest { email: String::new(), ..again(&self.first) }
     }

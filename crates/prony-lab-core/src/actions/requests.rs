@@ -171,7 +171,7 @@ impl Lab {
         proved.map_err(|error| refused("url", error.to_string()))
     }
 
-    /// Does `accept` once for each key of whoever asks: what `read` reads of the build, and whether it is new.
+    /// Does `accept` once for each key of the requester: what `read` reads of the build, and whether it is new.
     pub(crate) async fn accept_once<T: Send + 'static>(
         &self,
         asker: Asker,

@@ -58,7 +58,7 @@ pub fn refuse(tx: &mut Tx<'_>, name: &str, from: &str, now: Moment) -> Result<()
     audit::append(tx, now, "somebody", "session.refuse", subject, &format!("from {from}"))
 }
 
-/// Gives whoever acts another password, whose hash this is, and a new session, whose secret it returns; every other ends.
+/// Gives the acting user another password, whose hash this is, and a new session, whose secret it returns; every other ends.
 pub fn change_password(
     tx: &mut Tx<'_>,
     ctx: &super::Ctx,
@@ -71,7 +71,7 @@ pub fn change_password(
     Ok(begin(tx, user.id, &user.name, None, origin, ctx.now)?)
 }
 
-/// Ends one of the sessions of whoever acts.
+/// Ends one of the sessions of the acting user.
 pub fn end_own(tx: &mut Tx<'_>, ctx: &super::Ctx, session: &Digest) -> Result<(), AccessError> {
     if users::end_session_of(tx, &ctx.who.name, session)? {
         ctx.note(tx, "session.end", &ctx.who.name, "from another one")?;

@@ -24,8 +24,8 @@ pub struct UserRow {
     pub disabled_at: Option<Moment>,
 }
 
-/// Names that no user may have: builds, alerts and the audit log give them to whoever has not logged in, to the lab
-/// itself, and to whoever failed to log in.
+/// Names that no user may have: builds, alerts and the audit log give them to anyone who has not logged in, to the lab
+/// itself, and to anyone who failed to log in.
 const RESERVED: [&str; 3] = [ANONYMOUS, "lab", "somebody"];
 
 /// Makes a link by which `name` sets a password and is then there with `role`: its secret.
@@ -67,7 +67,7 @@ pub fn set_disabled(tx: &mut Tx<'_>, ctx: &Ctx, name: &str, is_disabled: bool) -
     Ok(())
 }
 
-/// Ends every session of a user: whoever is logged in as them no longer is. Tokens stay.
+/// Ends every session of a user: anyone who is logged in as them no longer is. Tokens stay.
 pub fn end_sessions(tx: &mut Tx<'_>, ctx: &Ctx, name: &str) -> Result<(), AccessError> {
     let user = find(tx, name)?;
     if name != ctx.who.name && ctx.who.role < Role::Admin {

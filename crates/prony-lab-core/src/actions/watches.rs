@@ -39,11 +39,19 @@ impl Lab {
         let by = by.to_owned();
         self.store
             .write(move |tx| {
+                if let Some(name) = &new.tls.cacert {
+                    let policy = egress::policy(tx)?;
+                    if policy.authority(name).is_none() {
+                        return Ok(Err(refused("cacert", egress::no_authority(&policy, name))));
+                    }
+                }
                 if monitors::by_name(tx, &new.name)?.is_some() {
                     return Ok(Err(refused("name", "there is a monitor of that name: choose another")));
                 }
                 let id = monitors::add(tx, &new)?;
-                audit::append(tx, new.created_at, &by, "monitor.add", &new.name, &new.url)?;
+                let words = [new.url.clone(), new.tls.words()];
+                let words = words.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+                audit::append(tx, new.created_at, &by, "monitor.add", &new.name, &words)?;
                 Ok(Ok(Monitor { id, ..new }))
             })
             .await?

@@ -12,7 +12,7 @@ use prony_lab_model::options::StoreAddress;
 use prony_lab_model::{Name, Role, SecretName};
 use prony_lab_store::{Store, StoreError};
 
-/// What an administrator does at the machine itself: whoever can write the lab's folder needs no password. It is done by
+/// What an administrator does at the machine itself: anyone who can write the lab's folder needs no password. It is done by
 /// the lab while one runs there, and on its store otherwise.
 pub struct LocalAdmin {
     place: Place,

@@ -14,7 +14,7 @@ use prony_lab_model::Role;
 use prony_lab_model::auth::Secret;
 use prony_lab_store::users as stored;
 
-/// The name of whoever comes first.
+/// The name of the first administrator.
 const FIRST_ADMIN: &str = "admin";
 /// Whom the audit log names as having let them in.
 const FIRST_BY: &str = "the start of the lab";

@@ -1,4 +1,4 @@
-//! The socket in a lab's folder, by which commands at the machine reach a lab that runs. Whoever may write the folder may
+//! The socket in a lab's folder, by which commands at the machine reach a lab that runs. Anyone who may write the folder may
 //! use it: the file is its user's alone, and the kernel identifies the other end.
 //!
 //! One exchange for each connection, in JSON: the client sends a [`Request`] and ends its side, the lab sends the answer.

@@ -1,4 +1,4 @@
-//! What is on its way to whoever downloads it: all of it together has only so much memory, however many they are and
+//! What is on its way to clients that download it: all of it together has only so much memory, however many they are and
 //! however slowly they read.
 
 use std::sync::Arc;

@@ -63,7 +63,7 @@ impl RenderCache {
         }
         let drawing = Drawing { cache: self, turn: self.turn(&what), what: &what };
         let _turn = drawing.turn.lock().await;
-        // Whoever had the turn before may have drawn what is wanted here.
+        // The previous holder of the turn may have drawn what is wanted here.
         if let Some(found) = self.find(store, &what, &inputs, version) {
             return Ok(found);
         }

@@ -68,7 +68,7 @@ fn cell(name: &str, figures: &[Figure]) -> Value {
             json!({ "quantile": 1.0 - 10_f64.powf(-decades), "response_ms": response_ms, "service_ms": response_ms * 0.9 })
         })
         .collect();
-    let course = |repeat: u32| {
+    let timeline = |repeat: u32| {
         let points: Vec<Value> = (0..SECONDS)
             .map(|second| {
                 let swing = 1.0 + 0.05 * noise(second, 10 + repeat);
@@ -78,9 +78,9 @@ fn cell(name: &str, figures: &[Figure]) -> Value {
             .collect();
         json!({ "repeat": repeat, "points": points })
     };
-    let courses: Vec<Value> = (1..=RUNS).map(course).collect();
+    let timelines: Vec<Value> = (1..=RUNS).map(timeline).collect();
     json!({ "name": name, "key": { "load": name }, "kind": "run", "load": name, "planned": RUNS, "runs": [],
-        "figures": [], "failed_by_kind": {}, "statuses": {}, "curve": curve, "bins": [], "courses": courses,
+        "figures": [], "failed_by_kind": {}, "statuses": {}, "curve": curve, "bins": [], "timelines": timelines,
         "executions": [] })
 }
 
@@ -113,6 +113,6 @@ mod tests {
         let text = study(&[figure("GET /"), figure("POST /report")]).to_string();
         let charts = load_charts(study_from_json(&text).expect("a study"), 9, 9_000);
         assert_eq!(charts.loads, 2);
-        assert!(charts.html.contains("chart-quantiles") && charts.html.contains("chart-course"));
+        assert!(charts.html.contains("chart-quantiles") && charts.html.contains("chart-timeline"));
     }
 }

@@ -58,7 +58,7 @@ fn a_queue_is_stuck_when_builds_wait_and_none_runs_for_minutes() {
     let lost = Readings { queue: Err("reach the store".to_owned()), ..well(250) };
     let readings = [
         waiting(10, false),
-        // One that runs begins the time anew.
+        // One that runs starts the time again.
         waiting(100, true),
         waiting(110, false),
         lost,

@@ -15,7 +15,7 @@ pub(super) fn repeat(
     now: Moment,
 ) -> Result<Option<BuildId>, StoreError> {
     let (Ok(why), Some(project)) = (comparison.repeat_reason(), comparison.project) else { return Ok(None) };
-    // One of a bisect, or of somebody, is followed up by whoever requested it.
+    // One of a bisect, or of somebody, is followed up by its requester.
     let is_awaited = alerts::await_comparison(tx, comparison.id)?
         || !series::changes_compared(tx, comparison.id)?.is_empty();
     if comparison.requested_by != LAB || !is_awaited {

@@ -1,7 +1,7 @@
 //! A build that is slower than its baseline: the first sign of a change, long before its series show one.
 //!
 //! Two builds were not measured in turn, so this is wrong more often than a change of a series. That is why both commits
-//! are compared at once, and why the alert is closed if that doesn't bear it out.
+//! are compared at once, and why the alert is closed if that doesn't confirm it.
 
 use super::changes::note;
 use super::compare::compare;

@@ -58,7 +58,7 @@ impl Mailer {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
                 let _ = errors.by_ref().take(WORDS_MAX).read_to_end(&mut bytes);
-                // Whoever asked may no longer wait.
+                // The caller may no longer wait.
                 let _ = done.send(String::from_utf8_lossy(&bytes).trim().replace(char::is_control, " "));
                 // The rest must have somewhere to go.
                 let _ = std::io::copy(&mut errors, &mut std::io::sink());

@@ -1,4 +1,4 @@
-//! The address of a project's badge: whoever has it sees the badge, as a code host's page does that shows it to everybody,
+//! The address of a project's badge: anyone who has it sees the badge, as a code host's page does that shows it to everybody,
 //! and nothing else of the lab.
 
 use hmac::Mac as _;

@@ -120,7 +120,7 @@ fn lend(job: &Job<'_>, project: ProjectId, held: &Held) -> Result<String, StoreE
         persist(&job.tools.lab.store, move |tx| caches::lend(tx, project, &name, id, &fresh, clock::wall()))?;
     let kept = job.tools.caches.join(&lent);
     if is_usable(job.tools, &kept) {
-        // One that can't be moved begins anew.
+        // One that can't be moved starts over.
         let _ = fs::rename(&kept, job.workspace.path().join(&held.folder));
     }
     Ok(lent)
@@ -246,7 +246,7 @@ pub(super) fn close(job: &mut Job<'_>, log: &mut Log<'_>) {
         match noted {
             Ok(true) => {}
             Ok(false) => log.line("it was cleared meanwhile"),
-            Err(error) => log.line(&format!("failed to {error}: it begins anew")),
+            Err(error) => log.line(&format!("failed to {error}: it starts over")),
         }
     }
 }

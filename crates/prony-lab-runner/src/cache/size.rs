@@ -13,7 +13,7 @@ const FILES_MAX: usize = 500_000;
 const BLOCK_BYTES: u64 = 512;
 
 /// The bytes on the disk of everything in `folder`, no link followed. An error where something of it can't be read, or
-/// there are more than [`FILES_MAX`] files: whoever filled it may want to hide how much that is.
+/// there are more than [`FILES_MAX`] files: anyone who filled it may want to hide how much that is.
 pub(super) fn size_bytes(folder: &Path) -> io::Result<u64> {
     let root = ConfinedFolder::open(folder)?;
     let (mut bytes, mut files) = (0_u64, 0_usize);

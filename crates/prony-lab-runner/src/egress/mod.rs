@@ -4,7 +4,7 @@
 //! connection through a socket to the lab, which resolves the name, checks the address, and connects. So neither what
 //! listens on this machine nor the lab's database nor a cloud's metadata can be reached, whatever a name stands for.
 //!
-//! Whoever fetches dependencies speaks to proxies: cargo, npm, pip, go, git by HTTPS, curl.
+//! Anyone who fetches dependencies speaks to proxies: cargo, npm, pip, go, git by HTTPS, curl.
 
 mod head;
 mod relay;
@@ -187,7 +187,7 @@ fn connect_to(address: SocketAddr, closed: &[IpAddr]) -> Result<TcpStream, Strin
     TcpStream::connect_timeout(&address, PATIENCE).map_err(failed)
 }
 
-/// Whether `address` is one of this machine's own, which the kernel says without a packet: whoever connects to an
+/// Whether `address` is one of this machine's own, which the kernel says without a packet: anyone who connects to an
 /// address of their own has it on both sides. A connection that is refused afterwards would show which ports are open.
 fn is_own(address: SocketAddr) -> io::Result<bool> {
     let any: IpAddr =

@@ -296,7 +296,7 @@ fn what_was_answered_survives_crashes_of_postgresql_and_it_goes_on() {
     assert!(log.len() <= 3 * 2, "{log:?}");
 }
 
-/// Has the whole PostgreSQL crash, by the end of the session that writes: it ends every other, too, and begins anew
+/// Has the whole PostgreSQL crash, by the end of the session that writes: it ends every other, too, and starts over
 /// from what is durable. Returns when it writes and reads again.
 fn crash(store: &Store) {
     let session = || store.write_blocking(|tx| tx.number("SELECT pg_backend_pid()", &[]));

@@ -26,7 +26,7 @@ pub(super) struct Route {
     pub(super) method: Method,
     /// Below [`super::BASE`].
     pub(super) path: &'static str,
-    /// What whoever calls must be at least.
+    /// The least role of a caller.
     pub(super) least: Role,
     /// What it does, in a sentence.
     pub(super) summary: &'static str,
@@ -143,7 +143,7 @@ impl Route {
         Self { status: StatusCode::CREATED, ..self }
     }
 
-    /// The same for what heeds `Idempotency-Key`.
+    /// The same for what honours `Idempotency-Key`.
     pub(super) fn keyed(self) -> Self {
         Self { takes_key: true, ..self }
     }

@@ -45,7 +45,7 @@ pub(super) struct Which {
     limit: Option<u32>,
 }
 
-/// A series with what builds of the project's branch said of it.
+/// A series with its changes in builds of the project's branch.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct History {
     /// Which series.

@@ -40,7 +40,7 @@ pub(super) struct Results {
 pub(super) struct CellComparison {
     /// Target and commits, in words.
     title: String,
-    /// What is said of the commit (b) against its base (a).
+    /// The outcome for the commit (b) against its base (a).
     metrics: Vec<MetricComparison>,
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Since {
     limit: Option<u32>,
 }
 
-/// A new hook with what signs what it is told.
+/// A new hook with what signs its notifications.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct NewHook {
     /// The hook.
@@ -49,7 +49,7 @@ pub(super) struct NewHook {
     secret: String,
 }
 
-/// Something that could not be told.
+/// A notification that failed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct GivenUp {
     /// Number of the delivery.

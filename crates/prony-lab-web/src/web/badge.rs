@@ -20,7 +20,7 @@ const MARGIN: usize = 6;
 /// How long a page may show it without asking again, seconds.
 const FRESH: &str = "max-age=60";
 
-/// Shows it to whoever has its address.
+/// Shows it to anyone who has its address.
 pub(super) async fn show(
     State(lab): State<Lab>,
     PathParam((name, file)): PathParam<(String, String)>,

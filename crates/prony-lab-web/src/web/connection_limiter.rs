@@ -51,7 +51,7 @@ impl ConnectionLimiter {
         Self { inside: Arc::default(), most, per_address }
     }
 
-    /// Lets one more in from `address`. This machine's own connections are only counted as a whole: whoever runs
+    /// Lets one more in from `address`. This machine's own connections are only counted as a whole: anyone who runs
     /// programs here has other ways to disturb, and a proxy is one address for everybody.
     pub(super) fn enter(&self, address: IpAddr) -> Option<Permit> {
         let network = network(address);

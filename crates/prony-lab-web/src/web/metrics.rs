@@ -16,7 +16,7 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 /// What stands for paths that are nowhere: each of them would be a series of its own.
 const NOWHERE: &str = "none";
 
-/// Shows them to whoever may read.
+/// Shows them to anyone who may read.
 pub(crate) async fn show(State(lab): State<Lab>, _: Principal) -> Result<Response, WebError> {
     let text = lab.metrics.text(&lab.store, &lab.health).await?;
     Ok(([(CONTENT_TYPE, MEDIA_TYPE)], text).into_response())

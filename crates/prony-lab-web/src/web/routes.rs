@@ -77,7 +77,7 @@ pub(super) fn router(lab: Lab) -> Router {
         .with_state(lab)
 }
 
-/// Whether the lab and its store answer, for whoever watches over it, and the names of what an operator should look at.
+/// Whether the lab and its store answer, for monitoring, and the names of what an operator should look at.
 /// Says nothing else, and asks for no token.
 async fn health(State(lab): State<Lab>) -> Result<String, WebError> {
     lab.store.read(prony_lab_store::ping).await?;

@@ -174,7 +174,7 @@ fn a_noisy_result_is_decided_by_a_comparison() {
             page.contains("<a href=\"/build/2\">build 2</a>, because its result was too noisy"),
             "{page}"
         );
-        // Whoever asks later gets the same, and nothing is measured again.
+        // Anyone who asks later gets the same, and nothing is measured again.
         assert_eq!(bench.gate(first, None, || ()), (expected, steps));
         assert_eq!(bench.client.build(first).expect("there").repeats.len(), 1);
     }

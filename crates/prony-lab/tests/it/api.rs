@@ -257,7 +257,7 @@ fn monitors_and_hooks_go_where_the_policy_says() {
     assert_eq!(front.call(&viewer, "GET", &format!("/monitors/{id}/checks"), None).status, 200);
     assert_eq!(front.call(&runner, "DELETE", &format!("/monitors/{id}"), None).status, 200);
     assert_eq!(front.call(&runner, "DELETE", &format!("/monitors/{id}"), None).status, 404);
-    let hook = front.call(&admin, "POST", "/hooks", Some(&json!({ "url": "http://127.0.0.1:9/told" })));
+    let hook = front.call(&admin, "POST", "/hooks", Some(&json!({ "url": "http://127.0.0.1:9/hook" })));
     assert_eq!(hook.json()["secret"].as_str().map(str::len), Some(64), "{hook:?}");
     let listed = front.call(&admin, "GET", "/hooks", None);
     assert!(

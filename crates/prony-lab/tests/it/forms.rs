@@ -1,4 +1,4 @@
-//! Nobody is shown what they may not do: every form of every page works for whoever is shown it.
+//! Nobody is shown what they may not do: every form of every page works for anyone who is shown it.
 
 use std::collections::BTreeSet;
 

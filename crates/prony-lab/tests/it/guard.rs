@@ -84,7 +84,7 @@ fn bodies_and_heads_have_bounds() {
     assert!(status == 431 || status == 400, "{status}");
 }
 
-/// Every address of a page to which something is sent, and what whoever sends it must be at least.
+/// Every address of a page to which something is sent, and the least role of its sender.
 const SENT: [(&str, Option<Role>); 32] = [
     ("/build/1/cancel", Some(Role::Runner)),
     ("/build/1/retry", Some(Role::Runner)),

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use prony_lab::model::Role;
-use prony_lab::policy::{Ownership, Policy, Refusal, Rules, agent};
+use prony_lab::policy::{Ownership, Policy, Reach, Refusal, Rules, agent};
 
 /// A server that answers `answer` to everything.
 fn server(answer: String) -> SocketAddr {
@@ -30,7 +30,7 @@ fn policy(change: impl FnOnce(&mut Rules)) -> Arc<Policy> {
 }
 
 fn fetch(policy: Arc<Policy>, url: &str) -> Result<(u16, String), String> {
-    let answer = agent(policy, Role::Runner, Duration::from_secs(10)).get(url).call();
+    let answer = agent(policy, Role::Runner, Duration::from_secs(10), Reach::default()).get(url).call();
     let mut answer = answer.map_err(|error| error.to_string())?;
     let body = answer.body_mut().read_to_string().map_err(|error| error.to_string())?;
     Ok((answer.status().as_u16(), body))
@@ -45,7 +45,7 @@ fn a_client_of_the_lab_connects_to_what_is_allowed() {
     for host in ["127.0.0.1", "localhost", "2130706433", "127.1", "[::ffff:127.0.0.1]"] {
         let url = format!("http://{host}:{port}/");
         let refused = fetch(closed.clone(), &url).expect_err("refused");
-        assert!(refused.contains("the lab's own machine"), "{host}: {refused}");
+        assert!(refused.contains("the loading machine itself"), "{host}: {refused}");
         if host != "[::ffff:127.0.0.1]" {
             assert_eq!(fetch(open.clone(), &url), Ok((200, "hi".to_owned())), "{host}");
         }

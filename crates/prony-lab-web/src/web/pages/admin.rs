@@ -105,7 +105,7 @@ pub(crate) async fn invite(
         }
     };
     let role = role(&fields)?;
-    let words = format!("Whoever opens this link within an hour sets the password of {name}:");
+    let words = format!("Anyone who opens this link within an hour sets the password of {name}:");
     let invite = move |tx: &mut Tx<'_>, ctx: &Ctx| users::invite(tx, ctx, &name, role);
     let made = lab.act_on_access(principal.actor(), invite).await;
     match made {

@@ -437,7 +437,7 @@ impl Entry {
     fn of(project: Project) -> Self {
         let is_archived = project.archived_at.is_some();
         let Ok(read) = Definition::read(&project.definition) else {
-            let origin = "its definition can't be read: save it anew".to_owned();
+            let origin = "its definition can't be read: save it again".to_owned();
             let empty = String::new;
             return Self {
                 name: project.name,

@@ -1,4 +1,4 @@
-//! How the loads of a build went: the distribution of their response times and their course over time, drawn from the
+//! How the loads of a build went: the distribution of their response times and their timelines, drawn from the
 //! report that its study left.
 
 use askama::Template;

@@ -72,7 +72,7 @@ struct Page {
 struct Rest {
     id: BuildId,
     is_comparison: bool,
-    thresholds: Vec<Demand>,
+    thresholds: Vec<ThresholdRow>,
     groups: Vec<figure::Group>,
     /// Columns of the table of results.
     columns: usize,
@@ -98,7 +98,7 @@ struct File {
 }
 
 /// A threshold, with what was measured in the unit of its words.
-struct Demand {
+struct ThresholdRow {
     is_met: Option<bool>,
     words: String,
     measured: String,
@@ -196,7 +196,7 @@ impl Rest {
         Ok(Self {
             id,
             is_comparison: detail.build.kind == BuildKind::Comparison,
-            thresholds: thresholds::of_build(tx, id)?.into_iter().map(Demand::from).collect(),
+            thresholds: thresholds::of_build(tx, id)?.into_iter().map(ThresholdRow::from).collect(),
             columns: if has_baseline { 8 } else { 6 },
             has_baseline,
             total: found.len(),
@@ -213,7 +213,7 @@ impl Rest {
     }
 }
 
-impl From<Threshold> for Demand {
+impl From<Threshold> for ThresholdRow {
     fn from(threshold: Threshold) -> Self {
         let measured = threshold.value.map(|value| quantity::of_figure(&threshold.metric, value));
         Self {
