@@ -44,6 +44,7 @@ pub fn calibration_load(
         end: End::Duration(duration),
         warmup: WARMUP,
         threads: step.threads,
+        share: None,
         timeouts: Timeouts::default(),
         checks: Checks::default(),
         sources: Vec::new(),

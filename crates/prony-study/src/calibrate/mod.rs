@@ -1,5 +1,5 @@
 //! What a machine can do as a client: which settings are measured against a server that does nothing, and what is known
-//! of each from its run. Whoever measures them starts that server.
+//! of each from its run. The caller starts that server.
 //!
 //! Reading order: `grid` (which settings), `load` (the load of one), `point` (what is known of it), `noise` (how much two
 //! loads of the same server differ).

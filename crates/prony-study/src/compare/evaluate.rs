@@ -96,6 +96,29 @@ pub fn estimate(pairs: &[BlockPair], metric: Metric) -> Option<f64> {
     median(&changes?).map(f64::exp_m1)
 }
 
+/// What is known of a metric while a comparison is on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SoFar {
+    /// The metric.
+    pub metric: Metric,
+    /// The medians of A and of B, in the metric's unit.
+    pub sides: [Option<f64>; 2],
+    /// The median change from A to B; 0.02 is 2 %.
+    pub change: Option<f64>,
+}
+
+/// Every metric so far, for people who wait: without intervals and verdicts, which hold at planned looks only.
+pub fn so_far(pairs: &[BlockPair], question: &Question) -> Vec<SoFar> {
+    let of = |metric: Metric| {
+        let side = |pick: fn(&BlockPair) -> &Block| {
+            let values: Option<Vec<f64>> = pairs.iter().map(|pair| pick(pair).value(metric)).collect();
+            median(&values?)
+        };
+        SoFar { metric, sides: [side(|pair| &pair.0), side(|pair| &pair.1)], change: estimate(pairs, metric) }
+    };
+    question.metrics(pairs).into_iter().map(of).collect()
+}
+
 /// What is left for too few runs: how they differ, and not whether another would.
 pub(crate) fn withhold(comparison: &mut MetricComparison) {
     comparison.method = ComparisonMethod::SingleRuns;

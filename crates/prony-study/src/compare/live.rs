@@ -16,7 +16,10 @@ impl LiveComparison {
     /// What is asked; `primary` is the metric that decides, else it follows from the load.
     pub fn question(&self, primary: Option<Metric>, margin: f64) -> Question {
         let closed_loop = matches!(self.plans[0].load, Load::Closed { .. });
-        let primary = primary.unwrap_or_else(|| Question::usual_primary(closed_loop));
+        // The rate of sessions that think is that of their think times.
+        let is_servers =
+            closed_loop && !self.plans[0].scenario.as_ref().is_some_and(|scenario| scenario.thinks());
+        let primary = primary.unwrap_or_else(|| Question::usual_primary(is_servers));
         Question { primary, closed_loop, margin, looks: self.looks, seed: self.seed }
     }
 

@@ -17,7 +17,7 @@ mod studies;
 
 pub use block::{Block, BlockPair};
 pub(crate) use evaluate::withhold;
-pub use evaluate::{Question, estimate, evaluate};
+pub use evaluate::{Question, SoFar, estimate, evaluate, so_far};
 pub use fail_if::ComparisonCondition;
 pub use pairs::{LEAST_BLOCK, LiveComparison, LiveError, RunLoad};
 pub use stored::{DIFFERENCES_LISTED_MAX, IncomparableRuns, StoredQuestion, StoredRun, compare_stored};

@@ -54,7 +54,7 @@ pub struct LiveComparison {
 /// Why two servers can't be compared.
 #[derive(Debug)]
 pub enum LiveError<E> {
-    /// Whoever puts the load on them can't.
+    /// What puts the load on them can't.
     Load(E),
     /// A side gave no good answer.
     NoGoodAnswer {
@@ -68,7 +68,7 @@ pub enum LiveError<E> {
 }
 
 impl<E> LiveError<E> {
-    /// What is wrong, and what to try, where that is not up to whoever puts the load on them.
+    /// What is wrong, and what to try, where that is not up to what puts the load on them.
     pub fn problem(self) -> Result<Problem, E> {
         match self {
             Self::Load(error) => Err(error),
