@@ -31,8 +31,8 @@ pub use calibrate::{
 };
 pub use compare::{
     Block, BlockPair, CellPair, ComparisonCondition, DIFFERENCES_LISTED_MAX, IncomparableRuns, LEAST_BLOCK,
-    LeftOut, LiveComparison, LiveError, Question, RunLoad, StoredQuestion, StoredRun, StudyPair,
-    compare_stored, estimate, evaluate,
+    LeftOut, LiveComparison, LiveError, Question, RunLoad, SoFar, StoredQuestion, StoredRun, StudyPair,
+    compare_stored, estimate, evaluate, so_far,
 };
 pub use estimate::Estimate;
 pub use execute::{Executed, StudyEvent, execute};

@@ -1,4 +1,4 @@
-//! Whoever measures: the only way from a study to the engine.
+//! The runner: the only way from a study to the engine.
 
 use prony_model::{ExecEvent, ExecPlan, ExecResult, ProbePlan, ProbeResult, RunEvent, RunPlan, RunResult};
 

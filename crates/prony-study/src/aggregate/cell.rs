@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    Course, ErrorKind, ExecResult, Execution, Figure, Finding, FindingCode, HistogramData, Load, ProbeResult,
-    Reading, RunResult, StudyCell, StudyFigure, StudyMetric, StudyRun, Verdict, is_disturbed, words::plural,
+    ErrorKind, ExecResult, Execution, Figure, Finding, FindingCode, HistogramData, Load, ProbeResult,
+    Reading, RunResult, StudyCell, StudyFigure, StudyMetric, StudyRun, Timeline, Verdict, is_disturbed,
+    words::plural,
 };
 use prony_stats::{DecodeError, Histogram};
 
 use super::distribution::{bins, curve};
 use super::figure::{CellFigure, Together, figure};
 use super::reading::{self, Readings};
+use super::scenario::ScenarioRecord;
 use super::stored::Stored;
-use super::timeline::{is_kept, timeline};
+use super::timeline::{TIMELINES_MAX, is_kept, timeline};
 use crate::{Block, Cell, Step, Study};
 
 /// What is known of a cell while its results are read.
@@ -30,9 +32,11 @@ pub(super) struct CellRecord {
     failed: u64,
     failed_by_kind: BTreeMap<ErrorKind, u64>,
     statuses: BTreeMap<u16, u64>,
-    timelines: Vec<Course>,
+    timelines: Vec<Timeline>,
     /// Each with the place of its run.
     executions: Vec<(u32, Execution)>,
+    /// Of the valid runs.
+    scenario: ScenarioRecord,
 }
 
 /// What stays of a run.
@@ -86,6 +90,7 @@ impl CellRecord {
             statuses: BTreeMap::new(),
             timelines: Vec::new(),
             executions: Vec::new(),
+            scenario: ScenarioRecord::default(),
         }
     }
 
@@ -135,7 +140,7 @@ impl CellRecord {
         for (status, count) in &result.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
-        if is_kept(record.summary.repeat, self.repeats) {
+        if is_kept(record.summary.repeat, self.repeats, TIMELINES_MAX) {
             self.timelines.push(timeline(record.summary.repeat, &result.series));
         }
         if record.is_valid() && self.is_compared {
@@ -143,6 +148,9 @@ impl CellRecord {
             // The run's own file has it.
             block.summary.histogram = HistogramData::default();
             record.block = Some(block);
+        }
+        if record.is_valid() {
+            self.scenario.add(result, record.summary.repeat, self.repeats)?;
         }
         // The tail that a client made itself is in its whole distribution: only its figures below it count.
         if record.is_valid() && !result.has_client_tail() {
@@ -204,6 +212,11 @@ impl CellRecord {
 
     /// The figure of all usable runs; `None` where no run has it.
     pub(super) fn figure(&self, of: Figure) -> Option<CellFigure> {
+        if let Figure::Step(name, step) = of
+            && let Some(found) = self.scenario.figure(name, step)
+        {
+            return Some(found);
+        }
         let together = Together { response: &self.response, intended: self.intended, failed: self.failed };
         figure(of, &self.readings(of), &together)
     }
@@ -234,8 +247,9 @@ impl CellRecord {
             statuses: self.statuses.clone(),
             curve: curve(&self.response, &self.service, self.failed),
             bins: bins(&self.response),
-            courses: self.timelines.clone(),
+            timelines: self.timelines.clone(),
             executions: self.executions.iter().map(|(_, execution)| *execution).collect(),
+            scenario: self.scenario.summary(),
         }
     }
 }

@@ -11,6 +11,7 @@ mod evaluated;
 mod figure;
 mod folder;
 mod reading;
+mod scenario;
 mod stored;
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,8 @@ use prony_stats::Histogram;
 use super::*;
 use crate::{Cell, CellLoad, CellThreshold, ComparisonSpec, Order, Publication, Ready, Restart, Stop};
 
+mod scenario;
+
 /// A short run, with what these tests need and no more.
 const STORED: &str = include_str!("../../../prony/tests/it/stored.json");
 
@@ -191,7 +193,7 @@ fn a_whole_study() {
     assert_eq!((p50.runs, p50.samples), (6, 12_000));
     assert_eq!(cell.bins.iter().map(|bin| bin.count).sum::<u64>(), 12_000);
     assert!(cell.curve.last().is_some_and(|point| point.quantile > 0.999));
-    assert_eq!(cell.courses.len(), 6);
+    assert_eq!(cell.timelines.len(), 6);
     assert_eq!(codes(&result), []);
 }
 

@@ -1,4 +1,4 @@
-//! What a study reports while it runs: the contract between the conductor and whoever shows it.
+//! What a study reports while it runs: the contract between what executes it and what shows it.
 
 use std::time::Duration;
 
@@ -60,6 +60,8 @@ pub enum StudyEvent<'a> {
         cell: &'a Cell,
         /// Its own verdict; a probe has none.
         verdict: Option<Verdict>,
+        /// What makes it doubtful: each warning and worse, once.
+        doubts: &'a [FindingCode],
         /// With the start of its target and all that came before it.
         took: Duration,
     },

@@ -182,7 +182,7 @@ impl Conductor<'_> {
             Ok(Measured { interrupted: true, .. }) | Err(NoResult::Interrupted) => {
                 self.conducted.interrupted = true;
             }
-            Ok(Measured { text, verdict, retry_because, .. }) => {
+            Ok(Measured { text, verdict, doubts, retry_because, .. }) => {
                 if let Some(target) = cell.target {
                     self.failures.remove(&target);
                 }
@@ -194,7 +194,13 @@ impl Conductor<'_> {
                 }
                 self.folder.store(step, &text)?;
                 self.conducted.finished += 1;
-                watch.report(StudyEvent::Finished { step, cell, verdict, took: clock::since(begun) });
+                watch.report(StudyEvent::Finished {
+                    step,
+                    cell,
+                    verdict,
+                    doubts: &doubts,
+                    took: clock::since(begun),
+                });
             }
             Err(NoResult::Failed(TargetOrRun::Run(why))) => {
                 let log_tail = cell.target.map(|target| self.targets.log_tail(target)).unwrap_or_default();
@@ -244,7 +250,7 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Notes that a target failed, and stops what is left of it: it is started anew for its next run.
+    /// Notes that a target failed, and stops what is left of it: it is restarted for its next run.
     fn count(&mut self, target: Option<usize>, failure: StudyFailure, watch: &mut Watch<'_>) {
         let Some(target) = target else { return };
         self.targets.stop(target);

@@ -14,6 +14,8 @@ pub(super) struct Measured {
     /// As it is stored.
     pub(super) text: String,
     pub(super) verdict: Option<Verdict>,
+    /// What makes it doubtful: warnings and worse.
+    pub(super) doubts: Vec<FindingCode>,
     /// Why it is worth making again; nothing if it is not.
     pub(super) retry_because: Vec<FindingCode>,
     pub(super) interrupted: bool,
@@ -40,6 +42,7 @@ pub(super) fn measure(
             Ok(Measured {
                 text: to_json(&result),
                 verdict: Some(result.verdict),
+                doubts: doubts(&result.findings),
                 retry_because: passing_causes(&result.findings),
                 interrupted: result.timing.interrupted,
             })
@@ -51,6 +54,7 @@ pub(super) fn measure(
             Ok(Measured {
                 text: probe_to_json(&result),
                 verdict: None,
+                doubts: Vec::new(),
                 retry_because: Vec::new(),
                 interrupted: result.interrupted,
             })
@@ -62,11 +66,23 @@ pub(super) fn measure(
             Ok(Measured {
                 text: exec_to_json(&result),
                 verdict: Some(result.verdict),
+                doubts: doubts(&result.findings),
                 retry_because: passing_causes(&result.findings),
                 interrupted: result.timing.interrupted,
             })
         }
     }
+}
+
+/// Each warning and worse, once.
+fn doubts(findings: &[Finding]) -> Vec<FindingCode> {
+    let mut codes: Vec<FindingCode> = Vec::new();
+    for finding in findings.iter().filter(|finding| finding.severity > Severity::Note) {
+        if !codes.contains(&finding.code) {
+            codes.push(finding.code);
+        }
+    }
+    codes
 }
 
 /// The causes of an invalid result, if all of them lie with the machine or the client; a failure of the server, or of

@@ -318,7 +318,7 @@ fn refuse_repeats(root: &Section<'_>, repeats: u32, cells: usize, mistakes: &mut
         mistakes.add(
             root.span("repeats"),
             "0 repeats measure nothing",
-            "use 1 or more; from 6 on differences can be judged",
+            "use 1 or more; differences need 6 or more",
         );
     } else if runs > RUNS_MAX {
         let message =

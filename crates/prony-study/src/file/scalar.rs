@@ -160,8 +160,8 @@ pub(super) fn amount(scalar: &Scalar, unit: &str) -> Result<f64, Problem> {
         Scalar::Whole(_) => scalar.to_string().parse().ok(),
         Scalar::Logical(_) => None,
         Scalar::Text(text) => match unit {
-            "ms" => parse_duration(text).ok().map(|value| value.as_secs_f64() * 1e3),
-            "µs" => parse_duration(text).ok().map(|value| value.as_secs_f64() * 1e6),
+            "ms" => parse_duration(text).ok().map(|value| value.as_nanos() as f64 / 1e6),
+            "µs" => parse_duration(text).ok().map(|value| value.as_nanos() as f64 / 1e3),
             "s" => parse_duration(text).ok().map(|value| value.as_secs_f64()),
             "per_s" => text.parse::<Rate>().ok().map(Rate::as_per_second),
             "MiB" => parse_bytes(text).ok().map(|bytes| bytes as f64 / MIB),
@@ -192,6 +192,7 @@ mod tests {
     fn amounts_have_the_unit_of_their_metric() {
         let text = |text: &str| Scalar::Text(text.to_owned());
         check(&text("50ms"), "ms", Some(50.0));
+        check(&text("1ns"), "ms", Some(0.000_001));
         check(&text("1.5s"), "ms", Some(1500.0));
         check(&text("1.5ms"), "µs", Some(1500.0));
         check(&Scalar::Whole(7), "ms", Some(7.0));

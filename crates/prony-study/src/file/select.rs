@@ -161,16 +161,24 @@ fn required(section: &Section<'_>, keys: &ThresholdKeys, mistakes: &mut Mistakes
         return None;
     }
     let figure = Figure::of_metric(metric);
-    let limit = |operator, value: Option<f64>| {
-        let amount = value.and_then(|value| Amount::of_value(value, figure.unit()))?;
+    let unit = figure.unit();
+    let limit = |operator, value: Option<f64>, typed: Option<&Scalar>| {
+        let value = value?;
+        // As it was typed, where the language of thresholds means the same by it.
+        let as_typed = match typed {
+            Some(Scalar::Text(text)) => Amount::parse(text, unit).ok(),
+            _ => None,
+        };
+        let amount = as_typed
+            .filter(|amount| amount.in_unit(unit).total_cmp(&value).is_eq())
+            .or_else(|| Amount::of_value(value, unit))?;
         Some(Threshold { figure, operator, bound: Bound::Amount(amount) })
     };
-    Some(
-        [limit(Operator::AtLeast, at_least), limit(Operator::AtMost, at_most)]
-            .into_iter()
-            .flatten()
-            .collect(),
-    )
+    let limits = [
+        limit(Operator::AtLeast, at_least, keys.at_least.as_ref()),
+        limit(Operator::AtMost, at_most, keys.at_most.as_ref()),
+    ];
+    Some(limits.into_iter().flatten().collect())
 }
 
 /// Reads one in the language of thresholds; `span` is where it stands, with its quotes.

@@ -133,7 +133,7 @@ fn every_wrong_value_is_reported() {
             "repeats = 0\n{LEAST}connections = true\nduration = 10\nrate = 'fast'\n[loads.y]\nkind = 'walk'"
         ),
         &[
-            "0: 0 repeats measure nothing (use 1 or more; from 6 on differences can be judged)",
+            "0: 0 repeats measure nothing (use 1 or more; differences need 6 or more)",
             "true: `true` is not a count (write a whole number such as 5000, 5k or 2M)",
             "10: `10` is not a duration (write a number with a unit, such as 10s, 250ms, 1m30s or 2h)",
             "'fast': `fast` is not a rate (write requests per second above 0, such as 500, 2.5, 10k or 600/min)",
@@ -281,6 +281,20 @@ fn contradictions_speak_of_keys() {
     );
 }
 
+/// Limits are shown as they were typed, whatever the unit of the figure.
+#[test]
+fn limits_keep_their_unit() {
+    for (metric, limit, shown) in [
+        ("p50", "at-least = '1ns'", "response.p50 >= 1ns"),
+        ("p99", "at-most = '1.5s'", "response.p99 <= 1.5s"),
+        ("p99", "at-most = 50", "response.p99 <= 50ms"),
+        ("rate", "at-least = '5k'", "rate >= 5000"),
+    ] {
+        let study = read(&format!("{LEAST}[[threshold]]\nmetric = '{metric}'\n{limit}\n"));
+        assert_eq!(study.thresholds[0].threshold.to_string(), shown);
+    }
+}
+
 #[test]
 fn the_form_that_was_not_asked_for_is_checked_too() {
     check(
@@ -289,17 +303,22 @@ fn the_form_that_was_not_asked_for_is_checked_too() {
     );
 }
 
+/// `text` with the part `from` of it put in at `to`, in place of as many characters if `drop` is 1.
+pub(in crate::file) fn mixed_up(text: &str, from: std::ops::Range<usize>, to: usize, drop: usize) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let part = |range: std::ops::Range<usize>| -> String {
+        letters.iter().take(range.end).skip(range.start).collect()
+    };
+    let rest = part(to + drop * from.len()..letters.len());
+    format!("{}{}ü{rest}", part(0..to), part(from))
+}
+
 proptest::proptest! {
     /// What is cut out of the example, and put in where it does not belong, is refused or read, and its mistakes stand
     /// in the text.
     #[test]
     fn no_text_is_too_odd(from in 0_usize..2000, length in 0_usize..60, to in 0_usize..2000, drop in 0_usize..2) {
-        let letters: Vec<char> = EXAMPLE.chars().collect();
-        let part = |range: std::ops::Range<usize>| -> String {
-            letters.iter().take(range.end).skip(range.start).collect()
-        };
-        let piece = part(from..from + length);
-        let text = format!("{}{piece}ü{}", part(0..to), part(to + drop * length..letters.len()));
+        let text = mixed_up(EXAMPLE, from..from + length, to, drop);
         if let Err(error) = with(&text, Overrides::default()) {
             for mistake in error.mistakes {
                 proptest::prop_assert!(text.get(mistake.span.clone()).is_some(), "{}: {:?}", mistake.message, mistake.span);

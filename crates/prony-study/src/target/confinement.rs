@@ -1,4 +1,4 @@
-//! Where targets run: beside this process, or in a sandbox that whoever started it describes.
+//! Where targets run: beside this process, or in a sandbox that the caller describes.
 
 use std::ffi::OsString;
 use std::path::Path;

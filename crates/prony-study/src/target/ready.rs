@@ -87,7 +87,7 @@ fn has_ready_line(log: &Path) -> Result<(), String> {
     let read = File::open(log).and_then(|file| file.take(READY_WITHIN_BYTES).read_to_end(&mut text));
     read.map_err(|error| format!("its log can't be read ({error})"))?;
     let is_ready = String::from_utf8_lossy(&text).lines().any(|line| line.starts_with(READY_LINE));
-    if is_ready { Ok(()) } else { Err("it has not said that it listens".to_owned()) }
+    if is_ready { Ok(()) } else { Err("it has not reported that it listens".to_owned()) }
 }
 
 /// `path` on the server of `url`.
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_server_of_our_own_is_ready_when_it_says_so() {
-        let log = std::env::temp_dir().join(format!("prony-said-{}.log", std::process::id()));
+        let log = std::env::temp_dir().join(format!("prony-ready-{}.log", std::process::id()));
         let check = |text: &str, expected: bool| {
             std::fs::write(&log, text).expect("a temporary file");
             assert_eq!(has_ready_line(&log).is_ok(), expected, "{text}");

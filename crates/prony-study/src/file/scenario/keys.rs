@@ -20,6 +20,8 @@ pub(super) struct ScenarioKeys {
     pub(super) base: Option<String>,
     /// Whether a session keeps cookies; true if absent.
     pub(super) cookies: Option<bool>,
+    /// Whose connections a session's requests go over; shared if absent.
+    pub(super) connections: Option<ConnectionsKey>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: defaults are read on their own")]
     defaults: SchemaOnly<DefaultKeys>,
@@ -29,6 +31,17 @@ pub(super) struct ScenarioKeys {
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: each flow is read on its own")]
     flow: SchemaOnly<Vec<FlowKeys>>,
+}
+
+/// Whose connections a session's requests go over.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Connections")]
+pub(super) enum ConnectionsKey {
+    /// Whichever is free (the default).
+    Shared,
+    /// Its own, from its first step to its end.
+    Session,
 }
 
 /// What holds for every step that does not say otherwise.

@@ -12,13 +12,13 @@ mod step;
 
 use std::path::{Path, PathBuf};
 
-use prony_model::{Flow, Misplaced, Scenario, ScenarioPlace, Target};
+use prony_model::{Flow, Misplaced, Scenario, ScenarioPlace, SessionConnections, Target};
 use schemars::generate::SchemaSettings;
 
 use super::mistake::{Mistakes, StudyError};
 use super::tree::Section;
 use super::{FILE_BYTES_MAX, schema, tree, whole};
-use keys::{DefaultKeys, ScenarioKeys};
+use keys::{ConnectionsKey, DefaultKeys, ScenarioKeys};
 
 /// Feeds and files of one scenario are held in memory at once.
 const FILES_BYTES_MAX: usize = 256 << 20;
@@ -102,6 +102,10 @@ fn read(path: &Path, text: &str, mistakes: &mut Mistakes) -> Option<ScenarioFile
     let scenario = Scenario {
         name: keys.name.or(stem).unwrap_or_default(),
         cookies: keys.cookies.unwrap_or(true),
+        connections: match keys.connections {
+            None | Some(ConnectionsKey::Shared) => SessionConnections::Shared,
+            Some(ConnectionsKey::Session) => SessionConnections::Session,
+        },
         feeds,
         flows,
     };

@@ -5,6 +5,7 @@ use prony_model::{
 };
 
 use super::*;
+use crate::file::tests::mixed_up;
 
 const EXAMPLE: &str = include_str!("../../../tests/data/shop.toml");
 
@@ -232,12 +233,7 @@ proptest::proptest! {
     /// in the text.
     #[test]
     fn no_text_is_too_odd(from in 0_usize..2000, length in 0_usize..60, to in 0_usize..2000, drop in 0_usize..2) {
-        let letters: Vec<char> = EXAMPLE.chars().collect();
-        let part = |range: std::ops::Range<usize>| -> String {
-            letters.iter().take(range.end).skip(range.start).collect()
-        };
-        let piece = part(from..from + length);
-        let text = format!("{}{piece}ü{}", part(0..to), part(to + drop * length..letters.len()));
+        let text = mixed_up(EXAMPLE, from..from + length, to, drop);
         if let Err(error) = with(&text) {
             for mistake in error.mistakes {
                 proptest::prop_assert!(text.get(mistake.span.clone()).is_some(), "{}: {:?}", mistake.message, mistake.span);
