@@ -213,7 +213,7 @@ pub(super) fn figure(cell: &StudyCell, metric: StudyMetric) -> Option<&StudyFigu
 }
 
 /// Half of the interval as a share of the value.
-fn half(figure: &StudyFigure) -> Option<String> {
+pub(super) fn half(figure: &StudyFigure) -> Option<String> {
     let (interval, value) = (figure.interval?, figure.value?);
     (value > 0.0).then(|| rough_percent((interval.high - interval.low) / 2.0 / value))
 }
@@ -307,7 +307,7 @@ pub(super) fn notes(cells: &[&StudyCell], columns: &[Column]) -> Vec<String> {
 }
 
 /// The first few of `names`, and how many more.
-fn some_of(names: &[&str]) -> String {
+pub(super) fn some_of(names: &[&str]) -> String {
     let first = names[..names.len().min(NAMED_MAX)].join("; ");
     match names.len().saturating_sub(NAMED_MAX) {
         0 => first,

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use prony_model::{StudyCell, StudyFigure, StudyResult, StudyRun, StudyThreshold, Verdict};
+use prony_model::{StudyCell, StudyFigure, StudyResult, StudyRun, StudyScenario, StudyThreshold, Verdict};
 
 use super::facts::{self, Column, Group};
+use super::sessions;
 use crate::clean::clean;
 use crate::compare;
 use crate::facts::verdict_word;
@@ -96,11 +97,41 @@ fn table(group: &Group) -> String {
         let cells: Vec<String> = columns.iter().map(|column| full(*column, cell)).collect();
         let _ = writeln!(text, "| {} | {} |", escaped(&cell.name), cells.join(" | "));
     }
+    for (cell, found) in sessions::of_cells(group.cells.iter().copied()) {
+        text.push_str(&steps(cell, found));
+    }
     let failures = group.cells.iter().filter_map(|cell| facts::failures(cell));
     let failures = failures.map(|failures| format!("failed in {failures}"));
     let limiters = group.cells.iter().filter_map(|cell| Some((cell, facts::limiter(cell)?)));
     let limiters = limiters.map(|(cell, limiter)| format!("limiter of {}: {limiter}", cell.name));
     let notes: Vec<String> = limiters.chain(failures).chain(facts::notes(&group.cells, &columns)).collect();
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(text, "- {}", escaped(&note));
+    }
+    text
+}
+
+/// Steps and flows of one cell.
+fn steps(cell: &StudyCell, found: &StudyScenario) -> String {
+    let headings: Vec<&str> = sessions::COLUMNS.iter().map(|(_, heading, ..)| *heading).collect();
+    let sides = "--:|".repeat(headings.len() + 3);
+    let mut text = format!("\n{}: {}\n", escaped(&cell.name), sessions::sessions(found));
+    let _ = write!(text, "\n| ms | {} | success | n | failed |\n|:--|{sides}\n", headings.join(" | "));
+    let full = |figure: Option<&StudyFigure>| {
+        let value = figure.and_then(|figure| Some(facts::bare(figure.metric, figure.value?)));
+        let below = figure.and_then(spread).unwrap_or_default();
+        format!("{}{below}", value.unwrap_or_else(facts::dash))
+    };
+    for row in sessions::rows(found) {
+        let times = sessions::COLUMNS.iter().map(|(.., time, metric)| full(row.figure(*time, *metric)));
+        let cells: Vec<String> =
+            times.chain([full(row.success), count(row.done), count(row.failed)]).collect();
+        let _ = writeln!(text, "| {} | {} |", escaped(&row.name), cells.join(" | "));
+    }
+    let notes = sessions::notes(found);
     if !notes.is_empty() {
         text.push('\n');
     }

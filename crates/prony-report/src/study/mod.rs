@@ -4,6 +4,7 @@
 mod facts;
 mod html;
 mod markdown;
+mod sessions;
 mod text;
 
 pub(crate) use facts::cell_name;

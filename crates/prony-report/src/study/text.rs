@@ -1,13 +1,17 @@
 //! The summary for a terminal: the verdict, what was missed, a table for every load, differences and
 //! published figures, then why to doubt.
 
-use prony_model::{Severity, StudyFailure, StudyFinding, StudyResult, ThresholdOutcome, Verdict};
+use prony_model::{
+    Severity, StudyCell, StudyFailure, StudyFigure, StudyFinding, StudyMetric, StudyResult, StudyScenario,
+    ThresholdOutcome, Verdict,
+};
 
 use super::facts::{self, Column, Group};
+use super::sessions::{self, Row, Time};
 use crate::facts::verdict_word;
-use crate::number::plural;
+use crate::number::{count, plural};
 use crate::page::{Colour, Page};
-use crate::text::{finding, severity_word};
+use crate::text::{finding, named_rows, severity_word};
 use crate::{Style, compare, threshold};
 
 /// Columns between two numbers at least.
@@ -141,6 +145,9 @@ fn table(page: &mut Page, group: &Group) {
             }
         }
     }
+    for (cell, found) in sessions::of_cells(group.cells.iter().copied()) {
+        steps(page, cell, found);
+    }
     for (cell, limiter) in group.cells.iter().filter_map(|cell| Some((cell, facts::limiter(cell)?))) {
         page.labelled("limiter", None, &format!("{}: {limiter}", cell.name));
     }
@@ -148,6 +155,35 @@ fn table(page: &mut Page, group: &Group) {
         page.labelled("failed", None, &failures);
     }
     for note in facts::notes(&group.cells, &columns) {
+        page.labelled("note", None, &note);
+    }
+}
+
+/// Steps and flows of one cell.
+fn steps(page: &mut Page, cell: &StudyCell, found: &StudyScenario) {
+    page.gap();
+    page.parts(&[format!("{}: {}", cell.name, sessions::sessions(found))]);
+    let value = |figure: Option<&StudyFigure>| {
+        let figure = figure.and_then(|figure| Some(facts::bare(figure.metric, figure.value?)));
+        figure.unwrap_or_else(facts::dash)
+    };
+    let columns = sessions::COLUMNS.iter().filter(|(key, ..)| *key != "service-p99");
+    // Of a service time there is only the median.
+    let short = |heading: &str| heading.trim_end_matches(" p50").to_owned();
+    let mut headings: Vec<String> = columns.clone().map(|(_, heading, ..)| short(heading)).collect();
+    headings.insert(1, "±".to_owned());
+    headings.extend(["n", "failed"].map(str::to_owned));
+    let row = |row: &Row<'_>| {
+        let of = |(_, _, time, metric): &(_, _, Time, StudyMetric)| row.figure(*time, *metric);
+        let mut cells: Vec<String> = columns.clone().map(|column| value(of(column))).collect();
+        let half = row.figure(Time::Response, StudyMetric::P50).and_then(facts::half);
+        cells.insert(1, half.unwrap_or_else(facts::dash));
+        cells.extend([count(row.done), count(row.failed)]);
+        (row.name.clone(), cells)
+    };
+    let rows: Vec<_> = sessions::rows(found).iter().map(row).collect();
+    named_rows(page, "ms", &headings, &rows);
+    for note in sessions::notes(found) {
         page.labelled("note", None, &note);
     }
 }

@@ -11,7 +11,7 @@ use prony_model::{
 };
 use prony_report::{Style, study};
 
-use crate::study_fixture::threshold;
+use crate::study_fixture::{Chance, sessions, threshold};
 
 fn check(name: &str, drawn: &str) {
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
@@ -76,8 +76,9 @@ fn cell(names: [&str; 3], kind: LoadKind, load: &str, place: u32, figures: Vec<S
         statuses: BTreeMap::from([(200, 600_000)]),
         curve: Vec::new(),
         bins: Vec::new(),
-        courses: Vec::new(),
+        timelines: Vec::new(),
         executions: Vec::new(),
+        scenario: None,
         retried: Vec::new(),
     }
 }
@@ -259,6 +260,27 @@ fn texts() {
 fn markdowns() {
     check("study-markdown", &study::markdown(&whole()));
     check("study-markdown-doubtful", &study::markdown(&doubtful()));
+}
+
+/// Two servers under sessions, in two runs each.
+fn visits() -> StudyResult {
+    let mut result = whole();
+    result.cells.truncate(2);
+    result.comparisons.clear();
+    result.thresholds.clear();
+    result.published.clear();
+    result.findings.clear();
+    for (seed, cell) in (1..).zip(&mut result.cells) {
+        cell.scenario = Some(sessions(6, 3, &mut Chance(seed)));
+    }
+    result
+}
+
+#[test]
+fn steps_and_flows() {
+    check_text("study-sessions", &visits(), Style::default());
+    check_text("study-sessions-narrow", &visits(), Style { width: 60, ..Style::default() });
+    check("study-sessions-markdown", &study::markdown(&visits()));
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    ChangeInterval, CommandExit, ComparisonMethod, ComparisonOutcome, Course, CoursePoint, CurvePoint,
-    ErrorKind, EvaluatedThreshold, Evidence, Execution, Figure, FigureBasis, Finding, FindingCode,
-    FindingPlace, HistogramBin, Interval, LoadKind, Metric, MetricComparison, PublishedFigure, STUDY_FORMAT,
-    STUDY_VERSION, Severity, StudyAxis, StudyCell, StudyComparison, StudyFailure, StudyFigure, StudyFinding,
-    StudyMetric, StudyResult, StudyRun, StudyTarget, StudyText, StudyThreshold, ThresholdOutcome, Verdict,
+    ChangeInterval, CommandExit, ComparisonMethod, ComparisonOutcome, CurvePoint, ErrorKind,
+    EvaluatedThreshold, Evidence, Execution, Figure, FigureBasis, Finding, FindingCode, FindingPlace,
+    HistogramBin, Interval, LoadKind, Metric, MetricComparison, PublishedFigure, STUDY_FORMAT, STUDY_VERSION,
+    SessionCounts, Severity, StudyAxis, StudyCell, StudyComparison, StudyFailure, StudyFigure, StudyFinding,
+    StudyFlow, StudyMetric, StudyResult, StudyRun, StudyScenario, StudyStep, StudyTarget, StudyText,
+    StudyThreshold, ThresholdOutcome, Timeline, TimelinePoint, Verdict,
 };
 
 /// A generator of numbers in 0..1 that is the same everywhere (SplitMix64).
@@ -39,6 +40,61 @@ pub(crate) struct Server {
     pub(crate) failing: f64,
     /// How much longer a response is than the service.
     pub(crate) waiting: f64,
+}
+
+/// Sessions of two steps, the second of which fails sometimes, in `repeats` runs of `seconds`.
+pub(crate) fn sessions(repeats: u32, seconds: u32, chance: &mut Chance) -> StudyScenario {
+    let counts = SessionCounts { begun: 6_000, completed: 5_700, failed: 290, unfinished: 10 };
+    let mut times = |middle: f64| -> Vec<StudyFigure> {
+        let ratios = [1.0, 1.6, 2.8, 9.0];
+        let figure_of = |(metric, ratio): (StudyMetric, f64)| {
+            let values: Vec<f64> =
+                (0..repeats).map(|_| middle * ratio * (0.98 + 0.04 * chance.share())).collect();
+            figure(metric, &values, 6_000)
+        };
+        StudyScenario::TIMES.into_iter().zip(ratios).map(figure_of).collect()
+    };
+    let of_steps = [(times(12.0), times(11.0)), (times(31.0), times(30.0))];
+    let (time, time_without_think) = (times(2_043.0), times(43.0));
+    let mut timeline = |repeat: u32, middle: f64, fails: bool| Timeline {
+        repeat,
+        points: (0..seconds)
+            .map(|second| TimelinePoint {
+                at_s: f64::from(second),
+                rate_per_s: 190.0 + 20.0 * chance.share(),
+                failed_per_s: if fails && second % 7 == 3 { 4.0 } else { 0.0 },
+                p50_ms: Some(middle * (0.9 + 0.2 * chance.share())),
+                p99_ms: (second % 5 != 4).then(|| middle * (2.6 + 0.6 * chance.share())),
+                max_ms: Some(middle * 9.0),
+            })
+            .collect(),
+    };
+    let share = |value: f64| Some(figure(StudyMetric::Success, &vec![value; repeats as usize], 6_000));
+    let mut step = |name: &str, place: usize, failed: u64| StudyStep {
+        flow: "buy".to_owned(),
+        name: name.to_owned(),
+        request: format!("POST /{name}"),
+        ended: 6_000,
+        done: 6_000 - failed,
+        failed: if failed > 0 { BTreeMap::from([("status".to_owned(), failed)]) } else { BTreeMap::new() },
+        success: share(1.0 - failed as f64 / 6_000.0),
+        response: of_steps[place].0.clone(),
+        service: of_steps[place].1.clone(),
+        timelines: (1..=repeats.min(3))
+            .map(|repeat| timeline(repeat, [12.0, 31.0][place], failed > 0))
+            .collect(),
+    };
+    StudyScenario {
+        sessions: counts,
+        flows: vec![StudyFlow {
+            name: "buy".to_owned(),
+            sessions: counts,
+            success: share(0.95),
+            time,
+            time_without_think,
+        }],
+        steps: vec![step("login", 0, 0), step("order", 1, 290)],
+    }
 }
 
 /// The axes' values of a cell.
@@ -81,8 +137,9 @@ fn empty(kind: LoadKind, pairs: &[(&str, &str)], planned: u32) -> StudyCell {
         statuses: BTreeMap::new(),
         curve: Vec::new(),
         bins: Vec::new(),
-        courses: Vec::new(),
+        timelines: Vec::new(),
         executions: Vec::new(),
+        scenario: None,
     }
 }
 
@@ -173,7 +230,7 @@ pub(crate) fn loaded(
         cell.runs.push(run(repeat, repeat, BTreeMap::from(figures), requests.into(), failed));
         let points = (0..seconds).map(|second| {
             let swing = chance.factor(0.2);
-            CoursePoint {
+            TimelinePoint {
                 at_s: f64::from(second) + 0.5,
                 rate_per_s: server.rate * shift * swing,
                 failed_per_s: if server.failing > 0.0 && chance.share() < 0.1 { 3.0 } else { 0.0 },
@@ -183,7 +240,7 @@ pub(crate) fn loaded(
             }
         });
         if repeat <= 12 {
-            cell.courses.push(Course { repeat, points: points.collect() });
+            cell.timelines.push(Timeline { repeat, points: points.collect() });
         }
     }
     if server.failing > 0.0 {

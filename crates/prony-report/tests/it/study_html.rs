@@ -6,7 +6,7 @@ use prony_model::{StudyResult, study_from_json, study_to_json};
 use prony_report::study::{html, load_charts};
 use serde_json::{Value, json};
 
-use crate::study_fixture::{Chance, Server, journal, loaded, probed, study, timed};
+use crate::study_fixture::{Chance, Server, journal, loaded, probed, sessions, study, timed};
 
 /// The page, after a look at what must hold for every page.
 fn check(result: &StudyResult) -> String {
@@ -92,6 +92,47 @@ fn single() -> StudyResult {
     study
 }
 
+/// Two servers under sessions.
+fn visits() -> StudyResult {
+    let mut chance = Chance(7);
+    let server = Server { rate: 938.0, peaks: vec![(12.0, 1.0)], failing: 0.0, waiting: 1.1 };
+    let cells = ["old", "new"].map(|target| {
+        let mut cell = loaded(&[("target", target)], &server, 6, 30, &mut chance);
+        "sessions of shop.toml (1 flow, 2 steps), 20 sessions/s, 30 s".clone_into(&mut cell.load);
+        cell.scenario = Some(sessions(6, 30, &mut chance));
+        cell
+    });
+    study(&[("target", &["old", "new"])], cells.into())
+}
+
+#[test]
+fn steps_stand_on_the_page_with_their_charts() {
+    let page = check(&visits());
+    for part in [
+        "id=\"steps-0\"",
+        "id=\"steps-1\"",
+        "6,000 sessions, 5,700 completed, 290 failed, 10 unfinished",
+        "POST /order",
+        "= buy",
+        "without think",
+        "id=\"chart-steps\"",
+        "id=\"chart-steps-3-",
+        "p50 and p99 response time of order",
+        "old · login",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let mut many = visits();
+    let steps = &mut many.cells[0].scenario.as_mut().expect("sessions").steps;
+    *steps = std::iter::repeat_n(steps[0].clone(), 256).collect();
+    let page = check(&many);
+    assert!(page.contains(" 210 steps more are in report.json"));
+    assert!(page.len() < 1_500_000, "{} bytes", page.len());
+    let mut none = visits();
+    none.cells.iter_mut().for_each(|cell| cell.scenario = None);
+    assert!(!check(&none).contains("chart-steps"));
+}
+
 /// To look at them: `PRONY_WRITE_PAGES=FOLDER cargo test -p prony-report study_html`.
 #[test]
 fn pages_of_all_kinds() {
@@ -99,6 +140,7 @@ fn pages_of_all_kinds() {
         ("journal", journal()),
         ("commands", commands()),
         ("single", single()),
+        ("sessions", visits()),
         ("wide", large(9, 3, 6)),
         ("nothing", study(&[], Vec::new())),
     ] {
@@ -126,7 +168,7 @@ fn the_small_page() {
     let cell = &mut result.cells[0];
     cell.curve.retain(|point| point.quantile == 0.0 || point.quantile > 0.9993);
     cell.bins.truncate(2);
-    cell.courses[0].points.truncate(3);
+    cell.timelines[0].points.truncate(3);
     let page = check(&result);
     let (head, body) = page.split_once("<style>").expect("a style");
     let body = body.split_once("</style>").expect("its end").1;
@@ -169,9 +211,10 @@ fn short() -> StudyResult {
         cell.runs.truncate(2);
         cell.curve.truncate(3);
         cell.bins.truncate(3);
-        cell.courses.truncate(1);
-        cell.courses[0].points.truncate(3);
+        cell.timelines.truncate(1);
+        cell.timelines[0].points.truncate(3);
     }
+    result.cells[0].scenario = Some(sessions(2, 3, &mut Chance(6)));
     result
 }
 
@@ -219,13 +262,17 @@ fn extreme_numbers_are_drawn_or_left_out() {
         "bins/1/from_ms",
         "bins/1/to_ms",
         "bins/1/count",
-        "courses/0/points/1/at_s",
-        "courses/0/points/1/rate_per_s",
-        "courses/0/points/1/p50_ms",
+        "timelines/0/points/1/at_s",
+        "timelines/0/points/1/rate_per_s",
+        "timelines/0/points/1/p50_ms",
         "figures/0/value",
         "figures/0/range/1",
         "runs/0/figures/rate",
         "runs/0/requests",
+        "scenario/steps/0/response/0/value",
+        "scenario/steps/1/timelines/0/points/1/at_s",
+        "scenario/steps/1/timelines/0/points/1/p50_ms",
+        "scenario/steps/1/ended",
     ] {
         for extreme in [json!(u64::MAX), json!(1e308), json!(1e-308), json!(0)] {
             let mut hostile = sound.clone();
@@ -237,7 +284,7 @@ fn extreme_numbers_are_drawn_or_left_out() {
             }
         }
     }
-    assert!(drawn >= 44, "{drawn}");
+    assert!(drawn >= 58, "{drawn}");
 }
 
 #[test]
@@ -251,7 +298,7 @@ fn charts_of_loads_fit_into_another_page() {
         "id=\"chart-quantiles\"",
         "share of responses that were at least as fast",
         "response time, ms (log scale)",
-        "id=\"chart-course\"",
+        "id=\"chart-timeline\"",
         "good responses, per second",
         ">time, s</text>",
         "<figcaption>",

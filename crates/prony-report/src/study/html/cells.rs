@@ -3,6 +3,7 @@
 use prony_model::{LoadKind, StudyCell, StudyMetric, StudyResult, Verdict};
 
 use super::super::facts::{self, bare, figure};
+use super::super::sessions;
 use super::format::{self, figure_cell};
 use super::table::{Column, Content, Table, numbers, words};
 use crate::number::{count, percent};
@@ -15,6 +16,8 @@ pub(super) struct Measured {
     /// Why numbers or intervals are missing.
     pub(super) notes: Vec<String>,
     pub(super) runs: Option<Table>,
+    /// Steps and flows of the loads that are scenarios, each with why numbers are missing.
+    pub(super) sessions: Vec<(Table, Vec<String>)>,
 }
 
 /// The cells of each kind of load that the study has.
@@ -70,7 +73,35 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> Measured {
         limiters: all.iter().filter_map(|cell| Some((cell.name.clone(), facts::limiter(cell)?))).collect(),
         notes: facts::notes(&all, &shown),
         runs: every_run(kind, cells, &metrics),
+        sessions: cells.iter().filter_map(|(index, cell)| steps(*index, cell)).collect(),
     }
+}
+
+/// Steps and flows of one load.
+fn steps(index: usize, cell: &StudyCell) -> Option<(Table, Vec<String>)> {
+    let found = cell.scenario.as_ref()?;
+    let mut columns: Vec<Column> =
+        sessions::COLUMNS.iter().map(|(key, heading, ..)| numbers(key, heading)).collect();
+    columns.extend([numbers("success", "success"), numbers("n", "n"), numbers("failed", "failed")]);
+    let caption = format!(
+        "Steps of {}: {}; response times in ms, from when a step was due, and service times, from when it was sent; \
+         below each its 95 % interval",
+        cell.name,
+        sessions::sessions(found)
+    );
+    let mut table = Table::new(&format!("steps-{index}"), &caption, "step", columns);
+    for (place, row) in sessions::rows(found).iter().enumerate() {
+        let times =
+            sessions::COLUMNS.iter().map(|(.., time, metric)| figure_cell(row.figure(*time, *metric)));
+        let cells = times.chain([figure_cell(row.success), count(row.done).into(), count(row.failed).into()]);
+        let head = if row.request.is_empty() {
+            Content::from(row.name.trim())
+        } else {
+            Content::noted(row.name.as_str(), row.request)
+        };
+        table.row(&place.to_string(), head, cells.collect::<Vec<Content>>());
+    }
+    Some((table, sessions::notes(found)))
 }
 
 /// Requests or executions behind the figures: not the connections, those of the warm-up among them.

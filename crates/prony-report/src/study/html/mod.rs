@@ -34,7 +34,7 @@ pub fn html(result: &StudyResult) -> String {
 /// Charts of the loads of a study, for a page whose style sheet knows the classes of a study's own page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoadCharts {
-    /// HTML: how response times are distributed, and the course over time; empty where nothing can be drawn.
+    /// HTML: how response times are distributed, and the timeline; empty where nothing can be drawn.
     pub html: String,
     /// Loads in the charts.
     pub shown: usize,

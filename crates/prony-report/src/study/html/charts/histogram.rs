@@ -198,8 +198,9 @@ mod tests {
             statuses: std::collections::BTreeMap::new(),
             curve: Vec::new(),
             bins: bins.collect(),
-            courses: Vec::new(),
+            timelines: Vec::new(),
             executions: Vec::new(),
+            scenario: None,
         };
         assert_eq!(peaks(&cell).len(), expected, "{counts:?}");
     }

@@ -7,6 +7,7 @@ mod histogram;
 mod lead;
 mod phases;
 mod quantiles;
+mod steps;
 mod timeline;
 
 use prony_model::StudyMetric;
@@ -17,10 +18,13 @@ use super::layout::Layout;
 /// Points of all lines of the page's timelines together, about ten bytes each: the page stays below 5 MB, whatever the study.
 const TIMELINE_POINTS_MAX: usize = 150_000;
 
-/// How the response times of each load are distributed, and its course over time, with at most about `points_max` points in
+/// How the response times of each load are distributed, and over time, with at most about `points_max` points in
 /// the timelines.
 pub(super) fn of_loads(layout: &Layout<'_>, points_max: usize) -> Vec<Figure> {
-    [quantiles::figure(layout), timeline::figure(layout, points_max)].into_iter().flatten().collect()
+    [quantiles::figure(layout), timeline::figure(layout, points_max), steps::figure(layout)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// All that can be drawn.
@@ -36,6 +40,7 @@ pub(super) fn figures(layout: &Layout<'_>) -> Vec<Figure> {
         quantiles::figure(layout),
         histogram::figure(layout),
         timeline::figure(layout, TIMELINE_POINTS_MAX),
+        steps::figure(layout),
         executions::figure(layout),
         executions::shares(layout),
         phases::figure(layout),

@@ -1,6 +1,6 @@
 //! Every run second by second: rate above, response times below, and what was found about it.
 
-use prony_model::{Course, CoursePoint, LoadKind, Severity, StudyCell};
+use prony_model::{LoadKind, Severity, StudyCell, Timeline, TimelinePoint};
 
 use super::super::figure::Figure;
 use super::super::format::{is_invalid, of_invalid, plain_tick};
@@ -23,7 +23,7 @@ pub(super) fn figure(layout: &Layout<'_>, points_max: usize) -> Option<Figure> {
     let cells = &layout.result().cells;
     let all: Vec<usize> =
         layout.of_kind(LoadKind::Run).filter(|index| has_timeline(&cells[*index])).collect();
-    let timelines: usize = all.iter().map(|index| cells[*index].courses.len()).sum();
+    let timelines: usize = all.iter().map(|index| cells[*index].timelines.len()).sum();
     let title = title(&all.iter().map(|index| &cells[*index]).collect::<Vec<_>>())?;
     let points = (points_max / LINES / timelines.max(1)).max(LEAST_POINTS);
     let mut panels = Vec::new();
@@ -32,12 +32,12 @@ pub(super) fn figure(layout: &Layout<'_>, points_max: usize) -> Option<Figure> {
         let marked = marked(layout, *index);
         for (upper, id) in [(true, "rate"), (false, "times")] {
             let name = format!("{} · {}", cell.name, if upper { "rate" } else { "response times" });
-            let id = format!("chart-course-{index}-{id}");
+            let id = format!("chart-timeline-{index}-{id}");
             panels.push((name, drawing(layout, cell, upper, points, &marked, &id)));
         }
     }
     Some(Figure {
-        id: "chart-course".to_owned(),
+        id: "chart-timeline".to_owned(),
         title,
         caption: format!(
             "Good responses per second, and p50 (solid) and p99 (dotted) response time, along each run; \
@@ -53,7 +53,7 @@ pub(super) fn figure(layout: &Layout<'_>, points_max: usize) -> Option<Figure> {
 }
 
 fn has_timeline(cell: &StudyCell) -> bool {
-    cell.courses.iter().any(|timeline| timeline.points.len() > 1)
+    cell.timelines.iter().any(|timeline| timeline.points.len() > 1)
 }
 
 /// The runs of a cell with a warning or worse, and its code.
@@ -71,12 +71,12 @@ fn marked(layout: &Layout<'_>, cell: usize) -> Vec<(u32, &'static str)> {
     marked
 }
 
-fn rates(timeline: &Course) -> impl Iterator<Item = f64> {
+fn rates(timeline: &Timeline) -> impl Iterator<Item = f64> {
     timeline.points.iter().map(|point| point.rate_per_s).filter(|rate| rate.is_finite())
 }
 
 /// Least and greatest of some values.
-fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+pub(super) fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (least, most) = values
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
     (least <= most).then_some((least, most))
@@ -86,7 +86,7 @@ fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 fn title(cells: &[&StudyCell]) -> Option<String> {
     let mut worst: Option<(f64, String)> = None;
     for cell in cells {
-        for timeline in cell.courses.iter().filter(|timeline| !is_invalid(cell, timeline.repeat)) {
+        for timeline in cell.timelines.iter().filter(|timeline| !is_invalid(cell, timeline.repeat)) {
             let Some((least, most)) = extremes(rates(timeline)) else { continue };
             let swing = (most - least) / most.max(f64::MIN_POSITIVE);
             if worst.as_ref().is_none_or(|(known, _)| swing > *known) {
@@ -95,7 +95,7 @@ fn title(cells: &[&StudyCell]) -> Option<String> {
             }
         }
     }
-    let is_any = cells.iter().any(|cell| !cell.courses.is_empty());
+    let is_any = cells.iter().any(|cell| !cell.timelines.is_empty());
     worst
         .map(|(_, place)| format!("Second by second the rate varies most in {place}"))
         .or_else(|| is_any.then(|| "Second by second: no run is valid".to_owned()))
@@ -110,7 +110,7 @@ fn drawing(
     id: &str,
 ) -> String {
     let area = Area { left: 56.0, top: 24.0, right: WIDTH - 12.0, bottom: HEIGHT - 40.0 };
-    let all = || cell.courses.iter().flat_map(|timeline| &timeline.points);
+    let all = || cell.timelines.iter().flat_map(|timeline| &timeline.points);
     let end = all().map(|point| point.at_s).filter(|at| at.is_finite()).fold(1.0, f64::max);
     let x = Axis::new(Scale::exact(0.0, end, area.across()), "time, s", 6, plain_tick);
     let y = if upper {
@@ -124,7 +124,7 @@ fn drawing(
     };
     let mut plot = Plot::new(Drawing::new(WIDTH, HEIGHT), area, x, y);
     let colour = layout.colour(cell);
-    for timeline in &cell.courses {
+    for timeline in &cell.timelines {
         let has_warning = marked.iter().any(|(repeat, _)| *repeat == timeline.repeat);
         let is_unused = is_invalid(cell, timeline.repeat);
         let colour = if is_unused { "unused".to_owned() } else { format!("s{colour}") };
@@ -134,10 +134,10 @@ fn drawing(
                 timeline.points.iter().map(|point| (point.at_s, point.rate_per_s)).collect();
             plot.line(&format!("l {state} {colour}"), &decimated(&rates, points));
             for point in timeline.points.iter().filter(|point| point.failed_per_s > 0.0) {
-                cross(&mut plot, point.at_s);
+                cross(&mut plot, point.at_s, 0.0);
             }
         } else {
-            for (class, of) in [("tail", p99 as fn(&CoursePoint) -> Option<f64>), (state, p50)] {
+            for (class, of) in [("tail", p99 as fn(&TimelinePoint) -> Option<f64>), (state, p50)] {
                 // A second without responses is a gap, not a line across it.
                 for stretch in timeline.points.split(|point| of(point).is_none()) {
                     let times: Vec<(f64, f64)> =
@@ -151,21 +151,22 @@ fn drawing(
         name_marked(&mut plot, marked);
     }
     let what = if upper { "Good responses per second" } else { "p50 and p99 response time" };
-    let description = format!("{what} along {} of {}.", plural(cell.courses.len() as u64, "run"), cell.name);
+    let description =
+        format!("{what} along {} of {}.", plural(cell.timelines.len() as u64, "run"), cell.name);
     plot.drawing.finish(id, "half", what, &description)
 }
 
-fn p50(point: &CoursePoint) -> Option<f64> {
+fn p50(point: &TimelinePoint) -> Option<f64> {
     point.p50_ms
 }
 
-fn p99(point: &CoursePoint) -> Option<f64> {
+fn p99(point: &TimelinePoint) -> Option<f64> {
     point.p99_ms
 }
 
-/// A moment with failures, at the bottom.
-fn cross(plot: &mut Plot, at_s: f64) {
-    let (x, y) = (plot.place((at_s, 0.0)).0, plot.area.bottom - 4.0);
+/// A moment with failures, at the bottom; `any` is a value that the other axis has.
+pub(super) fn cross(plot: &mut Plot, at_s: f64, any: f64) {
+    let (x, y) = (plot.place((at_s, any)).0, plot.area.bottom - 4.0);
     plot.drawing.path("x", &[(x - 3.0, y - 3.0), (x + 3.0, y + 3.0)]);
     plot.drawing.path("x", &[(x - 3.0, y + 3.0), (x + 3.0, y - 3.0)]);
 }
@@ -204,9 +205,9 @@ fn table(cells: &[(usize, &StudyCell)]) -> Table {
         words("findings", "findings"),
     ];
     let caption = "Extremes of the seconds of each run; each second stands in report.json";
-    let mut table = Table::new("chart-course-data", caption, "cell", columns);
+    let mut table = Table::new("chart-timeline-data", caption, "cell", columns);
     for (index, cell) in cells {
-        for timeline in &cell.courses {
+        for timeline in &cell.timelines {
             let end =
                 |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "–".to_owned(), show);
             let rate = extremes(rates(timeline));
