@@ -156,14 +156,17 @@ fn manner(result: &ComparisonResult) -> Vec<String> {
 
 fn load(plan: &RunPlan) -> Vec<String> {
     let threads = plural(plan.threads.into(), "thread");
-    match plan.load {
+    let sessions = plan.scenario.as_ref().map(|scenario| format!("sessions of {}", scenario.name));
+    let load = match plan.load {
         Load::Closed { connections } => {
-            vec![format!("closed loop, {}, {threads}", plural(connections.into(), "connection"))]
+            format!("closed loop, {}, {threads}", plural(connections.into(), "connection"))
         }
         Load::Open { rate_per_s, .. } => {
-            vec![format!("open loop, {} /s, {threads}", rate(rate_per_s.as_per_second()))]
+            let of = if sessions.is_some() { " sessions" } else { "" };
+            format!("open loop, {}{of} /s, {threads}", rate(rate_per_s.as_per_second()))
         }
-    }
+    };
+    sessions.into_iter().chain([load]).collect()
 }
 
 /// The word for the verdict on B; the primary metric's stands out.

@@ -27,6 +27,16 @@ pub fn rows(file: &str, result: &RunResult) -> String {
         summary_rows(&format!("{run},response"), &entry.response, &mut text);
         summary_rows(&format!("{run},service"), &entry.service, &mut text);
     }
+    for flow in result.scenario.iter().flat_map(|found| &found.flows) {
+        let clock = |name: &str| format!("{run},,{}", field(&format!("flow.{}.{name}", flow.name)));
+        summary_rows(&clock("time"), &flow.time, &mut text);
+        summary_rows(&clock("time-without-think"), &flow.time_without_think, &mut text);
+    }
+    for step in result.scenario.iter().flat_map(|found| &found.steps) {
+        let clock = |name: &str| format!("{run},,{}", field(&format!("step.{}.{name}", step.name)));
+        summary_rows(&clock("response"), &step.response, &mut text);
+        summary_rows(&clock("service"), &step.service, &mut text);
+    }
     if let Some(figure) = result.server.as_ref().and_then(|server| server.cpu_per_request_us) {
         let ms = |us: f64| (us / 1e3).to_string();
         let (low, high) =

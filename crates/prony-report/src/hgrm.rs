@@ -9,8 +9,7 @@ use std::fmt::Write as _;
 
 use prony_model::{Clock, RunResult};
 use prony_stats::{HIGHEST_TRACKABLE_NANOS, Histogram, SIGNIFICANT_DIGITS};
-
-use crate::distribution::{DistributionError, distribution};
+use prony_summary::{DistributionError, distribution};
 
 /// Lines from one halving of the distance to 100 % to the next: what HdrHistogram's own tools print.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use prony_model::{Clock, RunResult, since_1970};
 
-use crate::distribution::{DistributionError, distribution};
+use prony_summary::{DistributionError, distribution};
 
 const NS_PER_MS: f64 = 1e6;
 

@@ -15,11 +15,11 @@ pub mod calibration;
 mod clean;
 pub mod compare;
 pub mod csv;
-mod distribution;
 mod escaper;
 pub mod exec;
 mod facts;
 mod failures;
+pub mod fleet;
 pub mod hgrm;
 pub mod hlog;
 pub mod hyperfine;
@@ -45,11 +45,11 @@ mod tls;
 pub mod wrk;
 
 pub use clean::clean;
-pub use distribution::{DistributionError, check_distributions};
 pub use facts::verdict_word;
 pub use number::{age, count, percent, rate, seconds, signed_percent};
 pub use page::wrap;
 pub use prony_model::to_json as json;
+pub use prony_summary::{DistributionError, check_distributions};
 pub use style::Style;
 pub use threshold::{
     amount as threshold_amount, measured as threshold_measured, sentence as threshold_sentence,

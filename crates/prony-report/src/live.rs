@@ -1,5 +1,8 @@
 //! A run while it is on, as a screen of lines: how far it is, the rate, both clocks, what fails, what limits it and what
-//! makes it doubtful, so far. Whoever shows it decides when; nothing here is evaluated.
+//! makes it doubtful, so far. The caller decides when to show it; nothing here is evaluated.
+
+mod pairs;
+mod study;
 
 use prony_model::{End, Load, Phase, Progress, RunPlan, RunResult, Severity};
 use unicode_width::UnicodeWidthChar as _;
@@ -10,6 +13,9 @@ use crate::number::{count, percent, rate, rough_percent, seconds};
 use crate::page::{Colour, Page};
 use crate::text::severity_word;
 use crate::{Style, facts, server};
+
+pub use pairs::{MetricSoFar, PairsMoment, pairs_screen};
+pub use study::{StudyMoment, study_screen};
 
 /// Columns of a row's name in the latency table, as of every label.
 const NAME: usize = 10;
@@ -51,15 +57,26 @@ struct Block {
     lines: Vec<String>,
 }
 
+impl Block {
+    /// What `draw` writes.
+    fn drawn(rank: u8, style: &Style, draw: &dyn Fn(&mut Page)) -> Self {
+        let mut page = Page::new(style);
+        draw(&mut page);
+        Self { rank, lines: page.finish().lines().map(str::to_owned).collect() }
+    }
+
+    fn gap() -> Self {
+        Self { rank: 0, lines: vec![String::new()] }
+    }
+}
+
 /// `moment` in at most `rows` lines, none wider than `style` says.
 pub fn screen(moment: &Moment<'_>, style: &Style, rows: usize) -> Vec<String> {
     let block = |rank, draw: &dyn Fn(&mut Page, &Moment<'_>)| {
-        let mut page = Page::new(style);
-        draw(&mut page, moment);
-        Block { rank, lines: page.finish().lines().map(str::to_owned).collect() }
+        Block::drawn(rank, style, &|page: &mut Page| draw(page, moment))
     };
-    let gap = || Block { rank: 0, lines: vec![String::new()] };
-    let mut blocks = vec![
+    let gap = Block::gap;
+    let blocks = vec![
         block(4, &head),
         gap(),
         block(12, &place),
@@ -76,8 +93,13 @@ pub fn screen(moment: &Moment<'_>, style: &Style, rows: usize) -> Vec<String> {
         block(5, &limiter),
         block(6, &findings),
         gap(),
-        block(1, &hint),
+        block(1, &|page, moment| hint(page, moment.stopping, "run")),
     ];
+    fitted(blocks, rows)
+}
+
+/// The lines of `blocks`, at most `rows`.
+fn fitted(mut blocks: Vec<Block>, rows: usize) -> Vec<String> {
     fit(&mut blocks, rows);
     let lines = blocks.into_iter().flat_map(|block| block.lines);
     let mut lines: Vec<String> = lines.collect();
@@ -147,6 +169,11 @@ fn place(page: &mut Page, moment: &Moment<'_>) {
     };
     let text = if moment.stopping { format!("{text}; ending early") } else { text };
     let Some(share) = share else { return page.labelled(word, None, text.trim_start_matches("; ")) };
+    bar(page, word, share, &text);
+}
+
+/// A bar called `word`, filled to `share`, and `text` beside it; the text alone where there is no room.
+fn bar(page: &mut Page, word: &str, share: f64, text: &str) {
     let unicode = page.style().unicode;
     let bar = drawn(share, BAR, unicode);
     let rest = BAR.saturating_sub(bar.chars().count());
@@ -154,7 +181,7 @@ fn place(page: &mut Page, moment: &Moment<'_>) {
     let percents = format!(" {:>3.0} %  ", (share * 100.0).floor());
     let line = format!("{word:<NAME$}{bar}{empty}{percents}{text}");
     let columns = page.style().columns();
-    if line.chars().count() <= columns { page.fitted(&line) } else { page.labelled(word, None, &text) }
+    if line.chars().count() <= columns { page.fitted(&line) } else { page.labelled(word, None, text) }
 }
 
 fn share(part: f64, of: f64) -> Option<f64> {
@@ -285,13 +312,13 @@ fn findings(page: &mut Page, moment: &Moment<'_>) {
     }
 }
 
-/// How it ends.
-fn hint(page: &mut Page, moment: &Moment<'_>) {
-    let text = if moment.stopping {
-        "Ctrl-C again leaves without a report"
+/// How `what` ends.
+fn hint(page: &mut Page, stopping: bool, what: &str) {
+    let text = if stopping {
+        "Ctrl-C again leaves without a report".to_owned()
     } else {
-        "so far; Ctrl-C ends the run with its report"
+        format!("so far; Ctrl-C ends the {what} with its report")
     };
     let columns = page.style().columns();
-    page.line(&cut(text, columns));
+    page.line(&cut(&text, columns));
 }

@@ -35,6 +35,9 @@ pub fn run(result: &RunResult) -> String {
     if let Some(sessions) = scenario::sessions(result) {
         lines.push(format!("- sessions: {}", escaped(&sessions)));
     }
+    if let Some(decoding) = scenario::decoding(result) {
+        lines.push(format!("- decoded: {decoding}"));
+    }
     let retries = retries::lines(result);
     if !retries.is_empty() {
         lines.push(format!("- retries: {}", escaped(&retries.join("; "))));

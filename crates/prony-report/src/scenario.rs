@@ -3,7 +3,7 @@
 use prony_model::{LatencySummary, RunResult, ScenarioResult, SessionCounts};
 
 use crate::latency::Unit;
-use crate::number::{count, rate};
+use crate::number::{bytes, count, rate, rough_percent, seconds};
 
 /// The quantiles of a row, and their headings.
 const SHOWN: [(&str, &str); 3] = [("0.5", "p50"), ("0.9", "p90"), ("0.99", "p99")];
@@ -26,6 +26,21 @@ pub(crate) fn sessions(result: &RunResult) -> Option<String> {
     let mut parts = vec![format!("{} /s     {}", rate(found.sessions_per_s), counts(found.sessions))];
     parts.extend(found.ended_by_feed.as_ref().map(|feed| format!("the feed {feed} has no more rows")));
     Some(parts.join("; "))
+}
+
+/// What decoding bodies took of the client's CPU time.
+pub(crate) fn decoding(result: &RunResult) -> Option<String> {
+    let found = result.scenario.as_ref()?.decoding.as_ref()?;
+    let each = seconds(found.cpu_s / found.bodies.max(1) as f64);
+    let share = found.cpu_s / result.client.cpu_s.max(f64::MIN_POSITIVE);
+    let bodies =
+        if found.bodies == 1 { "1 body".to_owned() } else { format!("{} bodies", count(found.bodies)) };
+    Some(format!(
+        "{bodies} for checks and extractions: {} to {}, {each} of CPU time each, {} of the client's",
+        bytes(found.coded_bytes as f64),
+        bytes(found.decoded_bytes as f64),
+        rough_percent(share.min(1.0)),
+    ))
 }
 
 fn counts(sessions: SessionCounts) -> String {

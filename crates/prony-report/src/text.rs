@@ -111,6 +111,9 @@ pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     if let Some(text) = scenario::sessions(result) {
         page.labelled("sessions", None, &text);
     }
+    if let Some(text) = scenario::decoding(result) {
+        page.labelled("decoded", None, &text);
+    }
     for (index, line) in retries::lines(result).iter().enumerate() {
         page.labelled(if index == 0 { "retries" } else { "" }, None, line);
     }
@@ -167,34 +170,39 @@ fn latencies(page: &mut Page, table: &Table) {
 /// Steps and flows of a scenario.
 fn steps(page: &mut Page, result: &RunResult) {
     let Some(table) = scenario::table(result) else { return };
-    let names = table.rows.iter().map(|(name, _)| name.chars().count());
+    named_rows(page, table.unit, &table.headings, &table.rows);
+    for note in &table.notes {
+        page.inset(note);
+    }
+    page.gap();
+}
+
+/// A line for each row, or a paragraph where that does not fit. `corner` is what all times are in.
+pub(crate) fn named_rows(page: &mut Page, corner: &str, headings: &[String], rows: &[(String, Vec<String>)]) {
+    let names = rows.iter().map(|(name, _)| name.chars().count());
     let name_width = names.max().unwrap_or_default().max(NAME - 1) + 1;
     let cells = |column: usize| {
-        let cells = table.rows.iter().map(move |(_, cells)| cells[column].chars().count());
-        cells.max().unwrap_or_default().max(table.headings[column].chars().count()) + 2
+        let cells = rows.iter().map(move |(_, cells)| cells[column].chars().count());
+        cells.max().unwrap_or_default().max(headings[column].chars().count()) + 2
     };
-    let widths: Vec<usize> = (0..table.headings.len()).map(cells).collect();
+    let widths: Vec<usize> = (0..headings.len()).map(cells).collect();
     let line = |name: &str, cells: &[String]| {
         let cells: Vec<String> =
             cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
         format!("{name:<name_width$}{}", cells.concat())
     };
     if name_width + widths.iter().sum::<usize>() > page.style().columns() {
-        for (name, cells) in &table.rows {
-            let named = table.headings.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
+        for (name, cells) in rows {
+            let named = headings.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
             let parts: Vec<String> = named.map(|(heading, cell)| format!("{heading} {cell}")).collect();
-            page.inset(&format!("{}: {} ({})", name.trim(), parts.join(", "), table.unit));
+            page.inset(&format!("{}: {} ({corner})", name.trim(), parts.join(", ")));
         }
     } else {
-        page.line(&line(table.unit, &table.headings));
-        for (name, cells) in &table.rows {
+        page.line(&line(corner, headings));
+        for (name, cells) in rows {
             page.line(&line(name, cells));
         }
     }
-    for note in &table.notes {
-        page.inset(note);
-    }
-    page.gap();
 }
 
 /// Columns for each number: the usual ones, and more where a number needs more.

@@ -298,7 +298,7 @@ fn redirect(request: &ProbedRequest) -> Option<String> {
     })
 }
 
-/// `url` as a shell takes it: a server must not choose what is run by whoever pastes it.
+/// `url` as a shell takes it: a server must not choose what is run by the person who pastes it.
 fn pasted(url: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/@%+,=".contains(&byte);
     if url.bytes().all(is_plain) { url.to_owned() } else { format!("'{}'", url.replace('\'', "%27")) }

@@ -8,7 +8,7 @@ pub(super) fn metric(value: f64) -> String {
     scaled(value, 1000.0, ["", "k", "M", "G", "T"].as_slice(), 2)
 }
 
-/// Bytes: `512.00`, `1.00K`, …; the `B` comes from whoever prints it.
+/// Bytes: `512.00`, `1.00K`, …; the `B` comes from the caller.
 pub(super) fn binary(value: f64) -> String {
     scaled(value, 1024.0, ["", "K", "M", "G", "T"].as_slice(), 2)
 }

@@ -37,6 +37,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
             drain_s: 0.003,
             interrupted: false,
             ended_early_because: None,
+            start: None,
         },
         requests: Requests {
             intended: count,
@@ -107,6 +108,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         thresholds: Vec::new(),
         environment: Environment::default(),
         histograms: Histograms { response: histogram(values_ms), ..Histograms::default() },
+        pieces: None,
     }
 }
 
@@ -139,6 +141,7 @@ pub(crate) fn plan(url: &str, load: Load) -> RunPlan {
         end: End::Duration(Duration::from_secs(10)),
         warmup: Duration::from_secs(1),
         threads: 1,
+        share: None,
         timeouts: Timeouts::default(),
         checks: Checks::default(),
         sources: Vec::new(),

@@ -55,11 +55,11 @@ fn checked(text: &str) -> BTreeMap<String, String> {
         check_counts(node);
     }
     let cases = root.descendants().filter(|node| node.has_tag_name("testcase"));
-    let told = |case: Node<'_, '_>| {
+    let outcome = |case: Node<'_, '_>| {
         let child = case.first_element_child().map(|child| child.tag_name().name().to_owned());
         (case.attribute("name").expect("it must have one").to_owned(), child.unwrap_or_default())
     };
-    cases.map(told).collect()
+    cases.map(outcome).collect()
 }
 
 fn check_element(node: Node<'_, '_>) {
@@ -169,7 +169,7 @@ fn a_case_for_each_cell_and_threshold_of_a_study() {
     assert_eq!(cases.len(), result.cells.len() + result.thresholds.len());
     assert_eq!(cases[&format!("{first} is measured")], "error");
     assert_eq!(cases[&format!("{second} is measured")], "error");
-    let of = |found: &str| cases.values().filter(|told| *told == found).count();
+    let of = |found: &str| cases.values().filter(|outcome| *outcome == found).count();
     assert_eq!((of("failure"), of("skipped")), (1, 1));
     assert!(text.contains("close: the bound is within the interval"), "{text}");
 }

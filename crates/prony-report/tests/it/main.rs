@@ -6,6 +6,7 @@ mod compare;
 mod exec;
 mod exports;
 mod fixtures;
+mod fleet;
 mod hostile;
 mod invariants;
 mod junit;

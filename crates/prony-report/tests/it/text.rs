@@ -68,7 +68,7 @@ pub(crate) fn over_tls() -> RunResult {
     result.findings = vec![finding(
         FindingCode::NotVerified,
         Severity::Note,
-        "the server's certificate was not verified: whoever answered may be another",
+        "the server's certificate was not verified: another server may have answered",
         "trust its CA with --cacert FILE, and leave out --insecure",
     )];
     result
