@@ -1,12 +1,14 @@
 //! What was typed: the command line as clap reads it, nothing inferred. [`crate::resolve`] says what it means.
 
 mod ab;
+mod agent;
 mod calibrate;
 mod compare;
 mod egress;
 mod errors;
 mod exec;
 mod express;
+mod fleet;
 mod import;
 mod lab;
 mod postgres;
@@ -29,11 +31,13 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use prony_model::{Problem, nearest, parse_count_u32};
 
 pub(crate) use ab::AbArgs;
+pub(crate) use agent::{AgentAction, AgentArgs, AgentServeArgs, NatsConfigArgs};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use egress::EgressArgs;
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
+pub(crate) use fleet::{AgentsWanted, BrokerArgs};
 pub(crate) use import::{ImportArgs, ImportFormat};
 pub(crate) use lab::{
     LabAction, LabArgs, LabAuditArgs, LabCheckArgs, LabClearCachesArgs, LabCopyArgs, LabGateArgs,
@@ -125,6 +129,9 @@ pub(crate) enum Command {
     /// Start the lab: builds, measurements, history, in a browser
     #[command(after_help = lab::EXAMPLES)]
     Lab(Box<LabArgs>),
+    /// Join other machines in loading a server: `prony run --agents`
+    #[command(after_help = agent::EXAMPLES)]
+    Agent(Box<AgentArgs>),
     /// Start a reference server to test against
     Serve(ServeArgs),
     /// Print the log of `prony serve truth` as CSV
@@ -143,6 +150,7 @@ pub(crate) enum Command {
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, for man -l -
+    #[command(hide = true)]
     Man,
     /// Start a command and see to it that nothing is left of it
     #[command(hide = true)]

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod ab;
+pub(crate) mod agent;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod demo;
@@ -8,6 +9,7 @@ pub(crate) mod egress;
 pub(crate) mod exec;
 pub(crate) mod explain;
 mod express;
+mod fleet;
 pub(crate) mod import;
 pub(crate) mod lab;
 pub(crate) mod pages;

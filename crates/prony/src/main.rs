@@ -11,6 +11,7 @@ mod cli_error;
 mod detect;
 mod exit;
 mod imports;
+mod lab_key;
 mod live;
 mod mistakes;
 mod resolve;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Report(args) => cmd::report::report(&args),
         Command::Study(args) => cmd::study::study(&args),
         Command::Lab(args) => cmd::lab::lab(&args),
+        Command::Agent(args) => cmd::agent::agent(&args),
         Command::Serve(args) => cmd::serve::serve(&args),
         Command::TruthLog(args) => cmd::truth_log::truth_log(&args),
         Command::Calibrate(args) => cmd::calibrate::calibrate(&args),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use prony_model::{Clock, ServerHint, parse_count, parse_count_u32, parse_duration};
 
+use super::fleet::FleetArgs;
 use super::shared::{
     CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, RetryArgs, TlsArgs,
 };
@@ -102,6 +103,8 @@ pub(crate) struct RunArgs {
     /// The distribution for `-o hgrm` [default: response]
     #[arg(long, value_name = "CLOCK", value_parser = super::report::clock(), hide_short_help = true)]
     pub(crate) clock: Option<Clock>,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
     /// Show the run while it is on: rate, both clocks, failures, limiter and findings so far
     #[arg(long, conflicts_with = "quiet", hide_short_help = true)]
     pub(crate) live: bool,

@@ -8,7 +8,7 @@ use prony_report::{Style, junit, markdown, study, text};
 use crate::args::{Format, PageFormat, ReportArgs, ReportFormat, ThresholdArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
-use crate::render::{AnyResult, Named, render, render_any};
+use crate::render::{AnyResult, Named, render, render_any, render_fleet};
 use crate::resolve::clock;
 use crate::{output, terminal};
 
@@ -41,11 +41,14 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, CliError> {
         .iter()
         .filter_map(|stored| Some(Named { file: &stored.name, result: stored.result.run()? }))
         .collect();
-    let rendered = if let (Format::Junit, [AnyResult::Study(study)]) =
+    let is_fleet = |stored: &Stored| matches!(stored.result, AnyResult::Fleet(_));
+    let rendered = if let [Stored { name, result: AnyResult::Fleet(fleet) }] = stored.as_slice() {
+        render_fleet(name, fleet, format, clock).map_err(|error| CliError::usage(error.to_string()))?
+    } else if let (Format::Junit, [AnyResult::Study(study)]) =
         (format, stored.iter().map(|stored| &stored.result).collect::<Vec<_>>().as_slice())
     {
         junit::study(study)
-    } else if runs.len() == stored.len() {
+    } else if runs.len() == stored.len() && !stored.iter().any(is_fleet) {
         render(&runs, format, clock).map_err(|error| CliError::usage(error.to_string()))?
     } else {
         let results: Vec<_> = stored.iter().map(|stored| (stored.name.as_str(), &stored.result)).collect();
@@ -69,9 +72,13 @@ fn require(typed: &ThresholdArgs, stored: &mut [Stored]) -> Result<(), CliError>
         return Ok(());
     }
     for Stored { name, result } in stored {
-        let AnyResult::Run(run) = result else {
-            return Err(CliError::usage(format!("--threshold is about runs, and {name} is none"))
-                .hint("name results of prony run; the thresholds of a study are in its file"));
+        let run = match result {
+            AnyResult::Run(run) => run,
+            AnyResult::Fleet(fleet) => &mut fleet.merged,
+            _ => {
+                return Err(CliError::usage(format!("--threshold is about runs, and {name} is none"))
+                    .hint("name results of prony run; the thresholds of a study are in its file"));
+            }
         };
         run.thresholds = typed.all().map(|threshold| threshold.evaluate(run)).collect();
     }
@@ -110,7 +117,7 @@ fn page_format(format: Format) -> Result<PageFormat, CliError> {
 
 /// Refuses a result that contradicts itself, or warns of it.
 fn doubt(stored: &Stored, force: bool) -> Result<(), CliError> {
-    /// Whoever edits one number makes several contradictions.
+    /// Anyone who edits one number makes several contradictions.
     const LISTED: usize = 3;
     let found = stored.result.run().map(RunResult::check).unwrap_or_default();
     let reasons = found.iter().take(LISTED).map(ToString::to_string).collect::<Vec<_>>().join("; ");
@@ -139,6 +146,6 @@ fn beside(findings: &[Finding], format: Format) -> String {
 }
 
 fn write_stderr(text: &str) {
-    // Whoever closed stderr does not want to know.
+    // stderr is closed: nobody reads it.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -1,5 +1,6 @@
 //! `prony run`: load a server, report what it delivered.
 
+use prony_engine::RunExtras;
 use prony_model::{EvaluatedThreshold, RunEvent, Threshold, ThresholdOutcome};
 
 use crate::args::{Format, RunArgs};
@@ -14,6 +15,9 @@ use crate::{calibration, commit, output, signals};
 
 /// Runs what `args` mean.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
+    if let Some(wanted) = &args.fleet.agents {
+        return super::fleet::run(args, wanted);
+    }
     let ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet, notes } =
         resolve(args, seed()?)?;
     for note in notes {
@@ -25,7 +29,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
     let mut progress = ProgressLine::new(&plan, quiet || args.live);
     let mut live = args.live.then(|| Live::new(&plan)).transpose()?;
     let so_far = args.live.then_some(live::SO_FAR_EVERY);
-    let result = prony_engine::run_with_server(&plan, &args.server.hint(), so_far, &control, &mut |event| {
+    let extras = RunExtras { server: args.server.hint(), so_far, start_at: None };
+    let result = prony_engine::run_with(&plan, &extras, &control, &mut |event| {
         progress.update(&event);
         if let RunEvent::Counts(counts) = &event
             && args.abort_early

@@ -5,8 +5,9 @@ use std::io::Read as _;
 use std::path::Path;
 
 use prony_model::{
-    COMPARISON_FORMAT, EXEC_FORMAT, FormatError, PROBE_FORMAT, STUDY_FORMAT, comparison_from_json,
-    exec_from_json, from_json, probe_from_json, stored_format, study_from_json,
+    COMPARISON_FORMAT, EXEC_FORMAT, FLEET_FORMAT, FormatError, PROBE_FORMAT, RunResult, STUDY_FORMAT,
+    comparison_from_json, exec_from_json, fleet_from_json, from_json, probe_from_json, stored_format,
+    study_from_json,
 };
 use prony_report::check_distributions;
 
@@ -84,17 +85,30 @@ fn result(name: &str, text: &str) -> Result<AnyResult, CliError> {
         STUDY_FORMAT => {
             study_from_json(text).map(|result| AnyResult::Study(Box::new(result))).map_err(refused)
         }
+        FLEET_FORMAT => {
+            let result = fleet_from_json(text).map_err(refused)?;
+            let agents = result.agents.iter().filter_map(|agent| agent.result.as_deref());
+            for run in agents.chain([&result.merged]) {
+                whole(name, run)?;
+            }
+            Ok(AnyResult::Fleet(Box::new(result)))
+        }
         PROBE_FORMAT => {
             probe_from_json(text).map(|result| AnyResult::Probe(Box::new(result))).map_err(refused)
         }
         _ => {
             let result = from_json(text).map_err(refused)?;
-            check_distributions(&result).map_err(|error| {
-                CliError::usage(format!("{name}: {error}")).hint("was the file edited, or cut short?")
-            })?;
+            whole(name, &result)?;
             Ok(AnyResult::Run(Box::new(result)))
         }
     }
+}
+
+/// Whether the distributions of `result` can be read.
+fn whole(name: &str, result: &RunResult) -> Result<(), CliError> {
+    check_distributions(result).map_err(|error| {
+        CliError::usage(format!("{name}: {error}")).hint("was the file edited, or cut short?")
+    })
 }
 
 fn refused(name: &str, error: &FormatError) -> CliError {
@@ -107,7 +121,8 @@ fn refused(name: &str, error: &FormatError) -> CliError {
         | FormatError::ForeignExec
         | FormatError::ForeignProbe
         | FormatError::ForeignComparison
-        | FormatError::ForeignStudy => cli_error.hint("name a file that `prony URL --json FILE` wrote"),
+        | FormatError::ForeignStudy
+        | FormatError::ForeignFleet => cli_error.hint("name a file that `prony URL --json FILE` wrote"),
         FormatError::Version { .. } | FormatError::Schema(_) => cli_error,
     }
 }
