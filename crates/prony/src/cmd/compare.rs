@@ -4,6 +4,7 @@ mod commands;
 mod stored;
 mod studies;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::calibration;
 use crate::cli_error::CliError;
 use crate::cmd::run::seed;
 use crate::exit::Exit;
+use crate::live::pairs::LivePairs;
 use crate::progress::StatusLine;
 use crate::render::render_comparison;
 use crate::resolve::compare::{Live, ResolvedArgs, What, resolve};
@@ -29,9 +31,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
         return Err(CliError::usage("--detect plans pairs of loads on two servers, and these are none")
             .hint("leave it out, or compare two URLs"));
     }
+    if args.live && !matches!(resolved.what, What::Live(_)) {
+        return Err(CliError::usage("--live shows two servers while they are measured, and these are none")
+            .hint("leave it out, or compare two URLs"));
+    }
     let ResolvedArgs { primary, margin, .. } = resolved;
     let result = match &resolved.what {
-        What::Live(live) => compare_live(live, &resolved)?,
+        What::Live(live) => compare_live(live, &resolved, args.live)?,
         What::Stored { files, force } => {
             stored::compare(files, &StoredQuestion { primary, margin, force: *force })?
         }
@@ -122,19 +128,24 @@ fn is_all_failed(result: &ComparisonResult) -> bool {
     [&result.a, &result.b].into_iter().any(|side| side.requests > 0 && side.failed == side.requests)
 }
 
-fn compare_live(live: &Live, resolved: &ResolvedArgs) -> Result<ComparisonResult, CliError> {
+fn compare_live(live: &Live, resolved: &ResolvedArgs, is_shown: bool) -> Result<ComparisonResult, CliError> {
     let Live { comparison, calibrated } = live;
     let question = comparison.question(resolved.primary, resolved.margin);
     let control = signals::control()?;
     let known = if *calibrated { calibration::load(&prony_engine::environment()) } else { None };
+    let shown = is_shown.then(|| LivePairs::new(comparison, question)).transpose()?;
+    let shown = RefCell::new(shown);
+    let show = |change: &dyn Fn(&mut LivePairs)| shown.borrow_mut().as_mut().map(change).unwrap_or_default();
     let mut run = |plan: &RunPlan| -> Result<_, CliError> {
-        let mut result = prony_engine::run(plan, &control, &mut |_| {})?;
+        show(&|shown| shown.loads(Some(plan)));
+        let mut result = prony_engine::run(plan, &control, &mut |event| show(&|shown| shown.update(&event)))?;
+        show(&|shown| shown.loads(None));
         if let Some(known) = &known {
             result.compare_with(known);
         }
         Ok(result)
     };
-    let status = StatusLine::new(resolved.quiet);
+    let status = StatusLine::new(resolved.quiet || is_shown);
     let [a, b] = &comparison.plans;
     status.write(&format!(
         "warming up {} and {}",
@@ -145,9 +156,12 @@ fn compare_live(live: &Live, resolved: &ResolvedArgs) -> Result<ComparisonResult
     let mut on_pair = |counted: &[BlockPair]| {
         let elapsed = clock::monotonic().saturating_sub(began);
         status.write(&progress(counted, comparison, question.primary, elapsed));
+        show(&|shown| shown.counted(counted));
     };
     let compared = comparison.compare(&question, &mut run, &mut on_pair);
     drop(status);
+    // The terminal is given back before anything else is written.
+    drop(shown.take());
     let mut result = compared.map_err(|error| match error.problem() {
         Ok(problem) => CliError::of_target(problem),
         Err(cli_error) => cli_error,

@@ -24,7 +24,7 @@ const LEAVE_AGAIN: Duration = Duration::from_millis(10);
 
 /// Whether our screen is shown. The lock is held while something is written to it.
 static SHOWN: Mutex<bool> = Mutex::new(false);
-/// Whether the screen was shown anew, and is empty.
+/// Whether the screen was cleared and shown again, and is empty.
 static IS_NEW: AtomicBool = AtomicBool::new(false);
 /// Whether the run was asked to end.
 static STOPPING: AtomicBool = AtomicBool::new(false);
@@ -81,7 +81,7 @@ pub(super) fn draw(text: &str) {
     }
 }
 
-/// Whether the screen is empty, since it was shown anew.
+/// Whether the screen is empty, since it was cleared and shown again.
 pub(super) fn take_new() -> bool {
     IS_NEW.swap(false, Ordering::Relaxed)
 }

@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use prony_model::{Phase, Progress, RunEvent, RunPlan, RunResult};
-use prony_report::live::Moment;
+use prony_report::Style;
+use prony_report::live::{self, Moment};
+
+use super::view::Shown;
 
 /// The rate now is that of this time.
 const NOW: Duration = Duration::from_secs(1);
@@ -14,7 +17,7 @@ const NOW_MIN: Duration = Duration::from_millis(400);
 const SECONDS_MAX: usize = 120;
 
 /// The run so far.
-pub(super) struct State {
+pub(crate) struct State {
     plan: RunPlan,
     phase: Option<Phase>,
     progress: Option<Progress>,
@@ -105,6 +108,12 @@ impl Recent {
         }
         let rates = self.window.iter().map(|progress| progress.rate_per_s);
         Some(rates.sum::<f64>() / self.window.len() as f64)
+    }
+}
+
+impl Shown for State {
+    fn screen(&self, style: &Style, rows: usize, stopping: bool) -> Vec<String> {
+        live::screen(&self.moment(stopping), style, rows)
     }
 }
 

@@ -1,16 +1,14 @@
-//! The thread that draws. The run's own thread only leaves word of what happened: a terminal that is slow, or stopped
+//! The thread that draws. The measuring thread only leaves word of what happened: a terminal that is slow, or stopped
 //! with Ctrl-S, holds up nothing but the picture.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use prony_model::{RunEvent, RunPlan};
-use prony_report::live;
+use prony_report::Style;
 
 use super::paint::Painter;
 use super::screen;
-use super::state::State;
 use crate::cli_error::CliError;
 use crate::terminal;
 
@@ -19,25 +17,31 @@ const FRAME_EVERY: Duration = Duration::from_millis(200);
 /// After so many frames every line is written again, in case keys or another process wrote over them.
 const REPAINT_FRAMES: u32 = 10;
 
-/// A screen that shows a run until it is dropped.
-pub(crate) struct View {
-    shared: Arc<Shared>,
+/// What a screen shows.
+pub(crate) trait Shown: Send + 'static {
+    /// It as at most `rows` lines; `stopping` where it was asked to end.
+    fn screen(&self, style: &Style, rows: usize, stopping: bool) -> Vec<String>;
 }
 
-struct Shared {
-    state: Mutex<Known>,
+/// A screen that shows something until it is dropped.
+pub(crate) struct View<S> {
+    shared: Arc<Shared<S>>,
+}
+
+struct Shared<S> {
+    state: Mutex<Known<S>>,
     changed: Condvar,
 }
 
-struct Known {
-    run: State,
+struct Known<S> {
+    shown: S,
     is_over: bool,
 }
 
-impl View {
-    /// For a run of `plan`.
-    pub(crate) fn new(plan: &RunPlan) -> Result<Self, CliError> {
-        let known = Known { run: State::new(plan), is_over: false };
+impl<S: Shown> View<S> {
+    /// That shows `shown`.
+    pub(crate) fn new(shown: S) -> Result<Self, CliError> {
+        let known = Known { shown, is_over: false };
         let shared = Arc::new(Shared { state: Mutex::new(known), changed: Condvar::new() });
         let drawn = Arc::clone(&shared);
         screen::enter()?;
@@ -47,13 +51,13 @@ impl View {
         Ok(view)
     }
 
-    /// Takes `event`.
-    pub(crate) fn update(&self, event: RunEvent) {
-        self.shared.lock().run.update(event);
+    /// Has `change` note what is new.
+    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut S) -> R) -> R {
+        change(&mut self.shared.lock().shown)
     }
 }
 
-impl Drop for View {
+impl<S> Drop for View<S> {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_all();
@@ -62,7 +66,7 @@ impl Drop for View {
     }
 }
 
-impl Shared {
+impl<S: Shown> Shared<S> {
     /// Draws until the run is over.
     fn draw(&self) {
         let mut painter = Painter::default();
@@ -78,9 +82,8 @@ impl Shared {
             if known.is_over {
                 return;
             }
-            let moment = known.run.moment(screen::is_stopping());
             let style = terminal::live_style(size.columns);
-            let lines = live::screen(&moment, &style, size.rows);
+            let lines = known.shown.screen(&style, size.rows, screen::is_stopping());
             drop(known);
             screen::draw(&painter.paint(lines, size));
             let known = self.lock();
@@ -88,8 +91,10 @@ impl Shared {
             drop(wait.unwrap_or_else(PoisonError::into_inner));
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+impl<S> Shared<S> {
+    fn lock(&self) -> MutexGuard<'_, Known<S>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

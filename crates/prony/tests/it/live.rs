@@ -1,4 +1,4 @@
-//! `prony run --live`, as a person sees it: on a terminal, in a pipe, and when it is interrupted.
+//! `prony run --live`, and that of comparisons and studies, as a person sees it: on a terminal, in a pipe, and when it is interrupted.
 
 mod terminal;
 
@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use self::terminal::{Stdout, Terminal};
 use crate::binary::prony;
+use crate::folder::Folder;
 use crate::server::Server;
 
 const SIZE: (u16, u16) = (24, 80);
@@ -259,4 +260,115 @@ fn on_a_dumb_terminal_there_are_lines() {
 fn live_and_quiet_contradict_each_other() {
     let output = prony(&["run", "--live", "--quiet", "http://127.0.0.1:9/"]);
     assert_eq!(output.code, Some(2), "{output:?}");
+}
+
+/// Compares two servers in pairs of short blocks.
+fn compared<'a>(a: &'a str, b: &'a str, pairs: &'a str) -> Vec<&'a str> {
+    vec!["compare", "--live", a, b, "--pairs", pairs, "--block", "100ms", "--warmup", "50ms", "-c", "2"]
+}
+
+#[test]
+fn a_comparison_shows_its_pairs_and_no_verdict_before_its_end() {
+    let (a, b) = (Server::good(), Server::good());
+    let words = compared(&a.url, &b.url, "500");
+    let mut terminal = Terminal::start(&words, &[], SIZE, Stdout::Terminal);
+    let lines = terminal.until_text("B against A");
+    assert!(terminal.screen().alternate_screen());
+    assert_eq!(lines[0], format!("A  GET {}", a.url));
+    assert_eq!(lines[1], format!("B  GET {}", b.url));
+    assert!(line(&lines, "pairs ").contains(" of 500 · "), "{lines:?}");
+    assert!(line(&lines, "rate ").ends_with('%'), "{lines:?}");
+    terminal.until_text("A is loaded, ");
+    terminal.until_text("B is loaded, ");
+    let shown = String::from_utf8_lossy(&terminal.bytes).to_lowercase();
+    assert!(!shown.contains("faster") && !shown.contains("slower"), "{shown}");
+
+    terminal.type_keys(b"\x03");
+    assert_eq!(terminal.end().code(), Some(130));
+    assert_restored(&terminal);
+    let report = String::from_utf8_lossy(&terminal.bytes);
+    let report = report.rsplit(LEAVE).next().expect("something");
+    assert!(report.contains("stopped by hand") && report.contains(&b.url), "{report}");
+}
+
+#[test]
+fn a_comparison_has_lines_where_there_is_no_terminal() {
+    let (a, b) = (Server::good(), Server::good());
+    let output = prony(&compared(&a.url, &b.url, "6"));
+    let lines: Vec<&str> = output.err.lines().filter(|line| line.starts_with("pair ")).collect();
+    assert_eq!(lines.len(), 6, "{output:?}");
+    assert!(lines[5].starts_with("pair 6 of 6 · rate ") && lines[5].ends_with(" · 0 s left"), "{lines:?}");
+    assert!(!output.err.contains('\x1b') && output.out.contains(&a.url), "{output:?}");
+
+    for refused in
+        [vec!["compare", "--live", "sleep 0", "sleep 0"], vec!["compare", "--live", "-q", "a", "b"]]
+    {
+        assert_eq!(prony(&refused).code, Some(2), "{refused:?}");
+    }
+}
+
+/// Ten runs of half a second of a server that answers, of which all have a finding: no connection is kept.
+fn study(folder: &Folder, target: &str) -> String {
+    let text = format!(
+        "name = \"seen\"\ntitle = \"Seen\"\nrepeats = 5\nseed = 7\npause = \"0s\"\nretries = 0\n\n\
+         [targets.it]\n{target}\n\n[loads.first]\nkind = \"run\"\npath = \"/\"\nconnections = 1\nduration = \"500ms\"\n\
+         warmup = \"10ms\"\n[loads.second]\nkind = \"run\"\npath = \"/\"\nconnections = 2\nduration = \"500ms\"\n\
+         warmup = \"10ms\"\n"
+    );
+    let file = folder.0.join("study.toml");
+    std::fs::write(&file, text).expect("room");
+    file.to_str().expect("text").to_owned()
+}
+
+#[test]
+fn a_study_shows_its_cell_and_what_is_done() {
+    let folder = Folder::new("live-study");
+    let file = study(&folder, "serve = \"null\"");
+    let results = folder.0.join("results");
+    let words = ["study", "--live", &file, "--output", results.to_str().expect("text")];
+    let mut terminal = Terminal::start(&words, &[], (30, 100), Stdout::Terminal);
+    let lines = terminal.until_text("3 of 10 · ");
+    assert!(terminal.screen().alternate_screen());
+    assert_eq!(lines[0], "study seen");
+    let lines = terminal.until("a run that ended", |terminal| {
+        terminal.lines().iter().any(|line| line.starts_with("3 of 10 · ") && line.contains(" · repeat "))
+    });
+    assert!(line(&lines, "runs ").contains(" left"), "{lines:?}");
+    assert!(line(&lines, "now ").contains(" · repeat ") || line(&lines, "now").trim() == "now", "{lines:?}");
+    assert!(line(&lines, "finding ").contains(" in "), "short runs are doubtful: {lines:?}");
+    terminal.type_keys(b"\x03");
+    assert_eq!(terminal.end().code(), Some(130));
+    assert_restored(&terminal);
+    let after = String::from_utf8_lossy(&terminal.bytes);
+    assert!(after.rsplit(LEAVE).next().expect("something").contains("go on with --resume"), "{after}");
+}
+
+#[test]
+fn what_fails_in_a_study_stays_after_the_screen() {
+    let folder = Folder::new("live-study-failed");
+    let file = study(&folder, "command = \"false\"\nurl = \"http://127.0.0.1:9\"");
+    let results = folder.0.join("results");
+    let words = ["study", "--live", &file, "--output", results.to_str().expect("text")];
+    let mut terminal = Terminal::start(&words, &[], SIZE, Stdout::Terminal);
+    terminal.end();
+    assert_restored(&terminal);
+    let written = String::from_utf8_lossy(&terminal.bytes);
+    let after = written.rsplit(LEAVE).next().expect("something");
+    assert!(after.contains("failed: 1 of 10 · ") && after.contains("given up: it"), "{after}");
+}
+
+#[test]
+fn a_study_has_lines_where_there_is_no_terminal() {
+    let folder = Folder::new("live-study-lines");
+    let file = study(&folder, "serve = \"null\"");
+    let output =
+        prony(&["study", "--live", &file, "--output", folder.0.join("results").to_str().expect("text")]);
+    assert_eq!(output.err.lines().filter(|line| line.contains(" of 10 · ")).count(), 10, "{output:?}");
+    let findings: Vec<&str> =
+        output.err.lines().filter(|line| line.starts_with("so far: a run with the finding ")).collect();
+    let mut once = findings.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert!(!findings.is_empty() && once.len() == findings.len(), "{output:?}");
+    assert!(!output.err.contains('\x1b'), "{output:?}");
 }

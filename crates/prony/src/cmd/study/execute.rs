@@ -8,6 +8,7 @@ use prony_study::{
     Begin, Confinement, Executed, Folder, FolderError, Schedule, Study, aggregate_folder, execute,
 };
 
+use super::live::LiveStudy;
 use super::plan;
 use super::progress::StudyLine;
 use super::runner::Local;
@@ -31,6 +32,8 @@ pub(super) struct StudyRequest<'a> {
     /// Whether a threshold that is neither met nor missed is no failure.
     pub(super) allow_undecided: bool,
     pub(super) quiet: bool,
+    /// Whether more than a line is shown while it is on.
+    pub(super) live: bool,
 }
 
 /// The folder of a study, unless one is named.
@@ -51,12 +54,12 @@ pub(super) fn run(request: &StudyRequest<'_>) -> Result<Exit, CliError> {
     }
     let mut runner = Local::new()?;
     let control = runner.control();
-    let mut line = StudyLine::new(study, &folder, quiet);
+    let mut shown = LiveStudy::new(StudyLine::new(study, &folder, quiet), study, request.live)?;
     let is_stopped = || control.is_stopped();
     let conducted = execute(study, &folder, request.confinement, &mut runner, &is_stopped, &mut |event| {
-        line.update(&event);
+        shown.update(&event);
     });
-    drop(line);
+    drop(shown);
     let conducted = conducted.map_err(|error| cli_error(&error))?;
     let result = aggregate_folder(study, schedule, folder.path())
         .map_err(|error| CliError::internal(error.to_string()))?;

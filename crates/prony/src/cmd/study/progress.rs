@@ -17,7 +17,7 @@ pub(super) struct StudyLine {
     run_lines: bool,
     quiet: bool,
     /// Runs in all.
-    of: usize,
+    pub(super) of: usize,
     /// What is being run: its place and its cell.
     now: String,
     /// For each cell, how long its runs took, and how many are to come.
@@ -83,7 +83,7 @@ impl StudyLine {
                     self.show(&format!("round {} of {expected}", done + 1));
                 }
             }
-            StudyEvent::Finished { step, cell, verdict, took } => {
+            StudyEvent::Finished { step, cell, verdict, took, .. } => {
                 self.count(step, Some(*took));
                 if self.run_lines {
                     let name = clean(&cell.name);
@@ -116,7 +116,8 @@ impl StudyLine {
         self.status.write(&parts.join(" · "));
     }
 
-    fn count(&mut self, step: &Step, took: Option<Duration>) {
+    /// Counts a run that has ended; `took` if it was made.
+    pub(super) fn count(&mut self, step: &Step, took: Option<Duration>) {
         let pace = &mut self.cells[step.cell];
         pace.left = pace.left.saturating_sub(1);
         if let Some(took) = took {
@@ -127,7 +128,7 @@ impl StudyLine {
 
     /// The time that the runs to come will take if they take as long as those before; a cell that was not run yet takes
     /// as long as the others on average.
-    fn left(&self) -> Option<Duration> {
+    pub(super) fn left(&self) -> Option<Duration> {
         let done: u32 = self.cells.iter().map(|pace| pace.done).sum();
         let took: Duration = self.cells.iter().map(|pace| pace.took).sum();
         let mean = took.checked_div(done)?;
@@ -136,11 +137,12 @@ impl StudyLine {
     }
 }
 
-fn live(progress: &Progress) -> String {
+pub(super) fn live(progress: &Progress) -> String {
     format!("{} /s", rate(progress.rate_per_s))
 }
 
-fn ended(step: &Step, of: usize, name: &str, verdict: Option<Verdict>, took: Duration) -> String {
+/// A line for a run that has ended.
+pub(super) fn ended(step: &Step, of: usize, name: &str, verdict: Option<Verdict>, took: Duration) -> String {
     let verdict = verdict.map(|verdict| format!(" · {}", verdict_word(verdict))).unwrap_or_default();
     format!(
         "{} of {of} · {name} · repeat {}{verdict} · {}",
