@@ -164,7 +164,9 @@ impl From<RunError> for CliError {
                     }
                 }
             }
-            RunError::System { .. } => Self { exit: Exit::Internal, ..cli_error },
+            RunError::StartPassed { .. } | RunError::System { .. } => {
+                Self { exit: Exit::Internal, ..cli_error }
+            }
         }
     }
 }

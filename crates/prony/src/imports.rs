@@ -13,7 +13,7 @@ use crate::output;
 
 /// Whether `path` names a file of another tool.
 pub(crate) fn is_foreign(path: &Path) -> bool {
-    is_hurl(path) || has_ending(path, "json")
+    is_hurl(path) || ["json", "yaml", "yml"].iter().any(|ending| has_ending(path, ending))
 }
 
 fn is_hurl(path: &Path) -> bool {
@@ -72,8 +72,8 @@ pub(crate) fn import(
         None => {
             let what = format!("{} is no file that can be imported", path.display());
             return Err(CliError::usage(what).hint(
-                "it can be a Hurl file, a Postman collection (v2.1) or an OpenAPI description (3.x, as JSON; for YAML: \
-                 yq -o json FILE); --format says which",
+                "it can be a Hurl file, a Postman collection (v2.1) or an OpenAPI description (3.x, as JSON or \
+                 YAML); --format says which",
             ));
         }
     };

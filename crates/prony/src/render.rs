@@ -1,8 +1,8 @@
 //! Results in the format that was asked for: the same for a run that is just over and for stored ones.
 
-use prony_model::{Clock, ComparisonResult, ExecResult, ProbeResult, RunResult, StudyResult};
+use prony_model::{Clock, ComparisonResult, ExecResult, FleetResult, ProbeResult, RunResult, StudyResult};
 use prony_report::{
-    DistributionError, Style, compare, csv, exec, hgrm, hlog, junit, markdown, probe, study, text,
+    DistributionError, Style, compare, csv, exec, fleet, hgrm, hlog, junit, markdown, probe, study, text,
 };
 
 use crate::args::{Format, PageFormat, StudyFormat};
@@ -28,13 +28,16 @@ pub(crate) enum AnyResult {
     Comparison(Box<ComparisonResult>),
     /// Of `prony study`.
     Study(Box<StudyResult>),
+    /// Of several agents.
+    Fleet(Box<FleetResult>),
 }
 
 impl AnyResult {
-    /// The run, if it is one.
+    /// The run, if it is one; of several agents, all of them together.
     pub(crate) fn run(&self) -> Option<&RunResult> {
         match self {
             Self::Run(result) => Some(result),
+            Self::Fleet(result) => Some(&result.merged),
             Self::Exec(_) | Self::Probe(_) | Self::Comparison(_) | Self::Study(_) => None,
         }
     }
@@ -77,6 +80,35 @@ pub(crate) fn render_study(result: &StudyResult, format: StudyFormat, style: &St
     }
 }
 
+/// The page of several agents.
+fn render_fleet_page(result: &FleetResult, format: PageFormat, style: &Style) -> String {
+    match format {
+        PageFormat::Text => fleet::text(result, style),
+        PageFormat::Json => prony_model::fleet_to_json(result),
+        PageFormat::Markdown => fleet::markdown(result),
+    }
+}
+
+/// What stdout gets of several agents; `file` is where their result was stored. An error only where a stored distribution
+/// is damaged.
+pub(crate) fn render_fleet(
+    file: &str,
+    result: &FleetResult,
+    format: Format,
+    clock: Clock,
+) -> Result<String, DistributionError> {
+    let page = match format {
+        Format::Text => PageFormat::Text,
+        Format::Markdown => PageFormat::Markdown,
+        Format::Json => PageFormat::Json,
+        Format::Csv => return Ok(format!("{}{}", csv::HEADER, fleet::csv(file, result))),
+        Format::Hgrm | Format::Hlog | Format::Junit => {
+            return render(&[Named { file, result: &result.merged }], format, clock);
+        }
+    };
+    Ok(render_fleet_page(result, page, &terminal::style()))
+}
+
 /// What stdout gets of results of several kinds, each with the name of its file.
 pub(crate) fn render_any(results: &[(&str, &AnyResult)], format: PageFormat) -> String {
     let style = terminal::style();
@@ -91,6 +123,7 @@ pub(crate) fn render_any(results: &[(&str, &AnyResult)], format: PageFormat) -> 
             AnyResult::Probe(result) => render_probe(result, format, &style),
             AnyResult::Comparison(result) => render_comparison(result, format, &style),
             AnyResult::Study(result) => render_study(result, format.into(), &style),
+            AnyResult::Fleet(result) => render_fleet_page(result, format, &style),
         };
         match format {
             PageFormat::Json => page,

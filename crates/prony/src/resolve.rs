@@ -48,7 +48,7 @@ pub(crate) struct ResolvedArgs {
     pub(crate) destination: Option<Destination>,
     pub(crate) samples: Option<Destination>,
     pub(crate) quiet: bool,
-    /// What whoever typed it should know before the load.
+    /// What the user should know before the load.
     pub(crate) notes: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliErro
     Ok(ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet: args.quiet, notes })
 }
 
-/// What a retry may do twice. It is done all the same: whoever typed the flags asked for it.
+/// What a retry may do twice. It is done all the same: the user asked for it.
 fn repeated_work(plan: &RunPlan) -> Option<String> {
     // RFC 9110, section 9.2.2.
     const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];

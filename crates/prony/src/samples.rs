@@ -52,7 +52,7 @@ impl<'a> SampleFile<'a> {
         if self.lost > 0 {
             let warning =
                 format!("warning: {} requests found no room and are not in the samples\n", self.lost);
-            // Whoever closed stderr does not want to know.
+            // stderr is closed: nobody reads it.
             let _ = std::io::stderr().write_all(warning.as_bytes());
         }
         self.file.finish()

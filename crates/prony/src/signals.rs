@@ -53,7 +53,7 @@ pub(crate) fn on_interrupts(
     thread::Builder::new().name("signals".to_owned()).spawn(listen).map(drop).map_err(failed)
 }
 
-/// Whether whoever started this process had it ignore `signal`.
+/// Whether the parent process had it ignore `signal`.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

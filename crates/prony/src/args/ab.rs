@@ -148,7 +148,7 @@ Examples:
 
 const DETAILS: &str = "\
 The report on stdout is ab's, line for line; the verdict and what speaks against
-the numbers are told on stderr.
+the numbers are on stderr.
 
 What differs from ab:
   Broken connections and missing answers are counted, and the load goes on: -r
@@ -157,7 +157,7 @@ What differs from ab:
   With --strict exit codes are prony's own (prony --help-all); without it, a
   load that was made ends with 0, as ab's does, whatever was answered.
   Files that exist are not replaced without --force.
-  -T without -p or -u changes nothing, as in ab, and is told.
+  -T without -p or -u changes nothing, as in ab, and is reported.
   Certificates are verified; ab accepts any, as prony does with --insecure.
   Refused: -b; -I; -Z; -f below TLS1.2; -v from 2 on.";
 

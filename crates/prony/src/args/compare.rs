@@ -52,6 +52,9 @@ pub(crate) struct CompareArgs {
         hide_short_help = true
     )]
     pub(crate) files_b: Vec<PathBuf>,
+    /// Load both with the sessions of this file, whose paths begin at A and at B
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) scenario: Option<String>,
     /// rate, p50, …, p99.9, cpu [default: rate or p50]
     #[arg(long, value_name = "METRIC", value_parser = metric(), hide_possible_values = true)]
     pub(crate) primary: Option<Metric>,
@@ -116,6 +119,9 @@ pub(crate) struct CompareArgs {
     /// text, json or markdown [default: text]
     #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     pub(crate) output: Option<PageFormat>,
+    /// Show the comparison while it is on: pairs, medians of both sides and their change so far
+    #[arg(long, conflicts_with = "quiet", hide_short_help = true)]
+    pub(crate) live: bool,
     /// No progress line
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -25,7 +25,7 @@ pub(crate) enum ImportFormat {
     Hurl,
     /// A Postman collection, version 2.
     Postman,
-    /// An OpenAPI description, 3.0 or 3.1, as JSON.
+    /// An OpenAPI description, 3.0 to 3.2, as JSON or YAML.
     Openapi,
 }
 

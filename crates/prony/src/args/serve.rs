@@ -57,7 +57,7 @@ pub(crate) enum Served {
     Lab(ExampleLabArgs),
     /// A private PostgreSQL, for servers that need one
     Postgres(PostgresArgs),
-    /// Takes exactly as long as told, and logs what it did: to check a measurement
+    /// Takes exactly as long as requested, and logs what it did: to check a measurement
     Truth(TruthArgs),
 }
 

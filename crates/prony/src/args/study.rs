@@ -52,6 +52,9 @@ pub(crate) struct StudyArgs {
     /// Exit code 0, not 3, where a threshold is neither met nor missed
     #[arg(long)]
     pub(crate) allow_undecided: bool,
+    /// Show the cell at hand, time left and findings so far
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) live: bool,
     /// No progress on stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,

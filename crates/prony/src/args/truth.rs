@@ -45,6 +45,9 @@ pub(crate) struct TruthArgs {
     /// Close each connection after one answer
     #[arg(long)]
     pub(crate) close: bool,
+    /// Speak HTTP/2 only: by prior knowledge, or over TLS
+    #[arg(long, conflicts_with = "close")]
+    pub(crate) http2: bool,
     /// Threads
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count_u32)]
     pub(crate) workers: u32,

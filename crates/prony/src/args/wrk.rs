@@ -55,7 +55,7 @@ Examples:
 
 const DETAILS: &str = "\
 The report on stdout is wrk's, line for line; the verdict and what speaks
-against the numbers are told on stderr.
+against the numbers are on stderr.
 
 What differs from wrk:
   Latencies are the measured ones: wrk adds others, to make up for requests that

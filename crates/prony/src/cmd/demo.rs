@@ -73,6 +73,7 @@ fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) ->
         end: End::Duration(args.duration),
         warmup: WARMUP,
         threads: 1,
+        share: None,
         timeouts: Timeouts::default(),
         checks: Checks::default(),
         sources: Vec::new(),

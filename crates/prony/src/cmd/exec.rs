@@ -15,7 +15,7 @@ use crate::render::render_exec;
 use crate::resolve::{Export, ResolvedExec, resolve_exec};
 use crate::{commit, output, signals, terminal};
 
-/// The line is written anew so often at most; each time costs the machine that is measured a little.
+/// The line is rewritten so often at most; each time costs the machine that is measured a little.
 const BETWEEN_LINES: Duration = Duration::from_millis(100);
 
 /// Times what `args` mean.

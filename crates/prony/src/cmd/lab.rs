@@ -123,7 +123,7 @@ fn worker(lab: &Lab) -> Result<Option<Worker>, CliError> {
     Ok(Some(worker))
 }
 
-/// Starts a lab with made-up builds in a temporary folder, and removes it after `wait`. Whoever reaches it may request
+/// Starts a lab with made-up builds in a temporary folder, and removes it after `wait`. Anyone who reaches it may request
 /// builds, which nobody runs.
 pub(super) fn example(
     args: ExampleLabArgs,

@@ -180,6 +180,7 @@ fn start_truth(args: &TruthArgs, tls: Option<Tls>) -> Result<Running, StartError
         slow_body: args.slow_body,
         body_bytes: usize::try_from(args.body_bytes).unwrap_or(usize::MAX),
         keep_alive: !args.close,
+        http2: args.http2,
         spin: args.spin,
         log: args.log.clone(),
         allow_remote: args.listen.allow_remote,
@@ -263,6 +264,6 @@ fn print_stop_report(report: &StopReport, handshakes: Option<Handshakes>) {
             line = format!("{line}, {} failed", count(failed));
         }
     }
-    // Whoever closed stderr does not want to know.
+    // stderr is closed: nobody reads it.
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }

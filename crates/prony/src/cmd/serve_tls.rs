@@ -76,7 +76,7 @@ fn write(path: Option<&Path>, pem: &str) -> Result<Authority, CliError> {
         file.write_all(pem.as_bytes()).map_err(unwritable)?;
         return Ok(Authority::Temporary(file));
     };
-    // It is made anew at each start: an older one is of no use.
+    // It is made at each start: an older one is of no use.
     std::fs::write(path, pem).map_err(|error| {
         CliError::usage(format!("can't write {} ({error})", path.display()))
             .hint("check that the folder exists and may be written")

@@ -1,6 +1,7 @@
 //! `prony study`: runs a study file, from its plan to its report.
 
 mod execute;
+mod live;
 mod plan;
 mod progress;
 mod runner;
@@ -74,6 +75,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<Exit, CliError> {
         format: args.format.unwrap_or(StudyFormat::Text),
         allow_undecided: args.allow_undecided,
         quiet: args.quiet,
+        live: args.live,
     })
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn supervise(args: &SuperviseArgs) -> Result<Exit, CliError> {
     if let Some(parent) = args.under {
         let error = prony_supervisor::become_supervised(parent, args.cgroup.as_deref(), &args.words);
         let program = args.words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-        // It goes to the log of the command, and the code to whoever reads that.
+        // It goes to the log of the command, and the code to the caller.
         CliError::target_failed(format!("`{program}` can't be started ({error})")).report();
         std::process::exit(NOT_STARTED);
     }

@@ -21,7 +21,7 @@ pub(crate) fn truth_log(args: &TruthLogArgs) -> Result<Exit, CliError> {
     if log.lost > 0 {
         let warning =
             format!("warning: {} records found the server's buffer full and are missing\n", log.lost);
-        // Whoever closed stderr does not want to know.
+        // stderr is closed: nobody reads it.
         let _ = std::io::stderr().write_all(warning.as_bytes());
     }
     let mut out = BufWriter::new(std::io::stdout().lock());

@@ -68,6 +68,7 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
         end,
         warmup: Duration::ZERO,
         threads: 1,
+        share: None,
         timeouts: Timeouts { connect: timeout, request: timeout, ..Timeouts::default() },
         checks: Checks::default(),
         sources: source_addresses(args.source.as_slice())?,

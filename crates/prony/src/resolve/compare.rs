@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prony_model::{ExecPlan, Load, Metric, RunPlan, Target};
+use prony_model::{ExecPlan, Load, Metric, RunPlan, Scenario, Target};
 use prony_stats::{DEFAULT_MARGIN, DEFAULT_PAIRS, LEAST_PAIRS, Looks};
 use prony_study::{ComparisonCondition, LiveComparison};
 
 use super::outputs::outputs;
+use super::scenario::{check_base, is_file, read as read_scenario};
 use super::{plan as run_plan, resolve_exec, target};
 use crate::args::{CompareArgs, ExecArgs, PageFormat, RunArgs, TlsArgs};
 use crate::cli_error::CliError;
@@ -81,6 +82,10 @@ fn what(args: &CompareArgs, seed: u64) -> Result<What, CliError> {
             .hint("for example: prony compare http://127.0.0.1:3000/ http://127.0.0.1:3001/")
     };
     let typed = [&args.a, &args.b].map(Option::as_deref);
+    if let Some(file) = typed.into_iter().flatten().find(|text| is_scenario(text)) {
+        return Err(CliError::usage(format!("{file} is a scenario, and two servers are compared"))
+            .hint(format!("prony compare http://127.0.0.1:3000/ http://127.0.0.1:3001/ --scenario {file}")));
+    }
     let listed = [&args.files_a, &args.files_b];
     let is_file = [0, 1].map(|side| !listed[side].is_empty() || typed[side].is_some_and(names_file));
     match (typed, is_file) {
@@ -88,6 +93,9 @@ fn what(args: &CompareArgs, seed: u64) -> Result<What, CliError> {
             commands(args, a, b, seed).map(|plan| What::Commands(Box::new(plan)))
         }
         ([Some(a), Some(b)], [false, false]) => live(args, a, b, seed).map(|live| What::Live(Box::new(live))),
+        _ if args.scenario.is_some() => Err(CliError::usage("--scenario is for two servers, A and B").hint(
+            "for example: prony compare http://127.0.0.1:3000/ http://127.0.0.1:3001/ --scenario shop.toml",
+        )),
         ([Some(a), Some(b)], [true, true]) if is_study(a) || is_study(b) => {
             if !(is_study(a) && is_study(b)) {
                 return Err(CliError::usage("one side is the folder of a study and the other one is not")
@@ -118,6 +126,13 @@ fn names_file(text: &str) -> bool {
     !text.contains("://") && (path.exists() || is_json || is_folder)
 }
 
+/// Whether `text` means a scenario: it is called like one.
+fn is_scenario(text: &str) -> bool {
+    let is =
+        |wanted: &str| Path::new(text).extension().is_some_and(|found| found.eq_ignore_ascii_case(wanted));
+    is_file(text) && !is_command(text) && (is("toml") || is("hurl"))
+}
+
 /// Whether `text` means a command: no URL has a space in it.
 fn is_command(text: &str) -> bool {
     let first = text.split(' ').next().unwrap_or_default();
@@ -131,10 +146,11 @@ fn commands(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<ExecPlan,
         ("--rate", args.load.rate.is_some()),
         ("--sequential", args.sequential),
         ("--block", args.block.is_some()),
+        ("--scenario", args.scenario.is_some()),
     ];
     if let Some((flag, _)) = loads.into_iter().find(|(_, is_given)| *is_given) {
         return Err(CliError::usage(format!("{flag} is for servers, and these are commands"))
-            .hint(format!("leave it out; all that can be said of commands: prony exec -- '{a}' '{b}'")));
+            .hint(format!("leave it out; to time commands: prony exec -- '{a}' '{b}'")));
     }
     let typed = ExecArgs {
         commands: vec![a.to_owned(), b.to_owned()],
@@ -159,7 +175,8 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
     }
     let (other, tls) = sides(args, a, b)?;
     let seed = args.means.seed.unwrap_or(seed);
-    let plan = run_plan(&RunArgs { tls, ..run_args(args, a) }, None, None, seed)?;
+    let scenario = args.scenario.as_deref().map(|file| scenario(file, [a, b])).transpose()?;
+    let plan = run_plan(&RunArgs { tls, ..run_args(args, a) }, None, scenario, seed)?;
     if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {
         return Err(CliError::usage("with --rate both sides have the same rate: it can't be what decides")
             .hint("name a response time, such as --primary p50, or leave out --rate"));
@@ -187,6 +204,12 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
         seed,
     };
     Ok(Live { comparison, calibrated: !args.no_calibration })
+}
+
+/// The sessions of `file`, on the servers at both `bases`.
+fn scenario(file: &str, bases: [&str; 2]) -> Result<Box<Scenario>, CliError> {
+    bases.into_iter().try_for_each(check_base)?;
+    Ok(Box::new(read_scenario(file, &[])?.scenario))
 }
 
 /// The candidate, and TLS of the baseline: what was asked for goes to those sides that are https.
@@ -277,6 +300,14 @@ mod tests {
         refused(&CompareArgs { sequential: true, ..two }, "--sequential is for servers");
         refused(&CompareArgs { pairs: Some(5), ..args() }, "5 pairs");
         refused(&CompareArgs { block: Some(Duration::from_millis(1)), ..args() }, "--block 200ms");
+        refused(&CompareArgs { a: Some("shop.toml".to_owned()), ..args() }, "--scenario shop.toml");
+        let scenario = Some("missing.toml".to_owned());
+        refused(
+            &CompareArgs { scenario: scenario.clone(), ..args() },
+            "can't read the scenario missing.toml",
+        );
+        let [a, b] = ["a.json", "b.json"].map(|file| Some(file.to_owned()));
+        refused(&CompareArgs { a, b, scenario, ..args() }, "--scenario is for two servers");
         let mut open = CompareArgs { primary: Some(Metric::Rate), ..args() };
         open.load.rate = rate;
         refused(&open, "the same rate");

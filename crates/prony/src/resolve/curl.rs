@@ -2,9 +2,10 @@
 
 use std::io::Read as _;
 
-use prony_import::{Imported, read_curl};
+use prony_import::{HttpVersion, Imported, read_curl};
+use prony_model::Http2Choice;
 
-use crate::args::{ConnectionArgs, RequestArgs, RunArgs};
+use crate::args::{ConnectionArgs, Http2Args, RequestArgs, RunArgs};
 use crate::cli_error::CliError;
 
 /// Bytes of a command that are read from stdin, as many as one may have.
@@ -58,6 +59,7 @@ fn merged(args: &RunArgs, imported: Imported) -> RunArgs {
     let kept = imported.headers.iter().filter(|(name, _)| !replaced.contains(&name.to_ascii_lowercase()));
     let headers = kept.map(|(name, value)| format!("{name}: {value}")).chain(typed.headers.iter().cloned());
     let connect_to = if args.connect_to.is_empty() { imported.connect_to } else { args.connect_to.clone() };
+    let version = version(args, imported.version);
     RunArgs {
         url: Some(imported.url),
         curl: None,
@@ -68,9 +70,26 @@ fn merged(args: &RunArgs, imported: Imported) -> RunArgs {
             connect_timeout: typed.connect_timeout.or(imported.connect_timeout),
             ..typed.clone()
         },
-        connection: ConnectionArgs { http10: args.connection.http10 || imported.http10, ..args.connection },
+        connection: ConnectionArgs {
+            http10: args.connection.http10 || version == HttpVersion::Http10,
+            ..args.connection
+        },
+        http2: Http2Args {
+            http2: version == HttpVersion::Http2,
+            http2_prior_knowledge: version == HttpVersion::Http2PriorKnowledge,
+        },
         unix: args.unix.clone().or(imported.unix),
         connect_to,
         ..args.clone()
+    }
+}
+
+/// The version of HTTP that was typed, else that of the command.
+fn version(args: &RunArgs, imported: HttpVersion) -> HttpVersion {
+    match args.http2.choice() {
+        Http2Choice::Off if args.connection.http10 => HttpVersion::Http10,
+        Http2Choice::Negotiated => HttpVersion::Http2,
+        Http2Choice::PriorKnowledge => HttpVersion::Http2PriorKnowledge,
+        Http2Choice::Off | Http2Choice::ByUrl => imported,
     }
 }

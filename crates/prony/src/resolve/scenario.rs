@@ -25,27 +25,37 @@ pub(super) fn with_scenario(args: RunArgs) -> Result<(RunArgs, Option<Box<Scenar
         refuse_variables(&args)?;
         return Ok((args, None));
     };
-    let is_foreign = imports::is_foreign(Path::new(&path));
-    if !is_foreign {
+    if !imports::is_foreign(Path::new(&path)) {
         refuse_variables(&args)?;
     }
-    let text = if is_foreign { imports::scenario(Path::new(&path), &args.variables)? } else { text(&path)? };
-    let file = ScenarioFile::read(Path::new(&path), &text).map_err(|error| {
-        let style = terminal::error_style();
-        output::write_stderr(&mistakes::drawn(Path::new(&path), &text, &error, &style));
-        CliError::usage(format!("{path} is not a scenario that can be run"))
-            .hint("docs/scenarios.md has every key")
-    })?;
+    let file = read(&path, &args.variables)?;
     let Some(base) = args.base.clone().or(file.base) else {
         return Err(CliError::usage(format!("{path} does not say where its server is"))
             .hint("add --base http://127.0.0.1:3000, or base = \"…\" to the file"));
     };
+    check_base(&base)?;
+    Ok((RunArgs { url: Some(base), ..args }, Some(Box::new(file.scenario))))
+}
+
+/// The scenario at `path`, in Prony's own words or in those of another tool, which may need `variables`.
+pub(super) fn read(path: &str, variables: &[String]) -> Result<ScenarioFile, CliError> {
+    let file = Path::new(path);
+    let text = if imports::is_foreign(file) { imports::scenario(file, variables)? } else { text(path)? };
+    ScenarioFile::read(file, &text).map_err(|error| {
+        output::write_stderr(&mistakes::drawn(file, &text, &error, &terminal::error_style()));
+        CliError::usage(format!("{path} is not a scenario that can be run"))
+            .hint("docs/scenarios.md has every key")
+    })
+}
+
+/// Refuses a `base` behind which no path can stand.
+pub(super) fn check_base(base: &str) -> Result<(), CliError> {
     if base.contains(['?', '#']) {
         return Err(
             CliError::usage(format!("{base} has more than a path")).hint("leave out what follows ? or #")
         );
     }
-    Ok((RunArgs { url: Some(base), ..args }, Some(Box::new(file.scenario))))
+    Ok(())
 }
 
 /// Only files of other tools leave values to the command line.
@@ -58,7 +68,7 @@ fn refuse_variables(args: &RunArgs) -> Result<(), CliError> {
 }
 
 /// Whether what was typed names a file, not a server.
-fn is_file(typed: &str) -> bool {
+pub(super) fn is_file(typed: &str) -> bool {
     let is_toml =
         Path::new(typed).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     !typed.contains("://") && (is_toml || Path::new(typed).is_file())

@@ -51,6 +51,7 @@ pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, CliError> {
         end: End::Duration(duration),
         warmup: Duration::ZERO,
         threads,
+        share: None,
         timeouts: Timeouts { connect: timeout, request: timeout, ..Timeouts::default() },
         checks: Checks::default(),
         sources: Vec::new(),

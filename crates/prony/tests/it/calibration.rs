@@ -86,7 +86,7 @@ fn a_second_calibration_adds_to_the_first() {
 /// The report of a plain run, whose first lines have the verdict.
 #[test]
 fn a_run_near_the_limit_is_evaluated_by_it() {
-    let folder = Folder::new("judged");
+    let folder = Folder::new("evaluated");
     prony_in(&folder.0, &SHORT);
     let (file, mut calibration) = stored(&folder.0);
     // As if this client could do next to nothing: any run is beyond that.

@@ -21,7 +21,7 @@ enum Reach {
 }
 
 /// From, to, how far, and what would be lost.
-const NEVER: [(&str, &str, Reach, &str); 40] = [
+const NEVER: [(&str, &str, Reach, &str); 46] = [
     ("prony-engine", "tokio", Reach::Any, "a runtime would sit between the worker loop and its sockets"),
     ("prony-engine", "serde", Reach::Direct, "the engine stores nothing: file formats are prony-model's"),
     ("prony-engine", "prony-study", Reach::Any, "the engine knows one plan, not why it is run"),
@@ -31,10 +31,16 @@ const NEVER: [(&str, &str, Reach, &str); 40] = [
     ("prony-model", "prony-stats", Reach::Any, "words and units compute nothing"),
     ("prony-stats", "prony-model", Reach::Any, "statistics know numbers, not formats"),
     ("prony-stats", "prony-http", Reach::Any, "statistics know numbers, not protocols"),
+    ("prony-summary", "prony-engine", Reach::Any, "results of agents are merged where no engine is"),
+    ("prony-summary", "prony-http", Reach::Any, "summaries know values, not protocols"),
     ("prony-report", "prony-engine", Reach::Any, "a report is drawn from a stored result alone"),
     ("prony-report", "prony-http", Reach::Any, "a report is drawn from a stored result alone"),
     ("prony-study", "prony-engine", Reach::Any, "a study knows runners, which the binary plugs in"),
     ("prony-fleet", "prony-engine", Reach::Any, "agents know runners, which the binary plugs in"),
+    ("prony-fleet", "prony-lab-core", Reach::Any, "what an agent may do is the binary's to plug in"),
+    ("prony-fleet", "prony-report", Reach::Any, "results pass through it as bytes"),
+    ("prony-engine", "async-nats", Reach::Any, "only agents and their controller speak to a broker"),
+    ("prony-study", "async-nats", Reach::Any, "only agents and their controller speak to a broker"),
     ("prony-lab", "prony-engine", Reach::Any, "the lab knows results and runners"),
     ("prony-targets", "prony-engine", Reach::AnyAlsoInTests, "a shared fault would cancel itself out"),
     ("prony-targets", "prony-http", Reach::AnyAlsoInTests, "a shared fault would cancel itself out"),
@@ -71,7 +77,16 @@ const NEVER: [(&str, &str, Reach, &str); 40] = [
 
 /// All that the protocol core may be built from: none of it opens a socket. For TLS, rustls reads the clock when it
 /// verifies a certificate, and rustls-native-certs reads files before the load.
-const HTTP_MAY_USE: [&str; 5] = ["httparse", "memchr", "rustls", "rustls-native-certs", "thiserror"];
+const HTTP_MAY_USE: [&str; 8] = [
+    "brotli-decompressor",
+    "flate2",
+    "httparse",
+    "memchr",
+    "ruzstd",
+    "rustls",
+    "rustls-native-certs",
+    "thiserror",
+];
 
 /// The owners of `unsafe`: a folder, and files that need not exist.
 const UNSAFE_OWNERS: [&str; 3] =

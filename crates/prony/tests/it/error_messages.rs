@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::repository::{files, is_in, root};
 
-/// Types whose messages describe what a server sent or what a file contains. Whoever prints one adds what to try.
-const DESCRIPTIONS: [&str; 17] = [
+/// Types whose messages describe what a server sent or what a file contains. Anyone who prints one adds what to try.
+const DESCRIPTIONS: [&str; 18] = [
     "Blocked",
     "BodyNotKept",
     "CertificateFault",
+    "CodingError",
     "Contradiction",
     "DistributionError",
     "HpackError",
@@ -29,7 +30,7 @@ const DESCRIPTIONS: [&str; 17] = [
 
 /// Messages that become advice elsewhere: the type, the variant, and where.
 const ADVISED_ELSEWHERE: [(&str, &str, &str); 6] = [
-    ("CheckoutError", "Cancelled", "whoever cancelled it"),
+    ("CheckoutError", "Cancelled", "the user who cancelled it"),
     ("StartError", "Listen", "crates/prony/src/cmd/serve.rs"),
     ("WebError", "Missing", "the page's list of what there is"),
     ("WebError", "Store", "StoreError"),

@@ -1,15 +1,16 @@
 //! HTTP/2 with servers that others have written: Node, Go and nginx.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::Value;
 
 use crate::binary::prony;
+use crate::peer::{Peer, free_port, new_folder};
 
-const DRIVERS: [&str; 2] = ["epoll", "io_uring"];
+pub(crate) const DRIVERS: [&str; 2] = ["epoll", "io_uring"];
 
 /// Node's server, on a free port, which it prints: `hello`, the length of a body, or the body `x` as often as the path says.
 /// With a certificate and its key as arguments over TLS.
@@ -73,70 +74,39 @@ func main() {
 }
 "#;
 
-/// A server that ends with the test, and its folder.
-struct Peer {
-    process: Child,
-    port: u16,
-    folder: tempfile::TempDir,
+fn node(over_tls: bool) -> Option<Peer> {
+    let folder = folder(over_tls);
+    let mut command = Command::new("node");
+    command.args(["-e", NODE]).args(certificate(&folder, over_tls));
+    Peer::start("node", "HTTP/2 with node", folder, command)
 }
 
-impl Peer {
-    /// Starts what `command` makes of the folder, which prints its port.
-    fn start(name: &str, folder: tempfile::TempDir, mut command: Command) -> Option<Self> {
-        let what = format!("HTTP/2 with {name}");
-        let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let Ok(mut process) = started else {
-            prony_testing::skip_without(name, &what);
-            return None;
-        };
-        let mut line = String::new();
-        let stdout = process.stdout.take().expect("it is piped");
-        BufReader::new(stdout).read_line(&mut line).expect("it prints its port");
-        let port = line.trim().parse().unwrap_or_else(|_| panic!("{name} ended: {line}"));
-        Some(Self { process, port, folder })
+/// Go's server as a program in `folder`; `None`, with the reason, where there is no Go.
+fn built_go(folder: &Path) -> Option<PathBuf> {
+    fs::write(folder.join("main.go"), GO).expect("the folder can be written");
+    let built = Command::new("go")
+        .args(["build", "-o", "server", "main.go"])
+        .current_dir(folder)
+        .env("GOFLAGS", "-mod=mod")
+        .stdin(Stdio::null())
+        .status();
+    if !built.is_ok_and(|status| status.success()) {
+        prony_testing::skip_without("go", "HTTP/2 with go");
+        return None;
     }
-
-    fn node(over_tls: bool) -> Option<Self> {
-        let folder = folder(over_tls);
-        let mut command = Command::new("node");
-        command.args(["-e", NODE]).args(certificate(&folder, over_tls));
-        Self::start("node", folder, command)
-    }
-
-    fn go(over_tls: bool) -> Option<Self> {
-        let folder = folder(over_tls);
-        let path = |name: &str| folder.path().join(name);
-        fs::write(path("main.go"), GO).expect("the folder can be written");
-        let built = Command::new("go")
-            .args(["build", "-o", "server", "main.go"])
-            .current_dir(folder.path())
-            .env("GOFLAGS", "-mod=mod")
-            .stdin(Stdio::null())
-            .status();
-        if !built.is_ok_and(|status| status.success()) {
-            prony_testing::skip_without("go", "HTTP/2 with go");
-            return None;
-        }
-        let mut command = Command::new(path("server"));
-        command.args(certificate(&folder, over_tls));
-        Self::start("go", folder, command)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).to_str().expect("a plain name").to_owned()
-    }
+    Some(folder.join("server"))
 }
 
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+fn go(program: &Path, over_tls: bool) -> Option<Peer> {
+    let folder = folder(over_tls);
+    let mut command = Command::new(program);
+    command.args(certificate(&folder, over_tls));
+    Peer::start("go", "HTTP/2 with go", folder, command)
 }
 
 /// A folder, with a certificate in it where it is needed.
-fn folder(over_tls: bool) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("the folder for temporary files can be written");
+pub(crate) fn folder(over_tls: bool) -> tempfile::TempDir {
+    let folder = new_folder();
     if over_tls {
         let key = KeyPair::generate().expect("a key");
         let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("an address");
@@ -147,7 +117,7 @@ fn folder(over_tls: bool) -> tempfile::TempDir {
     folder
 }
 
-fn certificate(folder: &tempfile::TempDir, over_tls: bool) -> Vec<std::path::PathBuf> {
+pub(crate) fn certificate(folder: &tempfile::TempDir, over_tls: bool) -> Vec<PathBuf> {
     let names: &[&str] = if over_tls { &["cert.pem", "key.pem"] } else { &[] };
     names.iter().map(|name| folder.path().join(name)).collect()
 }
@@ -177,13 +147,21 @@ fn check(peer: &Peer, over_tls: bool) {
             result
         };
         done(&url(""), &["-c", "4", "--streams", "10", "-n", "2000", "--expect-body", "hello"], 2000);
-        done(&url(""), &["--rate", "400", "-d", "500ms", "--warmup", "0s", "-c", "3", "--streams", "5"], 200);
+        done(&url(""), &["--rate", "400", "-n", "200", "--warmup", "0s", "-c", "3", "--streams", "5"], 200);
         let result =
             done(&url("300000"), &["-c", "2", "--streams", "4", "-n", "40", "--expect-length", "same"], 40);
         assert_eq!(result["bytes"]["body_received"], 40 * 300_000);
         let post = ["-c", "2", "--streams", "4", "-n", "40", "--body-file", &big, "--expect-body", "300000"];
         done(&url(""), &post, 40);
     }
+    // curl's own options say the same.
+    let curl = format!("curl {} {}", if over_tls { "--http2" } else { "--http2-prior-knowledge" }, url(""));
+    let insecure: &[&str] = if over_tls { &["--insecure"] } else { &[] };
+    let result = run(peer, &[&["--curl", &curl, "-c", "2", "-n", "20"][..], insecure].concat());
+    assert_eq!(
+        (&result["plan"]["request"]["version"], &result["requests"]["done"]),
+        (&"HTTP/2".into(), &20.into())
+    );
     let probe = prony(&[&["probe", &url("300000"), "--count", "3", "--reuse"][..], how].concat());
     assert_eq!(probe.code, Some(0), "{probe:?}");
     assert!(probe.out.contains("HTTP/2"), "{probe:?}");
@@ -193,69 +171,43 @@ fn check(peer: &Peer, over_tls: bool) {
 
 #[test]
 fn node_without_tls() {
-    if let Some(peer) = Peer::node(false) {
+    if let Some(peer) = node(false) {
         check(&peer, false);
     }
 }
 
 #[test]
 fn node_over_tls() {
-    if let Some(peer) = Peer::node(true) {
+    if let Some(peer) = node(true) {
         check(&peer, true);
     }
 }
 
+/// Both at once: where nothing was built before, its compiler takes longer than all of this.
 #[test]
-fn go_without_tls() {
-    if let Some(peer) = Peer::go(false) {
-        check(&peer, false);
-    }
-}
-
-#[test]
-fn go_over_tls() {
-    if let Some(peer) = Peer::go(true) {
-        check(&peer, true);
+fn go_with_and_without_tls() {
+    let folder = new_folder();
+    let Some(program) = built_go(folder.path()) else { return };
+    for over_tls in [false, true] {
+        let peer = go(&program, over_tls).expect("it was built");
+        check(&peer, over_tls);
     }
 }
 
 /// nginx ends each connection after so many requests, with those in flight left out: none of them fails.
 #[test]
 fn nginx_with_and_without_tls() {
-    let folder = folder(true);
-    let path = |name: &str| folder.path().join(name).to_str().expect("a plain name").to_owned();
-    let ports: Vec<u16> = (0..3)
-        .map(|_| std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()))
-        .map(|address| address.expect("a free port").port())
-        .collect();
-    let places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-    let places = places.map(|name| format!("{name}_temp_path {};\n", path(name))).concat();
+    let ports: [u16; 3] = std::array::from_fn(|_| free_port());
     let server = |listen: &str, more: &str| {
         format!("server {{ listen 127.0.0.1:{listen}; {more} location / {{ return 200 \"ok\"; }} }}\n")
     };
-    let configuration = format!(
-        "daemon off;\nmaster_process off;\npid {};\nerror_log stderr;\nevents {{}}\nhttp {{\naccess_log off;\n{places}\
-         ssl_certificate {};\nssl_certificate_key {};\nkeepalive_requests 50;\n{}{}{}}}\n",
-        path("pid"),
-        path("cert.pem"),
-        path("key.pem"),
+    let servers = [
         server(&format!("{} ssl http2", ports[0]), ""),
         server(&format!("{} http2", ports[1]), "http2_max_concurrent_streams 4;"),
         server(&format!("{} ssl", ports[2]), ""),
-    );
-    fs::write(path("nginx.conf"), configuration).expect("the folder can be written");
-    let process = Command::new("nginx")
-        .args(["-p", &path(""), "-c", &path("nginx.conf"), "-e", "stderr"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(process) = process else { return prony_testing::skip_without("nginx", "HTTP/2 with nginx") };
-    let mut peer = Peer { process, port: ports[0], folder };
-    while std::net::TcpStream::connect(("127.0.0.1", ports[0])).is_err() {
-        let ended = peer.process.try_wait().expect("it is ours");
-        assert!(ended.is_none(), "nginx ended: {ended:?}");
-        std::thread::yield_now();
-    }
+    ];
+    let directives = format!("keepalive_requests 50;\n{}", servers.concat());
+    let Some(peer) = Peer::nginx("HTTP/2 with nginx", folder(true), &directives, ports[0]) else { return };
     let (secure, plain) =
         (format!("https://127.0.0.1:{}/", ports[0]), format!("http://127.0.0.1:{}/", ports[1]));
     for driver in DRIVERS {
@@ -307,7 +259,7 @@ fn contradictions_are_refused() {
 #[test]
 fn connections_with_ten_streams_are_small() {
     const BYTES_MAX: u64 = 30 * 1024;
-    let Some(peer) = Peer::node(false) else { return };
+    let Some(peer) = node(false) else { return };
     let url = format!("http://127.0.0.1:{}/", peer.port);
     for driver in DRIVERS {
         let peak = |connections: &str, requests: &str| {
@@ -336,7 +288,7 @@ fn the_examples_of_the_documentation_run() {
     );
     let mut command = Command::new("node");
     command.args(["-e", &script]);
-    let Some(peer) = Peer::start("node", folder(false), command) else { return };
+    let Some(peer) = Peer::start("node", "HTTP/2 with node", folder(false), command) else { return };
     let own = format!("127.0.0.1:{}", peer.port);
     let commands: Vec<Vec<String>> = load
         .lines()
@@ -353,7 +305,7 @@ fn the_examples_of_the_documentation_run() {
 /// A study's key is the same for both schemes.
 #[test]
 fn a_study_speaks_it_by_its_targets_urls() {
-    let (Some(plain), Some(secure)) = (Peer::node(false), Peer::node(true)) else { return };
+    let (Some(plain), Some(secure)) = (node(false), node(true)) else { return };
     let study = plain.path("study.toml");
     let text = format!(
         "name = \"two\"\n[targets.plain]\nurl = \"http://127.0.0.1:{}\"\n\

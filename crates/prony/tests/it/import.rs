@@ -110,10 +110,20 @@ fn formats_are_found_out() {
     check("shop.hurl", "path = \"/login?from=a%20b\"");
     check("shop.postman_collection.json", "name = \"Log-in\"");
     check("shop.openapi.json", "name = \"getItem\"");
-    let (_folder, path) = folder("shop.yaml", "openapi: 3.0.0\n");
-    let output = prony(&["import", &path]);
-    assert_eq!(output.code, Some(2), "{output:?}");
-    assert!(output.err.contains("yq -o json"), "{output:?}");
+    check("shop.openapi.yaml", "name = \"getItem\"");
+    for (text, words) in [
+        ("a: 1\n", "as JSON or YAML"),
+        ("openapi: 3.0.0\n", "there is no operation"),
+        ("openapi: 3.0.0\n paths: {}\n", "as JSON or YAML"),
+    ] {
+        let (_folder, path) = folder("shop.yaml", text);
+        let output = prony(&["import", &path]);
+        assert_eq!(output.code, Some(2), "{output:?}");
+        assert!(output.err.contains(words), "{output:?}");
+    }
+    let (_folder, path) = folder("shop.yaml", "openapi: 3.0.0\n paths: {}\n");
+    let output = prony(&["import", "--format", "openapi", &path]);
+    assert!(output.err.contains("line 2: this is not YAML"), "{output:?}");
 }
 
 /// A server that answers each request with what its path stands for, and hands it on.

@@ -2,6 +2,7 @@
 
 mod ab;
 mod ab_flags;
+mod agents;
 mod bad_servers;
 mod binary;
 mod calibration;
@@ -14,6 +15,7 @@ mod exec;
 mod files;
 mod folder;
 mod http2;
+mod http2_sessions;
 mod hunt;
 mod import;
 mod lab;
@@ -23,6 +25,7 @@ mod limiter;
 mod live;
 mod mistakes;
 mod pages;
+mod peer;
 mod probe;
 mod processes;
 mod report;

@@ -1,4 +1,4 @@
-//! The mistakes of published measurements, each made again, and answered by the finding that names it. Whoever
+//! The mistakes of published measurements, each made again, and answered by the finding that names it. Anyone who
 //! makes one here reads the answer beside the number.
 
 use std::net::{Ipv4Addr, TcpListener};
@@ -66,7 +66,7 @@ fn the_reciprocal_of_throughput_taken_for_a_time() {
 fn a_connection_for_each_request() {
     let url = Server::accepting(|mut stream| {
         if crate::server::read_request(&mut stream) {
-            // Whoever has left needs no answer.
+            // Anyone who has left needs no answer.
             let _ = std::io::Write::write_all(&mut stream, b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n");
         }
     });

@@ -37,6 +37,8 @@ fn every_help_fits_a_screen() {
         &["serve", "dashboard", "--help"],
         &["serve", "kv", "--help"],
         &["serve", "express", "--help"],
+        &["agent", "--help"],
+        &["agent", "nats-config", "--help"],
         &["calibrate", "--help"],
         &["demo", "--help"],
         &["ab", "-h"],

@@ -55,8 +55,9 @@ fn study(folder: &Folder, name: &str, names: &[&str], per_s: f64) -> String {
             statuses: BTreeMap::new(),
             curve: Vec::new(),
             bins: Vec::new(),
-            courses: Vec::new(),
+            timelines: Vec::new(),
             executions: Vec::new(),
+            scenario: None,
         }
     });
     let result = StudyResult {

@@ -156,7 +156,7 @@ fn ends_by_signals_and_programs_that_are_not_there() {
     assert_eq!(rest, "");
 }
 
-/// What was open in whoever started Prony, a lock or a key, is for no command. Without the guardian a shell would pass
+/// What was open in the process that started Prony, a lock or a key, is for no command. Without the guardian a shell would pass
 /// it on.
 #[test]
 fn a_command_inherits_no_descriptor_but_its_own() {

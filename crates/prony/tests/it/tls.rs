@@ -285,6 +285,27 @@ fn a_probe_shows_the_handshake_and_the_certificate() {
     }
 }
 
+/// Each further connection, by the memory of the whole process: its session, and what it has of the peer's certificate.
+#[test]
+fn connections_are_small() {
+    const BYTES_MAX: u64 = 40 * 1024;
+    let files = Files::new();
+    let (server, authority) = serve(&files, &["null"]);
+    for (driver, version) in [("epoll", "1.3"), ("io_uring", "1.3"), ("epoll", "1.2")] {
+        let peak = |connections: &str, requests: &str| {
+            let words = ["run", &server.url, "--cacert", &authority, "--tls", version, "--driver", driver];
+            let load = ["-c", connections, "-n", requests, "-t", "1", "-o", "json"];
+            let output = prony(&[&words[..], &load].concat());
+            assert!(matches!(output.code, Some(0 | 3)), "{output:?}");
+            let result: Value = serde_json::from_str(&output.out).expect("JSON");
+            assert_eq!(result["requests"]["failed"], 0, "{}", result["errors"]);
+            number(&result["client"]["peak_rss_bytes"])
+        };
+        let each = peak("600", "12000").saturating_sub(peak("100", "2000")) / 500;
+        assert!(each <= BYTES_MAX, "{driver}, TLS {version}: {each} bytes");
+    }
+}
+
 #[test]
 fn a_comparison_and_resumption_turned_off() {
     let files = Files::new();

@@ -9,6 +9,6 @@ use crate::output;
 /// Empties the caches of a project.
 pub(super) fn clear(args: &LabClearCachesArgs) -> Result<Exit, CliError> {
     let cleared = done(open(&args.place)?.clear_caches(&args.project))?;
-    output::write_stderr(&format!("{cleared} cleared; builds that begin from now on fill them anew\n"));
+    output::write_stderr(&format!("{cleared} cleared; builds that begin from now on fill them again\n"));
     Ok(Exit::Good)
 }

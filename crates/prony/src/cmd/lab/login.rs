@@ -63,7 +63,7 @@ pub(super) fn logout(args: &LabLogoutArgs) -> Result<Exit, CliError> {
     match revoked {
         Ok(()) => output::write_stderr(&format!("logged out of {lab}; the token is void\n")),
         Err(error) => output::write_stderr(&format!(
-            "the token is forgotten here, but the lab could not be told to make it void ({error}): do that on its page \
+            "the token is forgotten here, but the lab did not revoke it ({error}): do that on its page \
              /account\n"
         )),
     }

@@ -164,5 +164,5 @@ fn a_lab_is_copied_while_it_runs_and_brought_back_when_it_is_stopped() {
     assert!(output.out.contains("restored: 1 builds") && output.out.contains(".before-"), "{output:?}");
     let lab = Running::start(&data);
     assert_eq!(request(&lab.address, &token, "one"), Some(first), "what was copied is there");
-    assert_eq!(request(&lab.address, &token, "two"), Some(second), "what was not is accepted anew");
+    assert_eq!(request(&lab.address, &token, "two"), Some(second), "what was not is accepted again");
 }

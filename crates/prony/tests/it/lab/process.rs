@@ -27,7 +27,7 @@ fn a_command_gets_nothing_that_is_not_meant_for_it() {
     assert_eq!(ran.ended, Ended::Code(0));
     // PWD is the shell's own.
     let own = "CI\nHOME\nLANG\nPATH\nPRONY_COMMIT\nPWD\nTERM\nTMPDIR\n";
-    // stdin, stdout, stderr, and the folder that `ls` reads. What has two digits is from whoever runs the tests.
+    // stdin, stdout, stderr, and the folder that `ls` reads. What has two digits is from the test runner.
     assert_eq!(output, format!("{own}0\n1\n2\n3\nnot a tty\n0\n"));
 }
 
