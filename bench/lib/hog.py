@@ -3,7 +3,7 @@
 
 As a program, `bench/lib/hog.py --share 0.3 --seconds 60`; from Python, `with hog.running(cores, seed): …`.
 
-It always ends: after `--seconds`, when whoever started it ends, or on a signal. It is seeded: the same seed draws the
+It always ends: after `--seconds`, when the process that started it ends, or on a signal. It is seeded: the same seed draws the
 same bursts and pauses. What it says when it ends is what it took, by the kernel's account, as a line of JSON.
 """
 

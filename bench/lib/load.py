@@ -20,6 +20,8 @@ class Load:
     streams: int = 1
     # Over TLS: the file with the certificate to trust.
     authority: str | None = None
+    # Sessions of a scenario instead of one request: its file, without the ending that each tool has its own of.
+    scenario: str | None = None
 
     @property
     def is_https(self):

@@ -1,7 +1,7 @@
 """The other tools: where they are, how they get here, which version they are.
 
-From the distribution: wrk, ab, nginx, Erlang, Node, PostgreSQL. Built once into `bench/.cache`: oha by cargo, hey, bombardier and vegeta by go
-(pinned in `bench/peers`). zrk and wrk2 are in no registry: `sources.py` builds them from checkouts.
+From the distribution: wrk, ab, nginx, Erlang, Node, PostgreSQL. Built once into `bench/.cache`: oha by cargo, hey, bombardier, vegeta and k6 by
+go (pinned in `bench/peers`; k6 in a module of its own, whose dependencies would change those of the others). zrk and wrk2 are in no registry: `sources.py` builds them from checkouts.
 """
 
 import os
@@ -21,6 +21,7 @@ MODULES = {
     "hey": "github.com/rakyll/hey",
     "bombardier": "github.com/codesenberg/bombardier",
     "vegeta": "github.com/tsenart/vegeta/v12",
+    "k6": "go.k6.io/k6",
 }
 # oha is a large build on a small machine.
 BUILD_LIMIT_S = 3600
@@ -65,7 +66,8 @@ def _install(name):
         _try(["cargo", "install", "oha", "--locked", "--version", OHA_VERSION, "--root", str(CACHE)])
     elif name in MODULES:
         # By the pinned module file, not `go install …@version`: that asks for the list of all versions too.
-        _try(["go", "build", "-o", f"{CACHE}/bin/", MODULES[name]], BENCH / "peers")
+        own = BENCH / "peers" / name
+        _try(["go", "build", "-o", f"{CACHE}/bin/", MODULES[name]], own if own.exists() else BENCH / "peers")
 
 
 def _try(command, directory=None):

@@ -87,12 +87,12 @@ def null(prony, cores):
     return Server([prony, "serve", "null", "--port", str(port), "--workers", str(len(cores))], cores, port)
 
 
-def truth(prony, cores, log, delay, authority=None):
+def truth(prony, cores, log, delay, authority=None, *, http2=False):
     """1 ms after each request's arrival by the kernel's clock, or as `delay` says; `log` is whole once it has ended.
     `authority`: over TLS, with the certificate that vouches for it in this file."""
     port = free_port()
-    tls = ["--tls", "--tls-ca", authority] if authority else []
-    argv = [prony, "serve", "truth", "--port", str(port), "--delay", delay, "--log", log, *tls]
+    over = [*(["--tls", "--tls-ca", authority] if authority else []), *(["--http2"] if http2 else [])]
+    argv = [prony, "serve", "truth", "--port", str(port), "--delay", delay, "--log", log, *over]
     return Server(argv, cores, port, scheme="https" if authority else "http")
 
 
@@ -103,27 +103,30 @@ def nginx(cores):
 
 
 def reaching(cores, folder):
-    """nginx with HTTP/2 and TLS: (the server, its https URL). Keep-alive has no end, and sessions are not resumed, so that each
-    handshake is a full one. The URL of the server itself is HTTP/2 without TLS."""
+    """nginx with HTTP/1.1, HTTP/2 and TLS: (the server, its URLs by what is spoken there). Keep-alive has no end, and TLS sessions
+    are not resumed, so that each handshake is a full one. `/token` gives a token as JSON."""
     certificate, key = f"{folder}/certificate.pem", f"{folder}/key.pem"
     if not os.path.exists(certificate):
         command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
         command += ["-subj", "/CN=localhost", "-keyout", key, "-out", certificate]
         subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    plain, secure = free_port(), free_port()
+    http1, http2, secure = free_port(), free_port(), free_port()
+    answers = '''location /token { return 200 '{"token": "d9428888-122b-11e1-b85c-61cd3cbb3210"}'; }
+location / { return 200 "Hello, world"; }'''
     places = "".join(f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     configuration = f"""daemon off; master_process off; pid {folder}/pid; worker_rlimit_nofile 10000;
 events {{ worker_connections 4096; }}
 http {{ access_log off; {places} keepalive_requests 1000000000; ssl_session_tickets off; ssl_session_cache off;
 ssl_certificate {certificate}; ssl_certificate_key {key};
-server {{ listen 127.0.0.1:{plain} http2; location / {{ return 200 "Hello, world"; }} }}
-server {{ listen 127.0.0.1:{secure} ssl http2; location / {{ return 200 "Hello, world"; }} }} }}
+server {{ listen 127.0.0.1:{http1}; {answers} }}
+server {{ listen 127.0.0.1:{http2} http2; {answers} }}
+server {{ listen 127.0.0.1:{secure} ssl http2; {answers} }} }}
 """
-    path = f"{folder}/nginx-{plain}.conf"
+    path = f"{folder}/nginx-{http1}.conf"
     with open(path, "w", encoding="ascii") as file:
         file.write(configuration)
-    server = Server([peers.path("nginx") or "/usr/sbin/nginx", "-p", folder, "-c", path, "-e", "stderr"], cores, plain)
-    return server, f"https://127.0.0.1:{secure}/"
+    server = Server([peers.path("nginx") or "/usr/sbin/nginx", "-p", folder, "-c", path, "-e", "stderr"], cores, http1)
+    return server, {"http1": server.url, "http2": f"http://127.0.0.1:{http2}/", "tls": f"https://127.0.0.1:{secure}/"}
 
 
 def erlang(cores, delay_ms):

@@ -5,7 +5,7 @@ import unittest
 from lib import servers
 from lib.child import Finished
 from lib.load import Load, Unreadable
-from lib.tools import Ab, Floor, H2load, Oha, Prony, Wrk, Wrk2, Zrk, h2load, zrk
+from lib.tools import K6, Ab, Floor, H2load, Oha, Prony, Wrk, Wrk2, Zrk, h2load, zrk
 
 WRK = """Running 2s test @ http://127.0.0.1:9463/
   1 threads and 64 connections
@@ -64,6 +64,13 @@ requests: 405 total, 404 started, 403 done, 400 succeeded, 3 failed, 1 errored, 
 status codes: 400 2xx, 0 3xx, 0 4xx, 3 5xx
 """
 
+K6_SUMMARY = """{
+  "http_reqs": {"type": "counter", "contains": "default", "values": {"count": 1000, "rate": 498.5}},
+  "http_req_failed": {"type": "rate", "contains": "default", "values": {"rate": 0.002, "passes": 2, "fails": 998}},
+  "http_req_duration": {"type": "trend", "contains": "time",
+    "values": {"avg": 1.2, "min": 0.1, "med": 1.0, "max": 9.5, "p(90)": 2.0, "p(95)": 2.5}}
+}"""
+
 
 def finished(text):
     return Finished(["tool"], 0, text, "", 1.0, 1.0, 0, False)
@@ -119,6 +126,20 @@ class Tools(unittest.TestCase):
         argv = H2load().argv(Load("http://h/", 100, 2, rate=2_000, keepalive=False))
         self.assertEqual(argv[argv.index("--rps") + 1], "20")
         self.assertIn("Connection: close", argv)
+
+    def test_k6(self):
+        said = K6().read(finished(K6_SUMMARY))
+        self.assertEqual((said.answered, said.failed, said.per_s, said.max_ms), (998, 2, 498.5, 9.5))
+        self.assertEqual(said.quantiles_ms, {0.5: 1.0, 0.9: 2.0, 0.95: 2.5})
+        self.assertRaises(Unreadable, K6().read, finished("{}"))
+
+    def test_scenarios(self):
+        load = Load("http://h/", 64, 10, scenario="reach/sequence")
+        self.assertIn(["run", "reach/sequence.toml"], pairs(Prony("prony", "epoll").argv(load)))
+        self.assertIn(["--base", "http://h/"], pairs(Prony("prony", "epoll").argv(load)))
+        argv = K6().argv(load)
+        self.assertIn(["--env", "BASE=http://h"], pairs(argv))
+        self.assertTrue({"--no-usage-report", "reach/sequence.js"} <= set(argv))
 
     def test_what_our_servers_count(self):
         self.assertEqual(servers.answered("listening on http://h/\n116,075 requests answered on 30 connections\n"), 116_075)

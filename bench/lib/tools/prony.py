@@ -6,16 +6,17 @@ from lib.load import Said, Unreadable
 
 
 class Prony:
-    """One of its two drivers; `tls`: against servers over TLS."""
+    """One of its two drivers; `over`: against servers over "TLS" or "HTTP/2"."""
 
-    def __init__(self, program, driver, label="prony", *, tls=False):
+    def __init__(self, program, driver, label="prony", *, over=None):
         self.program = program
         self.driver = driver
-        self.tls = tls
-        self.name = f"{label} {driver} TLS" if tls else f"{label} {driver}"
+        self.over = over
+        self.name = f"{label} {driver} {over}" if over else f"{label} {driver}"
 
     def argv(self, load):
-        command = [self.program, "run", load.url, "--driver", self.driver, "-q", "-o", "json"]
+        target = [f"{load.scenario}.toml", "--base", load.url] if load.scenario else [load.url]
+        command = [self.program, "run", *target, "--driver", self.driver, "-q", "-o", "json"]
         length = ["-n", str(load.requests)] if load.requests else ["-d", f"{load.seconds}s"]
         command += ["-c", str(load.connections), *length, "--warmup", "0s"]
         command += ["-t", str(load.threads)]
@@ -27,7 +28,7 @@ class Prony:
             command += ["--cacert", load.authority]
         elif load.is_https:
             command += ["--insecure"]
-        if load.http2:
+        if load.http2 or self.over == "HTTP/2":
             command += ["--http2" if load.is_https else "--http2-prior-knowledge", "--streams", str(load.streams)]
         return command
 
