@@ -30,11 +30,12 @@ class Run:
 
 
 def run(tool, load_of, delay, bench):
-    """Runs `tool` with the load that `load_of(url)` is, over TLS where that is the tool's."""
+    """Runs `tool` with the load that `load_of(url)` is, over TLS or HTTP/2 where that is the tool's."""
     with tempfile.TemporaryDirectory(prefix="prony-bench-") as folder:
         log = os.path.join(folder, "log")
-        authority = os.path.join(folder, "ca.pem") if getattr(tool, "tls", False) else None
-        with servers.truth(bench.prony, {bench.server_core}, log, delay, authority) as server:
+        over = getattr(tool, "over", None)
+        authority = os.path.join(folder, "ca.pem") if over == "TLS" else None
+        with servers.truth(bench.prony, {bench.server_core}, log, delay, authority, http2=over == "HTTP/2") as server:
             load = replace(load_of(server.url), authority=authority)
             done = trial.run(tool, load, {bench.client_core}, server, look_s=LOOK_S)
         return Run(done, truth_log.read(log))

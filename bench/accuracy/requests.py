@@ -39,7 +39,7 @@ class Sampling:
     def __init__(self, tool, path):
         self.tool = tool
         self.name = tool.name
-        self.tls = tool.tls
+        self.over = tool.over
         self.path = path
 
     def argv(self, load):
