@@ -13,6 +13,7 @@ mod ready;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -35,11 +36,21 @@ const LOOK: Duration = Duration::from_millis(50);
 /// A build ends with this signal, SIGTERM, and is killed soon after: there is nothing that it could save.
 const STOP_BUILD: Stop = Stop { signal: 15, within: Duration::from_secs(1) };
 
+/// Starts of one target, each on another port, where another process takes the port before the target does.
+const STARTS_MAX: u32 = 3;
+
 /// Why there is no target: it failed, or nobody wants it any more.
 #[derive(Debug)]
 pub(crate) enum NoTarget {
     Failed(TargetFailure),
     Interrupted,
+}
+
+impl NoTarget {
+    /// Whether the target ended before it was ready.
+    fn is_early_end(&self) -> bool {
+        matches!(self, Self::Failed(TargetFailure { why: TargetError::EndedEarly { .. }, .. }))
+    }
 }
 
 impl From<TargetError> for NoTarget {
@@ -81,7 +92,8 @@ impl<'a> Targets<'a> {
     /// Of `study`, none of them alive. They will run in `confinement`, and their logs go to the folder `logs`.
     pub(crate) fn new(study: &'a Study, confinement: &'a Confinement, logs: PathBuf) -> Self {
         let last_logs = last_logs(&logs);
-        let ports = Ports::new(u64::from(std::process::id()));
+        // Process numbers aren't enough: two namespaces have the same ones.
+        let ports = Ports::new(RandomState::new().hash_one(std::process::id()));
         Self { study, confinement, logs, ports, built: Vec::new(), live: BTreeMap::new(), last_logs }
     }
 
@@ -258,24 +270,31 @@ impl<'a> Targets<'a> {
 
     /// Starts a target and waits until it is ready.
     fn start(&mut self, target: &Target, watch: &mut Watch<'_>) -> Result<Live, NoTarget> {
-        let mut lent = None;
-        let port = match (&target.launch, target.port) {
-            (Launch::Running, port) => port,
+        let own = match (&target.launch, target.port) {
+            (Launch::Running, port) => return self.start_at(target, port, None, watch),
             (_, Some(port)) if !port::is_free(port) => {
                 let holder = port::holder(port);
                 return Err(TargetError::PortTaken { target: target.name.clone(), port, holder }.into());
             }
-            (_, Some(port)) => Some(port),
-            (_, None) => {
-                lent = self.ports.free();
-                Some(lent.ok_or_else(|| TargetError::NoPort { target: target.name.clone() })?)
-            }
+            (_, port) => port,
         };
-        let started = self.start_at(target, port, lent, watch);
-        if let (Err(_), Some(port)) = (&started, lent) {
-            self.ports.give_back(port);
+        if own.is_some() {
+            return self.start_at(target, own, None, watch);
         }
-        started
+        let mut starts = 0;
+        loop {
+            starts += 1;
+            let port =
+                self.ports.free().ok_or_else(|| TargetError::NoPort { target: target.name.clone() })?;
+            let started = self.start_at(target, Some(port), Some(port), watch);
+            let Err(why) = started else { return started };
+            // A port that was taken in the meantime stays lent, so that it isn't tried again.
+            if why.is_early_end() && !port::is_free(port) && starts < STARTS_MAX {
+                continue;
+            }
+            self.ports.give_back(port);
+            return Err(why);
+        }
     }
 
     fn start_at(

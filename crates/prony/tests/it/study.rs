@@ -296,3 +296,34 @@ fn a_port_that_is_taken_and_by_whom() {
         &[&format!("port {port} is taken by "), &by],
     );
 }
+
+#[test]
+fn a_port_that_another_takes_first_is_left_to_it() {
+    // On its first port the server waits until somebody else has it, and fails; on the next it serves.
+    let script = "if [ -e taken ]; then exec \"$PRONY\" serve null --port $1; fi\n\
+                  echo $1 >port.new; mv port.new port\n\
+                  while [ ! -e taken ]; do sleep 0.02; done\n\
+                  exit 1\n";
+    let lines = format!(
+        "command = \"sh start.sh {{port}}\"\nenvironment = {{ PRONY = '{}' }}",
+        env!("CARGO_BIN_EXE_prony")
+    );
+    let case = Case::of_target("study-taken", &lines);
+    fs::write(case.folder.0.join("start.sh"), script).expect("room");
+    let study =
+        case.command(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it was built");
+    let written = case.folder.0.join("port");
+    for _ in 0..1000 {
+        if written.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let port: u16 = fs::read_to_string(&written).expect("a port").trim().parse().expect("a number");
+    let _thief = TcpListener::bind(("127.0.0.1", port)).expect("nobody else has it");
+    fs::write(case.folder.0.join("taken"), "").expect("room");
+    let output = program_output(study.wait_with_output().expect("it ends"));
+    assert!(matches!(output.code, Some(0 | 3)), "{output:?}");
+    assert_eq!(files(&case.results().join("runs")).len(), 1, "{output:?}");
+    assert!(files(&case.results().join("failed")).is_empty(), "{output:?}");
+}
