@@ -108,8 +108,10 @@ async function build(page, isWatched) {
   if ((await rate.count()) > 0) {
     expect(faults, Number(await rate.first().getAttribute('data-value')) > 0, `build ${id} has no rate`);
   } else {
-    const verdict = await page.getAttribute('#verdict-word', 'title');
-    expect(faults, verdict === 'verdict: invalid', `build ${id} has no figures, and says ${verdict}`);
+    const state = await page.getAttribute('#state', 'title');
+    expect(faults, state === 'state: degraded', `build ${id} has no rate, and says ${state}`);
+    const why = await page.textContent('main');
+    expect(faults, /numbers are unusable|INVALID|invalid/.test(why), `build ${id} doesn't say why it has no rate`);
   }
   const text = await page.textContent('main');
   expect(faults, !text.includes('\u001b'), 'codes of a terminal stand on the page');
