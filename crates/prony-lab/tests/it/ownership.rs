@@ -72,7 +72,7 @@ fn a_server_of_ones_own_needs_no_agreement() {
     let found = ownership.prove(&open, url, &addresses);
     assert_eq!(found.expect("no proof is needed"), ["127.0.0.1:9".parse().unwrap()]);
     let refused = open.resolve(Role::Runner, "http://8.8.8.8/").expect_err("a public address");
-    assert!(refused.to_string().contains("only an admin"), "{refused}");
+    assert!(refused.to_string().contains("name it in the policy"), "{refused}");
     let refusal = open.resolve(Role::Admin, "http://169.254.169.254/");
     assert!(matches!(refusal, Err(Refusal::Metadata { .. })));
 }
