@@ -3,7 +3,9 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{COMPARISON_FORMAT, EXEC_FORMAT, FLEET_FORMAT, PROBE_FORMAT, RunResult, STUDY_FORMAT};
+use crate::{
+    COMPARISON_FORMAT, EXEC_FORMAT, EXTERNAL_FORMAT, FLEET_FORMAT, PROBE_FORMAT, RunResult, STUDY_FORMAT,
+};
 
 /// The value of `format` in every stored run.
 pub const FORMAT: &str = "prony.run";
@@ -41,6 +43,9 @@ pub enum FormatError {
     /// JSON of something else than a result of several agents.
     #[error("not a result of several agents: it has no \"format\": \"{FLEET_FORMAT}\"")]
     ForeignFleet,
+    /// JSON of something else than a report of another tool.
+    #[error("not a report of another tool: it has no \"format\": \"{EXTERNAL_FORMAT}\"")]
+    ForeignExternal,
     /// Written by another version of Prony.
     #[error("its version is {found} and this prony reads {VERSION}: use the prony that wrote it")]
     Version {

@@ -17,6 +17,7 @@ mod environment;
 mod event;
 mod event_streams;
 mod exec;
+mod external;
 mod finding;
 mod fleet;
 mod format;
@@ -67,6 +68,10 @@ pub use exec::{
     ExecEvent, ExecOrder, ExecOutput, ExecPlan, ExecPlanError, ExecResult, ExecRuns, ExecTiming,
     ExpectedExits, MemorySummary, ShellUse, StartUpShare, StartUpSource, StartUpTry, TimeSummary,
     exec_from_json, exec_to_json,
+};
+pub use external::{
+    EXTERNAL_FORMAT, EXTERNAL_VERSION, ExternalClock, ExternalQuantile, ExternalResult, ExternalSeries,
+    ExternalTool, external_from_json, external_to_json,
 };
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict, is_disturbed};
 pub use fleet::{
