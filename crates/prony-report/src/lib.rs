@@ -1,7 +1,7 @@
 //! Draws what a run found out: as text for a terminal, as Markdown, as ab and wrk would, and for other tools as
 //! CSV, JUnit XML ([`junit`]) and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, timed commands
 //! ([`exec`]), these also as hyperfine would, studies ([`study`]), these also as a page with charts, series of figures over time
-//! ([`series`]), and when the parts of something ran ([`schedule`]).
+//! ([`series`]), and when the parts of something ran ([`schedule`]). Reports of other tools are drawn, too ([`external`]).
 //!
 //! This crate turns a [`prony_model::RunResult`] into text and never evaluates it: verdicts, findings and withheld
 //! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
@@ -17,6 +17,7 @@ pub mod compare;
 pub mod csv;
 mod escaper;
 pub mod exec;
+pub mod external;
 mod facts;
 mod failures;
 pub mod fleet;
