@@ -1,8 +1,11 @@
 //! Results in the format that was asked for: the same for a run that is just over and for stored ones.
 
-use prony_model::{Clock, ComparisonResult, ExecResult, FleetResult, ProbeResult, RunResult, StudyResult};
+use prony_model::{
+    Clock, ComparisonResult, ExecResult, ExternalResult, FleetResult, ProbeResult, RunResult, StudyResult,
+};
 use prony_report::{
-    DistributionError, Style, compare, csv, exec, fleet, hgrm, hlog, junit, markdown, probe, study, text,
+    DistributionError, Style, compare, csv, exec, external, fleet, hgrm, hlog, junit, markdown, probe, study,
+    text,
 };
 
 use crate::args::{Format, PageFormat, StudyFormat};
@@ -30,6 +33,8 @@ pub(crate) enum AnyResult {
     Study(Box<StudyResult>),
     /// Of several agents.
     Fleet(Box<FleetResult>),
+    /// Of another tool.
+    External(Box<ExternalResult>),
 }
 
 impl AnyResult {
@@ -38,7 +43,7 @@ impl AnyResult {
         match self {
             Self::Run(result) => Some(result),
             Self::Fleet(result) => Some(&result.merged),
-            Self::Exec(_) | Self::Probe(_) | Self::Comparison(_) | Self::Study(_) => None,
+            Self::Exec(_) | Self::Probe(_) | Self::Comparison(_) | Self::Study(_) | Self::External(_) => None,
         }
     }
 }
@@ -77,6 +82,15 @@ pub(crate) fn render_study(result: &StudyResult, format: StudyFormat, style: &St
         StudyFormat::Json => study::json(result),
         StudyFormat::Markdown => study::markdown(result),
         StudyFormat::Junit => junit::study(result),
+    }
+}
+
+/// What stdout gets of a report of another tool.
+fn render_external(result: &ExternalResult, format: PageFormat, style: &Style) -> String {
+    match format {
+        PageFormat::Text => external::text(result, style),
+        PageFormat::Json => prony_model::external_to_json(result),
+        PageFormat::Markdown => external::markdown(result),
     }
 }
 
@@ -124,6 +138,7 @@ pub(crate) fn render_any(results: &[(&str, &AnyResult)], format: PageFormat) -> 
             AnyResult::Comparison(result) => render_comparison(result, format, &style),
             AnyResult::Study(result) => render_study(result, format.into(), &style),
             AnyResult::Fleet(result) => render_fleet_page(result, format, &style),
+            AnyResult::External(result) => render_external(result, format, &style),
         };
         match format {
             PageFormat::Json => page,

@@ -1,6 +1,7 @@
 //! `prony compare`: which of two servers is faster, by how much, or that it is not known.
 
 mod commands;
+mod external;
 mod stored;
 mod studies;
 
@@ -20,7 +21,7 @@ use crate::cmd::run::seed;
 use crate::exit::Exit;
 use crate::live::pairs::LivePairs;
 use crate::progress::StatusLine;
-use crate::render::render_comparison;
+use crate::render::{AnyResult, render_comparison};
 use crate::resolve::compare::{Live, ResolvedArgs, What, resolve};
 use crate::{clock, commit, detect, output, signals, terminal};
 
@@ -39,7 +40,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
     let result = match &resolved.what {
         What::Live(live) => compare_live(live, &resolved, args.live)?,
         What::Stored { files, force } => {
-            stored::compare(files, &StoredQuestion { primary, margin, force: *force })?
+            let sides = stored::read(files)?;
+            if sides.iter().flatten().any(|side| matches!(side.result, AnyResult::External(_))) {
+                return external::compare(&sides, &resolved);
+            }
+            stored::compare(sides, &StoredQuestion { primary, margin, force: *force })?
         }
         What::Studies { folders, force } => {
             let question = StoredQuestion { primary, margin, force: *force };

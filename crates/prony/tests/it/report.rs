@@ -250,3 +250,74 @@ fn what_does_not_fit_together() {
     check(&["stored.json", "-o", "xml"], "`xml` can't be the value of --output");
     check(&[], "<FILE>... is missing");
 }
+
+/// What another tool printed, in a file.
+fn with_foreign(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../prony-import/tests/data/reports");
+    for file in ["wrk.txt", "wrk2.txt", "ab.txt", "locust.csv", "hyperfine.json"] {
+        fs::copy(format!("{data}/{file}"), folder.0.join(file)).expect("room");
+    }
+    folder
+}
+
+#[test]
+fn reports_of_other_tools_are_printed_with_what_they_cannot_say() {
+    let folder = with_foreign("report-foreign");
+    let shown = |words: &[&str], parts: &[&str]| {
+        let output = report(&folder, words);
+        assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
+        for part in parts {
+            assert!(output.out.contains(part), "{part}: {output:?}");
+        }
+        output.out
+    };
+    let text = shown(
+        &["wrk.txt"],
+        &["as wrk reported", "36,816 responses", "17,236 /s", "0.094", "17.2", "service time", "adds times"],
+    );
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    shown(&["wrk2.txt"], &["response time: from when a request was due"]);
+    shown(&["locust.csv", "-o", "markdown"], &["GET b, with a comma", "Aggregated", "| p99.9 |"]);
+    shown(&["ab.txt", "hyperfine.json"], &["ab.txt\n", "hyperfine.json\n", "sleep 0.01", "wall-clock"]);
+    let json = shown(&["ab.txt", "-o", "json"], &["\"prony.external\""]);
+    fs::write(folder.0.join("stored.json"), json).expect("room");
+    shown(&["stored.json"], &["as ab reported"]);
+    let broken =
+        fs::read_to_string(folder.0.join("wrk.txt")).expect("it is there").replace("94.00us", "fast");
+    fs::write(folder.0.join("broken.txt"), broken).expect("room");
+    fs::write(folder.0.join("stored.json"), STORED).expect("room");
+    refused(
+        &folder,
+        "broken.txt",
+        "broken.txt can't be used: it is a report of wrk, and `fast` is no time span",
+    );
+}
+
+#[test]
+fn reports_of_other_tools_are_compared_without_a_verdict() {
+    let folder = with_foreign("compare-foreign");
+    fs::write(folder.0.join("own.json"), STORED).expect("room");
+    let compare = |words: &[&str]| {
+        let words = [&["compare"], words].concat();
+        program_output(command().args(words).current_dir(&folder.0).output().expect("it was built"))
+    };
+    let output = compare(&["wrk.txt", "own.json"]);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{output:?}");
+    for part in ["no verdict: a report holds", "B / A", "rate /s", "service time", "of A: whether the client"]
+    {
+        assert!(output.out.contains(part), "{part}: {output:?}");
+    }
+    // wrk2 and ab begin their times at different moments.
+    let output = compare(&["ab.txt", "wrk2.txt", "-o", "markdown"]);
+    assert!(output.out.contains("- warning: the times are not the same"), "{output:?}");
+    let output = compare(&["locust.csv", "ab.txt"]);
+    assert!(output.out.contains("Aggregated"), "{output:?}");
+    let refused = |words: &[&str], part: &str| {
+        let output = compare(words);
+        assert!(output.code == Some(2) && output.err.contains(part), "{part}: {output:?}");
+    };
+    refused(&["wrk.txt", "own.json", "--fail-if", "slower:5%"], "need a verdict");
+    refused(&["wrk.txt", "own.json", "--json", "both.json"], "need a verdict");
+    refused(&["hyperfine.json", "wrk.txt"], "reports on 2 things");
+}

@@ -6,26 +6,30 @@ use prony_model::ComparisonResult;
 use prony_study::{DIFFERENCES_LISTED_MAX, IncomparableRuns, StoredQuestion, StoredRun, compare_stored};
 
 use crate::cli_error::CliError;
-use crate::cmd::report::read;
+use crate::cmd::report::read::{self, Stored};
 use crate::render::AnyResult;
 
 /// A folder with more results is not one experiment.
 const FILES_MAX: usize = 1000;
 
-/// Compares the results in `files`, those of A and those of B. Those that can't be compared are refused, or shown
-/// without a verdict by force.
+/// The results in `files`, those of A and those of B.
+pub(super) fn read([a, b]: &[Vec<PathBuf>; 2]) -> Result<[Vec<Stored>; 2], CliError> {
+    Ok([read_all(a)?, read_all(b)?])
+}
+
+/// Compares stored runs. Those that can't be compared are refused, or shown without a verdict by force.
 pub(super) fn compare(
-    [a, b]: &[Vec<PathBuf>; 2],
+    [a, b]: [Vec<Stored>; 2],
     question: &StoredQuestion,
 ) -> Result<ComparisonResult, CliError> {
-    compare_stored([read_all(a)?, read_all(b)?], question).map_err(|error| match error {
+    compare_stored([runs(a)?, runs(b)?], question).map_err(|error| match error {
         IncomparableRuns::Different(differences) => refused(&differences),
         IncomparableRuns::Damaged { name, error } => CliError::usage(format!("{name}: {error}")),
     })
 }
 
 /// Every result that `paths` name, a folder standing for the results in it.
-fn read_all(paths: &[PathBuf]) -> Result<Vec<StoredRun>, CliError> {
+fn read_all(paths: &[PathBuf]) -> Result<Vec<Stored>, CliError> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -38,16 +42,16 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<StoredRun>, CliError> {
         return Err(CliError::usage(format!("{} results are more than {FILES_MAX}", files.len()))
             .hint("name those that belong together"));
     }
-    files.iter().map(|file| read_run(file)).collect()
+    files.iter().map(|file| read::read(file)).collect()
 }
 
-fn read_run(file: &Path) -> Result<StoredRun, CliError> {
-    let read::Stored { name, result } = read::read(file)?;
-    let AnyResult::Run(result) = result else {
-        return Err(CliError::usage(format!("{name} is not a result of `prony run`"))
-            .hint("name files that `prony URL --json FILE` wrote; prony exec compares by itself"));
+fn runs(side: Vec<Stored>) -> Result<Vec<StoredRun>, CliError> {
+    let run = |Stored { name, result }| match result {
+        AnyResult::Run(result) => Ok(StoredRun { name, result: *result }),
+        _ => Err(CliError::usage(format!("{name} is not a result of `prony run`"))
+            .hint("name files that `prony URL --json FILE` wrote; prony exec compares by itself")),
     };
-    Ok(StoredRun { name, result: *result })
+    side.into_iter().map(run).collect()
 }
 
 /// The files of `folder` that are called `*.json`, by name.

@@ -66,7 +66,8 @@ fn of_cell(
         return Err("no repeat is valid on both sides".to_owned());
     }
     let files = [0, 1].map(|side| cell.files[side].iter().map(|file| folders[side].join(file)).collect());
-    let mut result = stored::compare(&files, question).map_err(|cli_error| cli_error.in_a_line())?;
+    let compared = stored::read(&files).and_then(|sides| stored::compare(sides, question));
+    let mut result = compared.map_err(|cli_error| cli_error.in_a_line())?;
     for (side, compared) in [&mut result.a, &mut result.b].into_iter().enumerate() {
         compared.name = format!("{}: {}", folders[side].display(), cell.names[side]);
     }

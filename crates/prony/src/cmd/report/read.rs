@@ -5,9 +5,9 @@ use std::io::Read as _;
 use std::path::Path;
 
 use prony_model::{
-    COMPARISON_FORMAT, EXEC_FORMAT, FLEET_FORMAT, FormatError, PROBE_FORMAT, RunResult, STUDY_FORMAT,
-    comparison_from_json, exec_from_json, fleet_from_json, from_json, probe_from_json, stored_format,
-    study_from_json,
+    COMPARISON_FORMAT, EXEC_FORMAT, EXTERNAL_FORMAT, FLEET_FORMAT, FormatError, PROBE_FORMAT, RunResult,
+    STUDY_FORMAT, comparison_from_json, exec_from_json, external_from_json, fleet_from_json, from_json,
+    probe_from_json, stored_format, study_from_json,
 };
 use prony_report::check_distributions;
 
@@ -77,7 +77,21 @@ fn text(path: &Path, name: &str) -> Result<String, CliError> {
 
 fn result(name: &str, text: &str) -> Result<AnyResult, CliError> {
     let refused = |error: FormatError| refused(name, &error);
-    match stored_format(text).map_err(refused)?.as_str() {
+    let format = match stored_format(text) {
+        Ok(format) => format,
+        // What is none of Prony's may be a report of another tool.
+        Err(error) => {
+            return match prony_import::read_report(text) {
+                Some(Ok(result)) => Ok(AnyResult::External(Box::new(result))),
+                Some(Err(error)) => Err(CliError::usage(format!("{name} can't be used: {error}"))),
+                None => Err(refused(error)),
+            };
+        }
+    };
+    match format.as_str() {
+        EXTERNAL_FORMAT => {
+            external_from_json(text).map(|result| AnyResult::External(Box::new(result))).map_err(refused)
+        }
         COMPARISON_FORMAT => {
             comparison_from_json(text).map(|result| AnyResult::Comparison(Box::new(result))).map_err(refused)
         }
@@ -122,7 +136,8 @@ fn refused(name: &str, error: &FormatError) -> CliError {
         | FormatError::ForeignProbe
         | FormatError::ForeignComparison
         | FormatError::ForeignStudy
-        | FormatError::ForeignFleet => cli_error.hint("name a file that `prony URL --json FILE` wrote"),
+        | FormatError::ForeignFleet
+        | FormatError::ForeignExternal => cli_error.hint("name a file that `prony URL --json FILE` wrote"),
         FormatError::Version { .. } | FormatError::Schema(_) => cli_error,
     }
 }
