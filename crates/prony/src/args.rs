@@ -141,6 +141,8 @@ pub(crate) enum Command {
     Calibrate(Box<CalibrateArgs>),
     /// Load a slow and a fast server, and explain the difference
     Demo(DemoArgs),
+    /// Check on this machine that what prony reports is right
+    SelfTest(SelfTestArgs),
     /// Load a server with the flags of ab, and report as ab does
     Ab(Box<AbArgs>),
     /// Load a server with the flags of wrk, and report as wrk does
@@ -164,6 +166,18 @@ pub(crate) enum Command {
     /// Help or the version was asked for and is printed.
     #[command(skip)]
     Shown(Exit),
+}
+
+/// `prony self-test`
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  prony self-test\n  prony self-test --duration 10s")]
+pub(crate) struct SelfTestArgs {
+    /// Load each of the eight servers about this long
+    #[arg(short, long, value_name = "TIME", default_value = "3s", value_parser = prony_model::parse_duration)]
+    pub(crate) duration: std::time::Duration,
+    /// No progress line
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 /// `prony demo`

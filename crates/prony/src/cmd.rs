@@ -17,6 +17,7 @@ mod postgres;
 pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod self_test;
 pub(crate) mod serve;
 mod serve_tls;
 pub(crate) mod study;

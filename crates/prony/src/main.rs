@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::TruthLog(args) => cmd::truth_log::truth_log(&args),
         Command::Calibrate(args) => cmd::calibrate::calibrate(&args),
         Command::Demo(args) => cmd::demo::demo(&args),
+        Command::SelfTest(args) => cmd::self_test::self_test(&args),
         Command::Ab(args) => cmd::ab::ab(&args),
         Command::Wrk(args) => cmd::wrk::wrk(&args),
         Command::Explain(args) => cmd::explain::explain(&args),

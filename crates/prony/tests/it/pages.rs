@@ -41,6 +41,7 @@ fn every_help_fits_a_screen() {
         &["agent", "nats-config", "--help"],
         &["calibrate", "--help"],
         &["demo", "--help"],
+        &["self-test", "--help"],
         &["ab", "-h"],
         &["wrk", "--help"],
         &["completions", "--help"],

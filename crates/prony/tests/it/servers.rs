@@ -344,3 +344,13 @@ fn the_demonstration_ends_with_its_lesson() {
     }
     assert!(output.out.lines().all(|line| line.chars().count() <= 80), "{output:?}");
 }
+
+/// Whether the times are good depends on the machine; whether the numbers are right does not.
+#[test]
+fn the_self_test_finds_that_all_is_right() {
+    let output = prony(&["self-test", "--duration", "300ms"]);
+    assert!(output.is_measured(), "{output:?}");
+    assert_eq!(output.out.matches("  right").count(), 8, "{output:?}");
+    assert!(output.out.contains("\nAll numbers are right."), "{output:?}");
+    assert!(output.out.lines().all(|line| line.chars().count() <= 80), "{output:?}");
+}
