@@ -41,7 +41,9 @@ mod signed_rank;
 mod swap;
 
 // Statistics of many, one after the other.
+mod capacity;
 mod changes;
+mod scalability;
 
 // What they share, and what tests hold against them.
 mod distribution;
@@ -50,6 +52,7 @@ mod sample;
 
 pub use agree::{Farthest, farthest};
 pub use bins::Bin;
+pub use capacity::{Capacity, Trial, capacity};
 pub use changes::{
     CHANGE_WINDOW, Certainty, ChangePoint, ChangesError, LEAST_CHANGE, LEAST_POINTS, P_TO_ALERT,
     P_TO_SUSPECT, POINTS_MAX, POINTS_TO_CONFIRM, change_points,
@@ -76,6 +79,10 @@ pub use quantile::{Censored, Estimate, LEAST_EXCEEDANCES, Quantile, QuantileErro
 pub use ratio::{mean_interval, ratio_interval};
 pub use rounds::Rounds;
 pub use sample::median;
+pub use scalability::{
+    Bounded, EXTRAPOLATION_MAX, LEAST_USERS, NoScalability, Scalability, ScalabilityFit, UsersRate,
+    scalability,
+};
 pub use signed_rank::{Center, signed_rank_center, signed_rank_p};
 pub use sparse::{Sparse, SparseError};
 pub use steady::{NO_STEADY_STATE, Trend, mann_kendall};
