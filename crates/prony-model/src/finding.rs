@@ -185,11 +185,19 @@ pub enum FindingCode {
     AgentsDisagree,
     /// Agents did not start at one moment.
     StartSpread,
+    /// Too few trials decided on a capacity.
+    CapacityUndecided,
+    /// No long trial confirmed a capacity.
+    CapacityUnconfirmed,
+    /// The server did not come back after a load that it did not carry.
+    NotRecovered,
+    /// Trials of a search say nothing about the server.
+    VoidTrials,
 }
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 69] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -255,6 +263,10 @@ impl FindingCode {
         Self::AgentInvalid,
         Self::AgentsDisagree,
         Self::StartSpread,
+        Self::CapacityUndecided,
+        Self::CapacityUnconfirmed,
+        Self::NotRecovered,
+        Self::VoidTrials,
     ];
 
     /// Whether the machine or the client caused it, so that the same run may go well at another moment. What the server
@@ -344,6 +356,10 @@ impl FindingCode {
             Self::AgentInvalid => "agent-invalid",
             Self::AgentsDisagree => "agents-disagree",
             Self::StartSpread => "start-spread",
+            Self::CapacityUndecided => "capacity-undecided",
+            Self::CapacityUnconfirmed => "capacity-unconfirmed",
+            Self::NotRecovered => "not-recovered",
+            Self::VoidTrials => "void-trials",
         }
     }
 }

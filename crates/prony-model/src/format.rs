@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    COMPARISON_FORMAT, EXEC_FORMAT, EXTERNAL_FORMAT, FLEET_FORMAT, PROBE_FORMAT, RunResult, STUDY_FORMAT,
+    CAPACITY_FORMAT, COMPARISON_FORMAT, EXEC_FORMAT, EXTERNAL_FORMAT, FLEET_FORMAT, PROBE_FORMAT, RunResult, STUDY_FORMAT,
 };
 
 /// The value of `format` in every stored run.
@@ -37,6 +37,9 @@ pub enum FormatError {
     /// JSON of something else than a comparison.
     #[error("not a comparison of prony: it has no \"format\": \"{COMPARISON_FORMAT}\"")]
     ForeignComparison,
+    /// JSON of something else than a search for a capacity.
+    #[error("not a capacity of prony: it has no \"format\": \"{CAPACITY_FORMAT}\"")]
+    ForeignCapacity,
     /// JSON of something else than a study.
     #[error("not a study of prony: it has no \"format\": \"{STUDY_FORMAT}\"")]
     ForeignStudy,

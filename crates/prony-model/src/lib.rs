@@ -7,6 +7,7 @@
 
 mod advice;
 mod calibration;
+mod capacity;
 mod check;
 mod clean;
 mod clock;
@@ -50,6 +51,11 @@ pub use advice::nearest;
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
     CalibrationNoise, CalibrationPoint, CalibrationSetting, evaluate,
+};
+pub use capacity::{
+    CAPACITY_FORMAT, CAPACITY_VERSION, CapacityLimit, CapacityMethod, CapacityOutcome, CapacityResult,
+    CapacityTrial, Confirmation, Scaling, ScalingFigure, ScalingFit, ScalingPoint, TrialOutcome,
+    TrialPurpose, TrialTimes, Varied, capacity_from_json, capacity_to_json,
 };
 pub use check::Contradiction;
 pub use clean::{CLEAN_SHARE_MIN, CleanParts, CutReason, Figures};

@@ -1,6 +1,7 @@
 //! The file format: what is written fits the published schema, and is read back as it was.
 
 mod calibration;
+mod capacity;
 mod check;
 mod comparison;
 mod exec;

@@ -135,6 +135,7 @@ fn refused(name: &str, error: &FormatError) -> CliError {
         | FormatError::ForeignExec
         | FormatError::ForeignProbe
         | FormatError::ForeignComparison
+        | FormatError::ForeignCapacity
         | FormatError::ForeignStudy
         | FormatError::ForeignFleet
         | FormatError::ForeignExternal => cli_error.hint("name a file that `prony URL --json FILE` wrote"),
