@@ -1,5 +1,6 @@
 //! Studies: from a file that describes what to measure to everything that its report shows. And what studies share with
-//! `prony compare` and `prony calibrate`: how two servers are compared, and what a machine can do as a client.
+//! `prony compare`, `prony capacity` and `prony calibrate`: how two servers are compared, how much one carries, and what a
+//! machine can do as a client.
 //!
 //! A study starts servers, puts several loads on each of them, several times and in an order that the seed decides,
 //! keeps what every run measured at once, and stops what it started. docs/decisions/016-studies.md is the map.
@@ -11,6 +12,7 @@
 
 mod aggregate;
 mod calibrate;
+mod capacity;
 mod clock;
 mod compare;
 mod estimate;
@@ -29,6 +31,7 @@ pub use calibrate::{
     CALIBRATION_PAUSE, CalibrationOptions, CalibrationStep, NOISE_BLOCKS, NoiseBlocks, NullServerUse,
     calibration_load, calibration_noise, calibration_point, calibration_steps, noise_step,
 };
+pub use capacity::{CapacityError, LiveCapacity, LiveScaling, Objectives, TrialPlan, TrialRunner};
 pub use compare::{
     Block, BlockPair, CellPair, ComparisonCondition, DIFFERENCES_LISTED_MAX, IncomparableRuns, LEAST_BLOCK,
     LeftOut, LiveComparison, LiveError, Question, RunLoad, SoFar, StoredQuestion, StoredRun, StudyPair,

@@ -1,0 +1,110 @@
+//! What speaks against the outcome of a search.
+
+use std::time::Duration;
+
+use prony_model::words::{percent_of, plural, whole};
+use prony_model::{
+    CapacityOutcome, CapacityTrial, Confirmation, Evidence, Finding, FindingCode, Severity, TrialOutcome,
+};
+
+/// Share of void trials from which they are a warning: the machine was in the way of many.
+const VOID_SHARE: f64 = 0.25;
+/// A longer search is not advised.
+const LONGEST_TIME: Duration = Duration::from_hours(4);
+
+/// The findings, the worst first.
+pub(super) fn findings(
+    outcome: &CapacityOutcome,
+    trials: &[CapacityTrial],
+    not_recovered_after: Option<f64>,
+    interrupted: bool,
+    time: Duration,
+) -> Vec<Finding> {
+    let longer =
+        format!("give it more time: --time {}m", whole((time * 2).min(LONGEST_TIME).as_secs_f64() / 60.0));
+    let mut findings = Vec::new();
+    findings.extend(interrupted.then(|| {
+        finding(
+            FindingCode::Interrupted,
+            Severity::Warning,
+            vec![Evidence::new("trials", trials.len() as f64, "count")],
+            format!("the search was stopped after {}", plural(trials.len() as u64, "trial")),
+            "the bounds are what was known by then; start it again for narrower ones".to_owned(),
+        )
+    }));
+    findings.extend(undecided(outcome, &longer));
+    findings.extend(unconfirmed(outcome, &longer));
+    findings.extend(not_recovered_after.map(|rate| {
+        finding(
+            FindingCode::NotRecovered,
+            Severity::Warning,
+            vec![Evidence::new("rate", rate, "per_s")],
+            format!(
+                "after {} /s the server did not answer as before within 30 s, and the search ended",
+                whole(rate)
+            ),
+            "look at the server's queue, and restart it before the next search".to_owned(),
+        )
+    }));
+    findings.extend(void_trials(trials));
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}
+
+fn undecided(outcome: &CapacityOutcome, longer: &str) -> Option<Finding> {
+    let (severity, message) = match outcome {
+        CapacityOutcome::Unknown { reason } => {
+            (Severity::Invalid, format!("no trial says anything about the server: {reason}"))
+        }
+        CapacityOutcome::Between { is_decided: false, .. }
+        | CapacityOutcome::AtLeast { is_decided: false, .. } => (
+            Severity::Warning,
+            "too few trials decided on a bound: another search may find another one".to_owned(),
+        ),
+        _ => return None,
+    };
+    Some(finding(FindingCode::CapacityUndecided, severity, Vec::new(), message, longer.to_owned()))
+}
+
+fn unconfirmed(outcome: &CapacityOutcome, longer: &str) -> Option<Finding> {
+    let (CapacityOutcome::Between { confirmation: Confirmation::Missing, .. }
+    | CapacityOutcome::AtLeast { confirmation: Confirmation::Missing, .. }) = outcome
+    else {
+        return None;
+    };
+    let message =
+        "no long trial confirmed the lower bound: what grows slowly (queues, memory, logs) was not seen";
+    let advice = longer.to_owned();
+    Some(finding(FindingCode::CapacityUnconfirmed, Severity::Warning, Vec::new(), message.to_owned(), advice))
+}
+
+fn void_trials(trials: &[CapacityTrial]) -> Option<Finding> {
+    let mut voids = trials.iter().filter(|trial| trial.outcome == TrialOutcome::Void).peekable();
+    let first = (*voids.peek()?).clone();
+    let (void, all) = (voids.count() as u64, trials.len() as u64);
+    let share = void as f64 / all as f64;
+    let severity = if share > VOID_SHARE { Severity::Warning } else { Severity::Note };
+    Some(finding(
+        FindingCode::VoidTrials,
+        severity,
+        vec![Evidence::new("void", void as f64, "count"), Evidence::new("void_share", share, "share")],
+        format!(
+            "{} of {} ({}) are void and count neither for nor against the server; the first: {}",
+            plural(void, "trial"),
+            all,
+            percent_of(void, all),
+            first.reason
+        ),
+        "run client and server on machines that do nothing else, or on two".to_owned(),
+    ))
+}
+
+fn finding(
+    code: FindingCode,
+    severity: Severity,
+    evidence: Vec<Evidence>,
+    message: String,
+    advice: String,
+) -> Finding {
+    Finding { code, severity, evidence, message, advice }
+}

@@ -1,0 +1,448 @@
+//! A search on a server: a look at it without load, then trial after trial, and after each load that it did not carry a wait
+//! until it answers as before.
+
+use std::time::Duration;
+
+use prony_model::words::{milliseconds, plural, whole};
+use prony_model::{
+    CAPACITY_FORMAT, CAPACITY_VERSION, CapacityLimit, CapacityMethod, CapacityResult, CapacityTrial, End,
+    Figure, Load, PlainFigure, Problem, Rate, RunPlan, RunResult, TrialOutcome, TrialPurpose, TrialTimes,
+    Varied, Verdict,
+};
+
+use super::findings::findings;
+use super::outcome::outcome;
+use super::search::{
+    COARSE, CONFIRM_SHARE, CONFIRM_TRIALS, EXCEED_RATIO, Next, PRECISION, Search, SearchOptions,
+    TRIALS_PER_LOAD, TrialPlan, Tried, WARMUP_SHARE, rounded,
+};
+use super::trial::{Objectives, least_time_ms, trial};
+
+/// Requests one at a time: what one takes alone.
+const ALONE: End = End::First { duration: Duration::from_secs(1), requests: 20 };
+/// A short load by a few connections: about how much the server can do.
+const PILOT: Duration = Duration::from_secs(1);
+const PILOT_WARMUP: Duration = Duration::from_millis(500);
+const PILOT_CONNECTIONS: u32 = 8;
+/// The first load, as a share of what the pilot got.
+const START_SHARE: f64 = 0.5;
+/// A search has about so many trials: one takes this part of the whole time.
+const TRIALS_EXPECTED: u32 = 45;
+/// Trials are no longer than this unless their quantiles need it, and no shorter than that.
+const LONGEST_TRIAL: Duration = Duration::from_secs(10);
+const SHORTEST_TRIAL: Duration = Duration::from_millis(500);
+/// With fewer trials of the needed length nothing can be found.
+const LEAST_TRIALS: f64 = 15.0;
+/// Requests that show whether the server has recovered.
+const RECOVERY_REQUESTS: u64 = 5;
+/// Times what one request took alone, and at least this much more, is as before.
+const RECOVERED_FACTOR: f64 = 2.0;
+const RECOVERED_SLACK_MS: f64 = 1.0;
+/// A server that is not back after this long is not waited for any more.
+const RECOVERY_MAX: Duration = Duration::from_secs(30);
+/// From one look to the next, and between any two loads.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// After a trial that a busy machine spoiled: its mood may pass. As often as that happens in a row, up to so many times.
+const PAUSE_AFTER_VOID: Duration = Duration::from_secs(2);
+const PAUSES_MAX: u32 = 4;
+
+/// A server whose capacity is searched.
+#[derive(Debug, Clone)]
+pub struct LiveCapacity {
+    /// What each trial does, but for its load and its length.
+    pub plan: RunPlan,
+    /// What is required.
+    pub objectives: Objectives,
+    /// No lower load is tried.
+    pub from_per_s: Option<f64>,
+    /// No higher load is tried.
+    pub to_per_s: Option<f64>,
+    /// The load that is planned for.
+    pub peak_per_s: Option<f64>,
+    /// Least length of a trial; `None` derives it from `time`.
+    pub trial: Option<Duration>,
+    /// Limit on the whole search.
+    pub time: Duration,
+}
+
+/// What a search needs from outside: the engine, a clock, somebody to tell.
+pub trait TrialRunner {
+    /// Why a run could not be made.
+    type Error;
+    /// Puts the load of a plan on its target.
+    fn run(&mut self, plan: &RunPlan) -> Result<RunResult, Self::Error>;
+    /// The time since the beginning.
+    fn elapsed(&self) -> Duration;
+    /// Waits.
+    fn pause(&mut self, length: Duration);
+    /// A trial begins.
+    fn begins(&mut self, plan: &TrialPlan);
+    /// A trial is over.
+    fn ended(&mut self, trial: &CapacityTrial);
+    /// An error in a line.
+    fn describe(error: &Self::Error) -> String;
+}
+
+/// Why nothing was searched.
+#[derive(Debug)]
+pub enum CapacityError<E> {
+    /// The first run could not be made.
+    Run(E),
+    /// The server does not answer well.
+    Target(Problem),
+    /// What is asked for can't be found.
+    Asked(Problem),
+}
+
+/// What the look without load showed.
+pub(super) struct Pilot {
+    pub(super) result: RunResult,
+    /// One request alone, milliseconds: the median.
+    pub(super) alone_ms: Option<f64>,
+    /// The least.
+    least_ms: Option<f64>,
+    /// What it got, per second.
+    pub(super) rate_per_s: f64,
+}
+
+/// Looks at the server of `plan` without load; `None` where that was interrupted.
+pub(super) fn pilot<R: TrialRunner>(
+    plan: &RunPlan,
+    runner: &mut R,
+) -> Result<Option<Pilot>, CapacityError<R::Error>> {
+    let alone = runner.run(&alone(plan)).map_err(CapacityError::Run)?;
+    if alone.timing.interrupted {
+        return Ok(None);
+    }
+    let (alone_ms, least_ms) =
+        (alone.latency.service.quantiles_ms.get("0.5").copied().flatten(), alone.latency.service.min_ms);
+    let plan = RunPlan {
+        load: Load::Closed { connections: PILOT_CONNECTIONS.max(plan.threads) },
+        end: End::Duration(PILOT),
+        warmup: PILOT_WARMUP,
+        ..plan.clone()
+    };
+    let result = runner.run(&plan).map_err(CapacityError::Run)?;
+    if result.timing.interrupted {
+        return Ok(None);
+    }
+    if result.requests.done == 0 {
+        let example = result.errors.first().map(|error| format!(" (first: {})", error.first_example));
+        return Err(CapacityError::Target(Problem::new(
+            format!("{}: not one response was good{}", plan.target, example.unwrap_or_default()),
+            format!("try one request by hand: prony probe {}", plan.target),
+        )));
+    }
+    let sessions = Figure::Plain(PlainFigure::SessionsRate).reading(&result).value;
+    let requests = result.rate.whole_rounds_per_s.unwrap_or(result.rate.done_per_s);
+    let rate_per_s = if plan.scenario.is_some() { sessions.unwrap_or(requests) } else { requests };
+    Ok(Some(Pilot { result, alone_ms: alone_ms.or(least_ms), least_ms, rate_per_s: rate_per_s.max(0.01) }))
+}
+
+/// One connection, one request at a time.
+fn alone(plan: &RunPlan) -> RunPlan {
+    RunPlan {
+        load: Load::Closed { connections: 1 },
+        threads: 1,
+        end: ALONE,
+        warmup: Duration::ZERO,
+        ..plan.clone()
+    }
+}
+
+impl LiveCapacity {
+    /// Searches with `runner`.
+    pub fn search<R: TrialRunner>(&self, runner: &mut R) -> Result<CapacityResult, CapacityError<R::Error>> {
+        self.objectives.check().map_err(CapacityError::Asked)?;
+        let Some(pilot) = pilot(&self.plan, runner)? else {
+            return Err(CapacityError::Asked(Problem::new(
+                "the search was stopped before its first trial",
+                "nothing is known yet: start it again",
+            )));
+        };
+        self.refuse_impossible(&pilot).map_err(CapacityError::Asked)?;
+        let options = self.options(&pilot);
+        refuse_too_long(&options).map_err(CapacityError::Asked)?;
+        let searching = Searching {
+            live: self,
+            alone_ms: pilot.alone_ms,
+            search: Search::new(options.clone()),
+            trials: Vec::new(),
+            tried: Vec::new(),
+            notes: Vec::new(),
+            not_recovered_after: None,
+            interrupted: false,
+        };
+        Ok(searching.go(runner, &pilot, &options))
+    }
+
+    fn options(&self, pilot: &Pilot) -> SearchOptions {
+        let derived = (self.time / TRIALS_EXPECTED).clamp(SHORTEST_TRIAL, LONGEST_TRIAL);
+        SearchOptions {
+            start_per_s: self.from_per_s.unwrap_or_else(|| rounded(START_SHARE * pilot.rate_per_s)),
+            from_per_s: self.from_per_s,
+            to_per_s: self.to_per_s,
+            trial: self.trial.unwrap_or(derived),
+            requests_needed: self.objectives.requests_needed(),
+            time: self.time,
+        }
+    }
+
+    /// An objective that one request alone misses, no load can meet.
+    fn refuse_impossible(&self, pilot: &Pilot) -> Result<(), Problem> {
+        let (Some(alone_ms), Some(bound_ms)) = (pilot.alone_ms, least_time_ms(&self.objectives)) else {
+            return Ok(());
+        };
+        if pilot.least_ms.is_none_or(|least_ms| least_ms < bound_ms) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            format!(
+                "one request alone takes {}, and at most {} is required",
+                milliseconds(alone_ms),
+                milliseconds(bound_ms)
+            ),
+            "no load can meet that: require a longer time",
+        ))
+    }
+
+    /// The plan of one trial; `None` where its rate is none.
+    fn trial_plan(&self, trial: &TrialPlan) -> Option<RunPlan> {
+        let mut plan = RunPlan {
+            end: End::Duration(trial.length),
+            warmup: trial.length.mul_f64(WARMUP_SHARE),
+            ..self.plan.clone()
+        };
+        if let Load::Open { rate_per_s, .. } = &mut plan.load {
+            *rate_per_s = Rate::per_second(trial.rate_per_s)?;
+        }
+        Some(plan)
+    }
+
+    fn method(&self, options: &SearchOptions) -> CapacityMethod {
+        CapacityMethod {
+            varied: Varied::Rate,
+            trial_s: options.trial.as_secs_f64(),
+            warmup_share: WARMUP_SHARE,
+            trials_per_load: TRIALS_PER_LOAD,
+            exceed_ratio: EXCEED_RATIO,
+            coarse: COARSE,
+            precision: PRECISION,
+            confirm_trials: CONFIRM_TRIALS,
+            confirm_share: CONFIRM_SHARE,
+            time_s: self.time.as_secs_f64(),
+            from_per_s: self.from_per_s,
+            to_per_s: self.to_per_s,
+        }
+    }
+}
+
+/// At few requests per second a high quantile takes long trials.
+fn refuse_too_long(options: &SearchOptions) -> Result<(), Problem> {
+    let length_s = options.requests_needed / options.start_per_s.max(f64::MIN_POSITIVE);
+    let most_s = options.time.as_secs_f64() / LEAST_TRIALS;
+    if length_s <= most_s.max(options.trial.as_secs_f64()) {
+        return Ok(());
+    }
+    let minutes = (length_s * LEAST_TRIALS / 60.0).ceil();
+    Err(Problem::new(
+        format!(
+            "at about {} /s a trial needs {} s for its quantiles, and the search has {} s",
+            prony_model::words::two_digits(options.start_per_s),
+            whole(length_s),
+            whole(options.time.as_secs_f64())
+        ),
+        format!("require a lower quantile, such as response.p90, or give it more time: --time {minutes}m"),
+    ))
+}
+
+/// A search that is on.
+struct Searching<'a> {
+    live: &'a LiveCapacity,
+    alone_ms: Option<f64>,
+    search: Search,
+    trials: Vec<CapacityTrial>,
+    tried: Vec<Tried>,
+    notes: Vec<String>,
+    /// The load after which the server did not come back.
+    not_recovered_after: Option<f64>,
+    interrupted: bool,
+}
+
+impl Searching<'_> {
+    fn go<R: TrialRunner>(
+        mut self,
+        runner: &mut R,
+        pilot: &Pilot,
+        options: &SearchOptions,
+    ) -> CapacityResult {
+        let found = loop {
+            let plan = match self.search.next(runner.elapsed()) {
+                Next::Try(plan) => plan,
+                Next::End(found) => break found,
+            };
+            runner.begins(&plan);
+            self.one(&plan, runner);
+            runner.pause(PAUSE + PAUSE_AFTER_VOID * self.spoiled_in_a_row());
+        };
+        let outcome = outcome(&found, &self.tried, |limit| self.reason(limit));
+        let findings =
+            findings(&outcome, &self.trials, self.not_recovered_after, self.interrupted, options.time);
+        let Pilot { result, alone_ms, .. } = pilot;
+        CapacityResult {
+            format: CAPACITY_FORMAT.to_owned(),
+            version: CAPACITY_VERSION,
+            verdict: Verdict::from_findings(&findings),
+            started_at: result.timing.started_at.clone(),
+            elapsed_s: runner.elapsed().as_secs_f64(),
+            interrupted: self.interrupted,
+            plan: self.live.plan.clone(),
+            addresses: result.addresses.clone(),
+            driver: result.driver.name.clone(),
+            objectives: self.live.objectives.thresholds.iter().map(ToString::to_string).collect(),
+            errors_max: self.live.objectives.errors_max,
+            peak_per_s: self.live.peak_per_s,
+            method: self.live.method(options),
+            alone_ms: *alone_ms,
+            outcome,
+            trials: self.trials,
+            scaling: None,
+            notes: self.notes,
+            findings,
+            environment: result.environment.clone(),
+        }
+    }
+
+    /// How many trials the machine has spoiled in a row, up to a limit.
+    fn spoiled_in_a_row(&self) -> u32 {
+        let is_spoiled = |tried: &&Tried| tried.void_by == Some(CapacityLimit::Machine);
+        let spoiled = self.tried.iter().rev().take_while(is_spoiled).take(PAUSES_MAX as usize);
+        u32::try_from(spoiled.count()).unwrap_or(PAUSES_MAX)
+    }
+
+    /// Makes one trial and takes in what came of it.
+    fn one<R: TrialRunner>(&mut self, plan: &TrialPlan, runner: &mut R) {
+        let Some(run_plan) = self.live.trial_plan(plan) else {
+            self.notes.push(format!("{} /s is more than can be asked for", whole(plan.rate_per_s)));
+            self.search.end();
+            return;
+        };
+        let (mut made, void_by) = match runner.run(&run_plan) {
+            Ok(result) if result.timing.interrupted => {
+                self.interrupted = true;
+                self.search.end();
+                return;
+            }
+            Ok(result) => trial(&result, &self.live.objectives, plan.purpose, plan.length.as_secs_f64()),
+            Err(error) => {
+                let why = R::describe(&error);
+                self.notes.push(format!("the server did not answer at {} /s: {why}", whole(plan.rate_per_s)));
+                (unanswered(plan, why), None)
+            }
+        };
+        let outcome = made.outcome;
+        if plan.purpose == TrialPurpose::Confirm && outcome == TrialOutcome::Failed {
+            self.notes.push(format!(
+                "{} /s was not carried for {} s, although shorter trials at more were: the bound was lowered",
+                whole(plan.rate_per_s),
+                whole(plan.length.as_secs_f64())
+            ));
+        }
+        let tried = Tried { plan: *plan, outcome, void_by };
+        self.tried.push(tried);
+        self.search.record(tried);
+        if outcome == TrialOutcome::Failed {
+            made.recovered_after_s = self.recovered(runner);
+            if made.recovered_after_s.is_none() && !self.interrupted {
+                self.not_recovered_after = Some(plan.rate_per_s);
+                self.search.end();
+            }
+        }
+        runner.ended(&made);
+        self.trials.push(made);
+    }
+
+    /// Waits until single requests take as long as before any load; returns how long that took, seconds, or `None` if it was
+    /// not to be waited for.
+    fn recovered<R: TrialRunner>(&mut self, runner: &mut R) -> Option<f64> {
+        let began = runner.elapsed();
+        let mut plan = RunPlan {
+            end: End::First { duration: PILOT, requests: RECOVERY_REQUESTS },
+            ..alone(&self.live.plan)
+        };
+        plan.timeouts.request = plan.timeouts.request.min(RECOVERY_MAX);
+        let limit_ms = self
+            .alone_ms
+            .map_or(f64::INFINITY, |alone| (alone * RECOVERED_FACTOR).max(alone + RECOVERED_SLACK_MS));
+        loop {
+            let result = runner.run(&plan);
+            let waited = runner.elapsed().saturating_sub(began);
+            if let Ok(result) = &result {
+                if result.timing.interrupted {
+                    self.interrupted = true;
+                    self.search.end();
+                    return None;
+                }
+                // The least: a neighbour delays some of so few.
+                let least = result.latency.service.min_ms.filter(|_| result.requests.done > 0);
+                if least.is_some_and(|least| least <= limit_ms) {
+                    return Some(waited.as_secs_f64());
+                }
+            }
+            if waited >= RECOVERY_MAX {
+                return None;
+            }
+            runner.pause(PAUSE);
+        }
+    }
+
+    /// Why no higher load was tried, in words.
+    fn reason(&self, limit: CapacityLimit) -> String {
+        let voids = self.tried.iter().zip(&self.trials).rev();
+        let mut voids = voids.filter(|(tried, _)| tried.void_by == Some(limit)).map(|(_, trial)| trial);
+        let last = voids.next();
+        let at = last.map(|trial| format!(" at {} /s: {}", whole(trial.rate_per_s), trial.reason));
+        let at = at.unwrap_or_default();
+        match limit {
+            CapacityLimit::Client => format!("the client is the limit{at}"),
+            CapacityLimit::Network => format!("the network is the limit{at}"),
+            CapacityLimit::Machine => format!("this machine was too busy{at}"),
+            CapacityLimit::Asked => "no higher load was asked for (--to)".to_owned(),
+            CapacityLimit::Time if self.interrupted => "the search was stopped".to_owned(),
+            CapacityLimit::Time => {
+                format!("the time was over after {}", plural(self.trials.len() as u64, "trial"))
+            }
+        }
+    }
+}
+
+/// A trial in which nothing answered.
+fn unanswered(plan: &TrialPlan, why: String) -> CapacityTrial {
+    CapacityTrial {
+        purpose: plan.purpose,
+        rate_per_s: plan.rate_per_s,
+        users: None,
+        started_at: String::new(),
+        planned_s: plan.length.as_secs_f64(),
+        measured_s: 0.0,
+        outcome: TrialOutcome::Failed,
+        reason: why,
+        objectives: Vec::new(),
+        requests: 0,
+        failed: 0,
+        failed_by_kind: std::collections::BTreeMap::new(),
+        unanswered: 0,
+        delivered_per_s: 0.0,
+        response: TrialTimes::default(),
+        service: TrialTimes::default(),
+        verdict: Verdict::Invalid,
+        invalid: Vec::new(),
+        limiter: None,
+        client_cpu_share: 0.0,
+        recovered_after_s: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,325 @@
+//! Searches by scripted runs: a server of known capacity, and what can go wrong on the way.
+
+use prony_model::{
+    Arrivals, CapacityOutcome, Confirmation, FindingCode, Interval, LatencySummary, Limiter, LimiterKind,
+    SecondPoint, Severity, from_json,
+};
+
+use super::*;
+use crate::capacity::LiveScaling;
+
+const STORED: &str = include_str!("../../../../prony/tests/it/stored.json");
+
+fn stored() -> RunResult {
+    let mut result = from_json(STORED).expect("a stored run");
+    result.findings.clear();
+    result.timing.interrupted = false;
+    result
+}
+
+/// One worker with a fixed service time: beyond its capacity a queue grows as long as the load lasts.
+struct Rig {
+    capacity: f64,
+    service_ms: f64,
+    clock: Duration,
+    runs: usize,
+    /// Loads that were put on the server, as rates.
+    loads: Vec<f64>,
+    ended: Vec<TrialOutcome>,
+    /// At this rate it stops answering for ever.
+    dies_at: f64,
+    /// After a rate this high single requests take long.
+    jams_at: f64,
+    is_jammed: bool,
+    is_dead: bool,
+    /// The run in which Ctrl-C comes.
+    interrupted_at: usize,
+    /// α and β of a closed loop.
+    law: (f64, f64),
+}
+
+impl Rig {
+    fn new(capacity: f64) -> Self {
+        Self {
+            capacity,
+            service_ms: 1e3 / capacity,
+            clock: Duration::ZERO,
+            runs: 0,
+            loads: Vec::new(),
+            ended: Vec::new(),
+            dies_at: f64::INFINITY,
+            jams_at: f64::INFINITY,
+            is_jammed: false,
+            is_dead: false,
+            interrupted_at: usize::MAX,
+            law: (1.0, 0.0),
+        }
+    }
+}
+
+fn summary(count: u64, p50_ms: f64, p99_ms: f64, max_ms: f64) -> LatencySummary {
+    let quantiles = [("0.5", p50_ms), ("0.75", p99_ms), ("0.9", p99_ms), ("0.95", p99_ms), ("0.99", p99_ms)];
+    LatencySummary {
+        count,
+        min_ms: Some(p50_ms.min(p99_ms)),
+        mean_ms: Some(p50_ms),
+        max_ms: Some(max_ms),
+        quantiles_ms: quantiles.into_iter().map(|(key, value)| (key.to_owned(), Some(value))).collect(),
+        ..LatencySummary::default()
+    }
+}
+
+impl TrialRunner for Rig {
+    type Error = String;
+
+    fn run(&mut self, plan: &RunPlan) -> Result<RunResult, String> {
+        self.runs += 1;
+        let measured = plan.end.duration().expect("every load ends by the clock");
+        self.clock += plan.warmup + measured;
+        if self.is_dead {
+            return Err("connection refused".to_owned());
+        }
+        let measured_s = measured.as_secs_f64();
+        let mut result = stored();
+        result.plan = plan.clone();
+        result.timing.measured_s = measured_s;
+        result.timing.interrupted = self.runs == self.interrupted_at;
+        let (sent, done, p50, p99) = match plan.load {
+            Load::Closed { connections } => {
+                let users = f64::from(connections);
+                let (alpha, beta) = self.law;
+                let rate =
+                    self.capacity * users / (1.0 + alpha * (users - 1.0) + beta * users * (users - 1.0));
+                let time = if self.is_jammed { 900.0 } else { 1e3 * users / rate };
+                let least = if self.is_jammed { 900.0 } else { self.service_ms };
+                result.rate.asked_per_s = None;
+                result.rate.whole_rounds_per_s = Some(rate);
+                result.rate.done_per_s = rate;
+                let count = rate * measured_s;
+                result.latency.service = summary(count as u64, least, time, time);
+                (count, count, least, time)
+            }
+            Load::Open { rate_per_s, .. } => {
+                let asked = rate_per_s.as_per_second();
+                self.loads.push(asked);
+                self.is_jammed |= asked >= self.jams_at;
+                self.is_dead |= asked >= self.dies_at;
+                result.rate.asked_per_s = Some(asked);
+                let excess = (asked / self.capacity - 1.0).max(0.0);
+                let queue_ms = |share: f64| self.service_ms + 1e3 * excess * measured_s * share;
+                let done = asked.min(self.capacity);
+                result.rate.done_per_s = done;
+                if excess > 0.0 {
+                    let sentence = "one thread".to_owned();
+                    result.limiter =
+                        Some(Limiter { kind: LimiterKind::ServerThread, sentence, evidence: Vec::new() });
+                }
+                let service =
+                    summary((asked * measured_s) as u64, self.service_ms, queue_ms(0.5), queue_ms(1.0));
+                result.latency.service = service;
+                (asked * measured_s, asked * measured_s, queue_ms(0.5), queue_ms(0.99))
+            }
+        };
+        let (sent, done) = (sent as u64, done as u64);
+        result.requests = prony_model::Requests {
+            intended: sent,
+            sent,
+            answered: done,
+            done,
+            ..prony_model::Requests::default()
+        };
+        result.latency.response = summary(done, p50, p99, p99 * 1.1);
+        result.series = vec![SecondPoint { p50_ms: Some(self.service_ms), ..SecondPoint::default() }];
+        Ok(result)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.clock
+    }
+
+    fn pause(&mut self, length: Duration) {
+        self.clock += length;
+    }
+
+    fn begins(&mut self, _: &TrialPlan) {}
+
+    fn ended(&mut self, trial: &CapacityTrial) {
+        self.ended.push(trial.outcome);
+    }
+
+    fn describe(error: &String) -> String {
+        error.clone()
+    }
+}
+
+fn live(objective: &str) -> LiveCapacity {
+    let mut plan = stored().plan;
+    let rate_per_s = Rate::per_second(1.0).expect("a rate");
+    plan.load = Load::Open { rate_per_s, arrivals: Arrivals::Constant, max_connections: 1000 };
+    LiveCapacity {
+        plan,
+        objectives: Objectives {
+            thresholds: vec![objective.parse().expect("a threshold")],
+            errors_max: 0.001,
+        },
+        from_per_s: None,
+        to_per_s: None,
+        peak_per_s: None,
+        trial: None,
+        time: Duration::from_mins(10),
+    }
+}
+
+fn codes(result: &CapacityResult) -> Vec<FindingCode> {
+    result.findings.iter().map(|finding| finding.code).collect()
+}
+
+/// p99 of a queue that grows through 10 s reaches 50 ms at 0.5 % beyond the capacity.
+#[test]
+fn a_server_of_known_capacity() {
+    for capacity in [40.0, 1000.0, 87_654.0] {
+        let mut rig = Rig::new(capacity);
+        let result = live("response.p90 < 50ms").search(&mut rig).expect("a search");
+        let CapacityOutcome::Between {
+            estimate_per_s,
+            lower_per_s,
+            upper_per_s,
+            confirmation,
+            is_decided,
+            ..
+        } = result.outcome
+        else {
+            panic!("{:?}", result.outcome)
+        };
+        assert!((estimate_per_s / capacity - 1.0).abs() < 0.05, "{:?}", result.outcome);
+        assert!(lower_per_s <= capacity * 1.005 && upper_per_s >= capacity, "{:?}", result.outcome);
+        assert!(is_decided && matches!(confirmation, Confirmation::Confirmed { .. }), "{confirmation:?}");
+        assert_eq!((result.verdict, codes(&result)), (Verdict::Valid, Vec::new()));
+        assert_eq!(result.trials.len(), rig.ended.len());
+        assert!(result.elapsed_s <= 660.0, "{}", result.elapsed_s);
+        let limiting = result.limiting_trial().and_then(|trial| trial.limiter.clone()).expect("a limiter");
+        assert_eq!(limiting.kind, LimiterKind::ServerThread);
+        // Every trial that was not carried was followed by a wait until the server was back.
+        let failed = result.trials.iter().filter(|trial| trial.outcome == TrialOutcome::Failed);
+        assert!(failed.clone().count() > 0 && failed.clone().all(|trial| trial.recovered_after_s.is_some()));
+        let text = prony_model::capacity_to_json(&result);
+        assert_eq!(prony_model::capacity_from_json(&text).expect("own words"), result);
+    }
+}
+
+#[test]
+fn a_server_that_dies_ends_the_search_with_what_is_known() {
+    let mut rig = Rig { dies_at: 900.0, ..Rig::new(2000.0) };
+    let result = live("response.p99 < 50ms").search(&mut rig).expect("a search");
+    assert!(result.trials.iter().all(|trial| trial.rate_per_s < 2100.0));
+    assert!(result.notes.iter().any(|note| note.contains("connection refused")), "{:?}", result.notes);
+    assert!(codes(&result).contains(&FindingCode::NotRecovered), "{:?}", result.findings);
+    let last = result.trials.last().expect("a trial");
+    assert_eq!((last.outcome, last.reason.as_str()), (TrialOutcome::Failed, "connection refused"));
+}
+
+#[test]
+fn a_server_that_does_not_come_back_is_reported() {
+    let mut rig = Rig { jams_at: 1001.0, ..Rig::new(1000.0) };
+    let result = live("response.p99 < 50ms").search(&mut rig).expect("a search");
+    assert!(codes(&result).contains(&FindingCode::NotRecovered), "{:?}", result.findings);
+    assert_eq!(result.trials.iter().filter(|trial| trial.outcome == TrialOutcome::Failed).count(), 1);
+    assert!(result.verdict != Verdict::Valid);
+}
+
+#[test]
+fn ctrl_c_leaves_what_is_known() {
+    let mut rig = Rig { interrupted_at: 5, ..Rig::new(1000.0) };
+    let result = live("response.p99 < 50ms").search(&mut rig).expect("a search");
+    assert!(result.interrupted && codes(&result).contains(&FindingCode::Interrupted));
+    assert_eq!(rig.runs, 5);
+    // Before the first trial nothing is known.
+    for run in [1, 2] {
+        let mut rig = Rig { interrupted_at: run, ..Rig::new(1000.0) };
+        assert!(matches!(live("p99 < 50ms").search(&mut rig), Err(CapacityError::Asked(_))));
+    }
+}
+
+fn refused(live: &LiveCapacity, rig: &mut Rig, expected: &str) {
+    match live.search(rig) {
+        Err(CapacityError::Asked(problem)) => assert!(problem.what.contains(expected), "{}", problem.what),
+        other => panic!("{other:?}"),
+    }
+    assert!(rig.loads.is_empty(), "no load was put on the server: {:?}", rig.loads);
+}
+
+#[test]
+fn what_no_load_can_meet_is_refused_before_any() {
+    refused(&live("response.p99 < 20ms"), &mut Rig::new(40.0), "one request alone takes 25.0 ms");
+    refused(&live("response.p99.99 < 1s"), &mut Rig::new(40.0), "needs");
+    refused(&live("response.p99 > 20ms"), &mut Rig::new(40.0), "does not bound");
+}
+
+#[test]
+fn a_server_without_a_good_answer_is_the_servers_fault() {
+    struct Broken(Rig);
+    impl TrialRunner for Broken {
+        type Error = String;
+        fn run(&mut self, plan: &RunPlan) -> Result<RunResult, String> {
+            let mut result = self.0.run(plan)?;
+            result.requests.done = 0;
+            Ok(result)
+        }
+        fn elapsed(&self) -> Duration {
+            self.0.elapsed()
+        }
+        fn pause(&mut self, length: Duration) {
+            self.0.pause(length);
+        }
+        fn begins(&mut self, _: &TrialPlan) {}
+        fn ended(&mut self, _: &CapacityTrial) {}
+        fn describe(error: &String) -> String {
+            error.clone()
+        }
+    }
+    let searched = live("p99 < 1s").search(&mut Broken(Rig::new(1000.0)));
+    assert!(matches!(searched, Err(CapacityError::Target(_))), "{searched:?}");
+}
+
+fn scaling(users: &[u32]) -> LiveScaling {
+    LiveScaling {
+        plan: stored().plan,
+        users: users.to_vec(),
+        peak_per_s: None,
+        trial: None,
+        time: Duration::from_mins(10),
+    }
+}
+
+#[test]
+fn users_follow_a_known_law() {
+    // Alone 100 a second; α = 0.05 and β = 0.002 put the peak at 21.8 users.
+    let mut rig = Rig { law: (0.05, 0.002), ..Rig::new(100.0) };
+    let result = scaling(&[1, 2, 4, 8, 16, 32, 64]).measure(&mut rig).expect("a law");
+    let fit = result.scaling.as_ref().and_then(|scaling| scaling.fit.clone()).expect("a fit");
+    let near = |found: f64, truth: f64| (found / truth - 1.0).abs() < 0.02;
+    assert!(
+        near(fit.gamma.value, 100.0) && near(fit.alpha.value, 0.05) && near(fit.beta.value, 0.002),
+        "{fit:?}"
+    );
+    assert!(near(fit.peak_users.expect("a peak").value, (0.95_f64 / 0.002).sqrt()), "{fit:?}");
+    assert_eq!((result.trials.len(), fit.trials), (21, 21));
+    assert_eq!(result.outcome, CapacityOutcome::Users);
+    let Interval { low, high, .. } = Interval { low: fit.beta.low, high: fit.beta.high, indicative: false };
+    assert!(low <= fit.beta.value && fit.beta.value <= high);
+}
+
+#[test]
+fn too_few_users_bound_no_law() {
+    let mut rig = Rig::new(100.0);
+    for users in [&[1, 2, 4][..], &[1, 2, 4, 8, 16, 16], &[0, 1, 2, 4, 8, 16]] {
+        assert!(matches!(scaling(users).measure(&mut rig), Err(CapacityError::Asked(_))), "{users:?}");
+    }
+    assert_eq!(rig.runs, 0);
+    // Stopped in the middle: what was measured stays, and no law is claimed.
+    let mut rig = Rig { interrupted_at: 6, ..Rig::new(100.0) };
+    let result = scaling(&[1, 2, 4, 8, 16, 32]).measure(&mut rig).expect("a result");
+    assert!(result.interrupted && matches!(result.outcome, CapacityOutcome::Unknown { .. }));
+    assert_eq!(result.trials.len(), 3);
+    assert!(result.findings.iter().any(|finding| finding.severity == Severity::Invalid));
+}

@@ -1,0 +1,309 @@
+//! What came of a trial, by its result: carried, not carried, or nothing that can be defended.
+
+use prony_model::words::{grouped, milliseconds, percent, percent_of, two_digits, whole};
+use prony_model::{
+    CapacityLimit, CapacityTrial, EvaluatedThreshold, Figure, Finding, FindingCode, LatencySummary, Level,
+    LimiterKind, Operator, PlainFigure, Problem, RunResult, Severity, StepFigure, Threshold,
+    ThresholdOutcome, TrialOutcome, TrialPurpose, TrialTimes, Unit,
+};
+
+/// Share of the offered load that must be delivered.
+const DELIVERED: f64 = 0.99;
+
+/// What is required of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Objectives {
+    /// All of these.
+    pub thresholds: Vec<Threshold>,
+    /// Share of the requests that may fail, time out or never be sent.
+    pub errors_max: f64,
+}
+
+impl Objectives {
+    /// Refuses what is no objective of a load: it must be about how requests are answered, and a bound on what grows worse
+    /// with the load.
+    pub fn check(&self) -> Result<(), Problem> {
+        for threshold in &self.thresholds {
+            let is_upper = matches!(threshold.operator, Operator::Below | Operator::AtMost);
+            let is_lower = matches!(threshold.operator, Operator::Above | Operator::AtLeast);
+            let fits = match threshold.figure {
+                Figure::Plain(PlainFigure::Success | PlainFigure::Checks | PlainFigure::SessionsSuccess)
+                | Figure::Step(_, StepFigure::Success) => is_lower,
+                Figure::Latency(..)
+                | Figure::Step(..)
+                | Figure::Errors(_)
+                | Figure::Status(_)
+                | Figure::StatusClass(_)
+                | Figure::Plain(
+                    PlainFigure::Errors
+                    | PlainFigure::ServerCpu
+                    | PlainFigure::ServerBusiestThread
+                    | PlainFigure::ServerCpuPerRequest
+                    | PlainFigure::ServerMemory,
+                ) => is_upper,
+                _ => false,
+            };
+            if !fits {
+                return Err(Problem::new(
+                    format!("`{threshold}` does not bound what grows worse with the load"),
+                    "bound a time, errors, success or the server's use: response.p99 < 50ms, success > 99.9%, \
+                     server.cpu < 80%",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Requests that a trial needs so that each quantile has ten slower ones, with some to spare.
+    pub(super) fn requests_needed(&self) -> f64 {
+        /// Ten exceedances, and a tenth more, as failures and the drain take some.
+        const EXCEEDANCES: f64 = 11.0;
+        let quantile = |threshold: &Threshold| match threshold.figure {
+            Figure::Latency(_, level)
+            | Figure::Step(_, StepFigure::Response(level) | StepFigure::Service(level)) => level.quantile(),
+            _ => None,
+        };
+        let needed = self.thresholds.iter().filter_map(quantile).map(|q| EXCEEDANCES / (1.0 - q).max(1e-6));
+        needed.fold(EXCEEDANCES, f64::max)
+    }
+
+    /// What came of a trial, and why; of a void one also what made it so.
+    fn evaluate(&self, result: &RunResult, delivered_per_s: f64) -> Evaluated {
+        if let Some((limit, reason)) = fault_of_client(result) {
+            return Evaluated::void(limit, reason);
+        }
+        let failed = self.failure(result, delivered_per_s);
+        let network = result.limiter.as_ref().filter(|limiter| limiter.kind == LimiterKind::Network);
+        match (failed, network) {
+            (Judgement::Failed(_), Some(network)) => {
+                Evaluated::void(CapacityLimit::Network, network.sentence.clone())
+            }
+            (Judgement::Failed(reason), None) => {
+                Evaluated { outcome: TrialOutcome::Failed, reason, void_by: None }
+            }
+            (Judgement::Unknown(reason), _) => Evaluated::void(CapacityLimit::Machine, reason),
+            (Judgement::Passed(reason), _) => {
+                Evaluated { outcome: TrialOutcome::Passed, reason, void_by: None }
+            }
+        }
+    }
+
+    fn failure(&self, result: &RunResult, delivered_per_s: f64) -> Judgement {
+        let requests = &result.requests;
+        let bad = requests.failed + requests.censored + requests.never_sent;
+        let share = bad as f64 / requests.intended.max(1) as f64;
+        if requests.intended == 0 {
+            return Judgement::Unknown("no request was due".to_owned());
+        }
+        if share > self.errors_max {
+            return Judgement::Failed(format!(
+                "{} of {} requests had no good answer{}, more than {}",
+                percent_of(bad, requests.intended),
+                grouped(requests.intended),
+                kinds(result),
+                percent(self.errors_max)
+            ));
+        }
+        let mut passed = Vec::new();
+        for threshold in &self.thresholds {
+            let evaluated = evaluated(threshold, result);
+            let measured = measured(&evaluated);
+            match evaluated.outcome {
+                ThresholdOutcome::Missed => {
+                    return Judgement::Failed(format!("{measured}, not {}", bound(threshold)));
+                }
+                ThresholdOutcome::Undecided => {
+                    let reason = evaluated.reason.unwrap_or_else(|| "it is not known".to_owned());
+                    return Judgement::Unknown(format!("{}: {reason}", threshold.figure));
+                }
+                ThresholdOutcome::Met => passed.push(measured),
+            }
+        }
+        match result.rate.asked_per_s {
+            Some(asked) if delivered_per_s < DELIVERED * asked => Judgement::Failed(format!(
+                "{} /s of {} /s came back: a queue grew",
+                whole(delivered_per_s),
+                whole(asked)
+            )),
+            _ => Judgement::Passed(passed.join(", ")),
+        }
+    }
+}
+
+enum Judgement {
+    Passed(String),
+    Failed(String),
+    Unknown(String),
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Evaluated {
+    pub(super) outcome: TrialOutcome,
+    pub(super) reason: String,
+    pub(super) void_by: Option<CapacityLimit>,
+}
+
+impl Evaluated {
+    pub(super) fn void(limit: CapacityLimit, reason: String) -> Self {
+        Self { outcome: TrialOutcome::Void, reason, void_by: Some(limit) }
+    }
+}
+
+/// The trial of `result`, and what made it void.
+pub(super) fn trial(
+    result: &RunResult,
+    objectives: &Objectives,
+    purpose: TrialPurpose,
+    planned_s: f64,
+) -> (CapacityTrial, Option<CapacityLimit>) {
+    let delivered_per_s = delivered(result);
+    let evaluated = if purpose == TrialPurpose::Users {
+        of_users(result)
+    } else {
+        objectives.evaluate(result, delivered_per_s)
+    };
+    let Evaluated { outcome, reason, void_by } = evaluated;
+    let rate_per_s = result.rate.asked_per_s.unwrap_or(delivered_per_s);
+    let requests = &result.requests;
+    let shares = result.client.threads.iter().map(|thread| thread.cpu_share_peak);
+    let invalid = result.findings.iter().filter(|finding| finding.severity == Severity::Invalid);
+    let figures = result.figures();
+    let trial = CapacityTrial {
+        purpose,
+        rate_per_s,
+        users: (purpose == TrialPurpose::Users).then(|| result.plan.load.connections()),
+        started_at: result.timing.started_at.clone(),
+        planned_s,
+        measured_s: result.timing.measured_s,
+        outcome,
+        reason,
+        objectives: objectives
+            .thresholds
+            .iter()
+            .map(|threshold| self::evaluated(threshold, result))
+            .collect(),
+        requests: requests.intended,
+        failed: requests.failed,
+        failed_by_kind: requests.failed_by_kind.clone(),
+        unanswered: requests.censored + requests.never_sent,
+        delivered_per_s,
+        response: times(figures.response),
+        service: times(figures.service),
+        verdict: result.verdict,
+        invalid: invalid.map(|finding| finding.code).collect(),
+        limiter: result.limiter.clone(),
+        client_cpu_share: shares.fold(0.0, f64::max),
+        recovered_after_s: None,
+    };
+    (trial, void_by)
+}
+
+/// The trial of users who make their own rate: void, or not.
+fn of_users(result: &RunResult) -> Evaluated {
+    if let Some((limit, reason)) = fault_of_client(result) {
+        return Evaluated::void(limit, reason);
+    }
+    if result.requests.done == 0 {
+        return Evaluated {
+            outcome: TrialOutcome::Failed,
+            reason: "no response was good".to_owned(),
+            void_by: None,
+        };
+    }
+    Evaluated { outcome: TrialOutcome::Passed, reason: String::new(), void_by: None }
+}
+
+/// Why the numbers are not the server's: a finding about client or machine that makes the run INVALID. What the server does
+/// to a run (no success, errors, censored requests) speaks against the server.
+fn fault_of_client(result: &RunResult) -> Option<(CapacityLimit, String)> {
+    let invalid = || result.findings.iter().filter(|finding| finding.severity == Severity::Invalid);
+    let sentence = |finding: &Finding| format!("{} ({})", finding.message, finding.code.name());
+    let client = invalid().find(|finding| {
+        matches!(
+            finding.code,
+            FindingCode::RateNotReached
+                | FindingCode::ClientCpu
+                | FindingCode::Ports
+                | FindingCode::Descriptors
+                | FindingCode::NearClientLimit
+        )
+    });
+    if let Some(finding) = client {
+        return Some((CapacityLimit::Client, sentence(finding)));
+    }
+    let machine = invalid().find(|finding| finding.code.is_passing());
+    machine.map(|finding| (CapacityLimit::Machine, sentence(finding)))
+}
+
+/// By the figure alone: a run that is INVALID because of the server is evaluated, too.
+fn evaluated(threshold: &Threshold, result: &RunResult) -> EvaluatedThreshold {
+    let reading = threshold.figure.reading(result);
+    threshold.evaluated(&reading, None, threshold.of_reading(&reading))
+}
+
+/// Good responses per second, as they would be counted in a steady state: as many requests are under way at the end of the
+/// measured part as at its beginning, and what is more is a queue that grew.
+fn delivered(result: &RunResult) -> f64 {
+    let (requests, measured_s) = (&result.requests, result.timing.measured_s.max(1e-9));
+    let in_time = result.rate.done_per_s * measured_s;
+    let late = (requests.done as f64 - in_time).max(0.0);
+    let Some(asked) = result.rate.asked_per_s else {
+        return result.rate.whole_rounds_per_s.unwrap_or(result.rate.done_per_s);
+    };
+    let at_beginning =
+        result.series.first().and_then(|second| second.p50_ms).unwrap_or_default() / 1e3 * asked;
+    (in_time + late.min(at_beginning)) / measured_s
+}
+
+fn times(summary: &LatencySummary) -> TrialTimes {
+    let quantile = |key: &str| summary.quantiles_ms.get(key).copied().flatten();
+    TrialTimes {
+        count: summary.count,
+        p50_ms: quantile("0.5"),
+        p99_ms: quantile("0.99"),
+        max_ms: summary.max_ms,
+    }
+}
+
+/// ` (12 reset, 3 request-timeout, 7 unanswered)`.
+fn kinds(result: &RunResult) -> String {
+    let requests = &result.requests;
+    let failed = requests.failed_by_kind.iter().map(|(kind, count)| (kind.name(), *count));
+    let open = [("unanswered", requests.censored), ("never sent", requests.never_sent)];
+    let all = failed.chain(open).filter(|(_, count)| *count > 0);
+    let parts: Vec<String> = all.map(|(name, count)| format!("{} {name}", grouped(count))).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+/// `response.p99 61.2 ms`.
+fn measured(evaluated: &EvaluatedThreshold) -> String {
+    let Some(value) = evaluated.measured else { return format!("{} withheld", evaluated.figure) };
+    format!("{} {}", evaluated.figure, amount(evaluated.figure, value))
+}
+
+/// `< 50ms`, as it was typed.
+fn bound(threshold: &Threshold) -> String {
+    let text = threshold.to_string();
+    text.strip_prefix(&threshold.figure.to_string()).unwrap_or(&text).trim().to_owned()
+}
+
+fn amount(figure: Figure, value: f64) -> String {
+    match figure.unit() {
+        Unit::Milliseconds => milliseconds(value),
+        Unit::Share => percent(value),
+        unit => format!("{} {}", two_digits(value), unit.name()),
+    }
+}
+
+/// The least time that is required, milliseconds.
+pub(super) fn least_time_ms(objectives: &Objectives) -> Option<f64> {
+    let times = objectives
+        .thresholds
+        .iter()
+        .filter(|threshold| matches!(threshold.figure, Figure::Latency(_, level) if level != Level::Min));
+    times.filter_map(Threshold::bound_in_unit).min_by(f64::total_cmp)
+}
+
+#[cfg(test)]
+mod tests;

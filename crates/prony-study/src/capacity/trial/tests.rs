@@ -1,0 +1,187 @@
+//! Trials by made results: who is to blame.
+
+use prony_model::{ErrorKind, Limiter, QuantileNote, SecondPoint, from_json};
+
+use super::*;
+
+const STORED: &str = include_str!("../../../../prony/tests/it/stored.json");
+
+/// An open loop of 1,000 a second for 10 s, all of it answered; p50 2 ms, p99 10 ms.
+fn result() -> RunResult {
+    let mut result = from_json(STORED).expect("a stored run");
+    result.findings.clear();
+    result.timing.measured_s = 10.0;
+    result.rate.asked_per_s = Some(1000.0);
+    result.rate.done_per_s = 1000.0;
+    let requests = &mut result.requests;
+    (requests.intended, requests.sent, requests.answered, requests.done) = (10_000, 10_000, 10_000, 10_000);
+    let response = &mut result.latency.response;
+    response.count = 10_000;
+    response.quantiles_ms.insert("0.5".to_owned(), Some(2.0));
+    response.quantiles_ms.insert("0.99".to_owned(), Some(10.0));
+    response.max_ms = Some(20.0);
+    result.series = vec![SecondPoint { p50_ms: Some(2.0), ..SecondPoint::default() }];
+    result
+}
+
+fn objectives() -> Objectives {
+    Objectives { thresholds: vec!["response.p99 < 50ms".parse().expect("a threshold")], errors_max: 0.001 }
+}
+
+fn check(
+    change: impl FnOnce(&mut RunResult),
+    outcome: TrialOutcome,
+    limit: Option<CapacityLimit>,
+    words: &str,
+) {
+    let mut result = result();
+    change(&mut result);
+    let (trial, void_by) = trial(&result, &objectives(), TrialPurpose::Coarse, 10.0);
+    assert_eq!((trial.outcome, void_by), (outcome, limit), "{}", trial.reason);
+    assert!(trial.reason.contains(words), "{words}: {}", trial.reason);
+}
+
+fn finding(code: FindingCode) -> Finding {
+    Finding {
+        code,
+        severity: Severity::Invalid,
+        evidence: Vec::new(),
+        message: "because".to_owned(),
+        advice: String::new(),
+    }
+}
+
+#[test]
+fn the_server_carries_it_or_not() {
+    use TrialOutcome::{Failed, Passed};
+    check(|_| (), Passed, None, "response.p99 10.0 ms");
+    check(
+        |result| {
+            result.latency.response.quantiles_ms.insert("0.99".to_owned(), Some(50.0));
+        },
+        Failed,
+        None,
+        "response.p99 50.0 ms, not < 50ms",
+    );
+    check(
+        |result| {
+            result.requests.done = 9_980;
+            result.requests.failed = 20;
+            result.requests.failed_by_kind.insert(ErrorKind::Reset, 20);
+        },
+        Failed,
+        None,
+        "20 reset",
+    );
+    check(|result| result.requests.never_sent = 500, Failed, None, "500 never sent");
+    check(|result| result.requests.censored = 500, Failed, None, "500 unanswered");
+    // One failed request of a thousand is allowed.
+    check(|result| result.requests.failed = 10, Passed, None, "");
+}
+
+/// 40 requests under way at the beginning and at the end are no queue; 300 more at the end are.
+#[test]
+fn a_growing_queue_is_none_that_stands() {
+    use TrialOutcome::{Failed, Passed};
+    let late = |late: f64, p50_ms: f64| {
+        move |result: &mut RunResult| {
+            result.rate.done_per_s = (10_000.0 - late) / 10.0;
+            result.series[0].p50_ms = Some(p50_ms);
+        }
+    };
+    check(late(40.0, 40.0), Passed, None, "");
+    check(late(400.0, 400.0), Passed, None, "");
+    check(late(340.0, 40.0), Failed, None, "a queue grew");
+}
+
+#[test]
+fn a_trial_that_the_client_spoiled_is_void_whatever_it_measured() {
+    let missed = |result: &mut RunResult| {
+        result.latency.response.quantiles_ms.insert("0.99".to_owned(), Some(5000.0));
+    };
+    for (code, limit) in [
+        (FindingCode::ClientCpu, CapacityLimit::Client),
+        (FindingCode::RateNotReached, CapacityLimit::Client),
+        (FindingCode::Ports, CapacityLimit::Client),
+        (FindingCode::NearClientLimit, CapacityLimit::Client),
+        (FindingCode::SendLag, CapacityLimit::Machine),
+        (FindingCode::Steal, CapacityLimit::Machine),
+        (FindingCode::RunQueueWait, CapacityLimit::Machine),
+    ] {
+        let reason = format!("because ({})", code.name());
+        check(|result| result.findings.push(finding(code)), TrialOutcome::Void, Some(limit), &reason);
+        check(
+            |result| {
+                missed(result);
+                result.findings.push(finding(code));
+            },
+            TrialOutcome::Void,
+            Some(limit),
+            &reason,
+        );
+    }
+    // A warning spoils nothing, and what the server does is no excuse.
+    check(
+        |result| {
+            result.findings.push(Finding { severity: Severity::Warning, ..finding(FindingCode::SendLag) });
+        },
+        TrialOutcome::Passed,
+        None,
+        "",
+    );
+    check(
+        |result| {
+            result.requests.done = 0;
+            result.requests.failed = 10_000;
+            result.findings.push(finding(FindingCode::NoSuccess));
+        },
+        TrialOutcome::Failed,
+        None,
+        "100 %",
+    );
+}
+
+#[test]
+fn a_full_link_is_not_the_servers_fault() {
+    let limiter = Limiter {
+        kind: LimiterKind::Network,
+        sentence: "the network: full".to_owned(),
+        evidence: Vec::new(),
+    };
+    check(
+        |result| {
+            result.latency.response.quantiles_ms.insert("0.99".to_owned(), Some(90.0));
+            result.limiter = Some(limiter.clone());
+        },
+        TrialOutcome::Void,
+        Some(CapacityLimit::Network),
+        "the network: full",
+    );
+    check(|result| result.limiter = Some(limiter.clone()), TrialOutcome::Passed, None, "");
+}
+
+#[test]
+fn a_withheld_figure_decides_only_where_its_bound_does() {
+    let withheld = |above_ms: Option<f64>| {
+        move |result: &mut RunResult| {
+            let response = &mut result.latency.response;
+            response.quantiles_ms.insert("0.99".to_owned(), None);
+            let note = QuantileNote { reason: "too few".to_owned(), above_ms };
+            response.withheld.insert("0.99".to_owned(), note);
+        }
+    };
+    check(withheld(Some(80.0)), TrialOutcome::Failed, None, "withheld, not < 50ms");
+    check(withheld(Some(30.0)), TrialOutcome::Void, Some(CapacityLimit::Machine), "too few");
+    check(withheld(None), TrialOutcome::Void, Some(CapacityLimit::Machine), "too few");
+}
+
+#[test]
+fn a_quantile_needs_ten_requests_beyond_it() {
+    let needed = |text: &str| {
+        Objectives { thresholds: vec![text.parse().expect("a threshold")], errors_max: 0.0 }.requests_needed()
+    };
+    assert!((needed("response.p99 < 1s") - 1100.0).abs() < 1e-6);
+    assert!((needed("service.p99.9 < 1s") - 11_000.0).abs() < 1e-3);
+    assert!((needed("response.max < 1s") - 11.0).abs() < 1e-9);
+    assert!((needed("errors < 1%") - 11.0).abs() < 1e-9);
+}

@@ -1,0 +1,233 @@
+//! The rate of more and more users, each of which sends its next request when the last one is answered, and the law of how
+//! it grows.
+
+use std::time::Duration;
+
+use prony_model::words::{percent, plural};
+use prony_model::{
+    CAPACITY_FORMAT, CAPACITY_VERSION, CapacityMethod, CapacityOutcome, CapacityResult, CapacityTrial, End,
+    Load, Problem, RunPlan, Scaling, ScalingFigure, ScalingFit, ScalingPoint, TrialOutcome, TrialPurpose,
+    Varied, Verdict,
+};
+use prony_stats::{Bounded, EXTRAPOLATION_MAX, LEAST_USERS, ScalabilityFit, UsersRate, scalability};
+
+use super::findings::findings;
+use super::live::{CapacityError, Pilot, TrialRunner, pilot};
+use super::search::{TrialPlan, WARMUP_SHARE};
+use super::trial::{Objectives, trial};
+
+/// Trials of each number of users: three times over, up, down and up, so that drift is no law.
+const ROUNDS: usize = 3;
+/// A void trial is made again so often.
+const AGAIN_MAX: usize = 2;
+/// Trials are no longer than this, and no shorter than that.
+const LONGEST_TRIAL: Duration = Duration::from_secs(10);
+const SHORTEST_TRIAL: Duration = Duration::from_millis(500);
+/// What a trial takes beside its own time.
+const OVERHEAD: Duration = Duration::from_millis(500);
+/// Points of the drawn law.
+const CURVE_POINTS: u32 = 40;
+/// More numbers of users than any law needs.
+const USERS_MAX: usize = 40;
+
+/// A server whose rate is measured with more and more users.
+#[derive(Debug, Clone)]
+pub struct LiveScaling {
+    /// What each trial does, but for its users and its length.
+    pub plan: RunPlan,
+    /// How many users to try, ascending, at least six different numbers.
+    pub users: Vec<u32>,
+    /// The load that is planned for, per second.
+    pub peak_per_s: Option<f64>,
+    /// Length of a trial; `None` derives it from `time`.
+    pub trial: Option<Duration>,
+    /// Limit on the whole.
+    pub time: Duration,
+}
+
+impl LiveScaling {
+    /// Refuses numbers of users that bound no law.
+    pub fn check(&self) -> Result<(), Problem> {
+        let example = "for example: --users 1,2,4,8,16,32";
+        if self.users.len() < LEAST_USERS || self.users.len() > USERS_MAX {
+            return Err(Problem::new(
+                format!(
+                    "{} of users: it takes {LEAST_USERS} to {USERS_MAX}",
+                    plural(self.users.len() as u64, "number")
+                ),
+                example,
+            ));
+        }
+        if self.users.contains(&0) || self.users.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return Err(Problem::new("numbers of users must grow from 1 or more", example));
+        }
+        Ok(())
+    }
+
+    /// Measures with `runner`.
+    pub fn measure<R: TrialRunner>(&self, runner: &mut R) -> Result<CapacityResult, CapacityError<R::Error>> {
+        self.check().map_err(CapacityError::Asked)?;
+        let Some(pilot) = pilot(&self.plan, runner)? else {
+            return Err(CapacityError::Asked(Problem::new(
+                "the search was stopped before its first trial",
+                "nothing is known yet: start it again",
+            )));
+        };
+        let length = self.length();
+        let (mut trials, mut interrupted) = (Vec::new(), false);
+        'all: for round in 0..ROUNDS {
+            let order: Vec<u32> =
+                if round % 2 == 0 { self.users.clone() } else { self.users.iter().rev().copied().collect() };
+            for users in order {
+                for _ in 0..=AGAIN_MAX {
+                    if runner.elapsed() + length.mul_f64(1.0 + WARMUP_SHARE) > self.time {
+                        break 'all;
+                    }
+                    let Some(made) = self.one(users, length, runner).map_err(CapacityError::Run)? else {
+                        interrupted = true;
+                        break 'all;
+                    };
+                    runner.ended(&made);
+                    let outcome = made.outcome;
+                    trials.push(made);
+                    if outcome != TrialOutcome::Void {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(self.result(&pilot, length, trials, interrupted, runner.elapsed()))
+    }
+
+    fn length(&self) -> Duration {
+        let trials = u32::try_from(self.users.len() * ROUNDS).unwrap_or(u32::MAX);
+        let each = (self.time / trials).saturating_sub(OVERHEAD).div_f64(1.0 + WARMUP_SHARE);
+        self.trial.unwrap_or(each.clamp(SHORTEST_TRIAL, LONGEST_TRIAL))
+    }
+
+    /// One trial; `None` where it was interrupted.
+    fn one<R: TrialRunner>(
+        &self,
+        users: u32,
+        length: Duration,
+        runner: &mut R,
+    ) -> Result<Option<CapacityTrial>, R::Error> {
+        let plan = RunPlan {
+            load: Load::Closed { connections: users },
+            threads: self.plan.threads.min(users),
+            end: End::Duration(length),
+            warmup: length.mul_f64(WARMUP_SHARE),
+            ..self.plan.clone()
+        };
+        runner.begins(&TrialPlan { rate_per_s: f64::from(users), length, purpose: TrialPurpose::Users });
+        let result = runner.run(&plan)?;
+        let none = Objectives { thresholds: Vec::new(), errors_max: 1.0 };
+        let made = trial(&result, &none, TrialPurpose::Users, length.as_secs_f64()).0;
+        Ok((!result.timing.interrupted).then_some(made))
+    }
+
+    fn result(
+        &self,
+        pilot: &Pilot,
+        length: Duration,
+        trials: Vec<CapacityTrial>,
+        interrupted: bool,
+        elapsed: Duration,
+    ) -> CapacityResult {
+        let scaling = scaling(&trials, &self.users, self.plan.seed);
+        let outcome = match &scaling.missing_because {
+            Some(reason) => CapacityOutcome::Unknown { reason: reason.clone() },
+            None => CapacityOutcome::Users,
+        };
+        let findings = findings(&outcome, &trials, None, interrupted, self.time);
+        CapacityResult {
+            format: CAPACITY_FORMAT.to_owned(),
+            version: CAPACITY_VERSION,
+            verdict: Verdict::from_findings(&findings),
+            started_at: pilot.result.timing.started_at.clone(),
+            elapsed_s: elapsed.as_secs_f64(),
+            interrupted,
+            plan: self.plan.clone(),
+            addresses: pilot.result.addresses.clone(),
+            driver: pilot.result.driver.name.clone(),
+            objectives: Vec::new(),
+            errors_max: 1.0,
+            peak_per_s: self.peak_per_s,
+            method: CapacityMethod {
+                varied: Varied::Users,
+                trial_s: length.as_secs_f64(),
+                warmup_share: WARMUP_SHARE,
+                trials_per_load: u32::try_from(ROUNDS).unwrap_or_default(),
+                exceed_ratio: 0.0,
+                coarse: 0.0,
+                precision: 0.0,
+                confirm_trials: 0,
+                confirm_share: 0.0,
+                time_s: self.time.as_secs_f64(),
+                from_per_s: None,
+                to_per_s: None,
+            },
+            alone_ms: pilot.alone_ms,
+            outcome,
+            notes: notes(&scaling),
+            trials,
+            scaling: Some(scaling),
+            findings,
+            environment: pilot.result.environment.clone(),
+        }
+    }
+}
+
+/// The law of all trials that are not void.
+fn scaling(trials: &[CapacityTrial], asked: &[u32], seed: u64) -> Scaling {
+    let counted: Vec<UsersRate> = trials
+        .iter()
+        .filter(|trial| trial.outcome == TrialOutcome::Passed)
+        .filter_map(|trial| Some(UsersRate { users: f64::from(trial.users?), rate: trial.delivered_per_s }))
+        .collect();
+    let users_max = asked.last().copied().unwrap_or_default();
+    match scalability(&counted, seed) {
+        Ok(fit) => Scaling {
+            fit: Some(described(&fit, counted.len() as u64, f64::from(users_max))),
+            missing_because: None,
+            users_max,
+        },
+        Err(why) => Scaling { fit: None, missing_because: Some(why.to_string()), users_max },
+    }
+}
+
+fn described(fit: &ScalabilityFit, trials: u64, users_max: f64) -> ScalingFit {
+    let figure =
+        |bounded: Bounded| ScalingFigure { value: bounded.value, low: bounded.low, high: bounded.high };
+    let peak = fit.peak();
+    let last = peak.map_or(users_max, |(users, _)| (users.value * 1.1).max(users_max));
+    let last = last.min(EXTRAPOLATION_MAX * users_max);
+    let point = |at: u32| {
+        let users = last.powf(f64::from(at) / f64::from(CURVE_POINTS));
+        ScalingPoint { users, rate: figure(fit.of(|law| law.rate(users))) }
+    };
+    ScalingFit {
+        gamma: figure(fit.of(|law| law.gamma)),
+        alpha: figure(fit.of(|law| law.alpha)),
+        beta: figure(fit.of(|law| law.beta)),
+        peak_users: peak.map(|(users, _)| figure(users)),
+        peak_per_s: peak.map(|(_, rate)| figure(rate)),
+        trials,
+        misfit: fit.misfit,
+        curve: (0..=CURVE_POINTS).map(point).collect(),
+    }
+}
+
+/// A law that does not describe the server is reported as such.
+fn notes(scaling: &Scaling) -> Vec<String> {
+    /// Farther off than this, no law of three numbers describes the server.
+    const MISFIT: f64 = 0.1;
+    let misfit = scaling.fit.as_ref().map(|fit| fit.misfit).filter(|misfit| *misfit > MISFIT);
+    let note = misfit.map(|misfit| {
+        format!(
+            "the law is off by up to {}: this server does not follow it, so rely on the trials",
+            percent(misfit)
+        )
+    });
+    note.into_iter().collect()
+}
