@@ -1,5 +1,5 @@
 //! Draws what a run found out: as text for a terminal, as Markdown, as ab and wrk would, and for other tools as
-//! CSV, JUnit XML ([`junit`]) and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, timed commands
+//! CSV, JUnit XML ([`junit`]) and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, searches for a capacity ([`capacity`], also as a page), timed commands
 //! ([`exec`]), these also as hyperfine would, studies ([`study`]), these also as a page with charts, series of figures over time
 //! ([`series`]), and when the parts of something ran ([`schedule`]). Reports of other tools are drawn, too ([`external`]).
 //!
@@ -12,6 +12,7 @@ mod bars;
 pub mod brief;
 mod calendar;
 pub mod calibration;
+pub mod capacity;
 mod clean;
 pub mod compare;
 pub mod csv;

@@ -8,6 +8,7 @@ mod sessions;
 mod text;
 
 pub(crate) use facts::cell_name;
+pub(crate) use html::{Figure, STYLE, STYLE_HASH, Table, Word, numbers, verdict_word, words};
 pub use html::{LoadCharts, html, load_charts};
 pub use markdown::markdown;
 pub use prony_model::study_to_json as json;

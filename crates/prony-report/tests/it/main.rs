@@ -2,6 +2,7 @@
 
 mod ab;
 mod calibration;
+mod capacity;
 mod compare;
 mod exec;
 mod exports;

@@ -6,26 +6,26 @@ use super::table::Table;
 use crate::svg::{Drawing, Shape};
 
 /// The name of a drawing, which is empty where there is only one, and the drawing.
-pub(super) type Panel = (String, String);
+pub(crate) type Panel = (String, String);
 
 /// A chart, or several of the same kind beside one another.
 #[derive(Template)]
 #[template(path = "figure.html")]
-pub(super) struct Figure {
+pub(crate) struct Figure {
     /// The page's only one.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// The finding.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// What is drawn, in a sentence or two.
-    pub(super) caption: String,
+    pub(crate) caption: String,
     /// Number of a colour and what has it, where the drawings don't say it themselves.
-    pub(super) legend: Vec<(usize, String)>,
+    pub(crate) legend: Vec<(usize, String)>,
     /// The drawings.
-    pub(super) panels: Vec<Panel>,
+    pub(crate) panels: Vec<Panel>,
     /// The data.
-    pub(super) table: Table,
+    pub(crate) table: Table,
     /// Whether the data stands in the open.
-    pub(super) open: bool,
+    pub(crate) open: bool,
 }
 
 /// Drawings that are shown at once; the others are folded, so that the page can be read.

@@ -63,7 +63,7 @@ pub(super) fn name(metric: StudyMetric) -> &'static str {
 }
 
 /// A verdict.
-pub(super) fn verdict(verdict: Verdict) -> Word {
+pub(crate) fn verdict(verdict: Verdict) -> Word {
     match verdict {
         Verdict::Valid => Word::new("good", "✓ VALID"),
         Verdict::Doubtful => Word::new("care", "▲ DOUBTFUL"),

@@ -15,10 +15,10 @@ use super::verdict::{self, Comparison, Outcome};
 use super::{published, record};
 
 /// The only style of the page.
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// The style's SHA-256 in base64, by which the policy of the page admits it and no other; a test prints the new one.
-const STYLE_HASH: &str = "mU/cQ1OG/UDc3NWbNSLCYKOXs2TEvGWDlFXroZm7Rxw=";
+pub(crate) const STYLE_HASH: &str = "mU/cQ1OG/UDc3NWbNSLCYKOXs2TEvGWDlFXroZm7Rxw=";
 
 /// A whole page.
 #[derive(Template)]

@@ -5,13 +5,13 @@ use askama::Template;
 /// A word with its shape, never colour alone: `✓ VALID`.
 #[derive(Template)]
 #[template(source = r#"<span class="word {{ class }}">{{ text }}</span>"#, ext = "html")]
-pub(super) struct Word {
+pub(crate) struct Word {
     class: &'static str,
     text: String,
 }
 
 impl Word {
-    pub(super) fn new(class: &'static str, text: impl Into<String>) -> Self {
+    pub(crate) fn new(class: &'static str, text: impl Into<String>) -> Self {
         Self { class, text: text.into() }
     }
 }
@@ -19,7 +19,7 @@ impl Word {
 /// What stands in a cell of a table.
 #[derive(Template)]
 #[template(path = "content.html")]
-pub(super) enum Content {
+pub(crate) enum Content {
     Text(String),
     /// Text and, below it, small notes with their classes.
     Noted(String, Vec<(&'static str, String)>),
@@ -31,12 +31,12 @@ pub(super) enum Content {
 
 impl Content {
     /// `text` and, below it, small `note`.
-    pub(super) fn noted(text: impl Into<String>, note: impl Into<String>) -> Self {
+    pub(crate) fn noted(text: impl Into<String>, note: impl Into<String>) -> Self {
         Self::Noted(text.into(), vec![("i", note.into())])
     }
 
     /// What stands where there is nothing to say.
-    pub(super) fn dash() -> Self {
+    pub(crate) fn dash() -> Self {
         "–".into()
     }
 }
@@ -54,19 +54,19 @@ impl From<String> for Content {
 }
 
 /// A column: its key in ids, its heading, and whether it holds numbers.
-pub(super) struct Column {
+pub(crate) struct Column {
     key: String,
     heading: String,
     class: &'static str,
 }
 
 /// A column of numbers.
-pub(super) fn numbers(key: &str, heading: &str) -> Column {
+pub(crate) fn numbers(key: &str, heading: &str) -> Column {
     Column { key: slug(key), heading: heading.to_owned(), class: "n" }
 }
 
 /// A column of words.
-pub(super) fn words(key: &str, heading: &str) -> Column {
+pub(crate) fn words(key: &str, heading: &str) -> Column {
     Column { key: slug(key), heading: heading.to_owned(), class: "t" }
 }
 
@@ -80,7 +80,7 @@ struct Row {
 /// A table under construction.
 #[derive(Template)]
 #[template(path = "table.html")]
-pub(super) struct Table {
+pub(crate) struct Table {
     /// Id of the table.
     name: String,
     /// What the ids of rows and cells begin with.
@@ -93,18 +93,18 @@ pub(super) struct Table {
 
 impl Table {
     /// A table whose first column, of headings, is `corner`. `id` is the page's only one.
-    pub(super) fn new(id: &str, caption: &str, corner: &str, columns: Vec<Column>) -> Self {
+    pub(crate) fn new(id: &str, caption: &str, corner: &str, columns: Vec<Column>) -> Self {
         let (name, id) = (id.to_owned(), id.to_owned());
         Self { name, id, caption: caption.to_owned(), corner: corner.to_owned(), columns, rows: Vec::new() }
     }
 
     /// The same with another id for the table itself, where several tables share the ids of their rows.
-    pub(super) fn named(self, name: &str) -> Self {
+    pub(crate) fn named(self, name: &str) -> Self {
         Self { name: name.to_owned(), ..self }
     }
 
     /// A row. Rows differ in their keys.
-    pub(super) fn row(
+    pub(crate) fn row(
         &mut self,
         key: &str,
         head: impl Into<Content>,
@@ -114,7 +114,7 @@ impl Table {
     }
 
     /// A row of a class; none if it is empty.
-    pub(super) fn row_of(
+    pub(crate) fn row_of(
         &mut self,
         key: &str,
         class: &'static str,
@@ -132,7 +132,7 @@ impl Table {
     }
 
     /// How many rows it has.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
@@ -142,7 +142,7 @@ impl Table {
 }
 
 /// `key` as part of an id.
-pub(super) fn slug(key: &str) -> String {
+pub(crate) fn slug(key: &str) -> String {
     key.chars()
         .map(|character| if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' })
         .collect()

@@ -1,0 +1,39 @@
+//! The report for issues and pull requests.
+
+use std::fmt::Write as _;
+
+use prony_model::CapacityResult;
+
+use super::facts::{self, COLUMNS};
+use crate::markdown::{escaped, findings};
+
+/// The report.
+pub fn markdown(result: &CapacityResult) -> String {
+    let (word, sentence) = facts::answer(result);
+    let mut text =
+        format!("{}\n\n**{word}** {}\n", escaped(&facts::manner(result).join(" · ")), escaped(&sentence));
+    let lines = [facts::basis(result), facts::law(result), facts::limiter(result), facts::peak(result)];
+    for line in lines.into_iter().flatten() {
+        // Writing to a `String` can't fail, here and below.
+        let _ = write!(text, "\n- {}", escaped(&line));
+    }
+    let _ = writeln!(text, "\n\n| | {} | |", COLUMNS.join(" | "));
+    let _ = writeln!(text, "|:--|{}:--|", "--:|".repeat(COLUMNS.len()));
+    for trial in &result.trials {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            facts::mark(trial.outcome),
+            facts::cells(trial).join(" | "),
+            escaped(&facts::why(trial))
+        );
+    }
+    if !result.findings.is_empty() || !result.notes.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&findings(&result.findings));
+    for note in &result.notes {
+        let _ = writeln!(text, "- {}", escaped(note));
+    }
+    text
+}
