@@ -3,6 +3,7 @@
 mod ab;
 mod agent;
 mod calibrate;
+mod capacity;
 mod compare;
 mod egress;
 mod errors;
@@ -33,6 +34,7 @@ use prony_model::{Problem, nearest, parse_count_u32};
 pub(crate) use ab::AbArgs;
 pub(crate) use agent::{AgentAction, AgentArgs, AgentServeArgs, NatsConfigArgs};
 pub(crate) use calibrate::CalibrateArgs;
+pub(crate) use capacity::{CapacityArgs, CapacityFormat};
 pub(crate) use compare::CompareArgs;
 pub(crate) use egress::EgressArgs;
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
@@ -54,7 +56,7 @@ pub(crate) use serve::{
     ServeArgs, ServeTlsArgs, Served, WhenFull,
 };
 pub(crate) use shared::{
-    BodyLength, CheckArgs, ConnectionArgs, Driver, Http2Args, KernelStamps, RequestArgs, TlsArgs,
+    BodyLength, CheckArgs, ConnectionArgs, Driver, Http2Args, KernelStamps, LoadArgs, RequestArgs, TlsArgs,
 };
 pub(crate) use study::StudyArgs;
 pub(crate) use supervise::SuperviseArgs;
@@ -76,7 +78,7 @@ use crate::exit::{self, Exit};
                   prony http://127.0.0.1:3000/                            as much as it takes\n  \
                   prony http://127.0.0.1:3000/ --rate 500 --duration 30s  as much as you say\n  \
                   prony demo                                              without a server",
-    help_template = "{about}\nUsage: {usage}\n\nCommands:\n{subcommands}\n\nOptions:\n{options}{after-help}",
+    help_template = "{about}\nUsage: {usage}\nCommands:\n{subcommands}\n\nOptions:\n{options}{after-help}",
     styles = STYLES,
     max_term_width = 80,
     disable_help_flag = true,
@@ -114,6 +116,9 @@ pub(crate) enum Command {
     /// Load two servers in turn, and say which is faster
     #[command(after_help = compare::EXAMPLES, after_long_help = compare_details())]
     Compare(Box<CompareArgs>),
+    /// Find the highest rate that a server carries
+    #[command(after_help = capacity::EXAMPLES, after_long_help = capacity_details())]
+    Capacity(Box<CapacityArgs>),
     /// Time commands in turn, and say which is faster
     #[command(after_help = exec::EXAMPLES, after_long_help = exec_details())]
     Exec(Box<ExecArgs>),
@@ -241,6 +246,17 @@ fn compare_details() -> String {
          within pairs. One metric is primary; the others are corrected for multiple comparisons. --fail-if tests the \
          whole interval: slower:5% holds if B is slower by at least 5 % with 95 % confidence.\n\n{}",
         compare::EXAMPLES,
+        exit::TABLE
+    )
+}
+
+fn capacity_details() -> String {
+    format!(
+        "{}\n\n\
+         Trials of rising and falling rates narrow the capacity down to 2 %; both bounds are decided by up to five trials \
+         (RFC 9971), and a long one at 95 % confirms the lower. A trial that the client or the machine spoiled is void. The \
+         exit code is 1 where --peak lies above the bounds, or where not even --from is carried.\n\n{}",
+        capacity::EXAMPLES,
         exit::TABLE
     )
 }

@@ -3,6 +3,7 @@
 pub(crate) mod ab;
 pub(crate) mod agent;
 pub(crate) mod calibrate;
+pub(crate) mod capacity;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod egress;

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::run::run(&args),
         Command::Probe(args) => cmd::probe::probe(&args),
         Command::Compare(args) => cmd::compare::compare(&args),
+        Command::Capacity(args) => cmd::capacity::capacity(&args),
         Command::Exec(args) => cmd::exec::exec(&args),
         Command::Import(args) => cmd::import::import(&args),
         Command::Report(args) => cmd::report::report(&args),

@@ -1,14 +1,15 @@
 //! Results in the format that was asked for: the same for a run that is just over and for stored ones.
 
 use prony_model::{
-    Clock, ComparisonResult, ExecResult, ExternalResult, FleetResult, ProbeResult, RunResult, StudyResult,
+    CapacityResult, Clock, ComparisonResult, ExecResult, ExternalResult, FleetResult, ProbeResult, RunResult,
+    StudyResult,
 };
 use prony_report::{
-    DistributionError, Style, compare, csv, exec, external, fleet, hgrm, hlog, junit, markdown, probe, study,
-    text,
+    DistributionError, Style, capacity, compare, csv, exec, external, fleet, hgrm, hlog, junit, markdown,
+    probe, study, text,
 };
 
-use crate::args::{Format, PageFormat, StudyFormat};
+use crate::args::{CapacityFormat, Format, PageFormat, StudyFormat};
 use crate::terminal;
 
 /// A result, and the file that it was read from; none (an empty name) for a run that is just over.
@@ -29,6 +30,8 @@ pub(crate) enum AnyResult {
     Probe(Box<ProbeResult>),
     /// Of `prony compare`.
     Comparison(Box<ComparisonResult>),
+    /// Of `prony capacity`.
+    Capacity(Box<CapacityResult>),
     /// Of `prony study`.
     Study(Box<StudyResult>),
     /// Of several agents.
@@ -43,7 +46,12 @@ impl AnyResult {
         match self {
             Self::Run(result) => Some(result),
             Self::Fleet(result) => Some(&result.merged),
-            Self::Exec(_) | Self::Probe(_) | Self::Comparison(_) | Self::Study(_) | Self::External(_) => None,
+            Self::Exec(_)
+            | Self::Probe(_)
+            | Self::Comparison(_)
+            | Self::Capacity(_)
+            | Self::Study(_)
+            | Self::External(_) => None,
         }
     }
 }
@@ -72,6 +80,16 @@ pub(crate) fn render_comparison(result: &ComparisonResult, format: PageFormat, s
         PageFormat::Text => compare::text(result, style),
         PageFormat::Json => prony_model::comparison_to_json(result),
         PageFormat::Markdown => compare::markdown(result),
+    }
+}
+
+/// What stdout gets of `prony capacity`.
+pub(crate) fn render_capacity(result: &CapacityResult, format: CapacityFormat, style: &Style) -> String {
+    match format {
+        CapacityFormat::Text => capacity::text(result, style),
+        CapacityFormat::Json => prony_model::capacity_to_json(result),
+        CapacityFormat::Markdown => capacity::markdown(result),
+        CapacityFormat::Html => capacity::html(result),
     }
 }
 
@@ -136,6 +154,7 @@ pub(crate) fn render_any(results: &[(&str, &AnyResult)], format: PageFormat) -> 
             AnyResult::Exec(result) => render_exec(result, format, &style),
             AnyResult::Probe(result) => render_probe(result, format, &style),
             AnyResult::Comparison(result) => render_comparison(result, format, &style),
+            AnyResult::Capacity(result) => render_capacity(result, format.into(), &style),
             AnyResult::Study(result) => render_study(result, format.into(), &style),
             AnyResult::Fleet(result) => render_fleet_page(result, format, &style),
             AnyResult::External(result) => render_external(result, format, &style),

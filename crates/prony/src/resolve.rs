@@ -18,6 +18,7 @@ use crate::output::Destination;
 use crate::resolve::curl::{WithCurl, with_curl};
 
 pub(crate) mod ab;
+pub(crate) mod capacity;
 pub(crate) mod compare;
 mod curl;
 mod exec;

@@ -8,11 +8,13 @@ use prony_model::{
 
 use super::facts;
 use crate::number::plain_tick;
-use crate::svg::{Anchor, Area, Axis, Drawing, Plot, Scale, Shape};
+use crate::svg::{Anchor, Area, Axis, Drawing, Plot, Scale, Shape, apart};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 380.0;
 const AREA: Area = Area { left: 64.0, top: 34.0, right: 850.0, bottom: 336.0 };
+/// From one name of a line to the next.
+const LABEL_GAP: f64 = 14.0;
 /// The number of a colour, a name and the time.
 type Series = (usize, &'static str, fn(&TrialTimes) -> Option<f64>);
 
@@ -27,12 +29,10 @@ pub(super) fn chart(result: &CapacityResult) -> Option<String> {
     }
 }
 
-/// Colour and name of what is drawn.
+/// Colour and name of what is drawn, where the lines have no names beside them.
 pub(super) fn legend(result: &CapacityResult) -> Vec<(usize, String)> {
     match result.method.varied {
-        Varied::Rate => {
-            SERIES.iter().map(|(colour, name, _)| (*colour, format!("response {name}"))).collect()
-        }
+        Varied::Rate => Vec::new(),
         Varied::Users => vec![(0, "rate by the law".to_owned()), (1, "trials".to_owned())],
     }
 }
@@ -56,17 +56,20 @@ fn times(result: &CapacityResult) -> Option<String> {
         let place = plot.place(left);
         plot.drawing.text("label", (AREA.left + 4.0, place.1 - 4.0), Anchor::Start, "objective", 200.0);
     }
+    let mut ends_of_lines = Vec::new();
     for (colour, name, of) in SERIES {
         plot.line(&format!("l service s{colour}"), &medians(result, |trial| of(&trial.service)));
         let line = medians(result, |trial| of(&trial.response));
         plot.line(&format!("l s{colour}"), &line);
-        if let Some(last) = line.last() {
-            let (x, y) = plot.place(*last);
-            plot.drawing.text(&format!("c s{colour}"), (x + 8.0, y + 4.0), Anchor::Start, name, 90.0);
-        }
+        ends_of_lines.extend(line.last().map(|last| (colour, name, plot.place(*last))));
         for trial in &result.trials {
             point(&mut plot, colour, name, trial, of(&trial.response));
         }
+    }
+    let wanted: Vec<f64> = ends_of_lines.iter().map(|(_, _, (_, y))| *y).collect();
+    let places = apart(&wanted, LABEL_GAP, AREA.top, AREA.bottom);
+    for ((colour, name, (x, _)), y) in ends_of_lines.into_iter().zip(places) {
+        plot.drawing.text(&format!("c s{colour}"), (x + 8.0, y + 4.0), Anchor::Start, name, 90.0);
     }
     if let Some(peak) = result.peak_per_s {
         upright(&mut plot, peak, least, "planned peak");

@@ -1,8 +1,8 @@
 //! The sentences of the report.
 
 use prony_model::{
-    CapacityOutcome, CapacityResult, CapacityTrial, Confirmation, Scaling, ScalingFigure, ScalingFit,
-    TrialOutcome, TrialPurpose, TrialTimes, Varied,
+    CapacityOutcome, CapacityResult, CapacityTrial, Confirmation, LimiterKind, Scaling, ScalingFigure,
+    ScalingFit, TrialOutcome, TrialPurpose, TrialTimes, Varied,
 };
 
 use crate::number::{cell, count, plural, rate, rough_percent, seconds, significant};
@@ -105,7 +105,9 @@ pub(super) fn basis(result: &CapacityResult) -> Option<String> {
 /// What limits the server beyond its capacity.
 pub(super) fn limiter(result: &CapacityResult) -> Option<String> {
     let trial = result.limiting_trial()?;
-    let limiter = trial.limiter.as_ref()?;
+    // A load that was answered late, but whole, says nothing about what limits the server.
+    let says_nothing = [LimiterKind::ChosenRate, LimiterKind::Unknown];
+    let limiter = trial.limiter.as_ref().filter(|limiter| !says_nothing.contains(&limiter.kind))?;
     Some(format!("{} (at {} /s)", limiter.sentence, rate(trial.rate_per_s)))
 }
 

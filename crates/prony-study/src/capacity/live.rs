@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use prony_model::words::{milliseconds, plural, whole};
 use prony_model::{
-    CAPACITY_FORMAT, CAPACITY_VERSION, CapacityLimit, CapacityMethod, CapacityResult, CapacityTrial, End,
-    Figure, Load, PlainFigure, Problem, Rate, RunPlan, RunResult, TrialOutcome, TrialPurpose, TrialTimes,
-    Varied, Verdict,
+    CAPACITY_FORMAT, CAPACITY_VERSION, CapacityLimit, CapacityMethod, CapacityOutcome, CapacityResult,
+    CapacityTrial, End, Figure, Load, PlainFigure, Problem, Rate, RunPlan, RunResult, TrialOutcome,
+    TrialPurpose, TrialTimes, Varied, Verdict,
 };
 
 use super::findings::findings;
@@ -172,6 +172,7 @@ impl LiveCapacity {
             tried: Vec::new(),
             notes: Vec::new(),
             not_recovered_after: None,
+            died: None,
             interrupted: false,
         };
         Ok(searching.go(runner, &pilot, &options))
@@ -267,6 +268,8 @@ struct Searching<'a> {
     notes: Vec<String>,
     /// The load after which the server did not come back.
     not_recovered_after: Option<f64>,
+    /// Why the server did not answer at all any more.
+    died: Option<String>,
     interrupted: bool,
 }
 
@@ -286,7 +289,11 @@ impl Searching<'_> {
             self.one(&plan, runner);
             runner.pause(PAUSE + PAUSE_AFTER_VOID * self.spoiled_in_a_row());
         };
-        let outcome = outcome(&found, &self.tried, |limit| self.reason(limit));
+        let outcome = match &self.died {
+            // What is gone has no capacity, unless it carried something before.
+            Some(why) if found.carried.is_none() => CapacityOutcome::Unknown { reason: why.clone() },
+            _ => outcome(&found, &self.tried, |limit| self.reason(limit)),
+        };
         let findings =
             findings(&outcome, &self.trials, self.not_recovered_after, self.interrupted, options.time);
         let Pilot { result, alone_ms, .. } = pilot;
@@ -337,7 +344,9 @@ impl Searching<'_> {
             Ok(result) => trial(&result, &self.live.objectives, plan.purpose, plan.length.as_secs_f64()),
             Err(error) => {
                 let why = R::describe(&error);
-                self.notes.push(format!("the server did not answer at {} /s: {why}", whole(plan.rate_per_s)));
+                self.died =
+                    Some(format!("the server did not answer at {} /s: {why}", whole(plan.rate_per_s)));
+                self.notes.extend(self.died.clone());
                 (unanswered(plan, why), None)
             }
         };

@@ -39,7 +39,7 @@ pub(crate) struct ReportArgs {
 pub(crate) enum ReportFormat {
     /// What a run can be printed as at once, too.
     Run(Format),
-    /// The page of a study.
+    /// The page of a study or of a search for a capacity.
     Html,
 }
 
@@ -60,7 +60,7 @@ impl ValueEnum for ReportFormat {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         match self {
             Self::Run(format) => format.to_possible_value(),
-            Self::Html => Some(PossibleValue::new("html").help("The page of a study")),
+            Self::Html => Some(PossibleValue::new("html").help("The page of a study or of a capacity")),
         }
     }
 }

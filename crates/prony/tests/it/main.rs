@@ -6,6 +6,7 @@ mod agents;
 mod bad_servers;
 mod binary;
 mod calibration;
+mod capacity;
 mod compare;
 mod curl;
 mod docs;

@@ -32,6 +32,8 @@ struct Rig {
     jams_at: f64,
     is_jammed: bool,
     is_dead: bool,
+    /// After so many runs it stops answering, too.
+    dies_after_runs: usize,
     /// The run in which Ctrl-C comes.
     interrupted_at: usize,
     /// α and β of a closed loop.
@@ -51,6 +53,7 @@ impl Rig {
             jams_at: f64::INFINITY,
             is_jammed: false,
             is_dead: false,
+            dies_after_runs: usize::MAX,
             interrupted_at: usize::MAX,
             law: (1.0, 0.0),
         }
@@ -69,6 +72,11 @@ fn summary(count: u64, p50_ms: f64, p99_ms: f64, max_ms: f64) -> LatencySummary 
     }
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+fn whole_number(value: f64) -> u64 {
+    value as u64
+}
+
 impl TrialRunner for Rig {
     type Error = String;
 
@@ -76,7 +84,7 @@ impl TrialRunner for Rig {
         self.runs += 1;
         let measured = plan.end.duration().expect("every load ends by the clock");
         self.clock += plan.warmup + measured;
-        if self.is_dead {
+        if self.is_dead || self.runs > self.dies_after_runs {
             return Err("connection refused".to_owned());
         }
         let measured_s = measured.as_secs_f64();
@@ -96,7 +104,7 @@ impl TrialRunner for Rig {
                 result.rate.whole_rounds_per_s = Some(rate);
                 result.rate.done_per_s = rate;
                 let count = rate * measured_s;
-                result.latency.service = summary(count as u64, least, time, time);
+                result.latency.service = summary(whole_number(count), least, time, time);
                 (count, count, least, time)
             }
             Load::Open { rate_per_s, .. } => {
@@ -115,12 +123,12 @@ impl TrialRunner for Rig {
                         Some(Limiter { kind: LimiterKind::ServerThread, sentence, evidence: Vec::new() });
                 }
                 let service =
-                    summary((asked * measured_s) as u64, self.service_ms, queue_ms(0.5), queue_ms(1.0));
+                    summary(whole_number(asked * measured_s), self.service_ms, queue_ms(0.5), queue_ms(1.0));
                 result.latency.service = service;
                 (asked * measured_s, asked * measured_s, queue_ms(0.5), queue_ms(0.99))
             }
         };
-        let (sent, done) = (sent as u64, done as u64);
+        let (sent, done) = (whole_number(sent), whole_number(done));
         result.requests = prony_model::Requests {
             intended: sent,
             sent,
@@ -216,6 +224,15 @@ fn a_server_that_dies_ends_the_search_with_what_is_known() {
     assert!(codes(&result).contains(&FindingCode::NotRecovered), "{:?}", result.findings);
     let last = result.trials.last().expect("a trial");
     assert_eq!((last.outcome, last.reason.as_str()), (TrialOutcome::Failed, "connection refused"));
+}
+
+#[test]
+fn a_server_that_dies_before_it_carried_anything_has_no_capacity() {
+    let mut rig = Rig { dies_after_runs: 2, ..Rig::new(1000.0) };
+    let result = live("response.p99 < 50ms").search(&mut rig).expect("a result");
+    let CapacityOutcome::Unknown { reason } = &result.outcome else { panic!("{:?}", result.outcome) };
+    assert!(reason.contains("connection refused"), "{reason}");
+    assert_eq!(result.verdict, Verdict::Invalid);
 }
 
 #[test]

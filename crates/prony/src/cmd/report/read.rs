@@ -5,9 +5,9 @@ use std::io::Read as _;
 use std::path::Path;
 
 use prony_model::{
-    COMPARISON_FORMAT, EXEC_FORMAT, EXTERNAL_FORMAT, FLEET_FORMAT, FormatError, PROBE_FORMAT, RunResult,
-    STUDY_FORMAT, comparison_from_json, exec_from_json, external_from_json, fleet_from_json, from_json,
-    probe_from_json, stored_format, study_from_json,
+    CAPACITY_FORMAT, COMPARISON_FORMAT, EXEC_FORMAT, EXTERNAL_FORMAT, FLEET_FORMAT, FormatError,
+    PROBE_FORMAT, RunResult, STUDY_FORMAT, capacity_from_json, comparison_from_json, exec_from_json,
+    external_from_json, fleet_from_json, from_json, probe_from_json, stored_format, study_from_json,
 };
 use prony_report::check_distributions;
 
@@ -94,6 +94,9 @@ fn result(name: &str, text: &str) -> Result<AnyResult, CliError> {
         }
         COMPARISON_FORMAT => {
             comparison_from_json(text).map(|result| AnyResult::Comparison(Box::new(result))).map_err(refused)
+        }
+        CAPACITY_FORMAT => {
+            capacity_from_json(text).map(|result| AnyResult::Capacity(Box::new(result))).map_err(refused)
         }
         EXEC_FORMAT => exec_from_json(text).map(|result| AnyResult::Exec(Box::new(result))).map_err(refused),
         STUDY_FORMAT => {
