@@ -6,6 +6,7 @@
 //! and never computes a statistic: `prony-engine` measures, `prony-stats` computes, `prony-report` draws.
 
 mod advice;
+mod agents;
 mod calibration;
 mod capacity;
 mod check;
@@ -48,6 +49,7 @@ mod units;
 pub mod words;
 
 pub use advice::nearest;
+pub use agents::{AgentChoice, check_agent_name, is_name_part};
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
     CalibrationNoise, CalibrationPoint, CalibrationSetting, evaluate,

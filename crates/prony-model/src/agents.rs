@@ -1,0 +1,116 @@
+//! Which agents put a load on a server, as command lines and study files name them.
+
+use std::fmt;
+
+use crate::Problem;
+use crate::words::plural;
+
+/// Characters of an agent's name at most.
+const NAME_MAX: usize = 64;
+/// What to write instead.
+const ADVICE: &str = "write names with commas, or how many: a,b or 3";
+
+/// The agents that share a load.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AgentChoice {
+    /// These, each once.
+    Names(Vec<String>),
+    /// Any so many that are idle, at least 1.
+    Any(usize),
+}
+
+/// Whether `text` can be a part of a subject of the agents' protocol: 1 to 64 letters, digits, `-` and `_`.
+pub fn is_name_part(text: &str) -> bool {
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(good)
+}
+
+/// Checks the name of an agent. A number is none: `--agents 3` means any three.
+pub fn check_agent_name(text: &str) -> Result<(), Problem> {
+    if is_name_part(text) && !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        format!("`{text}` is no name of an agent"),
+        "write 1 to 64 letters, digits, `-` and `_`, not digits alone",
+    ))
+}
+
+impl AgentChoice {
+    /// Reads a number or names with commas.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        match text.parse::<usize>() {
+            Ok(0) => Err(Problem::new("no agent makes no load", ADVICE)),
+            Ok(count) => Ok(Self::Any(count)),
+            Err(_) => Self::named(text.split(',').map(|name| name.trim().to_owned()).collect()),
+        }
+    }
+
+    /// The agents of these names.
+    pub fn named(names: Vec<String>) -> Result<Self, Problem> {
+        if names.is_empty() {
+            return Err(Problem::new("no agent makes no load", ADVICE));
+        }
+        for (place, name) in names.iter().enumerate() {
+            check_agent_name(name)?;
+            if names[..place].contains(name) {
+                return Err(Problem::new(format!("the agent {name} is named twice"), ADVICE));
+            }
+        }
+        Ok(Self::Names(names))
+    }
+
+    /// How many.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Names(names) => names.len(),
+            Self::Any(count) => *count,
+        }
+    }
+}
+
+impl fmt::Display for AgentChoice {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Names(names) if names.len() == 1 => write!(to, "agent {}", names[0]),
+            Self::Names(names) => write!(to, "agents {}", names.join(", ")),
+            Self::Any(count) => to.write_str(&plural(*count as u64, "agent")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_or_names() {
+        let names = |names: &[&str]| AgentChoice::Names(names.iter().map(|&name| name.to_owned()).collect());
+        for (text, expected, words) in [
+            ("3", AgentChoice::Any(3), "3 agents"),
+            ("1", AgentChoice::Any(1), "1 agent"),
+            ("a", names(&["a"]), "agent a"),
+            ("a, b-2", names(&["a", "b-2"]), "agents a, b-2"),
+        ] {
+            let read = AgentChoice::parse(text).expect(text);
+            assert_eq!((&read, read.to_string().as_str()), (&expected, words));
+        }
+    }
+
+    #[test]
+    fn what_is_neither_is_refused() {
+        for (text, expected) in [
+            ("0", "no agent makes no load"),
+            ("", "`` is no name"),
+            ("a,a", "a is named twice"),
+            ("a,2", "`2` is no name"),
+            ("a.b", "`a.b` is no name"),
+            ("-1,", "`` is no name"),
+            ("ä", "`ä` is no name"),
+        ] {
+            let problem = AgentChoice::parse(text).expect_err(text).to_string();
+            assert!(problem.contains(expected), "{text}: {problem}");
+        }
+        assert!(AgentChoice::named(Vec::new()).is_err());
+    }
+}
