@@ -61,40 +61,65 @@ pub fn text(result: &FleetResult, style: &Style) -> String {
     format!("{}\n{}", text::run(&result.merged, style), page.finish())
 }
 
-/// The report for issues and pull requests.
-pub fn markdown(result: &FleetResult) -> String {
+/// The agents of a load, as a table for other reports. Names and reasons are foreign text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentTable {
+    /// The unit of latencies.
+    pub unit: &'static str,
+    /// What stands over the cells.
+    pub headings: Vec<&'static str>,
+    /// Name and cells of each agent that is shown.
+    pub rows: Vec<(String, Vec<String>)>,
+    /// How many are not.
+    pub more: usize,
+    /// Why agents have no result.
+    pub absences: Vec<String>,
+    /// How far apart they began, and how long they measured together.
+    pub start: Option<String>,
+}
+
+/// The agents of `result`.
+pub fn table(result: &FleetResult) -> AgentTable {
     let unit = Unit::of(&result.merged);
     let (shown, more) = shown(result);
+    let row = |agent: &&FleetAgent| {
+        let mut cells = cells(agent, unit);
+        cells.push(agent.start_late_ns.map_or_else(|| "–".to_owned(), late));
+        cells.push(agent.clock.map_or_else(|| "–".to_owned(), |clock| bound(clock.bound_ns)));
+        (agent.name.clone(), cells)
+    };
+    let absence = |agent: &&FleetAgent| {
+        let absence = agent.absence.as_ref()?;
+        Some(format!("{} {}: {}", agent.name, absence.kind.name(), absence.reason))
+    };
+    AgentTable {
+        unit: unit.name,
+        headings: HEADINGS.into_iter().chain(["start", "clock"]).collect(),
+        rows: shown.iter().map(row).collect(),
+        more,
+        absences: shown.iter().filter_map(absence).collect(),
+        start: start(result),
+    }
+}
+
+/// The report for issues and pull requests.
+pub fn markdown(result: &FleetResult) -> String {
+    let table = table(result);
     let mut text = markdown::run(&result.merged);
-    let sides = "--:|".repeat(HEADINGS.len() + 2);
+    let sides = "--:|".repeat(table.headings.len());
     // Writing to a `String` can't fail.
-    let _ = write!(
-        text,
-        "\n| agent ({}) | {} | start | clock |\n|:--|{sides}\n",
-        unit.name,
-        HEADINGS.join(" | ")
-    );
-    for agent in &shown {
-        let late = agent.start_late_ns.map_or_else(|| "–".to_owned(), late);
-        let clock = agent.clock.map_or_else(|| "–".to_owned(), |clock| bound(clock.bound_ns));
-        let _ = writeln!(
-            text,
-            "| {} | {} | {late} | {clock} |",
-            markdown::escaped(&agent.name),
-            cells(agent, unit).join(" | ")
-        );
+    let _ = write!(text, "\n| agent ({}) | {} |\n|:--|{sides}\n", table.unit, table.headings.join(" | "));
+    for (name, cells) in &table.rows {
+        let _ = writeln!(text, "| {} | {} |", markdown::escaped(name), cells.join(" | "));
     }
-    if more > 0 {
-        let _ = writeln!(text, "\n{} more agents", count(more as u64));
+    if table.more > 0 {
+        let _ = writeln!(text, "\n{} more agents", count(table.more as u64));
     }
-    for agent in &shown {
-        if let Some(absence) = &agent.absence {
-            let why = format!("{} {}: {}", agent.name, absence.kind.name(), absence.reason);
-            let _ = writeln!(text, "\n- {}", markdown::escaped(&why));
-        }
+    for why in &table.absences {
+        let _ = writeln!(text, "\n- {}", markdown::escaped(why));
     }
-    if let Some(start) = start(result) {
-        let _ = writeln!(text, "\n{}", markdown::escaped(&start));
+    if let Some(start) = &table.start {
+        let _ = writeln!(text, "\n{}", markdown::escaped(start));
     }
     text
 }
