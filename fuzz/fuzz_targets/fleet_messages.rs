@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use prony_fleet::agent::{Action, Agent, Identity, Input};
-use prony_fleet::controller::{self, Controller, RunSettings, Wanted};
+use prony_fleet::controller::{self, Collector, Controller, Next, Roster, RunSettings, Signer, Wanted};
 use prony_fleet::protocol::{AgentName, ControllerKey, Envelope, Report, RunName, Subject};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -15,6 +15,19 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(again.message, report.message);
     }
     let name = AgentName::new("a").expect("a name");
+    match Envelope::<Report>::decode(bytes).map(|envelope| (envelope.slice, envelope.message)) {
+        Ok((slice, Report::Part(part))) => {
+            let run = RunName::new("r").expect("a name");
+            let next = Collector::default().take(&name, &run, slice, &part, 1);
+            assert!(!matches!(next, Next::Store(collected) if collected.bytes.len() as u64 != part.bytes));
+        }
+        Ok((_, Report::Heartbeat(heartbeat))) => {
+            let mut roster = Roster::default();
+            roster.heard(&name, heartbeat, 1);
+            assert_eq!(roster.list(1).len(), 1);
+        }
+        _ => {}
+    }
     let key = ControllerKey::generate().and_then(|text| ControllerKey::read(&text)).expect("a key");
     let identity = Identity {
         name: name.clone(),
@@ -30,8 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
     let run = RunName::new("r").expect("a name");
     let settings = RunSettings {
         run: run.clone(),
-        epoch: 1,
-        key: Arc::new(key),
+        signer: Arc::new(Signer::new(Arc::new(key), 1)),
         wanted: Wanted::Any(1),
         plans: Vec::new(),
         version: "1".to_owned(),

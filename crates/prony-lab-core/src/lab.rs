@@ -10,6 +10,7 @@ use crate::access::{Access, DEVICES, Hashing, Shown, Who, check_place, key, know
 use crate::capacity::{Downloads, RenderCache, Shares, Turns};
 use crate::definitions::Definitions;
 use crate::egress;
+use crate::fleet::Fleet;
 use crate::health::{Health, HealthLimits};
 use crate::lab_error::LabError;
 use crate::metrics::Metrics;
@@ -60,6 +61,8 @@ pub struct Lab {
     pub workplace: Arc<OnceLock<String>>,
     /// What inspects new projects, once there is a worker.
     pub inspector: Arc<OnceLock<Box<dyn Inspect>>>,
+    /// The agents that it leads, if it was started with a broker.
+    pub fleet: Arc<OnceLock<Fleet>>,
     /// Room for notifications of pushes.
     pub pushes: Arc<Semaphore>,
     /// Who may do what.
@@ -125,6 +128,7 @@ impl Lab {
             projects: Kept::default(),
             workplace: Arc::default(),
             inspector: Arc::default(),
+            fleet: Arc::default(),
             pushes: Arc::new(Semaphore::new(PUSHES_MAX)),
         })
     }

@@ -16,6 +16,7 @@ pub mod definitions;
 pub mod egress;
 mod event_cursor;
 mod example;
+pub mod fleet;
 pub mod health;
 pub mod history;
 pub mod hooks;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
-use super::{BuildId, BuildState, Definition, ProjectId, Repeat, TaskId, TaskState, Variant};
+use super::{BuildId, BuildState, Definition, LoadAgents, ProjectId, Repeat, TaskId, TaskState, Variant};
 use crate::clock::Moment;
 
 /// A longer reference is no branch, tag or commit that anybody named.
@@ -78,6 +78,9 @@ pub struct AdHocLoad {
     pub rate_per_s: Option<f64>,
     /// How long, seconds.
     pub duration_s: f64,
+    /// Agents that share it: names, or how many; absent: the lab's own machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<LoadAgents>,
 }
 
 /// A build that is to be accepted: checked, with every default filled in.

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agents;
 mod alert;
 pub mod auth;
 mod bisect;
@@ -35,6 +36,7 @@ mod status;
 mod trigger;
 mod web_url;
 
+pub use agents::{AgentClock, AgentRow, Agents, AgentsStop, LoadAgents};
 pub use alert::{Alert, AlertKind, AlertState};
 pub use bisect::{Bisect, BisectRequest, BisectState, CANDIDATES_MAX, Candidate, Outcome, Step};
 pub use build::{

@@ -22,7 +22,9 @@ use prony_lab_model::{
     BuildDetail, BuildId, BuildKind, BuildState, BuildVerdict, Commit, Definition, Limits, Role, Task,
     TaskKind, TaskState,
 };
-use prony_lab_store::{self as store, StoreError, builds, files, projects, queue, results, tasks, users};
+use prony_lab_store::{
+    self as store, StoreError, agent_runs, builds, files, projects, queue, results, tasks, users,
+};
 
 /// What is asked to stop is killed after this long: a server has written its data by then.
 const GRACE: Duration = Duration::from_secs(10);
@@ -463,6 +465,9 @@ impl Job<'_> {
             persist(store, move |tx| {
                 for (name, bytes) in &study.files {
                     files::put(tx, id, name, bytes)?;
+                }
+                if let (Some((run, results)), false) = (&study.agent_run, study.files.is_empty()) {
+                    agent_runs::set_merged(tx, run, *results)?;
                 }
                 if let (Some(results), Some(project), true) = (&study.results, project, is_series) {
                     results::keep(tx, id, project, &variant, results)?;

@@ -9,10 +9,12 @@
 //! measured), `verdict.rs` (the verdict), `inspect.rs` (what may become a project),
 //! `triggers.rs` (what is due by itself).
 //!
-//! This crate must never answer a request, and never measure anything itself: it starts `prony study` and `prony run`.
+//! This crate must never answer a request, and never measure anything itself: it starts `prony study` and `prony run`, and
+//! has agents measure (`agents.rs`).
 
 #![forbid(unsafe_code)]
 
+mod agents;
 mod baseline;
 mod build;
 mod cache;

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use prony_model::from_json;
 use prony_supervisor::{Limits, QUIET_POLL_INTERVAL};
 
+use super::agents;
 use super::build::{Done, Job, Source};
 use super::sandbox::{Network, Scope};
 use super::study::Study;
@@ -20,6 +21,9 @@ const RESULT_BYTES_MAX: u64 = 64 << 20;
 /// Runs the load, and takes in its result.
 pub(super) fn run(job: &mut Job<'_>, log: &mut Log<'_>) -> Done {
     let Some(load) = &job.detail.load else { return Done::failed("it is not known what to load") };
+    if let Some(agents) = &load.agents {
+        return agents::run(job, load, agents, log);
+    }
     let path = job.workspace.path().join(RESULT);
     let mut words = vec![job.tools.starter.program.clone().into_os_string(), "run".into()];
     words.extend(flags(load));
@@ -97,6 +101,7 @@ mod tests {
             connections: 8,
             rate_per_s: None,
             duration_s: 2.5,
+            agents: None,
         };
         assert_eq!(flags(&load), ["--connections", "8", "--duration", "2.5s"]);
         load.rate_per_s = Some(100.0);

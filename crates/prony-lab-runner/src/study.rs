@@ -41,6 +41,8 @@ pub(super) struct Study {
     pub(super) is_doubtful: bool,
     /// A summary for people.
     pub(super) words: Option<String>,
+    /// The run of agents that the files have, and how many of its results.
+    pub(super) agent_run: Option<(String, u32)>,
 }
 
 /// Runs the study of the project, and reads its result.

@@ -4,7 +4,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Every table but `lab`, which describes the store itself. A test compares them with the database.
-pub(super) const TABLES: [&str; 27] = [
+pub(super) const TABLES: [&str; 29] = [
+    "agent_runs",
+    "agent_slices",
     "alerts",
     "audit",
     "bisects",

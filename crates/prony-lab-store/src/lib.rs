@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agent_runs;
 pub mod alerts;
 pub mod audit;
 pub mod background;

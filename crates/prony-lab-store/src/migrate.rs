@@ -4,7 +4,7 @@ use super::session::{Dialect, Session};
 use super::{StoreError, lock};
 
 /// The steps from an empty database to the newest, in order. A step that was released is never changed.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
@@ -12,6 +12,7 @@ const STEPS: [&str; 7] = [
     include_str!("migrations/0005.sql"),
     include_str!("migrations/0006.sql"),
     include_str!("migrations/0007.sql"),
+    include_str!("migrations/0008.sql"),
 ];
 
 /// Makes the table that describes the store itself.

@@ -4,6 +4,7 @@
 //! stand in one place, so that the two can't differ. `call` is how a handler is called, `problem` how it fails.
 
 mod admin;
+mod agents;
 mod bisects;
 mod builds;
 mod call;

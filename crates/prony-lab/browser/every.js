@@ -82,7 +82,8 @@ const MISTAKES = {
 const NO_MISTAKES = ['/build/{id}/cancel', '/build/{id}/retry', '/build/{id}/note', '/build/{id}/commits', '/bisects',
   '/bisect/{id}/cancel', '/project/{name}/archive', '/project/{name}/clear-caches', '/account/token/{id}/revoke',
   '/account/session/{id}/end', '/account/sign-out', '/admin/user/{name}', '/admin/token/{id}/revoke', '/admin/stop',
-  '/admin/hook/{id}/remove', '/monitor/{id}/remove', '/push/{project}', '/login', '/logout', '/first-login/{secret}'];
+  '/admin/hook/{id}/remove', '/monitor/{id}/remove', '/push/{project}',
+  '/agents/stop', '/agents/lift', '/login', '/logout', '/first-login/{secret}'];
 
 browse(base, faults, async (open) => {
   complete();

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use prony_lab_core::admin::LocalSocket;
+use prony_lab_core::fleet::{Fleet, FleetError, FleetOptions, FleetThreads};
 use prony_lab_core::lab::Lab;
 use prony_lab_core::lab_error::LabError;
 use prony_lab_model::log::{LogEntry, LogLevel};
@@ -29,6 +30,14 @@ impl Serving {
         drop(self.background);
         self.web.stop();
     }
+}
+
+/// Leads agents from now on, until what is returned is dropped. To be called before builds are run.
+pub fn lead_agents(lab: &Lab, options: FleetOptions) -> Result<FleetThreads, FleetError> {
+    let (fleet, threads) = Fleet::start(&lab.store, options)?;
+    // A lab leads agents by one key.
+    let _ = lab.fleet.set(fleet);
+    Ok(threads)
 }
 
 /// Listens and answers from now on.

@@ -42,10 +42,10 @@ pub(crate) use express::{ExpressArgs, StartPostgres};
 pub(crate) use fleet::{AgentsWanted, BrokerArgs};
 pub(crate) use import::{ImportArgs, ImportFormat};
 pub(crate) use lab::{
-    LabAction, LabArgs, LabAuditArgs, LabCheckArgs, LabClearCachesArgs, LabCopyArgs, LabGateArgs,
-    LabLoginArgs, LabLogoutArgs, LabPlaceArgs, LabPolicyArgs, LabSearchArgs, LabSecretArgs, LabServeArgs,
-    LabSubmitArgs, LabThereArgs, LabTokenArgs, LabUserArgs, LabWaitArgs, PolicyAction, SearchFormat,
-    SecretAction, TokenAction, UserAction,
+    LabAction, LabAgentsArgs, LabArgs, LabAuditArgs, LabCheckArgs, LabClearCachesArgs, LabCopyArgs,
+    LabGateArgs, LabLoginArgs, LabLogoutArgs, LabPlaceArgs, LabPolicyArgs, LabSearchArgs, LabSecretArgs,
+    LabServeArgs, LabStopAllArgs, LabSubmitArgs, LabThereArgs, LabTokenArgs, LabUserArgs, LabWaitArgs,
+    PolicyAction, SearchFormat, SecretAction, TokenAction, UserAction,
 };
 pub(crate) use postgres::PostgresArgs;
 pub(crate) use probe::ProbeArgs;

@@ -74,7 +74,9 @@ pub(crate) fn write_secret(path: &Path, text: &str) -> io::Result<()> {
 /// An epoch, above all before it with the same key; no other run has the key meanwhile.
 pub(crate) struct Epoch {
     pub(crate) number: u64,
-    _lock: File,
+    /// The file that has it, locked.
+    file: File,
+    path: PathBuf,
 }
 
 impl Epoch {
@@ -84,7 +86,7 @@ impl Epoch {
         let path = path.with_extension("epoch");
         let open =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let mut file = open.map_err(|error| failed(&path, error))?;
+        let file = open.map_err(|error| failed(&path, error))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -98,14 +100,26 @@ impl Epoch {
         let last: u64 = text.trim().parse().unwrap_or(0);
         let now = u64::try_from(clock::wall().as_millis()).unwrap_or(0);
         let number = now.max(last.saturating_add(1));
-        let write = |file: &mut File| {
+        let mut epoch = Self { number, file, path };
+        epoch.write()?;
+        Ok(epoch)
+    }
+
+    /// Notes a higher epoch, in which the key is used from now on.
+    pub(crate) fn raise(&mut self, number: u64) -> Result<(), CliError> {
+        self.number = self.number.max(number);
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<(), CliError> {
+        let (file, number) = (&mut self.file, self.number);
+        let mut write = || {
             file.set_len(0)?;
             file.seek(SeekFrom::Start(0))?;
             file.write_all(format!("{number}\n").as_bytes())?;
             file.sync_all()
         };
-        write(&mut file).map_err(|error| failed(&path, error))?;
-        Ok(Self { number, _lock: file })
+        write().map_err(|error| failed(&self.path, error))
     }
 }
 

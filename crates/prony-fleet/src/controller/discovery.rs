@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{DISCOVER_MAX_NS, DISCOVER_MIN_NS};
+use super::{DISCOVER_MAX_NS, DISCOVER_MIN_NS, SEEN_MAX};
 use crate::protocol::{AgentName, Heartbeat, Work};
 
-/// Agents that are remembered while they are looked for.
-const SEEN_MAX: usize = 10_000;
 /// Names in a message.
 const SHOWN_MAX: usize = 8;
 

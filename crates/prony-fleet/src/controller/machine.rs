@@ -8,12 +8,13 @@ use super::assembly::Taken;
 use super::discovery::Discovery;
 pub use super::discovery::Wanted;
 use super::outcome::Outcome;
+use super::signer::{About, Signer};
 use super::slot::{Pending, SliceState, Slot};
 use super::{ANSWER_LIMIT_NS, BEAT_NS, LOST_NS, RESEND_NS, SUSPECT_NS};
 use crate::clock::Offset;
 use crate::protocol::{
-    AgentName, Answer, Command, ControllerKey, Envelope, Heartbeat, Live, Part, Report, ResultKind, RunName,
-    Subject, V_MINOR, WirePlan, seal,
+    AgentName, Answer, Command, Envelope, Heartbeat, Live, Part, Report, ResultKind, RunName, Subject,
+    WirePlan,
 };
 
 /// A run.
@@ -21,10 +22,8 @@ use crate::protocol::{
 pub struct RunSettings {
     /// Its name, never used before.
     pub run: RunName,
-    /// Above that of every run before it with the same key.
-    pub epoch: u64,
     /// What signs the commands.
-    pub key: Arc<ControllerKey>,
+    pub signer: Arc<Signer>,
     /// Which agents.
     pub wanted: Wanted,
     /// A part of the load for each.
@@ -79,8 +78,13 @@ pub enum Event {
     Chosen(Vec<AgentName>),
     /// An agent's clock was compared.
     Ready(AgentName, Offset),
-    /// The load begins after so many nanoseconds.
-    Starting(u64),
+    /// The load will begin.
+    Starting {
+        /// When, on the controller's monotonic clock, nanoseconds.
+        at_ns: u64,
+        /// After so many nanoseconds.
+        in_ns: u64,
+    },
     /// How far an agent is.
     Live(AgentName, Live),
     /// An agent is not heard.
@@ -115,7 +119,6 @@ pub struct Controller {
     settings: RunSettings,
     slots: Vec<Slot>,
     phase: Phase,
-    counter: u64,
     commands: u64,
     beat_ns: u64,
     start_ns: Option<u64>,
@@ -131,7 +134,6 @@ impl Controller {
             settings,
             slots: Vec::new(),
             phase: Phase::Discovering(Discovery::new(now_ns)),
-            counter: 0,
             commands: 0,
             beat_ns: now_ns,
             start_ns: None,
@@ -252,7 +254,13 @@ impl Controller {
                 Command::Received { result, next: slot.assembly.next() }
             }
             Taken::Again if slot.committed.as_ref() == Some(&result) => Command::Committed { result },
-            Taken::Again => Command::Received { result, next: slot.assembly.next() },
+            Taken::Again => {
+                // It could not be stored when it arrived.
+                if let Some((is, bytes)) = slot.result.clone() {
+                    actions.push(Action::Store(place, is, bytes));
+                }
+                Command::Received { result, next: slot.assembly.next() }
+            }
             Taken::Bad(_) => return,
         };
         self.send(place, &command, now_ns, actions);
@@ -356,20 +364,14 @@ impl Controller {
         now_ns: u64,
         actions: &mut Vec<Action>,
     ) {
-        self.counter += 1;
-        let envelope = Envelope {
-            v_minor: V_MINOR,
-            msg_id,
-            lab_epoch: self.settings.epoch,
+        let about = About {
+            id: msg_id,
             run: Some(self.settings.run.clone()),
             slice: u32::try_from(place).unwrap_or(u32::MAX),
             attempt: 1,
-            seq: self.counter,
-            sent_mono_ns: now_ns,
-            message: command.clone(),
         };
         let subject = Subject::Command(self.slots[place].name.clone());
-        let bytes = seal(&self.settings.key, &subject, &envelope);
+        let bytes = self.settings.signer.seal(&subject, about, command.clone(), now_ns);
         actions.push(Action::Publish(subject, bytes));
     }
 }

@@ -1,16 +1,27 @@
-//! What leads a run: [`Controller`] decides, [`drive`] does.
+//! What leads a run: [`Controller`] decides, [`drive`] does. A process that leads one run after the other has a [`Roster`] and
+//! a [`Collector`] beside that.
 
 mod assembly;
+mod collector;
 mod discovery;
 mod drive;
 mod machine;
 mod outcome;
+mod roster;
+mod signer;
 mod slot;
 
+pub use collector::{Collected, Collector, Next, ResultKey};
 pub use drive::{EVENTS_MAX, Line, drive};
 pub use machine::{Action, Controller, Event, Input, RunSettings, Wanted};
-pub use outcome::{AgentResult, Outcome};
+pub use outcome::{AgentResult, Outcome, agent_outcome};
+pub use roster::{Listed, Presence, Roster};
+pub use signer::{About, Signer};
 pub use slot::SliceState;
+
+use std::time::Duration;
+
+use prony_model::RunPlan;
 
 /// Heartbeats are collected this long before the agents of a run are chosen: two of each agent, so that two agents of one
 /// name are seen.
@@ -33,5 +44,23 @@ const RESULT_LIMIT_NS: u64 = 60_000_000_000;
 const STOP_LIMIT_NS: u64 = 20_000_000_000;
 /// Agents that are to delete their copies are waited for so long.
 const LINGER_NS: u64 = 3_000_000_000;
+/// Agents that are remembered beside those of a run.
+const SEEN_MAX: usize = 10_000;
+/// An agent that hears nothing from its controller ends its load after this.
+pub const UNATTENDED: Duration = Duration::from_mins(1);
+/// Beyond its planned length, a load is ended after this, whatever happens.
+const DEADLINE_MARGIN: Duration = Duration::from_secs(10);
 /// Agents of one run.
 pub const AGENTS_MAX: usize = 1_000;
+
+/// When the load of an agent is ended after its start, whatever happens; `None` for a number of requests alone, which has
+/// no known end.
+pub fn deadline(plan: &RunPlan) -> Option<Duration> {
+    let measured = plan.end.duration()?;
+    Some(
+        plan.warmup
+            .saturating_add(measured)
+            .saturating_add(plan.timeouts.drain)
+            .saturating_add(DEADLINE_MARGIN),
+    )
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use prony_fleet::agent::{self, AgentSettings, Identity, Load, serve};
 use prony_fleet::bus::Hub;
-use prony_fleet::controller::{self, RunSettings, Wanted, drive};
+use prony_fleet::controller::{self, RunSettings, Signer, Wanted, drive};
 use prony_fleet::protocol::{Live, ResultKind, Subject};
 use prony_model::RunPlan;
 
@@ -71,8 +71,7 @@ fn a_run_from_end_to_end() {
     let bus = hub.connect(&Subject::OF_CONTROLLER.map(str::to_owned), Box::new(sink));
     let settings = RunSettings {
         run: run("r1"),
-        epoch: 5,
-        key: Arc::new(key),
+        signer: Arc::new(Signer::new(Arc::new(key), 5)),
         wanted: Wanted::Any(2),
         plans: vec![wire_plan(); 2],
         version: "1".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prony_fleet::controller::{Action, Controller, Input, RunSettings, Wanted};
+use prony_fleet::controller::{Action, Controller, Input, RunSettings, Signer, Wanted};
 use prony_fleet::protocol::{
     Command, Envelope, Heartbeat, PART_BYTES, Part, PublicKey, RESULT_BYTES_MAX, Refusals, Report,
     ResultKind, Subject, Work, open,
@@ -22,8 +22,7 @@ impl Run {
         let public = key.public();
         let settings = RunSettings {
             run: run("r1"),
-            epoch: 5,
-            key: Arc::new(key),
+            signer: Arc::new(Signer::new(Arc::new(key), 5)),
             wanted: Wanted::Any(1),
             plans: vec![wire_plan()],
             version: "1".to_owned(),
@@ -104,8 +103,10 @@ fn parts_are_put_together_whatever_their_order() {
     assert_eq!(run.part(&parts[1]), (Some(0), None), "the first one is missing");
     assert_eq!(run.part(&parts[0]), (Some(1), None));
     assert_eq!(run.part(&parts[0]), (Some(1), None), "once more");
-    assert_eq!(run.part(&parts[1]), (Some(2), Some(bytes)));
-    assert_eq!(run.part(&parts[1]), (Some(2), None), "it is stored once");
+    assert!(run.part(&parts[1]) == (Some(2), Some(bytes.clone())), "it is whole");
+    assert!(run.part(&parts[1]) == (Some(2), Some(bytes)), "it could not be stored: once more");
+    run.controller.handle(Input::Stored(0), run.now);
+    assert_eq!(run.part(&parts[1]), (None, None), "it is stored once");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use prony_fleet::agent::{self, Agent, Entry, Identity, Spooled};
-use prony_fleet::controller::{self, Controller, Outcome, RunSettings, Wanted};
+use prony_fleet::controller::{self, Controller, Outcome, RunSettings, Signer, Wanted};
 use prony_fleet::protocol::{
     AgentName, Envelope, Live, PART_BYTES, Part, PublicKey, Report, ResultKind, RunName, Subject,
 };
@@ -105,8 +105,7 @@ impl World {
         let names: Vec<AgentName> = (0..agents).map(|place| name(&format!("a{place}"))).collect();
         let settings = RunSettings {
             run: run("r1"),
-            epoch: 5,
-            key: Arc::new(key),
+            signer: Arc::new(Signer::new(Arc::new(key), 5)),
             wanted: Wanted::Names(names.clone()),
             plans: vec![wire_plan(); agents],
             version: "1".to_owned(),

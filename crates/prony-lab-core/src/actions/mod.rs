@@ -2,6 +2,7 @@
 //! log. Pages, API and command line read what was sent, call it and show its result; none of them writes to the store
 //! itself.
 
+pub mod agents;
 pub mod alerts;
 pub mod bisects;
 pub mod builds;

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use prony_model::{Rate, RunOptions, RunPlan, Target};
+use prony_model::{Rate, RunOptions, RunPlan, Target, split};
 
 use crate::access;
 use crate::egress;
@@ -13,8 +13,8 @@ use crate::policy::{Kind, Policy, Unfinished, kind};
 use prony_lab_model::auth::Digest;
 use prony_lab_model::clock;
 use prony_lab_model::{
-    AdHocLoad, BuildDetail, BuildId, BuildKind, BuildRequest, FieldMistake, NewBuild, Priority, Role,
-    TaskKind,
+    AdHocLoad, BuildDetail, BuildId, BuildKind, BuildRequest, FieldMistake, LoadAgents, NewBuild, Priority,
+    Role, TaskKind,
 };
 use prony_lab_store::{StoreError, Tx, builds, queue, settings};
 
@@ -121,9 +121,33 @@ impl Lab {
     /// Whether `role` may put `load` where it goes. The worker asks again, right before it connects.
     pub async fn check_load(&self, load: &AdHocLoad, role: Role) -> Result<(), Refused> {
         let plan = load_plan(load).map_err(|mistake| Refused::Fields(vec![mistake]))?;
+        self.check_agents(load)
+            .map_err(|message| Refused::Fields(vec![FieldMistake { field: "agents".to_owned(), message }]))?;
         let policy = self.policy().await?;
         let (lab, url) = (self.clone(), load.url.clone());
         access::spawn_blocking(move || lab.check_target(&policy, &plan, &url, role).map(drop)).await?
+    }
+
+    /// Whether the agents of `load` are there to be asked, if it wants some; otherwise why not, and what to try.
+    fn check_agents(&self, load: &AdHocLoad) -> Result<(), String> {
+        let Some(agents) = &load.agents else { return Ok(()) };
+        let Some(fleet) = self.fleet.get() else {
+            return Err(
+                "this lab leads no agents: it is to be started with `prony lab --nats URL`".to_owned()
+            );
+        };
+        if let Some(stop) = fleet.stopped() {
+            return Err(stop.sentence());
+        }
+        let LoadAgents::Names(names) = agents else { return Ok(()) };
+        let unknown = fleet.unknown(names);
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "no agent of this name was heard: {}; the page /agents lists those that were",
+            unknown.join(", ")
+        ))
     }
 
     /// Whether `role` may have the lab ask `url` now and then.
@@ -137,17 +161,27 @@ impl Lab {
 
     /// The same for the worker's thread, right before a load begins: the addresses to which it may go.
     pub fn check_load_blocking(&self, load: &AdHocLoad, by: &str) -> Result<Vec<SocketAddr>, String> {
+        self.planned_load_blocking(load, by).map(|(_, addresses)| addresses)
+    }
+
+    /// The same, with the load's plan.
+    pub fn planned_load_blocking(
+        &self,
+        load: &AdHocLoad,
+        by: &str,
+    ) -> Result<(RunPlan, Vec<SocketAddr>), String> {
         let plan = load_plan(load).map_err(|mistake| mistake.message)?;
         let found = self.store.read_blocking(|tx| Ok((egress::policy(tx)?, egress::role(tx, by)?)));
         let (policy, role) = found.map_err(|error| format!("failed to {error}"))?;
-        self.check_target(&policy, &plan, &load.url, role).map_err(|refused| match refused {
+        let checked = self.check_target(&policy, &plan, &load.url, role).map_err(|refused| match refused {
             Refused::Fields(mistakes) => {
                 mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>().join("; ")
             }
             Refused::Target(refusal) => refusal.to_string(),
             Refused::Store(error) => format!("failed to {error}"),
             Refused::KeyReused => "its key was used before".to_owned(),
-        })
+        });
+        checked.map(|addresses| (plan, addresses))
     }
 
     /// Resolves, checks, and asks the owner where that is needed.
@@ -239,13 +273,21 @@ pub(crate) fn load_plan(load: &AdHocLoad) -> Result<RunPlan, FieldMistake> {
         Rate::per_second(rate)
             .ok_or_else(|| mistake("rate_per_s", "write requests per second above 0".to_owned()))
     });
+    let choice = load.agents.as_ref().map(LoadAgents::choice).transpose();
+    let agents = choice.map_err(|problem| mistake("agents", problem.to_string()))?;
     let options = RunOptions {
         connections: Some(load.connections),
         duration: Some(duration),
         rate: rate.transpose()?,
         ..RunOptions::default()
     };
-    options.plan(target, 0).map_err(|error| mistake("load", error.to_string()))
+    let plan = options.plan(target, 0).map_err(|error| mistake("load", error.to_string()))?;
+    if let Some(agents) = agents {
+        // What can't be split is an error before any agent is asked.
+        let threads = vec![plan.threads; agents.count()];
+        split(&plan, &threads).map_err(|error| mistake("agents", error.to_string()))?;
+    }
+    Ok(plan)
 }
 
 #[cfg(test)]
@@ -258,6 +300,7 @@ mod tests {
             connections: 5,
             rate_per_s: None,
             duration_s: 3.0,
+            agents: None,
         };
         change(&mut load);
         let found = load_plan(&load).err().map(|mistake| mistake.field);
@@ -277,5 +320,10 @@ mod tests {
         check(|load| load.duration_s = -1.0, Some("duration_s"));
         check(|load| load.duration_s = 0.0, Some("load"));
         check(|load| load.connections = 0, Some("load"));
+        check(|load| load.agents = Some(LoadAgents::Any(2)), None);
+        check(|load| load.agents = Some(LoadAgents::Any(0)), Some("agents"));
+        check(|load| load.agents = Some(LoadAgents::Any(6)), Some("agents"));
+        check(|load| load.agents = Some(LoadAgents::Any(1_000_000)), Some("agents"));
+        check(|load| load.agents = Some(LoadAgents::Names(vec!["a b".to_owned()])), Some("agents"));
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::actions::tokens::NewToken;
-use crate::actions::{AccessError, Actor, Ctx, act_blocking, policy, projects, tokens, users};
+use crate::actions::{AccessError, Actor, Ctx, act_blocking, agents, policy, projects, tokens, users};
 use crate::egress::{self, rules};
 use crate::secrets::SecretAdmin;
 use prony_lab_model::{Name, Role, SecretName};
@@ -63,6 +63,8 @@ pub(super) enum Command {
     ClearCaches {
         project: String,
     },
+    StopAgents,
+    LiftAgents,
 }
 
 /// Whether a URL may be loaded: its addresses, or why not.
@@ -114,6 +116,8 @@ impl Command {
             Self::SecretNames => value(secrets().names()?),
             Self::SetSecret { name, value: bytes } => value(secrets().set(&name, &bytes)?),
             Self::RemoveSecret { name } => value(secrets().remove(&name)?),
+            Self::StopAgents => value(act.run(|tx, ctx| Ok(agents::stop(tx, ctx)?))?),
+            Self::LiftAgents => value(act.run(|tx, ctx| Ok(agents::lift(tx, ctx)?))?),
             Self::ClearCaches { project } => {
                 value(act.run(move |tx, ctx| Ok(projects::clear_caches(tx, ctx, &project)?))?)
             }

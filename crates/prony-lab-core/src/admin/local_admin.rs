@@ -124,6 +124,16 @@ impl LocalAdmin {
         self.ask(Command::ClearCaches { project: project.to_owned() })
     }
 
+    /// Ends all loads on all agents, and refuses new ones until [`Self::lift_agents`].
+    pub fn stop_agents(&self) -> Result<(), AccessError> {
+        self.ask(Command::StopAgents)
+    }
+
+    /// Has agents take loads again; whether that was refused before.
+    pub fn lift_agents(&self) -> Result<bool, AccessError> {
+        self.ask(Command::LiftAgents)
+    }
+
     fn ask<T: DeserializeOwned>(&self, command: Command) -> Result<T, AccessError> {
         answer(match &self.place {
             Place::Stopped(data, store) => command.execute(store, data, &self.by)?,

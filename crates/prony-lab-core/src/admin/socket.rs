@@ -9,6 +9,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prony_model::Problem;
@@ -26,6 +27,10 @@ const FILE: &str = "admin.sock";
 const MESSAGE_BYTES_MAX: u64 = 16 << 20;
 /// How long the other side may take to send or take what is due.
 const EXCHANGE: Duration = Duration::from_secs(30);
+/// Connections that are answered at once.
+const AT_ONCE_MAX: usize = 8;
+/// How long the end of a lab waits for them.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Where no connection can be accepted, for want of descriptors: how long those that are there have.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
@@ -40,6 +45,40 @@ struct Request {
 pub struct LocalSocket {
     thread: Background,
     data: PathBuf,
+    turns: Arc<Turns>,
+}
+
+/// Connections that are being answered, each by a thread of its own: what waits for the store keeps nobody from stopping
+/// agents.
+#[derive(Default)]
+struct Turns {
+    taken: Mutex<usize>,
+    changed: Condvar,
+}
+
+/// One of them.
+struct Turn(Arc<Turns>);
+
+impl Turns {
+    /// Waits until fewer than `most` are taken, at most for `patience`.
+    fn wait(&self, most: usize, patience: Duration) -> MutexGuard<'_, usize> {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(taken, patience, |taken| *taken >= most);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn take(self: &Arc<Self>) -> Turn {
+        // Each ends with its exchange.
+        *self.wait(AT_ONCE_MAX, 2 * EXCHANGE) += 1;
+        Turn(Arc::clone(self))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.changed.notify_all();
+    }
 }
 
 impl LocalSocket {
@@ -53,16 +92,23 @@ impl LocalSocket {
         let listener = in_folder(&lab.options.data, |path| UnixListener::bind(path))?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
         let (lab, data) = (lab.clone(), lab.options.data.clone());
+        let turns = Arc::new(Turns::default());
+        let taken = Arc::clone(&turns);
         // It waits in the kernel: what the lab measures on this machine feels nothing of it.
         let thread = Background::start("lab-admin", move || match listener.accept() {
             Ok((stream, _)) => {
-                // What a client breaks off is its own affair.
-                let _ = serve(&lab, &stream);
-                Duration::ZERO
+                let (turn, lab) = (taken.take(), lab.clone());
+                let answer = move || {
+                    // What a client breaks off is its own affair.
+                    let _ = serve(&lab, &stream);
+                    drop((lab, turn));
+                };
+                let started = std::thread::Builder::new().name("lab-command".to_owned()).spawn(answer);
+                if started.is_ok() { Duration::ZERO } else { AFTER_FAILURE }
             }
             Err(_) => AFTER_FAILURE,
         })?;
-        Ok(Self { thread, data })
+        Ok(Self { thread, data, turns })
     }
 }
 
@@ -71,6 +117,8 @@ impl Drop for LocalSocket {
         self.thread.finish();
         // A connection that asks for nothing wakes the thread up, which then ends.
         drop(connect(&self.data));
+        // What is in the middle of something ends with it.
+        drop(self.turns.wait(1, PATIENCE));
         let _ = std::fs::remove_file(self.data.join(FILE));
     }
 }
@@ -87,7 +135,16 @@ fn serve(lab: &Lab, mut stream: &UnixStream) -> io::Result<()> {
     stream.take(MESSAGE_BYTES_MAX).read_to_string(&mut text)?;
     let answer: Result<Value, Problem> = match serde_json::from_str::<Request>(&text) {
         Ok(Request { by, command }) => {
+            let (is_stop, is_lift) =
+                (matches!(command, Command::StopAgents), matches!(command, Command::LiftAgents));
+            if is_stop {
+                // Before it is written down, which may have to wait.
+                lab.stop_agents_at_once(&by);
+            }
             let done = command.execute(&lab.store, &lab.options.data, &by);
+            if is_lift && done.is_ok() {
+                lab.lift_agents_at_once();
+            }
             lab.access.forget();
             done.map_err(|error| error.problem())
         }

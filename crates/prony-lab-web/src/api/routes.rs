@@ -3,7 +3,9 @@
 use axum::http::Method;
 
 use super::call::Route;
-use super::{admin, bisects, builds, commits, history, machine, policy, projects, results, search, watch};
+use super::{
+    admin, agents, bisects, builds, commits, history, machine, policy, projects, results, search, watch,
+};
 use prony_lab_model::Role;
 
 /// Every route: method, path, least role, what it does, who does it.
@@ -64,8 +66,11 @@ pub(super) fn table() -> Vec<Route> {
         Route::new(delete, "/tokens/{id}", Role::Viewer, "Makes a token void.", admin::revoke_token),
         Route::new(get.clone(), "/policy", Role::Viewer, "Which servers may be loaded, as TOML.", policy::show),
         Route::new(put, "/policy", Role::Admin, "Replaces the target policy.", policy::set),
-        Route::new(post, "/policy/judge", Role::Viewer, "Whether one may load a URL.", policy::check),
+        Route::new(post.clone(), "/policy/judge", Role::Viewer, "Whether one may load a URL.", policy::check),
         Route::new(get.clone(), "/audit", Role::Admin, "Who changed what about who may do what, the newest first.", admin::audit),
+        Route::new(get.clone(), "/agents", Role::Viewer, "The agents on other machines, and what each does.", agents::list),
+        Route::new(post.clone(), "/agents/stop", Role::Runner, "Ends all loads on all agents at once, and refuses new ones.", agents::stop),
+        Route::new(post, "/agents/lift", Role::Admin, "Has agents take loads again.", agents::lift),
         Route::new(get.clone(), "/machine", Role::Viewer, "How builds run: in which sandbox, within which limits.", machine::show),
         Route::new(get, "/audit/check", Role::Admin, "Whether the audit log is whole.", admin::check_audit),
     ]

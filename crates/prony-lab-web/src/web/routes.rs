@@ -62,6 +62,8 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/monitor/{id}/checks.json", get(pages::monitors::checks_json))
         .route("/monitor/{id}/remove", post(pages::monitors::remove))
         .route("/agents", get(pages::agents::show))
+        .route("/agents/stop", post(pages::agents::stop))
+        .route("/agents/lift", post(pages::agents::lift))
         .route("/push/{project}", post(push::accept))
         .route("/badge/{project}/{file}", get(badge::show))
         .route("/assets/{name}", get(assets::show))

@@ -85,7 +85,7 @@ fn bodies_and_heads_have_bounds() {
 }
 
 /// Every address of a page to which something is sent, and the least role of its sender.
-const SENT: [(&str, Option<Role>); 32] = [
+const SENT: [(&str, Option<Role>); 34] = [
     ("/build/1/cancel", Some(Role::Runner)),
     ("/build/1/retry", Some(Role::Runner)),
     ("/build/1/note", Some(Role::Runner)),
@@ -109,6 +109,8 @@ const SENT: [(&str, Option<Role>); 32] = [
     ("/admin/stop", Some(Role::Admin)),
     ("/admin/hooks", Some(Role::Admin)),
     ("/admin/hook/1/remove", Some(Role::Admin)),
+    ("/agents/stop", Some(Role::Runner)),
+    ("/agents/lift", Some(Role::Admin)),
     ("/account/password", Some(Role::Viewer)),
     ("/account/tokens", Some(Role::Viewer)),
     ("/account/token/x/revoke", Some(Role::Viewer)),

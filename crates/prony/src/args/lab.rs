@@ -48,6 +48,8 @@ pub(crate) enum LabAction {
     Secret(LabSecretArgs),
     /// Empty the caches of a project: folders that are kept between its builds
     ClearCaches(LabClearCachesArgs),
+    /// End all loads on all agents at once, and refuse new ones
+    StopAll(LabStopAllArgs),
     /// Look whether the audit log is whole
     Audit(LabAuditArgs),
     /// Log in at a lab: have a token made on its page, and keep it for submit, wait and gate
@@ -72,6 +74,33 @@ pub(crate) struct LabClearCachesArgs {
     pub(crate) project: String,
     #[command(flatten)]
     pub(crate) place: LabPlaceArgs,
+}
+
+/// `prony lab stop-all`
+#[derive(Debug, clap::Args)]
+pub(crate) struct LabStopAllArgs {
+    /// Have agents take loads again
+    #[arg(long)]
+    pub(crate) lift: bool,
+    #[command(flatten)]
+    pub(crate) place: LabPlaceArgs,
+}
+
+/// How a lab reaches agents.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LabAgentsArgs {
+    /// Lead agents on other machines (`prony agent`), through this NATS server: loads can be shared by them
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    pub(crate) nats: Option<String>,
+    /// File with the nkey that the broker knows the lab by
+    #[arg(long, value_name = "FILE", requires = "nats", hide_short_help = true)]
+    pub(crate) nkey: Option<PathBuf>,
+    /// Trust the authority in this PEM file for the broker's certificate
+    #[arg(long, value_name = "FILE", requires = "nats", hide_short_help = true)]
+    pub(crate) nats_cacert: Option<PathBuf>,
+    /// The private key that signs commands to agents [default: one of yours, made when it is needed]
+    #[arg(long, value_name = "FILE", requires = "nats", hide_short_help = true)]
+    pub(crate) lab_key: Option<PathBuf>,
 }
 
 /// `prony lab backup` and `prony lab restore`
@@ -140,6 +169,9 @@ pub(crate) struct LabServeArgs {
     /// Accept builds, but don't run them
     #[arg(long, hide_short_help = true)]
     pub(crate) no_worker: bool,
+    /// The agents that it leads
+    #[command(flatten)]
+    pub(crate) agents: LabAgentsArgs,
 }
 
 fn mail_address(text: &str) -> Result<String, String> {

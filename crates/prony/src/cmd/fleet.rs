@@ -5,12 +5,9 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use prony_fleet::bus::NatsBus;
-use prony_fleet::controller::{
-    AgentResult, EVENTS_MAX, Event, Line, Outcome, RunSettings, SliceState, drive,
-};
-use prony_fleet::protocol::{PAYLOAD_MAX, ResultKind, RunName, Subject, WirePlan};
-use prony_model::{Absence, AbsenceKind, AgentOutcome, ClockOffset, RunPlan, Threshold, split};
-use prony_report::{count, rate, seconds};
+use prony_fleet::controller::{EVENTS_MAX, Line, Outcome, RunSettings, Signer, UNATTENDED, drive};
+use prony_fleet::protocol::{PAYLOAD_MAX, RunName, Subject, WirePlan};
+use prony_model::{RunPlan, Threshold, split};
 
 use super::agent::broker;
 use crate::args::{AgentsWanted, Format, RunArgs};
@@ -20,10 +17,6 @@ use crate::render::{Named, render};
 use crate::resolve::{ResolvedArgs, resolve};
 use crate::{lab_key, output, signals, terminal};
 
-/// An agent that hears nothing from here ends its load after this.
-const UNATTENDED: Duration = Duration::from_mins(1);
-/// Beyond its planned length, a load is ended after this, whatever happens.
-const DEADLINE_MARGIN: Duration = Duration::from_secs(10);
 /// Bytes of a plan at most: one message, less what is around it.
 const PLAN_BYTES_MAX: usize = PAYLOAD_MAX - (16 << 10);
 
@@ -44,8 +37,7 @@ pub(crate) fn run(args: &RunArgs, wanted: &AgentsWanted) -> Result<Exit, CliErro
     let epoch = lab_key::Epoch::next(&path)?;
     let settings = RunSettings {
         run: RunName::new(&format!("r{}", epoch.number)).expect("invariant: digits make a name"),
-        epoch: epoch.number,
-        key: Arc::new(key),
+        signer: Arc::new(Signer::new(Arc::new(key), epoch.number)),
         wanted: wanted.0.clone(),
         plans: packed(plans)?,
         version: env!("PRONY_VERSION").to_owned(),
@@ -89,35 +81,9 @@ fn lead(args: &RunArgs, settings: RunSettings) -> Result<Outcome, CliError> {
     let mut store = |_, _, _: &[u8]| true;
     Ok(drive(settings, &bus, &events, &mut store, &mut |event| {
         if !quiet {
-            output::write_stderr(&format!("{}\n", prony_report::clean(&line(&event))));
+            output::write_stderr(&format!("{}\n", prony_report::clean(&prony_lab::describe_event(&event))));
         }
     }))
-}
-
-/// An event as a line.
-fn line(event: &Event) -> String {
-    match event {
-        Event::Chosen(names) => {
-            let names: Vec<&str> = names.iter().map(prony_fleet::protocol::AgentName::as_str).collect();
-            format!("agents: {}", names.join(", "))
-        }
-        Event::Ready(name, offset) => {
-            format!("{name}: clock known to ± {}", seconds(offset.bound_ns as f64 / 1e9))
-        }
-        Event::Starting(in_ns) => format!("all start in {}", seconds(*in_ns as f64 / 1e9)),
-        Event::Live(name, live) => format!(
-            "{name}: {} {} · {} /s · {} errors",
-            live.phase,
-            seconds((live.elapsed_ms / 1_000) as f64),
-            rate(live.rate_per_s),
-            count(live.failed)
-        ),
-        Event::Suspect(name) => format!("{name}: not heard for 3 s"),
-        Event::Back(name) => format!("{name}: heard again"),
-        Event::Result(name) => format!("{name}: result is here"),
-        Event::GivenUp(why) => format!("given up: {why}"),
-        Event::Connection(what) => what.clone(),
-    }
 }
 
 /// The report of a run that has begun; why there is none otherwise.
@@ -134,8 +100,7 @@ fn report(
             None => Ok(Exit::Interrupted),
         };
     };
-    let agents =
-        outcome.agents.iter().map(|agent| agent_outcome(agent, outcome.failure.as_deref())).collect();
+    let agents = outcome.agents.iter().map(|agent| agent.outcome(outcome.failure.as_deref())).collect();
     let mut fleet = prony_summary::merge(whole, start_ns, agents);
     fleet.merged.target_commit.clone_from(&resolved.target_commit);
     let thresholds: Vec<Threshold> = args.thresholds.all().collect();
@@ -161,41 +126,12 @@ fn report(
     })
 }
 
-/// What came of `agent`, for the merge; `failure` is that of the run.
-fn agent_outcome(agent: &AgentResult, failure: Option<&str>) -> AgentOutcome {
-    let clock = agent.offset.map(|offset| ClockOffset {
-        // Seen from the other side.
-        offset_ns: offset.offset_ns.saturating_neg(),
-        bound_ns: offset.bound_ns,
-    });
-    let kind = match agent.state {
-        SliceState::Refused => AbsenceKind::Refused,
-        SliceState::Lost => AbsenceKind::Lost,
-        _ => AbsenceKind::Failed,
-    };
-    let reason = || {
-        agent.failure.clone().or(failure.map(str::to_owned)).unwrap_or_else(|| "no result arrived".to_owned())
-    };
-    let result = match &agent.result {
-        Some((ResultKind::Finished, json)) => std::str::from_utf8(json)
-            .map_err(|error| error.to_string())
-            .and_then(|json| prony_model::from_json(json).map_err(|error| error.to_string()))
-            .map_err(|error| Absence {
-                kind: AbsenceKind::Failed,
-                reason: format!("its result can't be read: {error}"),
-            }),
-        Some((ResultKind::Failed, _)) | None => Err(Absence { kind, reason: reason() }),
-    };
-    AgentOutcome { name: agent.name.to_string(), clock, result }
-}
-
 /// When the load of an agent is ended, whatever happens.
 fn deadline(plan: &RunPlan) -> Result<Duration, CliError> {
-    let measured = plan.end.duration().ok_or_else(|| {
+    prony_fleet::controller::deadline(plan).ok_or_else(|| {
         CliError::usage("a number of requests alone has no known end, and agents need one")
             .hint("add --duration TIME")
-    })?;
-    Ok(plan.warmup + measured + plan.timeouts.drain + DEADLINE_MARGIN)
+    })
 }
 
 fn milliseconds(duration: Duration) -> u64 {

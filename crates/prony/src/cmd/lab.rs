@@ -1,5 +1,6 @@
 //! `prony lab`: the lab, until Ctrl-C; and what is done with it beside that, a file for each.
 
+mod agents;
 mod ask;
 mod backup;
 mod caches;
@@ -43,6 +44,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<Exit, CliError> {
         Some(LabAction::Policy(args)) => local_admin::policy(args),
         Some(LabAction::Secret(args)) => secret::secret(args),
         Some(LabAction::ClearCaches(args)) => caches::clear(args),
+        Some(LabAction::StopAll(args)) => agents::stop_all(args),
         Some(LabAction::Audit(args)) => local_admin::audit(args),
         Some(LabAction::Login(args)) => login::login(args),
         Some(LabAction::Logout(args)) => login::logout(args),
@@ -84,6 +86,8 @@ fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
         let link = format!("{scheme}://{}{path}", args.host.first().cloned().unwrap_or(address.to_string()));
         output::print(&format!("log in first at {link}\nthe link is good once, for an hour\n"))?;
     }
+    // Before builds are run: what an earlier lab led is over first.
+    let agents = agents::lead(&lab, &args.agents)?;
     let mut worker = if args.no_worker { None } else { worker(&lab)? };
     let is_worker_late = worker.is_none() && !args.no_worker;
     let sandbox = match &worker {
@@ -102,6 +106,7 @@ fn start(args: &LabServeArgs) -> Result<Exit, CliError> {
     }
     // What it runs is ended while pages still show how far it is.
     drop(worker);
+    drop(agents);
     serving.stop();
     lab.log_stop();
     // It panics only by a fault of ours, which was reported on stderr.

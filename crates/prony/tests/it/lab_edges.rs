@@ -12,7 +12,7 @@ use crate::repository::root;
 /// Crates with modules in layers, each of which may use those before it.
 const LAYERS: [(&str, &[&str]); 2] = [("prony-lab-core", &CORE_LAYERS), ("prony-lab-web", &WEB_LAYERS)];
 /// What is known and who may do what, what follows from results, what people do.
-const CORE_LAYERS: [&str; 23] = [
+const CORE_LAYERS: [&str; 24] = [
     "ansi_stripper",
     "policy",
     "quantity",
@@ -30,6 +30,7 @@ const CORE_LAYERS: [&str; 23] = [
     "monitor",
     "capacity",
     "lab_error",
+    "fleet",
     "access",
     "lab",
     "actions",

@@ -58,7 +58,7 @@ impl Controller {
                 for place in 0..self.slots.len() {
                     self.order(place, Command::Start { at_ns }, now_ns, actions);
                 }
-                actions.push(Action::Show(Event::Starting(at_ns - now_ns)));
+                actions.push(Action::Show(Event::Starting { at_ns, in_ns: at_ns - now_ns }));
             }
             Phase::Starting if all(&self.slots, SliceState::Running) => {
                 let limit_ns =

@@ -23,6 +23,8 @@ struct Page {
     chosen: Option<Chosen>,
     request: BuildRequest,
     load: LoadFields,
+    /// Whether loads can be shared by agents.
+    has_broker: bool,
     /// Whether the target policy lets the load through that was asked about.
     is_allowed: bool,
     mistakes: Vec<FieldMistake>,
@@ -126,7 +128,8 @@ async fn page(lab: &Lab, principal: &Principal, filled: Filled) -> Result<String
     let chosen = definition.map(|(project, definition)| Chosen::of(project, &definition, &request));
     let projects = offered.iter().map(|project| project.name.clone()).collect();
     let frame = Frame::of(principal).at("/add_job");
-    Ok(Page { frame, projects, chosen, request, load, is_allowed, mistakes }.render()?)
+    let has_broker = lab.fleet.get().is_some() || !load.agents.is_empty();
+    Ok(Page { frame, projects, chosen, request, load, has_broker, is_allowed, mistakes }.render()?)
 }
 
 impl Chosen {

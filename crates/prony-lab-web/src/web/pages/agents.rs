@@ -1,14 +1,16 @@
-//! `/agents`: who runs builds. For now it is this lab's own worker.
+//! `/agents`: who runs builds, which is this lab's own worker, and the agents on other machines that share loads.
+
+use std::borrow::Borrow;
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::Html;
+use axum::response::{Html, Redirect};
 
 use super::{Frame, conditions, format};
 use crate::http::{Principal, WebError};
 use prony_lab_core::ansi_stripper;
 use prony_lab_core::lab::Lab;
-use prony_lab_model::{Build, BuildState};
+use prony_lab_model::{AgentClock, Agents, Build, BuildState, Role};
 use prony_lab_store::builds;
 
 /// Of the queue: whether a hundred or a thousand wait makes no difference to the reader.
@@ -28,6 +30,8 @@ struct Page {
     version: &'static str,
     /// Of the machine.
     facts: Vec<(&'static str, String)>,
+    /// The agents on other machines.
+    fleet: Agents,
 }
 
 /// Shows it.
@@ -44,8 +48,68 @@ pub(crate) async fn show(State(lab): State<Lab>, principal: Principal) -> Result
         conditions: conditions(&lab),
         version: env!("CARGO_PKG_VERSION"),
         facts: facts(),
+        fleet: lab.agents(),
     };
     Ok(Html(page.render()?))
+}
+
+/// Ends all loads on all agents, and has new ones refused.
+pub(crate) async fn stop(State(lab): State<Lab>, principal: Principal) -> Result<Redirect, WebError> {
+    principal.require(Role::Runner)?;
+    lab.stop_agents(principal.actor()).await?;
+    Ok(Redirect::to("/agents"))
+}
+
+/// Has agents take loads again.
+pub(crate) async fn lift(State(lab): State<Lab>, principal: Principal) -> Result<Redirect, WebError> {
+    principal.require(Role::Admin)?;
+    lab.lift_agents(principal.actor()).await?;
+    Ok(Redirect::to("/agents"))
+}
+
+/// The state of an agent: markup.
+fn state_word(state: &str) -> &'static str {
+    match state {
+        "idle" => "<span class=\"word good\"><span aria-hidden=\"true\">✓</span> idle</span>",
+        "busy" => "<span class=\"word busy\"><span aria-hidden=\"true\">◐</span> busy</span>",
+        "draining" => "<span class=\"word care\"><span aria-hidden=\"true\">△</span> about to end</span>",
+        "suspect" => "<span class=\"word care\"><span aria-hidden=\"true\">△</span> not heard for 3 s</span>",
+        "doubled" => "<span class=\"word bad\"><span aria-hidden=\"true\">✕</span> two have this name</span>",
+        _ => "<span class=\"word bad\"><span aria-hidden=\"true\">✕</span> lost</span>",
+    }
+}
+
+/// How a clock stands to that of the lab's machine, and how well that is known.
+fn clock(clock: impl Borrow<Option<AgentClock>>) -> String {
+    let Some(clock) = clock.borrow() else { return "–".to_owned() };
+    let bound = prony_report::seconds(clock.bound_ns as f64 / 1e9);
+    let sign = if clock.offset_ns < 0 { "−" } else { "+" };
+    let offset = prony_report::seconds(clock.offset_ns.unsigned_abs() as f64 / 1e9);
+    format!("{sign}{offset} ± {bound}")
+}
+
+/// How long ago something was.
+fn silence(ms: impl Borrow<u64>) -> String {
+    let ms = *ms.borrow();
+    if ms < 2_000 { "now".to_owned() } else { format!("{} ago", prony_report::age(ms as f64 / 1e3)) }
+}
+
+/// How many agents are in which state, in a line; nothing where this lab leads none.
+pub(super) fn summary(fleet: &Agents) -> Option<String> {
+    if !fleet.has_broker {
+        return None;
+    }
+    let states = ["idle", "busy", "draining", "suspect", "lost", "doubled"];
+    let counts = states.map(|state| (fleet.count(state), state));
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, state)| format!("{count} {state}"))
+        .collect();
+    let there = if counts.is_empty() { "none heard".to_owned() } else { counts.join(", ") };
+    let broker = if fleet.is_connected { "" } else { "; no connection to the broker" };
+    let stopped = if fleet.stopped.is_some() { "; all loads are stopped" } else { "" };
+    Some(format!("{there}{broker}{stopped}"))
 }
 
 /// Facts about the machine from the kernel.

@@ -36,6 +36,8 @@ struct HomePage {
     frame: Frame,
     /// What an administrator has to know of the lab, a sentence each.
     conditions: Vec<String>,
+    /// How many agents are there, if the lab leads some.
+    agents: Option<String>,
     /// Where all builds are listed.
     cards: Option<Arc<str>>,
     builds: Arc<str>,
@@ -110,7 +112,8 @@ async fn draw(lab: &Lab, principal: &Principal, filter: HomeFilter) -> Result<Ht
     let builds = middle(lab, format!("home {filter:?}"), move |tx| filter.read(tx)).await?;
     let frame = Frame::of(principal).at("/");
     let conditions = if frame.is_admin() { conditions(lab) } else { Vec::new() };
-    Ok(Html(HomePage { frame, conditions, cards, builds }.render()?))
+    let agents = super::agents::summary(&lab.agents());
+    Ok(Html(HomePage { frame, conditions, agents, cards, builds }.render()?))
 }
 
 impl HomeFilter {

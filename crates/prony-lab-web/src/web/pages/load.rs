@@ -1,7 +1,7 @@
 //! The fields of a load by itself, as they are typed.
 
 use crate::web::fields::Fields;
-use prony_lab_model::{AdHocLoad, FieldMistake};
+use prony_lab_model::{AdHocLoad, FieldMistake, LoadAgents};
 
 /// What was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,13 +10,14 @@ pub(super) struct LoadFields {
     pub(super) connections: String,
     pub(super) rate: String,
     pub(super) duration: String,
+    pub(super) agents: String,
 }
 
 impl Default for LoadFields {
     /// What `prony run` would do with a URL alone.
     fn default() -> Self {
         let [connections, duration] = ["50", "10"].map(str::to_owned);
-        Self { url: String::new(), connections, rate: String::new(), duration }
+        Self { url: String::new(), connections, rate: String::new(), duration, agents: String::new() }
     }
 }
 
@@ -32,6 +33,7 @@ impl LoadFields {
             connections: one("connections"),
             rate: one("rate"),
             duration: one("duration"),
+            agents: one("agents"),
         }
     }
 
@@ -67,8 +69,12 @@ impl LoadFields {
             wrong("duration", "write seconds, such as 10");
             0.0
         });
+        let agents = LoadAgents::parse(&self.agents).unwrap_or_else(|problem| {
+            wrong("agents", &problem.sentence());
+            None
+        });
         if mistakes.is_empty() {
-            Ok(AdHocLoad { url: self.url.clone(), connections, rate_per_s, duration_s })
+            Ok(AdHocLoad { url: self.url.clone(), connections, rate_per_s, duration_s, agents })
         } else {
             Err(mistakes)
         }
@@ -101,6 +107,8 @@ mod tests {
     fn each_mistake_stands_beside_its_field() {
         check(|_| {}, &[]);
         check(|fields| fields.rate = "200".to_owned(), &[]);
+        check(|fields| fields.agents = "a, b".to_owned(), &[]);
+        check(|fields| fields.agents = "a,a".to_owned(), &["agents"]);
         check(|fields| fields.url.clear(), &["url"]);
         check(|fields| fields.url = "ftp://127.0.0.1/".to_owned(), &["url"]);
         check(|fields| fields.connections = "many".to_owned(), &["connections"]);

@@ -129,8 +129,13 @@ fn two_commits_are_measured_in_turn() {
 fn a_load_by_itself_is_measured_and_kept() {
     let bench = Bench::new("load", "[[task]]\nname = \"none\"\ncommand = \"true\"\n");
     let server = Server::good();
-    let load =
-        AdHocLoad { url: server.url.clone(), connections: 2, rate_per_s: Some(200.0), duration_s: 0.5 };
+    let load = AdHocLoad {
+        url: server.url.clone(),
+        connections: 2,
+        rate_per_s: Some(200.0),
+        duration_s: 0.5,
+        agents: None,
+    };
     let new = NewBuild {
         kind: BuildKind::Load,
         project: None,

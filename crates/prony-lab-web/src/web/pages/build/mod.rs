@@ -2,6 +2,7 @@
 //! tasks ran, and a block for each of them.
 
 mod act;
+mod agents;
 mod charts;
 pub(super) mod figure;
 pub(super) mod main_figures;
@@ -33,11 +34,13 @@ use prony_lab_core::lab::Lab;
 use prony_lab_core::quantity;
 use prony_lab_model::clock::{self, Moment};
 use prony_lab_model::{
-    AdHocLoad, Build, BuildDetail, BuildId, BuildKind, EventId, RangeState, Repeat, Task, TaskState,
+    AdHocLoad, Build, BuildDetail, BuildId, BuildKind, EventId, LoadAgents, RangeState, Repeat, Task,
+    TaskState,
 };
 use prony_lab_store::figures::{self, Note};
 use prony_lab_store::thresholds::{self, Threshold};
 use prony_lab_store::{StoreError, Tx, builds, events};
+use prony_report::fleet::AgentTable;
 
 /// Figures on the page: a study of more is read in its own report.
 const FIGURES: u32 = 2_000;
@@ -83,6 +86,8 @@ struct Rest {
     machine: Option<String>,
     /// The address of the study's own page.
     report: Option<String>,
+    /// What each agent measured, where the load was shared.
+    agents: Option<AgentTable>,
     files: Vec<File>,
     /// The stored runs of a study among its files.
     runs: Vec<File>,
@@ -204,6 +209,7 @@ impl Rest {
             is_cut,
             machine: found.first().map(|figure| ansi_stripper::line(&figure.fingerprint)),
             groups: figure::groups(&found, &before, &Paired::read(tx, id, detail.baseline)?, project),
+            agents: agents::table(tx, detail, &files)?,
             report: report.map(|file| format!("/build/{id}/files/{}", file.address)),
             files,
             runs,
