@@ -151,7 +151,7 @@ mod tests {
     fn damaged_parts_are_not_stored() {
         let mut collector = Collector::default();
         let mut damaged = part("x", b"result", 0);
-        damaged.data = STANDARD.encode(b"resulT");
+        damaged.data = STANDARD.encode(b"RESULT");
         assert_eq!(take(&mut collector, "a", &damaged, 0), Next::Nothing);
         let mut wrong = part("x", b"result", 0);
         wrong.sha256 = sha256(b"other");

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// A load that goes on until it is stopped, or as long as nobody holds it.
 #[derive(Default)]
 struct Held {
-    is_held: AtomicBool,
+    waits: AtomicBool,
     stopped: Mutex<Vec<String>>,
     plans: Mutex<Vec<RunPlan>>,
 }
@@ -40,7 +40,7 @@ impl Load for Held {
     fn run(&self, _: &RunPlan, _: u64, live: &mut dyn FnMut(Live)) -> Result<Vec<u8>, String> {
         let before = self.stopped.lock().expect("no panic").len();
         live(Live { phase: "measure".to_owned(), elapsed_ms: 0, done: 1, failed: 0, rate_per_s: 1.0 });
-        while self.is_held.load(Ordering::Relaxed) && self.stopped.lock().expect("no panic").len() == before {
+        while self.waits.load(Ordering::Relaxed) && self.stopped.lock().expect("no panic").len() == before {
             thread::sleep(Duration::from_millis(5));
         }
         Ok(b"{}".to_vec())
@@ -83,7 +83,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        self.load.is_held.store(false, Ordering::Relaxed);
+        self.load.waits.store(false, Ordering::Relaxed);
         // Where it has ended already, the test failed before.
         let _ = self.end.send(agent::Line::Drain);
         let joined = self.thread.take().map(JoinHandle::join);
@@ -218,7 +218,7 @@ fn stop_ends_every_load_and_refuses_new_ones_until_it_is_lifted() {
     let (fleet, _threads) = world.fleet(5);
     let agents = [world.agent("a"), world.agent("b")];
     for agent in &agents {
-        agent.load.is_held.store(true, Ordering::Relaxed);
+        agent.load.waits.store(true, Ordering::Relaxed);
     }
     let (order, leader) = (world.order(), fleet.clone());
     let build = order.build;
@@ -233,7 +233,8 @@ fn stop_ends_every_load_and_refuses_new_ones_until_it_is_lifted() {
     let store = world.store.clone();
     let writer = thread::spawn(move || {
         store.write_blocking(move |_| {
-            drop(wait.recv());
+            // It ends when the test lets go.
+            let _ = wait.recv();
             Ok(())
         })
     });

@@ -22,14 +22,14 @@ fn nats_server() -> Option<PathBuf> {
 }
 
 /// A process that is ended with the test, and its lines.
-struct Process<R> {
-    child: Child,
-    lines: BufReader<R>,
+pub(crate) struct Process<R> {
+    pub(crate) child: Child,
+    pub(crate) lines: BufReader<R>,
 }
 
 impl<R: std::io::Read> Process<R> {
     /// Reads lines until one has `text`, and returns that.
-    fn await_line(&mut self, text: &str) -> String {
+    pub(crate) fn await_line(&mut self, text: &str) -> String {
         let mut before = String::new();
         loop {
             let mut line = String::new();
@@ -42,11 +42,11 @@ impl<R: std::io::Read> Process<R> {
         }
     }
 
-    fn pid(&self) -> Pid {
+    pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         kill_process(self.pid(), Signal::KILL).expect("it is there");
         self.child.wait().expect("it ended");
     }
@@ -61,9 +61,9 @@ impl<R> Drop for Process<R> {
 }
 
 /// A folder for keys and states, a broker, agents.
-struct Fleet {
+pub(crate) struct Fleet {
     program: PathBuf,
-    folder: Folder,
+    pub(crate) folder: Folder,
     port: u16,
     config: Option<PathBuf>,
     broker: Option<Process<ChildStderr>>,
@@ -81,7 +81,7 @@ impl Fleet {
         Some(Self { program, folder: Folder::new(&what.replace(' ', "-")), port, config: None, broker: None })
     }
 
-    fn with_broker(what: &str) -> Option<Self> {
+    pub(crate) fn with_broker(what: &str) -> Option<Self> {
         let mut fleet = Self::new(what)?;
         fleet.start_broker();
         Some(fleet)
@@ -101,12 +101,12 @@ impl Fleet {
         self.broker = Some(broker);
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
     /// Prony with keys and states of this fleet.
-    fn prony(&self) -> Command {
+    pub(crate) fn prony(&self) -> Command {
         let mut prony = command();
         prony.env("XDG_CONFIG_HOME", self.folder.0.join("config"));
         prony.env("XDG_STATE_HOME", self.folder.0.join("state"));
@@ -121,7 +121,7 @@ impl Fleet {
         Process { child, lines }
     }
 
-    fn connected(&self, name: &str) -> Process<ChildStdout> {
+    pub(crate) fn connected(&self, name: &str) -> Process<ChildStdout> {
         let mut agent = self.agent(name, &[]);
         agent.await_line("connected");
         agent

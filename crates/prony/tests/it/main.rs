@@ -20,6 +20,7 @@ mod http2_sessions;
 mod hunt;
 mod import;
 mod lab;
+mod lab_agents;
 mod lab_edges;
 mod lab_pages;
 mod limiter;

@@ -91,7 +91,11 @@ fn clock(clock: impl Borrow<Option<AgentClock>>) -> String {
 /// How long ago something was.
 fn silence(ms: impl Borrow<u64>) -> String {
     let ms = *ms.borrow();
-    if ms < 2_000 { "now".to_owned() } else { format!("{} ago", prony_report::age(ms as f64 / 1e3)) }
+    match ms / 1_000 {
+        0..2 => "now".to_owned(),
+        seconds @ 2..120 => format!("{seconds} s ago"),
+        seconds => prony_report::age(seconds as f64),
+    }
 }
 
 /// How many agents are in which state, in a line; nothing where this lab leads none.
@@ -131,4 +135,41 @@ fn facts() -> Vec<(&'static str, String)> {
     facts.push(("Memory", format::bytes(info.totalram.saturating_mul(unit))));
     facts.push(("Load", format!("{load:.2} over the last minute")));
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_summed_up_in_a_line() {
+        let row = |state: &str| prony_lab_model::AgentRow {
+            name: state.to_owned(),
+            state: state.to_owned(),
+            version: "1".to_owned(),
+            is_same_version: true,
+            cores: 1,
+            clock: None,
+            silence_ms: 0,
+            spooled: 0,
+            refused: 0,
+        };
+        let mut fleet = Agents::default();
+        assert_eq!(summary(&fleet), None);
+        fleet.has_broker = true;
+        assert_eq!(summary(&fleet).as_deref(), Some("none heard; no connection to the broker"));
+        fleet.is_connected = true;
+        fleet.agents = ["idle", "lost", "idle"].map(row).into();
+        assert_eq!(summary(&fleet).as_deref(), Some("2 idle, 1 lost"));
+    }
+
+    #[test]
+    fn clocks_and_silences_have_units() {
+        let known = AgentClock { offset_ns: -39_600, bound_ns: 288_000, age_ms: 0 };
+        assert_eq!(clock(Some(known)), "−39.6 µs ± 288 µs");
+        assert_eq!(clock(None), "–");
+        let words = [0, 1_999, 2_000, 119_000].map(silence);
+        assert_eq!(words, ["now", "now", "2 s ago", "119 s ago"]);
+        assert!(silence(120_000_u64).ends_with("ago") && !silence(120_000_u64).ends_with("ago ago"));
+    }
 }
