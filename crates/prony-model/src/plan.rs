@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::error::PlanError;
 pub use self::share::{AGENTS_MAX, Share, split};
-use crate::{Problem, Rate, RetryError, RetryPlan, Scenario, Target};
+use crate::{Problem, Rate, RetryPlan, Scenario, Target};
 
 /// One run: what, how much, how long, how evaluated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -421,9 +421,6 @@ impl RunPlan {
             return Err(PlanError::PipelineWithoutKeepAlive { setting });
         }
         if let Some(retries) = &self.retries {
-            if self.scenario.is_some() {
-                return Err(RetryError::NotWith("scenario").into());
-            }
             // Streams fail one by one.
             let pipeline = if self.request.version == Version::Http2 { 1 } else { pipeline };
             retries.check(&self.timeouts, pipeline)?;

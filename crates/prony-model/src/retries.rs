@@ -170,6 +170,18 @@ pub struct RetryOptions {
 }
 
 impl RetryOptions {
+    /// These, and those of `others` where nothing was given.
+    #[must_use]
+    pub fn or(self, others: Self) -> Self {
+        Self {
+            retries: self.retries.or(others.retries),
+            on: self.on.or(others.on),
+            backoff: self.backoff.or(others.backoff),
+            budget: self.budget.or(others.budget),
+            attempt_timeout: self.attempt_timeout.or(others.attempt_timeout),
+        }
+    }
+
     /// The plan that they mean beside these timeouts.
     pub(crate) fn plan(&self, timeouts: &Timeouts) -> Result<Option<RetryPlan>, PlanError> {
         let Some(retries) = self.retries else {

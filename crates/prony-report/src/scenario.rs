@@ -60,29 +60,38 @@ fn counts(sessions: SessionCounts) -> String {
 pub(crate) fn table(result: &RunResult) -> Option<ScenarioTable> {
     let found = result.scenario.as_ref()?;
     let unit = Unit::of(result);
-    let shown = SHOWN.iter().map(|(_, heading)| (*heading).to_owned());
-    let headings = shown.chain(["max", "service", "n", "failed"].map(str::to_owned)).collect();
-    Some(ScenarioTable { headings, rows: rows(found, unit), notes: notes(found), unit: unit.name })
+    let has_retries = result.plan.retries.is_some();
+    let mut headings: Vec<&str> = SHOWN.iter().map(|(_, heading)| *heading).collect();
+    headings.extend(["max", "service", "n", "failed"]);
+    if has_retries {
+        headings.push("retries");
+    }
+    let headings = headings.into_iter().map(str::to_owned).collect();
+    let rows = rows(found, has_retries, unit);
+    Some(ScenarioTable { headings, rows, notes: notes(found), unit: unit.name })
 }
 
-fn rows(found: &ScenarioResult, unit: Unit) -> Vec<(String, Vec<String>)> {
+fn rows(found: &ScenarioResult, has_retries: bool, unit: Unit) -> Vec<(String, Vec<String>)> {
+    let retries = |number: Option<u64>| has_retries.then(|| number.map_or_else(String::new, count));
     let mut rows = Vec::new();
     for flow in &found.flows {
         let steps: Vec<_> = found.steps.iter().filter(|step| step.flow == flow.name).collect();
         for step in &steps {
             let failed = step.ended - step.done;
-            rows.push((
-                short(&step.name),
-                cells(&step.response, Some(&step.service), step.done, failed, unit),
-            ));
+            let mut cells = cells(&step.response, Some(&step.service), step.done, failed, unit);
+            cells.extend(retries(Some(step.retries)));
+            rows.push((short(&step.name), cells));
         }
         if steps.len() > 1 {
             let SessionCounts { completed, failed, .. } = flow.sessions;
-            rows.push((format!("= {}", short(&flow.name)), cells(&flow.time, None, completed, failed, unit)));
-            rows.push((
-                "  without think".to_owned(),
-                cells(&flow.time_without_think, None, completed, failed, unit),
-            ));
+            for (name, times) in [
+                (format!("= {}", short(&flow.name)), &flow.time),
+                ("  without think".to_owned(), &flow.time_without_think),
+            ] {
+                let mut cells = cells(times, None, completed, failed, unit);
+                cells.extend(retries(None));
+                rows.push((name, cells));
+            }
         }
     }
     rows

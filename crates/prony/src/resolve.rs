@@ -77,9 +77,13 @@ pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliErro
 fn repeated_work(plan: &RunPlan) -> Option<String> {
     // RFC 9110, section 9.2.2.
     const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
-    let retries = plan.retries.as_ref()?;
-    let method = &plan.request.method;
-    (retries.on.repeats_work() && !IDEMPOTENT.contains(&method.as_str())).then(|| {
+    if !plan.retries.as_ref().is_some_and(|retries| retries.on.repeats_work()) {
+        return None;
+    }
+    let of_steps = plan.scenario.iter().flat_map(|scenario| scenario.steps()).map(|(_, step)| &step.method);
+    let of_run = plan.scenario.is_none().then_some(&plan.request.method);
+    let method = of_steps.chain(of_run).find(|method| !IDEMPOTENT.contains(&method.as_str()));
+    method.map(|method| {
         format!(
             "{method} is not idempotent: a retry may do again what an attempt before it has done \
              (only --retry-on connect never does)"

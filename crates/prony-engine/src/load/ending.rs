@@ -88,6 +88,7 @@ impl Worker {
             retries.waiting().for_each(|intended| self.recorder.unfinished_retry(intended, now));
         }
         if let Pace::Sessions(sessions) = self.pace {
+            sessions.retries().for_each(|intended| self.recorder.unfinished_retry(intended, now));
             self.recorder.sessions(Box::new(sessions.finish()));
         }
         self.recorder.finish(now);

@@ -399,10 +399,7 @@ impl Worker {
         if too_long || unasked {
             // An answer longer than it announced, or to a request that is only queued: neither can be trusted.
             let piece = Piece::of(if too_long { rest } else { body.unwrap_or_default() });
-            self.settle_lost(slot, sample, ErrorKind::Protocol, Detail::StrayBytes(piece));
-            if let Pace::Sessions(sessions) = &mut self.pace {
-                sessions.lost(slot, &sample);
-            }
+            self.end_lost(slot, sample, ErrorKind::Protocol, Detail::StrayBytes(piece));
             return self.hang_up(io, slot, now);
         }
         let (outcome, detail) = if let Some(evaluated) = self.evaluate_step(slot, end.status, body) {
@@ -440,7 +437,9 @@ impl Worker {
         } else {
             self.settle_answered(slot, sample, outcome, answer, detail)
         };
-        if let Pace::Sessions(sessions) = &mut self.pace {
+        if let Pace::Sessions(sessions) = &mut self.pace
+            && !again
+        {
             sessions.answered(slot, &sample);
         }
         if self.layer.as_ref().is_some_and(|layer| layer.is_worn(slot)) {

@@ -6,6 +6,7 @@ use crate::clock::Nanos;
 use crate::load::conn::State;
 use crate::load::driver::{Io, Slot};
 use crate::load::retry::Attempt;
+use crate::load::scenario::sessions::NOBODY;
 use crate::load::worker::{Pace, RETRY_PAUSE, Worker};
 use crate::record::failure_detail::Detail;
 use crate::record::sample::Sample;
@@ -52,12 +53,19 @@ impl Worker {
         while let Some(flight) = self.flights.pop(slot, &mut self.connections[slot as usize]) {
             self.in_flight -= 1;
             let sample = self.connections[slot as usize].ended(flight, now);
-            self.settle_lost(slot, sample, kind, detail);
-            if let Pace::Sessions(sessions) = &mut self.pace {
-                sessions.lost(slot, &sample);
-            }
+            self.end_lost(slot, sample, kind, detail);
         }
         self.first.gone(slot);
+    }
+
+    /// The request on `slot`, or in HTTP/2 at this place of a stream, is in flight no more and got no answer.
+    pub(crate) fn end_lost(&mut self, slot: Slot, sample: Sample, kind: ErrorKind, detail: Detail) {
+        let again = self.settle_lost(slot, sample, kind, detail);
+        if let Pace::Sessions(sessions) = &mut self.pace
+            && !again
+        {
+            sessions.lost(slot, &sample);
+        }
     }
 
     /// Closes a connection on purpose or because it is of no more use, and goes on with a new one. Requests
@@ -133,7 +141,7 @@ impl Worker {
                 }
                 let sample = Sample::unsent(waited, began, now);
                 let attempt = self.take_waiting_attempt(slot);
-                let again = self.settle_unconnected(attempt, slot, sample, kind, detail);
+                let again = self.settle_unconnected(attempt, slot, NOBODY, sample, kind, detail);
                 // In HTTP/1 the connection waits with its request.
                 if !again || self.is_http2() {
                     self.pause(slot, now);
@@ -167,7 +175,9 @@ impl Worker {
         }
         loop {
             if !self.fail_waiting_retry(slot, began, kind, detail, now) {
-                if now >= self.stop_at || self.pace.waiting(now) == 0 {
+                // Retries of sessions go on behind the end.
+                let is_over = now >= self.stop_at && !self.has_retries_left();
+                if is_over || self.pace.waiting(now) == 0 {
                     return;
                 }
                 match &mut self.pace {
@@ -176,14 +186,9 @@ impl Worker {
                         let intended = schedule.take();
                         self.recorder.taken(intended);
                         let sample = Sample::unsent(intended, began, now);
-                        self.settle_unconnected(Attempt::default(), slot, sample, kind, detail);
+                        self.settle_unconnected(Attempt::default(), slot, NOBODY, sample, kind, detail);
                     }
-                    Pace::Sessions(sessions) => {
-                        let Some(due) = sessions.take(now) else { continue };
-                        sessions.unprepared(due);
-                        self.recorder.taken(due.intended);
-                        self.step_unconnected(due, began, kind, detail, now);
-                    }
+                    Pace::Sessions(_) => self.step_unconnected(slot, began, kind, detail, now),
                 }
             }
             if !exhausted || self.open > 0 || self.connecting > 0 {

@@ -287,6 +287,8 @@ impl Worker {
                 Pace::Closed { .. } => self.open_closed_loop(io, now),
                 Pace::Open(_) | Pace::Sessions(_) => self.dispatch(io, now),
             }
+        } else if matches!(self.pace, Pace::Sessions(_)) && self.has_retries_left() {
+            self.dispatch(io, now);
         } else if self.retries.is_some() && self.retries_take_any_connection() {
             self.dispatch_retries(io, now);
         }
@@ -324,6 +326,10 @@ impl Worker {
         let checks = self.deadlines.next_check(now).min(self.next_sample);
         let mut wake = self.recorder.slice_ends().min(checks).min(self.next_control);
         if self.stopped {
+            if let Pace::Sessions(sessions) = &self.pace {
+                wake = wake.min(sessions.next_due());
+                wake = wake.min(self.connect_at);
+            }
             return wake.min(self.stop_at.saturating_add(self.plan.drain));
         }
         if self.plan.solo_until != 0 {

@@ -38,6 +38,9 @@ pub(crate) struct StepRecord {
     response: Histogram,
     service: Histogram,
     done: u64,
+    /// Retries of its requests, and good ones that needed any.
+    pub(crate) retries: u64,
+    pub(crate) recovered: u64,
     failed: [u64; CAUSES.len()],
     first_fault: Option<(Nanos, StepFault)>,
     /// By extraction.
@@ -159,6 +162,8 @@ impl ScenarioRecord {
             mine.service.add(&theirs.service);
             mine.alone.add(&theirs.alone);
             mine.done += theirs.done;
+            mine.retries += theirs.retries;
+            mine.recovered += theirs.recovered;
             for (mine, theirs) in mine.failed.iter_mut().zip(theirs.failed) {
                 *mine += theirs;
             }
@@ -211,6 +216,8 @@ impl ScenarioRecord {
                 request: format!("{} {}", step.method, step.path),
                 ended: record.done + failed.values().sum::<u64>(),
                 done: record.done,
+                retries: record.retries,
+                recovered: record.recovered,
                 failed,
                 nothing_found: nothing_found
                     .filter(|(_, count)| **count > 0)

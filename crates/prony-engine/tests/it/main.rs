@@ -33,6 +33,7 @@ mod probe;
 mod protocol;
 mod retries;
 mod scenario;
+mod session_retries;
 mod sessions;
 mod so_far;
 mod spikes;

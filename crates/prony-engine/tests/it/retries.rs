@@ -72,7 +72,7 @@ pub(crate) fn reasons(of: &[(&str, u64)]) -> BTreeMap<String, u64> {
 }
 
 /// The waits of one thread, in the order in which it draws them: for first retries, second ones, …
-fn waits(seed: u64, numbers: impl Iterator<Item = u32>, first_ns: u64, max_ns: u64) -> Vec<u64> {
+pub(crate) fn waits(seed: u64, numbers: impl Iterator<Item = u32>, first_ns: u64, max_ns: u64) -> Vec<u64> {
     let mut random = Pcg64::new(u128::from(seed), 1 << 64);
     let mut next = || rand::Rng::next_u64(&mut random);
     let longest = |number: u32| (first_ns << (number - 1)).min(max_ns);

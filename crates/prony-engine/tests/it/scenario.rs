@@ -76,7 +76,7 @@ pub(crate) fn path(request: &Request) -> &str {
     request.head.split(' ').nth(1).unwrap_or_default()
 }
 
-fn field<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
+pub(crate) fn field<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
     request.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 

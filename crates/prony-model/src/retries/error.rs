@@ -36,8 +36,6 @@ pub enum RetryError {
     Budget,
     /// Several requests in flight on one connection, which fail together.
     Pipeline,
-    /// Requests of a scenario, which are not sent again; by the plain name of the setting.
-    NotWith(&'static str),
 }
 
 impl RetryError {
@@ -60,9 +58,6 @@ impl RetryError {
                 let [retries, pipeline] = ["retries", "pipeline"].map(spelled);
                 format!("{retries} and {pipeline}: requests that share a connection fail together")
             }
-            Self::NotWith(setting) => {
-                format!("{} is for single requests, not with {}", spelled("retries"), spelled(setting))
-            }
         }
     }
 
@@ -77,14 +72,14 @@ impl RetryError {
                 format!("use a shorter one, or a longer {}", spelled("timeout"))
             }
             Self::Budget => format!("use 0 % to {} %", RetryPlan::BUDGET_MAX * 100.0),
-            Self::Pipeline | Self::NotWith(_) => "leave out one of them".to_owned(),
+            Self::Pipeline => "leave out one of them".to_owned(),
         }
     }
 
     pub(crate) fn setting(&self) -> &'static str {
         match self {
             Self::WithoutRetries { setting } => setting,
-            Self::OnNothing { .. } | Self::TooMany { .. } | Self::Pipeline | Self::NotWith(_) => "retries",
+            Self::OnNothing { .. } | Self::TooMany { .. } | Self::Pipeline => "retries",
             Self::AttemptTimeout { .. } => "attempt-timeout",
             Self::Budget => "retry-budget",
         }

@@ -100,6 +100,12 @@ pub struct StepResult {
     pub ended: u64,
     /// Good ones among them.
     pub done: u64,
+    /// Attempts at its requests that were not the first ones.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u64,
+    /// Good ones that took a retry.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub recovered: u64,
     /// The others by cause: `status`, `check`, `extract` (nothing found), `request` (it could not be made), `redirects`,
     /// `connection` (no complete response).
     pub failed: BTreeMap<String, u64>,
@@ -108,9 +114,9 @@ pub struct StepResult {
     /// What the first failure was, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_failure: Option<String>,
-    /// From when the step was due to the end of its response, redirects included; of the good ones.
+    /// From when the step was due to the end of its response, redirects and retries included; of the good ones.
     pub response: LatencySummary,
-    /// From when its last request was sent to the end of its response; of the good ones.
+    /// From when its last request was sent for the last time to the end of its response; of the good ones.
     pub service: LatencySummary,
     /// The distribution of `response`.
     #[serde(default)]
@@ -125,6 +131,11 @@ pub struct StepResult {
     /// The step along the run, in parts of equal length; their number is bounded, by how many steps there are, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<StepPoint>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A part of the run, for one step.

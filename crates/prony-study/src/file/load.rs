@@ -127,9 +127,12 @@ impl<'a> Load<'a> {
 
 fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<Done> {
     let keys: RunKeys = section.read(mistakes)?;
-    let scenario = match &keys.scenario {
-        Some(file) => Some(Box::new(scenario::of_load(section, &plain(file), folder, mistakes)?)),
-        None => None,
+    let (scenario, of_scenario) = match &keys.scenario {
+        Some(file) => {
+            let file = scenario::of_load(section, &plain(file), folder, mistakes)?;
+            (Some(Box::new(file.scenario)), file.retries)
+        }
+        None => (None, RetryOptions::default()),
     };
     if scenario.is_some() && keys.path.is_some() {
         let help = "leave it out: the steps of the scenario have theirs, below the path of the target's URL";
@@ -180,7 +183,8 @@ fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<
             backoff: keys.retry_backoff.map(|backoff| backoff.0),
             budget: keys.retry_budget.map(|share| share.0),
             attempt_timeout: keys.attempt_timeout.map(|length| length.0),
-        },
+        }
+        .or(of_scenario),
     };
     let plan = match options.plan(somewhere(&path)?, 0) {
         Ok(plan) => plan,

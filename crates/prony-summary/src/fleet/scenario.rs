@@ -83,6 +83,8 @@ fn step(results: &[&RunResult], first: &StepResult, at: usize) -> StepResult {
         request: first.request.clone(),
         ended: all().map(|step| step.ended).sum(),
         done: all().map(|step| step.done).sum(),
+        retries: all().map(|step| step.retries).sum(),
+        recovered: all().map(|step| step.recovered).sum(),
         failed,
         nothing_found,
         first_failure: all().find_map(|step| step.first_failure.clone()),

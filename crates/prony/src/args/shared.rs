@@ -120,6 +120,12 @@ impl RetryArgs {
             attempt_timeout: self.attempt_timeout,
         }
     }
+
+    /// What was asked for, and `others` where nothing was.
+    pub(crate) fn or(&self, others: RetryOptions) -> Self {
+        let RetryOptions { retries, on, backoff, budget, attempt_timeout } = self.options().or(others);
+        Self { retries, retry_on: on, retry_backoff: backoff, retry_budget: budget, attempt_timeout }
+    }
 }
 
 /// How much load, and by how many threads; the number of connections has another default in each command.

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prony_model::{ExecPlan, Load, Metric, RunPlan, Scenario, Target};
+use prony_model::{ExecPlan, Load, Metric, RunPlan, Target};
 use prony_stats::{DEFAULT_MARGIN, DEFAULT_PAIRS, LEAST_PAIRS, Looks};
-use prony_study::{ComparisonCondition, LiveComparison};
+use prony_study::{ComparisonCondition, LiveComparison, ScenarioFile};
 
 use super::outputs::outputs;
 use super::scenario::{check_base, is_file, read as read_scenario};
@@ -176,7 +176,11 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
     let (other, tls) = sides(args, a, b)?;
     let seed = args.means.seed.unwrap_or(seed);
     let scenario = args.scenario.as_deref().map(|file| scenario(file, [a, b])).transpose()?;
-    let plan = run_plan(&RunArgs { tls, ..run_args(args, a) }, None, scenario, seed)?;
+    let run = run_args(args, a);
+    let retries =
+        scenario.as_ref().map_or_else(|| run.retries.clone(), |file| run.retries.or(file.retries.clone()));
+    let scenario = scenario.map(|file| Box::new(file.scenario));
+    let plan = run_plan(&RunArgs { tls, retries, ..run }, None, scenario, seed)?;
     if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {
         return Err(CliError::usage("with --rate both sides have the same rate: it can't be what decides")
             .hint("name a response time, such as --primary p50, or leave out --rate"));
@@ -207,9 +211,9 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
 }
 
 /// The sessions of `file`, on the servers at both `bases`.
-fn scenario(file: &str, bases: [&str; 2]) -> Result<Box<Scenario>, CliError> {
+fn scenario(file: &str, bases: [&str; 2]) -> Result<ScenarioFile, CliError> {
     bases.into_iter().try_for_each(check_base)?;
-    Ok(Box::new(read_scenario(file, &[])?.scenario))
+    read_scenario(file, &[])
 }
 
 /// The candidate, and TLS of the baseline: what was asked for goes to those sides that are https.

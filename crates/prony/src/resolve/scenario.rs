@@ -34,7 +34,8 @@ pub(super) fn with_scenario(args: RunArgs) -> Result<(RunArgs, Option<Box<Scenar
             .hint("add --base http://127.0.0.1:3000, or base = \"…\" to the file"));
     };
     check_base(&base)?;
-    Ok((RunArgs { url: Some(base), ..args }, Some(Box::new(file.scenario))))
+    let retries = args.retries.or(file.retries);
+    Ok((RunArgs { url: Some(base), retries, ..args }, Some(Box::new(file.scenario))))
 }
 
 /// The scenario at `path`, in Prony's own words or in those of another tool, which may need `variables`.

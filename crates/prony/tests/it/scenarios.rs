@@ -94,6 +94,62 @@ fn the_documented_scenarios_run() {
     assert!(markdown.out.contains("| login |") && markdown.out.contains("- sessions: "), "{markdown:?}");
 }
 
+/// A server that answers every third request with a 503; returns its URL.
+fn busy() -> String {
+    let count = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    Server::accepting(move |mut stream| {
+        let count = std::sync::Arc::clone(&count);
+        thread::spawn(move || {
+            while read_head(&mut stream).is_some() {
+                let is_busy = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) % 3 == 1;
+                let status = if is_busy { "503 Busy" } else { "200 OK" };
+                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+                if stream.write_all(answer.as_bytes()).is_err() {
+                    return;
+                }
+            }
+        });
+    })
+}
+
+#[test]
+fn retries_of_the_file_and_of_flags() {
+    let (folder, url) = (Folder::new("scenarios-retries"), busy());
+    let flow = "[[flow]]\nname = 'f'\n[[flow.step]]\nname = 'first'\npath = '/'\n[[flow.step]]\nname = 'next'\nmethod = 'POST'\npath = '/'\n";
+    let section =
+        DOCUMENT.split("```toml\n").find(|block| block.starts_with("[retries]")).expect("an example");
+    let section = section.split("\n```").next().expect("it ends");
+    fs::write(folder.0.join("file.toml"), format!("{flow}{section}\nbackoff = '1ms'\n")).expect("room");
+    fs::write(folder.0.join("plain.toml"), flow).expect("room");
+    let load = ["--base", &url, "-n", "30", "-c", "3"];
+    let flags = ["--retries", "3", "--retry-on", "503", "--retry-backoff", "1ms"];
+    for words in
+        [&[&["run", "file.toml"], &load[..]].concat(), &[&["run", "plain.toml"], &load[..], &flags].concat()]
+    {
+        let output = prony(&folder.0, &[&words[..], &["-o", "json"]].concat());
+        assert!(is_measured(&output), "{output:?}");
+        let result = prony_model::from_json(&output.out).expect("a result");
+        let retries = result.retries.expect("the plan has retries");
+        // Three sessions at once, and each third answer: no request is unlucky four times.
+        assert!(retries.retries >= 20, "{retries:?}");
+        let found = result.scenario.expect("there were sessions");
+        assert_eq!(found.sessions.begun, 30);
+        assert_eq!(found.steps.iter().map(|step| step.retries).sum::<u64>(), retries.retries);
+        assert!(output.err.contains("POST is not idempotent"), "{output:?}");
+    }
+    let none =
+        prony(&folder.0, &[&["run", "file.toml"], &load[..], &["--retries", "0", "-o", "json"]].concat());
+    assert_eq!(prony_model::from_json(&none.out).expect("a result").retries, None, "{none:?}");
+    for format in ["text", "markdown"] {
+        let output = prony(&folder.0, &[&["run", "file.toml"], &load[..], &["-o", format]].concat());
+        assert!(output.out.contains("retries") && output.out.contains("after 503"), "{output:?}");
+        assert!(output.out.contains("the step "), "the finding names the step: {output:?}");
+        if format == "text" {
+            assert!(output.out.lines().all(|line| line.chars().count() <= 80), "{output:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_wrong_stands_beside_its_line() {
     let folder = Folder::new("scenarios-wrong");

@@ -36,16 +36,24 @@ pub(super) fn retry_storm(facts: &Facts<'_>) -> Option<Finding> {
             ("amplification", retries.amplification, "ratio"),
         ],
         format!(
-            "the server got {:.2} times the load that was asked for: {} retries on top of {}, mostly after {}; {} of them \
-             succeeded",
+            "the server got {:.2} times the load that was asked for: {} retries on top of {}, mostly after {}{}; {} of \
+             them succeeded",
             retries.amplification,
             grouped(retries.retries),
             plural(requests.sent, "request"),
             most(retries),
+            busiest_step(facts).unwrap_or_default(),
             percent(facts.share(requests.done)),
         ),
         advice,
     ))
+}
+
+/// The step that was retried most, where there are several: ` and of the step order (1,204)`.
+fn busiest_step(facts: &Facts<'_>) -> Option<String> {
+    let steps = &facts.result.scenario.as_ref()?.steps;
+    let most = steps.iter().filter(|_| steps.len() > 1).max_by_key(|step| step.retries)?;
+    Some(format!(" and of the step {} ({})", most.name, grouped(most.retries)))
 }
 
 /// The most frequent reason.

@@ -34,6 +34,7 @@ impl Worker {
         let sample = Sample { arrived: self.arrived, ..self.sample(slot, ended, now) };
         if flight.sent == 0 {
             // An answer to a request that is only queued can't be trusted.
+            self.forget_stream(number);
             self.end_lost(number, sample, ErrorKind::Protocol, Detail::None);
             self.hang_up(io, slot, now);
             return false;
@@ -59,12 +60,15 @@ impl Worker {
         }
         self.forget_stream(number);
         let answer = Answer { status: end.status, body_bytes: end.body_bytes };
-        if self.retries.is_none() {
+        let again = if self.retries.is_none() {
             self.recorder.answered(sample, outcome, answer, detail);
+            false
         } else {
-            self.settle_answered(number, sample, outcome, answer, detail);
-        }
-        if let Pace::Sessions(sessions) = &mut self.pace {
+            self.settle_answered(number, sample, outcome, answer, detail)
+        };
+        if let Pace::Sessions(sessions) = &mut self.pace
+            && !again
+        {
             sessions.answered(number, &sample);
         }
         if !self.plan.keep_alive {
@@ -85,31 +89,23 @@ impl Worker {
     ) {
         let Some((number, ended)) = self.take_stream(slot, stream) else { return };
         let sample = self.sample(slot, ended, now);
-        self.end_lost(number, sample, kind, detail);
-    }
-
-    /// The request at place `number`, which is in flight no more, got no answer.
-    fn end_lost(&mut self, number: Slot, sample: Sample, kind: ErrorKind, detail: Detail) {
         self.forget_stream(number);
-        self.settle_lost(number, sample, kind, detail);
-        if let Pace::Sessions(sessions) = &mut self.pace {
-            sessions.lost(number, &sample);
-        }
+        self.end_lost(number, sample, kind, detail);
     }
 
     /// The server has not processed the request on `stream`: it is sent again, if it was not refused too often.
     pub(super) fn refuse(&mut self, slot: Slot, stream: Stream, code: ErrorCode, now: Nanos) {
         let Some((number, ended)) = self.take_stream(slot, stream) else { return };
         let (intended, refusals) = (ended.flight.intended, ended.refusals + 1);
+        self.forget_stream(number);
         if refusals > REFUSALS_MAX {
             let sample = self.sample(slot, ended, now);
             let detail = Detail::Refused(code, REFUSALS_MAX);
             return self.end_lost(number, sample, ErrorKind::StreamReset, detail);
         }
-        self.forget_stream(number);
         let attempt = self.retries.as_mut().map(|retries| retries.take_attempt(number)).unwrap_or_default();
         let place = match &mut self.pace {
-            Pace::Sessions(sessions) => sessions.refused(number),
+            Pace::Sessions(sessions) => sessions.forget_attempt(number),
             Pace::Closed { .. } | Pace::Open(_) => NOBODY,
         };
         self.recorder.refused(intended, stream.id != 1, attempt.is_retry(), now);

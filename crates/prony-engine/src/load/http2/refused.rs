@@ -110,8 +110,10 @@ impl Worker {
     ) -> bool {
         let Some(refused) = self.http2().and_then(|http2| http2.refused.pop_front()) else { return false };
         let sample = Sample::unsent(refused.intended, began, now);
-        self.settle_unconnected(refused.attempt, slot, sample, kind, detail);
-        if let Pace::Sessions(sessions) = &mut self.pace {
+        let again = self.settle_unconnected(refused.attempt, slot, refused.place, sample, kind, detail);
+        if let Pace::Sessions(sessions) = &mut self.pace
+            && !again
+        {
             sessions.not_sent(refused.place, &sample, StepFault::Connection);
         }
         true

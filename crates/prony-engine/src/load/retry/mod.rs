@@ -2,7 +2,9 @@
 //!
 //! A request that fails in a way that is retried waits for its backoff. In a closed loop of HTTP/1 its connection waits with
 //! it, for it is the client; else it then takes the next connection with room, in turn with the requests that are due
-//! (`streams.rs` has what is different in HTTP/2). Its outcome is that of its last attempt. Runs without retries have none of this: `Worker::retries` is `None`.
+//! (`streams.rs` has what is different in HTTP/2). A session waits itself, with its step: among what else of it becomes due
+//! (`scenario/agenda.rs`). The outcome of a request is that of its last attempt. Runs without retries have none of this:
+//! `Worker::retries` is `None`.
 
 mod budget;
 mod policy;
@@ -18,6 +20,7 @@ use crate::assign::slots;
 use crate::clock::{self, Nanos, span};
 use crate::load::conn::State;
 use crate::load::driver::{Io, Slot};
+use crate::load::scenario::sessions::{NOBODY, Place};
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::Detail;
 use crate::record::sample::{Answer, Sample};
@@ -57,6 +60,24 @@ impl Attempt {
     pub(crate) fn is_retry(self) -> bool {
         self.number > 0
     }
+
+    /// Which retry of its request it is, from 1; 0 for the first attempt.
+    pub(crate) fn number(self) -> u32 {
+        self.number
+    }
+}
+
+/// A retry that is to come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Retry {
+    /// When the request was due.
+    pub intended: Nanos,
+    /// When its backoff is over.
+    pub due: Nanos,
+    /// Which attempt it is.
+    pub attempt: Attempt,
+    /// Why.
+    pub reason: Reason,
 }
 
 /// The retries of one worker.
@@ -69,6 +90,7 @@ pub(crate) struct Retries {
     attempts: Box<[Attempt]>,
     /// By slot: whether its request waits for a retry (closed loop of HTTP/1 only).
     held: Box<[bool]>,
+    /// Empty with sessions, which wait themselves.
     waiting: WaitingRetries,
 }
 
@@ -80,14 +102,21 @@ impl Retries {
         let in_flight = slots * plan.request.pipeline as usize;
         let is_http2 = plan.request.version == Version::Http2;
         let is_closed = matches!(plan.load, Load::Closed { .. });
+        let has_sessions = plan.scenario.is_some();
+        let room = match (has_sessions, is_closed) {
+            (true, _) => 0,
+            (false, true) => in_flight,
+            (false, false) => WAITING_MAX,
+        };
         let floor = RunPlan::part_of(u64::from(RetryPlan::BUDGET_FLOOR), thread, plan.share().of);
         Some(Self {
             policy: Policy::new(retries, plan.seed, thread),
             budget: retries.budget.map(|share| Budget::new(share, floor)),
             timeout: span(plan.timeouts.request),
             attempts: vec![Attempt::default(); in_flight].into_boxed_slice(),
-            held: vec![false; if is_closed && !is_http2 { slots } else { 0 }].into_boxed_slice(),
-            waiting: WaitingRetries::new(if is_closed { in_flight } else { WAITING_MAX }),
+            held: vec![false; if is_closed && !is_http2 && !has_sessions { slots } else { 0 }]
+                .into_boxed_slice(),
+            waiting: WaitingRetries::new(room),
         })
     }
 
@@ -124,8 +153,14 @@ impl Retries {
     }
 
     /// When `attempt` of a request is followed by another one, if it is: it was first sent at `sent`, or before, and
-    /// failed at `now`.
-    fn schedule(&mut self, attempt: Attempt, sent: Nanos, now: Nanos) -> Result<(Nanos, Attempt), Refusal> {
+    /// failed at `now`. `has_room`: it can wait.
+    fn schedule(
+        &mut self,
+        attempt: Attempt,
+        has_room: bool,
+        sent: Nanos,
+        now: Nanos,
+    ) -> Result<(Nanos, Attempt), Refusal> {
         let next = Attempt {
             number: attempt.number + 1,
             deadline: if attempt.number == 0 { sent.saturating_add(self.timeout) } else { attempt.deadline },
@@ -137,7 +172,7 @@ impl Retries {
         if due >= next.deadline {
             return Err(Refusal::Timeout);
         }
-        if self.waiting.is_full() {
+        if !has_room {
             return Err(Refusal::Room);
         }
         if self.budget.as_mut().is_some_and(|budget| !budget.take()) {
@@ -150,6 +185,9 @@ impl Retries {
 impl Worker {
     /// Whether a request waits for a retry.
     pub(crate) fn has_retries_left(&self) -> bool {
+        if let Pace::Sessions(sessions) = &self.pace {
+            return sessions.has_retries();
+        }
         self.retries.as_ref().is_some_and(|retries| !retries.waiting.is_empty())
     }
 
@@ -284,7 +322,9 @@ impl Worker {
         let Some(retries) = &mut self.retries else { return false };
         let attempt = retries.take_attempt(slot);
         let reason = retries.policy.answered(outcome, answer);
-        if self.is_sent_again(attempt, slot, &sample, reason) {
+        let place = self.session_on(slot);
+        if self.is_sent_again(attempt, slot, place, &sample, reason) {
+            self.forget_attempt(slot);
             self.recorder.answer_retried(&sample, answer);
             return true;
         }
@@ -297,14 +337,26 @@ impl Worker {
         false
     }
 
-    /// An attempt will get no answer.
+    /// An attempt will get no answer. Returns whether its request is sent again.
     #[cold]
-    pub(crate) fn settle_lost(&mut self, slot: Slot, sample: Sample, kind: ErrorKind, detail: Detail) {
-        let Some(retries) = &mut self.retries else { return self.recorder.lost(sample, kind, detail) };
+    pub(crate) fn settle_lost(
+        &mut self,
+        slot: Slot,
+        sample: Sample,
+        kind: ErrorKind,
+        detail: Detail,
+    ) -> bool {
+        let Some(retries) = &mut self.retries else {
+            self.recorder.lost(sample, kind, detail);
+            return false;
+        };
         let attempt = retries.take_attempt(slot);
         let reason = retries.policy.lost(kind);
-        if self.is_sent_again(attempt, slot, &sample, reason) {
-            return self.recorder.loss_retried(&sample);
+        let place = self.session_on(slot);
+        if self.is_sent_again(attempt, slot, place, &sample, reason) {
+            self.forget_attempt(slot);
+            self.recorder.loss_retried(&sample);
+            return true;
         }
         self.recorder.ended_after(&sample, Outcome::Failed(kind), attempt.number + 1);
         if attempt.number == 0 {
@@ -312,14 +364,17 @@ impl Worker {
         } else {
             self.recorder.without_blocked(|recorder| recorder.lost(sample, kind, detail));
         }
+        false
     }
 
-    /// `attempt` could not be sent, because there was no connection for it. Returns whether its request is sent again.
+    /// `attempt`, of the session at `place` if there are sessions, could not be sent, because there was no connection for
+    /// it. Returns whether its request is sent again.
     #[cold]
     pub(crate) fn settle_unconnected(
         &mut self,
         attempt: Attempt,
         slot: Slot,
+        place: Place,
         sample: Sample,
         kind: ErrorKind,
         detail: Detail,
@@ -329,7 +384,7 @@ impl Worker {
             return false;
         };
         let reason = retries.policy.unconnected(kind);
-        if self.is_sent_again(attempt, slot, &sample, reason) {
+        if self.is_sent_again(attempt, slot, place, &sample, reason) {
             if attempt.number == 0 {
                 self.recorder.unconnected_retried(&sample);
             }
@@ -364,7 +419,7 @@ impl Worker {
         self.take_ready();
         self.recorder.retried(ready.intended, ready.reason, ready.number);
         let sample = Sample { intended: ready.intended, ..Sample::unsent(ready.due, began, now) };
-        self.settle_unconnected(ready.attempt(), slot, sample, kind, detail);
+        self.settle_unconnected(ready.attempt(), slot, NOBODY, sample, kind, detail);
         true
     }
 
@@ -373,6 +428,7 @@ impl Worker {
         &mut self,
         attempt: Attempt,
         slot: Slot,
+        place: Place,
         sample: &Sample,
         reason: Option<Reason>,
     ) -> bool {
@@ -383,13 +439,18 @@ impl Worker {
             budget.add(sample.done);
         }
         let Some(reason) = reason else { return false };
-        let (due, next) = match retries.schedule(attempt, sample.sent, sample.done) {
+        let has_room = matches!(self.pace, Pace::Sessions(_)) || !retries.waiting.is_full();
+        let (due, next) = match retries.schedule(attempt, has_room, sample.sent, sample.done) {
             Ok(next) => next,
             Err(refusal) => {
                 self.recorder.not_retried(sample.intended, refusal);
                 return false;
             }
         };
+        if let Pace::Sessions(sessions) = &mut self.pace {
+            sessions.try_again(place, Retry { intended: sample.intended, due, attempt: next, reason });
+            return true;
+        }
         retries.waiting.push(Waiting::new(due, sample.intended, next, reason, slot));
         if let Some(held) = retries.held.get_mut(slot as usize) {
             *held = true;

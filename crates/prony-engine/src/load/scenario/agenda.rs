@@ -14,8 +14,16 @@ pub(crate) type Place = u32;
 pub(super) enum Entry {
     /// The next step of a session.
     Step(Place),
+    /// The same request of a session once more.
+    Retry(Place),
     /// A user of a closed loop begins a session.
     User,
+}
+
+impl Entry {
+    fn is_retry(self) -> bool {
+        matches!(self, Self::Retry(_))
+    }
 }
 
 /// What brings sessions about.
@@ -37,12 +45,14 @@ pub(super) struct Agenda {
     /// Entries that are due, the longest first.
     ready: VecDeque<(Nanos, Entry)>,
     /// Steps that are due, of sessions that have connections of their own; none of them is in `ready`.
-    kept: VecDeque<(Nanos, Place)>,
+    kept: VecDeque<(Nanos, Entry)>,
     keeps_connections: bool,
     /// Steps of the same moment keep their order.
     added: u64,
     /// Users in `later` and `ready`.
     users: u64,
+    /// Retries in all of it.
+    retries: u64,
 }
 
 impl Agenda {
@@ -56,6 +66,7 @@ impl Agenda {
             keeps_connections,
             added: 0,
             users: 0,
+            retries: 0,
         }
     }
 
@@ -63,6 +74,7 @@ impl Agenda {
     pub(super) fn add(&mut self, at: Nanos, entry: Entry) {
         self.added += 1;
         self.users += u64::from(entry == Entry::User);
+        self.retries += u64::from(entry.is_retry());
         self.later.push(Reverse((at, self.added, entry)));
     }
 
@@ -71,7 +83,9 @@ impl Agenda {
         while let Some(Reverse((at, _, entry))) = self.later.peek().copied().filter(|next| next.0.0 <= now) {
             self.later.pop();
             match entry {
-                Entry::Step(place) if self.keeps_connections => self.kept.push_back((at, place)),
+                Entry::Step(_) | Entry::Retry(_) if self.keeps_connections => {
+                    self.kept.push_back((at, entry));
+                }
                 entry => self.ready.push_back((at, entry)),
             }
         }
@@ -104,17 +118,26 @@ impl Agenda {
         }
         let (at, entry) = self.ready.pop_front()?;
         self.users -= u64::from(entry == Entry::User);
+        self.retries -= u64::from(entry.is_retry());
         Some((at, Some(entry)))
     }
 
     /// Takes the step that has been due for the longest of sessions with connections of their own, as of [`Self::waiting`].
-    pub(super) fn take_kept(&mut self) -> Option<(Nanos, Place)> {
-        self.kept.pop_front()
+    pub(super) fn take_kept(&mut self) -> Option<(Nanos, Entry)> {
+        let (at, entry) = self.kept.pop_front()?;
+        self.retries -= u64::from(entry.is_retry());
+        Some((at, entry))
     }
 
-    /// The session of a step that was due at `at` has lost its connection: it waits for another.
-    pub(super) fn lacks_connection(&mut self, at: Nanos, place: Place) {
-        self.ready.push_back((at, Entry::Step(place)));
+    /// The session of `entry`, which was due at `at`, has lost its connection: it waits for another.
+    pub(super) fn lacks_connection(&mut self, at: Nanos, entry: Entry) {
+        self.retries += u64::from(entry.is_retry());
+        self.ready.push_back((at, entry));
+    }
+
+    /// Whether a request waits to be sent again.
+    pub(super) fn has_retries(&self) -> bool {
+        self.retries > 0
     }
 
     /// A user may begin a session at `now`; of the measured part it is one of those that are left.
@@ -138,16 +161,30 @@ impl Agenda {
         }
     }
 
-    /// No session begins any more, and no step becomes due; what is due stays.
-    pub(super) fn stop(&mut self, now: Nanos) {
+    /// No session begins any more, and no step becomes due; retries stay. Returns the moments of what was due and was not
+    /// sent.
+    pub(super) fn stop(&mut self, now: Nanos) -> Vec<Nanos> {
+        let mut unsent = Vec::new();
         match &mut self.arrivals {
-            Arrivals::Clock(schedule) => schedule.end_at(now),
+            Arrivals::Clock(schedule) => {
+                schedule.end_at(now);
+                while schedule.waiting(now) > 0 {
+                    unsent.push(schedule.take());
+                }
+            }
             Arrivals::Users { left, .. } => *left = 0,
         }
-        self.later.clear();
         self.users = 0;
-        self.ready.extend(self.kept.drain(..).map(|(at, place)| (at, Entry::Step(place))));
-        self.ready.retain(|(_, entry)| *entry != Entry::User);
+        self.later.retain(|Reverse((_, _, entry))| entry.is_retry());
+        for queue in [&mut self.ready, &mut self.kept] {
+            queue.retain(|(at, entry)| {
+                if let Entry::Step(_) = entry {
+                    unsent.push(*at);
+                }
+                entry.is_retry()
+            });
+        }
+        unsent
     }
 
     /// No session begins any more.

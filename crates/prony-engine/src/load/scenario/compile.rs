@@ -19,11 +19,16 @@ use crate::clock::{Nanos, span};
 
 /// A scenario as each worker has it; what is large is shared.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(crate) struct Compiled {
     pub(super) flows: Box<[CompiledFlow]>,
     /// Of all flows.
     pub(super) weights: u64,
     pub(super) cookies: bool,
+    /// Whether those that a response sets count only when its request is not sent again.
+    pub(super) holds_cookies: bool,
+    /// Whether requests of HTTP/1.1 are kept, to be sent again.
+    pub(super) keeps_lines: bool,
     /// Whether a session has a connection of its own.
     pub(super) keeps_connections: bool,
     /// The host of the server, for cookies.
@@ -221,6 +226,8 @@ impl Compiled {
             weights: flows.iter().map(|flow| flow.weight).sum(),
             flows: flows.into(),
             cookies: scenario.cookies,
+            holds_cookies: plan.retries.is_some(),
+            keeps_lines: plan.retries.is_some() && plan.request.version != Version::Http2,
             keeps_connections,
             host: host(&target.authority).into(),
             origin: format!("{scheme}://{}", target.authority).into(),

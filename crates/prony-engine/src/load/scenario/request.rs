@@ -277,4 +277,10 @@ impl Rendered {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+
+    /// It is this one once more.
+    pub(super) fn repeat(&mut self, bytes: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+    }
 }

@@ -69,15 +69,19 @@ pub(super) fn head(session: &mut Session, scenario: &Compiled, head: &impl Respo
     session.fault = None;
     session.location.clear();
     session.coding.clear();
-    for extraction in step.extractions.iter().filter(|one| !one.from.reads_body()) {
-        session.set &= !(1 << extraction.value);
-    }
+    forget_head(session, step);
     let redirects = step.redirects > 0 && matches!(head.status(), 301 | 302 | 303 | 307 | 308);
     let takes_cookies = step.extractions.iter().any(|one| matches!(one.from, From::Cookie(_)));
     if scenario.cookies || takes_cookies || redirects || step.reads_body {
         for (name, value) in head.headers() {
             if name.eq_ignore_ascii_case("set-cookie") {
-                set_cookie(session, scenario, step, value);
+                extract_cookie(session, step, value);
+                if scenario.holds_cookies {
+                    session.held_cookies.extend_from_slice(value);
+                    session.held_cookies.push(b'\n');
+                } else {
+                    set_cookie(session, scenario, value);
+                }
             } else if redirects && name.eq_ignore_ascii_case("location") {
                 locate(session, scenario, value);
                 session.as_get |= step.request.becomes_get(head.status());
@@ -108,7 +112,33 @@ pub(super) fn head(session: &mut Session, scenario: &Compiled, head: &impl Respo
     }
 }
 
-fn set_cookie(session: &mut Session, scenario: &Compiled, step: &CompiledStep, field: &[u8]) {
+/// The response is the last one of its request: the cookies count that it has set.
+pub(super) fn take_cookies(session: &mut Session, scenario: &Compiled) {
+    if session.held_cookies.is_empty() {
+        return;
+    }
+    let mut held = std::mem::take(&mut session.held_cookies);
+    held.split(|byte| *byte == b'\n').for_each(|field| set_cookie(session, scenario, field));
+    held.clear();
+    session.held_cookies = held;
+}
+
+/// The request is sent again: nothing counts that this response has said.
+pub(super) fn forget(session: &mut Session, scenario: &Compiled) {
+    session.fault = None;
+    session.location.clear();
+    session.held_cookies.clear();
+    forget_head(session, &scenario.flows[session.flow].steps[session.step]);
+}
+
+/// The values are not there that `step` takes from the head of its response.
+fn forget_head(session: &mut Session, step: &CompiledStep) {
+    for extraction in step.extractions.iter().filter(|one| !one.from.reads_body()) {
+        session.set &= !(1 << extraction.value);
+    }
+}
+
+fn extract_cookie(session: &mut Session, step: &CompiledStep, field: &[u8]) {
     let Some(cookie) = SetCookie::parse(field) else { return };
     for extraction in &step.extractions {
         if matches!(&extraction.from, From::Cookie(name) if **name == *cookie.name) {
@@ -116,7 +146,10 @@ fn set_cookie(session: &mut Session, scenario: &Compiled, step: &CompiledStep, f
             session.set |= 1 << extraction.value;
         }
     }
-    if scenario.cookies {
+}
+
+fn set_cookie(session: &mut Session, scenario: &Compiled, field: &[u8]) {
+    if let Some(cookie) = SetCookie::parse(field).filter(|_| scenario.cookies) {
         let path = std::mem::take(&mut session.path);
         session.cookies.set(&cookie, &scenario.host, scenario.is_secure, &path);
         session.path = path;

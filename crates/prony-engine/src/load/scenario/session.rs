@@ -10,6 +10,7 @@ use super::fault::StepFault;
 use super::text::{Goes, Values, below_or_at, exponential};
 use crate::clock::{Nanos, span};
 use crate::load::driver::Slot;
+use crate::load::retry::Retry;
 
 /// Streams of sessions are numbered from here on: those below are of the schedules.
 const STREAMS: u128 = 1 << 64;
@@ -40,6 +41,14 @@ pub(super) struct Session {
     pub(super) path: Vec<u8>,
     /// The current request in HTTP/2, which may have to be sent again.
     pub(super) request: StreamRequest,
+    /// The same in HTTP/1.1, where requests are retried.
+    pub(super) lines: Vec<u8>,
+    /// What the current request waits for, if it is to be sent again.
+    pub(super) retry: Option<Retry>,
+    /// Retries of the current step so far.
+    pub(super) retries: u32,
+    /// Cookies that the current response sets, where it may not be the last one of its request: a `Set-Cookie` on each line.
+    pub(super) held_cookies: Vec<u8>,
     /// Where the current step was redirected to, and whether a GET goes there; empty for nowhere.
     pub(super) location: Vec<u8>,
     pub(super) as_get: bool,
@@ -71,6 +80,10 @@ impl Session {
             fault: None,
             path: Vec::new(),
             request: StreamRequest::default(),
+            lines: Vec::new(),
+            retry: None,
+            retries: 0,
+            held_cookies: Vec::new(),
             location: Vec::new(),
             as_get: false,
             coding: Vec::new(),
@@ -112,6 +125,7 @@ impl Session {
     pub(super) fn begin_step(&mut self, due: Nanos) {
         self.due = due;
         self.redirects = 0;
+        self.retries = 0;
         self.location.clear();
     }
 

@@ -18,6 +18,7 @@ use crate::load::checks::BODY_MAX_BYTES;
 use crate::load::driver::{Carries, Io, Slot};
 use crate::load::layer::{Layer, Sent, hand_over};
 use crate::load::pacer::Schedule;
+use crate::load::retry::Retry;
 use crate::load::worker::RETRY_PAUSE;
 use crate::record::failure_detail::Detail;
 use crate::record::sample::Sample;
@@ -32,9 +33,9 @@ pub(crate) const NOBODY: Place = Place::MAX;
 
 /// All sessions of a worker.
 pub(crate) struct Sessions {
-    scenario: Compiled,
-    agenda: Agenda,
-    places: Vec<Session>,
+    pub(super) scenario: Compiled,
+    pub(super) agenda: Agenda,
+    pub(super) places: Vec<Session>,
     /// Those of `places` that are not in use.
     free: VecDeque<Place>,
     /// Sessions that have begun in this worker, and its part in numbering them.
@@ -42,20 +43,20 @@ pub(crate) struct Sessions {
     thread: u64,
     threads: u64,
     /// Which session's request is in flight on a connection or, in HTTP/2, at the place of a stream.
-    by_slot: Box<[Place]>,
+    pub(super) by_slot: Box<[Place]>,
     /// Which session a connection is kept for, where sessions have connections of their own; else empty.
     owners: Box<[Place]>,
     /// Bytes that were sent on a connection, modulo 2^32: the kernel's stamps name bytes by this count.
     written: Box<[u32]>,
     /// Bodies that came in pieces and are read, by slot.
-    bodies: Box<[Vec<u8>]>,
+    pub(super) bodies: Box<[Vec<u8>]>,
     /// The heads of a step's answers are nearly always alike.
     heads: Box<[HeadCache]>,
     rendered: Rendered,
     decoded: Vec<u8>,
     /// What sessions of the measured part are counted in, and since when.
-    record: ScenarioRecord,
-    measure_from: Nanos,
+    pub(super) record: ScenarioRecord,
+    pub(super) measure_from: Nanos,
     stopped: bool,
     /// The feed that has no more rows.
     ended_by: Option<usize>,
@@ -64,10 +65,12 @@ pub(crate) struct Sessions {
 /// A request that is due.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Due {
-    /// When it was due.
+    /// When it was due, for the first time.
     pub intended: Nanos,
     /// Whose it is.
     pub place: Place,
+    /// Which of its retries it is; none for the first attempt.
+    pub retry: Option<Retry>,
 }
 
 /// Whom a connection is kept for.
@@ -162,7 +165,9 @@ impl Sessions {
         let room = self.room();
         let (intended, entry) = self.agenda.take(now, room)?;
         match entry {
-            Some(Entry::Step(place)) => return Some(Due { intended, place }),
+            Some(entry @ (Entry::Step(place) | Entry::Retry(place))) => {
+                return Some(self.due(intended, place, entry));
+            }
             Some(Entry::User) if !self.agenda.take_user(now) => return None,
             Some(Entry::User) | None => {}
         }
@@ -184,18 +189,22 @@ impl Sessions {
         if intended >= self.measure_from {
             self.record.flows[session.flow].sessions.begun += 1;
         }
-        Some(Due { intended, place })
+        Some(Due { intended, place, retry: None })
     }
 
-    /// Takes what was due and will never be sent.
-    pub(crate) fn take_unsent(&mut self, now: Nanos) -> Option<Nanos> {
-        self.agenda.take(now, 1).map(|(intended, _)| intended)
+    /// What `entry` of the session at `place` is about, which was due at `at`.
+    fn due(&mut self, at: Nanos, place: Place, entry: Entry) -> Due {
+        let retry = match entry {
+            Entry::Retry(_) => self.places[place as usize].retry,
+            Entry::Step(_) | Entry::User => None,
+        };
+        Due { intended: retry.map_or(at, |retry| retry.intended), place, retry }
     }
 
-    /// Nothing becomes due any more.
-    pub(crate) fn end_at(&mut self, now: Nanos) {
+    /// Nothing becomes due any more but retries. Returns the moments of what was due and was not sent.
+    pub(crate) fn end_at(&mut self, now: Nanos) -> Vec<Nanos> {
         self.stopped = true;
-        self.agenda.stop(now);
+        self.agenda.stop(now)
     }
 
     /// Whether nothing is under way and nothing will begin.
@@ -234,15 +243,19 @@ impl Sessions {
     /// Takes the step that has been due for the longest of sessions with connections of their own, and its connection, if
     /// it still has one. `waiting` was called before.
     pub(crate) fn take_kept(&mut self) -> Option<(Due, Option<Slot>)> {
-        let (intended, place) = self.agenda.take_kept()?;
+        let (at, entry) = self.agenda.take_kept()?;
+        let (Entry::Step(place) | Entry::Retry(place)) = entry else { return None };
         let slot = self.places[place as usize].slot;
         let is_own = self.owners.get(slot as usize) == Some(&place);
-        Some((Due { intended, place }, is_own.then_some(slot)))
+        Some((self.due(at, place, entry), is_own.then_some(slot)))
     }
 
     /// The session of `due` has lost its connection: it waits for another.
     pub(crate) fn lacks_connection(&mut self, due: Due) {
-        self.agenda.lacks_connection(due.intended, due.place);
+        match due.retry {
+            Some(retry) => self.agenda.lacks_connection(retry.due, Entry::Retry(due.place)),
+            None => self.agenda.lacks_connection(due.intended, Entry::Step(due.place)),
+        }
     }
 
     /// Whether the connection on `slot`, which carries no request now, is free for any session.
@@ -256,22 +269,15 @@ impl Sessions {
         }
     }
 
-    /// The request of `due` will not be made.
-    pub(crate) fn unprepared(&mut self, due: Due) {
-        let session = &mut self.places[due.place as usize];
-        if session.redirects == 0 {
-            session.begin_step(due.intended);
-        }
-    }
-
-    /// Makes the request of `due`, for [`Self::send`], or says why that can't be.
+    /// Makes the request of `due`, for [`Self::send`], or says why that can't be. A retry is the request that was made before.
     pub(crate) fn prepare(&mut self, due: Due) -> Result<(), StepFault> {
         let Self { scenario, places, rendered, .. } = self;
         let session = &mut places[due.place as usize];
-        let step = &scenario.flows[session.flow].steps[session.step];
-        if session.redirects == 0 {
-            session.begin_step(due.intended);
+        if due.retry.is_some() {
+            rendered.repeat(&session.lines);
+            return Ok(());
         }
+        let step = &scenario.flows[session.flow].steps[session.step];
         let mut path = std::mem::take(&mut session.path);
         let cookies = std::mem::take(&mut session.cookies);
         let mut stream = std::mem::take(&mut session.request);
@@ -288,6 +294,10 @@ impl Sessions {
         session.path = path;
         session.cookies = cookies;
         session.request = stream;
+        if scenario.keeps_lines {
+            session.lines.clear();
+            session.lines.extend_from_slice(rendered.bytes());
+        }
         made
     }
 
@@ -304,16 +314,6 @@ impl Sessions {
     pub(crate) fn sent_on(&mut self, stream: Slot, place: Place) {
         self.by_slot[stream as usize] = place;
         self.places[place as usize].is_alone = self.scenario.shared.begin_request();
-    }
-
-    /// The request at this place of a stream was refused: whose it is. Its session sends it again.
-    pub(crate) fn refused(&mut self, stream: Slot) -> Place {
-        let place = std::mem::replace(&mut self.by_slot[stream as usize], NOBODY);
-        self.bodies[stream as usize].clear();
-        if place != NOBODY {
-            self.scenario.shared.end_request();
-        }
-        place
     }
 
     /// The heads of the answers that come on `slot`.
@@ -384,6 +384,7 @@ impl Sessions {
         let place = std::mem::replace(&mut self.by_slot[slot as usize], NOBODY);
         let Some(session) = self.places.get_mut(place as usize) else { return };
         self.scenario.shared.end_request();
+        response::take_cookies(session, &self.scenario);
         if session.fault.is_none() && !session.location.is_empty() {
             session.redirects += 1;
             if !self.stopped {
@@ -399,8 +400,9 @@ impl Sessions {
     pub(crate) fn lost(&mut self, slot: Slot, sample: &Sample) {
         let place = std::mem::replace(&mut self.by_slot[slot as usize], NOBODY);
         self.bodies[slot as usize].clear();
-        if place != NOBODY {
+        if let Some(session) = self.places.get_mut(place as usize) {
             self.scenario.shared.end_request();
+            response::take_cookies(session, &self.scenario);
             self.step_ended(place, sample, Some(StepFault::Connection));
         }
     }
@@ -427,6 +429,7 @@ impl Sessions {
         if session.due >= self.measure_from {
             let since = session.due - self.measure_from;
             self.record.step_ended(step.number, session.due, since, sample, fault, session.is_alone);
+            self.record.steps[step.number].recovered += u64::from(fault.is_none() && session.retries > 0);
         }
         let failed = fault.is_some() && !step.go_on;
         let is_last = session.step + 1 == flow.steps.len();

@@ -3,11 +3,12 @@
 use prony_model::{ErrorKind, Outcome};
 
 use super::fault::StepFault;
-use super::sessions::{Due, Holder};
+use super::sessions::{Due, Holder, NOBODY, Place};
 use crate::clock::{self, Nanos};
 use crate::load::conn::State;
 use crate::load::driver::{Io, Slot};
 use crate::load::http2::refused::Outgoing;
+use crate::load::retry::Attempt;
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::Detail;
 use crate::record::sample::Sample;
@@ -27,8 +28,9 @@ impl Worker {
                 self.free.push_back(slot);
                 continue;
             };
-            self.recorder.taken(due.intended);
-            if let Some(cause) = self.wait_cause(slot, due.intended, waiting) {
+            if due.retry.is_none()
+                && let Some(cause) = self.wait_cause(slot, due.intended, waiting)
+            {
                 self.recorder.waited(due.intended, cause);
             }
             self.send_step(io, slot, due);
@@ -59,7 +61,6 @@ impl Worker {
                 }
                 continue;
             }
-            self.recorder.taken(due.intended);
             self.send_step(io, slot, due);
         }
     }
@@ -78,15 +79,39 @@ impl Worker {
     /// Sends the request that was made for `due`.
     fn send_step<I: Io>(&mut self, io: &mut I, slot: Slot, due: Due) {
         let now = clock::now();
+        let attempt = self.begin_attempt(due);
+        let at = due.retry.map_or(0, |retry| retry.due);
         if self.is_http2() {
-            let request = Outgoing { place: due.place, ..Outgoing::first(due.intended) };
+            let request = Outgoing { place: due.place, at, attempt, ..Outgoing::first(due.intended) };
             return self.send_stream(io, slot, request, now);
+        }
+        let connection = &mut self.connections[slot as usize];
+        connection.since = connection.since.max(at);
+        if let Some(retries) = &mut self.retries {
+            retries.note_attempt(slot, attempt);
         }
         let reused = self.begin_flight(slot, due.intended);
         let Pace::Sessions(sessions) = &mut self.pace else { return };
         let sent = sessions.send(io, slot, due.place, self.layer.as_deref_mut());
         self.flight_sent(io, slot, &sent);
-        self.recorder.sent(due.intended, sent.bytes as u64, reused, now);
+        if attempt.is_retry() {
+            self.recorder.sent_again(due.intended, sent.bytes as u64, reused, now);
+        } else {
+            self.recorder.sent(due.intended, sent.bytes as u64, reused, now);
+        }
+    }
+
+    /// The attempt of `due` begins: it is sent, or fails without.
+    fn begin_attempt(&mut self, due: Due) -> Attempt {
+        let Some(retry) = due.retry else {
+            self.recorder.taken(due.intended);
+            return Attempt::default();
+        };
+        self.recorder.retried(due.intended, retry.reason, retry.attempt.number());
+        if let Pace::Sessions(sessions) = &mut self.pace {
+            sessions.begin_retry(due.place);
+        }
+        retry.attempt
     }
 
     /// The next request that is due, made; none if there is none, or if it can't be made, which its session records.
@@ -103,19 +128,46 @@ impl Worker {
         }
     }
 
-    /// The request of `due` got no connection, of which the first attempt began at `began`.
+    /// The request that has been due for the longest got no connection on `slot`, which began to connect at `began`.
     pub(crate) fn step_unconnected(
         &mut self,
-        due: Due,
+        slot: Slot,
         began: Nanos,
         kind: ErrorKind,
         detail: Detail,
         now: Nanos,
     ) {
-        let sample = Sample::unsent(due.intended, began, now);
-        self.recorder.unconnected(sample, kind, detail);
-        if let Pace::Sessions(sessions) = &mut self.pace {
+        // It is made even so where it may be sent again: a retry is the same request.
+        let taken = if self.retries.is_some() {
+            self.prepared(now)
+        } else {
+            let Pace::Sessions(sessions) = &mut self.pace else { return };
+            sessions.take(now)
+        };
+        let Some(due) = taken else { return };
+        let attempt = self.begin_attempt(due);
+        let at = due.retry.map_or(due.intended, |retry| retry.due);
+        let sample = Sample { intended: due.intended, ..Sample::unsent(at, began, now) };
+        let again = self.settle_unconnected(attempt, slot, due.place, sample, kind, detail);
+        if let Pace::Sessions(sessions) = &mut self.pace
+            && !again
+        {
             sessions.not_sent(due.place, &sample, StepFault::Connection);
+        }
+    }
+
+    /// The session whose request is in flight on `slot`; [`NOBODY`] without sessions.
+    pub(crate) fn session_on(&self, slot: Slot) -> Place {
+        match &self.pace {
+            Pace::Sessions(sessions) => sessions.on(slot),
+            Pace::Closed { .. } | Pace::Open(_) => NOBODY,
+        }
+    }
+
+    /// The request of a session on `slot` is in flight no more, and is sent again.
+    pub(crate) fn forget_attempt(&mut self, slot: Slot) {
+        if let Pace::Sessions(sessions) = &mut self.pace {
+            sessions.forget_attempt(slot);
         }
     }
 
@@ -130,11 +182,10 @@ impl Worker {
         Some(sessions.evaluate(slot, status, body))
     }
 
-    /// The run is over: what is due is never sent.
+    /// The run is over: what is due for the first time is never sent.
     pub(crate) fn stop_sessions(&mut self, now: Nanos) {
         let Pace::Sessions(sessions) = &mut self.pace else { return };
-        sessions.end_at(now);
-        while let Some(intended) = sessions.take_unsent(now) {
+        for intended in sessions.end_at(now) {
             self.recorder.never_sent(intended, false, now);
         }
     }

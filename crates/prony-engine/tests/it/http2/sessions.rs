@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use prony_model::{
     ErrorKind, Extraction, ExtractionSource, Part, PartContent, RunPlan, RunResult, Scenario, Step, StepBody,
@@ -11,6 +12,7 @@ use prony_model::{
 use super::load::h2_config;
 use super::{DATA, END_HEADERS, END_STREAM, Frames, HEADERS, frame, go_away, load, reset};
 use crate::plans::{closed, for_ms, impatient, plan, poisson, refused, requests, run};
+use crate::retries::{changed, found, reasons, with_retries};
 use crate::scenario::{flow, scenario, step};
 use crate::server::{Peer, Server};
 use crate::tls::trusting;
@@ -25,6 +27,8 @@ struct Log {
     answered: Vec<String>,
     /// Those that were refused.
     refused: Vec<String>,
+    /// Those that got a 503, with a cookie and a token that must not count.
+    busy: Vec<String>,
     /// Those that were reset.
     reset: u64,
     /// What was wrong.
@@ -67,11 +71,16 @@ fn echo(
                 let name =
                     format!("{} {path} {} {} {body}", field(":method"), field("x-token"), field("cookie"));
                 let mut log = log.lock().expect("no panic");
-                let number = (log.answered.len() + log.refused.len()) as u64 + log.reset;
+                let number = (log.answered.len() + log.refused.len() + log.busy.len()) as u64 + log.reset;
                 match fate(number) {
                     Fate::Refused => {
                         log.refused.push(name);
                         frames.peer.answer(&reset(stream, REFUSED_STREAM));
+                    }
+                    Fate::Busy => {
+                        log.busy.push(name);
+                        let wrong = [("set-cookie", "sid=wrong; Path=/"), ("x-token", "wrong")];
+                        frames.peer.answer(&answer(stream, "503", &wrong, b"{\"token\": \"wrong\"}"));
                     }
                     Fate::Reset => {
                         log.reset += 1;
@@ -98,6 +107,7 @@ fn echo(
 enum Fate {
     Answered,
     Refused,
+    Busy,
     Reset,
     /// The connection takes no more after those that have come.
     Last,
@@ -221,6 +231,55 @@ on_both_drivers! {
         assert_eq!(sessions.completed, 200 - log.reset);
         assert_eq!(result.requests.failed_by_kind.get(&ErrorKind::StreamReset), Some(&log.reset));
         assert_eq!(result.requests.done, log.answered.len() as u64);
+    }
+
+    fn failed_requests_are_retried_as_they_were(driver) {
+        for load in [closed(2), poisson(1500.0, 3)] {
+            let (server, log) = start(|number| match number % 6 {
+                1 => Fate::Refused,
+                2 => Fate::Busy,
+                4 => Fate::Reset,
+                _ => Fate::Answered,
+            });
+            let plan = RunPlan { load, threads: 2, ..with_sessions(plan(server.url()), 2, 6, 120) };
+            let result = run(driver, with_retries(plan, 30, "reset,503", [1, 2]));
+            check(&result, &log, 120);
+            let log = log.lock().expect("no panic");
+            let answered: BTreeSet<&String> = log.answered.iter().collect();
+            assert!(log.busy.iter().all(|busy| answered.contains(busy)), "{:?}", log.busy);
+            let retries = found(&result);
+            let busy = log.busy.len() as u64;
+            assert_eq!(retries.by_reason, reasons(&[("503", busy), ("reset", log.reset)]));
+            let steps = &result.scenario.as_ref().expect("there were some").steps;
+            assert_eq!(steps.iter().map(|step| step.retries).sum::<u64>(), busy + log.reset);
+            assert_eq!(steps.iter().map(|step| step.recovered).sum::<u64>(), retries.recovered);
+            assert!(busy >= 40 && log.reset >= 40, "{busy} {}", log.reset);
+        }
+    }
+
+    fn a_late_attempt_is_given_up_for_another(driver) {
+        // Each path is answered when it is asked for the second time.
+        let seen: Mutex<BTreeSet<String>> = Mutex::default();
+        let server = Server::start(move |peer| {
+            let Some(mut frames) = Frames::begin(peer, b"") else { return };
+            while let Some(requests) = frames.requests() {
+                for (stream, _) in requests {
+                    let path = frames.field(stream, ":path").expect("each has one").to_owned();
+                    if !seen.lock().expect("no panic").insert(path) {
+                        frames.peer.answer(&answer(stream, "200", &[], b"ok"));
+                    }
+                }
+            }
+        });
+        let flows = vec![flow("f", 1, vec![step("a", "/{uuid}")])];
+        let plan = RunPlan { scenario: scenario(flows), ..load(server.url(), 2, 3, 12) };
+        let plan = changed(with_retries(plan, 100, "timeout", [0, 1]), |retries| {
+            retries.attempt_timeout = Duration::from_millis(100);
+        });
+        let result = run(driver, plan);
+        assert_eq!((result.requests.done, result.requests.failed), (12, 0), "{:?}", result.errors);
+        assert!(found(&result).retries >= 12 && found(&result).recovered == 12, "{:?}", found(&result));
+        assert!(result.latency.response.min_ms >= Some(100.0), "{:?}", result.latency.response);
     }
 
     fn sessions_arrive_by_the_clock(driver) {

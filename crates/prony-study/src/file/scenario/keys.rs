@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::file::keys::{HeaderText, OneOrMore, SchemaOnly};
-use crate::file::scalar::{CountU32, DurationArg, Scalar, Statuses};
+use crate::file::scalar::{BackoffArg, CountU32, DurationArg, Failures, Scalar, Share, Statuses};
 
 /// Sessions of several requests for `prony run` and studies, in TOML.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -25,6 +25,9 @@ pub(super) struct ScenarioKeys {
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: defaults are read on their own")]
     defaults: SchemaOnly<DefaultKeys>,
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the schema: retries are read on their own")]
+    retries: SchemaOnly<RetryKeys>,
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema: each feed is read on its own")]
     feeds: SchemaOnly<BTreeMap<String, FeedKeys>>,
@@ -58,6 +61,24 @@ pub(super) struct DefaultKeys {
     pub(super) think: Option<ThinkKeys>,
     /// Redirects that a step follows.
     pub(super) redirects: Option<CountU32>,
+}
+
+/// Which failed requests are sent again, where a command line or a load of a study doesn't say.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "Retries")]
+pub(super) struct RetryKeys {
+    /// Send a failed request again, up to so many times.
+    pub(super) max: Option<CountU32>,
+    /// What is retried: connect, reset, timeout, status codes as 503 or 5xx, with commas between.
+    pub(super) on: Option<Failures>,
+    /// Longest waits before a first retry and before any; 100ms..2s if absent.
+    pub(super) backoff: Option<BackoffArg>,
+    /// Retries as a share of the requests, beyond ten that are always granted; no limit if absent.
+    pub(super) budget: Option<Share>,
+    /// Wait this long for the response to one attempt; as the load's timeout if absent, which is for the request and its
+    /// retries.
+    pub(super) attempt_timeout: Option<DurationArg>,
 }
 
 /// A file of rows, of which each session takes one.

@@ -12,13 +12,13 @@ mod step;
 
 use std::path::{Path, PathBuf};
 
-use prony_model::{Flow, Misplaced, Scenario, ScenarioPlace, SessionConnections, Target};
+use prony_model::{Flow, Misplaced, RetryOptions, Scenario, ScenarioPlace, SessionConnections, Target};
 use schemars::generate::SchemaSettings;
 
 use super::mistake::{Mistakes, StudyError};
 use super::tree::Section;
 use super::{FILE_BYTES_MAX, schema, tree, whole};
-use keys::{ConnectionsKey, DefaultKeys, ScenarioKeys};
+use keys::{ConnectionsKey, DefaultKeys, RetryKeys, ScenarioKeys};
 
 /// Feeds and files of one scenario are held in memory at once.
 const FILES_BYTES_MAX: usize = 256 << 20;
@@ -30,6 +30,8 @@ pub struct ScenarioFile {
     pub scenario: Scenario,
     /// Where all paths begin, if the file says so.
     pub base: Option<String>,
+    /// Which failed requests are sent again, as far as the file says so.
+    pub retries: RetryOptions,
 }
 
 impl ScenarioFile {
@@ -49,7 +51,7 @@ pub(super) fn of_load(
     file: &str,
     folder: &Path,
     mistakes: &mut Mistakes,
-) -> Option<Scenario> {
+) -> Option<ScenarioFile> {
     let path = folder.join(file);
     let at = section.span("scenario");
     let text = match std::fs::read_to_string(&path) {
@@ -61,7 +63,7 @@ pub(super) fn of_load(
         }
     };
     match ScenarioFile::read(&path, &text) {
-        Ok(file) => Some(file.scenario),
+        Ok(file) => Some(file),
         Err(error) => {
             for mistake in error.mistakes {
                 let line = text[..mistake.span.start].matches('\n').count() + 1;
@@ -90,6 +92,7 @@ fn read(path: &Path, text: &str, mistakes: &mut Mistakes) -> Option<ScenarioFile
     let section = Section::new(&root, &whole());
     let keys: Option<ScenarioKeys> = section.read(mistakes);
     let defaults = defaults(&section, mistakes);
+    let retries = retries(&section, mistakes);
     let mut files = Files { folder: folder(path), left: FILES_BYTES_MAX };
     let feeds = feed::feeds(&section, &mut files, mistakes);
     let flows = flow::flows(&section, &defaults, &mut files, mistakes);
@@ -113,7 +116,7 @@ fn read(path: &Path, text: &str, mistakes: &mut Mistakes) -> Option<ScenarioFile
         let span = span(&section, &scenario, &place, mistakes);
         mistakes.add_problem(span, problem);
     }
-    Some(ScenarioFile { scenario, base: keys.base })
+    Some(ScenarioFile { scenario, base: keys.base, retries })
 }
 
 /// Whether all feeds, flows and steps of the file could be read; otherwise names would seem to be missing, and places be
@@ -161,12 +164,43 @@ fn folder(path: &Path) -> PathBuf {
 }
 
 fn defaults(root: &Section<'_>, mistakes: &mut Mistakes) -> DefaultKeys {
-    let Some((key, value)) = root.table.get_key_value("defaults") else { return DefaultKeys::default() };
-    let Some(table) = value.get_ref().as_table() else {
-        mistakes.add(value.span(), "`defaults` is not a table", "write [defaults] and its keys below");
-        return DefaultKeys::default();
-    };
-    Section::new(table, &key.span()).read(mistakes).unwrap_or_default()
+    table(root, "defaults", mistakes).and_then(|section| section.read(mistakes)).unwrap_or_default()
+}
+
+/// Which failed requests are sent again.
+fn retries(root: &Section<'_>, mistakes: &mut Mistakes) -> RetryOptions {
+    let Some(section) = table(root, "retries", mistakes) else { return RetryOptions::default() };
+    let Some(keys) = section.read::<RetryKeys>(mistakes) else { return RetryOptions::default() };
+    for (is_there, what, advice) in [
+        (keys.max.is_some(), "`retries` doesn't say how often", "add max = 3"),
+        (
+            keys.on.is_some(),
+            "`retries` doesn't say what is retried",
+            "add on = \"connect,reset,timeout,503\", or some of it",
+        ),
+    ] {
+        if !is_there {
+            mistakes.add(section.at(), what, advice);
+        }
+    }
+    RetryOptions {
+        retries: keys.max.map(|count| count.0),
+        on: keys.on.map(|failures| failures.0),
+        backoff: keys.backoff.map(|backoff| backoff.0),
+        budget: keys.budget.map(|share| share.0),
+        attempt_timeout: keys.attempt_timeout.map(|length| length.0),
+    }
+}
+
+/// The table `name` of the file, if it has one.
+fn table<'a>(root: &Section<'a>, name: &str, mistakes: &mut Mistakes) -> Option<Section<'a>> {
+    let (key, value) = root.table.get_key_value(name)?;
+    let table = value.get_ref().as_table();
+    if table.is_none() {
+        let advice = format!("write [{name}] and its keys below");
+        mistakes.add(value.span(), format!("`{name}` is not a table"), advice);
+    }
+    table.map(|table| Section::new(table, &key.span()))
 }
 
 fn refuse_base(root: &Section<'_>, base: Option<&str>, mistakes: &mut Mistakes) {

@@ -31,6 +31,33 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 #[test]
+fn retries() {
+    let flow = "[[flow]]\nname = 'f'\n[[flow.step]]\npath = '/'\n";
+    let read = |keys: &str| with(&format!("{flow}[retries]\n{keys}")).expect(keys).retries;
+    assert_eq!(with(flow).expect("a scenario").retries, prony_model::RetryOptions::default());
+    let all = read("max = 3\non = 'reset,503'\nbackoff = '5ms..1s'\nbudget = '20%'\nattempt-timeout = '2s'");
+    assert_eq!((all.retries, all.on), (Some(3), prony_model::RetryOn::parse("reset,503").ok()));
+    assert_eq!((all.backoff, all.budget), (prony_model::Backoff::parse("5ms..1s").ok(), Some(0.2)));
+    assert_eq!(all.attempt_timeout, Some(std::time::Duration::from_secs(2)));
+    assert_eq!(read("max = 0\non = 503").retries, Some(0));
+    check(
+        &format!("{flow}[retries]\n"),
+        &[
+            "retries: `retries` doesn't say how often (add max = 3)",
+            "retries: `retries` doesn't say what is retried (add on = \"connect,reset,timeout,503\", or some of it)",
+        ],
+    );
+    let wrong = mistakes(&format!("{flow}[retries]\nmax = 3\non = 'conect'"));
+    assert!(wrong[0].starts_with("'conect': `conect` is no failure that can be retried"), "{wrong:?}");
+    let unknown = mistakes(&format!("{flow}[retries]\nmax = 3\non = 503\nbackof = 0"));
+    assert!(unknown[0].contains("backoff"), "{unknown:?}");
+    check(
+        &format!("retries = 3\n{flow}"),
+        &["3: `retries` is not a table (write [retries] and its keys below)"],
+    );
+}
+
+#[test]
 fn an_example_of_everything() {
     let file = with(EXAMPLE).expect("the example is good");
     assert_eq!(file.base.as_deref(), Some("http://127.0.0.1:3000/api"));
