@@ -63,11 +63,21 @@ def _install(name):
         if os.geteuid() == 0:
             _try(["apt-get", "install", "-y", "--no-install-recommends", PACKAGES[name]])
     elif name == "oha":
-        _try(["cargo", "install", "oha", "--locked", "--version", OHA_VERSION, "--root", str(CACHE)])
+        _build_oha()
     elif name in MODULES:
         # By the pinned module file, not `go install …@version`: that asks for the list of all versions too.
         own = BENCH / "peers" / name
         _try(["go", "build", "-o", f"{CACHE}/bin/", MODULES[name]], own if own.exists() else BENCH / "peers")
+
+
+def _build_oha():
+    # A target folder of its own: in that of Prony it would build again what both need. It is of no use afterwards.
+    target = CACHE / "oha-target"
+    features = ["--no-default-features", "--features", "rustls"]
+    command = ["nice", "cargo", "install", "oha", "--locked", "--version", OHA_VERSION, "--root", str(CACHE), *features]
+    _try([*command, "--target-dir", str(target)])
+    if path("oha"):
+        shutil.rmtree(target, ignore_errors=True)
 
 
 def _try(command, directory=None):
