@@ -39,7 +39,12 @@ struct Remembered {
 impl HeadCache {
     /// A cache for the answers to requests of `kind`, read within `limits`.
     pub fn new(kind: RequestKind, limits: Limits) -> Self {
-        let outcome = Outcome { status: 0, framing: crate::head::Framing::Empty, keep_alive: false };
+        let outcome = Outcome {
+            status: 0,
+            framing: crate::head::Framing::Empty,
+            keep_alive: false,
+            has_session_fields: false,
+        };
         let heads =
             std::array::from_fn(|_| Remembered { bytes: Vec::with_capacity(REMEMBERED_BYTES), outcome });
         Self { limits: limits.clamped(), kind, heads, latest: 0 }

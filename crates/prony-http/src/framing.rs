@@ -19,6 +19,8 @@ pub(crate) struct Outcome {
     pub(crate) status: u16,
     pub(crate) framing: Framing,
     pub(crate) keep_alive: bool,
+    /// See [`crate::Head::has_session_fields`].
+    pub(crate) has_session_fields: bool,
 }
 
 impl Outcome {
@@ -27,6 +29,9 @@ impl Outcome {
         self.status < 200
     }
 }
+
+/// What a client with sessions reads of a response, in lower case.
+const SESSION_FIELDS: [&str; 3] = ["set-cookie", "location", "content-encoding"];
 
 /// Reads a complete head, from the status line to the blank line.
 pub(crate) fn read_head(head: &[u8], kind: RequestKind, limits: &Limits) -> Result<Outcome, ProtocolError> {
@@ -85,6 +90,7 @@ fn decide(
     let is_bodiless = kind == RequestKind::Head || matches!(status, 100..=199 | 204 | 304);
     let mut body = BodyFields::default();
     let mut connection = ConnectionOptions::default();
+    let mut has_session_fields = false;
     for field in fields {
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
         if is("connection") {
@@ -94,6 +100,7 @@ fn decide(
         } else if is("transfer-encoding") && !is_bodiless {
             body.read_coding(field.value)?;
         }
+        has_session_fields |= SESSION_FIELDS.iter().any(|name| is(name));
     }
     let framing = if is_bodiless { Framing::Empty } else { body.framing(minor)? };
     if let Framing::Length(length) = framing
@@ -102,7 +109,7 @@ fn decide(
         return Err(ProtocolError::BodyTooLong { limit_bytes: limits.body_bytes });
     }
     let keep_alive = framing != Framing::UntilClose && connection.keeps_alive(minor);
-    Ok(Outcome { status, framing, keep_alive })
+    Ok(Outcome { status, framing, keep_alive, has_session_fields })
 }
 
 /// What the fields that describe a body contain so far.
@@ -199,7 +206,7 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, read_head};
+    use super::read_head;
     use crate::error::ProtocolError;
     use crate::head::Framing;
     use crate::limits::{HEADERS_MAX, Limits};
@@ -209,8 +216,24 @@ mod tests {
     fn check(kind: RequestKind, lines: &str, expected: Result<(u16, Framing, bool), ProtocolError>) {
         let head = format!("{}\r\n\r\n", lines.replace('\n', "\r\n"));
         let limits = Limits { headers: 8, body_bytes: 1000, ..Limits::default() }.clamped();
-        let expected = expected.map(|(status, framing, keep_alive)| Outcome { status, framing, keep_alive });
-        assert_eq!(read_head(head.as_bytes(), kind, &limits), expected, "{lines:?} after {kind:?}");
+        let found = read_head(head.as_bytes(), kind, &limits);
+        let found = found.map(|found| (found.status, found.framing, found.keep_alive));
+        assert_eq!(found, expected, "{lines:?} after {kind:?}");
+    }
+
+    #[test]
+    fn fields_of_sessions_are_noticed() {
+        let check = |line: &str, expected: bool| {
+            let head = format!("HTTP/1.1 200 OK\r\nServer: x\r\n{line}\r\nContent-Length: 0\r\n\r\n");
+            let found = read_head(head.as_bytes(), RequestKind::Normal, &Limits::default());
+            assert_eq!(found.map(|found| found.has_session_fields), Ok(expected), "{line}");
+        };
+        for line in ["Set-Cookie: a=b", "set-cookie: a=b", "LOCATION: /", "Content-Encoding: gzip"] {
+            check(line, true);
+        }
+        for line in ["Set-Cookie2: a=b", "X-Location: /", "Content-Language: en", "Cookie: a"] {
+            check(line, false);
+        }
     }
 
     fn accepted(lines: &str, framing: Framing, keep_alive: bool) {

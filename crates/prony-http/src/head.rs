@@ -15,6 +15,9 @@ pub struct Head<'a> {
     pub framing: Framing,
     /// Whether the server keeps the connection open after this response.
     pub keep_alive: bool,
+    /// Whether it has `Set-Cookie`, `Location` or `Content-Encoding`: what a client with sessions has to look for in each
+    /// response, and finds in few. Found out once for each head that is remembered.
+    pub has_session_fields: bool,
     /// The bytes of the head, from the status line to the blank line, both included.
     pub raw: &'a [u8],
 }
@@ -83,8 +86,12 @@ fn first_line(bytes: &[u8]) -> (&[u8], &[u8]) {
 mod tests {
     use super::{Framing, Head};
 
+    fn head(raw: &[u8]) -> Head<'_> {
+        Head { status: 200, framing: Framing::Empty, keep_alive: true, has_session_fields: false, raw }
+    }
+
     fn check(raw: &str, expected: &[(&str, &str)]) {
-        let head = Head { status: 200, framing: Framing::Empty, keep_alive: true, raw: raw.as_bytes() };
+        let head = head(raw.as_bytes());
         let found: Vec<(&str, &[u8])> = head.headers().collect();
         let expected: Vec<(&str, &[u8])> = expected.iter().map(|(n, v)| (*n, v.as_bytes())).collect();
         assert_eq!(found, expected, "{raw:?}");
@@ -104,7 +111,7 @@ mod tests {
     #[test]
     fn the_first_value_is_found_without_regard_to_case() {
         let raw = b"HTTP/1.1 200 OK\r\nServer-Timing: db;dur=5\r\nSERVER-timing: app\r\n\r\n";
-        let head = Head { status: 200, framing: Framing::Empty, keep_alive: true, raw };
+        let head = head(raw);
         assert_eq!(head.header("server-timing"), Some(&b"db;dur=5"[..]));
         assert_eq!(head.header("server"), None);
     }

@@ -118,9 +118,9 @@ impl ResponseParser {
                 self.body_bytes += body.len() as u64;
                 Some(Event::Body(body))
             }
-            Found::Head(Outcome { status, framing, keep_alive }) => {
+            Found::Head(Outcome { status, framing, keep_alive, has_session_fields }) => {
                 let raw = if self.partial.is_empty() { &input[..consumed] } else { &self.partial[..] };
-                Some(Event::Head(Head { status, framing, keep_alive, raw }))
+                Some(Event::Head(Head { status, framing, keep_alive, has_session_fields, raw }))
             }
         };
         Ok(Step { consumed, event })
@@ -136,7 +136,8 @@ impl ResponseParser {
         if !self.is_idle() {
             return None;
         }
-        let (head_bytes, Outcome { status, framing, keep_alive }) = shared.recall(input)?;
+        let (head_bytes, outcome) = shared.recall(input)?;
+        let Outcome { status, framing, keep_alive, has_session_fields } = outcome;
         let (raw, rest) = input.split_at_checked(head_bytes)?;
         let (body, coded_bytes) = match framing {
             Framing::Length(length) => {
@@ -147,7 +148,7 @@ impl ResponseParser {
             Framing::Chunked => single_chunk(shared.limits(), rest)?,
             Framing::UntilClose => return None,
         };
-        let head = Head { status, framing, keep_alive, raw };
+        let head = Head { status, framing, keep_alive, has_session_fields, raw };
         Some(Whole { consumed: head_bytes + coded_bytes, head, body })
     }
 

@@ -99,7 +99,13 @@ mod tests {
         let target = Target::parse("http://h/a").expect("a URL");
         let check = |status: u16, location: &str, expected: Option<&str>| {
             let raw = format!("HTTP/1.1 {status} X\r\nLocation: {location}\r\n\r\n");
-            let head = Head { status, framing: Framing::Empty, keep_alive: true, raw: raw.as_bytes() };
+            let head = Head {
+                status,
+                framing: Framing::Empty,
+                keep_alive: true,
+                has_session_fields: false,
+                raw: raw.as_bytes(),
+            };
             assert_eq!(read(&head, &target).location.as_deref(), expected, "{raw}");
         };
         check(302, "/b", Some("http://h/b"));

@@ -23,6 +23,8 @@ pub(crate) trait ResponseHead {
     fn status(&self) -> u16;
     /// The value of the first field of that name, whatever its case.
     fn header(&self, name: &str) -> Option<&[u8]>;
+    /// Whether it may have fields that each session reads: `Set-Cookie`, `Location`, `Content-Encoding`.
+    fn has_session_fields(&self) -> bool;
     /// All fields.
     fn headers(&self) -> impl Iterator<Item = (&str, &[u8])>;
 }
@@ -34,6 +36,10 @@ impl ResponseHead for Head<'_> {
 
     fn header(&self, name: &str) -> Option<&[u8]> {
         Head::header(self, name)
+    }
+
+    fn has_session_fields(&self) -> bool {
+        self.has_session_fields
     }
 
     fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
@@ -48,6 +54,11 @@ impl ResponseHead for h2::Head<'_> {
 
     fn header(&self, name: &str) -> Option<&[u8]> {
         h2::Head::header(self, name)
+    }
+
+    fn has_session_fields(&self) -> bool {
+        // Its fields are there already, as a list.
+        true
     }
 
     fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
@@ -72,7 +83,7 @@ pub(super) fn head(session: &mut Session, scenario: &Compiled, head: &impl Respo
     forget_head(session, step);
     let redirects = step.redirects > 0 && matches!(head.status(), 301 | 302 | 303 | 307 | 308);
     let takes_cookies = step.extractions.iter().any(|one| matches!(one.from, From::Cookie(_)));
-    if scenario.cookies || takes_cookies || redirects || step.reads_body {
+    if head.has_session_fields() && (scenario.cookies || takes_cookies || redirects || step.reads_body) {
         for (name, value) in head.headers() {
             if name.eq_ignore_ascii_case("set-cookie") {
                 extract_cookie(session, step, value);
