@@ -58,6 +58,10 @@ impl Entrance {
             Ok(number) => Self { ring: number, flags: EnterFlags::REGISTERED_RING, absolute: false },
             Err(_) => Self { ring: ring.as_raw_fd(), flags: EnterFlags::empty(), absolute: false },
         };
+        // The kernel takes such moments for those of its own clock, not for those of this process.
+        if has_shifted_clock() {
+            return entrance;
+        }
         // A moment that has passed: a kernel that knows such moments says that time is up.
         entrance.absolute = true;
         let answer = entrance.wait(0, 1);
@@ -128,6 +132,19 @@ impl Entrance {
     }
 }
 
+/// Whether CLOCK_MONOTONIC of this process is not that of the machine: it is in a time namespace (time_namespaces(7)), as
+/// containers may be that were moved from another machine.
+fn has_shifted_clock() -> bool {
+    std::fs::read_to_string("/proc/self/timens_offsets").is_ok_and(|text| is_monotonic_shifted(&text))
+}
+
+/// Reads `monotonic 5 0`, the offset in seconds and nanoseconds, among the lines of that file.
+fn is_monotonic_shifted(offsets: &str) -> bool {
+    let of_monotonic = offsets.lines().filter_map(|line| line.strip_prefix("monotonic"));
+    let mut numbers = of_monotonic.flat_map(str::split_whitespace);
+    numbers.any(|number| number != "0")
+}
+
 /// Registers `ring` with the calling thread; returns its number there. The kernel forgets it when the thread ends.
 fn register(ring: &IoUring) -> io::Result<RawFd> {
     let fd = ring.as_raw_fd();
@@ -162,6 +179,14 @@ mod tests {
             let passed = entrance.wait(0, 1).expect_err("a moment long ago");
             assert_eq!(passed.raw_os_error(), Some(libc::ETIME));
         }
+    }
+
+    #[test]
+    fn a_time_namespace_shifts_the_clock() {
+        assert!(!is_monotonic_shifted("monotonic           0         0\nboottime            5         0\n"));
+        assert!(is_monotonic_shifted("monotonic           5         0\nboottime            0         0\n"));
+        assert!(is_monotonic_shifted("monotonic          -3 500000000\nboottime            0         0\n"));
+        assert!(is_monotonic_shifted("monotonic           0       100\n"));
     }
 
     #[test]
