@@ -13,7 +13,9 @@ use prony_model::RunPlan;
 use super::{Action, Agent, Identity, Input, Journal, Load, Spool, SpoolError, Spooled};
 use crate::bus::{Bus, BusEvent};
 use crate::clock::now_ns;
-use crate::protocol::{Envelope, Heartbeat, Live, Part, Report, ResultKind, RunName, Subject, V_MINOR};
+use crate::protocol::{
+    Envelope, Heartbeat, Live, Part, Report, ResultKind, RunName, Subject, V_MINOR, WirePlan,
+};
 
 /// How often time is looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -243,9 +245,9 @@ impl Process<'_> {
             }
             Action::Prepare(plan) => {
                 let (load, sender) = (Arc::clone(self.load), self.sender.clone());
+                let folder = self.folder.join("authorities");
                 spawn("prepare", move || {
-                    let prepared =
-                        plan.unpack().map_err(|error| error.to_string()).and_then(|plan| load.prepare(plan));
+                    let prepared = place(*plan, &folder).and_then(|plan| load.prepare(plan));
                     // Nobody is there any more: the process ends.
                     drop(sender.send(Line::Prepared(Box::new(prepared))));
                 })?;
@@ -309,6 +311,26 @@ impl Process<'_> {
         drop(self.bus.publish(&subject, envelope.encode()));
         Ok(())
     }
+}
+
+/// The plan as this machine can run it: the authorities that it trusts are in files of `folder`.
+fn place(plan: WirePlan, folder: &Path) -> Result<RunPlan, String> {
+    let authorities = plan.authorities().to_vec();
+    let mut plan = plan.unpack().map_err(|error| error.to_string())?;
+    let Some(tls) = &mut plan.target.tls else { return Ok(plan) };
+    if tls.ca_files.len() != authorities.len() || tls.client_certificate.is_some() {
+        return Err("the plan names files of another machine".to_owned());
+    }
+    let failed = |error: io::Error| format!("{}: {error}", folder.display());
+    if !authorities.is_empty() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    for (number, text) in authorities.iter().enumerate() {
+        let file = folder.join(format!("{number}.pem"));
+        fs::write(&file, text).map_err(failed)?;
+        tls.ca_files[number] = file;
+    }
+    Ok(plan)
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {

@@ -15,6 +15,8 @@ pub enum Wanted {
     Names(Vec<AgentName>),
     /// Any so many that are idle.
     Any(usize),
+    /// These processes, as an earlier run of the same controller found them: nobody is looked for.
+    Known(Vec<(AgentName, String)>),
 }
 
 impl Wanted {
@@ -23,6 +25,7 @@ impl Wanted {
         match self {
             Self::Names(names) => names.len(),
             Self::Any(count) => *count,
+            Self::Known(processes) => processes.len(),
         }
     }
 }
@@ -59,7 +62,7 @@ impl Discovery {
         now_ns: u64,
     ) -> Option<Result<Vec<(AgentName, String)>, String>> {
         let elapsed_ns = now_ns.saturating_sub(self.since_ns);
-        if elapsed_ns < DISCOVER_MIN_NS {
+        if elapsed_ns < DISCOVER_MIN_NS && !matches!(wanted, Wanted::Known(_)) {
             return None;
         }
         match self.try_choose(wanted, version) {
@@ -73,6 +76,7 @@ impl Discovery {
             Wanted::Names(names) => {
                 names.iter().map(|name| Ok((name, self.named(name)?))).collect::<Result<Vec<_>, String>>()?
             }
+            Wanted::Known(processes) => return Ok(processes.clone()),
             Wanted::Any(count) => {
                 let idle = self.seen.iter().filter_map(|(name, processes)| match &processes[..] {
                     [only] if only.work == Work::Idle => Some((name, only)),
@@ -165,6 +169,9 @@ mod tests {
         let names = |names: &[&str]| Wanted::Names(names.iter().map(|text| name(text)).collect());
         assert_eq!(choose(&names(&["b", "a"])), Ok(2));
         assert_eq!(choose(&Wanted::Any(2)), Ok(2));
+        // Known processes are taken at once, heard or not.
+        let known = Wanted::Known(vec![(name("gone"), "7".to_owned())]);
+        assert_eq!(discovery.choose(&known, "1.0", 0), Some(Ok(vec![(name("gone"), "7".to_owned())])));
         for (wanted, expected) in [
             (names(&["a", "c"]), "no agent c (heard: a, b, busy, old, twice)"),
             (names(&["busy"]), "busy with another run"),

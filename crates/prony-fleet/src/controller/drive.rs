@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use super::{Action, Controller, Event, Input, Outcome, RunSettings};
+use super::discovery::Discovery;
+use super::{Action, Controller, Event, Input, Outcome, RunSettings, Wanted};
 use crate::bus::{Bus, BusEvent};
 use crate::clock::now_ns;
-use crate::protocol::ResultKind;
+use crate::protocol::{AgentName, Envelope, Report, ResultKind};
 
 /// How often time is looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -21,6 +22,38 @@ pub enum Line {
     Bus(BusEvent),
     /// The run is to end early.
     Interrupt,
+}
+
+/// Looks for the agents of each of `wanted`, without a run: the processes, name and instance, in its order. `version` is the
+/// controller's. `Err` has who is missing; an end by hand is one, too.
+pub fn find(
+    wanted: &[Wanted],
+    version: &str,
+    events: &Receiver<Line>,
+) -> Result<Vec<Vec<(AgentName, String)>>, String> {
+    let mut discovery = Discovery::new(now_ns());
+    loop {
+        match events.recv_timeout(TICK) {
+            Ok(Line::Bus(BusEvent::Message { subject, payload })) => {
+                if let (Some(name), Ok(envelope)) = (subject.agent(), Envelope::<Report>::decode(&payload))
+                    && let Report::Heartbeat(heartbeat) = envelope.message
+                {
+                    discovery.heard(name, heartbeat);
+                }
+            }
+            Ok(Line::Bus(BusEvent::Fatal(why))) => return Err(why),
+            Ok(Line::Interrupt) | Err(RecvTimeoutError::Disconnected) => {
+                return Err("ended by hand".to_owned());
+            }
+            Ok(Line::Bus(_)) | Err(RecvTimeoutError::Timeout) => {}
+        }
+        let now_ns = now_ns();
+        let chosen: Option<Result<Vec<_>, String>> =
+            wanted.iter().map(|wanted| discovery.choose(wanted, version, now_ns)).collect();
+        if let Some(chosen) = chosen {
+            return chosen;
+        }
+    }
 }
 
 /// Leads a run to its end. `events` gets what the bus has; `store` puts a result where it will be found again, and says

@@ -12,7 +12,7 @@ mod signer;
 mod slot;
 
 pub use collector::{Collected, Collector, Next, ResultKey};
-pub use drive::{EVENTS_MAX, Line, drive};
+pub use drive::{EVENTS_MAX, Line, drive, find};
 pub use machine::{Action, Controller, Event, Input, RunSettings, Wanted};
 pub use outcome::{AgentResult, Outcome, agent_outcome};
 pub use roster::{Listed, Presence, Roster};

@@ -11,6 +11,8 @@ use crate::protocol::{AgentName, ResultKind};
 pub struct AgentResult {
     /// Its name.
     pub name: AgentName,
+    /// The process that was there when the run began.
+    pub instance: String,
     /// How far it came.
     pub state: SliceState,
     /// Its clock, where it was compared.

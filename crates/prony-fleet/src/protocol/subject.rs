@@ -3,19 +3,11 @@
 
 use std::fmt;
 
+use prony_model::is_name_part;
 use serde::{Deserialize, Serialize};
 
 /// Every subject begins with this; the number is the major version of the protocol.
 const ROOT: &str = "lab.v1.";
-/// Characters of a name at most.
-const NAME_MAX: usize = 64;
-
-/// Whether `text` can be one part of a subject: neither a dot nor a wildcard.
-fn is_part(text: &str) -> bool {
-    let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(good)
-}
-
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -26,7 +18,7 @@ macro_rules! name {
         impl $name {
             /// `None` unless `text` is 1 to 64 letters, digits, `-` and `_`.
             pub fn new(text: &str) -> Option<Self> {
-                is_part(text).then(|| Self(text.to_owned()))
+                is_name_part(text).then(|| Self(text.to_owned()))
             }
 
             /// As text.

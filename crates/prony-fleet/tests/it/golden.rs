@@ -5,10 +5,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use prony_fleet::protocol::{
-    Answer, Command, Envelope, Heartbeat, Live, Offer, Part, Refusals, Report, ResultKind, V_MINOR, Work,
+    Answer, Command, Envelope, Heartbeat, Live, Offer, Part, Refusals, Report, ResultKind, V_MINOR, WirePlan,
+    Work,
 };
+use prony_model::{Feed, FeedEnd, FeedOrder, FeedRows, RunPlan, Scenario, SessionConnections};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -115,4 +118,45 @@ fn an_offer_has_the_secrets_and_a_stored_plan_has_not() {
     };
     assert_eq!(read.plan.clone().unpack().expect("a plan"), plan());
     assert!(!format!("{read:?}").contains("secret"), "{read:?}");
+}
+
+#[test]
+fn rows_of_feeds_and_authorities_go_with_an_offer() {
+    let mut rows = FeedRows::new(2);
+    rows.push(&[&b"ann"[..], &b"\xff\x00secret"[..]]).expect("two values");
+    rows.push(&[&b""[..], &b"x"[..]]).expect("two values");
+    let feed = Feed {
+        name: "users".to_owned(),
+        file: "users.csv".to_owned(),
+        sha256: String::new(),
+        rows: 2,
+        columns: vec!["name".to_owned(), "password".to_owned()],
+        order: FeedOrder::Unique,
+        at_end: FeedEnd::Stop,
+        data: Arc::new(rows),
+    };
+    let scenario = Scenario {
+        name: "visit".to_owned(),
+        cookies: false,
+        connections: SessionConnections::Shared,
+        feeds: vec![feed],
+        flows: Vec::new(),
+    };
+    let plan = RunPlan { scenario: Some(Box::new(scenario)), ..plan() };
+    let wire = WirePlan::pack(plan.clone()).with_authorities(vec!["PEM".to_owned()]);
+    let sent = serde_json::to_string(&wire).expect("JSON");
+    let read: WirePlan = serde_json::from_str(&sent).expect("what was sent");
+    assert_eq!(read.authorities(), ["PEM"]);
+    assert_eq!(read.unpack().expect("a plan"), plan);
+    // Rows that don't fit the feed are refused, not taken for others.
+    for (from, to) in [
+        ("\"rows\":2", "\"rows\":3"),
+        ("\"lengths\":[3,", "\"lengths\":[4,"),
+        ("\"feeds\":[{\"bytes\"", "\"feeds_\":[{\"bytes\""),
+    ] {
+        let damaged = sent.replacen(from, to, 1);
+        assert_ne!(damaged, sent, "{from}");
+        let read: WirePlan = serde_json::from_str(&damaged).expect("JSON");
+        assert!(read.unpack().is_err(), "{to}");
+    }
 }

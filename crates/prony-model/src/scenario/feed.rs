@@ -104,6 +104,32 @@ impl FeedRows {
         Ok(())
     }
 
+    /// All values, one behind the other, row by row.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How long each value is.
+    pub fn lengths(&self) -> impl Iterator<Item = u32> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        self.ends.iter().zip(starts).map(|(end, start)| end - start)
+    }
+
+    /// The rows of so many columns with these [`bytes`](Self::bytes) and [`lengths`](Self::lengths); `None` where they don't
+    /// fit.
+    pub fn from_parts(columns: usize, bytes: Vec<u8>, lengths: &[u32]) -> Option<Self> {
+        let mut ends = Vec::with_capacity(lengths.len());
+        let mut end = 0_u32;
+        for length in lengths {
+            end = end.checked_add(*length)?;
+            ends.push(end);
+        }
+        let fits = bytes.len() <= Self::BYTES_MAX
+            && end as usize == bytes.len()
+            && lengths.len().checked_rem(columns).unwrap_or(lengths.len()) == 0;
+        fits.then_some(Self { columns, bytes, ends })
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.ends.len().checked_div(self.columns).unwrap_or_default()
@@ -145,5 +171,18 @@ mod tests {
             .into();
         assert_eq!(all, [Some(&b"ann"[..]), Some(b""), Some(b""), Some(b"secret"), None, None]);
         assert_eq!(format!("{rows:?}"), "2 rows of 2 values");
+        let lengths: Vec<u32> = rows.lengths().collect();
+        let parts =
+            |columns, bytes: &[u8], lengths: &[u32]| FeedRows::from_parts(columns, bytes.to_vec(), lengths);
+        assert_eq!(parts(2, rows.bytes(), &lengths), Some(rows.clone()));
+        for (columns, bytes, lengths) in [
+            (2, &b"ab"[..], &[1, 1, 0][..]),
+            (0, b"ab", &[1, 1]),
+            (2, b"ab", &[1, 2]),
+            (2, b"ab", &[1, 0]),
+            (1, b"", &[u32::MAX, 1]),
+        ] {
+            assert_eq!(parts(columns, bytes, lengths), None, "{columns} {lengths:?}");
+        }
     }
 }

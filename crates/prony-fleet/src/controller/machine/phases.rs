@@ -122,6 +122,7 @@ impl Controller {
         self.phase = Phase::Done;
         let agents = self.slots.drain(..).map(|slot| AgentResult {
             name: slot.name,
+            instance: slot.instance,
             state: slot.state,
             offset: slot.offset,
             result: slot.result,
