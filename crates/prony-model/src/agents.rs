@@ -27,7 +27,8 @@ pub fn is_name_part(text: &str) -> bool {
 
 /// Checks the name of an agent. A number is none: `--agents 3` means any three.
 pub fn check_agent_name(text: &str) -> Result<(), Problem> {
-    if is_name_part(text) && !text.bytes().all(|byte| byte.is_ascii_digit()) {
+    let is_number = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+    if is_name_part(text) && !is_number {
         return Ok(());
     }
     Err(Problem::new(
@@ -105,7 +106,8 @@ mod tests {
             ("a,a", "a is named twice"),
             ("a,2", "`2` is no name"),
             ("a.b", "`a.b` is no name"),
-            ("-1,", "`` is no name"),
+            ("-1", "`-1` is no name"),
+            ("a,", "`` is no name"),
             ("ä", "`ä` is no name"),
         ] {
             let problem = AgentChoice::parse(text).expect_err(text).to_string();

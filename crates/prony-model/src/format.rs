@@ -4,7 +4,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CAPACITY_FORMAT, COMPARISON_FORMAT, EXEC_FORMAT, EXTERNAL_FORMAT, FLEET_FORMAT, PROBE_FORMAT, RunResult, STUDY_FORMAT,
+    CAPACITY_FORMAT, COMPARISON_FORMAT, EXEC_FORMAT, EXTERNAL_FORMAT, FLEET_FORMAT, PROBE_FORMAT, RunResult,
+    STUDY_FORMAT,
 };
 
 /// The value of `format` in every stored run.

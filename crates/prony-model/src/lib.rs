@@ -126,9 +126,9 @@ pub use source::{SourceError, source_addresses};
 pub use status::status_name;
 pub use study::{
     CurvePoint, Execution, FigureBasis, FindingPlace, HistogramBin, LoadKind, PublishedFigure, RetriedRun,
-    STUDY_FORMAT, STUDY_VERSION, StudyAxis, StudyCell, StudyComparison, StudyFailure, StudyFigure,
-    StudyFinding, StudyFlow, StudyMetric, StudyResult, StudyRun, StudyScenario, StudyStep, StudyTarget,
-    StudyText, StudyThreshold, Timeline, TimelinePoint, study_from_json, study_to_json,
+    STUDY_FORMAT, STUDY_VERSION, StudyAgents, StudyAxis, StudyCell, StudyComparison, StudyFailure,
+    StudyFigure, StudyFinding, StudyFlow, StudyMetric, StudyResult, StudyRun, StudyScenario, StudyStep,
+    StudyTarget, StudyText, StudyThreshold, Timeline, TimelinePoint, study_from_json, study_to_json,
 };
 pub use target::{Target, TargetError};
 pub use threshold::{

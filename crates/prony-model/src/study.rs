@@ -1,6 +1,7 @@
 //! What a study found out: every cell with its runs, and what follows from them. Made from stored results by
 //! `prony-study`, drawn by `prony-report`.
 
+mod agents;
 mod metric;
 mod scenario;
 
@@ -15,6 +16,7 @@ use crate::{
     MetricComparison, Verdict,
 };
 
+pub use agents::StudyAgents;
 pub use metric::StudyMetric;
 pub use scenario::{StudyFlow, StudyScenario, StudyStep};
 
@@ -149,6 +151,9 @@ pub struct StudyCell {
     /// Sessions, flows and steps, where the load is a scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<StudyScenario>,
+    /// The agents that shared the load, where any did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<StudyAgents>,
 }
 
 /// What is done to a target.

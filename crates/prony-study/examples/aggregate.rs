@@ -122,6 +122,7 @@ fn study() -> Study {
             url: Template("http://127.0.0.1:3000/".to_owned()),
             options: Box::new(RunOptions::default()),
             calibration: false,
+            agents: None,
         },
         words: "GET /".to_owned(),
     });
@@ -155,6 +156,7 @@ fn study() -> Study {
         comparisons: comparisons.collect(),
         thresholds: Vec::new(),
         published: Vec::new(),
+        nats: None,
         text: String::new(),
     }
 }

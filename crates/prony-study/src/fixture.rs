@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use prony_model::{
-    Environment, ExecEvent, ExecPlan, ExecResult, PROBE_FORMAT, PROBE_VERSION, ProbePlan, ProbeResult,
-    ProbedRequest, ProbedResponse, RequestOptions, RunEvent, RunPlan, RunResult, StatusSet, TlsChoices,
+    AgentChoice, Environment, ExecEvent, ExecPlan, ExecResult, FleetResult, PROBE_FORMAT, PROBE_VERSION,
+    ProbePlan, ProbeResult, ProbedRequest, ProbedResponse, RequestOptions, RunEvent, RunPlan, RunResult,
+    StatusSet, TlsChoices,
 };
 
 use crate::{
@@ -37,6 +38,7 @@ pub(crate) fn study() -> (Study, Schedule) {
         comparisons: Vec::new(),
         thresholds: Vec::new(),
         published: Vec::new(),
+        nats: None,
         text: "name = \"two\"\n".to_owned(),
     };
     let schedule = schedule(&study);
@@ -118,6 +120,15 @@ impl<F: FnMut(&str) -> Result<u16, String>> Scripted<F> {
 impl<F: FnMut(&str) -> Result<u16, String>> Runner for Scripted<F> {
     fn run(&mut self, _: &RunPlan, _: bool, _: &mut dyn FnMut(RunEvent)) -> Result<RunResult, RunnerError> {
         unreachable!("no cell of these tests is a run")
+    }
+
+    fn run_on_agents(
+        &mut self,
+        _: &RunPlan,
+        _: &AgentChoice,
+        _: &mut dyn FnMut(RunEvent),
+    ) -> Result<FleetResult, RunnerError> {
+        unreachable!("no cell of these tests has agents")
     }
 
     fn probe(&mut self, plan: &ProbePlan) -> Result<ProbeResult, RunnerError> {

@@ -1,6 +1,9 @@
 //! The runner: the only way from a study to the engine.
 
-use prony_model::{ExecEvent, ExecPlan, ExecResult, ProbePlan, ProbeResult, RunEvent, RunPlan, RunResult};
+use prony_model::{
+    AgentChoice, ExecEvent, ExecPlan, ExecResult, FleetResult, ProbePlan, ProbeResult, RunEvent, RunPlan,
+    RunResult,
+};
 
 /// Why a run could not be made, in words that end with what to try.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +19,15 @@ pub trait Runner {
         calibration: bool,
         sink: &mut dyn FnMut(RunEvent),
     ) -> Result<RunResult, RunnerError>;
+
+    /// Has `agents` put a load on a server together; `plan` is that of the whole load, but for its threads, which are each
+    /// agent's.
+    fn run_on_agents(
+        &mut self,
+        plan: &RunPlan,
+        agents: &AgentChoice,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> Result<FleetResult, RunnerError>;
 
     /// Sends single requests.
     fn probe(&mut self, plan: &ProbePlan) -> Result<ProbeResult, RunnerError>;

@@ -1,12 +1,12 @@
 //! What is to be done: a study file, checked, with every axis multiplied out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use prony_model::{
-    ExecPlan, LoadKind, RequestOptions, RunOptions, StatusSet, StudyAxis, StudyMetric, StudyText, Threshold,
-    TlsChoices,
+    AgentChoice, ExecPlan, LoadKind, RequestOptions, RunOptions, StatusSet, StudyAxis, StudyMetric,
+    StudyText, Threshold, TlsChoices,
 };
 
 /// A study. Indices (`usize`) of targets and cells are into its own lists.
@@ -51,8 +51,21 @@ pub struct Study {
     pub thresholds: Vec<CellThreshold>,
     /// What was published.
     pub published: Vec<Publication>,
+    /// The broker between this process and agents.
+    pub nats: Option<String>,
     /// The file's text.
     pub text: String,
+}
+
+impl Study {
+    /// Everybody who is asked to load, each once.
+    pub fn agents(&self) -> Vec<&AgentChoice> {
+        let choices = self.cells.iter().filter_map(|cell| match &cell.load {
+            CellLoad::Run { agents, .. } => agents.as_ref(),
+            CellLoad::Probe { .. } | CellLoad::Exec { .. } => None,
+        });
+        choices.collect::<BTreeSet<_>>().into_iter().collect()
+    }
 }
 
 /// The order of the runs.
@@ -206,6 +219,8 @@ pub enum CellLoad {
         options: Box<RunOptions>,
         /// `auto` or not: whether the result is set against this machine's calibration.
         calibration: bool,
+        /// The agents that share it; absent: this process.
+        agents: Option<AgentChoice>,
     },
     /// Single requests.
     Probe {

@@ -39,7 +39,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use egress::EgressArgs;
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
-pub(crate) use fleet::{AgentsWanted, BrokerArgs};
+pub(crate) use fleet::{BrokerArgs, LeadArgs};
 pub(crate) use import::{ImportArgs, ImportFormat};
 pub(crate) use lab::{
     LabAction, LabAgentsArgs, LabArgs, LabAuditArgs, LabCheckArgs, LabClearCachesArgs, LabCopyArgs,
@@ -155,6 +155,7 @@ pub(crate) enum Command {
     /// Explain a finding, or the language of thresholds
     Explain(ExplainArgs),
     /// Print completions for a shell
+    #[command(hide = true)]
     Completions(CompletionsArgs),
     /// Print the manual page, for man -l -
     #[command(hide = true)]

@@ -71,17 +71,15 @@ pub(crate) fn write_secret(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
-/// An epoch, above all before it with the same key; no other run has the key meanwhile.
+/// An epoch, above all before it with the same key; no other process has the key meanwhile.
 pub(crate) struct Epoch {
     pub(crate) number: u64,
-    /// The file that has it, locked.
-    file: File,
     path: PathBuf,
+    file: File,
 }
 
 impl Epoch {
-    /// The next epoch of the key at `path`. The time of day, in milliseconds, so that the file may get lost; one more than
-    /// the last one, where the time of day was set back.
+    /// The next epoch of the key at `path`.
     pub(crate) fn next(path: &Path) -> Result<Self, CliError> {
         let path = path.with_extension("epoch");
         let open =
@@ -95,31 +93,39 @@ impl Epoch {
             }
             Err(TryLockError::Error(error)) => return Err(failed(&path, error)),
         }
-        let mut text = String::new();
-        (&file).take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| failed(&path, error))?;
-        let last: u64 = text.trim().parse().unwrap_or(0);
-        let now = u64::try_from(clock::wall().as_millis()).unwrap_or(0);
-        let number = now.max(last.saturating_add(1));
-        let mut epoch = Self { number, file, path };
-        epoch.write()?;
+        let mut epoch = Self { number: 0, path, file };
+        epoch.advance()?;
         Ok(epoch)
+    }
+
+    /// Goes on to the next epoch: the time of day, in milliseconds, so that the file may get lost; one more than the last
+    /// one, where the time of day was set back.
+    pub(crate) fn advance(&mut self) -> Result<u64, CliError> {
+        let now = u64::try_from(clock::wall().as_millis()).unwrap_or(0);
+        let number = self.last().map(|last| now.max(last.saturating_add(1)));
+        let written = number.and_then(|number| self.write(number).map(|()| number));
+        self.number = written.map_err(|error| failed(&self.path, error))?;
+        Ok(self.number)
     }
 
     /// Notes a higher epoch, in which the key is used from now on.
     pub(crate) fn raise(&mut self, number: u64) -> Result<(), CliError> {
         self.number = self.number.max(number);
-        self.write()
+        self.write(self.number).map_err(|error| failed(&self.path, error))
     }
 
-    fn write(&mut self) -> Result<(), CliError> {
-        let (file, number) = (&mut self.file, self.number);
-        let mut write = || {
-            file.set_len(0)?;
-            file.seek(SeekFrom::Start(0))?;
-            file.write_all(format!("{number}\n").as_bytes())?;
-            file.sync_all()
-        };
-        write().map_err(|error| failed(&self.path, error))
+    fn last(&mut self) -> io::Result<u64> {
+        let mut text = String::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        (&self.file).take(FILE_BYTES_MAX).read_to_string(&mut text)?;
+        Ok(text.trim().parse().unwrap_or(0))
+    }
+
+    fn write(&mut self, number: u64) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(format!("{number}\n").as_bytes())?;
+        self.file.sync_all()
     }
 }
 

@@ -10,6 +10,7 @@ mod commit;
 mod cli_error;
 mod detect;
 mod exit;
+mod fleet;
 mod imports;
 mod lab_key;
 mod live;

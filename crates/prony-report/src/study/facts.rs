@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    FindingPlace, Limiter, LimiterKind, LoadKind, StudyCell, StudyFigure, StudyMetric, StudyResult, Verdict,
+    FindingPlace, Limiter, LimiterKind, LoadKind, StudyAgents, StudyCell, StudyFigure, StudyMetric,
+    StudyResult, Verdict,
 };
 
 use crate::number::{cell as in_table, count, plural, rate, rough_percent, seconds, significant, times};
@@ -92,6 +93,35 @@ pub(super) fn groups(result: &StudyResult) -> Vec<Group<'_>> {
         Group { kind, title: parts.join(": "), cells }
     });
     titled.collect()
+}
+
+/// The shares of the agents of each cell that has some, and how much they were one load.
+pub(super) fn by_agent(result: &StudyResult) -> Vec<Group<'_>> {
+    let shared = result.cells.iter().filter_map(|cell| Some((cell, cell.agents.as_ref()?)));
+    let groups = shared.map(|(cell, agents)| Group {
+        kind: LoadKind::Run,
+        title: format!("{}, by agent: {}", cell.name, together(agents)),
+        cells: agents.shares.iter().collect(),
+    });
+    groups.collect()
+}
+
+/// "2 agents, ready within 0.12 ms of each other, measured together in 99 % of the time"
+pub(super) fn together(agents: &StudyAgents) -> String {
+    let all = agents.shares.len() as u64 + u64::from(agents.more);
+    let mut parts = vec![plural(all, "agent")];
+    if agents.more > 0 {
+        parts.push(format!("{} of them not shown", count(agents.more.into())));
+    }
+    parts.extend(
+        agents.start_spread_ms.map(|ms| format!("ready within {} ms of each other", significant(ms))),
+    );
+    parts.extend(
+        agents
+            .overlap_share
+            .map(|share| format!("measured together in {} of the time", rough_percent(share))),
+    );
+    parts.join(", ")
 }
 
 /// A column of a table.

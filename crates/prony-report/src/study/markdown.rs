@@ -25,7 +25,7 @@ pub fn markdown(result: &StudyResult) -> String {
         let _ = write!(text, "\n## {}\n{}", escaped(&section.title), paragraphs(&section.body));
     }
     text.push_str("\n## Measured\n");
-    for group in facts::groups(result) {
+    for group in facts::groups(result).into_iter().chain(facts::by_agent(result)) {
         text.push_str(&table(&group));
     }
     text.push_str(&comparisons(result));

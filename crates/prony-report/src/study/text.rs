@@ -32,7 +32,7 @@ pub fn text(result: &StudyResult, style: &Style) -> String {
     for failure in &result.failures {
         failed(&mut page, result, failure);
     }
-    for group in facts::groups(result) {
+    for group in facts::groups(result).into_iter().chain(facts::by_agent(result)) {
         page.gap();
         table(&mut page, &group);
     }

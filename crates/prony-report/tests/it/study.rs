@@ -79,6 +79,7 @@ fn cell(names: [&str; 3], kind: LoadKind, load: &str, place: u32, figures: Vec<S
         timelines: Vec::new(),
         executions: Vec::new(),
         scenario: None,
+        agents: None,
         retried: Vec::new(),
     }
 }
@@ -302,4 +303,44 @@ fn a_stored_study_is_drawn_alike() {
     let result = doubtful();
     let again = prony_model::study_from_json(&study::json(&result)).expect("as it was written");
     assert_eq!(again, result);
+}
+
+/// One load that two agents shared, of which one was lost in the second run.
+fn shared() -> StudyResult {
+    let mut cell = loaded("rudy", "1", 1, 50.0);
+    let share = |name: &str, runs: usize| {
+        let mut share = loaded("rudy", "1", 1, 25.0);
+        name.clone_into(&mut share.name);
+        share.runs.truncate(runs);
+        share.planned = 2;
+        share
+    };
+    cell.agents = Some(prony_model::StudyAgents {
+        shares: vec![share("near", 2), share("<far>", 1)],
+        more: 3,
+        start_spread_ms: Some(0.25),
+        overlap_share: Some(0.98),
+    });
+    StudyResult { cells: vec![cell], comparisons: Vec::new(), thresholds: Vec::new(), ..whole() }
+}
+
+#[test]
+fn each_agent_has_a_row() {
+    let result = shared();
+    let together =
+        "5 agents, 3 of them not shown, ready within 0.250 ms of each other, measured together in 98";
+    let text = prony_report::study::text(&result, &Style::default());
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains(together), "{text}");
+    assert!(text.contains("near") && text.contains("<far>"), "{text}");
+    let markdown = prony_report::study::markdown(&result);
+    assert!(markdown.contains(together) && markdown.contains("| near |"), "{markdown}");
+    let page = prony_report::study::html(&result);
+    assert!(
+        page.contains(together) && page.contains("id=\"agents-0\"") && page.contains("&lt;far&gt;"),
+        "{page}"
+    );
+    let stored =
+        prony_model::study_from_json(&prony_model::study_to_json(&result)).expect("it is read again");
+    assert_eq!(stored, result);
 }

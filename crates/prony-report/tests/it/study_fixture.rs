@@ -140,6 +140,7 @@ fn empty(kind: LoadKind, pairs: &[(&str, &str)], planned: u32) -> StudyCell {
         timelines: Vec::new(),
         executions: Vec::new(),
         scenario: None,
+        agents: None,
     }
 }
 

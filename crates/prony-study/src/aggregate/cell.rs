@@ -9,11 +9,12 @@ use prony_model::{
 };
 use prony_stats::{DecodeError, Histogram};
 
+use super::agents::AgentsRecord;
 use super::distribution::{bins, curve};
 use super::figure::{CellFigure, Together, figure};
 use super::reading::{self, Readings};
 use super::scenario::ScenarioRecord;
-use super::stored::Stored;
+use super::stored::{Stored, verdict_of_run};
 use super::timeline::{TIMELINES_MAX, is_kept, timeline};
 use crate::{Block, Cell, Step, Study};
 
@@ -37,6 +38,7 @@ pub(super) struct CellRecord {
     executions: Vec<(u32, Execution)>,
     /// Of the valid runs.
     scenario: ScenarioRecord,
+    agents: AgentsRecord,
 }
 
 /// What stays of a run.
@@ -54,6 +56,29 @@ pub(super) struct RunRecord {
 }
 
 impl RunRecord {
+    /// Without numbers.
+    fn new(step: &Step, started_at: &str, verdict: Verdict, findings: &[Finding]) -> Self {
+        Self {
+            summary: StudyRun {
+                repeat: step.repeat,
+                place: step.place,
+                file: step.file.clone(),
+                started_at: started_at.to_owned(),
+                verdict,
+                requests: 0,
+                failed: 0,
+                figures: BTreeMap::new(),
+                findings: codes(findings),
+                limiter: None,
+            },
+            readings: Readings::new(),
+            required: BTreeMap::new(),
+            load: None,
+            block: None,
+            is_disturbed: is_disturbed(findings),
+        }
+    }
+
     pub(super) fn is_valid(&self) -> bool {
         self.summary.verdict != Verdict::Invalid
     }
@@ -78,9 +103,18 @@ impl CellRecord {
         let required = study.thresholds.iter().filter(|required| required.cell == index);
         let figures = required.map(|required| required.threshold.figure);
         Self {
-            repeats: study.repeats,
             required: figures.filter(|figure| figure.metric().is_none()).collect(),
             is_compared: study.comparisons.iter().any(|spec| spec.a == index || spec.b == index),
+            ..Self::of_agent(study.repeats)
+        }
+    }
+
+    /// Of one agent's share of a cell that is run `repeats` times.
+    pub(super) fn of_agent(repeats: u32) -> Self {
+        Self {
+            repeats,
+            required: Vec::new(),
+            is_compared: false,
             runs: Vec::new(),
             response: Histogram::new(),
             service: Histogram::new(),
@@ -91,39 +125,39 @@ impl CellRecord {
             timelines: Vec::new(),
             executions: Vec::new(),
             scenario: ScenarioRecord::default(),
+            agents: AgentsRecord::default(),
         }
     }
 
     /// Takes what stays of `result`.
     pub(super) fn add(&mut self, step: &Step, result: &Stored) -> Result<(), DecodeError> {
-        let mut record = RunRecord {
-            summary: StudyRun {
-                repeat: step.repeat,
-                place: step.place,
-                file: step.file.clone(),
-                started_at: result.started_at().to_owned(),
-                verdict: result.verdict(),
-                requests: 0,
-                failed: 0,
-                figures: BTreeMap::new(),
-                findings: codes(result.findings()),
-                limiter: None,
-            },
-            readings: Readings::new(),
-            required: BTreeMap::new(),
-            load: None,
-            block: None,
-            is_disturbed: is_disturbed(result.findings()),
-        };
+        let mut record = RunRecord::new(step, result.started_at(), result.verdict(), result.findings());
         match result {
             Stored::Run(result) => self.add_run(&mut record, result)?,
+            Stored::Fleet(fleet) => {
+                self.add_run(&mut record, &fleet.merged)?;
+                self.agents.add(step, fleet, self.repeats)?;
+            }
             Stored::Probe(result) => self.add_probe(&mut record, result),
             Stored::Exec(result) => self.add_exec(&mut record, result),
         }
+        self.keep(record);
+        Ok(())
+    }
+
+    /// Takes what stays of the share of one agent.
+    pub(super) fn add_share(&mut self, step: &Step, result: &RunResult) -> Result<(), DecodeError> {
+        let started_at = &result.timing.started_at;
+        let mut record = RunRecord::new(step, started_at, verdict_of_run(result), &result.findings);
+        self.add_run(&mut record, result)?;
+        self.keep(record);
+        Ok(())
+    }
+
+    fn keep(&mut self, mut record: RunRecord) {
         let values = record.readings.iter().filter_map(|(metric, reading)| Some((*metric, reading.value?)));
         record.summary.figures = values.collect();
         self.runs.push(record);
-        Ok(())
     }
 
     fn add_run(&mut self, record: &mut RunRecord, result: &RunResult) -> Result<(), DecodeError> {
@@ -196,6 +230,7 @@ impl CellRecord {
         self.runs.sort_by_key(|run| run.summary.place);
         self.timelines.sort_by_key(|timeline| timeline.repeat);
         self.executions.sort_by_key(|(place, _)| *place);
+        self.agents.sort();
     }
 
     /// The readings of `figure` of the usable runs, in the order of time.
@@ -250,6 +285,7 @@ impl CellRecord {
             timelines: self.timelines.clone(),
             executions: self.executions.iter().map(|(_, execution)| *execution).collect(),
             scenario: self.scenario.summary(),
+            agents: self.agents.summary(cell, planned),
         }
     }
 }

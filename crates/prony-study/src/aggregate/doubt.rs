@@ -81,6 +81,9 @@ impl Doubts {
     }
 }
 
+/// The axis that chooses agents.
+const AGENTS: &str = "agents";
+
 /// A finding, and the cells that it is about.
 type Found = (Finding, Vec<usize>);
 
@@ -171,10 +174,13 @@ fn scaled(cell: usize, record: &CellRecord) -> Option<Scaled> {
     Some(Scaled { cell, connections, per_s })
 }
 
-/// Whether two cells are of one target and differ in one axis at most: the one that brings the connections.
+/// Whether two cells are of one target and differ in one axis at most, the one that brings the connections, and in who
+/// has them.
 fn is_same_but_load(study: &Study, one: usize, other: usize) -> bool {
     let (one, other) = (&study.cells[one], &study.cells[other]);
-    one.target == other.target && differing(study, one, other).len() == 1
+    let axes = differing(study, one, other);
+    let is_load = |axis: &&&str| **axis != AGENTS;
+    one.target == other.target && !axes.is_empty() && axes.iter().filter(is_load).count() <= 1
 }
 
 /// Axes in which two cells differ.

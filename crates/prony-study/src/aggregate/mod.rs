@@ -3,6 +3,7 @@
 //! Results are taken one after the other and let go of: what stays of each are its numbers, and the merged
 //! distributions of its cell.
 
+mod agents;
 mod cell;
 mod compared;
 mod distribution;

@@ -1,8 +1,9 @@
 //! A result as its file has it.
 
 use prony_model::{
-    EXEC_FORMAT, Environment, ExecResult, FORMAT, Finding, FormatError, PROBE_FORMAT, ProbeResult, RunResult,
-    Verdict, exec_from_json, from_json, probe_from_json, stored_format,
+    EXEC_FORMAT, Environment, ExecResult, FLEET_FORMAT, FORMAT, Finding, FleetResult, FormatError,
+    PROBE_FORMAT, ProbeResult, RunResult, Verdict, exec_from_json, fleet_from_json, from_json,
+    probe_from_json, stored_format,
 };
 use prony_stats::DecodeError;
 
@@ -11,6 +12,8 @@ use prony_stats::DecodeError;
 pub enum Stored {
     /// A load.
     Run(Box<RunResult>),
+    /// A load that agents shared.
+    Fleet(Box<FleetResult>),
     /// Single requests.
     Probe(Box<ProbeResult>),
     /// A command.
@@ -72,6 +75,7 @@ impl Stored {
     pub fn from_json(text: &str) -> Result<Self, StoredError> {
         match stored_format(text)?.as_str() {
             FORMAT => Ok(Self::Run(Box::new(from_json(text)?))),
+            FLEET_FORMAT => Ok(Self::Fleet(Box::new(fleet_from_json(text)?))),
             PROBE_FORMAT => Ok(Self::Probe(Box::new(probe_from_json(text)?))),
             EXEC_FORMAT => Ok(Self::Exec(Box::new(exec_from_json(text)?))),
             other => Err(StoredError::Kind(other.to_owned())),
@@ -82,8 +86,8 @@ impl Stored {
     /// own: it is as good as its requests.
     pub fn verdict(&self) -> Verdict {
         match self {
-            Self::Run(result) if result.requests.intended == 0 => Verdict::Invalid,
-            Self::Run(result) => result.verdict,
+            Self::Run(result) => verdict_of_run(result),
+            Self::Fleet(fleet) => verdict_of_run(&fleet.merged),
             Self::Exec(result) => result.verdict,
             Self::Probe(result) => {
                 let failed = result.requests.iter().filter(|request| request.failure.is_some()).count();
@@ -99,6 +103,7 @@ impl Stored {
     pub(super) fn findings(&self) -> &[Finding] {
         match self {
             Self::Run(result) => &result.findings,
+            Self::Fleet(fleet) => &fleet.merged.findings,
             Self::Exec(result) => &result.findings,
             Self::Probe(_) => &[],
         }
@@ -107,6 +112,7 @@ impl Stored {
     pub(super) fn started_at(&self) -> &str {
         match self {
             Self::Run(result) => &result.timing.started_at,
+            Self::Fleet(fleet) => &fleet.merged.timing.started_at,
             Self::Exec(result) => &result.timing.started_at,
             Self::Probe(result) => &result.started_at,
         }
@@ -115,7 +121,8 @@ impl Stored {
     /// From its start to its end, seconds.
     pub(super) fn took_s(&self) -> f64 {
         match self {
-            Self::Run(result) => result.timing.warmup_s + result.timing.measured_s + result.timing.drain_s,
+            Self::Run(result) => took_s(result),
+            Self::Fleet(fleet) => took_s(&fleet.merged),
             Self::Exec(result) => result.timing.total_s,
             Self::Probe(result) => result
                 .requests
@@ -127,8 +134,18 @@ impl Stored {
     pub(super) fn environment(&self) -> &Environment {
         match self {
             Self::Run(result) => &result.environment,
+            Self::Fleet(fleet) => &fleet.merged.environment,
             Self::Exec(result) => &result.environment,
             Self::Probe(result) => &result.environment,
         }
     }
+}
+
+/// A run in which nothing was due has no numbers.
+pub(super) fn verdict_of_run(result: &RunResult) -> Verdict {
+    if result.requests.intended == 0 { Verdict::Invalid } else { result.verdict }
+}
+
+fn took_s(result: &RunResult) -> f64 {
+    result.timing.warmup_s + result.timing.measured_s + result.timing.drain_s
 }

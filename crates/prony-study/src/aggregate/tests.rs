@@ -13,6 +13,7 @@ use prony_stats::Histogram;
 use super::*;
 use crate::{Cell, CellLoad, CellThreshold, ComparisonSpec, Order, Publication, Ready, Restart, Stop};
 
+mod agents;
 mod scenario;
 
 /// A short run, with what these tests need and no more.
@@ -36,6 +37,7 @@ fn study(repeats: u32) -> Study {
             url: Template("{url}/".to_owned()),
             options: Box::new(RunOptions::default()),
             calibration: false,
+            agents: None,
         },
         words: format!("GET /, closed loop, {connections} connections"),
     };
@@ -59,6 +61,7 @@ fn study(repeats: u32) -> Study {
         comparisons: Vec::new(),
         thresholds: Vec::new(),
         published: Vec::new(),
+        nats: None,
         text: "name = \"made\"\n".to_owned(),
     }
 }

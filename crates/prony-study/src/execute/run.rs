@@ -1,7 +1,8 @@
 //! One run: the plan of its cell with everything filled in, measured, as it is stored.
 
 use prony_model::{
-    ExecPlan, Finding, FindingCode, Severity, TlsChoices, Verdict, exec_to_json, probe_to_json, to_json,
+    ExecPlan, Finding, FindingCode, FleetResult, RunResult, Severity, TlsChoices, Verdict, exec_to_json,
+    fleet_to_json, probe_to_json, to_json,
 };
 
 use super::{StudyEvent, Watch};
@@ -32,20 +33,25 @@ pub(super) fn measure(
 ) -> Result<Measured, String> {
     let Watch { runner, sink, .. } = watch;
     match load {
-        CellLoad::Run { url, options, calibration } => {
+        CellLoad::Run { url, options, calibration, agents } => {
             let target = url_of(name, &url.filled(values), tls)?;
             let plan = options.plan(target, seed).map_err(|error| error.to_string())?;
             let mut on_event = |event| sink(StudyEvent::Run(&event));
+            let commit = commit.map(str::to_owned);
+            if let Some(agents) = agents {
+                let led = runner.run_on_agents(&plan, agents, &mut on_event);
+                let mut fleet = led.map_err(|error| error.to_string())?;
+                fleet.merged.target_commit = commit;
+                return Ok(Measured {
+                    text: fleet_to_json(&fleet),
+                    retry_because: passing_causes(&causes(&fleet)),
+                    ..of_run(&fleet.merged)
+                });
+            }
             let mut result =
                 runner.run(&plan, *calibration, &mut on_event).map_err(|error| error.to_string())?;
-            result.target_commit = commit.map(str::to_owned);
-            Ok(Measured {
-                text: to_json(&result),
-                verdict: Some(result.verdict),
-                doubts: doubts(&result.findings),
-                retry_because: passing_causes(&result.findings),
-                interrupted: result.timing.interrupted,
-            })
+            result.target_commit = commit;
+            Ok(Measured { text: to_json(&result), ..of_run(&result) })
         }
         CellLoad::Probe { url, options, count, reuse } => {
             let target = url_of(name, &url.filled(values), tls)?;
@@ -74,6 +80,24 @@ pub(super) fn measure(
     }
 }
 
+/// What is known of a load, but for its text.
+fn of_run(result: &RunResult) -> Measured {
+    Measured {
+        text: String::new(),
+        verdict: Some(result.verdict),
+        doubts: doubts(&result.findings),
+        retry_because: passing_causes(&result.findings),
+        interrupted: result.timing.interrupted,
+    }
+}
+
+/// The findings on all agents together, and in place of "an agent is invalid" what made it so.
+fn causes(fleet: &FleetResult) -> Vec<Finding> {
+    let together = fleet.merged.findings.iter().filter(|finding| finding.code != FindingCode::AgentInvalid);
+    let own = fleet.agents.iter().filter_map(|agent| agent.result.as_ref());
+    together.chain(own.flat_map(|result| &result.findings)).cloned().collect()
+}
+
 /// Each warning and worse, once.
 fn doubts(findings: &[Finding]) -> Vec<FindingCode> {
     let mut codes: Vec<FindingCode> = Vec::new();
@@ -89,7 +113,12 @@ fn doubts(findings: &[Finding]) -> Vec<FindingCode> {
 /// the plan, is a result. No number that was measured is looked at.
 fn passing_causes(findings: &[Finding]) -> Vec<FindingCode> {
     let invalid = findings.iter().filter(|finding| finding.severity == Severity::Invalid);
-    let causes: Vec<FindingCode> = invalid.map(|finding| finding.code).collect();
+    let mut causes: Vec<FindingCode> = Vec::new();
+    for finding in invalid {
+        if !causes.contains(&finding.code) {
+            causes.push(finding.code);
+        }
+    }
     if causes.iter().all(|code| code.is_passing()) { causes } else { Vec::new() }
 }
 
@@ -116,6 +145,8 @@ fn filled(plan: &ExecPlan, values: &Values, seed: u64) -> ExecPlan {
 
 #[cfg(test)]
 mod tests {
+    use prony_model::FleetAgent;
+
     use super::*;
 
     fn check(findings: &[(FindingCode, Severity)], expected: &[FindingCode]) {
@@ -128,6 +159,49 @@ mod tests {
         };
         let findings: Vec<Finding> = findings.iter().map(finding).collect();
         assert_eq!(passing_causes(&findings), expected);
+    }
+
+    #[test]
+    fn what_made_an_agent_invalid_counts_and_not_that_it_was() {
+        use FindingCode as Code;
+        let mut own: RunResult = prony_model::from_json(include_str!("../../../prony/tests/it/stored.json"))
+            .expect("a stored run");
+        let mut merged = own.clone();
+        let mut check =
+            |of_agent: (FindingCode, Severity), together: &[FindingCode], expected: &[FindingCode]| {
+                let finding = |(code, severity)| Finding {
+                    code,
+                    severity,
+                    evidence: Vec::new(),
+                    message: String::new(),
+                    advice: String::new(),
+                };
+                own.findings = vec![finding(of_agent)];
+                merged.findings = together.iter().map(|code| finding((*code, Severity::Invalid))).collect();
+                let agent = FleetAgent {
+                    name: "a".to_owned(),
+                    clock: None,
+                    start_late_ns: None,
+                    measured_ns: None,
+                    result: Some(Box::new(own.clone())),
+                    absence: None,
+                };
+                let fleet = FleetResult {
+                    format: String::new(),
+                    version: 1,
+                    verdict: Verdict::Invalid,
+                    agents: vec![agent.clone(), agent],
+                    start_spread: None,
+                    overlap_share: None,
+                    merged: merged.clone(),
+                };
+                assert_eq!(passing_causes(&causes(&fleet)), expected, "{of_agent:?} {together:?}");
+            };
+        let invalid = |code| (code, Severity::Invalid);
+        check(invalid(Code::RunQueueWait), &[Code::AgentInvalid], &[Code::RunQueueWait]);
+        check(invalid(Code::ClientCpu), &[Code::AgentInvalid], &[]);
+        check(invalid(Code::Steal), &[Code::AgentInvalid, Code::AgentsDisagree], &[]);
+        check((Code::Steal, Severity::Warning), &[Code::AgentLost], &[]);
     }
 
     #[test]

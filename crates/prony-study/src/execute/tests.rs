@@ -1,8 +1,8 @@
 use std::cell::Cell as Shared;
 
 use prony_model::{
-    ExecEvent, ExecPlan, ExecResult, Finding, FindingCode, ProbePlan, ProbeResult, RunEvent, RunPlan,
-    RunResult, Severity, Verdict, from_json,
+    AgentChoice, ExecEvent, ExecPlan, ExecResult, Finding, FindingCode, FleetResult, ProbePlan, ProbeResult,
+    RunEvent, RunPlan, RunResult, Severity, Verdict, from_json,
 };
 
 use super::*;
@@ -114,6 +114,15 @@ impl Runner for Invalid {
         Ok(result)
     }
 
+    fn run_on_agents(
+        &mut self,
+        _: &RunPlan,
+        _: &AgentChoice,
+        _: &mut dyn FnMut(RunEvent),
+    ) -> Result<FleetResult, RunnerError> {
+        unreachable!("no cell of these tests has agents")
+    }
+
     fn probe(&mut self, _: &ProbePlan) -> Result<ProbeResult, RunnerError> {
         unreachable!("no cell of these tests is a probe")
     }
@@ -132,7 +141,7 @@ fn retried(name: &str, retries: u32, causes: &[FindingCode]) -> (usize, Vec<Verd
     study.cells.truncate(1);
     study.cells[0].target = None;
     let url = Template("http://127.0.0.1:1/".to_owned());
-    study.cells[0].load = CellLoad::Run { url, options: Box::default(), calibration: false };
+    study.cells[0].load = CellLoad::Run { url, options: Box::default(), calibration: false, agents: None };
     let schedule = schedule(&study);
     let folder = Folder::open(&place.0, &study, &schedule, Begin::New).expect("a folder");
     let mut runner = Invalid { causes: causes.to_vec(), runs: 0 };

@@ -16,6 +16,7 @@ pub(super) use load::{
     ProbeKeys, RunKeys,
 };
 
+use super::agents::AgentsKey;
 use super::scalar::{CountU32, DurationArg, Scalar, Share, Statuses};
 use super::tls::TlsKeys;
 
@@ -44,6 +45,10 @@ pub(super) struct StudyKeys {
     pub(super) restart: Option<RestartKey>,
     /// From one run to the next; 200ms if absent.
     pub(super) pause: Option<DurationArg>,
+    /// Agents that share the load of every run: how many, or their names; those of a load come first.
+    pub(super) agents: Option<AgentsKey>,
+    /// The NATS server between this process and agents; nats://127.0.0.1:4222 if absent.
+    pub(super) nats: Option<String>,
     /// What is required of every cell that has the figure, such as "response.p99 < 50ms" and "checks > 99.9%".
     #[serde(default)]
     pub(super) thresholds: Vec<String>,

@@ -11,14 +11,16 @@ use schemars::{JsonSchema, SchemaGenerator};
 use toml::Spanned;
 use toml::de::{DeString, DeTable};
 
+use super::agents::AgentsKey;
 use super::keys::{
     BodyLength, DriverKey, ExecKeys, HeaderText, KernelClockKey, OneOrMore, ProbeKeys, RunKeys,
 };
 use super::matrix::Point;
 use super::mistake::Mistakes;
+use super::target::Context;
 use super::template::{Placeholder, filled, placeholders, plain};
 use super::tree::Section;
-use super::{Host, body, exec, format, scenario};
+use super::{agents, body, exec, format, scenario};
 use crate::study::{CellLoad, Template};
 
 /// A load of the file.
@@ -102,8 +104,7 @@ impl<'a> Load<'a> {
     pub(super) fn at(
         &self,
         point: &Point<'a>,
-        folder: &Path,
-        host: &Host,
+        context: &Context<'_>,
         mistakes: &mut Mistakes,
     ) -> Option<Done> {
         // Keys of other kinds are reported already.
@@ -118,14 +119,15 @@ impl<'a> Load<'a> {
         }
         let section = Section::new(&table, &self.section.at());
         match self.kind {
-            LoadKind::Run => run(&section, folder, mistakes),
-            LoadKind::Probe => probe(&section, folder, mistakes),
-            LoadKind::Exec => exec::exec(&section, folder, host, mistakes),
+            LoadKind::Run => run(&section, context, mistakes),
+            LoadKind::Probe => probe(&section, context.folder, mistakes),
+            LoadKind::Exec => exec::exec(&section, context.folder, context.host, mistakes),
         }
     }
 }
 
-fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<Done> {
+fn run(section: &Section<'_>, context: &Context<'_>, mistakes: &mut Mistakes) -> Option<Done> {
+    let folder = context.folder;
     let keys: RunKeys = section.read(mistakes)?;
     let (scenario, of_scenario) = match &keys.scenario {
         Some(file) => {
@@ -190,12 +192,18 @@ fn run(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<
         Ok(plan) => plan,
         Err(error) => return refused(section, error.problem(format::spelled), mistakes),
     };
+    let agents = match keys.agents {
+        Some(AgentsKey(own)) => own,
+        None => context.agents.cloned(),
+    };
+    let mut words = format::of_run(&plain(&path), &plan);
+    if let Some(agents) = &agents {
+        agents::check(section, &plan, agents, mistakes)?;
+        words = format!("{words}, by {agents}");
+    }
     let url = Template(format!("{{url}}{path}"));
     let calibration = keys.calibration.unwrap_or(true);
-    Some((
-        CellLoad::Run { url, options: Box::new(options), calibration },
-        format::of_run(&plain(&path), &plan),
-    ))
+    Some((CellLoad::Run { url, options: Box::new(options), calibration, agents }, words))
 }
 
 fn probe(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<Done> {

@@ -5,6 +5,7 @@
 //! (`schema`, `keys`), its axes multiplied out (`matrix`), and targets and loads read once for each way in which the
 //! axes fill them in (`target`, `load`).
 
+mod agents;
 mod body;
 mod carried;
 mod exec;
@@ -179,7 +180,8 @@ fn form(
     if retries > RETRIES_MAX {
         mistakes.add(section.span("retries"), format!("{retries} retries are too many"), "100 are the most");
     }
-    let context = Context { folder: &folder, host: &overrides.host };
+    let agents = keys.agents.as_ref().and_then(|agents| agents.0.as_ref());
+    let context = Context { folder: &folder, host: &overrides.host, agents };
     let mut made = Made::default();
     let cells = cells(&matrix, &entries, &loads, &mut made, &context, mistakes);
     if !mistakes.is_empty() {
@@ -218,6 +220,7 @@ fn form(
         comparisons,
         thresholds,
         published,
+        nats: keys.nats,
         text: text.to_owned(),
     })
 }
@@ -363,9 +366,7 @@ fn cells<'a>(
         };
         let key: BTreeMap<String, String> =
             point.key().into_iter().filter(|(axis, _)| load.uses(axis)).collect();
-        let done = known
-            .entry((load.name, key))
-            .or_insert_with(|| load.at(point, context.folder, context.host, mistakes));
+        let done = known.entry((load.name, key)).or_insert_with(|| load.at(point, context, mistakes));
         let Some((load, words)) = done.clone() else { continue };
         bodies += body_bytes(&load);
         if bodies > BODIES_BYTES_MAX {

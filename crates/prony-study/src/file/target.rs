@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use prony_model::TlsChoices;
+use prony_model::{AgentChoice, TlsChoices};
 use toml::de::DeTable;
 
 use super::keys::{AskKeys, OneOrMore, ReadyKeys, SignalKey, StopKeys, TargetKeys};
@@ -248,6 +248,8 @@ pub(super) struct Context<'a> {
     /// The folder of the study file.
     pub(super) folder: &'a Path,
     pub(super) host: &'a Host,
+    /// Those that share loads which name none.
+    pub(super) agents: Option<&'a AgentChoice>,
 }
 
 fn target(

@@ -326,3 +326,51 @@ proptest::proptest! {
         }
     }
 }
+
+/// The agents of each cell, in words.
+fn agents(text: &str) -> Vec<String> {
+    let cells = read(text).cells;
+    let of = |load: &CellLoad| match load {
+        CellLoad::Run { agents: Some(agents), .. } => agents.to_string(),
+        _ => "none".to_owned(),
+    };
+    cells.iter().map(|cell| of(&cell.load)).collect()
+}
+
+#[test]
+fn agents_are_those_of_the_load_or_of_the_study() {
+    let top = |of_study: &str, more: &str| agents(&format!("agents = {of_study}\n{LEAST}{more}"));
+    assert_eq!(agents(LEAST), ["none"]);
+    assert_eq!(top("2", ""), ["2 agents"]);
+    assert_eq!(top("['b', 'a']", ""), ["agents b, a"]);
+    assert_eq!(top("'a'", "agents = 0\n[loads.y]\n[loads.z]\nkind = 'probe'\n"), ["none", "agent a", "none"]);
+    let axis = format!("{LEAST}[matrix]\nagents = [0, 'a', 'a,b']\n");
+    assert_eq!(agents(&axis), ["none", "agent a", "agents a, b"]);
+    let study = read(&format!("nats = 'nats://192.0.2.1:4222'\n{axis}"));
+    assert_eq!(study.nats.as_deref(), Some("nats://192.0.2.1:4222"));
+    let asked: Vec<String> = study.agents().iter().map(ToString::to_string).collect();
+    assert_eq!(asked, ["agent a", "agents a, b"], "each choice once");
+    assert!(study.cells[2].words.ends_with("by agents a, b"), "{}", study.cells[2].words);
+}
+
+#[test]
+fn agents_that_cannot_share_a_load() {
+    let load = |keys: &str| format!("{LEAST}{keys}");
+    check(
+        &load("agents = ['a', 'a']\n"),
+        &["['a', 'a']: the agent a is named twice (write names with commas, or how many: a,b or 3)"],
+    );
+    let mistakes_of = |keys: &str| mistakes(&load(keys)).concat();
+    for (keys, expected) in [
+        ("agents = -1\n", "`-1` is no name of an agent"),
+        ("agents = []\n", "no agent makes no load"),
+        ("agents = 3\nconnections = 2\n", "3 agents can't share 2 connections"),
+        ("agents = 3\nconnections = 5\nthreads = 2\n", "use 6 or more"),
+        ("agents = 20000\n", "20000 agents are too many"),
+        ("agents = 2\nsource = '127.0.0.2'\n", "`source` is about one machine"),
+        ("kind = 'probe'\nagents = 2\n", "a load of kind probe has no `agents`"),
+    ] {
+        let found = mistakes_of(keys);
+        assert!(found.contains(expected), "{keys}: {found}");
+    }
+}

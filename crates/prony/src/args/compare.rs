@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use prony_model::{Metric, parse_count_u32, parse_duration, parse_percent};
 
+use super::fleet::FleetArgs;
 use super::run::PageFormat;
 use super::shared::{
     CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, RetryArgs, TlsArgs,
@@ -107,6 +108,8 @@ pub(crate) struct CompareArgs {
     pub(crate) means: MeansArgs,
     #[command(flatten)]
     pub(crate) checks: CheckArgs,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
     /// Don't compare with what `prony calibrate` measured
     #[arg(long, hide_short_help = true)]
     pub(crate) no_calibration: bool,

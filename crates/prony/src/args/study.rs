@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use prony_model::{parse_count, parse_count_u32, parse_percent};
 
+use super::fleet::LeadArgs;
 use super::run::StudyFormat;
 
 /// `prony study`, as typed: `None` where nothing was.
@@ -55,6 +56,8 @@ pub(crate) struct StudyArgs {
     /// Show the cell at hand, time left and findings so far
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) live: bool,
+    #[command(flatten)]
+    pub(crate) lead: LeadArgs,
     /// No progress on stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,

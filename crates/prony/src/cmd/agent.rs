@@ -8,18 +8,16 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use prony_fleet::agent::{AgentSettings, EVENTS_MAX, Identity, Line, Load, ServeError, serve};
-use prony_fleet::bus::{NatsBus, NatsOptions};
+use prony_fleet::bus::NatsBus;
 use prony_fleet::protocol::{AgentName, Subject};
 
-use crate::args::{AgentAction, AgentArgs, AgentServeArgs, BrokerArgs};
+use crate::args::{AgentAction, AgentArgs, AgentServeArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
+use crate::fleet::broker;
 use crate::user_folder::UserFolder;
 use crate::{lab_key, output, signals};
 use engine::Engine;
-
-/// Where the broker is if nobody says.
-const BROKER: &str = "nats://127.0.0.1:4222";
 
 /// Runs the command of `args`.
 pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, CliError> {
@@ -79,17 +77,6 @@ fn start(args: &AgentServeArgs) -> Result<Exit, CliError> {
         }
     })?;
     Ok(Exit::Good)
-}
-
-/// How the broker is reached.
-pub(crate) fn broker(args: &BrokerArgs, name: String, patient: bool) -> Result<NatsOptions, CliError> {
-    Ok(NatsOptions {
-        url: args.nats.clone().unwrap_or_else(|| BROKER.to_owned()),
-        nkey: args.nkey.as_deref().map(lab_key::secret).transpose()?,
-        ca_file: args.nats_cacert.clone(),
-        name,
-        patient,
-    })
 }
 
 /// A name that no other process has.

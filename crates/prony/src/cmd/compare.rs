@@ -9,7 +9,10 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use prony_model::{ComparisonKind, ComparisonOutcome, ComparisonResult, Metric, RunPlan, Verdict};
+use prony_engine::Control;
+use prony_model::{
+    AgentChoice, ComparisonKind, ComparisonOutcome, ComparisonResult, Metric, RunPlan, RunResult, Verdict,
+};
 use prony_report::{clean, seconds};
 use prony_stats::Looks;
 use prony_study::{BlockPair, ComparisonCondition, LEAST_BLOCK, LiveComparison, StoredQuestion, estimate};
@@ -19,6 +22,7 @@ use crate::calibration;
 use crate::cli_error::CliError;
 use crate::cmd::run::seed;
 use crate::exit::Exit;
+use crate::fleet::{Leader, Led, shares};
 use crate::live::pairs::LivePairs;
 use crate::progress::StatusLine;
 use crate::render::{AnyResult, render_comparison};
@@ -38,7 +42,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
     }
     let ResolvedArgs { primary, margin, .. } = resolved;
     let result = match &resolved.what {
-        What::Live(live) => compare_live(live, &resolved, args.live)?,
+        What::Live(live) => compare_live(live, &resolved, args)?,
         What::Stored { files, force } => {
             let sides = stored::read(files)?;
             if sides.iter().flatten().any(|side| matches!(side.result, AnyResult::External(_))) {
@@ -133,17 +137,59 @@ fn is_all_failed(result: &ComparisonResult) -> bool {
     [&result.a, &result.b].into_iter().any(|side| side.requests > 0 && side.failed == side.requests)
 }
 
-fn compare_live(live: &Live, resolved: &ResolvedArgs, is_shown: bool) -> Result<ComparisonResult, CliError> {
+/// Who leads the agents of `args`, which are there, and who they are; `None` without any.
+fn leader(args: &CompareArgs, plans: &[RunPlan; 2]) -> Result<Option<(Leader, AgentChoice)>, CliError> {
+    let Some(agents) = &args.fleet.agents else { return Ok(None) };
+    for plan in plans {
+        shares(plan, agents)?;
+    }
+    let mut leader = Leader::connect(&args.fleet.lead, "prony compare")?;
+    leader.find(&[agents])?;
+    Ok(Some((leader, agents.clone())))
+}
+
+/// The load of `plan` by agents, as one result.
+fn led(leader: &mut Leader, agents: &AgentChoice, plan: &RunPlan) -> Result<RunResult, CliError> {
+    match leader.lead(plan, agents, &mut |_| ())? {
+        Led { fleet: Some(fleet), failure: None, interrupted } => {
+            let mut merged = fleet.merged;
+            merged.timing.interrupted |= interrupted;
+            Ok(merged)
+        }
+        Led { failure, .. } => {
+            Err(CliError::usage(failure.unwrap_or_else(|| "ended by hand, before any load".to_owned())))
+        }
+    }
+}
+
+fn compare_live(
+    live: &Live,
+    resolved: &ResolvedArgs,
+    args: &CompareArgs,
+) -> Result<ComparisonResult, CliError> {
+    let is_shown = args.live;
     let Live { comparison, calibrated } = live;
     let question = comparison.question(resolved.primary, resolved.margin);
-    let control = signals::control()?;
-    let known = if *calibrated { calibration::load(&prony_engine::environment()) } else { None };
+    let mut leader = leader(args, &comparison.plans)?;
+    let control = match &leader {
+        None => signals::control()?,
+        Some((leader, _)) => {
+            signals::on_interrupt(leader.stopper())?;
+            Control::default()
+        }
+    };
+    // Agents compare their shares with their own machines' calibrations.
+    let known =
+        if *calibrated && leader.is_none() { calibration::load(&prony_engine::environment()) } else { None };
     let shown = is_shown.then(|| LivePairs::new(comparison, question)).transpose()?;
     let shown = RefCell::new(shown);
     let show = |change: &dyn Fn(&mut LivePairs)| shown.borrow_mut().as_mut().map(change).unwrap_or_default();
     let mut run = |plan: &RunPlan| -> Result<_, CliError> {
         show(&|shown| shown.loads(Some(plan)));
-        let mut result = prony_engine::run(plan, &control, &mut |event| show(&|shown| shown.update(&event)))?;
+        let mut result = match &mut leader {
+            Some((leader, agents)) => led(leader, agents, plan)?,
+            None => prony_engine::run(plan, &control, &mut |event| show(&|shown| shown.update(&event)))?,
+        };
         show(&|shown| shown.loads(None));
         if let Some(known) = &known {
             result.compare_with(known);

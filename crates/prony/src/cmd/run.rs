@@ -15,8 +15,8 @@ use crate::{calibration, commit, output, signals};
 
 /// Runs what `args` mean.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
-    if let Some(wanted) = &args.fleet.agents {
-        return super::fleet::run(args, wanted);
+    if let Some(agents) = &args.fleet.agents {
+        return super::fleet::run(args, agents);
     }
     let ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet, notes } =
         resolve(args, seed()?)?;

@@ -58,6 +58,10 @@ pub(crate) fn study(args: &StudyArgs) -> Result<Exit, CliError> {
         output::print(&plan::plan(&study, &schedule))?;
         return Ok(Exit::Good);
     }
+    if args.confinement.is_some() && !study.agents().is_empty() {
+        return Err(CliError::usage("this study has agents, and nothing in a sandbox leads any")
+            .hint("take `agents` out of the file, or run it with `prony study`"));
+    }
     let confinement = match &args.confinement {
         Some(path) => confinement(path)?,
         None => Confinement::default(),
@@ -76,6 +80,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<Exit, CliError> {
         allow_undecided: args.allow_undecided,
         quiet: args.quiet,
         live: args.live,
+        lead: &args.lead,
     })
 }
 

@@ -63,6 +63,9 @@ pub(crate) fn resolve(args: &CompareArgs, seed: u64) -> Result<ResolvedArgs, Cli
     };
     let fail_if = args.fail_if.iter().map(condition).collect::<Result<Vec<_>, _>>()?;
     let what = what(args, seed)?;
+    if args.fleet.agents.is_some() {
+        check_agents(args, &what)?;
+    }
     let (format, file) = outputs(args.json.as_deref(), "--output", args.output)?;
     let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
     Ok(ResolvedArgs {
@@ -161,6 +164,21 @@ fn commands(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<ExecPlan,
     Ok(resolve_exec(&typed, args.means.seed.unwrap_or(seed))?.plan)
 }
 
+/// What agents compare is two servers, now, and what is asked for is not about one machine.
+fn check_agents(args: &CompareArgs, what: &What) -> Result<(), CliError> {
+    if !matches!(what, What::Live(_)) {
+        return Err(CliError::usage("--agents load two servers, and these are none")
+            .hint("leave it out, or compare two URLs"));
+    }
+    let local = [(args.live, "--live"), (!args.sources.is_empty(), "--source")];
+    match local.iter().find(|(given, _)| *given) {
+        Some((_, flag)) => {
+            Err(CliError::usage(format!("{flag} does not work with --agents: it is about one machine")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Whether `text` is the folder of a study.
 fn is_study(text: &str) -> bool {
     Path::new(text).join("schedule.json").is_file()
@@ -180,7 +198,7 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
     let retries =
         scenario.as_ref().map_or_else(|| run.retries.clone(), |file| run.retries.or(file.retries.clone()));
     let scenario = scenario.map(|file| Box::new(file.scenario));
-    let plan = run_plan(&RunArgs { tls, retries, ..run }, None, scenario, seed)?;
+    let plan = run_plan(&RunArgs { retries, tls, ..run }, None, scenario, seed)?;
     if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {
         return Err(CliError::usage("with --rate both sides have the same rate: it can't be what decides")
             .hint("name a response time, such as --primary p50, or leave out --rate"));
@@ -248,6 +266,8 @@ fn run_args(args: &CompareArgs, url: &str) -> RunArgs {
 
 #[cfg(test)]
 mod tests {
+    use prony_model::AgentChoice;
+
     use super::*;
 
     fn args() -> CompareArgs {
@@ -315,6 +335,11 @@ mod tests {
         let mut open = CompareArgs { primary: Some(Metric::Rate), ..args() };
         open.load.rate = rate;
         refused(&open, "the same rate");
+        let mut agents = CompareArgs { live: true, ..args() };
+        agents.fleet.agents = AgentChoice::parse("a,b").ok();
+        refused(&agents, "--live does not work with --agents");
+        let [a, b] = ["a.json", "b.json"].map(|file| Some(file.to_owned()));
+        refused(&CompareArgs { a, b, live: false, ..agents }, "--agents load two servers");
         refused(&CompareArgs { fail_if: vec!["slow".to_owned()], ..args() }, "slower:5%");
     }
 }

@@ -3,6 +3,7 @@
 mod ab;
 mod ab_flags;
 mod agents;
+mod agents_together;
 mod bad_servers;
 mod binary;
 mod calibration;

@@ -58,6 +58,7 @@ fn study(folder: &Folder, name: &str, names: &[&str], per_s: f64) -> String {
             timelines: Vec::new(),
             executions: Vec::new(),
             scenario: None,
+            agents: None,
         }
     });
     let result = StudyResult {

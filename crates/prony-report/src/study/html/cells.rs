@@ -16,8 +16,9 @@ pub(super) struct Measured {
     /// Why numbers or intervals are missing.
     pub(super) notes: Vec<String>,
     pub(super) runs: Option<Table>,
-    /// Steps and flows of the loads that are scenarios, each with why numbers are missing.
-    pub(super) sessions: Vec<(Table, Vec<String>)>,
+    /// Steps and flows of the loads that are scenarios, and the agents of those that were shared, each with why numbers
+    /// are missing.
+    pub(super) parts: Vec<(Table, Vec<String>)>,
 }
 
 /// The cells of each kind of load that the study has.
@@ -30,18 +31,8 @@ pub(super) fn measured(result: &StudyResult) -> Vec<Measured> {
 }
 
 fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> Measured {
-    // A column for each number that any of them has.
-    let metrics: Vec<StudyMetric> = StudyMetric::ALL
-        .into_iter()
-        .filter(|metric| metric.kind() == kind && *metric != StudyMetric::Success)
-        .filter(|metric| facts::is_shown(*metric, cells.iter().map(|(_, cell)| *cell)))
-        .collect();
-    let mut columns = vec![numbers("runs", "runs")];
-    if kind != LoadKind::Probe {
-        columns.push(numbers("good", "good"));
-    }
-    columns.extend(metrics.iter().map(|metric| column(*metric)));
-    columns.push(numbers("n", "n"));
+    let all: Vec<&StudyCell> = cells.iter().map(|(_, cell)| *cell).collect();
+    let metrics = metrics(kind, &all);
     let (what, of) = match kind {
         LoadKind::Run => ("Loads", "response times in ms"),
         LoadKind::Exec => ("Commands", "times in ms"),
@@ -52,29 +43,70 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> Measured {
          it says otherwise"
     );
     // All kinds share the prefix, so that a link needs only the number of the cell.
-    let mut table = Table::new("cells", &caption, "cell", columns).named(match kind {
+    let mut table = Table::new("cells", &caption, "cell", columns(kind, &metrics)).named(match kind {
         LoadKind::Run => "cells-run",
         LoadKind::Exec => "cells-exec",
         LoadKind::Probe => "cells-probe",
     });
     for (index, cell) in cells {
-        let mut row = vec![runs(cell)];
-        if kind != LoadKind::Probe {
-            row.push(good(cell));
-        }
-        row.extend(metrics.iter().map(|metric| figure_cell(figure(cell, *metric))));
-        row.push(count(samples(cell)).into());
-        table.row(&index.to_string(), Content::noted(cell.name.as_str(), cell.load.as_str()), row);
+        let head = Content::noted(cell.name.as_str(), cell.load.as_str());
+        table.row(&index.to_string(), head, row(cell, &metrics));
     }
-    let shown: Vec<facts::Column> = metrics.iter().map(|metric| facts::Column::Value(*metric)).collect();
-    let all: Vec<&StudyCell> = cells.iter().map(|(_, cell)| *cell).collect();
+    let steps = cells.iter().filter_map(|(index, cell)| steps(*index, cell));
+    let agents = cells.iter().filter_map(|(index, cell)| agents(*index, cell));
     Measured {
         table,
         limiters: all.iter().filter_map(|cell| Some((cell.name.clone(), facts::limiter(cell)?))).collect(),
-        notes: facts::notes(&all, &shown),
+        notes: notes(&all, &metrics),
         runs: every_run(kind, cells, &metrics),
-        sessions: cells.iter().filter_map(|(index, cell)| steps(*index, cell)).collect(),
+        parts: steps.chain(agents).collect(),
     }
+}
+
+/// Each number that any of `cells` has.
+fn metrics(kind: LoadKind, cells: &[&StudyCell]) -> Vec<StudyMetric> {
+    let of_kind = StudyMetric::ALL.into_iter();
+    let of_kind = of_kind.filter(|metric| metric.kind() == kind && *metric != StudyMetric::Success);
+    of_kind.filter(|metric| facts::is_shown(*metric, cells.iter().copied())).collect()
+}
+
+/// A column for each of `metrics`, and those that every table of cells has.
+fn columns(kind: LoadKind, metrics: &[StudyMetric]) -> Vec<Column> {
+    let good = (kind != LoadKind::Probe).then(|| numbers("good", "good"));
+    let of_metrics = metrics.iter().map(|metric| column(*metric));
+    let all = std::iter::once(numbers("runs", "runs")).chain(good).chain(of_metrics);
+    all.chain([numbers("n", "n")]).collect()
+}
+
+/// What stands in these columns of `cell`.
+fn row(cell: &StudyCell, metrics: &[StudyMetric]) -> Vec<Content> {
+    let good = (cell.kind != LoadKind::Probe).then(|| good(cell));
+    let of_metrics = metrics.iter().map(|metric| figure_cell(figure(cell, *metric)));
+    let all = std::iter::once(runs(cell)).chain(good).chain(of_metrics);
+    all.chain([count(samples(cell)).into()]).collect()
+}
+
+fn notes(cells: &[&StudyCell], metrics: &[StudyMetric]) -> Vec<String> {
+    let shown: Vec<facts::Column> = metrics.iter().map(|metric| facts::Column::Value(*metric)).collect();
+    facts::notes(cells, &shown)
+}
+
+/// Each agent's share of one load.
+fn agents(index: usize, cell: &StudyCell) -> Option<(Table, Vec<String>)> {
+    let found = cell.agents.as_ref()?;
+    let shares: Vec<&StudyCell> = found.shares.iter().collect();
+    let metrics = metrics(LoadKind::Run, &shares);
+    let caption = format!(
+        "Agents of {}: {}; each one's share of the load, response times in ms",
+        cell.name,
+        facts::together(found)
+    );
+    let columns = columns(LoadKind::Run, &metrics);
+    let mut table = Table::new(&format!("agents-{index}"), &caption, "agent", columns);
+    for (place, share) in shares.iter().enumerate() {
+        table.row(&place.to_string(), Content::from(share.name.as_str()), row(share, &metrics));
+    }
+    Some((table, notes(&shares, &metrics)))
 }
 
 /// Steps and flows of one load.

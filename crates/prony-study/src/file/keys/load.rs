@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+use crate::file::agents::AgentsKey;
 use crate::file::scalar::{
     BackoffArg, Count, CountU32, DurationArg, Failures, PerSecond, Scalar, Share, Statuses,
 };
@@ -137,6 +138,8 @@ pub(in crate::file) struct RunKeys {
     pub(in crate::file) attempt_timeout: Option<DurationArg>,
     /// Whether the result is set against what `prony calibrate` measured; true if absent.
     pub(in crate::file) calibration: Option<bool>,
+    /// Agents that share the load: how many, or their names; 0 is none, the load of this process.
+    pub(in crate::file) agents: Option<AgentsKey>,
 }
 
 /// Single requests as of `prony probe`.

@@ -10,8 +10,8 @@ use super::cli_error;
 use super::local_admin::{done, open};
 use crate::args::{BrokerArgs, LabAgentsArgs, LabStopAllArgs};
 use crate::cli_error::CliError;
-use crate::cmd::agent::broker;
 use crate::exit::Exit;
+use crate::fleet::broker;
 use crate::{lab_key, output};
 
 /// The agents of a lab that runs, led until this is dropped. Nobody else leads any with the same key meanwhile.

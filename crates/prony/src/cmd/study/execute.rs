@@ -11,10 +11,11 @@ use prony_study::{
 use super::live::LiveStudy;
 use super::plan;
 use super::progress::StudyLine;
-use super::runner::Local;
-use crate::args::StudyFormat;
+use super::runner::Host;
+use crate::args::{LeadArgs, StudyFormat};
 use crate::cli_error::{CliError, flag};
 use crate::exit::Exit;
+use crate::fleet::Leader;
 use crate::render::render_study;
 use crate::{output, terminal};
 
@@ -34,6 +35,8 @@ pub(super) struct StudyRequest<'a> {
     pub(super) quiet: bool,
     /// Whether more than a line is shown while it is on.
     pub(super) live: bool,
+    /// How agents are reached.
+    pub(super) lead: &'a LeadArgs,
 }
 
 /// The folder of a study, unless one is named.
@@ -52,7 +55,9 @@ pub(super) fn run(request: &StudyRequest<'_>) -> Result<Exit, CliError> {
     if !quiet {
         output::write_stderr(&plan::summary(study, schedule));
     }
-    let mut runner = Local::new()?;
+    let leader = leader(study, request.lead)?;
+    let mut runner = Host::new(leader)?;
+    runner.find_agents(study)?;
     let control = runner.control();
     let mut shown = LiveStudy::new(StudyLine::new(study, &folder, quiet), study, request.live)?;
     let is_stopped = || control.is_stopped();
@@ -70,6 +75,16 @@ pub(super) fn run(request: &StudyRequest<'_>) -> Result<Exit, CliError> {
         output::write_stderr(&left(&conducted, &folder));
     }
     Ok(Exit::of_study(&result, conducted.interrupted, request.allow_undecided))
+}
+
+/// Who leads the agents of `study`, if it has any. Flags come before the file.
+fn leader(study: &Study, args: &LeadArgs) -> Result<Option<Leader>, CliError> {
+    if study.agents().is_empty() {
+        return Ok(None);
+    }
+    let mut args = args.clone();
+    args.broker.nats = args.broker.nats.or_else(|| study.nats.clone());
+    Leader::connect(&args, "prony study").map(Some)
 }
 
 /// Every report, in the folder.

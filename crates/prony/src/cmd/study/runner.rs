@@ -1,38 +1,59 @@
 //! The engine, for studies: what `prony run`, `probe` and `exec` do, without their reports.
 
-use prony_model::{ExecEvent, ExecPlan, ExecResult, ProbePlan, ProbeResult, RunEvent, RunPlan, RunResult};
-use prony_study::{Runner, RunnerError};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use prony_fleet::controller::Event;
+use prony_fleet::protocol::Live;
+use prony_model::{
+    AgentChoice, ExecEvent, ExecPlan, ExecResult, FleetResult, ProbePlan, ProbeResult, Progress, RunEvent,
+    RunPlan, RunResult,
+};
+use prony_study::{Runner, RunnerError, Study};
 use prony_supervisor::Watchdog;
 
 use crate::cli_error::CliError;
+use crate::fleet::{Leader, Led};
 use crate::progress::ProgressLine;
 use crate::{calibration, commit, signals};
 
-/// Measures on this machine.
-pub(super) struct Local {
+/// Measures on this machine, and leads agents on others.
+pub(super) struct Host {
     control: prony_engine::Control,
     series: prony_exec::Control,
     /// Started with the first command.
     watchdog: Option<Watchdog>,
+    /// Where the study has agents.
+    leader: Option<Leader>,
 }
 
-impl Local {
+impl Host {
     /// One that the first Ctrl-C ends, and the second one for good.
-    pub(super) fn new() -> Result<Self, CliError> {
+    pub(super) fn new(leader: Option<Leader>) -> Result<Self, CliError> {
         let local = Self {
             control: prony_engine::Control::default(),
             series: prony_exec::Control::new()?,
             watchdog: None,
+            leader,
         };
+        let stop_agents = local.leader.as_ref().map(Leader::stopper);
         let (control, series, leaving) = (local.control.clone(), local.series.clone(), local.series.clone());
         let stop = move || {
             control.stop();
             series.stop();
+            if let Some(stop_agents) = &stop_agents {
+                stop_agents();
+            }
             ProgressLine::stopping();
         };
         // Targets need no word: their guardians see that this process is gone.
         signals::on_interrupts(stop, move || leaving.kill())?;
         Ok(local)
+    }
+
+    /// Finds the agents of `study`: where one is missing, nothing is begun.
+    pub(super) fn find_agents(&mut self, study: &Study) -> Result<(), CliError> {
+        self.leader.as_mut().map_or(Ok(()), |leader| leader.find(&study.agents()))
     }
 
     /// What decides whether the study is to end.
@@ -41,7 +62,7 @@ impl Local {
     }
 }
 
-impl Runner for Local {
+impl Runner for Host {
     fn run(
         &mut self,
         plan: &RunPlan,
@@ -54,6 +75,29 @@ impl Runner for Local {
             calibration::compare(&mut result);
         }
         Ok(result)
+    }
+
+    fn run_on_agents(
+        &mut self,
+        plan: &RunPlan,
+        agents: &AgentChoice,
+        sink: &mut dyn FnMut(RunEvent),
+    ) -> Result<FleetResult, RunnerError> {
+        let leader = self.leader.as_mut().expect("invariant: a study with agents has who leads them");
+        let mut lives = BTreeMap::new();
+        let led = leader.lead(plan, agents, &mut |event| {
+            if let Event::Live(name, live) = event {
+                lives.insert(name, live);
+                sink(RunEvent::Progress(progress(lives.values())));
+            }
+        });
+        match led.map_err(refused)? {
+            Led { fleet: Some(mut fleet), interrupted, .. } => {
+                fleet.merged.timing.interrupted |= interrupted;
+                Ok(fleet)
+            }
+            Led { failure, .. } => Err(RunnerError(failure.unwrap_or_else(|| "ended by hand".to_owned()))),
+        }
     }
 
     fn probe(&mut self, plan: &ProbePlan) -> Result<ProbeResult, RunnerError> {
@@ -75,6 +119,20 @@ impl Runner for Local {
             prony_exec::run(plan, environment, &self.series, &mut |event| sink(event)).map_err(refused)?;
         result.environment.load_average_after = prony_engine::load_average();
         Ok(result)
+    }
+}
+
+/// How far all agents are together.
+fn progress<'a>(lives: impl Iterator<Item = &'a Live> + Clone) -> Progress {
+    let elapsed_ms = lives.clone().map(|live| live.elapsed_ms).max().unwrap_or_default();
+    Progress {
+        elapsed: Duration::from_millis(elapsed_ms),
+        done: lives.clone().map(|live| live.done).sum(),
+        failed: lives.clone().map(|live| live.failed).sum(),
+        rate_per_s: lives.map(|live| live.rate_per_s).sum(),
+        median: None,
+        in_flight: 0.0,
+        open: 0,
     }
 }
 

@@ -201,6 +201,7 @@ mod tests {
             timelines: Vec::new(),
             executions: Vec::new(),
             scenario: None,
+            agents: None,
         };
         assert_eq!(peaks(&cell).len(), expected, "{counts:?}");
     }

@@ -1,0 +1,84 @@
+//! Which agents share a load: `2`, `"a,b"` or `["a", "b"]`; `0` is none.
+
+use std::borrow::Cow;
+
+use prony_model::{AGENTS_MAX, AgentChoice, RunPlan, split};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+use super::carried::Carried;
+use super::format;
+use super::load::refused;
+use super::mistake::Mistakes;
+use super::scalar::Scalar;
+use super::tree::Section;
+
+/// The agents of a key; `None` where it says that this process puts the load.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Written")]
+pub(super) struct AgentsKey(pub(super) Option<AgentChoice>);
+
+/// What may stand there.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a number of agents, or their names")]
+enum Written {
+    Names(Vec<String>),
+    One(Scalar),
+}
+
+impl TryFrom<Written> for AgentsKey {
+    type Error = Carried;
+
+    fn try_from(written: Written) -> Result<Self, Carried> {
+        match written {
+            Written::One(Scalar::Whole(0)) => Ok(Self(None)),
+            Written::One(scalar) => Ok(Self(Some(AgentChoice::parse(&scalar.to_string())?))),
+            Written::Names(names) => Ok(Self(Some(AgentChoice::named(names)?))),
+        }
+    }
+}
+
+impl JsonSchema for AgentsKey {
+    fn schema_name() -> Cow<'static, str> {
+        "Agents".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"anyOf": [
+            {"type": "integer", "minimum": 0},
+            {"type": "string"},
+            {"type": "array", "items": {"type": "string"}, "minItems": 1}
+        ]})
+    }
+}
+
+/// Finds what keeps `plan` from being shared by `agents`.
+pub(super) fn check(
+    section: &Section<'_>,
+    plan: &RunPlan,
+    agents: &AgentChoice,
+    mistakes: &mut Mistakes,
+) -> Option<()> {
+    let count = agents.count();
+    if count > AGENTS_MAX {
+        let message = format!("{count} agents are too many");
+        mistakes.add(section.span("agents"), message, format!("{AGENTS_MAX} are the most"));
+        return None;
+    }
+    if !plan.sources.is_empty() {
+        let message = "`source` is about one machine, and agents are on others";
+        mistakes.add(section.span("source"), message, "leave it out, or the agents");
+        return None;
+    }
+    let (connections, threads) = (plan.load.connections() as usize, plan.threads as usize);
+    let least = threads.saturating_mul(count);
+    if connections < least {
+        let message = format!("{agents} can't share {connections} connections");
+        let help = format!("each of their threads needs one: use {least} or more");
+        mistakes.add(section.span("connections"), message, help);
+        return None;
+    }
+    match split(plan, &vec![plan.threads; count]) {
+        Ok(_) => Some(()),
+        Err(error) => refused(section, error.problem(format::spelled), mistakes),
+    }
+}
