@@ -134,11 +134,11 @@ impl Fleet {
         run
     }
 
-    fn output(&self, url: &str, agents: &str, more: &[&str]) -> ProgramOutput {
+    pub(crate) fn output(&self, url: &str, agents: &str, more: &[&str]) -> ProgramOutput {
         program_output(self.run(url, agents, more).output().expect("the binary was built"))
     }
 
-    fn result_file(&self) -> String {
+    pub(crate) fn result_file(&self) -> String {
         self.folder.0.join("fleet.json").to_str().expect("UTF-8").to_owned()
     }
 }
@@ -157,7 +157,7 @@ fn ended(mut run: Process<ChildStderr>) -> (Option<i32>, String) {
     (run.child.wait().expect("it ended").code(), rest)
 }
 
-fn json(path: &str) -> Value {
+pub(crate) fn json(path: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).expect("the file is there")).expect("JSON")
 }
 
@@ -264,7 +264,7 @@ fn what_cannot_work_is_an_error_before_any_load() {
         "the agent b refused: its policy: 192.0.2.1:80 is a public address",
     );
     check(fleet.output(&server.url, "a,b", &["-c", "1"]), 2, "threads");
-    check(fleet.output(&server.url, "a,b", &["-n", "100"]), 2, "add --duration");
+    check(fleet.output(&server.url, "a,b", &["-n", "1"]), 2, "threads");
     check(
         fleet.output(&server.url, "a,b", &["--samples", "x.csv"]),
         2,
