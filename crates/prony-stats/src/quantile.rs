@@ -198,7 +198,7 @@ impl Estimate {
 /// needs 100 requests, p99 1,000. The median, quantiles below it and the maximum (q = 1) are printed from
 /// the first request on, because they speak of what was seen and not of a tail that was hardly seen.
 pub fn estimate(done: &Histogram, q: Quantile, censored: Censored<'_>) -> Estimate {
-    let samples = done.count() + censored.count();
+    let samples = done.count().saturating_add(censored.count());
     if samples == 0 {
         return Estimate::Withheld { reason: Withheld::NoSamples };
     }

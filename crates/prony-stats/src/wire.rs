@@ -96,6 +96,18 @@ impl Histogram {
         Self::from_v2_deflate(&BASE64.decode(text.trim_ascii())?)
     }
 
+    /// Makes this histogram the one of [`from_base64_v2`](Self::from_base64_v2), in the memory that it has; empty after
+    /// an error. For anyone who decodes many.
+    pub fn read_base64_v2(&mut self, text: &str) -> Result<(), DecodeError> {
+        self.clear();
+        let read = BASE64.decode(text.trim_ascii()).map_err(DecodeError::from);
+        let read = read.and_then(|bytes| read_v2_deflate(self, &bytes));
+        if read.is_err() {
+            self.clear();
+        }
+        read
+    }
+
     /// Decodes HdrHistogram's compressed V2 encoding of any layout; values are taken as nanoseconds.
     ///
     /// Counts and quantiles are as they were. The minimum and the maximum are those of their buckets, and
@@ -103,24 +115,31 @@ impl Histogram {
     /// Buckets of coarser layouts are counted at their greatest value, so that quantiles stay what the other
     /// tool printed.
     pub fn from_v2_deflate(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut fields = Fields(bytes);
-        expect_cookie(fields.u32()?, OUTER_COOKIE)?;
-        let deflated_length = fields_length(fields.u32()?)?;
-        let deflated = fields.bytes(deflated_length)?;
-        let mut inner = Vec::new();
-        ZlibDecoder::new(deflated)
-            .take(INFLATED_BYTES_LIMIT + 1)
-            .read_to_end(&mut inner)
-            .map_err(|error| DecodeError::Inflate(error.to_string()))?;
-        if inner.len() as u64 > INFLATED_BYTES_LIMIT {
-            return Err(DecodeError::TooLong);
-        }
-        let mut fields = Fields(&inner);
-        expect_cookie(fields.u32()?, INNER_COOKIE)?;
-        let payload = fields_length(fields.u32()?)?;
-        let layout = ForeignLayout::read(&mut fields)?;
-        decode_counts(fields.bytes(payload)?, layout)
+        let mut histogram = Self::new();
+        read_v2_deflate(&mut histogram, bytes)?;
+        Ok(histogram)
     }
+}
+
+/// Adds what `bytes` hold to `histogram`, which is empty; after an error it may have some of it.
+fn read_v2_deflate(histogram: &mut Histogram, bytes: &[u8]) -> Result<(), DecodeError> {
+    let mut fields = Fields(bytes);
+    expect_cookie(fields.u32()?, OUTER_COOKIE)?;
+    let deflated_length = fields_length(fields.u32()?)?;
+    let deflated = fields.bytes(deflated_length)?;
+    let mut inner = Vec::new();
+    ZlibDecoder::new(deflated)
+        .take(INFLATED_BYTES_LIMIT + 1)
+        .read_to_end(&mut inner)
+        .map_err(|error| DecodeError::Inflate(error.to_string()))?;
+    if inner.len() as u64 > INFLATED_BYTES_LIMIT {
+        return Err(DecodeError::TooLong);
+    }
+    let mut fields = Fields(&inner);
+    expect_cookie(fields.u32()?, INNER_COOKIE)?;
+    let payload = fields_length(fields.u32()?)?;
+    let layout = ForeignLayout::read(&mut fields)?;
+    decode_counts(fields.bytes(payload)?, layout, histogram)
 }
 
 fn length(bytes: &[u8]) -> u32 {
@@ -152,8 +171,11 @@ fn encode_counts(histogram: &Histogram) -> Vec<u8> {
     bytes
 }
 
-fn decode_counts(mut bytes: &[u8], layout: ForeignLayout) -> Result<Histogram, DecodeError> {
-    let mut histogram = Histogram::new();
+fn decode_counts(
+    mut bytes: &[u8],
+    layout: ForeignLayout,
+    histogram: &mut Histogram,
+) -> Result<(), DecodeError> {
     let (mut index, mut min, mut total, mut sum) = (0_u64, None, 0_u64, 0_u128);
     while !bytes.is_empty() {
         let number = read_number(&mut bytes)?;
@@ -176,7 +198,7 @@ fn decode_counts(mut bytes: &[u8], layout: ForeignLayout) -> Result<Histogram, D
     if let Some(min) = min {
         histogram.correct(min, sum);
     }
-    Ok(histogram)
+    Ok(())
 }
 
 /// The bucket layout that a header declares: 2^`half_bits` buckets per power of two, in units of
@@ -348,6 +370,10 @@ mod tests {
             let again = Histogram::from_base64_v2(&ours.to_base64_v2()).unwrap();
             prop_assert!(again.buckets().eq(ours.buckets()));
             prop_assert_eq!(again.to_v2_deflate(), ours.to_v2_deflate());
+            let mut used: Histogram = [1, u64::MAX].into_iter().collect();
+            used.read_base64_v2(&ours.to_base64_v2()).unwrap();
+            prop_assert_eq!(&used, &again);
+            prop_assert!(used.read_base64_v2("AAAA").is_err() && used.is_empty());
         }
 
         #[test]
@@ -363,7 +389,7 @@ mod tests {
             bytes[at] = byte;
             let _ = Histogram::from_v2_deflate(&bytes);
             let _ = Histogram::from_v2_deflate(&bytes[..at]);
-            let _ = decode_counts(&counts, ForeignLayout { unit_bits: 3, half_bits: 10 });
+            let _ = decode_counts(&counts, ForeignLayout { unit_bits: 3, half_bits: 10 }, &mut Histogram::new());
         }
 
         #[test]

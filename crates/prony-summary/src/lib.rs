@@ -11,6 +11,6 @@ mod fleet;
 mod latency;
 mod stored;
 
-pub use fleet::{merge, rate_ends};
+pub use fleet::{Grid, Merger, merge, rate_ends};
 pub use latency::{Distributions, add_intervals, histogram_data, summary};
 pub use stored::{DistributionError, check_distributions, distribution};

@@ -1,6 +1,6 @@
 //! The stored distributions, decoded. A file that was damaged is found out here, before anything is drawn of it.
 
-use prony_model::{Clock, HistogramData, RunResult};
+use prony_model::{Clock, HistogramData, LatencySummary, Outcome, RunResult};
 use prony_stats::{DecodeError, Histogram};
 
 /// A stored distribution that can't be used.
@@ -36,43 +36,130 @@ pub enum DistributionError {
     },
 }
 
+/// Which of the distributions of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// Of a clock of the run.
+    Clock(Clock),
+    /// Response times of the outcome with this index.
+    OutcomeResponse(usize),
+    /// Its service times.
+    OutcomeService(usize),
+    /// Of an outcome that this prony does not know.
+    Unknown,
+    /// Full TLS handshakes.
+    FullHandshakes,
+    /// Resumed ones.
+    ResumedHandshakes,
+    /// Response times of the step with this number.
+    StepResponse(usize),
+    /// Its service times.
+    StepService(usize),
+    /// Times of the flow with this number.
+    FlowTime(usize),
+    /// The same without the think time.
+    FlowWithoutThink(usize),
+}
+
+/// A distribution of a result, as it is stored.
+pub(crate) struct Stored<'a> {
+    pub(crate) place: Place,
+    /// For errors: what it is,
+    what: &'static str,
+    /// and of which outcome, step or flow.
+    whose: &'a str,
+    pub(crate) data: &'a HistogramData,
+    /// Its numbers, which have the exact extremes and the exact sum.
+    pub(crate) summary: Option<&'a LatencySummary>,
+}
+
+impl Stored<'_> {
+    /// Decodes it into `into`, which holds nothing where nothing is stored.
+    pub(crate) fn read(&self, into: &mut Histogram) -> Result<(), DistributionError> {
+        read(&|| format!("{}{}", self.what, self.whose), self.data, into)
+    }
+}
+
+/// Every distribution of `result` but its pieces of time.
+pub(crate) fn all(result: &RunResult) -> Vec<Stored<'_>> {
+    let stored = |place, what, whose, data, summary| Stored { place, what, whose, data, summary };
+    let clocks = Clock::ALL.map(|clock| {
+        stored(Place::Clock(clock), clock.name(), "", result.histogram(clock), result.summary(clock))
+    });
+    let mut all = Vec::from(clocks);
+    for entry in &result.outcomes {
+        let index = Outcome::all().find(|outcome| outcome.name() == entry.outcome).map(Outcome::index);
+        let (response, service) = index.map_or((Place::Unknown, Place::Unknown), |index| {
+            (Place::OutcomeResponse(index), Place::OutcomeService(index))
+        });
+        let whose = entry.outcome.as_str();
+        all.push(stored(response, "response of ", whose, &entry.response_histogram, Some(&entry.response)));
+        all.push(stored(service, "service of ", whose, &entry.service_histogram, Some(&entry.service)));
+    }
+    if let Some(tls) = &result.tls {
+        let found = &tls.handshakes;
+        let (full, resumed) = (Some(&found.full_latency), Some(&found.resumed_latency));
+        all.push(stored(Place::FullHandshakes, "full handshakes", "", &found.full_histogram, full));
+        all.push(stored(
+            Place::ResumedHandshakes,
+            "resumed handshakes",
+            "",
+            &found.resumed_histogram,
+            resumed,
+        ));
+    }
+    for (at, step) in result.scenario.iter().flat_map(|scenario| &scenario.steps).enumerate() {
+        let (response, service) = (Some(&step.response), Some(&step.service));
+        let (of_response, of_service) = ("response of step ", "service of step ");
+        all.push(stored(
+            Place::StepResponse(at),
+            of_response,
+            &step.name,
+            &step.response_histogram,
+            response,
+        ));
+        all.push(stored(Place::StepService(at), of_service, &step.name, &step.service_histogram, service));
+    }
+    for (at, flow) in result.scenario.iter().flat_map(|scenario| &scenario.flows).enumerate() {
+        let (time, without_think) = (&flow.time_histogram, &flow.time_without_think_histogram);
+        let what = "time without think of flow ";
+        all.push(stored(Place::FlowTime(at), "time of flow ", &flow.name, time, Some(&flow.time)));
+        let summary = Some(&flow.time_without_think);
+        all.push(stored(Place::FlowWithoutThink(at), what, &flow.name, without_think, summary));
+    }
+    all
+}
+
 /// Decodes every distribution of `result` once, to find out whether that can be done.
 pub fn check_distributions(result: &RunResult) -> Result<(), DistributionError> {
-    for clock in Clock::ALL {
-        decoded(clock.name(), result.histogram(clock))?;
-    }
-    for entry in &result.outcomes {
-        decoded(&format!("response of {}", entry.outcome), &entry.response_histogram)?;
-        decoded(&format!("service of {}", entry.outcome), &entry.service_histogram)?;
-    }
-    Ok(())
+    let mut decoded = Histogram::new();
+    all(result).iter().try_for_each(|stored| stored.read(&mut decoded))
 }
 
 /// The distribution of `clock`; `None` where nothing was recorded.
 pub fn distribution(result: &RunResult, clock: Clock) -> Result<Option<Histogram>, DistributionError> {
-    decoded(clock.name(), result.histogram(clock))
+    let mut found = Histogram::new();
+    read(&|| clock.name().to_owned(), result.histogram(clock), &mut found)?;
+    Ok((!found.is_empty()).then_some(found))
 }
 
-/// What `stored` holds; `None` for nothing. `name` is for errors.
-pub(crate) fn decoded(name: &str, stored: &HistogramData) -> Result<Option<Histogram>, DistributionError> {
-    let name = || name.to_owned();
-    if stored.data.is_empty() {
-        let stated = stored.count;
-        return if stated == 0 {
-            Ok(None)
-        } else {
-            Err(DistributionError::Count { name: name(), held: 0, stated })
-        };
+/// Decodes `stored` into `into`. `name` is for errors.
+fn read(
+    name: &dyn Fn() -> String,
+    stored: &HistogramData,
+    into: &mut Histogram,
+) -> Result<(), DistributionError> {
+    into.clear();
+    if !stored.data.is_empty() {
+        if stored.encoding != "hdrhistogram-v2-deflate-base64" || stored.unit != "ns" {
+            let (encoding, unit) = (stored.encoding.clone(), stored.unit.clone());
+            return Err(DistributionError::Foreign { name: name(), encoding, unit });
+        }
+        into.read_base64_v2(&stored.data)
+            .map_err(|source| DistributionError::Damaged { name: name(), source })?;
     }
-    if stored.encoding != "hdrhistogram-v2-deflate-base64" || stored.unit != "ns" {
-        let (encoding, unit) = (stored.encoding.clone(), stored.unit.clone());
-        return Err(DistributionError::Foreign { name: name(), encoding, unit });
+    if into.count() == stored.count {
+        return Ok(());
     }
-    let histogram = Histogram::from_base64_v2(&stored.data)
-        .map_err(|source| DistributionError::Damaged { name: name(), source })?;
-    if histogram.count() != stored.count {
-        let (held, stated) = (histogram.count(), stored.count);
-        return Err(DistributionError::Count { name: name(), held, stated });
-    }
-    Ok((!histogram.is_empty()).then_some(histogram))
+    Err(DistributionError::Count { name: name(), held: into.count(), stated: stored.count })
 }

@@ -59,10 +59,10 @@ pub struct SessionCounts {
 impl SessionCounts {
     /// Adds those of another part.
     pub fn add(&mut self, other: Self) {
-        self.begun += other.begun;
-        self.completed += other.completed;
-        self.failed += other.failed;
-        self.unfinished += other.unfinished;
+        self.begun = self.begun.saturating_add(other.begun);
+        self.completed = self.completed.saturating_add(other.completed);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.unfinished = self.unfinished.saturating_add(other.unfinished);
     }
 }
 

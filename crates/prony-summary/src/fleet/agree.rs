@@ -3,9 +3,9 @@
 
 use prony_model::words::{milliseconds, percent};
 use prony_model::{Evidence, Finding, FindingCode, FleetAgent, Severity};
-use prony_stats::{Farthest, farthest};
+use prony_stats::{BATCHES, Farthest, Histogram, farthest};
 
-use super::pieces::{self, Pieces};
+use super::pieces::{Grid, Pieces};
 
 /// The quantiles of service time that are compared, and how many values a tenth of the run needs of each agent: ten beyond
 /// the quantile.
@@ -17,17 +17,26 @@ const SHARE_MIN: f64 = 0.1;
 /// and by more than this: two machines of one rack differ by less.
 const DIFFERENCE_MIN_NS: f64 = 50_000.0;
 
-/// The agent that is unlike the others, if there is one. `pieces` are those of `agents`, in their order.
+/// The compared quantiles of one agent by part of the time, nanoseconds.
+pub(super) type Batches = Vec<Option<Vec<f64>>>;
+
+/// Those of the agent with these `pieces`.
+pub(super) fn batches(pieces: &Pieces, grid: Grid, scratch: &mut Histogram) -> Batches {
+    pieces.by_batch(grid, &COMPARED.map(|(_, q, least)| (q, least)), scratch)
+}
+
+/// The agent that is unlike the others, if there is one. `batches` are those of `agents`, in their order.
 pub(super) fn agents_disagree(
     agents: &[FleetAgent],
-    pieces: &[Option<Pieces>],
+    batches: &[Option<Batches>],
     seed: u64,
 ) -> Option<Finding> {
-    let known = || agents.iter().zip(pieces).filter_map(|(agent, pieces)| Some((agent, pieces.as_ref()?)));
+    let known = || agents.iter().zip(batches).filter_map(|(agent, found)| Some((agent, found.as_ref()?)));
     let names: Vec<&str> = known().map(|(agent, _)| agent.name.as_str()).collect();
-    let pieces: Vec<&Pieces> = known().map(|(_, pieces)| pieces).collect();
-    let found = COMPARED.iter().filter_map(|&(label, q, least)| {
-        let seen = pieces::by_batch(&pieces, q, least)?;
+    let found = COMPARED.iter().enumerate().filter_map(|(at, &(label, ..))| {
+        let agents: Vec<&Vec<f64>> = known().map(|(_, found)| found[at].as_ref()).collect::<Option<_>>()?;
+        let batch = |number: usize| agents.iter().map(|values| values[number]).collect();
+        let seen: Vec<Vec<f64>> = (0..BATCHES).map(batch).collect();
         Some(Compared { label, found: different(&seen, seed)?, seen })
     });
     let worst =

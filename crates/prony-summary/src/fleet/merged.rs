@@ -3,26 +3,29 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    AgentOutcome, DriverUsed, ErrorKind, ErrorSummary, EventStreams, FORMAT, HistogramData, Histograms,
-    Latencies, LatencySummary, MachineUse, Outcome, OutcomeSummary, RunPlan, RunResult, Timing, VERSION,
-    Verdict,
+    Clock, DriverUsed, ErrorKind, ErrorSummary, EventStreams, FORMAT, FleetAgent, Histograms, Latencies,
+    MachineUse, Outcome, OutcomeSummary, RunPlan, RunResult, Timing, VERSION, Verdict,
 };
-use prony_stats::{Censored, Histogram};
+use prony_stats::Censored;
 
-use super::clocks::{add, total};
-use super::pieces::{self, Pieces};
+use super::pieces::Pieces;
+use super::totals::Totals;
 use super::{rate, scenario, series, sums};
 use crate::latency::{Distributions, add_intervals, histogram_data, summary};
+use crate::stored::Place;
 
-/// The result of all `agents` that have one, with their `pieces` of time, for `plan`, that of the whole load; not evaluated.
-pub(super) fn merged(plan: &RunPlan, agents: &[AgentOutcome], pieces: &[Option<Pieces>]) -> RunResult {
-    let results: Vec<&RunResult> = agents.iter().filter_map(|agent| agent.result.as_ref().ok()).collect();
+/// The result of all `agents` that have one, with the `totals` of their distributions and their `pieces` of time, for
+/// `plan`, that of the whole load; not evaluated.
+pub(super) fn merged(
+    plan: &RunPlan,
+    agents: &[FleetAgent],
+    mut totals: Totals,
+    pieces: Option<&Pieces>,
+) -> RunResult {
+    let results: Vec<&RunResult> = agents.iter().filter_map(|agent| agent.result.as_deref()).collect();
     let first = results.first();
-    let known: Vec<&Pieces> = pieces.iter().flatten().collect();
-    // Intervals are of all agents, or of none.
-    let pieces = if known.len() == results.len() { pieces::together(&known) } else { None };
     let timing = timing(agents, &results);
-    let (latency, histograms) = clocks(&results, pieces.as_ref());
+    let (latency, histograms) = clocks(&results, &mut totals, pieces);
     RunResult {
         format: FORMAT.to_owned(),
         version: VERSION,
@@ -34,19 +37,19 @@ pub(super) fn merged(plan: &RunPlan, agents: &[AgentOutcome], pieces: &[Option<P
         kernel_clock: sums::kernel_clock(&results),
         requests: sums::requests(&results),
         traffic: sums::traffic(&results),
-        tls: sums::tls(&results),
+        tls: sums::tls(&results, &mut totals),
         http2: sums::http2(&results),
-        events: events(&results, timing.measured_s),
-        scenario: scenario::scenario(&results, timing.measured_s),
+        events: events(&results, &mut totals, timing.measured_s),
+        scenario: scenario::scenario(&results, &mut totals, timing.measured_s),
         retries: sums::retries(&results),
-        rate: rate::rate(plan, &results, timing.measured_s, pieces.as_ref()),
+        rate: rate::rate(plan, &results, timing.measured_s, pieces),
         bytes: sums::bytes(&results),
         connections: sums::connections(plan, &results),
         latency,
-        outcomes: outcomes(&results),
+        outcomes: outcomes(&results, &mut totals),
         statuses: sums::sum_by(&results, |result| Some(&result.statuses)),
         errors: errors(agents),
-        series: series::series(&results, pieces.as_ref()),
+        series: series::series(&results, pieces),
         first_response: results.iter().find_map(|result| result.first_response.clone()),
         client: sums::client(&results),
         server: None,
@@ -74,11 +77,11 @@ fn plan_of_all(plan: &RunPlan, results: &[&RunResult]) -> RunPlan {
 }
 
 /// Times of one instrument: the longest of all agents.
-fn timing(agents: &[AgentOutcome], results: &[&RunResult]) -> Timing {
+fn timing(agents: &[FleetAgent], results: &[&RunResult]) -> Timing {
     let longest =
         |time: fn(&Timing) -> f64| results.iter().map(|result| time(&result.timing)).fold(0.0, f64::max);
     let ended_early_because = agents.iter().find_map(|agent| {
-        let because = agent.result.as_ref().ok()?.timing.ended_early_because.as_ref()?;
+        let because = agent.result.as_ref()?.timing.ended_early_because.as_ref()?;
         Some(format!("agent {}: {because}", agent.name))
     });
     Timing {
@@ -112,21 +115,13 @@ fn driver(results: &[&RunResult]) -> DriverUsed {
 }
 
 /// The clocks of all results, with intervals where all know their values by time.
-fn clocks(results: &[&RunResult], pieces: Option<&Pieces>) -> (Latencies, Histograms) {
-    type Choose = for<'a> fn(&'a RunResult) -> (&'a HistogramData, Option<&'a LatencySummary>);
-    let of = |choose: Choose| total(results, |result| Some(choose(result)));
-    let response = of(|result| (&result.histograms.response, Some(&result.latency.response)));
-    let service = of(|result| (&result.histograms.service, Some(&result.latency.service)));
-    let kernel_response =
-        of(|result| (&result.histograms.kernel_response, Some(&result.latency.kernel_response)));
-    let first_byte = of(|result| (&result.histograms.first_byte, Some(&result.latency.first_byte)));
-    let connect = of(|result| (&result.histograms.connect, Some(&result.latency.connect)));
-    let lag = of(|result| (&result.histograms.lag, Some(&result.latency.lag)));
-    let blocked = of(|result| (&result.histograms.blocked, Some(&result.latency.blocked)));
-    let cut_off = of(|result| (&result.histograms.censored, None));
-    let departure = of(|result| (&result.histograms.departure, Some(&result.latency.departure)));
-    let network = of(|result| (&result.histograms.network, Some(&result.latency.network)));
-    let arrival = of(|result| (&result.histograms.arrival, Some(&result.latency.arrival)));
+fn clocks(results: &[&RunResult], totals: &mut Totals, pieces: Option<&Pieces>) -> (Latencies, Histograms) {
+    let mut of = |clock| totals.take(Place::Clock(clock));
+    let (response, service) = (of(Clock::Response), of(Clock::Service));
+    let kernel_response = of(Clock::KernelResponse);
+    let (first_byte, connect) = (of(Clock::FirstByte), of(Clock::Connect));
+    let (lag, blocked, cut_off) = (of(Clock::Lag), of(Clock::Blocked), of(Clock::Censored));
+    let (departure, network, arrival) = (of(Clock::Departure), of(Clock::Network), of(Clock::Arrival));
     let distributions = Distributions {
         response: &response,
         kernel_response: &kernel_response,
@@ -157,30 +152,31 @@ fn sent_in_vain(result: &RunResult) -> u64 {
     result.requests.censored + timed_out.map_or(0, |entry| entry.service.count)
 }
 
-fn outcomes(results: &[&RunResult]) -> Vec<OutcomeSummary> {
-    let mut found: BTreeMap<usize, (u64, Histogram, Histogram)> = BTreeMap::new();
+fn outcomes(results: &[&RunResult], totals: &mut Totals) -> Vec<OutcomeSummary> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for entry in results.iter().flat_map(|result| &result.outcomes) {
-        let Some(outcome) = Outcome::all().find(|outcome| outcome.name() == entry.outcome) else { continue };
-        let (count, response, service) = found.entry(outcome.index()).or_default();
-        *count += entry.count;
-        add(response, &entry.response_histogram, Some(&entry.response));
-        add(service, &entry.service_histogram, Some(&entry.service));
+        let count = counts.entry(&entry.outcome).or_default();
+        *count = count.saturating_add(entry.count);
     }
-    let named = Outcome::all().filter_map(|outcome| Some((outcome, found.remove(&outcome.index())?)));
+    let named = Outcome::all().filter_map(|outcome| Some((outcome, *counts.get(outcome.name().as_str())?)));
     named
-        .map(|(outcome, (count, response, service))| OutcomeSummary {
-            outcome: outcome.name(),
-            count,
-            response: summary(&response, Censored::NONE),
-            service: summary(&service, Censored::NONE),
-            response_histogram: histogram_data(&response),
-            service_histogram: histogram_data(&service),
+        .map(|(outcome, count)| {
+            let response = totals.take(Place::OutcomeResponse(outcome.index()));
+            let service = totals.take(Place::OutcomeService(outcome.index()));
+            OutcomeSummary {
+                outcome: outcome.name(),
+                count,
+                response: summary(&response, Censored::NONE),
+                service: summary(&service, Censored::NONE),
+                response_histogram: histogram_data(&response),
+                service_histogram: histogram_data(&service),
+            }
         })
         .collect()
 }
 
 /// Every kind of failure, with the first example of all agents and whose it is.
-fn errors(agents: &[AgentOutcome]) -> Vec<ErrorSummary> {
+fn errors(agents: &[FleetAgent]) -> Vec<ErrorSummary> {
     let mut found: BTreeMap<ErrorKind, ErrorSummary> = BTreeMap::new();
     for agent in agents {
         for error in agent.result.iter().flat_map(|result| &result.errors) {
@@ -193,7 +189,7 @@ fn errors(agents: &[AgentOutcome]) -> Vec<ErrorSummary> {
                     entry.insert(example);
                 }
                 std::collections::btree_map::Entry::Occupied(mut entry) => {
-                    let count = entry.get().count + error.count;
+                    let count = entry.get().count.saturating_add(error.count);
                     if error.first_at_s < entry.get().first_at_s {
                         entry.insert(example);
                     }
@@ -209,25 +205,18 @@ fn errors(agents: &[AgentOutcome]) -> Vec<ErrorSummary> {
 
 /// Events of all responses. Agents don't store how many events responses had: where their medians differ, that of all is
 /// unknown, and there are no figures of events.
-fn events(results: &[&RunResult], measured_s: f64) -> Option<EventStreams> {
+fn events(results: &[&RunResult], totals: &mut Totals, measured_s: f64) -> Option<EventStreams> {
     let all: Vec<&EventStreams> =
         results.iter().map(|result| result.events.as_ref()).collect::<Option<_>>()?;
     let first = *all.first()?;
     if all.iter().any(|found| found.events_p50 != first.events_p50) {
         return None;
     }
-    let of = |count: fn(&EventStreams) -> u64| all.iter().map(|found| count(found)).sum::<u64>();
-    let clock = |choose: for<'a> fn(&'a EventStreams) -> (&'a HistogramData, &'a LatencySummary)| {
-        let mut sum = Histogram::new();
-        for found in &all {
-            let (stored, summary) = choose(found);
-            add(&mut sum, stored, Some(summary));
-        }
-        sum
-    };
-    let first_response = clock(|found| (&found.first_response_histogram, &found.first_response));
-    let first_service = clock(|found| (&found.first_service_histogram, &found.first_service));
-    let between = clock(|found| (&found.between_histogram, &found.between));
+    let of = |count: fn(&EventStreams) -> u64| sums::total(all.iter().map(|found| count(found)));
+    let mut clock = |clock| totals.take(Place::Clock(clock));
+    let first_response = clock(Clock::FirstEvent);
+    let first_service = clock(Clock::FirstEventService);
+    let between = clock(Clock::BetweenEvents);
     let events = of(|found| found.events);
     Some(EventStreams {
         streams: of(|found| found.streams),

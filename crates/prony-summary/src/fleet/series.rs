@@ -21,10 +21,10 @@ pub(super) fn series(results: &[&RunResult], pieces: Option<&Pieces>) -> Vec<Sec
             let sum = seconds.entry(point.second).or_default();
             sum.second = point.second;
             sum.covered_s += point.covered_s * f64::from(result.plan.threads) / threads;
-            sum.sent += point.sent;
-            sum.done += point.done;
-            sum.failed += point.failed;
-            sum.received_bytes += point.received_bytes;
+            sum.sent = sum.sent.saturating_add(point.sent);
+            sum.done = sum.done.saturating_add(point.done);
+            sum.failed = sum.failed.saturating_add(point.failed);
+            sum.received_bytes = sum.received_bytes.saturating_add(point.received_bytes);
             sum.max_ms = [sum.max_ms, point.max_ms].into_iter().flatten().reduce(f64::max);
         }
     }

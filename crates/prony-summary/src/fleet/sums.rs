@@ -8,18 +8,25 @@ use prony_model::{
 };
 use prony_stats::Censored;
 
-use super::clocks::total;
+use super::totals::Totals;
 use crate::latency::{histogram_data, summary, withheld_whole};
+use crate::stored::Place;
+
+/// The sum of `counts`. Nothing keeps an agent from storing counts whose sum is beyond 64 bits.
+pub(super) fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
 
 /// The sum of what `count` finds in each result.
 pub(super) fn sum(results: &[&RunResult], count: impl Fn(&RunResult) -> u64) -> u64 {
-    results.iter().map(|result| count(result)).sum()
+    total(results.iter().map(|result| count(result)))
 }
 
 /// Adds the counts of `more` to those of `counts`.
 pub(super) fn add_counts<K: Ord + Clone>(counts: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
     for (key, count) in more {
-        *counts.entry(key.clone()).or_default() += count;
+        let sum = counts.entry(key.clone()).or_default();
+        *sum = sum.saturating_add(*count);
     }
 }
 
@@ -54,7 +61,7 @@ pub(super) fn traffic(results: &[&RunResult]) -> Option<Traffic> {
     let mut sum = Traffic::default();
     for result in results {
         let more = result.traffic?;
-        sum.preflight_connections += more.preflight_connections;
+        sum.preflight_connections = sum.preflight_connections.saturating_add(more.preflight_connections);
         add_part(&mut sum.warmup, more.warmup);
         add_part(&mut sum.measured, more.measured);
     }
@@ -62,9 +69,9 @@ pub(super) fn traffic(results: &[&RunResult]) -> Option<Traffic> {
 }
 
 fn add_part(sum: &mut TrafficPart, more: TrafficPart) {
-    sum.sent += more.sent;
-    sum.answered += more.answered;
-    sum.answered_in_drain += more.answered_in_drain;
+    sum.sent = sum.sent.saturating_add(more.sent);
+    sum.answered = sum.answered.saturating_add(more.answered);
+    sum.answered_in_drain = sum.answered_in_drain.saturating_add(more.answered_in_drain);
 }
 
 pub(super) fn bytes(results: &[&RunResult]) -> Bytes {
@@ -102,20 +109,14 @@ pub(super) fn kernel_clock(results: &[&RunResult]) -> KernelClockUse {
 }
 
 /// What the connection before the load of the first agent found, and the handshakes of all.
-pub(super) fn tls(results: &[&RunResult]) -> Option<TlsUse> {
+pub(super) fn tls(results: &[&RunResult], totals: &mut Totals) -> Option<TlsUse> {
     let first = results.iter().find_map(|result| result.tls.clone())?;
     let handshakes = |result: &'_ RunResult, count: fn(&Handshakes) -> u64| {
         result.tls.as_ref().map_or(0, |tls| count(&tls.handshakes))
     };
     let of = |count: fn(&Handshakes) -> u64| sum(results, |result| handshakes(result, count));
-    let full = total(results, |result| {
-        let found = &result.tls.as_ref()?.handshakes;
-        Some((&found.full_histogram, Some(&found.full_latency)))
-    });
-    let resumed = total(results, |result| {
-        let found = &result.tls.as_ref()?.handshakes;
-        Some((&found.resumed_histogram, Some(&found.resumed_latency)))
-    });
+    let full = totals.take(Place::FullHandshakes);
+    let resumed = totals.take(Place::ResumedHandshakes);
     let handshakes = Handshakes {
         full: of(|found| found.full),
         resumed: of(|found| found.resumed),
@@ -133,15 +134,15 @@ pub(super) fn http2(results: &[&RunResult]) -> Option<Http2Use> {
     all().next()?;
     Some(Http2Use {
         stream_limit: all().filter_map(|used| used.stream_limit).min(),
-        refused: all().map(|used| used.refused).sum(),
-        went_away: all().map(|used| used.went_away).sum(),
+        refused: total(all().map(|used| used.refused)),
+        went_away: total(all().map(|used| used.went_away)),
     })
 }
 
 pub(super) fn retries(results: &[&RunResult]) -> Option<RetryUse> {
     let all: Vec<&RetryUse> = results.iter().filter_map(|result| result.retries.as_ref()).collect();
     all.first()?;
-    let of = |count: fn(&RetryUse) -> u64| all.iter().map(|used| count(used)).sum::<u64>();
+    let of = |count: fn(&RetryUse) -> u64| total(all.iter().map(|used| count(used)));
     let (attempts, retries) = (of(|used| used.attempts), of(|used| used.retries));
     let sent = attempts.saturating_sub(retries);
     Some(RetryUse {
@@ -165,15 +166,15 @@ pub(super) fn retries(results: &[&RunResult]) -> Option<RetryUse> {
 /// Response times of recovered requests, whose distributions results don't hold.
 fn without_quantiles(all: &[&RetryUse]) -> LatencySummary {
     let summaries = || all.iter().map(|used| &used.recovered_response);
-    let count = summaries().map(|summary| summary.count).sum();
+    let count = total(summaries().map(|summary| summary.count));
     let mut sum = LatencySummary::default();
     if count > 0 {
         sum = withheld_whole(count, "results of agents don't hold the distribution");
         sum.min_ms = summaries().filter_map(|summary| summary.min_ms).reduce(f64::min);
         sum.max_ms = summaries().filter_map(|summary| summary.max_ms).reduce(f64::max);
-        let total: f64 =
+        let all_ms: f64 =
             summaries().filter_map(|summary| Some(summary.mean_ms? * summary.count as f64)).sum();
-        sum.mean_ms = Some(total / count as f64);
+        sum.mean_ms = Some(all_ms / count as f64);
     }
     sum
 }
@@ -194,7 +195,9 @@ pub(super) fn client(results: &[&RunResult]) -> Client {
     Client {
         cpu_s,
         requests_per_cpu_s: ended.filter(|_| cpu_s > 0.0).map(|ended| ended / cpu_s),
-        peak_rss_bytes: clients().map(|client| client.peak_rss_bytes).sum(),
+        peak_rss_bytes: clients()
+            .map(|client| client.peak_rss_bytes)
+            .try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?))),
         threads: threads.collect(),
     }
 }
