@@ -36,3 +36,28 @@ impl Handshakes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use prony_model::TlsUse;
+    use rand::RngExt as _;
+
+    use super::*;
+    use crate::record::shared::{merged, nanos, shared};
+
+    #[test]
+    fn handshakes_of_agents_are_those_of_one_recorder() {
+        let (one, agents) =
+            shared(20_000, |record: &mut Handshakes, generator| match generator.random_range(0..3) {
+                0 => record.full.record(nanos(generator)),
+                1 => record.resumed.record(nanos(generator)),
+                _ => record.failed += 1,
+            });
+        let result = merged(&agents, |result, record| {
+            result.tls = Some(TlsUse { handshakes: record.summary(), ..TlsUse::default() });
+        });
+        let handshakes = result.tls.expect("there was TLS").handshakes;
+        assert_eq!(handshakes, one.summary());
+        assert!(handshakes.full > 6_000 && handshakes.full_latency.quantiles_ms["0.99"].is_some());
+    }
+}

@@ -44,3 +44,26 @@ impl Http2Counts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt as _;
+
+    use super::*;
+    use crate::record::shared::{merged, shared};
+
+    #[test]
+    fn what_servers_did_to_agents_is_what_they_did_to_one_recorder() {
+        let (one, agents) = shared(5_000, |record: &mut Http2Counts, generator| {
+            record.add(&Http2Counts {
+                refused: [generator.random_range(0..3), generator.random_range(0..5)],
+                went_away: generator.random_range(0..2),
+                stream_limit: generator.random_range(100..20_000),
+                ..Http2Counts::default()
+            });
+        });
+        let result = merged(&agents, |result, record| result.http2 = Some(record.summary()));
+        assert_eq!(result.http2, Some(one.summary()));
+        assert!(one.summary().stream_limit.is_some());
+    }
+}

@@ -18,3 +18,5 @@ pub(crate) mod latency;
 pub(crate) mod own_delay;
 pub(crate) mod summary;
 pub(crate) mod so_far;
+#[cfg(test)]
+mod shared;

@@ -208,7 +208,58 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
+    use prony_model::LatencySummary;
+    use rand::RngExt as _;
+
     use super::*;
+    use crate::record::shared::{merged, nanos, shared};
+
+    #[test]
+    fn retries_of_agents_are_those_of_one_recorder() {
+        #[derive(Default)]
+        struct Counted {
+            record: RetryRecord,
+            sent: u64,
+        }
+        let (one, agents) = shared(20_000, |counted: &mut Counted, generator| {
+            counted.sent += 1;
+            let record = &mut counted.record;
+            let attempts = generator.random_range(1..4_usize);
+            record.attempts[attempts] += 1;
+            if attempts == 1 {
+                return;
+            }
+            record.retried += 1;
+            record.statuses[503] += attempts as u64 - 2;
+            match generator.random_range(0..3) {
+                0 => record.connect += 1,
+                1 => record.reset += 1,
+                _ => record.timeout += 1,
+            }
+            match generator.random_range(0..6) {
+                0 => record.exhausted += 1,
+                1 => record.by_budget += 1,
+                2 => record.by_timeout += 1,
+                3 => record.for_room += 1,
+                4 => record.waiting_at_end += 1,
+                _ => record.recovered.record(nanos(generator)),
+            }
+            record.answers += generator.random_range(0..2);
+        });
+        let result = merged(&agents, |result, counted| {
+            result.retries = Some(counted.record.summary(counted.sent));
+        });
+        let (found, expected) = (result.retries.expect("there were"), one.record.summary(one.sent));
+        let (times, true_times) = (&found.recovered_response, &expected.recovered_response);
+        assert_eq!(
+            (times.count, times.min_ms, times.max_ms),
+            (true_times.count, true_times.min_ms, true_times.max_ms)
+        );
+        let mean = |times: &LatencySummary| times.mean_ms.expect("some recovered");
+        assert!((mean(times) / mean(true_times) - 1.0).abs() < 1e-9);
+        assert!(times.quantiles_ms.values().all(Option::is_none), "results don't hold the distribution");
+        assert_eq!(RetryUse { recovered_response: expected.recovered_response.clone(), ..found }, expected);
+    }
 
     #[test]
     fn records_of_workers_add_up() {

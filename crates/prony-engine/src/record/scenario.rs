@@ -256,3 +256,84 @@ fn alone(times: &Histogram) -> Option<SoloRequests> {
         stddev_ms: ms(times.std_dev()?),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use prony_model::{Extraction, ExtractionSource, Flow, RunResult, SessionConnections, Step};
+    use rand::RngExt as _;
+
+    use super::*;
+    use crate::record::shared::{AGENTS, merged, nanos, shared};
+
+    /// Two flows of two steps, as recorded.
+    struct Recorded(ScenarioRecord);
+
+    impl Default for Recorded {
+        fn default() -> Self {
+            let record = ScenarioRecord {
+                flows: (0..2).map(|_| FlowRecord::default()).collect(),
+                steps: (0..4)
+                    .map(|_| StepRecord { nothing_found: [0; 1].into(), ..StepRecord::default() })
+                    .collect(),
+                timelines: StepTimelines::new(4, None),
+                ..ScenarioRecord::default()
+            };
+            Self(record)
+        }
+    }
+
+    fn scenario() -> Scenario {
+        let step = |name: &str| {
+            let body = ExtractionSource::Header("token".to_owned());
+            let extract = vec![Extraction { name: "token".to_owned(), from: body, default: None }];
+            Step { name: name.to_owned(), extract, ..Step::bare("GET", "/".to_owned()) }
+        };
+        let flow = |name: &str| Flow {
+            name: name.to_owned(),
+            weight: 1,
+            pacing: Duration::ZERO,
+            variables: Vec::new(),
+            steps: vec![step(&format!("{name} 1")), step(&format!("{name} 2"))],
+        };
+        Scenario {
+            name: "two flows".to_owned(),
+            cookies: false,
+            connections: SessionConnections::Shared,
+            feeds: Vec::new(),
+            flows: vec![flow("read"), flow("write")],
+        }
+    }
+
+    #[test]
+    fn sessions_of_agents_are_those_of_one_recorder() {
+        let (one, agents) = shared(5_000, |recorded: &mut Recorded, generator| {
+            let record = &mut recorded.0;
+            let flow = generator.random_range(0..2_usize);
+            record.flows[flow].sessions.begun += 1;
+            let mut failed = false;
+            for step in 2 * flow..2 * flow + 2 {
+                let (due, took, waited) = (1_000, nanos(generator), nanos(generator));
+                let sample = Sample::stamped(due + waited, 0, 0, due + waited + took);
+                let fault = (generator.random_range(0..9) == 0).then_some(StepFault::Body);
+                failed |= fault.is_some();
+                record.steps[step].nothing_found[0] += generator.random_range(0..2);
+                record.step_ended(step, due, 0, &sample, fault, false);
+            }
+            record.flows[flow].ended(failed, 5_000_000_000 + nanos(generator), 5_000_000_000);
+            record.decoding.decoded(100, 300, 7);
+        });
+        let scenario = scenario();
+        let summary =
+            |recorded: &Recorded, result: &RunResult| recorded.0.summary(&scenario, result.timing.measured_s);
+        let result = merged(&agents, |result, recorded| result.scenario = Some(summary(recorded, result)));
+        let mut expected = summary(&one, &result);
+        for step in &mut expected.steps {
+            assert!(step.timeline.iter().any(|point| point.p50_ms.is_some()), "there is one to leave out");
+            // Results of agents don't hold the distributions of its parts.
+            step.timeline.clear();
+        }
+        assert_eq!(result.scenario, Some(expected));
+        let each: Vec<u64> = agents.iter().map(|agent| agent.0.flows[0].sessions.begun).collect();
+        assert!(each.len() == AGENTS && each.iter().all(|begun| *begun > 100), "{each:?}");
+    }
+}

@@ -86,7 +86,31 @@ impl Streams {
 
 #[cfg(test)]
 mod tests {
+    use rand::RngExt as _;
+
     use super::*;
+    use crate::record::shared::{merged, nanos, shared};
+
+    #[test]
+    fn events_of_agents_are_those_of_one_recorder() {
+        // As many events in each response: where medians differ, agents' results don't have that of all.
+        const EVENTS: u64 = 4;
+        let (one, agents) = shared(5_000, |record: &mut Streams, generator| {
+            if generator.random_range(0..10) == 0 {
+                return record.complete(0);
+            }
+            let first = nanos(generator);
+            record.first(first + nanos(generator), first);
+            record.came(2, None);
+            record.came(EVENTS - 2, Some(nanos(generator)));
+            record.complete(EVENTS);
+        });
+        let result = merged(&agents, |result, record| {
+            result.events = Some(record.summary(result.timing.measured_s));
+        });
+        assert_eq!(result.events, Some(one.summary(result.timing.measured_s)));
+        assert!(result.events.is_some_and(|events| events.between.quantiles_ms["0.99"].is_some()));
+    }
 
     #[test]
     fn events_that_come_together_have_no_time_between() {
