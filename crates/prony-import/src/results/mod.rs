@@ -1,7 +1,7 @@
 //! Reports of other tools: the figures that they printed, as [`ExternalResult`].
 //!
 //! A figure that a report lacks is absent, and never computed from others; figures that contradict each other are left
-//! out, and the result says which. Reading order: this file, [`figures`] (numbers with units), then one file for each
+//! out, and the result says which. Reading order: this file, `figures` (numbers with units), then one file for each
 //! tool.
 
 mod ab;
