@@ -82,6 +82,22 @@ fn json_error(error: &serde_json::Error) -> FormatError {
     FormatError::Json { line: error.line(), column: error.column(), message: error.to_string() }
 }
 
+/// Length in nanoseconds and number of the pieces of time of a stored run; `None` where it has none, or can't be read. The
+/// rest of it is not looked at.
+pub fn stored_pieces(text: &str) -> Option<(u64, usize)> {
+    #[derive(Deserialize)]
+    struct Run {
+        pieces: Option<Pieces>,
+    }
+    #[derive(Deserialize)]
+    struct Pieces {
+        length_ns: u64,
+        done: Vec<serde::de::IgnoredAny>,
+    }
+    let run: Run = serde_json::from_str(text).ok()?;
+    run.pieces.map(|pieces| (pieces.length_ns, pieces.done.len()))
+}
+
 /// Reads what [`to_json`] wrote.
 pub fn from_json(text: &str) -> Result<RunResult, FormatError> {
     read(text, FORMAT, VERSION, FormatError::Foreign)

@@ -86,7 +86,7 @@ pub use fleet::{
     Absence, AbsenceKind, AgentOutcome, ClockOffset, FLEET_FORMAT, FLEET_VERSION, FleetAgent, FleetResult,
     StartSpread, fleet_from_json, fleet_to_json,
 };
-pub use format::{FORMAT, FormatError, VERSION, from_json, stored_format, to_json};
+pub use format::{FORMAT, FormatError, VERSION, from_json, stored_format, stored_pieces, to_json};
 pub use http2::Http2Use;
 pub use latency::{HistogramData, Histograms, Latencies, LatencySummary, QUANTILES, QuantileNote};
 pub use limiter::{Limiter, LimiterKind, SoloRequests};

@@ -29,6 +29,9 @@ pub trait Runner {
         sink: &mut dyn FnMut(RunEvent),
     ) -> Result<FleetResult, RunnerError>;
 
+    /// What [`Self::run_on_agents`] returned last is in the folder of the study, or not wanted.
+    fn stored(&mut self) {}
+
     /// Sends single requests.
     fn probe(&mut self, plan: &ProbePlan) -> Result<ProbeResult, RunnerError>;
 

@@ -32,7 +32,7 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use prony_model::{Problem, nearest, parse_count_u32};
 
 pub(crate) use ab::AbArgs;
-pub(crate) use agent::{AgentAction, AgentArgs, AgentServeArgs, NatsConfigArgs};
+pub(crate) use agent::{AgentAction, AgentArgs, AgentServeArgs, NatsConfigArgs, ResultsArgs};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::{CapacityArgs, CapacityFormat};
 pub(crate) use compare::CompareArgs;

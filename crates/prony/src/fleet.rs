@@ -1,7 +1,10 @@
 //! Loads that agents put on a server while this process leads: one connection to the broker, one key and one controller,
-//! for a run, or for all runs of a study or a comparison one after the other.
+//! for a run, or for all runs of a study or a comparison one after the other. What agents measured is on disk before they
+//! may delete it, and until it is reported (`kept.rs`).
 
 mod broker;
+mod kept;
+mod merge;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,17 +17,20 @@ use std::time::Duration;
 
 use prony_fleet::bus::{Bus, BusEvent, NatsBus};
 use prony_fleet::controller::{
-    AGENTS_MAX, EVENTS_MAX, Event, Line, Outcome, RunSettings, Signer, UNATTENDED, Wanted, deadline, drive,
-    find,
+    AGENTS_MAX, Arrived, EVENTS_MAX, Event, Line, Outcome, RunSettings, Signer, UNATTENDED, Wanted, deadline,
+    drive, find,
 };
 use prony_fleet::protocol::{AgentName, ControllerKey, PAYLOAD_MAX, RunName, Subject, WirePlan};
 use prony_model::{AgentChoice, End, FleetResult, RunPlan, split};
 
 use crate::args::LeadArgs;
 use crate::cli_error::CliError;
-use crate::lab_key;
+use crate::{lab_key, output};
 
 pub(crate) use broker::broker;
+use kept::KeptRun;
+pub(crate) use kept::{runs_folder, store};
+pub(crate) use merge::{Part, merged};
 
 /// Bytes of a plan at most: one message, less what is around it.
 const PLAN_BYTES_MAX: usize = PAYLOAD_MAX - (16 << 10);
@@ -45,6 +51,8 @@ pub(crate) struct Leader {
     interrupts: SyncSender<Line>,
     /// The processes that took part in runs before, by who was asked for.
     known: BTreeMap<AgentChoice, Vec<(AgentName, String)>>,
+    /// Runs whose results are in no report.
+    kept: Vec<KeptRun>,
     /// Why there will be no connection any more.
     fatal: Option<String>,
 }
@@ -98,6 +106,7 @@ impl Leader {
             gate,
             interrupts,
             known: BTreeMap::new(),
+            kept: Vec::new(),
             fatal: None,
         })
     }
@@ -149,8 +158,10 @@ impl Leader {
                 Some(processes) => Wanted::Known(processes.clone()),
                 None => wanted(agents),
             };
+            let run = RunName::new(&format!("r{epoch}")).expect("invariant: digits make a name");
+            let mut kept = KeptRun::new(&run, &whole)?;
             let settings = RunSettings {
-                run: RunName::new(&format!("r{epoch}")).expect("invariant: digits make a name"),
+                run,
                 signer: Arc::new(Signer::new(Arc::clone(&self.key), epoch)),
                 wanted,
                 plans,
@@ -158,14 +169,28 @@ impl Leader {
                 deadline_ms: milliseconds(deadline),
                 max_unattended_ms: milliseconds(UNATTENDED),
             };
-            // Results are in the memory of this process, which writes them to files when all are there.
-            let mut store = |_, _, _: &[u8]| true;
-            let outcome = drive(settings, &self.bus, &self.events, &mut store, show);
+            let (folder, notes) = (&kept.folder, &mut kept.notes);
+            let mut keep = |arrived: &Arrived| store(folder, arrived);
+            let outcome = drive(settings, &self.bus, &self.events, &mut keep, &mut |event| {
+                notes.take(&event, folder);
+                show(event);
+            });
             self.note(agents, &outcome);
-            Ok(led(&whole, outcome))
+            let fleet = kept.merge(&outcome);
+            if kept.is_empty() {
+                kept.remove();
+            } else {
+                self.kept.push(kept);
+            }
+            Ok(Led { fleet, failure: outcome.failure, interrupted: outcome.interrupted })
         });
         self.gate.open.store(false, Ordering::Release);
         led
+    }
+
+    /// What came of all runs so far is in a report, or in a file for one: its results need not be kept here.
+    pub(crate) fn reported(&mut self) {
+        self.kept.drain(..).for_each(KeptRun::remove);
     }
 
     /// Remembers who took part, so that the next run need not look for them; after a failure it does.
@@ -206,6 +231,20 @@ impl Leader {
             None => Err(CliError::target_failed("the connection to the broker is lost")
                 .hint("is nats-server still running?")),
         }
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        let folder = match self.kept.as_slice() {
+            [] => return,
+            [kept] => kept.folder.path(),
+            [kept, ..] => kept.folder.path().parent().unwrap_or(kept.folder.path()),
+        };
+        output::write_stderr(&format!(
+            "the results of the agents are in {}; prony agent results makes a report of them\n",
+            folder.display()
+        ));
     }
 }
 
@@ -269,15 +308,4 @@ fn wanted(agents: &AgentChoice) -> Wanted {
 
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// What came of the load of `whole`.
-fn led(whole: &RunPlan, outcome: Outcome) -> Led {
-    let Outcome { agents, start_ns, failure, interrupted } = outcome;
-    let measured = agents.iter().any(|agent| agent.result.is_some());
-    let fleet = start_ns.filter(|_| measured).map(|start_ns| {
-        let agents = agents.iter().map(|agent| agent.outcome(failure.as_deref())).collect();
-        prony_summary::merge(whole, start_ns, agents)
-    });
-    Led { fleet, failure, interrupted }
 }

@@ -167,10 +167,15 @@ impl Agent {
     }
 
     fn message(&mut self, subject: &Subject, bytes: &[u8], now_ns: u64, actions: &mut Vec<Action>) {
+        let before = self.window.epoch();
         let accepted = open(&self.identity.controller, subject, bytes).and_then(|envelope| {
             self.window.accept(envelope.lab_epoch, envelope.seq)?;
             Ok(envelope)
         });
+        if self.window.epoch() > before {
+            // Another controller is there: it may take what the one before left.
+            self.uploads.iter_mut().for_each(Upload::hurry);
+        }
         match accepted {
             Ok(envelope) => self.command(envelope, now_ns, actions),
             Err(error) => {

@@ -49,8 +49,11 @@ impl Upload {
         due
     }
 
-    /// All parts before `next` have arrived.
+    /// All parts before `next` have arrived; none where who takes them now has none of those before.
     pub(super) fn received(&mut self, next: u32, now_ns: u64) {
+        if next == 0 {
+            (self.next, self.sent) = (0, 0);
+        }
         if next > self.next && next <= self.count() {
             self.next = next;
             self.sent = self.sent.max(next);

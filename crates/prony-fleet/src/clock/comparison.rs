@@ -4,6 +4,8 @@
 //! eighth is used: a single best one is often an accident, and slow ones have waited in a queue in one direction. An
 //! asymmetry of the way itself can't be seen, which is why the bound is half a round trip and not a spread.
 
+use prony_model::ClockOffset;
+
 use super::PINGS;
 
 /// How the controller's clock relates to the agent's.
@@ -21,6 +23,11 @@ impl Offset {
     /// A moment of the controller's clock on the agent's; `None` before the agent's clock began.
     pub fn local(&self, controller_ns: u64) -> Option<u64> {
         u64::try_from(i128::from(controller_ns) - i128::from(self.offset_ns)).ok()
+    }
+
+    /// The agent's clock, as the controller sees it.
+    pub fn of_agent(&self) -> ClockOffset {
+        ClockOffset { offset_ns: self.offset_ns.saturating_neg(), bound_ns: self.bound_ns }
     }
 }
 

@@ -2,34 +2,20 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::Arrived;
 use super::assembly::{Assembly, Taken};
-use crate::protocol::{AgentName, Command, Part, ResultKind, RunName};
+use crate::protocol::{AgentName, Command, Part, RunName};
 
 /// Results that arrive at once; each may take [`crate::protocol::RESULT_BYTES_MAX`] of memory. Other agents send theirs
 /// again until there is room.
 const ARRIVING_MAX: usize = 4;
 /// A result of which nothing arrives for so long makes room for another.
-const IDLE_NS: u64 = 30_000_000_000;
+pub(super) const IDLE_NS: u64 = 30_000_000_000;
 /// Stored results that are remembered, so that a copy of their last part is answered at once.
 const STORED_MAX: usize = 1_024;
 
 /// Which result: of one agent, by its id.
 pub type ResultKey = (AgentName, String);
-
-/// A result that arrived whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collected {
-    /// Whose.
-    pub key: ResultKey,
-    /// Of which run.
-    pub run: RunName,
-    /// Of which part of its load.
-    pub slice: u32,
-    /// What it is.
-    pub is: ResultKind,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
 
 /// What follows from a part.
 #[derive(Debug, PartialEq)]
@@ -37,7 +23,7 @@ pub enum Next {
     /// Tell the agent this.
     Answer(Command),
     /// Store this, then call [`Collector::stored`]; tell the agent "committed" only if that worked.
-    Store(Box<Collected>),
+    Store(Box<Arrived>),
     /// Nothing: the part is damaged, or there is no room. The agent sends it again.
     Nothing,
 }
@@ -70,7 +56,8 @@ impl Collector {
             Taken::Whole(is, bytes) => {
                 // Where it can't be stored, the agent sends all of it again.
                 self.arriving.remove(&key);
-                Next::Store(Box::new(Collected { key, run: run.clone(), slice, is, bytes }))
+                let ((agent, id), run) = (key, run.clone());
+                Next::Store(Box::new(Arrived { agent, run, slice, id, is, bytes }))
             }
             Taken::Again | Taken::Bad(_) => {
                 self.arriving.remove(&key);
@@ -97,7 +84,7 @@ mod tests {
 
     use super::*;
     use crate::agent::sha256;
-    use crate::protocol::PART_BYTES;
+    use crate::protocol::{PART_BYTES, ResultKind};
 
     fn agent(name: &str) -> AgentName {
         AgentName::new(name).expect("a name")
@@ -138,7 +125,7 @@ mod tests {
         assert_eq!(take(&mut collector, "a", &part("x", &whole, 0), 0), received(1));
         assert!(matches!(take(&mut collector, "a", &part("x", &whole, 1), 0), Next::Store(_)));
         let committed = Command::Committed { result: "x".to_owned() };
-        assert_eq!(collector.stored(first.key), committed);
+        assert_eq!(collector.stored((first.agent, first.id)), committed);
         assert_eq!(take(&mut collector, "a", &part("x", &whole, 1), 0), Next::Answer(committed));
         assert_eq!(
             take(&mut collector, "b", &part("x", &whole, 1), 0),

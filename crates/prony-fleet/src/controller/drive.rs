@@ -1,14 +1,18 @@
 //! A controller as part of a process: what [`Controller`] decides is done here.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use super::discovery::Discovery;
-use super::{Action, Controller, Event, Input, Outcome, RunSettings, Wanted};
+use super::{
+    Action, Arrived, CollectAction, CollectInput, CollectSettings, Collection, Controller, Event, Input,
+    Outcome, RunSettings, Wanted,
+};
 use crate::bus::{Bus, BusEvent};
 use crate::clock::now_ns;
-use crate::protocol::{AgentName, Envelope, Report, ResultKind};
+use crate::protocol::{AgentName, Envelope, Report};
 
 /// How often time is looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -62,7 +66,7 @@ pub fn drive(
     settings: RunSettings,
     bus: &Arc<dyn Bus>,
     events: &Receiver<Line>,
-    store: &mut dyn FnMut(usize, ResultKind, &[u8]) -> bool,
+    store: &mut dyn FnMut(&Arrived) -> bool,
     show: &mut dyn FnMut(Event),
 ) -> Outcome {
     let mut controller = Controller::new(settings, now_ns());
@@ -99,13 +103,63 @@ pub fn drive(
             match action {
                 // What gets lost here is sent again until it is answered.
                 Action::Publish(subject, bytes) => drop(bus.publish(&subject, bytes)),
-                Action::Store(place, is, bytes) => {
-                    if store(place, is, &bytes) {
+                Action::Store(place, arrived) => {
+                    if store(&arrived) {
                         inputs.push(Input::Stored(place));
                     }
                 }
                 Action::Show(event) => show(event),
                 Action::Done(outcome) => return *outcome,
+            }
+        }
+    }
+}
+
+/// Collects what agents hold of runs whose controller has ended; returns what they still hold. `events`, `store` and `show`
+/// are as in [`drive`]. Ends early by [`Line::Interrupt`], or where the bus is of no use.
+pub fn collect(
+    settings: CollectSettings,
+    bus: &Arc<dyn Bus>,
+    events: &Receiver<Line>,
+    store: &mut dyn FnMut(&Arrived) -> bool,
+    show: &mut dyn FnMut(Event),
+) -> BTreeMap<AgentName, u32> {
+    let mut collection = Collection::new(settings, now_ns());
+    let mut inputs: Vec<CollectInput> = Vec::new();
+    loop {
+        let input = match inputs.pop() {
+            Some(input) => input,
+            None => match events.recv_timeout(TICK) {
+                Ok(Line::Bus(BusEvent::Message { subject, payload })) => {
+                    CollectInput::Message { subject, bytes: payload }
+                }
+                Ok(Line::Bus(BusEvent::Problem(what))) => {
+                    show(Event::Connection(what));
+                    continue;
+                }
+                Ok(Line::Bus(BusEvent::Fatal(what))) => {
+                    show(Event::Connection(what));
+                    return BTreeMap::new();
+                }
+                Ok(Line::Interrupt) | Err(RecvTimeoutError::Disconnected) => return BTreeMap::new(),
+                Ok(Line::Bus(BusEvent::Up | BusEvent::Down)) | Err(RecvTimeoutError::Timeout) => {
+                    CollectInput::Tick
+                }
+            },
+        };
+        for action in collection.handle(input, now_ns()) {
+            match action {
+                CollectAction::Publish(subject, bytes) => drop(bus.publish(&subject, bytes)),
+                CollectAction::Store(arrived) => {
+                    let is_stored = store(&arrived);
+                    let Arrived { agent, id, .. } = arrived;
+                    inputs.push(if is_stored {
+                        CollectInput::Stored(agent, id)
+                    } else {
+                        CollectInput::NotStored(agent, id)
+                    });
+                }
+                CollectAction::Done(held) => return held,
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::assembly::Taken;
 use super::discovery::Discovery;
 pub use super::discovery::Wanted;
-use super::outcome::Outcome;
+use super::outcome::{Arrived, Outcome};
 use super::signer::{About, Signer};
 use super::slot::{Pending, SliceState, Slot};
 use super::{ANSWER_LIMIT_NS, BEAT_NS, LOST_NS, RESEND_NS, SUSPECT_NS};
@@ -64,7 +64,7 @@ pub enum Action {
     /// Send this; it may get lost.
     Publish(Subject, Vec<u8>),
     /// Store this result of the agent at this place, then say so.
-    Store(usize, ResultKind, Vec<u8>),
+    Store(usize, Arrived),
     /// Show this.
     Show(Event),
     /// The run is over.
@@ -247,18 +247,18 @@ impl Controller {
                 if !slot.state.is_over() {
                     slot.state = SliceState::Running;
                 }
-                slot.result = Some((is, bytes.clone()));
                 slot.committed = None;
-                actions.push(Action::Store(place, is, bytes));
                 slot.assembly_id = Some(result.clone());
+                slot.arrived = Some((is, bytes));
+                self.store(place, actions);
+                let slot = &self.slots[place];
                 Command::Received { result, next: slot.assembly.next() }
             }
             Taken::Again if slot.committed.as_ref() == Some(&result) => Command::Committed { result },
             Taken::Again => {
                 // It could not be stored when it arrived.
-                if let Some((is, bytes)) = slot.result.clone() {
-                    actions.push(Action::Store(place, is, bytes));
-                }
+                self.store(place, actions);
+                let slot = &self.slots[place];
                 Command::Received { result, next: slot.assembly.next() }
             }
             Taken::Bad(_) => return,
@@ -266,17 +266,30 @@ impl Controller {
         self.send(place, &command, now_ns, actions);
     }
 
+    /// Has what arrived from the agent at `place` stored.
+    fn store(&self, place: usize, actions: &mut Vec<Action>) {
+        let slot = &self.slots[place];
+        let (Some((is, bytes)), Some(id)) = (slot.arrived.clone(), slot.assembly_id.clone()) else { return };
+        let (agent, run) = (slot.name.clone(), self.settings.run.clone());
+        actions.push(Action::Store(place, Arrived { agent, run, slice: slice_of(place), id, is, bytes }));
+    }
+
     fn stored(&mut self, place: usize, now_ns: u64, actions: &mut Vec<Action>) {
         let slot = &mut self.slots[place];
-        let Some(result) = slot.assembly_id.clone() else { return };
+        // From now on its bytes are where they were stored.
+        let (Some(result), Some((is, bytes))) = (slot.assembly_id.clone(), slot.arrived.take()) else {
+            return;
+        };
+        slot.result = Some(is);
         slot.committed = Some(result.clone());
         slot.pending = None;
         // A result of an agent that was given up is kept, but the verdict stands.
         let mut failed = None;
         if slot.state != SliceState::Lost {
             slot.state = SliceState::Committed;
-            if let Some((ResultKind::Failed, why)) = &slot.result {
-                let why = format!("the agent {} failed: {}", slot.name, shown(&String::from_utf8_lossy(why)));
+            if is == ResultKind::Failed {
+                let why =
+                    format!("the agent {} failed: {}", slot.name, shown(&String::from_utf8_lossy(&bytes)));
                 slot.failure = Some(why.clone());
                 failed = Some(why);
             }
@@ -364,16 +377,17 @@ impl Controller {
         now_ns: u64,
         actions: &mut Vec<Action>,
     ) {
-        let about = About {
-            id: msg_id,
-            run: Some(self.settings.run.clone()),
-            slice: u32::try_from(place).unwrap_or(u32::MAX),
-            attempt: 1,
-        };
+        let about =
+            About { id: msg_id, run: Some(self.settings.run.clone()), slice: slice_of(place), attempt: 1 };
         let subject = Subject::Command(self.slots[place].name.clone());
         let bytes = self.settings.signer.seal(&subject, about, command.clone(), now_ns);
         actions.push(Action::Publish(subject, bytes));
     }
+}
+
+/// The part of the load of the agent at `place`.
+fn slice_of(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
 /// Foreign text, short and on one line.

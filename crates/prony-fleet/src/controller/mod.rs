@@ -1,20 +1,25 @@
-//! What leads a run: [`Controller`] decides, [`drive`] does. A process that leads one run after the other has a [`Roster`] and
-//! a [`Collector`] beside that.
+//! What leads a run: [`Controller`] decides, [`drive`] does. Results that a run left behind are put together by a [`Collector`]:
+//! that of a process that leads one run after the other, with a [`Roster`] beside it, or that of a [`Collection`], which
+//! [`collect`] does.
 
 mod assembly;
+mod collection;
 mod collector;
 mod discovery;
 mod drive;
+mod folder;
 mod machine;
 mod outcome;
 mod roster;
 mod signer;
 mod slot;
 
-pub use collector::{Collected, Collector, Next, ResultKey};
-pub use drive::{EVENTS_MAX, Line, drive, find};
+pub use collection::{CollectAction, CollectInput, CollectSettings, Collection};
+pub use collector::{Collector, Next, ResultKey};
+pub use drive::{EVENTS_MAX, Line, collect, drive, find};
+pub use folder::{AboutAgent, AboutRun, Reported, RunFolder};
 pub use machine::{Action, Controller, Event, Input, RunSettings, Wanted};
-pub use outcome::{AgentResult, Outcome, agent_outcome};
+pub use outcome::{AgentResult, Arrived, Outcome, agent_outcome};
 pub use roster::{Listed, Presence, Roster};
 pub use signer::{About, Signer};
 pub use slot::SliceState;

@@ -4,7 +4,24 @@ use prony_model::{Absence, AbsenceKind, AgentOutcome, ClockOffset};
 
 use super::slot::SliceState;
 use crate::clock::Offset;
-use crate::protocol::{AgentName, ResultKind};
+use crate::protocol::{AgentName, ResultKind, RunName};
+
+/// A result that is whole, to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrived {
+    /// Whose it is.
+    pub agent: AgentName,
+    /// The run that it is of.
+    pub run: RunName,
+    /// The agent's place among the agents of the run.
+    pub slice: u32,
+    /// Its id, unique among those of the agent.
+    pub id: String,
+    /// What it is.
+    pub is: ResultKind,
+    /// The result.
+    pub bytes: Vec<u8>,
+}
 
 /// What one agent brought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +34,8 @@ pub struct AgentResult {
     pub state: SliceState,
     /// Its clock, where it was compared.
     pub offset: Option<Offset>,
-    /// Its result, where one arrived.
-    pub result: Option<(ResultKind, Vec<u8>)>,
+    /// What its result is, where one is stored.
+    pub result: Option<ResultKind>,
     /// What went wrong, in words.
     pub failure: Option<String>,
 }
@@ -37,31 +54,25 @@ pub struct Outcome {
 }
 
 impl AgentResult {
-    /// For the merge; `failure` is that of the run.
-    pub fn outcome(&self, failure: Option<&str>) -> AgentOutcome {
+    /// What is said of it where it has no result to merge; `failure` is that of the run.
+    pub fn absence(&self, failure: Option<&str>) -> Absence {
         let kind = match self.state {
             SliceState::Refused => AbsenceKind::Refused,
             SliceState::Lost => AbsenceKind::Lost,
             _ => AbsenceKind::Failed,
         };
         let reason = self.failure.as_deref().or(failure).unwrap_or("no result arrived");
-        let result = self.result.as_ref().map(|(is, bytes)| (*is, bytes.as_slice()));
-        agent_outcome(self.name.as_str(), self.offset, result, Absence { kind, reason: reason.to_owned() })
+        Absence { kind, reason: reason.to_owned() }
     }
 }
 
 /// What came of the agent `name`, for the merge: its result, or `otherwise`.
 pub fn agent_outcome(
     name: &str,
-    offset: Option<Offset>,
+    clock: Option<ClockOffset>,
     result: Option<(ResultKind, &[u8])>,
     otherwise: Absence,
 ) -> AgentOutcome {
-    let clock = offset.map(|offset| ClockOffset {
-        // Seen from the other side.
-        offset_ns: offset.offset_ns.saturating_neg(),
-        bound_ns: offset.bound_ns,
-    });
     let unreadable = |error: String| Absence {
         kind: AbsenceKind::Failed,
         reason: format!("its result can't be read: {error}"),

@@ -18,7 +18,9 @@ pub(super) struct Slot {
     pub(super) offset: Option<Offset>,
     pub(super) assembly: Assembly,
     /// What arrived, until it is stored.
-    pub(super) result: Option<(ResultKind, Vec<u8>)>,
+    pub(super) arrived: Option<(ResultKind, Vec<u8>)>,
+    /// What is stored.
+    pub(super) result: Option<ResultKind>,
     /// The id of the result that arrived.
     pub(super) assembly_id: Option<String>,
     /// The id of the result that is stored.
@@ -77,6 +79,7 @@ impl Slot {
             pending: None,
             offset: None,
             assembly: Assembly::default(),
+            arrived: None,
             result: None,
             assembly_id: None,
             committed: None,

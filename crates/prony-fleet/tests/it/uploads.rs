@@ -73,7 +73,7 @@ impl Run {
                         led.0 = Some(next);
                     }
                 }
-                Action::Store(_, _, bytes) => led.1 = Some(bytes),
+                Action::Store(_, arrived) => led.1 = Some(arrived.bytes),
                 _ => {}
             }
         }

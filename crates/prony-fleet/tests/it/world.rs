@@ -37,7 +37,24 @@ pub(crate) struct Faults {
     pub(crate) orphaned: Option<u64>,
     /// How long loads take, milliseconds.
     pub(crate) load_ms: u64,
+    /// The agent at this place hears nobody and is not heard between these moments.
+    pub(crate) cut: Option<(usize, u64, u64)>,
+    /// The clock of the agent at this place jumps ahead at this moment, by so much: its machine was suspended, or stood still.
+    pub(crate) jump: Option<(usize, u64, u64)>,
+    /// The agent at this place handles what it gets only so often; its heartbeats go on.
+    pub(crate) slow: Option<(usize, u64)>,
+    /// The agent at this place holds so many results of runs that nobody collected.
+    pub(crate) held: Option<(usize, usize)>,
+    /// Another controller with the same key, from this moment on and with this epoch. That of the first is [`EPOCH`].
+    pub(crate) rival: Option<(u64, u64)>,
+    /// Of commands, in percent: one that was sent before arrives once more, at any agent.
+    pub(crate) replayed: u32,
+    /// Of messages, in percent: a byte is another one when it arrives.
+    pub(crate) damaged: u32,
 }
+
+/// The epoch of the first controller.
+pub(crate) const EPOCH: u64 = 5;
 
 /// A load that is on.
 struct Loading {
@@ -67,7 +84,21 @@ type Row = ((u64, u64), (Way, Subject, Vec<u8>));
 /// A message on its way.
 enum Way {
     ToAgent(usize),
-    ToController,
+    ToControllers,
+}
+
+/// A controller and what came of it.
+struct Leader {
+    controller: Option<Controller>,
+    /// What it has stored, by place.
+    stored: BTreeMap<usize, Vec<u8>>,
+    outcome: Option<Outcome>,
+}
+
+impl Leader {
+    fn is_over(&self) -> bool {
+        self.outcome.is_some() || self.controller.is_none()
+    }
 }
 
 pub(crate) struct World {
@@ -76,17 +107,18 @@ pub(crate) struct World {
     now_ns: u64,
     public: PublicKey,
     agents: Vec<SimAgent>,
-    controller: Option<Controller>,
+    /// The first is the one whose run it is about.
+    leaders: Vec<Leader>,
+    rival: Option<RunSettings>,
+    /// Every command that was sent, for those that are replayed.
+    commands: Vec<(Subject, Vec<u8>)>,
     /// By arrival and number.
     on_the_way: BTreeMap<(u64, u64), (Way, Subject, Vec<u8>)>,
     sent: u64,
-    /// What the controller has stored, by place.
-    stored: BTreeMap<usize, Vec<u8>>,
     /// Loads that were begun: agent, run, slice, attempt.
     begun: BTreeSet<(usize, RunName, u32, u32)>,
     /// World time of each begin.
     pub(crate) starts_ns: Vec<u64>,
-    outcome: Option<Outcome>,
 }
 
 /// What a world has seen in the end.
@@ -95,6 +127,12 @@ pub(crate) struct Seen {
     pub(crate) starts_ns: Vec<u64>,
     pub(crate) stored: BTreeMap<usize, Vec<u8>>,
     pub(crate) now_ns: u64,
+    /// What came of the other controller.
+    pub(crate) rival: Option<Outcome>,
+    /// Results that agents still hold.
+    pub(crate) held: usize,
+    /// Results that loads had.
+    pub(crate) made: usize,
 }
 
 impl World {
@@ -103,15 +141,18 @@ impl World {
         let key = key();
         let public = key.public();
         let names: Vec<AgentName> = (0..agents).map(|place| name(&format!("a{place}"))).collect();
-        let settings = RunSettings {
-            run: run("r1"),
-            signer: Arc::new(Signer::new(Arc::new(key), 5)),
+        let key = Arc::new(key);
+        let settings = |name: &str, epoch| RunSettings {
+            run: run(name),
+            signer: Arc::new(Signer::new(Arc::clone(&key), epoch)),
             wanted: Wanted::Names(names.clone()),
             plans: vec![wire_plan(); agents],
             version: "1".to_owned(),
             deadline_ms: DEADLINE_MS,
             max_unattended_ms: UNATTENDED_MS,
         };
+        let controller = Controller::new(settings("r1", EPOCH), 0);
+        let rival = faults.rival.map(|(_, epoch)| settings("r2", epoch));
         let agents = names.into_iter().map(|name| SimAgent {
             name,
             skew_ns: rng.random_range(0..1_000_000 * MS),
@@ -126,18 +167,21 @@ impl World {
         });
         let mut world = Self {
             agents: agents.collect(),
-            controller: Some(Controller::new(settings, 0)),
+            leaders: vec![Leader { controller: Some(controller), stored: BTreeMap::new(), outcome: None }],
+            rival,
+            commands: Vec::new(),
             rng,
             faults,
             now_ns: 0,
             public,
             on_the_way: BTreeMap::new(),
             sent: 0,
-            stored: BTreeMap::new(),
             begun: BTreeSet::new(),
             starts_ns: Vec::new(),
-            outcome: None,
         };
+        if let Some((place, count)) = world.faults.held {
+            world.hold(place, count);
+        }
         for place in 0..world.agents.len() {
             world.boot(place);
         }
@@ -154,14 +198,55 @@ impl World {
             }
             self.now_ns = next_tick;
             self.happen();
-            let over = self.outcome.is_some() || self.controller.is_none();
+            let over = self.rival.is_none() && self.leaders.iter().all(Leader::is_over);
             if over && self.agents.iter().all(|agent| agent.loading.is_none()) {
                 break;
             }
         }
         let loading = self.agents.iter().filter(|agent| agent.loading.is_some()).count();
         assert_eq!(loading, 0, "no load goes on for ever");
-        Seen { outcome: self.outcome, starts_ns: self.starts_ns, stored: self.stored, now_ns: self.now_ns }
+        let rival = if self.leaders.len() > 1 { self.leaders.pop() } else { None };
+        let first = self.leaders.pop().expect("there is one");
+        let made: usize = self.agents.iter().map(|agent| agent.made.len()).sum();
+        for agent in &self.agents {
+            for (id, bytes) in &agent.made {
+                let stored =
+                    first.stored.values().chain(rival.iter().flat_map(|rival| rival.stored.values()));
+                assert!(
+                    agent.spool.contains_key(id) || stored.into_iter().any(|stored| stored == bytes),
+                    "what a load had is stored, or still in the spool"
+                );
+            }
+        }
+        Seen {
+            outcome: first.outcome,
+            starts_ns: self.starts_ns,
+            stored: first.stored,
+            now_ns: self.now_ns,
+            rival: rival.and_then(|rival| rival.outcome),
+            held: self.agents.iter().map(|agent| agent.spool.len()).sum(),
+            made,
+        }
+    }
+
+    /// Puts results into a spool that are of no run of this world.
+    fn hold(&mut self, place: usize, count: usize) {
+        let agent = &mut self.agents[place];
+        for number in 0..count {
+            let id = format!("old-{number}");
+            let bytes = b"{}".to_vec();
+            let spooled = Spooled {
+                id: id.clone(),
+                run: run("r0"),
+                epoch: 1,
+                slice: 0,
+                attempt: 1,
+                is: ResultKind::Finished,
+                bytes: 2,
+                sha256: sha256(&bytes),
+            };
+            agent.spool.insert(id, (spooled, bytes));
+        }
     }
 
     fn due(&mut self, until_ns: u64) -> Option<Row> {
@@ -172,14 +257,29 @@ impl World {
     fn arrive(&mut self, way: &Way, subject: Subject, bytes: Vec<u8>) {
         match way {
             Way::ToAgent(place) => self.feed(*place, agent::Input::Message { subject, bytes }),
-            Way::ToController => self.lead(controller::Input::Message { subject, bytes }),
+            Way::ToControllers => {
+                for leader in 0..self.leaders.len() {
+                    let (subject, bytes) = (subject.clone(), bytes.clone());
+                    self.lead(leader, controller::Input::Message { subject, bytes });
+                }
+            }
         }
     }
 
     /// What time does: crashes, loads that end, heartbeats, timers.
     fn happen(&mut self) {
         if self.faults.orphaned.is_some_and(|at_ms| self.now_ns >= at_ms * MS) {
-            self.controller = None;
+            self.leaders[0].controller = None;
+        }
+        if self.faults.rival.is_some_and(|(at_ms, _)| self.now_ns >= at_ms * MS)
+            && let Some(settings) = self.rival.take()
+        {
+            let controller = Some(Controller::new(settings, self.now_ns));
+            self.leaders.push(Leader { controller, stored: BTreeMap::new(), outcome: None });
+        }
+        if let Some((place, _, by_ms)) = self.faults.jump.take_if(|(_, at_ms, _)| self.now_ns >= *at_ms * MS)
+        {
+            self.agents[place].skew_ns += by_ms * MS;
         }
         if let Some((place, crash_ms, back_ms)) = self.faults.crash {
             if self.now_ns >= crash_ms * MS && self.agents[place].starts == 1 {
@@ -199,9 +299,20 @@ impl World {
                 agent.beat_ns = self.now_ns + 1_000 * MS;
                 self.beat(place);
             }
-            self.feed(place, agent::Input::Tick);
+            if self.handles(place) {
+                self.feed(place, agent::Input::Tick);
+            }
         }
-        self.lead(controller::Input::Tick);
+        for leader in 0..self.leaders.len() {
+            self.lead(leader, controller::Input::Tick);
+        }
+    }
+
+    /// Whether the agent at this place looks at what it got, and at the time.
+    fn handles(&self, place: usize) -> bool {
+        let every_ms =
+            self.faults.slow.filter(|(slow, _)| *slow == place).map_or(1, |(_, every_ms)| every_ms);
+        (self.now_ns / MS) % every_ms < TICK_NS / MS
     }
 
     fn boot(&mut self, place: usize) {
@@ -230,7 +341,7 @@ impl World {
         let envelope = Envelope {
             v_minor: 0,
             msg_id: "m".to_owned(),
-            lab_epoch: 5,
+            lab_epoch: EPOCH,
             run: Some(run("r1")),
             slice: u32::try_from(place).expect("few"),
             attempt: 1,
@@ -293,6 +404,7 @@ impl World {
             agent::Action::Start(local_ns, run, epoch, slice, attempt) => {
                 let start_ns = local_ns.checked_sub(agent.skew_ns).expect("after the beginning of the world");
                 assert!(start_ns > now_ns, "a load begins later than its command");
+                assert!(agent.loading.is_none(), "an agent has one load at a time");
                 let new = self.begun.insert((place, run.clone(), slice, attempt));
                 assert!(new, "a slice is begun once");
                 self.starts_ns.push(start_ns);
@@ -318,33 +430,50 @@ impl World {
             }
             agent::Action::Delete(spooled) => {
                 let (_, bytes) = agent.spool.remove(&spooled.id).expect("a result is deleted once");
-                assert_eq!(self.stored.get(&place), Some(&bytes), "only what is committed is deleted");
+                let stored = self.leaders.iter().any(|leader| leader.stored.get(&place) == Some(&bytes));
+                assert!(stored, "only what is committed is deleted");
             }
             agent::Action::Release | agent::Action::Note(_) => {}
             agent::Action::Exit | agent::Action::Abort(_) => panic!("nobody asked for that: {action:?}"),
         }
     }
 
-    fn lead(&mut self, input: controller::Input) {
-        let Some(controller) = &mut self.controller else { return };
-        if self.outcome.is_some() {
+    fn lead(&mut self, leader: usize, input: controller::Input) {
+        if self.leaders[leader].outcome.is_some() {
             return;
         }
-        for action in controller.handle(input, self.now_ns) {
+        let now_ns = self.now_ns;
+        let Some(controller) = &mut self.leaders[leader].controller else { return };
+        for action in controller.handle(input, now_ns) {
             match action {
-                controller::Action::Publish(subject, bytes) => self.send(&subject, &bytes),
-                controller::Action::Store(place, is, bytes) => {
+                controller::Action::Publish(subject, bytes) => {
+                    self.send(&subject, &bytes);
+                    self.commands.push((subject, bytes));
+                    self.replay();
+                }
+                controller::Action::Store(place, controller::Arrived { is, bytes, .. }) => {
                     assert_eq!(is, ResultKind::Finished);
                     assert!(
                         self.agents[place].made.values().any(|made| *made == bytes),
                         "what is stored was made"
                     );
-                    assert!(self.stored.insert(place, bytes).is_none(), "a result is stored once");
-                    self.lead(controller::Input::Stored(place));
+                    let again = self.leaders[leader].stored.insert(place, bytes);
+                    assert!(again.is_none(), "a result is stored once");
+                    self.lead(leader, controller::Input::Stored(place));
                 }
                 controller::Action::Show(_) => {}
-                controller::Action::Done(outcome) => self.outcome = Some(*outcome),
+                controller::Action::Done(outcome) => self.leaders[leader].outcome = Some(*outcome),
             }
+        }
+    }
+
+    /// Sends a command once more, to any agent.
+    fn replay(&mut self) {
+        if self.rng.random_range(0..100) < self.faults.replayed {
+            let (_, bytes) = self.commands[self.rng.random_range(0..self.commands.len())].clone();
+            let place = self.rng.random_range(0..self.agents.len());
+            let subject = Subject::Command(self.agents[place].name.clone());
+            self.send(&subject, &bytes);
         }
     }
 
@@ -361,12 +490,29 @@ impl World {
                 Subject::Command(name) => Way::ToAgent(
                     self.agents.iter().position(|agent| agent.name == *name).expect("it is there"),
                 ),
-                _ => Way::ToController,
+                _ => Way::ToControllers,
             };
+            let end =
+                subject.agent().and_then(|name| self.agents.iter().position(|agent| agent.name == *name));
+            if self.faults.cut.is_some_and(|(place, from, to)| {
+                end == Some(place) && (from * MS..to * MS).contains(&self.now_ns)
+            }) {
+                continue;
+            }
+            let mut bytes = bytes.to_vec();
+            if self.rng.random_range(0..100) < self.faults.damaged {
+                let at = self.rng.random_range(0..bytes.len());
+                bytes[at] = self.rng.random();
+            }
             let delay_ns = self.rng.random_range(MS / 10..=(self.faults.delay_ms * MS).max(MS / 10));
             self.sent += 1;
-            self.on_the_way
-                .insert((self.now_ns + delay_ns, self.sent), (way, subject.clone(), bytes.to_vec()));
+            let mut at_ns = self.now_ns + delay_ns;
+            if let (Way::ToAgent(place), Some((slow, every_ms))) = (&way, self.faults.slow)
+                && *place == slow
+            {
+                at_ns = at_ns.next_multiple_of(every_ms * MS);
+            }
+            self.on_the_way.insert((at_ns, self.sent), (way, subject.clone(), bytes));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use prony_fleet::clock::now_ns;
-use prony_fleet::controller::{Collected, Collector, Next, UNATTENDED};
+use prony_fleet::controller::{Arrived, Collector, Next, UNATTENDED};
 use prony_fleet::protocol::{AgentName, Envelope, Part, Report, ResultKind, RunName};
 use prony_lab_model::clock;
 use prony_lab_store::agent_runs::{self, AgentResultKind, AgentRun, KeptResult};
@@ -100,9 +100,9 @@ impl Collecting {
         let answer = match self.collector.take(agent, run, slice, part, now_ns()) {
             Next::Nothing => return,
             Next::Answer(command) => command,
-            Next::Store(collected) => {
-                let Collected { key, run, slice, is, bytes } = *collected;
-                match keep(&self.shared.store, &run, slice, is, bytes) {
+            Next::Store(arrived) => {
+                let key = (arrived.agent.clone(), arrived.id.clone());
+                match keep(&self.shared.store, *arrived) {
                     Ok(KeptResult::New | KeptResult::Known) => self.collector.stored(key),
                     // It stays in the agent's spool.
                     Ok(KeptResult::Foreign) | Err(_) => return,
@@ -114,19 +114,13 @@ impl Collecting {
 }
 
 /// Commits a result; only after that its agent may delete it.
-pub(super) fn keep(
-    store: &Store,
-    run: &RunName,
-    slice: u32,
-    is: ResultKind,
-    bytes: Vec<u8>,
-) -> Result<KeptResult, StoreError> {
-    let run = run.as_str().to_owned();
-    let is = match is {
+pub(super) fn keep(store: &Store, arrived: Arrived) -> Result<KeptResult, StoreError> {
+    let Arrived { run, slice, bytes, .. } = arrived;
+    let is = match arrived.is {
         ResultKind::Finished => AgentResultKind::Finished,
         ResultKind::Failed => AgentResultKind::Failed,
     };
-    store.write_blocking(move |tx| agent_runs::keep(tx, &run, slice, is, &bytes, clock::wall()))
+    store.write_blocking(move |tx| agent_runs::keep(tx, run.as_str(), slice, is, &bytes, clock::wall()))
 }
 
 /// Merges what has arrived of loads whose builds are over.

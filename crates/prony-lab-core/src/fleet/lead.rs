@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use prony_fleet::clock::now_ns;
 use prony_fleet::controller::{
-    EVENTS_MAX, Event, Line, Outcome, RunSettings, UNATTENDED, Wanted, deadline, drive,
+    Arrived, EVENTS_MAX, Event, Line, Outcome, RunSettings, UNATTENDED, Wanted, agent_outcome, deadline,
+    drive,
 };
-use prony_fleet::protocol::{AgentName, ResultKind, RunName, WirePlan};
+use prony_fleet::protocol::{AgentName, RunName, WirePlan};
 use prony_lab_model::{BuildId, clock};
 use prony_lab_store::StoreError;
-use prony_lab_store::agent_runs::{self, KeptResult};
+use prony_lab_store::agent_runs::{self, AgentRun, KeptResult};
 use prony_model::{AgentChoice, FleetResult, RunPlan, split};
 
-use super::{Fleet, Leading, late};
+use super::{Fleet, Leading, late, merge};
 
 /// A server in the open is not loaded for longer than this without the lab.
 const UNATTENDED_PUBLIC: Duration = Duration::from_secs(10);
@@ -96,13 +97,18 @@ impl Fleet {
         };
         let failures = outcome.agents.iter().map(|agent| agent.failure.clone()).collect();
         self.end(&run, outcome.failure.as_deref(), failures).map_err(failed)?;
-        let kept = shared.store.read_blocking(|tx| agent_runs::one(tx, run.as_str())).map_err(failed)?;
+        let kept = shared.store.read_blocking(|tx| {
+            let Some(kept) = agent_runs::one(tx, run.as_str())? else { return Ok(None) };
+            let results = agent_runs::results(tx, &kept)?;
+            Ok(Some((kept, results)))
+        });
+        let kept = kept.map_err(failed)?;
         // An agent that was not heard any more may load still: it is told to stop as soon as it is heard.
-        let missing = kept.iter().flat_map(|kept| late::orphans(kept, now_ns()));
+        let missing = kept.iter().flat_map(|(kept, _)| late::orphans(kept, now_ns()));
         shared.state().orphans.extend(missing);
         Ok(Led {
-            received: kept.map_or(0, |kept| kept.received),
-            result: merged(&whole, &outcome).map(Box::new),
+            received: kept.as_ref().map_or(0, |(kept, _)| kept.received),
+            result: kept.and_then(|(kept, results)| merged(&whole, &outcome, &kept, &results)).map(Box::new),
             failure: outcome.failure,
             is_interrupted: outcome.interrupted,
             run: run.into(),
@@ -133,10 +139,9 @@ impl Fleet {
         let bus = shared.bus.get().ok_or("the lab has no connection to the broker")?;
         let mut notes = Notes { fleet: self, run, line: line.clone(), clocks: Vec::new(), error: None };
         let store = &shared.store;
-        let mut keep = |place: usize, is: ResultKind, bytes: &[u8]| {
-            let slice = u32::try_from(place).unwrap_or(u32::MAX);
+        let mut keep = |arrived: &Arrived| {
             // What can't be committed now is sent again.
-            let kept = late::keep(store, run, slice, is, bytes.to_vec());
+            let kept = late::keep(store, arrived.clone());
             matches!(kept, Ok(KeptResult::New | KeptResult::Known))
         };
         let is_over = AtomicBool::new(false);
@@ -237,14 +242,27 @@ impl Notes<'_> {
     }
 }
 
-/// What the agents measured together.
-fn merged(whole: &RunPlan, outcome: &Outcome) -> Option<FleetResult> {
+/// What the agents measured together: `results` are those that the store has of `kept`.
+fn merged(
+    whole: &RunPlan,
+    outcome: &Outcome,
+    kept: &AgentRun,
+    results: &[Option<Vec<u8>>],
+) -> Option<FleetResult> {
     let start_ns = outcome.start_ns?;
-    if outcome.agents.iter().all(|agent| agent.result.is_none()) {
+    if results.iter().all(Option::is_none) {
         return None;
     }
     let failure = outcome.failure.as_deref();
-    let agents = outcome.agents.iter().map(|agent| agent.outcome(failure)).collect();
+    let agents = outcome
+        .agents
+        .iter()
+        .zip(merge::results(kept, results))
+        .map(|(agent, (_, result))| {
+            let clock = agent.offset.map(|offset| offset.of_agent());
+            agent_outcome(agent.name.as_str(), clock, result, agent.absence(failure))
+        })
+        .collect();
     Some(prony_summary::merge(whole, start_ns, agents))
 }
 

@@ -4,7 +4,7 @@ use prony_fleet::clock::Offset;
 use prony_fleet::controller::agent_outcome;
 use prony_fleet::protocol::ResultKind;
 use prony_lab_model::clock;
-use prony_lab_store::agent_runs::{self, AgentResultKind, AgentRun};
+use prony_lab_store::agent_runs::{self, AgentResultKind, AgentRun, AgentSlice};
 use prony_lab_store::{Store, StoreError, figures, files};
 use prony_model::{Absence, AbsenceKind, AgentOutcome, FleetResult, RunPlan, fleet_to_json, to_json};
 
@@ -51,20 +51,28 @@ fn note(run: &AgentRun, file: &str) -> String {
     )
 }
 
+/// The parts of a load, each with its result as `bytes` has it.
+pub(super) fn results<'a>(
+    run: &'a AgentRun,
+    bytes: &'a [Option<Vec<u8>>],
+) -> impl Iterator<Item = (&'a AgentSlice, Option<(ResultKind, &'a [u8])>)> {
+    run.slices.iter().zip(bytes).map(|(slice, bytes)| {
+        let result = slice.result.zip(bytes.as_deref()).map(|(is, bytes)| match is {
+            AgentResultKind::Finished => (ResultKind::Finished, bytes),
+            AgentResultKind::Failed => (ResultKind::Failed, bytes),
+        });
+        (slice, result)
+    })
+}
+
 /// The merged result; `None` where no load began.
 fn merged(run: &AgentRun, bytes: &[Option<Vec<u8>>]) -> Option<FleetResult> {
     let start_ns = run.start_ns?;
     let plan: RunPlan = serde_json::from_str(&run.plan).ok()?;
-    let outcomes: Vec<AgentOutcome> = run
-        .slices
-        .iter()
-        .zip(bytes)
-        .map(|(slice, bytes)| {
+    let outcomes: Vec<AgentOutcome> = results(run, bytes)
+        .map(|(slice, result)| {
             let offset = slice.clock.map(|(offset_ns, bound_ns)| Offset { offset_ns, bound_ns, rtt_ns: 0 });
-            let result = slice.result.zip(bytes.as_deref()).map(|(is, bytes)| match is {
-                AgentResultKind::Finished => (ResultKind::Finished, bytes),
-                AgentResultKind::Failed => (ResultKind::Failed, bytes),
-            });
+            let clock = offset.map(|offset| offset.of_agent());
             let failed = match result {
                 Some((ResultKind::Failed, why)) => Some(String::from_utf8_lossy(why).into_owned()),
                 _ => None,
@@ -72,7 +80,7 @@ fn merged(run: &AgentRun, bytes: &[Option<Vec<u8>>]) -> Option<FleetResult> {
             let reason = failed.or(slice.failure.clone()).or(run.failure.clone());
             let kind = if slice.result.is_some() { AbsenceKind::Failed } else { AbsenceKind::Lost };
             let reason = reason.unwrap_or_else(|| "no result arrived".to_owned());
-            agent_outcome(&slice.agent, offset, result, Absence { kind, reason })
+            agent_outcome(&slice.agent, clock, result, Absence { kind, reason })
         })
         .collect();
     let has_any = outcomes.iter().any(|outcome| outcome.result.is_ok());

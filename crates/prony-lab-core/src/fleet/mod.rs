@@ -28,6 +28,7 @@ use prony_fleet::protocol::{AgentName, Command, ControllerKey, RunName, Subject}
 use prony_lab_model::{AgentClock, AgentRow, Agents, AgentsStop, clock};
 use prony_lab_store::background::Background;
 use prony_lab_store::{Store, StoreError, agent_runs};
+use prony_model::ClockOffset;
 
 use late::Orphan;
 pub use lead::{Led, LoadOrder};
@@ -158,11 +159,9 @@ impl Fleet {
                 is_same_version: listed.heartbeat.version == self.shared.version,
                 version: shown(&listed.heartbeat.version),
                 cores: listed.heartbeat.cores,
-                clock: state.clocks.get(&listed.name).map(|(offset, at_ns)| AgentClock {
-                    // Seen from the other side.
-                    offset_ns: offset.offset_ns.saturating_neg(),
-                    bound_ns: offset.bound_ns,
-                    age_ms: now.saturating_sub(*at_ns) / 1_000_000,
+                clock: state.clocks.get(&listed.name).map(|(offset, at_ns)| {
+                    let ClockOffset { offset_ns, bound_ns } = offset.of_agent();
+                    AgentClock { offset_ns, bound_ns, age_ms: now.saturating_sub(*at_ns) / 1_000_000 }
                 }),
                 silence_ms: listed.silence_ns / 1_000_000,
                 spooled: listed.heartbeat.spooled,

@@ -150,7 +150,12 @@ impl Conductor<'_> {
 
     /// Makes one run, again where an attempt is worth nothing, and keeps what came of it.
     fn one(&mut self, step: &Step, watch: &mut Watch<'_>) -> Result<(), FolderError> {
-        while self.attempt(step, watch)? {
+        loop {
+            let is_again = self.attempt(step, watch)?;
+            watch.runner.stored();
+            if !is_again {
+                break;
+            }
             if self.study.restart == Restart::Run {
                 self.targets.stop_unless(|_| false, watch);
             }

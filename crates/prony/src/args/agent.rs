@@ -30,6 +30,8 @@ pub(crate) struct AgentArgs {
 pub(crate) enum AgentAction {
     /// Write a configuration of nats-server, and a key for each agent
     NatsConfig(NatsConfigArgs),
+    /// Collect the results of runs whose controller has ended
+    Results(ResultsArgs),
     /// Print the public key that agents know this user's runs by
     LabKey(LabKeyArgs),
 }
@@ -74,6 +76,16 @@ pub(crate) struct NatsConfigArgs {
     /// The certificate's key, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
+}
+
+/// `prony agent results`
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResultsArgs {
+    #[command(flatten)]
+    pub(crate) broker: BrokerArgs,
+    /// The private key that signed the commands of those runs [default: yours]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lab_key: Option<PathBuf>,
 }
 
 /// `prony agent lab-key`

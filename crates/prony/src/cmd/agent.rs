@@ -2,6 +2,7 @@
 
 mod engine;
 mod nats_config;
+mod results;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, CliError> {
     match &args.action {
         None => start(&args.serve),
         Some(AgentAction::NatsConfig(args)) => nats_config::nats_config(args),
+        Some(AgentAction::Results(args)) => results::results(args),
         Some(AgentAction::LabKey(args)) => {
             let (key, _) = lab_key::private(args.lab_key.as_deref())?;
             output::print(&format!("{}\n", key.public()))?;

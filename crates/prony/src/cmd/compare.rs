@@ -41,8 +41,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
             .hint("leave it out, or compare two URLs"));
     }
     let ResolvedArgs { primary, margin, .. } = resolved;
+    let mut leader = None;
     let result = match &resolved.what {
-        What::Live(live) => compare_live(live, &resolved, args)?,
+        What::Live(live) => {
+            leader = leader_of(args, &live.comparison.plans)?;
+            compare_live(live, &resolved, args, leader.as_mut())?
+        }
         What::Stored { files, force } => {
             let sides = stored::read(files)?;
             if sides.iter().flatten().any(|side| matches!(side.result, AnyResult::External(_))) {
@@ -60,6 +64,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
     output::print(&render_comparison(&result, resolved.format, &terminal::style()))?;
     if let Some(destination) = &resolved.destination {
         destination.write(prony_model::comparison_to_json(&result))?;
+    }
+    if let Some((leader, _)) = &mut leader {
+        leader.reported();
     }
     Ok(exit(&result, holds))
 }
@@ -138,7 +145,7 @@ fn is_all_failed(result: &ComparisonResult) -> bool {
 }
 
 /// Who leads the agents of `args`, which are there, and who they are; `None` without any.
-fn leader(args: &CompareArgs, plans: &[RunPlan; 2]) -> Result<Option<(Leader, AgentChoice)>, CliError> {
+fn leader_of(args: &CompareArgs, plans: &[RunPlan; 2]) -> Result<Option<(Leader, AgentChoice)>, CliError> {
     let Some(agents) = &args.fleet.agents else { return Ok(None) };
     for plan in plans {
         shares(plan, agents)?;
@@ -166,11 +173,11 @@ fn compare_live(
     live: &Live,
     resolved: &ResolvedArgs,
     args: &CompareArgs,
+    mut leader: Option<&mut (Leader, AgentChoice)>,
 ) -> Result<ComparisonResult, CliError> {
     let is_shown = args.live;
     let Live { comparison, calibrated } = live;
     let question = comparison.question(resolved.primary, resolved.margin);
-    let mut leader = leader(args, &comparison.plans)?;
     let control = match &leader {
         None => signals::control()?,
         Some((leader, _)) => {

@@ -32,7 +32,9 @@ pub(crate) fn run(args: &RunArgs, agents: &AgentChoice) -> Result<Exit, CliError
             output::write_stderr(&format!("{line}\n"));
         }
     })?;
-    report(args, &resolved, led)
+    let exit = report(args, &resolved, led)?;
+    leader.reported();
+    Ok(exit)
 }
 
 /// The report of a run that has begun; why there is none otherwise.

@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use prony_model::{StudyCell, StudyMetric, StudyResult, Verdict, study_from_json};
 use serde_json::Value;
 
-use crate::agents::{Fleet, json};
 use crate::binary::{ProgramOutput, program_output};
+use crate::fleet::{Fleet, json};
 use crate::server::Server;
 
 /// Who loads is an axis: this process, one agent, two agents. Requests are counted, so every number of them is exact.
@@ -83,6 +83,12 @@ fn a_study_compares_who_loads() {
     assert_eq!(formats, ["prony.run", "prony.fleet", "prony.fleet"]);
     let page = fs::read_to_string(folder.join("report.html")).expect("a page");
     assert!(page.contains("Agents of agents a,b: 2 agents"), "the page has a table of agents");
+    // What the study has stored is kept nowhere else.
+    let runs = fleet.folder.0.join("state/prony/runs");
+    let left: Vec<_> =
+        fs::read_dir(&runs).expect("two runs had folders").map(|entry| entry.expect("one")).collect();
+    assert!(left.iter().all(|entry| entry.file_name() == "reported"), "{left:?}");
+    assert_eq!(fs::read_to_string(runs.join("reported")).expect("a note").lines().count(), 2);
     // What is stored is read again, and nothing is missing.
     let again = fleet.study(&file, &["--resume"]);
     assert!(again.err.contains("3 of 3 runs are there already"), "{again:?}");

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::agents::{Fleet, Process};
 use crate::binary::program_output;
+use crate::fleet::{Fleet, Process};
 use crate::server::Server;
 
 /// Anything is waited for: 150 s at most, and nothing is measured by it.

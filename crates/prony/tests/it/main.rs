@@ -3,6 +3,7 @@
 mod ab;
 mod ab_flags;
 mod agents;
+mod agents_killed;
 mod agents_together;
 mod bad_servers;
 mod binary;
@@ -15,6 +16,7 @@ mod edges;
 mod error_messages;
 mod exec;
 mod files;
+mod fleet;
 mod folder;
 mod http2;
 mod http2_sessions;

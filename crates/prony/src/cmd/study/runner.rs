@@ -100,6 +100,12 @@ impl Runner for Host {
         }
     }
 
+    fn stored(&mut self) {
+        if let Some(leader) = &mut self.leader {
+            leader.reported();
+        }
+    }
+
     fn probe(&mut self, plan: &ProbePlan) -> Result<ProbeResult, RunnerError> {
         let mut result = prony_engine::probe(plan, &self.control, None, &mut |_| ()).map_err(refused)?;
         commit::note(&mut result.environment);
