@@ -71,6 +71,7 @@ pub fn drive(
 ) -> Outcome {
     let mut controller = Controller::new(settings, now_ns());
     let mut inputs: Vec<Input> = Vec::new();
+    let mut ticked_ns = now_ns();
     loop {
         let input = match inputs.pop() {
             Some(input) => input,
@@ -97,8 +98,16 @@ pub fn drive(
                 Err(RecvTimeoutError::Timeout) => Input::Tick,
             },
         };
-        let mut actions = controller.handle(input, now_ns());
-        actions.extend(controller.handle(Input::Tick, now_ns()));
+        let is_tick = matches!(input, Input::Tick);
+        let now = now_ns();
+        let mut actions = controller.handle(input, now);
+        // A busy bus must not keep the clock from being looked at; to look at every agent for each message costs too much.
+        if is_tick {
+            ticked_ns = now;
+        } else if u128::from(now.saturating_sub(ticked_ns)) >= TICK.as_nanos() {
+            ticked_ns = now;
+            actions.extend(controller.handle(Input::Tick, now));
+        }
         for action in actions {
             match action {
                 // What gets lost here is sent again until it is answered.

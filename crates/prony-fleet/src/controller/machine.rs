@@ -2,6 +2,7 @@
 
 mod phases;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::assembly::Taken;
@@ -118,6 +119,8 @@ enum Phase {
 pub struct Controller {
     settings: RunSettings,
     slots: Vec<Slot>,
+    /// Where each agent is in `slots`.
+    places: BTreeMap<AgentName, usize>,
     phase: Phase,
     commands: u64,
     beat_ns: u64,
@@ -133,6 +136,7 @@ impl Controller {
         Self {
             settings,
             slots: Vec::new(),
+            places: BTreeMap::new(),
             phase: Phase::Discovering(Discovery::new(now_ns)),
             commands: 0,
             beat_ns: now_ns,
@@ -174,7 +178,7 @@ impl Controller {
             discovery.heard(name, heartbeat.clone());
             return;
         }
-        let Some(place) = self.slots.iter().position(|slot| slot.name == *name) else { return };
+        let Some(place) = self.places.get(name).copied() else { return };
         match (subject, envelope.message) {
             (Subject::Heartbeat(_), Report::Heartbeat(heartbeat)) => {
                 self.heartbeat(place, &heartbeat, now_ns, actions);

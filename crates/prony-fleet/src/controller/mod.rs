@@ -37,6 +37,9 @@ const DISCOVER_MAX_NS: u64 = 4_000_000_000;
 const RESEND_NS: u64 = 500_000_000;
 /// And given up after this: an agent may have to look up a name.
 const ANSWER_LIMIT_NS: u64 = 20_000_000_000;
+/// Agents whose clocks are compared at once. More would measure each other's pings: with a thousand at once on two cores, the
+/// answers came too late for any comparison.
+const ARMED_AT_ONCE_MAX: usize = 32;
 /// Between two signs of life of the controller.
 const BEAT_NS: u64 = 1_000_000_000;
 /// An agent that was silent for so long is suspect,

@@ -2,7 +2,7 @@
 
 use super::super::outcome::{AgentResult, Outcome};
 use super::super::slot::{SliceState, Slot};
-use super::super::{LINGER_NS, RESULT_LIMIT_NS, STOP_LIMIT_NS};
+use super::super::{ARMED_AT_ONCE_MAX, LINGER_NS, RESULT_LIMIT_NS, STOP_LIMIT_NS};
 use super::{Action, Controller, Event, Phase};
 use crate::clock::start_after;
 use crate::protocol::{AgentName, Command, Offer};
@@ -45,9 +45,7 @@ impl Controller {
             }
             Phase::Offering if all(&self.slots, SliceState::Accepted) => {
                 self.phase = Phase::Arming;
-                for place in 0..self.slots.len() {
-                    self.order(place, Command::Arm, now_ns, actions);
-                }
+                self.arm(now_ns, actions);
             }
             Phase::Arming if all(&self.slots, SliceState::Ready) => {
                 let rtt_ns =
@@ -60,6 +58,7 @@ impl Controller {
                 }
                 actions.push(Action::Show(Event::Starting { at_ns, in_ns: at_ns - now_ns }));
             }
+            Phase::Arming => self.arm(now_ns, actions),
             Phase::Starting if all(&self.slots, SliceState::Running) => {
                 let limit_ns =
                     self.settings.deadline_ms.saturating_mul(1_000_000).saturating_add(RESULT_LIMIT_NS);
@@ -96,6 +95,20 @@ impl Controller {
         }
     }
 
+    /// Has as many agents compare their clocks as may at once.
+    fn arm(&mut self, now_ns: u64, actions: &mut Vec<Action>) {
+        let asked = self.slots.iter().filter(|slot| slot.pending.is_some()).count();
+        let waiting = self.slots.iter().enumerate();
+        let next: Vec<usize> = waiting
+            .filter(|(_, slot)| slot.state == SliceState::Accepted && slot.pending.is_none())
+            .map(|(place, _)| place)
+            .take(ARMED_AT_ONCE_MAX.saturating_sub(asked))
+            .collect();
+        for place in next {
+            self.order(place, Command::Arm, now_ns, actions);
+        }
+    }
+
     fn offer(&mut self, chosen: Vec<(AgentName, String)>, now_ns: u64, actions: &mut Vec<Action>) {
         let names = chosen.iter().map(|(name, _)| name.clone()).collect();
         actions.push(Action::Show(Event::Chosen(names)));
@@ -105,6 +118,7 @@ impl Controller {
             .zip(plans)
             .map(|((name, instance), plan)| Slot::new(name, instance, plan, now_ns));
         self.slots = slots.collect();
+        self.places = self.slots.iter().enumerate().map(|(place, slot)| (slot.name.clone(), place)).collect();
         self.phase = Phase::Offering;
         for place in 0..self.slots.len() {
             let slot = &self.slots[place];
