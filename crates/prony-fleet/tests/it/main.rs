@@ -1,6 +1,7 @@
 //! The protocol from outside: golden files, signatures, the spool and journal on a disk, and whole runs in a simulated
 //! world.
 
+mod collecting;
 mod disk;
 mod fixture;
 mod golden;
