@@ -295,15 +295,7 @@ fn authority(file: &Path) -> Result<String, CliError> {
 }
 
 fn wanted(agents: &AgentChoice) -> Wanted {
-    match agents {
-        AgentChoice::Any(count) => Wanted::Any(*count),
-        AgentChoice::Names(names) => Wanted::Names(
-            names
-                .iter()
-                .map(|name| AgentName::new(name).expect("invariant: choices have checked names"))
-                .collect(),
-        ),
-    }
+    Wanted::of(agents).expect("invariant: choices have checked names")
 }
 
 fn milliseconds(duration: Duration) -> u64 {

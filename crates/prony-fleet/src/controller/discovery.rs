@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use prony_model::AgentChoice;
+
 use super::{DISCOVER_MAX_NS, DISCOVER_MIN_NS, SEEN_MAX};
 use crate::protocol::{AgentName, Heartbeat, Work};
 
@@ -20,6 +22,16 @@ pub enum Wanted {
 }
 
 impl Wanted {
+    /// Those of `choice`; `None` where a name in it is none of an agent.
+    pub fn of(choice: &AgentChoice) -> Option<Self> {
+        match choice {
+            AgentChoice::Any(count) => Some(Self::Any(*count)),
+            AgentChoice::Names(names) => {
+                names.iter().map(|name| AgentName::new(name)).collect::<Option<_>>().map(Self::Names)
+            }
+        }
+    }
+
     /// How many.
     pub fn count(&self) -> usize {
         match self {

@@ -26,6 +26,7 @@ pub use slot::SliceState;
 
 use std::time::Duration;
 
+pub use prony_model::AGENTS_MAX;
 use prony_model::RunPlan;
 
 /// Heartbeats are collected this long before the agents of a run are chosen: two of each agent, so that two agents of one
@@ -58,8 +59,6 @@ const SEEN_MAX: usize = 10_000;
 pub const UNATTENDED: Duration = Duration::from_mins(1);
 /// Beyond its planned length, a load is ended after this, whatever happens.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(10);
-/// Agents of one run.
-pub const AGENTS_MAX: usize = 1_000;
 
 /// When the load of an agent is ended after its start, whatever happens; `None` for a number of requests alone, which has
 /// no known end.

@@ -1,5 +1,6 @@
 //! A simulated world: a controller, agents with clocks and disks of their own, and a network that loses, repeats,
-//! delays and reorders messages. Everything follows from a seed.
+//! delays and reorders messages. Everything follows from a seed. In one file, because the parts of the world exist for each
+//! other alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -75,7 +75,7 @@ impl Fleet {
         let settings = RunSettings {
             run: run.clone(),
             signer: std::sync::Arc::clone(&shared.signer),
-            wanted: wanted(&order.agents)?,
+            wanted: Wanted::of(&order.agents).ok_or("a name is none of an agent")?,
             plans: parts.into_iter().map(WirePlan::pack).collect(),
             version: shared.version.clone(),
             deadline_ms: milliseconds(deadline),
@@ -270,18 +270,6 @@ fn merged(
 fn run_name(order: &LoadOrder, epoch: u64) -> RunName {
     let name = format!("b{}-{}-e{epoch}", order.build, order.attempt);
     RunName::new(&name).expect("invariant: digits make a name")
-}
-
-fn wanted(agents: &AgentChoice) -> Result<Wanted, String> {
-    Ok(match agents {
-        AgentChoice::Any(count) => Wanted::Any(*count),
-        AgentChoice::Names(names) => {
-            let read = |name: &String| {
-                AgentName::new(name).ok_or_else(|| format!("`{name}` is no name of an agent"))
-            };
-            Wanted::Names(names.iter().map(read).collect::<Result<_, _>>()?)
-        }
-    })
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -20,7 +20,7 @@ pub struct Share {
 }
 
 /// Agents that can share one load.
-pub const AGENTS_MAX: usize = 10_000;
+pub const AGENTS_MAX: usize = 1_000;
 
 impl RunPlan {
     /// Which threads these are, and of how many.
@@ -169,7 +169,11 @@ mod tests {
             assert_eq!(split(plan, threads), Err(expected), "{threads:?}");
         };
         check(&closed(5), &[], PlanError::Agents { asked: 0, max: AGENTS_MAX });
-        check(&closed(5), &vec![1; 10_001], PlanError::Agents { asked: 10_001, max: AGENTS_MAX });
+        check(
+            &closed(5),
+            &vec![1; AGENTS_MAX + 1],
+            PlanError::Agents { asked: AGENTS_MAX + 1, max: AGENTS_MAX },
+        );
         check(&closed(5), &[1, 0], PlanError::Threads { asked: 0, max: RunPlan::THREADS_MAX });
         check(&closed(5), &[257], PlanError::Threads { asked: 257, max: RunPlan::THREADS_MAX });
         check(&closed(5), &[3, 3], PlanError::MoreThreadsThanConnections { threads: 6, connections: 5 });
