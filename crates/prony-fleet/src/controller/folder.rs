@@ -151,7 +151,7 @@ impl RunFolder {
     }
 }
 
-/// Which results are part of a report that was written: those of the last [`REPORTED_MAX`] runs.
+/// Which results are part of a report that was written: those of the last `REPORTED_MAX` runs.
 #[derive(Debug, Default)]
 pub struct Reported(Vec<String>);
 
