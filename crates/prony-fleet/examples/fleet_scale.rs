@@ -96,7 +96,8 @@ fn agents(key: &str, url: &str, count: usize, state: &str, result: &str) {
             controller,
             name,
         };
-        let settings = AgentSettings { identity, state: PathBuf::from(state).join(format!("{place}")) };
+        let settings =
+            AgentSettings { identity, state: PathBuf::from(state).join(format!("{place}")), once: false };
         let load: Arc<dyn Load> =
             Arc::new(Waits { result: Arc::clone(&result), stopped: AtomicBool::new(false) });
         let work = move || serve(settings, &load, &bus, &sender, &events, &mut |_| ());

@@ -9,9 +9,8 @@ mod upload;
 
 pub use journal::{Entry, Journal};
 pub use machine::{Action, Agent, Identity, Input};
-pub use serve::{AgentSettings, EVENTS_MAX, Line, ServeError, serve};
-pub(crate) use spool::sha256;
-pub use spool::{Spool, SpoolError, Spooled};
+pub use serve::{AgentSettings, EVENTS_MAX, Line, ServeError, place, serve};
+pub use spool::{Spool, SpoolError, Spooled, sha256};
 
 use prony_model::RunPlan;
 

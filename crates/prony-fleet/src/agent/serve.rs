@@ -14,7 +14,7 @@ use super::{Action, Agent, Identity, Input, Journal, Load, Spool, SpoolError, Sp
 use crate::bus::{Bus, BusEvent};
 use crate::clock::now_ns;
 use crate::protocol::{
-    Envelope, Heartbeat, Live, Part, Report, ResultKind, RunName, Subject, V_MINOR, WirePlan,
+    Envelope, Heartbeat, Live, Part, Report, ResultKind, RunName, Subject, V_MINOR, WirePlan, Work,
 };
 
 /// How often time is looked at.
@@ -23,6 +23,8 @@ const TICK: Duration = Duration::from_millis(50);
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Between reports of how far a load is.
 const LIVE_NS: u64 = 1_000_000_000;
+/// An agent for one load ends when the broker has been gone for so long: whoever leads has ended, too.
+const ORPHANED_NS: u64 = 60_000_000_000;
 /// Events that wait for the agent: it handles each in microseconds, or a write to disk.
 pub const EVENTS_MAX: usize = 4_096;
 
@@ -48,6 +50,8 @@ pub struct AgentSettings {
     pub identity: Identity,
     /// Where its journal and its spool are; no other agent's.
     pub state: PathBuf,
+    /// Whether it ends after its first load.
+    pub once: bool,
 }
 
 /// Why an agent ended.
@@ -105,6 +109,7 @@ pub fn serve(
     let agent = Agent::new(identity.clone(), entries, spooled);
     let pulse = Arc::new(Mutex::new((agent.heartbeat(), agent.epoch())));
     let _heart = Heart::start(&identity, &pulse, bus).map_err(ServeError::Thread)?;
+    let mut once = settings.once.then(Once::default);
     let mut process = Process {
         identity,
         agent,
@@ -121,7 +126,12 @@ pub fn serve(
     };
     loop {
         let input = match events.recv_timeout(TICK) {
-            Ok(line) => process.input(line, note)?,
+            Ok(line) => {
+                if let (Some(once), Line::Bus(event)) = (&mut once, &line) {
+                    once.note(event, now_ns());
+                }
+                process.input(line, note)?
+            }
             Err(RecvTimeoutError::Timeout) => Some(Input::Tick),
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
@@ -132,6 +142,12 @@ pub fn serve(
             // A busy bus must not keep the clock from being looked at.
             actions.extend(process.agent.handle(Input::Tick, now_ns()));
         }
+        let heartbeat = process.agent.heartbeat();
+        if once.as_mut().is_some_and(|once| once.is_over(&heartbeat, now_ns())) {
+            once = None;
+            note("ends: its one load is over, or nobody leads it any more");
+            actions.extend(process.agent.handle(Input::Drain, now_ns()));
+        }
         *pulse.lock().unwrap_or_else(PoisonError::into_inner) =
             (process.agent.heartbeat(), process.agent.epoch());
         for action in actions {
@@ -139,6 +155,35 @@ pub fn serve(
                 return Ok(());
             }
         }
+    }
+}
+
+/// When an agent for one load has had it.
+#[derive(Default)]
+struct Once {
+    was_busy: bool,
+    /// Since when there is no connection to the broker, after there was one.
+    lost_since_ns: Option<u64>,
+}
+
+impl Once {
+    fn note(&mut self, event: &BusEvent, now_ns: u64) {
+        match event {
+            BusEvent::Up => self.lost_since_ns = None,
+            BusEvent::Down => self.lost_since_ns = Some(now_ns),
+            _ => {}
+        }
+    }
+
+    /// Whether a load was begun or given up and its result is committed, or the broker is gone for good.
+    fn is_over(&mut self, heartbeat: &Heartbeat, now_ns: u64) -> bool {
+        if heartbeat.work == Work::Busy {
+            self.was_busy = true;
+            return false;
+        }
+        let is_orphaned =
+            self.lost_since_ns.is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= ORPHANED_NS);
+        (self.was_busy && heartbeat.spooled == 0) || is_orphaned
     }
 }
 
@@ -314,7 +359,10 @@ impl Process<'_> {
 }
 
 /// The plan as this machine can run it: the authorities that it trusts are in files of `folder`.
-fn place(plan: WirePlan, folder: &Path) -> Result<RunPlan, String> {
+///
+/// # Errors
+/// Says what is wrong with the plan, or with the folder.
+pub fn place(plan: WirePlan, folder: &Path) -> Result<RunPlan, String> {
     let authorities = plan.authorities().to_vec();
     let mut plan = plan.unpack().map_err(|error| error.to_string())?;
     let Some(tls) = &mut plan.target.tls else { return Ok(plan) };

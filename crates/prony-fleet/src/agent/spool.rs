@@ -156,7 +156,7 @@ impl Spool {
 }
 
 /// SHA-256 in hexadecimal digits.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     digest(&SHA256, bytes).as_ref().iter().fold(String::with_capacity(64), |mut text, byte| {
         // Writing to text can't fail.

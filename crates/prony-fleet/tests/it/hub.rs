@@ -62,7 +62,7 @@ fn a_run_from_end_to_end() {
             cores: 1,
             controller: key.public(),
         };
-        let settings = AgentSettings { identity, state: folder.path().to_owned() };
+        let settings = AgentSettings { identity, state: folder.path().to_owned(), once: false };
         let load: Arc<dyn Load> = Arc::clone(load) as Arc<dyn Load>;
         agents.push(thread::spawn(move || serve(settings, &load, &bus, &sender, &events, &mut |_| ())));
     }

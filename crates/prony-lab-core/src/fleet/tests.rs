@@ -71,7 +71,7 @@ impl Agent {
             cores: 2,
             controller,
         };
-        let settings = AgentSettings { identity, state: state.join(name) };
+        let settings = AgentSettings { identity, state: state.join(name), once: false };
         let load = Arc::new(Held::default());
         let (end, own) = (sender.clone(), Arc::clone(&load) as Arc<dyn Load>);
         let thread = thread::spawn(move || {

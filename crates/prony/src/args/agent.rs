@@ -53,6 +53,9 @@ pub(crate) struct AgentServeArgs {
     /// Folder for its journal and for results that are not collected yet
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,
+    /// End after one load, when its result is collected
+    #[arg(long, conflicts_with = "check", hide_short_help = true)]
+    pub(crate) once: bool,
     /// Say whether all is well with its files, keys and broker, and end
     #[arg(long)]
     pub(crate) check: bool,

@@ -1,7 +1,7 @@
 //! `prony agent`: an agent until SIGTERM or Ctrl-C; and what is done for agents beside that.
 
 mod engine;
-mod nats_config;
+pub(super) mod nats_config;
 mod results;
 
 use std::path::{Path, PathBuf};
@@ -69,15 +69,14 @@ fn start(args: &AgentServeArgs) -> Result<Exit, CliError> {
         // Anyone who read the lines may have left; the agent goes on.
         drop(output::print(&format!("{name}: {}\n", prony_report::clean(line))));
     };
-    serve(AgentSettings { identity, state }, &load, &bus, &sender, &events, &mut note).map_err(|error| {
-        match error {
+    serve(AgentSettings { identity, state, once: args.once }, &load, &bus, &sender, &events, &mut note)
+        .map_err(|error| match error {
             ServeError::Bus(_) => CliError::target_failed(error.to_string()),
             ServeError::Locked(_) => {
                 CliError::usage(error.to_string()).hint("give each agent a --name, or a --state, of its own")
             }
             _ => CliError::internal(error.to_string()),
-        }
-    })?;
+        })?;
     Ok(Exit::Good)
 }
 
