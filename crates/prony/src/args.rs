@@ -11,6 +11,7 @@ mod exec;
 mod express;
 mod fleet;
 mod import;
+mod k8s;
 mod lab;
 mod postgres;
 mod probe;
@@ -41,6 +42,7 @@ pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
 pub(crate) use fleet::{BrokerArgs, LeadArgs};
 pub(crate) use import::{ImportArgs, ImportFormat};
+pub(crate) use k8s::{K8sArgs, K8sLeadArgs, K8sResultArgs};
 pub(crate) use lab::{
     LabAction, LabAgentsArgs, LabArgs, LabAuditArgs, LabCheckArgs, LabClearCachesArgs, LabCopyArgs,
     LabGateArgs, LabLoginArgs, LabLogoutArgs, LabPlaceArgs, LabPolicyArgs, LabSearchArgs, LabSecretArgs,
@@ -169,6 +171,12 @@ pub(crate) enum Command {
     /// Run a command whose way out is a proxy: the lab calls this in a sandbox
     #[command(hide = true)]
     Egress(EgressArgs),
+    /// Lead the run of a bundle of `prony run --k8s`, in its pod
+    #[command(hide = true)]
+    K8sLead(Box<K8sLeadArgs>),
+    /// Hand out the result of such a run
+    #[command(hide = true)]
+    K8sResult(K8sResultArgs),
     /// Help or the version was asked for and is printed.
     #[command(skip)]
     Shown(Exit),

@@ -12,6 +12,7 @@ pub(crate) mod explain;
 mod express;
 mod fleet;
 pub(crate) mod import;
+pub(crate) mod k8s;
 pub(crate) mod lab;
 pub(crate) mod pages;
 mod postgres;

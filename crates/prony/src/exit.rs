@@ -37,6 +37,20 @@ Exit codes:
   130  interrupted; what was measured until then is reported";
 
 impl Exit {
+    /// The way that a process of prony ended with `code`; `None` where it never ends so by itself.
+    pub(crate) fn of_code(code: i64) -> Option<Self> {
+        let all = [
+            Self::Good,
+            Self::ThresholdMissed,
+            Self::Usage,
+            Self::Invalid,
+            Self::TargetFailed,
+            Self::Internal,
+            Self::Interrupted,
+        ];
+        all.into_iter().find(|exit| *exit as i64 == code)
+    }
+
     /// The code for a finished run: by hand before all, then no success, then doubts.
     pub(crate) fn of_run(result: &RunResult) -> Self {
         let clients_fault =

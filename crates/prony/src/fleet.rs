@@ -266,7 +266,7 @@ pub(crate) fn shares(plan: &RunPlan, agents: &AgentChoice) -> Result<(Vec<RunPla
 }
 
 /// Plans as they are sent, with the files that they name.
-fn packed(plans: Vec<RunPlan>) -> Result<Vec<WirePlan>, CliError> {
+pub(crate) fn packed(plans: Vec<RunPlan>) -> Result<Vec<WirePlan>, CliError> {
     let tls = plans.first().and_then(|plan| plan.target.tls.as_ref());
     if tls.is_some_and(|tls| tls.client_certificate.is_some()) {
         return Err(CliError::usage("a client's certificate and its key are not sent to agents")

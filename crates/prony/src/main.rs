@@ -54,6 +54,8 @@ fn main() -> ExitCode {
         Command::Supervise(args) => cmd::supervise::supervise(&args),
         Command::Watchdog => cmd::supervise::watchdog(),
         Command::Egress(args) => cmd::egress::egress(&args),
+        Command::K8sLead(args) => cmd::k8s::lead::lead(&args),
+        Command::K8sResult(args) => cmd::k8s::result::result(&args),
         Command::Shown(exit) => Ok(exit),
     });
     exit.unwrap_or_else(|cli_error: CliError| cli_error.report()).into()

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use prony_model::{Clock, ServerHint, parse_count, parse_count_u32, parse_duration};
 
 use super::fleet::FleetArgs;
+use super::k8s::K8sArgs;
 use super::shared::{
     CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, RetryArgs, TlsArgs,
 };
@@ -105,6 +106,8 @@ pub(crate) struct RunArgs {
     pub(crate) clock: Option<Clock>,
     #[command(flatten)]
     pub(crate) fleet: FleetArgs,
+    #[command(flatten)]
+    pub(crate) k8s: K8sArgs,
     /// Show the run while it is on: rate, both clocks, failures, limiter and findings so far
     #[arg(long, conflicts_with = "quiet", hide_short_help = true)]
     pub(crate) live: bool,

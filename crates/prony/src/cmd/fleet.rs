@@ -1,13 +1,14 @@
 //! `prony run --agents`: this process leads, agents load.
 
-use prony_model::{AgentChoice, Threshold};
+use prony_model::{AgentChoice, Clock, Threshold};
 
 use crate::args::{Format, RunArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::fleet::{Leader, Led};
+use crate::output::Destination;
 use crate::render::{Named, render};
-use crate::resolve::{ResolvedArgs, resolve};
+use crate::resolve::resolve;
 use crate::{output, signals, terminal};
 
 /// Leads the run that `args` mean.
@@ -32,46 +33,72 @@ pub(crate) fn run(args: &RunArgs, agents: &AgentChoice) -> Result<Exit, CliError
             output::write_stderr(&format!("{line}\n"));
         }
     })?;
-    let exit = report(args, &resolved, led)?;
+    let report = Report {
+        target_commit: resolved.target_commit.clone(),
+        thresholds: args.thresholds.all().collect(),
+        allow_undecided: args.thresholds.allow_undecided,
+        format: resolved.format,
+        clock: resolved.clock,
+        destination: resolved.destination.as_ref(),
+    };
+    let exit = report.write(led)?;
     leader.reported();
     Ok(exit)
 }
 
-/// The report of a run that has begun; why there is none otherwise.
-fn report(args: &RunArgs, resolved: &ResolvedArgs, led: Led) -> Result<Exit, CliError> {
-    let Led { fleet, failure, interrupted } = led;
-    let Some(mut fleet) = fleet else {
-        return match failure {
-            Some(failure) => Err(CliError::usage(failure)),
-            None => Ok(Exit::Interrupted),
+/// What is to be made of a run of agents.
+pub(super) struct Report<'a> {
+    /// What the target is, as typed.
+    pub(super) target_commit: Option<String>,
+    /// What is required.
+    pub(super) thresholds: Vec<Threshold>,
+    /// Whether a threshold that is neither met nor missed is good enough.
+    pub(super) allow_undecided: bool,
+    /// What stdout gets.
+    pub(super) format: Format,
+    /// The distribution for formats of one.
+    pub(super) clock: Clock,
+    /// Where the whole result goes.
+    pub(super) destination: Option<&'a Destination>,
+}
+
+impl Report<'_> {
+    /// Writes the report of a run that has begun; says why there is none otherwise.
+    pub(super) fn write(self, led: Led) -> Result<Exit, CliError> {
+        let Led { fleet, failure, interrupted } = led;
+        let Some(mut fleet) = fleet else {
+            return match failure {
+                Some(failure) => Err(CliError::usage(failure)),
+                None => Ok(Exit::Interrupted),
+            };
         };
-    };
-    fleet.merged.target_commit.clone_from(&resolved.target_commit);
-    let thresholds: Vec<Threshold> = args.thresholds.all().collect();
-    fleet.merged.thresholds = thresholds.iter().map(|threshold| threshold.evaluate(&fleet.merged)).collect();
-    let rendered = match resolved.format {
-        Format::Json => prony_model::fleet_to_json(&fleet),
-        Format::Text => prony_report::fleet::text(&fleet, &terminal::style()),
-        // The other formats know runs alone: the merged figures are one.
-        format => render(&[Named { file: "", result: &fleet.merged }], format, resolved.clock)
-            .map_err(|error| CliError::internal(error.to_string()))?,
-    };
-    output::print(&rendered)?;
-    if let Some(destination) = &resolved.destination {
-        destination.write(prony_model::fleet_to_json(&fleet))?;
+        fleet.merged.target_commit = self.target_commit;
+        fleet.merged.thresholds =
+            self.thresholds.iter().map(|threshold| threshold.evaluate(&fleet.merged)).collect();
+        let rendered = match self.format {
+            Format::Json => prony_model::fleet_to_json(&fleet),
+            Format::Text => prony_report::fleet::text(&fleet, &terminal::style()),
+            // The other formats know runs alone: the merged figures are one.
+            format => render(&[Named { file: "", result: &fleet.merged }], format, self.clock)
+                .map_err(|error| CliError::internal(error.to_string()))?,
+        };
+        output::print(&rendered)?;
+        if let Some(destination) = self.destination {
+            destination.write(prony_model::fleet_to_json(&fleet))?;
+        }
+        if let Some(failure) = failure {
+            output::write_stderr(&format!("error: {}\n", prony_report::clean(&failure)));
+            return Ok(Exit::Invalid);
+        }
+        Ok(match Exit::of_required(&fleet.merged, self.allow_undecided) {
+            _ if interrupted => Exit::Interrupted,
+            exit => exit,
+        })
     }
-    if let Some(failure) = failure {
-        output::write_stderr(&format!("error: {}\n", prony_report::clean(&failure)));
-        return Ok(Exit::Invalid);
-    }
-    Ok(match Exit::of_required(&fleet.merged, args.thresholds.allow_undecided) {
-        _ if interrupted => Exit::Interrupted,
-        exit => exit,
-    })
 }
 
 /// What only this machine could do.
-fn refuse_local_flags(args: &RunArgs) -> Result<(), CliError> {
+pub(super) fn refuse_local_flags(args: &RunArgs) -> Result<(), CliError> {
     let tls = &args.tls;
     let local = [
         (args.live, "--live"),

@@ -18,6 +18,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
     if let Some(agents) = &args.fleet.agents {
         return super::fleet::run(args, agents);
     }
+    if let Some(count) = args.k8s.k8s {
+        return super::k8s::run(args, count);
+    }
     let ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet, notes } =
         resolve(args, seed()?)?;
     for note in notes {

@@ -45,7 +45,9 @@ pub(super) fn nats_config(args: &NatsConfigArgs) -> Result<Exit, CliError> {
         }
         users.push(agent_user(agent, &key(agent.as_str())?));
     }
-    let text = text(args, &users);
+    let files =
+        args.cert.as_deref().zip(args.key.as_deref()).map(|(cert, key)| [absolute(cert), absolute(key)]);
+    let text = text(&args.listen.to_string(), files.as_ref(), &users);
     fs::write(&config, text).map_err(|error| failed(&config, &error))?;
     let agent = &args.agents[0];
     output::print(&format!(
@@ -60,24 +62,20 @@ pub(super) fn nats_config(args: &NatsConfigArgs) -> Result<Exit, CliError> {
     Ok(Exit::Good)
 }
 
-/// The file.
-fn text(args: &NatsConfigArgs, users: &[String]) -> String {
-    let tls = match (&args.cert, &args.key) {
-        (Some(cert), Some(key)) => {
-            format!("tls {{\n  cert_file: {:?}\n  key_file: {:?}\n}}\n\n", absolute(cert), absolute(key))
-        }
-        _ => String::new(),
-    };
+/// The file: a broker at `listen`, with the certificate and the key in `files`.
+pub(in crate::cmd) fn text(listen: &str, files: Option<&[String; 2]>, users: &[String]) -> String {
+    let tls = files.map_or_else(String::new, |[cert, key]| {
+        format!("tls {{\n  cert_file: {cert:?}\n  key_file: {key:?}\n}}\n\n")
+    });
     format!(
         "# nats-server 2.11.16, 2.12.7, 2.14 or later, for the agents of prony. Written by `prony agent nats-config`.\n\
-         listen: {:?}\nmax_payload: 1MB\n\n{tls}authorization {{\n  users: [\n{}  ]\n}}\n",
-        args.listen.to_string(),
+         listen: {listen:?}\nmax_payload: 1MB\n\n{tls}authorization {{\n  users: [\n{}  ]\n}}\n",
         users.concat()
     )
 }
 
 /// What the controller may do: send commands, hear agents.
-fn lab_user(public: &str) -> String {
+pub(in crate::cmd) fn lab_user(public: &str) -> String {
     format!(
         "    # the controller: prony run --nkey lab.nk\n    {{\n      nkey: {public}\n      permissions: {{\n        \
          publish: [\"lab.v1.cmd.*\", \"lab.v1.bcast\"]\n        \
@@ -87,7 +85,7 @@ fn lab_user(public: &str) -> String {
 }
 
 /// What an agent may do: speak for itself, hear commands to itself.
-fn agent_user(agent: &AgentName, public: &str) -> String {
+pub(in crate::cmd) fn agent_user(agent: &AgentName, public: &str) -> String {
     format!(
         "    # prony agent --name {agent} --nkey {agent}.nk\n    {{\n      nkey: {public}\n      permissions: {{\n        \
          publish: [\"lab.v1.clk.{agent}\", \"lab.v1.hb.{agent}\", \"lab.v1.live.{agent}.*\", \"lab.v1.evt.{agent}.*\", \"lab.v1.res.{agent}.*\"]\n        \
