@@ -28,12 +28,16 @@ def check():
 
 
 class Hosts:
-    """Hosts with these names, whose clocks are ahead by so many seconds; gone at the end of the `with`."""
+    """Hosts with these names, whose clocks are ahead by so many seconds; gone at the end of the `with`.
 
-    def __init__(self, ahead_s):
+    `addresses`: those that hosts have beside their own of the bench's network.
+    """
+
+    def __init__(self, ahead_s, addresses=None):
         if len(ahead_s) > HOSTS_MAX:
             raise ValueError(f"{len(ahead_s)} hosts are too many: {HOSTS_MAX} are the most")
         self.ahead_s = dict(ahead_s)
+        self.addresses = addresses or {}
         self._prefix = f"prony-{os.getpid()}-"
         self._numbers = {name: number for number, name in enumerate(self.ahead_s, 1)}
 
@@ -80,6 +84,11 @@ class Hosts:
         self._in(name, "ip", "link", "set", "lo", "up")
         self._in(name, "ip", "address", "add", f"{self.address(name)}/24", "dev", "eth0")
         self._in(name, "ip", "link", "set", "eth0", "up")
+        if name in self.addresses:
+            self._in(name, "ip", "address", "add", f"{self.addresses[name]}/32", "dev", "eth0")
+        if self.addresses:
+            # All of them are on one wire.
+            self._in(name, "ip", "route", "add", "default", "dev", "eth0")
 
     def _in(self, name, *argv):
         _ip("netns", "exec", self._namespace(name), *argv)

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import time
 
 from fleet.processes import Fleet
@@ -18,6 +19,21 @@ PARTITION_SECONDS = 120
 UNATTENDED_S = 75.0
 # A controller gives up an agent that is silent for 10 s.
 LOST_S = 30.0
+# Sessions of the scenario, each with two requests.
+SESSIONS = 300
+SCENARIO = """base = "{url}"
+[[flow]]
+name = "keep"
+[[flow.step]]
+name = "put"
+method = "PUT"
+path = "/k"
+body = "1"
+[[flow.step]]
+name = "get"
+path = "/k"
+expect-status = 200
+"""
 STUDY = """name = "start"
 repeats = {rounds}
 retries = 0
@@ -124,6 +140,64 @@ def rate_table(found):
     one, two = found
     exact = all(two[key] == 2 * one[key] for key in ("intended", "done", "server")) and two["intended"] == two["asked"]
     return table.render(head, [[*rows[0], "–"], [*rows[1], "met" if exact else "missed"]])
+
+
+def scenario(program, folder):
+    """A scenario by three agents over TLS, with TLS and keys to the broker, too; a fourth one measures the server."""
+    folder = pathlib.Path(folder)
+    agents = names(3)
+    with Fleet(program, str(folder), [*agents, "t"], WIDE_MS, {"t": "server"}) as fleet:
+        authority = str(folder / "server.pem")
+        url = fleet.serve("kv", "--tls", "--tls-ca", authority).rstrip("/")
+        file, stored = folder / "keep.toml", folder / "keep.json"
+        file.write_text(SCENARIO.format(url=url), encoding="utf-8")
+        load = ["-c", str(len(agents)), "-n", str(SESSIONS), "--warmup", "0", "--cacert", authority, "-q", "--json", str(stored)]
+        words = ["run", str(file), "--agents", ",".join(agents), "--server-agent", "t"]
+        done = fleet.prony(*words, *load, *fleet.lead(), timeout=120)
+        if done.returncode not in (0, 3):
+            raise SystemExit(f"prony run: {done.returncode}\n{done.stderr[-2000:]}")
+        server = fleet.processes.pop("server")
+        server.end()
+        result = json.loads(stored.read_text(encoding="utf-8"))
+        merged = result["merged"]
+        handshakes = merged["tls"]["handshakes"]
+        used = merged["server"]
+        return {
+            "verdict": result["verdict"],
+            "sessions": [one["result"]["scenario"]["sessions"]["completed"] for one in result["agents"]],
+            "requests": merged["requests"]["done"],
+            "handshakes": handshakes["full"] + handshakes["resumed"],
+            "by_server": _counts(server.text()),
+            "server_agent": used and used["agent"],
+            "cpu_per_request_us": used and used["cpu_per_request_us"],
+        }
+
+
+def _counts(text):
+    """Requests and handshakes in what the server says at its end."""
+    numbers = [re.search(rf"([\d,]+) {what}", text) for what in ("requests answered", "TLS handshakes in full", "resumed")]
+    if not all(numbers):
+        raise SystemExit(f"the server does not say what it answered: {text[-500:]}")
+    requests, full, resumed = (int(number[1].replace(",", "")) for number in numbers)
+    return {"requests": requests, "handshakes": full + resumed}
+
+
+def scenario_text(found):
+    """In a sentence or two."""
+    by_server = found["by_server"]
+    # Each agent looks before the load whether the server is there.
+    looks = len(found["sessions"])
+    exact = (found["requests"], sum(found["sessions"])) == (2 * SESSIONS, SESSIONS) and by_server["requests"] == found["requests"]
+    exact = exact and by_server["handshakes"] == found["handshakes"] + looks
+    figure = found["cpu_per_request_us"]
+    cost = f"{figure['value']:.0f} µs of CPU time per request (n = {figure['requests']:,})" if figure else "no CPU time per request"
+    return (
+        f"A scenario over TLS by three agents, with TLS and nkeys to the broker: {sum(found['sessions'])} sessions "
+        f"({', '.join(map(str, found['sessions']))}), {found['requests']} requests by the agents and {by_server['requests']} by the "
+        f"server's count ({'exact' if exact else 'NOT exact'}), {found['handshakes']} handshakes by the agents, and "
+        f"{by_server['handshakes']} by the server with the {looks} of the agents' looks before the load; one verdict: "
+        f"{found['verdict'].upper()}. The agent on the server's host reports {cost}."
+    )
 
 
 def partition(program, folder):

@@ -15,7 +15,7 @@ READY_S = 30.0
 PORT = 3000
 BROKER_PORT = 4222
 # The agents' hosts only load the bench's own network.
-POLICY = f'private = true\nnetworks = ["{hosts.NETWORK}.0/24"]\n'
+POLICY = f'private = true\nnetworks = ["{hosts.NETWORK}.0/24"]\nmeasured_ports = ["{PORT}"]\n'
 DELAY = pathlib.Path(__file__).resolve().parent / "delay.py"
 
 
@@ -101,7 +101,8 @@ class Fleet:
         address = self.hosts.address("server")
         argv = [self.program, "serve", *words, "--listen", address, "--allow-remote", "--port", str(PORT)]
         self.start("server", "server", argv).wait_for(f"{address}:{PORT}")
-        return f"http://{address}:{PORT}/"
+        scheme = "https" if "--tls" in words else "http"
+        return f"{scheme}://{address}:{PORT}/"
 
     def prony(self, *words, **options):
         """Runs `prony` as the controller, to its end."""
