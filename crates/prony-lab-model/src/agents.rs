@@ -96,6 +96,8 @@ pub struct AgentRow {
     pub name: String,
     /// `idle`, `busy`, `draining`, `suspect` (not heard for 3 s), `lost` (for 10 s), or `doubled` (two agents have this name).
     pub state: String,
+    /// Whether it takes no load of this lab until it is resumed.
+    pub is_drained: bool,
     /// Its prony.
     pub version: String,
     /// Whether that is the lab's, without which it gets no load.

@@ -1,6 +1,8 @@
 //! Loads that agents make for this lab: what was asked of whom, and whose results are here. The epoch of the lab's
 //! commands, and whether all such loads are stopped.
 
+use std::collections::BTreeSet;
+
 use super::{Row, StoreError, Tx, files, settings, values};
 use prony_lab_model::clock::Moment;
 use prony_lab_model::{AgentsStop, BuildId, BuildState};
@@ -9,6 +11,8 @@ use prony_lab_model::{AgentsStop, BuildId, BuildState};
 const EPOCH: &str = "agents.epoch";
 /// The setting that says who stopped all loads of agents; empty where nobody did.
 const STOP: &str = "agents.stop";
+/// The setting that has the agents that are drained, JSON.
+const DRAINED: &str = "agents.drained";
 
 /// What the result of an agent is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +111,18 @@ pub fn stop(tx: &mut Tx<'_>) -> Result<Option<AgentsStop>, StoreError> {
 pub fn set_stop(tx: &mut Tx<'_>, stop: Option<&AgentsStop>) -> Result<(), StoreError> {
     let text = stop.map(|stop| serde_json::json!(stop).to_string()).unwrap_or_default();
     settings::set(tx, STOP, &text)
+}
+
+/// The agents that take no loads of this lab until they are resumed.
+pub fn drained(tx: &mut Tx<'_>) -> Result<BTreeSet<String>, StoreError> {
+    let text = settings::setting(tx, DRAINED)?.filter(|text| !text.is_empty());
+    let damaged = |error| StoreError::Damaged(format!("the setting {DRAINED}: {error}"));
+    text.map_or_else(|| Ok(BTreeSet::new()), |text| serde_json::from_str(&text).map_err(damaged))
+}
+
+/// Notes which agents take no loads.
+pub fn set_drained(tx: &mut Tx<'_>, drained: &BTreeSet<String>) -> Result<(), StoreError> {
+    settings::set(tx, DRAINED, &serde_json::json!(drained).to_string())
 }
 
 /// Notes a load before any agent is asked.

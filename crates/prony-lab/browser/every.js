@@ -83,7 +83,7 @@ const NO_MISTAKES = ['/build/{id}/cancel', '/build/{id}/retry', '/build/{id}/not
   '/bisect/{id}/cancel', '/project/{name}/archive', '/project/{name}/clear-caches', '/account/token/{id}/revoke',
   '/account/session/{id}/end', '/account/sign-out', '/admin/user/{name}', '/admin/token/{id}/revoke', '/admin/stop',
   '/admin/hook/{id}/remove', '/monitor/{id}/remove', '/push/{project}',
-  '/agents/stop', '/agents/lift', '/login', '/logout', '/first-login/{secret}'];
+  '/agents/stop', '/agents/lift', '/agent/{name}/drain', '/agent/{name}/resume', '/login', '/logout', '/first-login/{secret}'];
 
 browse(base, faults, async (open) => {
   complete();

@@ -1,6 +1,6 @@
 //! Which agents are there, and which of them a run gets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prony_model::AgentChoice;
 
@@ -17,7 +17,7 @@ pub enum Wanted {
     Names(Vec<AgentName>),
     /// Any so many that are idle.
     Any(usize),
-    /// These processes, as an earlier run of the same controller found them: nobody is looked for.
+    /// These processes, as an earlier run of the same controller found them, the observer last: nobody is looked for.
     Known(Vec<(AgentName, String)>),
 }
 
@@ -46,16 +46,21 @@ impl Wanted {
 #[derive(Debug)]
 pub(super) struct Discovery {
     since_ns: u64,
+    /// Agents that are to take no load.
+    drained: BTreeSet<AgentName>,
     seen: BTreeMap<AgentName, Vec<Heartbeat>>,
 }
 
 impl Discovery {
-    pub(super) fn new(now_ns: u64) -> Self {
-        Self { since_ns: now_ns, seen: BTreeMap::new() }
+    pub(super) fn new(drained: BTreeSet<AgentName>, now_ns: u64) -> Self {
+        Self { since_ns: now_ns, drained, seen: BTreeMap::new() }
     }
 
     /// Notes a heartbeat: the last one of each process.
-    pub(super) fn heard(&mut self, name: &AgentName, heartbeat: Heartbeat) {
+    pub(super) fn heard(&mut self, name: &AgentName, mut heartbeat: Heartbeat) {
+        if self.drained.contains(name) {
+            heartbeat.work = Work::Draining;
+        }
         if self.seen.len() >= SEEN_MAX && !self.seen.contains_key(name) {
             return;
         }
@@ -66,10 +71,12 @@ impl Discovery {
         }
     }
 
-    /// The agents for the run, name and process each; `None` while that is not clear yet. `version` is the controller's.
+    /// The agents for the run, name and process each, the observer last; `None` while that is not clear yet. `version` is the
+    /// controller's.
     pub(super) fn choose(
         &self,
         wanted: &Wanted,
+        observer: Option<&AgentName>,
         version: &str,
         now_ns: u64,
     ) -> Option<Result<Vec<(AgentName, String)>, String>> {
@@ -77,21 +84,26 @@ impl Discovery {
         if elapsed_ns < DISCOVER_MIN_NS && !matches!(wanted, Wanted::Known(_)) {
             return None;
         }
-        match self.try_choose(wanted, version) {
+        match self.try_choose(wanted, observer, version) {
             Err(_) if elapsed_ns < DISCOVER_MAX_NS => None,
             outcome => Some(outcome),
         }
     }
 
-    fn try_choose(&self, wanted: &Wanted, version: &str) -> Result<Vec<(AgentName, String)>, String> {
-        let chosen = match wanted {
+    fn try_choose(
+        &self,
+        wanted: &Wanted,
+        observer: Option<&AgentName>,
+        version: &str,
+    ) -> Result<Vec<(AgentName, String)>, String> {
+        let mut chosen = match wanted {
             Wanted::Names(names) => {
                 names.iter().map(|name| Ok((name, self.named(name)?))).collect::<Result<Vec<_>, String>>()?
             }
             Wanted::Known(processes) => return Ok(processes.clone()),
             Wanted::Any(count) => {
                 let idle = self.seen.iter().filter_map(|(name, processes)| match &processes[..] {
-                    [only] if only.work == Work::Idle => Some((name, only)),
+                    [only] if only.work == Work::Idle && Some(name) != observer => Some((name, only)),
                     _ => None,
                 });
                 let chosen: Vec<_> = idle.take(*count).collect();
@@ -105,6 +117,11 @@ impl Discovery {
                 chosen
             }
         };
+        if let Some((name, heartbeat)) =
+            observer.map(|name| Ok::<_, String>((name, self.named(name)?))).transpose()?
+        {
+            chosen.push((name, heartbeat));
+        }
         if let Some((name, other)) = chosen.iter().find(|(_, heartbeat)| heartbeat.version != version) {
             return Err(format!(
                 "the agent {name} is prony {}, and this is prony {version}: numbers of different versions are not \
@@ -121,7 +138,9 @@ impl Discovery {
             Some([only]) => match only.work {
                 Work::Idle => Ok(only),
                 Work::Busy => Err(format!("the agent {name} is busy with another run")),
-                Work::Draining => Err(format!("the agent {name} is about to end")),
+                Work::Draining => {
+                    Err(format!("the agent {name} takes no loads: it is drained, or about to end"))
+                }
             },
             Some(_) => Err(format!("two agents call themselves {name}: give each a name of its own")),
         }
@@ -165,28 +184,30 @@ mod tests {
 
     #[test]
     fn agents_are_chosen_or_it_is_clear_why_not() {
-        let mut discovery = Discovery::new(0);
+        let mut discovery = Discovery::new(BTreeSet::from([name("drained")]), 0);
         for (agent, instance, version, work) in [
             ("a", "1", "1.0", Work::Idle),
             ("a", "1", "1.0", Work::Idle),
             ("b", "2", "1.0", Work::Idle),
             ("busy", "3", "1.0", Work::Busy),
             ("old", "4", "0.9", Work::Idle),
+            ("drained", "8", "1.0", Work::Idle),
             ("twice", "5", "1.0", Work::Idle),
             ("twice", "6", "1.0", Work::Idle),
         ] {
             discovery.heard(&name(agent), heartbeat(instance, version, work));
         }
-        let choose = |wanted: &Wanted| discovery.try_choose(wanted, "1.0").map(|chosen| chosen.len());
+        let choose = |wanted: &Wanted| discovery.try_choose(wanted, None, "1.0").map(|chosen| chosen.len());
         let names = |names: &[&str]| Wanted::Names(names.iter().map(|text| name(text)).collect());
         assert_eq!(choose(&names(&["b", "a"])), Ok(2));
         assert_eq!(choose(&Wanted::Any(2)), Ok(2));
         // Known processes are taken at once, heard or not.
         let known = Wanted::Known(vec![(name("gone"), "7".to_owned())]);
-        assert_eq!(discovery.choose(&known, "1.0", 0), Some(Ok(vec![(name("gone"), "7".to_owned())])));
+        assert_eq!(discovery.choose(&known, None, "1.0", 0), Some(Ok(vec![(name("gone"), "7".to_owned())])));
         for (wanted, expected) in [
-            (names(&["a", "c"]), "no agent c (heard: a, b, busy, old, twice)"),
+            (names(&["a", "c"]), "no agent c (heard: a, b, busy, drained, old, twice)"),
             (names(&["busy"]), "busy with another run"),
+            (names(&["drained"]), "the agent drained takes no loads"),
             (names(&["old"]), "prony 0.9, and this is prony 1.0"),
             (names(&["twice"]), "two agents call themselves twice"),
             (Wanted::Any(4), "4 agents are wanted, and 3 are idle"),
@@ -194,13 +215,29 @@ mod tests {
             let why = choose(&wanted).expect_err(expected);
             assert!(why.contains(expected), "{why}");
         }
+        // The one that measures the server is never one of any that load, and comes last.
+        let observed = |wanted: &Wanted, observer: &str| {
+            let chosen = discovery.try_choose(wanted, Some(&name(observer)), "1.0")?;
+            Ok::<_, String>(chosen.into_iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(observed(&Wanted::Any(1), "a"), Ok(vec!["b".to_owned(), "a".to_owned()]));
+        for (wanted, observer, expected) in [
+            (Wanted::Any(3), "a", "3 agents are wanted, and 2 are idle"),
+            (names(&["a"]), "gone", "no agent gone"),
+            (names(&["a"]), "old", "prony 0.9"),
+        ] {
+            let why = observed(&wanted, observer).expect_err(expected);
+            assert!(why.contains(expected), "{why}");
+        }
         // Time for two heartbeats of everybody, and no more than that where all is well.
         let all = names(&["a"]);
-        assert_eq!(discovery.choose(&all, "1.0", DISCOVER_MIN_NS - 1), None);
-        assert!(discovery.choose(&all, "1.0", DISCOVER_MIN_NS).is_some_and(|chosen| chosen.is_ok()));
-        assert_eq!(discovery.choose(&names(&["c"]), "1.0", DISCOVER_MAX_NS - 1), None);
+        assert_eq!(discovery.choose(&all, None, "1.0", DISCOVER_MIN_NS - 1), None);
+        assert!(discovery.choose(&all, None, "1.0", DISCOVER_MIN_NS).is_some_and(|chosen| chosen.is_ok()));
+        assert_eq!(discovery.choose(&names(&["c"]), None, "1.0", DISCOVER_MAX_NS - 1), None);
         assert!(
-            discovery.choose(&names(&["c"]), "1.0", DISCOVER_MAX_NS).is_some_and(|chosen| chosen.is_err())
+            discovery
+                .choose(&names(&["c"]), None, "1.0", DISCOVER_MAX_NS)
+                .is_some_and(|chosen| chosen.is_err())
         );
     }
 }

@@ -1,6 +1,6 @@
 //! A controller as part of a process: what [`Controller`] decides is done here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -28,14 +28,14 @@ pub enum Line {
     Interrupt,
 }
 
-/// Looks for the agents of each of `wanted`, without a run: the processes, name and instance, in its order. `version` is the
-/// controller's. `Err` has who is missing; an end by hand is one, too.
+/// Looks for the agents of each of `wanted`, with the observer beside them, without a run: the processes, name and instance, in
+/// its order, the observer last. `version` is the controller's. `Err` has who is missing; an end by hand is one, too.
 pub fn find(
-    wanted: &[Wanted],
+    wanted: &[(Wanted, Option<AgentName>)],
     version: &str,
     events: &Receiver<Line>,
 ) -> Result<Vec<Vec<(AgentName, String)>>, String> {
-    let mut discovery = Discovery::new(now_ns());
+    let mut discovery = Discovery::new(BTreeSet::new(), now_ns());
     loop {
         match events.recv_timeout(TICK) {
             Ok(Line::Bus(BusEvent::Message { subject, payload })) => {
@@ -52,8 +52,10 @@ pub fn find(
             Ok(Line::Bus(_)) | Err(RecvTimeoutError::Timeout) => {}
         }
         let now_ns = now_ns();
-        let chosen: Option<Result<Vec<_>, String>> =
-            wanted.iter().map(|wanted| discovery.choose(wanted, version, now_ns)).collect();
+        let chosen: Option<Result<Vec<_>, String>> = wanted
+            .iter()
+            .map(|(wanted, observer)| discovery.choose(wanted, observer.as_ref(), version, now_ns))
+            .collect();
         if let Some(chosen) = chosen {
             return chosen;
         }

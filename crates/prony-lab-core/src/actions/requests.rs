@@ -141,6 +141,13 @@ impl Lab {
         }
         let LoadAgents::Names(names) = agents else { return Ok(()) };
         let unknown = fleet.unknown(names);
+        let drained = fleet.drained(names);
+        if !drained.is_empty() {
+            return Err(format!(
+                "drained agents take no loads: {}; an administrator resumes them on the page /agents",
+                drained.join(", ")
+            ));
+        }
         if unknown.is_empty() {
             return Ok(());
         }

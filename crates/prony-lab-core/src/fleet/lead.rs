@@ -72,11 +72,14 @@ impl Fleet {
         let shared = &self.shared;
         let run = run_name(order, self.epoch());
         let unattended = if order.is_public { UNATTENDED_PUBLIC } else { UNATTENDED };
+        let drained = shared.state().drained.iter().filter_map(|name| AgentName::new(name)).collect();
         let settings = RunSettings {
             run: run.clone(),
             signer: std::sync::Arc::clone(&shared.signer),
             wanted: Wanted::of(&order.agents).ok_or("a name is none of an agent")?,
+            drained,
             plans: parts.into_iter().map(WirePlan::pack).collect(),
+            observer: None,
             version: shared.version.clone(),
             deadline_ms: milliseconds(deadline),
             max_unattended_ms: milliseconds(unattended),
@@ -212,7 +215,7 @@ impl Notes<'_> {
         let run = self.run.as_str().to_owned();
         let store = &self.fleet.shared.store;
         let written = match event {
-            Event::Chosen(names) => {
+            Event::Chosen { agents: names, .. } => {
                 self.clocks = names.iter().map(|name| (name.clone(), None)).collect();
                 let names: Vec<String> = names.iter().map(|name| name.as_str().to_owned()).collect();
                 // Before any of them is asked: no load begins that the store doesn't know.

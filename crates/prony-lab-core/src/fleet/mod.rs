@@ -15,7 +15,7 @@ mod merge;
 mod tests;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -98,6 +98,8 @@ struct State {
     clocks: BTreeMap<AgentName, (Offset, u64)>,
     leading: Option<Leading>,
     stopped: Option<AgentsStop>,
+    /// Agents that take no loads until they are resumed.
+    drained: BTreeSet<String>,
     is_connected: bool,
     problem: Option<String>,
     orphans: Vec<Orphan>,
@@ -115,12 +117,13 @@ impl Fleet {
     pub fn start(store: &Store, options: FleetOptions) -> Result<(Self, FleetThreads), FleetError> {
         let least = options.least_epoch;
         let now = clock::wall();
-        let (epoch, stopped, left) = store.write_blocking(move |tx| {
+        let (epoch, stopped, drained, left) = store.write_blocking(move |tx| {
             let left = agent_runs::left_open(tx)?;
             for run in &left {
                 agent_runs::end(tx, &run.name, Some(late::LEFT), &[], now)?;
             }
-            Ok((agent_runs::next_epoch(tx, least)?, agent_runs::stop(tx)?, left))
+            let epoch = agent_runs::next_epoch(tx, least)?;
+            Ok((epoch, agent_runs::stop(tx)?, agent_runs::drained(tx)?, left))
         })?;
         let orphans = left.iter().flat_map(|run| late::orphans(run, now_ns())).collect();
         let shared = Arc::new(Shared {
@@ -128,7 +131,7 @@ impl Fleet {
             signer: Arc::new(Signer::new(options.key, epoch)),
             version: options.version,
             bus: OnceLock::new(),
-            state: Mutex::new(State { stopped, orphans, ..State::default() }),
+            state: Mutex::new(State { stopped, drained, orphans, ..State::default() }),
             commands: AtomicU64::new(0),
         });
         let (sender, results) = sync_channel(LATE_MAX);
@@ -156,6 +159,7 @@ impl Fleet {
             let refused = listed.heartbeat.refused;
             AgentRow {
                 state: listed.presence.name().to_owned(),
+                is_drained: state.drained.contains(listed.name.as_str()),
                 is_same_version: listed.heartbeat.version == self.shared.version,
                 version: shown(&listed.heartbeat.version),
                 cores: listed.heartbeat.cores,
@@ -193,6 +197,17 @@ impl Fleet {
     /// Who stopped all loads of agents, where nobody has lifted that.
     pub fn stopped(&self) -> Option<AgentsStop> {
         self.shared.state().stopped.clone()
+    }
+
+    /// Which agents take no loads: those that have one end it as planned.
+    pub fn set_drained(&self, drained: BTreeSet<String>) {
+        self.shared.state().drained = drained;
+    }
+
+    /// The names among `names` that take no loads.
+    pub fn drained<'a>(&self, names: &'a [String]) -> Vec<&'a str> {
+        let state = self.shared.state();
+        names.iter().map(String::as_str).filter(|name| state.drained.contains(*name)).collect()
     }
 
     /// Ends all loads on all agents, and refuses new ones until [`Self::lift`]. Waits for nothing, the store least of all:

@@ -1,5 +1,6 @@
 //! A lab that leads agents in its own process, over the bus in memory.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -44,6 +45,14 @@ impl Load for Held {
             thread::sleep(Duration::from_millis(5));
         }
         Ok(b"{}".to_vec())
+    }
+
+    fn prepare_observation(&self, _: RunPlan) -> Result<RunPlan, String> {
+        Err("there is no server".to_owned())
+    }
+
+    fn observe(&self, _: &RunPlan, _: u64) -> Result<Vec<u8>, String> {
+        unreachable!("it was not prepared")
     }
 
     fn stop(&self, reason: &str) {
@@ -302,6 +311,34 @@ fn a_lab_that_was_killed_has_its_loads_stopped_and_their_results_collected() {
     drop(agents);
     drop(threads);
     assert_eq!((world.spooled("a"), world.spooled("b")), (1, 1), "what is somebody else's stays");
+}
+
+#[test]
+fn a_drained_agent_ends_its_load_and_gets_no_other() {
+    let world = World::new();
+    let (fleet, _threads) = world.fleet(5);
+    let agents = [world.agent("a"), world.agent("b")];
+    for agent in &agents {
+        agent.load.waits.store(true, Ordering::Relaxed);
+    }
+    let (order, leader) = (world.order(), fleet.clone());
+    let leading = thread::spawn(move || leader.lead(&order, &|| false, &mut |_| ()));
+    wait_until("both load", || fleet.agents().count("busy") == 2);
+    fleet.set_drained(BTreeSet::from(["b".to_owned()]));
+    assert_eq!(fleet.drained(&["a".to_owned(), "b".to_owned()]), ["b"]);
+    for agent in &agents {
+        agent.load.waits.store(false, Ordering::Relaxed);
+    }
+    let led = leading.join().expect("no panic").expect("it was led");
+    assert_eq!((led.failure, led.received), (None, 2), "what is on ends as planned");
+    let why = fleet.lead(&world.order(), &|| false, &mut |_| ()).expect("it was tried").failure;
+    assert!(why.as_deref().is_some_and(|why| why.contains("2 agents are wanted, and 1 is idle")), "{why:?}");
+    let one = LoadOrder { agents: AgentChoice::Names(vec!["b".to_owned()]), ..world.order() };
+    let why = fleet.lead(&one, &|| false, &mut |_| ()).expect("it was tried").failure;
+    assert!(why.as_deref().is_some_and(|why| why.contains("the agent b takes no loads")), "{why:?}");
+    fleet.set_drained(BTreeSet::new());
+    let led = fleet.lead(&world.order(), &|| false, &mut |_| ()).expect("it was led");
+    assert_eq!((led.failure, led.received), (None, 2));
 }
 
 #[test]

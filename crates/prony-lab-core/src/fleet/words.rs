@@ -7,9 +7,10 @@ use prony_report::{count, rate, seconds};
 /// An event as a line.
 pub fn describe(event: &Event) -> String {
     match event {
-        Event::Chosen(names) => {
-            let names: Vec<&str> = names.iter().map(AgentName::as_str).collect();
-            format!("agents: {}", names.join(", "))
+        Event::Chosen { agents, observer } => {
+            let names: Vec<&str> = agents.iter().map(AgentName::as_str).collect();
+            let observer = observer.as_ref().map(|name| format!(", server measured by {name}"));
+            format!("agents: {}{}", names.join(", "), observer.unwrap_or_default())
         }
         Event::Ready(name, offset) => {
             format!("{name}: clock known to ± {}", seconds(offset.bound_ns as f64 / 1e9))
@@ -25,6 +26,7 @@ pub fn describe(event: &Event) -> String {
         Event::Suspect(name) => format!("{name}: not heard for 3 s"),
         Event::Back(name) => format!("{name}: heard again"),
         Event::Result(name) => format!("{name}: result is here"),
+        Event::ObserverLost(why) => format!("{why}; the run goes on without figures of the server"),
         Event::GivenUp(why) => format!("given up: {why}"),
         Event::Connection(what) => what.clone(),
     }

@@ -70,6 +70,8 @@ pub(super) fn table() -> Vec<Route> {
         Route::new(get.clone(), "/audit", Role::Admin, "Who changed what about who may do what, the newest first.", admin::audit),
         Route::new(get.clone(), "/agents", Role::Viewer, "The agents on other machines, and what each does.", agents::list),
         Route::new(post.clone(), "/agents/stop", Role::Runner, "Ends all loads on all agents at once, and refuses new ones.", agents::stop),
+        Route::new(post.clone(), "/agents/{name}/drain", Role::Runner, "Has an agent end what it does and take no new load.", agents::drain),
+        Route::new(post.clone(), "/agents/{name}/resume", Role::Admin, "Has a drained agent take loads again.", agents::resume),
         Route::new(post, "/agents/lift", Role::Admin, "Has agents take loads again.", agents::lift),
         Route::new(get.clone(), "/machine", Role::Viewer, "How builds run: in which sandbox, within which limits.", machine::show),
         Route::new(get, "/audit/check", Role::Admin, "Whether the audit log is whole.", admin::check_audit),

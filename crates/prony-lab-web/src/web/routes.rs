@@ -64,6 +64,8 @@ pub(super) fn router(lab: Lab) -> Router {
         .route("/agents", get(pages::agents::show))
         .route("/agents/stop", post(pages::agents::stop))
         .route("/agents/lift", post(pages::agents::lift))
+        .route("/agent/{name}/drain", post(pages::agents::drain))
+        .route("/agent/{name}/resume", post(pages::agents::resume))
         .route("/push/{project}", post(push::accept))
         .route("/badge/{project}/{file}", get(badge::show))
         .route("/assets/{name}", get(assets::show))

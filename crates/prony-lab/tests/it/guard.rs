@@ -85,7 +85,7 @@ fn bodies_and_heads_have_bounds() {
 }
 
 /// Every address of a page to which something is sent, and the least role of its sender.
-const SENT: [(&str, Option<Role>); 34] = [
+const SENT: [(&str, Option<Role>); 36] = [
     ("/build/1/cancel", Some(Role::Runner)),
     ("/build/1/retry", Some(Role::Runner)),
     ("/build/1/note", Some(Role::Runner)),
@@ -111,6 +111,8 @@ const SENT: [(&str, Option<Role>); 34] = [
     ("/admin/hook/1/remove", Some(Role::Admin)),
     ("/agents/stop", Some(Role::Runner)),
     ("/agents/lift", Some(Role::Admin)),
+    ("/agent/a/drain", Some(Role::Runner)),
+    ("/agent/a/resume", Some(Role::Admin)),
     ("/account/password", Some(Role::Viewer)),
     ("/account/tokens", Some(Role::Viewer)),
     ("/account/token/x/revoke", Some(Role::Viewer)),

@@ -8,6 +8,7 @@ use axum::response::{Html, Redirect};
 
 use super::{Frame, conditions, format};
 use crate::http::{Principal, WebError};
+use crate::web::fields::PathParam;
 use prony_lab_core::ansi_stripper;
 use prony_lab_core::lab::Lab;
 use prony_lab_model::{AgentClock, Agents, Build, BuildState, Role};
@@ -65,6 +66,38 @@ pub(crate) async fn lift(State(lab): State<Lab>, principal: Principal) -> Result
     principal.require(Role::Admin)?;
     lab.lift_agents(principal.actor()).await?;
     Ok(Redirect::to("/agents"))
+}
+
+/// Has an agent end what it does and take no new load.
+pub(crate) async fn drain(
+    State(lab): State<Lab>,
+    principal: Principal,
+    PathParam(name): PathParam<String>,
+) -> Result<Redirect, WebError> {
+    principal.require(Role::Runner)?;
+    set_drained(&lab, &principal, &name, true).await
+}
+
+/// Has a drained agent take loads again.
+pub(crate) async fn resume(
+    State(lab): State<Lab>,
+    principal: Principal,
+    PathParam(name): PathParam<String>,
+) -> Result<Redirect, WebError> {
+    principal.require(Role::Admin)?;
+    set_drained(&lab, &principal, &name, false).await
+}
+
+async fn set_drained(
+    lab: &Lab,
+    principal: &Principal,
+    name: &str,
+    is_drained: bool,
+) -> Result<Redirect, WebError> {
+    match lab.drain_agent(principal.actor(), name, is_drained).await? {
+        Some(_) => Ok(Redirect::to("/agents#others-title")),
+        None => Err(WebError::Missing(format!("agent {}", ansi_stripper::line(name)))),
+    }
 }
 
 /// The state of an agent: markup.
@@ -146,6 +179,7 @@ mod tests {
         let row = |state: &str| prony_lab_model::AgentRow {
             name: state.to_owned(),
             state: state.to_owned(),
+            is_drained: false,
             version: "1".to_owned(),
             is_same_version: true,
             cores: 1,
